@@ -97,7 +97,7 @@ export class Attachments {
       const isText = isUtf8(content) && !content.includes(0);
       return isText
         ? { text: content.toString('utf8') }
-        : { text: undefined, problem: `it holds ${content.length} bytes that are no text` };
+        : { text: undefined, problem: `it holds ${content.length} bytes that are not text` };
     }
     if (!this.#read) return { text: undefined, problem: 'nothing here reads its type' };
     const hash = createHash('sha256').update(type).update(content).digest('base64');

@@ -25,7 +25,7 @@ export function outputReader(agent: string, given: z.ZodObject | JsonObject): Ou
         value = JSON.parse(unfenced(text));
         assertJsonValue(value, OUTPUT_LIMITS);
       } catch {
-        return { problem: 'it is no JSON that can be kept' };
+        return { problem: 'it is not JSON that can be kept' };
       }
       const parsed = reader.safeParse(value);
       if (parsed.success) return { value: parsed.data as Json };

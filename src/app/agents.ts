@@ -301,7 +301,7 @@ function warnOfUnknownTools(
   const known = (name: string) =>
     tools.some((tool) => tool.name === name) || sources.some(({ kind }) => name.startsWith(kind.name));
   for (const name of policy.filter((one) => !known(one))) {
-    logger.warn(`approval.policy names ${name}, which is no tool here: nobody is asked about it`);
+    logger.warn(`approval.policy names ${name}, but no tool here has that name: nobody is asked about it`);
   }
 }
 

@@ -69,7 +69,7 @@ export async function removeAgent(name: string, call: Call<ConnectionFlags>): Pr
 
 /** The last word of the path, else the first word of the host: "weather" for https://a.example/agents/weather. */
 function nameIn(address: string): string {
-  if (!URL.canParse(address)) throw usageError(`"${address}" is no address.`, 'Write https://HOST/PATH.');
+  if (!URL.canParse(address)) throw usageError(`"${address}" is not an address.`, 'Write https://HOST/PATH.');
   const { pathname, hostname } = new URL(address);
   const words = pathname
     .split('/')

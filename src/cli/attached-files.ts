@@ -57,7 +57,7 @@ export async function attach(given: string): Promise<AttachedFile> {
 
 async function read(file: string): Promise<Buffer> {
   const facts = await stat(file);
-  if (!facts.isFile()) throw new LangoError('invalid-input', `${safeLine(file)} is no file.`);
+  if (!facts.isFile()) throw new LangoError('invalid-input', `${safeLine(file)} is not a file.`);
   if (facts.size > MAX_BYTES) {
     throw new LangoError('too-large', `${safeLine(file)} is larger than ${MAX_BYTES / 1024 ** 2} MiB.`);
   }
@@ -170,7 +170,7 @@ function contentOf(part: Part, { id, name }: Artifact): readonly Content[] {
       if ('url' in part) return [{ name: part.url, content: undefined }];
       return [{ name: withExtension(called, part.mediaType), content: Buffer.from(part.bytes, 'base64') }];
     case 'data':
-      // What is a question or an answer to Lango is no file.
+      // Questions and answers in Lango's own format are not saved.
       if (isJsonObject(part.data) && ('question' in part.data || 'answer' in part.data)) return [];
       return [
         {
@@ -204,7 +204,7 @@ function withExtension(name: string, type: string | undefined): string {
 const LONGEST_NAME = 100;
 const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;
 
-/** A name without folders, control characters, a dot at its start, and what no file system takes. */
+/** A name without folders, control characters, a dot at its start, or anything else that a file system refuses. */
 function cleanName(name: string): string {
   const last = safeLine(name.split(/[/\\]/).at(-1) ?? '');
   const plain = last
@@ -218,7 +218,7 @@ function cleanName(name: string): string {
 
 const MOST_COPIES = 1_000;
 
-/** Writes a new file. Where one has the name, or a link, a number follows it. */
+/** Writes a new file. A number follows the name when a file or a link has it already. */
 async function writeNew(folder: string, name: string, content: Buffer): Promise<string> {
   const { name: stem, ext } = path.parse(name);
   for (let copy = 1; copy <= MOST_COPIES; copy += 1) {

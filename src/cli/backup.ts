@@ -9,18 +9,19 @@ import type { Call, Report } from './terminal.js';
 export async function backup(to: string, call: Call<FolderFlags>): Promise<Report> {
   const { tasks, events } = await backUp(await databaseOf(call), resolve(to));
   const line = `${resolve(to)}: ${tasks} tasks with ${events} entries, read and found whole`;
-  return { json: { file: resolve(to), tasks, events }, lines: [line], notes: [NOT_IN_IT] };
+  return { json: { file: resolve(to), tasks, events }, lines: [line], notes: [NOT_COPIED] };
 }
 
-const NOT_IN_IT =
-  'Not in it, so copy them too: vault.key (without it or the passphrase the secrets stay sealed), token, config.yaml, ' +
-  'skills and the workspace.';
+const NOT_COPIED =
+  'The backup lacks these, so copy them too: vault.key (without it or the passphrase the secrets stay sealed), token, ' +
+  'config.yaml, skills and the workspace.';
 
 /** `lango restore FILE`: puts a backup in place of the database. */
 export async function restore(from: string, call: Call<FolderFlags>): Promise<Report> {
   const file = await databaseOf(call);
   const { tasks, events, kept = null } = restoreDatabase(resolve(from), file);
-  const notes = kept === null ? [] : [`What was there is kept as ${kept}. Remove it when all is well.`];
+  const notes =
+    kept === null ? [] : [`The previous database is kept as ${kept}. Remove it when all is well.`];
   notes.push('Its secrets open with the vault.key or the passphrase of the server that the backup is from.');
   return {
     json: { file, tasks, events, kept },

@@ -105,7 +105,7 @@ class Chat {
         this.#terminal.note(HELP);
         break;
       default:
-        this.#terminal.note(`There is no ${safeLine(line)}.\n${HELP}`);
+        this.#terminal.note(`There is no command ${safeLine(line)}.\n${HELP}`);
     }
   }
 

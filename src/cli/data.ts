@@ -8,7 +8,7 @@ import { withOwner } from './owner-client.js';
 import { jsonLine, safeLine } from './safe-text.js';
 import type { Call, Report, Result } from './terminal.js';
 
-/** What can be forgotten by its name, as the command says it, and the kind of data that it is. */
+/** The kinds that can be forgotten by name: the word of the command, and the kind of data. */
 const FORGETTABLE = {
   context: 'contexts',
   knowledge: 'knowledge',
@@ -34,7 +34,8 @@ export async function exportData(call: Call<ConnectionFlags & { readonly out?: s
 
 /** `lango data delete --yes` */
 export async function deleteData(call: Call<ConnectionFlags & { readonly yes?: boolean }>): Promise<Report> {
-  if (!call.flags.yes) throw usageError('This deletes everything that is kept for you, for good. Say --yes.');
+  if (!call.flags.yes)
+    throw usageError('This deletes everything that is kept for you, for good. To confirm, add --yes.');
   return reportOn(await withOwner(call, (owner) => owner.deleteData({})));
 }
 
@@ -96,10 +97,10 @@ async function writeWhole(path: string, chunks: AsyncIterable<string>): Promise<
     const code = codeOf(error);
     if (isLangoError(error) || code === undefined) throw error;
     if (code === 'EEXIST') {
-      throw new LangoError('conflict', `${path} is there already.`, { hint: 'Name another file.' });
+      throw new LangoError('conflict', `${path} exists already.`, { hint: 'Name another file.' });
     }
     throw new LangoError('invalid-input', `${path} cannot be written (${code}).`, {
-      hint: 'Name a file in a folder that is there and that you can write to.',
+      hint: 'Name a file in an existing folder that you can write to.',
       cause: error,
     });
   } finally {

@@ -34,8 +34,8 @@ const MODEL_MS = 60_000;
 const ANSWER_CHARACTERS = 60;
 
 /**
- * Starts a server with this configuration beside the real one, on a free loopback port and with an empty database in a
- * temporary folder. So every part is tried as it is used, and no task is touched.
+ * Starts a second server with this configuration, on a free loopback port and with an empty database in a temporary folder.
+ * Each part is tried as the real server uses it, and no task is touched.
  */
 export async function tryServer(loaded: LoadedConfig, asksModel: boolean): Promise<Trial> {
   const folder = await mkdtemp(join(tmpdir(), 'lango-doctor-'));

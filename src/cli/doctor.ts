@@ -151,7 +151,7 @@ async function findServer(call: DoctorCall, { config }: LoadedConfig): Promise<S
   }
 }
 
-/** Warnings of the running server that a fresh one does not have, as with a vault that cannot be opened. */
+/** The warnings of the running server that the trial does not have, such as a vault that cannot be opened. */
 function warningsThere(
   { families, findings }: NodeStatus,
   tried: readonly CheckResult[],

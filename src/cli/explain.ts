@@ -24,7 +24,7 @@ export async function explain(error: unknown, connection: Connection, agent?: st
   }
   if (code === 'unauthenticated') {
     const hint =
-      'Set LANGO_TOKEN to the token that "lango serve" printed, or to one of its issuer; or name its data folder with --home.';
+      'Set LANGO_TOKEN to the token that "lango serve" printed, or to a token of its issuer; or name its data folder with --home.';
     return new CommandError(code, message, { ...details, hint });
   }
   if (code === 'not-found' && agent !== undefined && !(await hasCard(client, agent))) {
@@ -93,7 +93,7 @@ export async function absentAgents(connection: Connection): Promise<string | und
   const names = absent.map(
     ({ name, reason = 'no reason given' }) => `${name} (${reason.replace(/\.$/, '')})`,
   );
-  return safeLine(`Not there at present: ${names.join(', ')}. See: lango agents`);
+  return safeLine(`Not available at present: ${names.join(', ')}. See: lango agents`);
 }
 
 /** Finds out why a request never became a task. `text` is the error text at the end of the stream. */

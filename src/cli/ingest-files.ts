@@ -103,7 +103,7 @@ class Walk {
       if (isLeftOut(entry.name) || isIgnored(file, rules, entry.isDirectory())) continue;
       if (entry.isDirectory()) await this.folder(file, rules, root);
       else if (entry.isFile()) this.add(file, root);
-      else this.skipped.push({ file, reason: entry.isSymbolicLink() ? 'it is a link' : 'it is no file' });
+      else this.skipped.push({ file, reason: entry.isSymbolicLink() ? 'it is a link' : 'it is not a file' });
     }
   }
 

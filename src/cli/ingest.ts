@@ -89,7 +89,10 @@ class Ingestion {
     this.#counts.removed += await removeAll(this.#owner, this.#collection, gone);
   }
 
-  /** Resolves with false when nothing of the file is kept. An unreadable file, and one that takes too much to read, keeps what was added from it before. */
+  /**
+   * Resolves with whether anything of the file is kept. What was added of a file before stays when the file cannot be read
+   * now, or takes too much time or memory to read.
+   */
   async #submitFile({ file, name }: FoundFile, maxBytes: number): Promise<boolean> {
     let isKept = false;
     const read = await readWhole(file, maxBytes).catch((error: unknown) => {
@@ -150,7 +153,7 @@ async function readWhole(
 ): Promise<Pick<Submission, 'content' | 'modifiedAt'> | { readonly reason: string }> {
   await using handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   const facts = await handle.stat();
-  if (!facts.isFile()) return { reason: 'it is no file' };
+  if (!facts.isFile()) return { reason: 'it is not a file' };
   if (facts.size > maxBytes)
     return { reason: `it has ${facts.size} bytes, and the limit is ${maxBytes} (ingest.maxFileBytes)` };
   const content = await handle.readFile();

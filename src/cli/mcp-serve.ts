@@ -26,7 +26,7 @@ class Bridge {
   readonly #call: Call<ConnectionFlags>;
   /** The requests that are not answered yet, by the JSON text of their id. */
   readonly #open = new Map<string, AbortController>();
-  /** Agreed on by clients of versions before 2026, which name it once. */
+  /** The version of the protocol: clients of versions before 2026 name it once, in their first request. */
   #version: string | undefined;
 
   constructor(call: Call<ConnectionFlags>) {
@@ -45,7 +45,7 @@ class Bridge {
     else if (typeof method === 'string') void this.#forward(message, id);
   }
 
-  /** Gives up what is open; a call that is given up is canceled. */
+  /** Aborts the open requests, which cancels their calls. */
   close(): void {
     for (const leaving of this.#open.values()) leaving.abort();
   }

@@ -11,8 +11,8 @@ export interface OwnerFlags extends ConnectionFlags {
 }
 
 /**
- * Calls `use` with the client of what the caller keeps. A server that is named (`--url`, LANGO_URL) is asked, and so is
- * one that has the data folder open. Without a server the data folder itself is opened.
+ * Calls `use` with a client of the owner's data: on the server that `--url` or LANGO_URL names, else on the server that has
+ * the data folder open, else in the data folder itself.
  */
 export async function withOwner<T>(
   { flags, env }: Pick<Call<OwnerFlags>, 'flags' | 'env'>,

@@ -111,7 +111,7 @@ async function newPassphrase(): Promise<string> {
     throw new LangoError('invalid-input', `A passphrase has at least ${MIN_PASSPHRASE} characters.`);
   }
   if (process.stdin.isTTY && (await askHidden('The same again')) !== passphrase) {
-    throw new LangoError('invalid-input', 'The two were not the same. Nothing was changed.');
+    throw new LangoError('invalid-input', 'The two passphrases differ. Nothing was changed.');
   }
   return passphrase;
 }
@@ -190,7 +190,7 @@ function wantedUse(text: string): { readonly place: SecretPlace; readonly host?:
   const [name = '', ...rest] = text.split(':');
   const place = SECRET_PLACES.find((known) => known === name);
   if (!place)
-    throw usageError(`--for: "${name}" is no place; it must be one of ${SECRET_PLACES.join(', ')}.`);
+    throw usageError(`--for: "${name}" is not a place; it must be one of ${SECRET_PLACES.join(', ')}.`);
   if (rest.length === 0) return { place };
   if (place === 'exec') throw usageError('--for: exec takes no host: a command runs here.');
   return { place, host: rest.join(':') };

@@ -15,7 +15,7 @@ import { contextOf, locateTask } from './tasks.js';
 import type { Call, Terminal } from './terminal.js';
 import { silentView, viewOf, type View } from './view.js';
 
-/** The fewest characters of a hash that are taken for one: enough to tell calls apart that a person has before them. */
+/** The shortest beginning of a hash that is accepted: enough to tell apart the calls that wait. */
 const SHORTEST_HASH = 8;
 
 interface SendFlags extends ConnectionFlags {

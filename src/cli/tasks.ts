@@ -189,7 +189,7 @@ export async function contextOf(connection: Connection, given: string): Promise<
   if (tasks.some(({ contextId }) => contextId === given)) return given;
   const ids = new Set(tasks.map(({ contextId }) => contextId).filter((id) => isPartOf(given, id)));
   if (ids.size > 1)
-    throw usageError(`Several conversations are ${given}: ${[...ids].join(', ')}.`, GIVE_MORE);
+    throw usageError(`Several conversations match ${given}: ${[...ids].join(', ')}.`, GIVE_MORE);
   return ids.values().next().value ?? given;
 }
 
@@ -211,7 +211,7 @@ function isPartOf(given: string, id: string): boolean {
   return id.startsWith(given.toLowerCase()) || id.endsWith(given.toLowerCase());
 }
 
-/** The newest tasks whose id begins or ends so; only the one with just this id, if there is one. */
+/** The newest tasks whose id begins or ends with `given`; only one when an id is equal to it. */
 async function tasksLike(
   connection: Connection,
   given: string,
@@ -239,7 +239,7 @@ async function searchedTasks(
 
 function ambiguous(given: string, tasks: readonly ListedTask[]): Error {
   const names = tasks.map((task) => `${task.id} (${safeLine(requestOf(task), TEXT_CHARACTERS)})`);
-  return usageError(`Several tasks are ${safeLine(given)}: ${names.join(', ')}.`, GIVE_MORE);
+  return usageError(`Several tasks match ${safeLine(given)}: ${names.join(', ')}.`, GIVE_MORE);
 }
 
 async function locateExactly(

@@ -8,7 +8,7 @@ export interface LayoutOptions {
 
 type Style = 'bold' | 'italic' | 'cyan';
 
-/** What the beginning of a line may become once more of it is there. */
+/** The beginnings of lines whose kind the next characters decide. */
 const OPEN_START = /^\s*(#{0,6}|[-*+>]|\d{1,3}[.)]?|`{1,2})?$/;
 const START =
   /^(?<fence>\s*```.*)|^(?<heading>#{1,6}) +|^(?<bullet>\s*)[-*+] +|^(?<number>\s*\d{1,3}[.)] +)|^(?<quote>> ?)/;
@@ -26,7 +26,7 @@ const ESCAPES = /\u001b\[[0-9;]*m/g;
 export class TextLayout {
   readonly #options: LayoutOptions;
   readonly #styles = new Set<Style>();
-  /** The beginning of a line that is not known for what it is yet. */
+  /** The beginning of a line whose kind is not known yet. */
   #start: string | undefined = '';
   #isInFence = false;
   #isRaw = false;
@@ -39,7 +39,7 @@ export class TextLayout {
   /** The end of the word that has one style. */
   #run = '';
   #wordWidth = 0;
-  /** The stars at the end of the word, which the next character makes a mark or text. */
+  /** The stars at the end of the word. The next character decides whether they are a mark or text. */
   #stars = '';
   #out = '';
 

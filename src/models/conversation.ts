@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../core/json.js';
+import { isJsonObject, type JsonObject } from '../core/json.js';
 import { typeOfBytes, type Part } from '../core/message.js';
 import {
   functionCalls,
@@ -22,20 +22,6 @@ export interface VendorRequest {
    * a result, which is filled in, or a call, whose result is left out.
    */
   readonly turns: readonly Turn[];
-}
-
-/** Whether a schema is one that OpenAI can hold an answer to: each object lists all its keys, and requires each of them. */
-export function isStrict(schema: Json | undefined): boolean {
-  if (Array.isArray(schema)) return schema.every(isStrict);
-  if (!isJsonObject(schema)) return true;
-  const { properties, required, additionalProperties } = schema;
-  const names = isJsonObject(properties) ? Object.keys(properties) : [];
-  const isClosed =
-    schema.type !== 'object' ||
-    (additionalProperties === false &&
-      Array.isArray(required) &&
-      names.every((name) => required.includes(name)));
-  return isClosed && Object.values(schema).every(isStrict);
 }
 
 /** Prepares a request for `provider`. Leaves out blank texts and opaque blocks of other providers. */

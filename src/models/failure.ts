@@ -51,7 +51,7 @@ export interface VendorError {
 
 const MAX_QUOTED_CHARACTERS = 500;
 
-/** How the vendors name the kinds of error in their bodies. */
+/** The names of errors in the vendors' bodies, and the kinds they stand for. */
 const KINDS: Readonly<Record<string, Kind>> = {
   authentication_error: 'key',
   invalid_api_key: 'key',
@@ -71,7 +71,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   overloaded_error: 'overload',
 };
 
-/** A conversation that is too long is an invalid request to most vendors; only their words tell. */
+/** A conversation that is too long is an invalid request to most vendors; only the text of the error tells. */
 const TOO_LONG = /prompt is too long|context (length|window)|maximum context|too many (input )?tokens/i;
 
 type Kind = RefusalReason | 'rate' | 'overload' | 'redirect' | 'other';
@@ -86,41 +86,41 @@ function kindOfStatus(status: number): Kind {
   return status >= 300 && status < 400 ? 'redirect' : 'other';
 }
 
-/** What happened, and what to do. `how` is the vendor's status. */
-function verdictOn(kind: Kind, how: string, endpoint: Endpoint): string {
+/** The rest of the message: what happened, and what to do. */
+function verdictOn(kind: Kind, status: string, endpoint: Endpoint): string {
   switch (kind) {
     case 'key': {
       const key = endpoint.apiKey ? 'refuses the API key' : 'wants an API key';
-      return `${key} ${how}. Set ${endpoint.keyVariable} or model.apiKey to a key that may use it.`;
+      return `${key} ${status}. Set ${endpoint.keyVariable} or model.apiKey to a key that may use it.`;
     }
     case 'credit':
-      return `has no credit left for this API key ${how}. Check the account's plan.`;
+      return `has no credit left for this API key ${status}. Check the account's plan.`;
     case 'model-name':
-      return `does not know the model "${endpoint.model}" or this address ${how}. Check model.name and model.baseUrl.`;
+      return `does not know the model "${endpoint.model}" or this address ${status}. Check model.name and model.baseUrl.`;
     case 'length':
-      return `finds the request too large ${how}. Begin a new conversation, or send less text or smaller images.`;
+      return `finds the request too large ${status}. Begin a new conversation, or send less text or smaller images.`;
     case 'rate':
-      return `limits our rate ${how}.`;
+      return `limits our rate ${status}.`;
     case 'overload':
-      return `cannot answer right now ${how}.`;
+      return `cannot answer right now ${status}.`;
     case 'redirect':
-      return `answers with a redirect ${how}, which is not followed. Set model.baseUrl to the final address.`;
+      return `answers with a redirect ${status}, which is not followed. Set model.baseUrl to the final address.`;
     case 'other':
-      return `rejects the request ${how}. Check model.name and model.baseUrl.`;
+      return `rejects the request ${status}. Check model.name and model.baseUrl.`;
   }
 }
 
 export function vendorFailure(error: VendorError, endpoint: Endpoint): ModelFailure {
   const said = vendorText(error.body, endpoint.apiKey);
   const kind = kindOf(error);
-  const how = error.status === undefined ? '(in its answer)' : `(HTTP ${error.status})`;
-  const message = `${endpoint.place} ${verdictOn(kind, how, endpoint)}${said ? ` It says: ${said}` : ''}`;
-  const passes = kind === 'rate' || kind === 'overload';
+  const status = error.status === undefined ? '(in its answer)' : `(HTTP ${error.status})`;
+  const message = `${endpoint.place} ${verdictOn(kind, status, endpoint)}${said ? ` It says: ${said}` : ''}`;
+  const isTemporary = kind === 'rate' || kind === 'overload';
   const code = kind === 'rate' ? 'rate-limited' : kind === 'overload' ? 'overloaded' : 'rejected';
   return new ModelFailure(code, message, {
-    retryable: error.shouldRetry ?? passes,
+    retryable: error.shouldRetry ?? isTemporary,
     retryAfterMs: error.retryAfterMs,
-    ...(passes || kind === 'redirect' || kind === 'other' ? {} : { about: kind }),
+    ...(isTemporary || kind === 'redirect' || kind === 'other' ? {} : { about: kind }),
   });
 }
 
@@ -129,7 +129,7 @@ export function inStreamFailure(body: unknown, endpoint: Endpoint): ModelFailure
   return vendorFailure({ status: undefined, body }, endpoint);
 }
 
-/** The status decides, but for what it does not tell: a lack of credit, and why a request is invalid. */
+/** The status decides, except for what only the body tells: a lack of credit, and why a request is invalid. */
 function kindOf({ status, body }: VendorError): Kind {
   const named = namedKind(body);
   if (status === undefined) return named ?? 'overload';

@@ -3,7 +3,7 @@ import type { ModelEvent, ModelProvider, ModelRequest } from '../core/model.js';
 
 type Failure = Extract<ModelEvent, { type: 'error' }>;
 
-/** For so long after a failure, a model is asked only when no other one answers. */
+/** How long a model rests after a failure: it is asked only when no other one answers. */
 const REST_MS = 60_000;
 
 /**
@@ -62,7 +62,7 @@ async function* answerOf(
   }
 }
 
-/** Another model answers when a server does not, or does not know its model; a bad request is bad for all. */
+/** Whether another model may answer after this failure. A request that one model rejects is rejected by all. */
 function mayFollow({ code, about }: Failure, failed: ModelProvider, next: ModelProvider): boolean {
   if (code === 'canceled') return false;
   if (code !== 'rejected' || about === 'model-name') return true;

@@ -4,19 +4,17 @@ interface Price {
   readonly output: number;
   readonly cacheRead: number;
   readonly cacheWrite?: number;
-  /** What a prompt of more tokens than `above` multiplies the prices by. */
+  /** A prompt of more than `above` tokens multiplies the prices by these factors. */
   readonly long?: { readonly above: number; readonly input: number; readonly output: number };
 }
 
-/** The day on which the prices below were looked up, in part from what others say of the vendors' lists. */
+/** The day on which the prices below were looked up, some of them in second-hand copies of the vendors' lists. */
 export const PRICES_READ = '2026-11-23';
 export const PRICES_CURRENCY = 'USD';
 
 const GPT_6_LONG = { above: 272_000, input: 2, output: 1.5 };
 
-/**
- * The vendors' list prices of that day. A cache is written for the shortest time.
- */
+/** The vendors' list prices of that day. `cacheWrite` is the price of the shortest lifetime. */
 export const KNOWN_PRICES: Readonly<Record<string, Price>> = {
   'claude-fable-5-1': { input: 10, output: 50, cacheRead: 0.25, cacheWrite: 12.5 },
   'claude-opus-5-5': { input: 4, output: 20, cacheRead: 0.2, cacheWrite: 5 },

@@ -1,26 +1,26 @@
 import { createHash } from 'node:crypto';
 
-/** A value as text, so that it is compared exactly: numbers in decimals, bytes in hexadecimal. */
+/** A value as text, so that both databases can be compared exactly: numbers as decimals, bytes as hexadecimals. */
 export type Field = string | null;
 
-/** The rows of one table, as they are to be in the other database. */
+/** The rows of one table that is moved. */
 export interface MovedTable {
   readonly name: string;
   readonly columns: readonly string[];
   /** Read anew at each call. */
   rows(): Iterable<readonly Field[]>;
-  /** The column that is numbered, and the largest number that was given. */
+  /** The column that the database numbers, and the largest number so far. */
   readonly numbered: { readonly column: string; readonly last: number } | undefined;
 }
 
-/** A database that is moved away. It changes no more until `close`. */
+/** The database whose rows are moved. It does not change until `close`. */
 export interface MoveSource {
   readonly nodeId: string;
   readonly tables: readonly MovedTable[];
   close(): void;
 }
 
-/** The rows of each table that were moved, by its name. */
+/** The number of moved rows, by table. */
 export type Moved = Readonly<Record<string, number>>;
 
 /** Counts rows and sums their hashes, so that their order does not matter. */

@@ -228,7 +228,7 @@ function* settle(
   }
 }
 
-/** To be called when the storage is opened. Removes what is kept of given-up configs for long enough. */
+/** Removes the rows of configs that were given up long ago. To be called when the storage is opened. */
 export function purgePushes(now: number): Query<number> {
   return run(SQL.purge, now - GIVEN_UP_KEPT_MS);
 }

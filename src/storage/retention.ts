@@ -48,7 +48,7 @@ const open = ({
   using,
 }: Dialect): string => `SELECT agent, state, count(*) AS value FROM tasks ${using('tasks_live')}
   WHERE state IN ('submitted', 'working') GROUP BY agent, state`;
-/** Two processes that remove would wait for each other's rows in different orders. */
+/** Only one process removes at a time: two would lock rows in different orders, and wait for each other. */
 const LOCK = 'retention';
 
 /** Removes the row by which the message of a removed task is known. */
@@ -65,7 +65,6 @@ interface RetentionParts {
 export class SqlRetentionStore implements RetentionStore {
   readonly #database: SqlDatabase;
   readonly #recent: RecentEvents;
-
   readonly #counts: TaskCounts | undefined;
   readonly #forgetMessage: ForgetMessage;
 

@@ -1,12 +1,12 @@
 /**
- * The port between a database and the stores that stand once for all databases. A store describes its work as a generator
- * that yields statements. A database that answers at once runs it in one go, another one waits for each answer.
+ * The port between a database and the stores that are written once for all databases. A store describes its work as a
+ * generator that yields statements. SQLite runs it in one go; PostgreSQL waits for the outcome of each statement.
  */
 
 import type { Scope } from '../core/task.js';
 import { scopeKey } from '../core/task.js';
 
-/** SQL with `?` or `@name` for its values. With names, the only value is an object of them. */
+/** SQL with `?` or `@name` for its values. With names, `values` holds one object with the values by name. */
 export interface Statement {
   readonly sql: string;
   readonly values: readonly unknown[];
@@ -29,7 +29,7 @@ export interface Step {
   readonly isLast: boolean;
 }
 
-/** What the shared stores need of a database. All methods reject with `LangoError` `storage` when it fails. */
+/** The database as the shared stores see it. All methods reject with `LangoError` `storage` when it fails. */
 export interface SqlDatabase {
   readonly dialect: Dialect;
   /** Whether other processes may write to the same database. */
@@ -39,14 +39,14 @@ export interface SqlDatabase {
   read<Result>(query: () => Query<Result>): Promise<Result>;
   /**
    * Runs the work in one transaction, after all earlier work under the same lock, and resolves after the commit. `now` is
-   * as of its begin. If the work throws a `LangoError` it must have written nothing.
+   * the time at which the transaction begins. Work that throws a `LangoError` must have written nothing.
    */
   write<Result>(lock: string, work: (now: number) => Query<Result>): Promise<Result>;
   /** Splits a long write into small transactions. After an interruption the committed steps remain. */
   writeInSteps(lock: string, step: (now: number) => Query<Step>): Promise<number>;
 }
 
-/** How databases differ in what the shared stores ask. */
+/** The SQL that differs from database to database. */
 export interface Dialect {
   /** A member of a JSON column, as text. */
   readonly member: (column: string, name: string) => string;
@@ -58,28 +58,28 @@ export interface Dialect {
   readonly orderedJoin: string;
   /** Ends a SELECT of rows that the transaction depends on, so that no other one changes them. */
   readonly forUpdate: string;
-  /** The same, for rows that no other transaction works with: those that one does are left out. */
+  /** Like `forUpdate`, and leaves out the rows that another transaction works with. */
   readonly skipLocked: string;
-  /** A key that is above those of all tasks there are, and not above those of later ones. */
+  /** A key that is above the keys of all tasks so far, and not above those of later tasks. */
   readonly nextKey: string;
-  /** The text of a JSON list of `value`, in an order: an aggregate. */
+  /** An aggregate: the JSON list of `value` in this order, as text. */
   readonly jsonList: (value: string, order: string) => string;
   /** The index of the words of passages. */
   readonly words: WordIndex;
 }
 
-/** Queries to the index of words are expressions: terms, joined by `and` and `or`. */
+/** The statements of the index of words. A query is an expression: terms that `and` and `or` join. */
 export interface WordIndex {
   readonly term: (text: string) => string;
   /** Matches every term that begins with the text. */
   readonly prefix: (text: string) => string;
   readonly and: (expressions: readonly string[]) => string;
   readonly or: (expressions: readonly string[]) => string;
-  /** Adds so many passages. The values are the id and the terms of each, separated by spaces. */
+  /** Adds this many passages. The values are, for each, its id and its terms, which spaces separate. */
   readonly add: (passages: number) => string;
   /** Removes the passages of a JSON list. */
   readonly remove: string;
-  /** The ids of the newest passages that match an expression, at most so many. */
+  /** The ids of the newest passages that match an expression, up to a limit. */
   readonly newest: string;
   /** How many passages match an expression, counted up to a limit. */
   readonly countUpTo: string;

@@ -20,8 +20,8 @@ import type { TaskSql } from './task-sql.js';
 import { CHANGED_COLUMNS, insertEventRows } from './task-sql.js';
 
 /**
- * The changes to tasks that are rarer than accepting a message and appending events: those two are written for each
- * database by hand. All of these run inside a transaction, and have written nothing if they throw.
+ * The rarer changes to tasks, for all databases. Accepting a message and appending events are written by hand for each
+ * database. All changes run inside a transaction, and have written nothing if they throw.
  */
 export interface TaskContext {
   readonly sql: TaskSql;
@@ -209,9 +209,9 @@ export function headsOf(sql: TaskSql, taskIds: readonly string[]): Query<readonl
   return all<TaskHead>(sql.heads, JSON.stringify(taskIds));
 }
 
-/** Stands for an entry that is gone: readers of tasks and of conversations take nothing from it. */
+/** The entry that stands for a lost one: readers of tasks and of conversations take nothing from it. */
 const PLACEHOLDER: NewEvent['body'] = { type: 'turn-start', step: 'damaged' };
-/** More placeholders than this are not written: the number of entries in the task's record is wrong then. */
+/** A task with more lost entries has a damaged record: its number of entries is wrong. */
 const MOST_PLACEHOLDERS = 1_000_000;
 
 /**

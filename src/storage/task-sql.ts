@@ -41,7 +41,7 @@ export function taskSql({ using, items, orderedJoin, forUpdate, skipLocked, next
   return {
     task,
     lockedTask: task + forUpdate,
-    /** The parameter before the last: 1 for a task that ends. Tasks from `nextKey` on were accepted after the end. */
+    /** The last but one parameter is 1 for a task that ends. Tasks from `nextKey` on are accepted after the end. */
     saveTask: `UPDATE tasks SET ${CHANGED_COLUMNS.join(' = ?, ')} = ?,
         ended_before = CASE CAST(? AS INTEGER) WHEN 1 THEN ${nextKey} END
       WHERE key = ?`,
@@ -81,7 +81,7 @@ export function taskSql({ using, items, orderedJoin, forUpdate, skipLocked, next
     countLive: `SELECT count(*) AS count FROM (
         SELECT 1 FROM tasks ${using('tasks_live')} WHERE ${LIVE} AND level = ? AND tenant = ? AND owner = ? LIMIT ?
       ) AS live`,
-    /** Of the suspects one at a time, children before their parents, and last the one with the most crashes. */
+    /** One suspect at a time: children before their parents, and tasks with fewer crashes first. */
     claimSuspect: `UPDATE tasks SET epoch = epoch + 1, lease_by = ?, lease_until = ?
       WHERE id = (
         SELECT id FROM tasks ${using('tasks_live')}

@@ -36,5 +36,5 @@ export interface PushStore extends PushConfigStore {
   onFreed(listener: () => void): void;
 }
 
-/** Longer than the longest attempt, by the store's clock. */
+/** How long a claim of a delivery lasts, by the store's clock: longer than the longest attempt. */
 export const PUSH_LEASE_MS = 60_000;

@@ -42,9 +42,10 @@ export interface TaskStore {
    */
   requestCancel(scope: Scope, taskId: string): Promise<TaskRecord | undefined>;
   /**
-   * Leases unfinished tasks of these agents that have no lease and are no suspects, and raises their epochs: of each owner in turn the
-   * oldest, and of tasks with `level` delegations above them at most `free(level)`. Before that, appends a `question-expiry` to their waiting
-   * tasks with a question whose `expiresAt` has passed by the store's clock; these tasks are unfinished again.
+   * Leases unfinished tasks of these agents that have no lease and are no suspects, and raises their epochs: of each owner
+   * in turn the oldest, and of tasks with `level` delegations above them at most `free(level)`. Before that, appends a
+   * `question-expiry` to their waiting tasks with a question whose `expiresAt` has passed by the store's clock; these
+   * tasks are unfinished again.
    */
   claim(
     worker: string,
@@ -64,7 +65,7 @@ export interface TaskStore {
   /** Ends the lease of one task, or all leases of `worker`, so that others can claim the tasks at once. */
   release(worker: string, taskId?: string): Promise<void>;
 
-  /** What the previous process noted when it crashed. Undefined if it stopped, was killed, or ran out of memory. */
+  /** The reason that the previous process noted when it crashed. Undefined if it stopped, was killed, or ran out of memory. */
   readonly lastCrash: string | undefined;
   /** Notes why this process crashes, for the next one. Returns after the write. Never throws. */
   noteCrash(reason: string): void;
@@ -115,13 +116,13 @@ export interface NewTask {
   readonly parentTaskId: string | undefined;
   readonly grant: Grant;
   readonly message: Message;
-  /** What else the request said, for agents that read it. */
+  /** The other members of the request, for agents that read them. */
   readonly request?: JsonObject | undefined;
   /** The hash of the request, which tells a repeat from a conflict. */
   readonly requestHash: string;
   /** A push config for the events after the message, stored in the same transaction. */
   readonly push?: NewPush | undefined;
-  /** A task that has to wait is refused with `too-many` when its owner has so many unfinished tasks at its level. */
+  /** A task that would have to wait is refused with `too-many` when its owner has this many unfinished tasks at its level. */
   readonly queueLimit?: number;
 }
 
@@ -138,7 +139,7 @@ export interface NewInput {
   readonly agent: string;
   readonly taskId: string;
   readonly message: Message;
-  /** What else the request said, for agents that read it. */
+  /** The other members of the request, for agents that read them. */
   readonly request?: JsonObject | undefined;
   readonly requestHash: string;
   readonly lease: string | undefined;

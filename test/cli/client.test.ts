@@ -199,7 +199,7 @@ describe('lango agents and tasks', () => {
     const delegated = await lango(['send', 'list the files'], { env: node.env });
     await node.stop();
     await other.remove();
-    expect(sent.stderr).toMatch(/^Not there at present: far \(127.0.0.1:1 cannot be reached[^]*lango agents/);
+    expect(sent.stderr).toMatch(/^Not available at present: far \(127\S+ cannot be reached[^]*lango agents/);
     expect(delegated).toMatchObject({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^far +skipped +remote http:\/\/127\.0\.0\.1:1$/m);
     expect(stdout).toMatch(
@@ -296,7 +296,7 @@ describe('lango chat', () => {
     expect(stdout.match(/^✔ completed/gm)).toHaveLength(2);
     expect(stdout).toMatch(/^[0-9a-f-]{36} .* lango-orchestrator {2}✔ completed/m);
     expect(stderr).toContain('A new conversation.');
-    expect(stderr).toMatch(/^There is no \/nonsense\.\n.*\/agent NAME/ms);
+    expect(stderr).toMatch(/^There is no command \/nonsense\.\n.*\/agent NAME/ms);
   });
 
   it('switches to another agent, if there is one of that name', async () => {

@@ -143,13 +143,13 @@ describe('lango data', () => {
     await writeFile(out, 'mine');
     const refused = await run('data', 'export', '--out', out);
     expect(refused.code).not.toBe(0);
-    expect(refused.stderr).toMatch(/mine\.json is there already/);
+    expect(refused.stderr).toMatch(/mine\.json exists already/);
     expect(await readFile(out, 'utf8')).toBe('mine');
     const { folder } = home;
     const nowhere = await run('data', 'export', '--out', path.join(folder, 'none/mine.json'));
     expect(nowhere.code).toBe(1);
     expect(nowhere.stderr).toMatch(
-      /none\/mine\.json cannot be written \(ENOENT\)\.\nName a file in a folder/,
+      /none\/mine\.json cannot be written \(ENOENT\)\.\nName a file in an existing folder/,
     );
     await server.stop();
     const gone = await lango(['data', 'export', '--out', path.join(folder, 'none.json')], {

@@ -183,7 +183,7 @@ describe('approval.policy', () => {
   it('warns of a name in its list that is no tool', async () => {
     await withServer(options({ policy: ['fs_list', 'fs_lst'] }), async (server) => {
       const idle = server.log.lines.filter((line) => line.includes('approval.policy names'));
-      expect(idle).toEqual([expect.stringMatching(/"warn".*fs_lst, which is no tool here/)]);
+      expect(idle).toEqual([expect.stringMatching(/"warn".*fs_lst, but no tool here has that name/)]);
     });
   });
 });

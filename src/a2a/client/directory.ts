@@ -56,7 +56,7 @@ interface Entry {
   miss: SkipReason | undefined;
   loading: Promise<void> | undefined;
   readonly breaker: Breaker;
-  /** The state that was last looked at, and when it began. */
+  /** The state as of the last check, and when it began. */
   seen: { readonly state: AgentState['state']; readonly at: number };
 }
 
@@ -146,7 +146,7 @@ export class RefreshingDirectory implements PeerDirectory {
 
   /** The state of every source, in their order. */
   states(): readonly AgentState[] {
-    for (const entry of this.#entries) look(entry);
+    for (const entry of this.#entries) noteState(entry);
     return this.#entries.map(({ source, agent, miss, breaker, seen }) => ({
       name: agent?.peer.name ?? labelOf(source),
       kind: source.kind,
@@ -199,7 +199,7 @@ export class RefreshingDirectory implements PeerDirectory {
     const agents = this.#entries.flatMap(({ agent }) => agent ?? []);
     for (const agent of agents) this.#remember(agent);
     const peers = this.#entries.flatMap(({ agent, breaker }) => (agent && !breaker.isOpen ? agent.peer : []));
-    for (const entry of this.#entries) look(entry);
+    for (const entry of this.#entries) noteState(entry);
     const isSame = peers.length === this.#peers.length && peers.every((peer, at) => peer === this.#peers[at]);
     if (!isSame) this.#peers = peers;
   }
@@ -264,8 +264,8 @@ export class RefreshingDirectory implements PeerDirectory {
   }
 }
 
-/** Notes the state of an entry, and since when it has it. */
-function look(entry: Entry): void {
+/** Notes a changed state of an entry, with the time. */
+function noteState(entry: Entry): void {
   const state = stateOf(entry);
   if (entry.seen.state !== state) entry.seen = { state, at: Date.now() };
 }

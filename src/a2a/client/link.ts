@@ -32,7 +32,7 @@ export interface Link {
   readonly extensions: readonly string[];
   /** Set for a node of ours that is told who asks. */
   readonly credentialFor?: CredentialFor | undefined;
-  /** Told how calls went. */
+  /** Records how calls went. */
   readonly breaker?: Breaker | undefined;
 }
 
@@ -41,7 +41,7 @@ export function callerOf({ tenant, owner }: Scope, { scopes }: Grant): Caller {
   return { tenant, owner, ...(scopes && { scopes: new Set(scopes) }) };
 }
 
-/** Makes the bearer token with which a node of ours is asked for somebody, in a delegation of the task `task`. */
+/** Makes the bearer token of requests to another node of ours on behalf of a caller, for a delegation of `task`. */
 export type CredentialFor = (caller: Caller, task: string | undefined) => Promise<string>;
 
 /** A link whose agent may move to another address: open tasks continue over the new link. */

@@ -20,8 +20,7 @@ export interface PeerFacts {
   readonly isRemote: boolean;
 }
 
-const OUTCOME_UNKNOWN =
-  'it may have been asked before this server was started again, and cannot tell what came of it';
+const OUTCOME_UNKNOWN = 'it may have been asked before this server restarted, and cannot tell the outcome';
 
 /** Creates the core `Peer` for the agent behind `link`. */
 export function createPeer({ profile, link, retry, limits, rename, isRemote }: PeerFacts): Peer {

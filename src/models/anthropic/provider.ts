@@ -78,8 +78,8 @@ function continuation(
   content: readonly AnswerBlock[],
   usage: Usage,
 ): Pick<ModelRequest, 'messages' | 'maxTokens'> {
-  const sofar: ModelMessage = { role: 'assistant', author: '', content };
-  return { messages: [...messages, sofar], maxTokens: maxTokens - usage.output };
+  const begun: ModelMessage = { role: 'assistant', author: '', content };
+  return { messages: [...messages, begun], maxTokens: maxTokens - usage.output };
 }
 
 /** A pause ends the answer only when the limit is used up. An unknown reason counts as a normal end. */

@@ -66,8 +66,8 @@ function outputConfig(
 const LEAST_THINKING_TOKENS = 1_024;
 
 /**
- * A budget is a part of the answer's limit. The API refuses one when the answer that the results belong to began without
- * thinking, as that of another model did.
+ * The budget for thinking is a part of the answer's limit. The API refuses a budget when the answer that the results belong
+ * to began without thinking, as the answer of another model does.
  */
 function thinkingField(
   { thinking }: Tuning,

@@ -13,11 +13,11 @@ import { toResponsesRequest } from './responses-request.js';
 const DEFAULT_BASE_URL = 'https://api.openai.com/v1';
 
 export interface OpenaiOptions extends VendorOptions {
-  /** Default: `auto`, which is Responses for the models of OpenAI's own server that reason, else Chat Completions. */
+  /** Default: `auto`, which takes Responses for reasoning models at OpenAI's own address, else Chat Completions. */
   readonly api?: 'auto' | 'chat' | 'responses';
 }
 
-/** Models that do not reason. The Responses API refuses to return the reasoning of these. */
+/** The models that do not reason: the Responses API refuses a request for their reasoning. */
 const WITHOUT_REASONING = /^(ft:)?(gpt-[34]|chatgpt)/;
 
 /**
@@ -26,7 +26,7 @@ const WITHOUT_REASONING = /^(ft:)?(gpt-[34]|chatgpt)/;
  */
 export function createOpenaiProvider(options: OpenaiOptions): ModelProvider {
   const { api = 'auto', model, baseUrl = DEFAULT_BASE_URL } = options;
-  // OpenAI's newer models take functions on Chat Completions only without any reasoning, or not at all.
+  // On Chat Completions, OpenAI's newer models take functions only without reasoning, or not at all.
   const reasons = URL.parse(baseUrl)?.hostname === 'api.openai.com' && !WITHOUT_REASONING.test(model);
   const speaksResponses = api === 'responses' || (api === 'auto' && reasons);
   return createVendorProvider(options, {

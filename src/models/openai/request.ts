@@ -11,15 +11,8 @@ import {
   type ModelRequest,
   type SystemBlock,
 } from '../../core/model.js';
-import type { JsonObject } from '../../core/json.js';
-import {
-  argumentsToSend,
-  isStrict,
-  toContent,
-  toVendorRequest,
-  type Content,
-  type UserTurn,
-} from '../conversation.js';
+import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { argumentsToSend, toContent, toVendorRequest, type Content, type UserTurn } from '../conversation.js';
 import type { BodyContext } from '../vendor.js';
 
 /** The body of a Chat Completions request, limited to fields that compatible servers support. */
@@ -55,9 +48,23 @@ export function toOpenaiRequest(
   };
 }
 
-/** How an answer is held to a schema. Without `strict` a server only tries. */
+/** The schema that an answer has to match. Without `strict` a server only tries. */
 export function outputFormat(schema: JsonObject) {
   return { schema: { ...schema }, strict: isStrict(schema) };
+}
+
+/** Whether OpenAI can hold an answer to this schema: each object lists all its keys and requires each of them. */
+function isStrict(schema: Json | undefined): boolean {
+  if (Array.isArray(schema)) return schema.every(isStrict);
+  if (!isJsonObject(schema)) return true;
+  const { properties, required, additionalProperties } = schema;
+  const names = isJsonObject(properties) ? Object.keys(properties) : [];
+  const isClosed =
+    schema.type !== 'object' ||
+    (additionalProperties === false &&
+      Array.isArray(required) &&
+      names.every((name) => required.includes(name)));
+  return isClosed && Object.values(schema).every(isStrict);
 }
 
 /**

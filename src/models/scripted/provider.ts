@@ -42,11 +42,11 @@ export function scriptedModel(script: ModelScript): ScriptedModel {
 }
 
 async function* play(answer: ScriptedAnswer, request: ModelRequest): AsyncGenerator<ModelEvent, void> {
-  const { text = '', calls = [], error } = partsOf(answer);
-  if (error !== undefined) {
-    yield failure('bad-answer', error);
+  if (typeof answer === 'object' && 'error' in answer) {
+    yield failure('bad-answer', answer.error);
     return;
   }
+  const { text = '', calls } = typeof answer === 'string' ? { text: answer, calls: [] } : answer;
   for (const piece of text.match(PIECES) ?? []) {
     // Each piece has a turn of the event loop of its own, as when it comes over a connection.
     await nextTurn();
@@ -66,16 +66,6 @@ async function* play(answer: ScriptedAnswer, request: ModelRequest): AsyncGenera
 }
 
 const PIECES = new RegExp(`.{1,${DELTA_CHARACTERS}}`, 'gsu');
-
-interface Parts {
-  readonly text?: string;
-  readonly calls?: readonly { readonly name: string; readonly arguments: JsonObject }[];
-  readonly error?: string;
-}
-
-function partsOf(answer: ScriptedAnswer): Parts {
-  return typeof answer === 'string' ? { text: answer } : answer;
-}
 
 function failure(code: 'bad-answer' | 'canceled', message: string): ModelEvent {
   return { type: 'error', code, message, retryable: false };

@@ -3,7 +3,7 @@ import type { Logger } from '../../core/logger.js';
 
 type Listener = (taskId: string, head: number) => void;
 
-/** Whom this process tells of new events, whichever process wrote them. */
+/** The listeners of this process for new events, of this and of other processes. */
 export class AppendListeners {
   readonly #listeners = new Set<Listener>();
   readonly #logger: Logger;

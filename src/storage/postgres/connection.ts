@@ -6,7 +6,7 @@ import type { Outcome, Statement } from '../sql.js';
 export interface ConnectionOptions {
   /** As in libpq: postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=… */
   readonly url: string;
-  /** The most connections at a time, beside one for notifications. */
+  /** The most connections at a time, besides one for notifications. */
   readonly connections: number;
   /** How long a statement may take. */
   readonly statementSeconds: number;
@@ -23,14 +23,14 @@ export interface Driver {
   connect(): Promise<Client>;
 }
 
-/** Includes the wait for a free one. */
+/** How long work waits for a connection, also for a free one of the pool. */
 const CONNECT_MS = 10_000;
 const IDLE_MS = 60_000;
-/** How much later than the server this side gives a statement up. */
+/** This side gives up a statement this much later than the server. */
 const ANSWER_MS = 2_000;
 /** The types of results that PostgreSQL's driver would give as text: int8 and numeric. */
 const NUMBERS: ReadonlySet<number> = new Set([20, 1700]);
-/** Left as text: the stores read JSON by themselves. */
+/** The types that stay text, because the stores parse JSON themselves. */
 const JSON_TYPES: ReadonlySet<number> = new Set([114, 3802]);
 
 /** Loads pg when PostgreSQL is configured: the package is optional. Opens no connection yet. */

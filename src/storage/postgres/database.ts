@@ -49,7 +49,7 @@ function lexeme(term: string): string {
 /** Tells this program's advisory locks from others: "LNGO". */
 export const LOCK_CLASS = 0x4c4e474f;
 const REPEATS = 5;
-/** While the database is gone, it is tried at this interval. */
+/** The pause between attempts to reach a database that cannot be reached. */
 const PROBE_MS = 500;
 const NOW = 'SELECT lango_now() AS now';
 
@@ -60,7 +60,7 @@ export class PostgresDatabase implements SqlDatabase {
   readonly #driver: Driver;
   readonly #logger: Logger;
   readonly #isPrepared: boolean;
-  /** Writes under one lock wait here and not each on a connection. */
+  /** Writes under one lock wait here, so that each does not hold a connection while it waits. */
   readonly #locks = new KeyedMutex();
   readonly #active = new Set<Promise<unknown>>();
   #isOpen = true;
@@ -100,7 +100,7 @@ export class PostgresDatabase implements SqlDatabase {
     );
   }
 
-  /** An empty lock is none: the rows that the work reads for update keep others away. */
+  /** An empty `lock` takes no lock: the work selects its rows with `forUpdate` instead. */
   write<Result>(lock: string, work: (now: number) => Query<Result>): Promise<Result> {
     return this.#watched(() =>
       lock === '' ? this.#repeat(lock, work) : this.#locks.run(lock, () => this.#repeat(lock, work)),
@@ -140,7 +140,7 @@ export class PostgresDatabase implements SqlDatabase {
     // A connection may end between two statements; the next statement fails then.
     client.on('error', ignore);
     try {
-      // In one message, so that it is one round trip. The texts hold numbers alone.
+      // One message is one round trip. Its text is built from numbers only, so that nothing can be injected.
       const locking = lock === '' ? '' : `SELECT pg_advisory_xact_lock(${LOCK_CLASS}, ${crc32(lock) | 0});`;
       const begun = (await client.query(`BEGIN; ${locking} ${NOW}`)) as never as readonly {
         readonly rows: readonly { readonly now: number }[];
@@ -160,7 +160,7 @@ export class PostgresDatabase implements SqlDatabase {
     }
   }
 
-  /** Counts the work as active, wraps what it throws, and keeps the state of the database. */
+  /** Counts the work as active, wraps its errors, and notes whether the database works. */
   async #watched<Result>(work: () => Promise<Result>): Promise<Result> {
     this.assertOpen();
     const active = work();
@@ -184,7 +184,7 @@ export class PostgresDatabase implements SqlDatabase {
     this.#logger.info('the database can be used again');
   }
 
-  /** Remembers and logs a failure of the database, and tries it from time to time. */
+  /** Logs an error. When the database as a whole fails, notes that and tries it from time to time. */
   #onFailure(error: unknown): void {
     const failure = storageError(error);
     const isNew = this.#problem?.message !== failure.message;

@@ -49,7 +49,7 @@ const ADVICE: Readonly<Record<string, Advice>> = {
     hint: 'Let it own the schema, or grant it CREATE and USAGE on it.',
   },
   '40': {
-    message: 'Other transactions stood in the way too often.',
+    message: 'The transaction conflicted with others too often.',
     hint: 'Try again.',
     retryable: true,
   },

@@ -14,16 +14,16 @@ export interface LivenessOptions {
   readonly listeners: AppendListeners;
   /** The channel of this node: other nodes may use the same database. */
   readonly channel: string;
-  /** Without a session, leases end by their time alone, and nobody hears of the events of other processes. */
+  /** Without a session, leases end by their time alone, and other processes are not told of events. */
   readonly hasSession: boolean;
   readonly logger: Logger;
 }
 
 const LARGEST_LOCK = 2 ** 31 - 1;
 const RECONNECT_MS = 250;
-/** Notifications are gathered for so long: NOTIFY makes writers wait for each other at their commits. */
+/** How long notifications are gathered: NOTIFY makes writers wait for each other at their commits. */
 const GATHER_MS = 10;
-/** PostgreSQL takes 8,000 bytes. */
+/** A notification of PostgreSQL holds up to 8,000 bytes. */
 const TASKS_PER_NOTIFICATION = 100;
 const MIN_CHECK_MS = 400;
 

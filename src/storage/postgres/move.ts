@@ -11,21 +11,21 @@ import { migrate } from './storage.js';
 import { inboxKey } from './task-statements.js';
 
 export interface MoveOptions extends ConnectionOptions {
-  /** Told each table before it is moved. */
+  /** Called before each table is moved. */
   readonly onTable?: ((name: string) => void) | undefined;
   readonly logger: Logger;
 }
 
 type Row = readonly Field[];
 
-/** How rows of a table are written and read here, where that differs. */
+/** How rows of a table are written to PostgreSQL and read there. */
 interface Form {
   readonly columns: readonly string[];
   readonly toRow: (row: Row) => Row;
   /** SQL of a value, by its parameter. */
   readonly value: (parameter: string, column: string) => string;
   readonly read: (column: string) => string;
-  /** What both databases say alike of a row. */
+  /** The values of a row in a form that is equal in both databases. */
   readonly compared: (row: Row) => Row;
 }
 
@@ -43,8 +43,8 @@ const SERVED = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid =
 
 /**
  * Moves all rows into an empty database, in one transaction: it gets everything or stays empty. Each table is read again
- * and compared by count and hash. Rejects with `LangoError` `storage` when the database is not empty, is in use by a
- * server, or holds something else than it was given.
+ * and compared by count and hash. Rejects with `LangoError` `storage` when the database is not empty, a server uses it, or
+ * its rows differ from those of the source.
  */
 export async function moveIntoPostgres(options: MoveOptions, source: MoveSource): Promise<Moved> {
   const driver = await createDriver(options);
@@ -52,7 +52,7 @@ export async function moveIntoPostgres(options: MoveOptions, source: MoveSource)
   try {
     await migrate(driver, options.logger);
     client = await driver.connect();
-    // Servers that start wait for it.
+    // A server that starts waits for this lock.
     await client.query(`BEGIN; SELECT pg_advisory_xact_lock(${LOCK_CLASS}, 0)`);
     await assertFree(client, source.tables);
     const moved: Record<string, number> = {};

@@ -1,4 +1,4 @@
-/** The schema of PostgreSQL: the tables of sqlite/schema.ts, where the reasons stand, and what differs from them. */
+/** The schema of PostgreSQL. Its tables are those of sqlite/schema.ts, which gives the reasons, except where noted. */
 
 /** Tasks, their events, the inbox, and who runs them. */
 const TASKS = `

@@ -85,10 +85,10 @@ export const ADD_WORKER = `
   INSERT INTO workers (name, lock, since) VALUES (@name, @lock, lango_now())
   ON CONFLICT (name) DO UPDATE SET lock = excluded.lock, since = excluded.since`;
 
-/** For how long after a start of PostgreSQL the workers of before may take their locks again. */
+/** After a start of PostgreSQL, earlier workers have this long to take their locks again. */
 const GRACE_MS = 5_000;
 
-/** A lease that ends before this was not renewed twice. */
+/** A lease that ends this soon missed two renewals. */
 const STALE = `lease_until <= lango_now() + ${LEASE_MS - 2 * LEASE_RENEW_MS}`;
 
 /**
