@@ -245,15 +245,13 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   const local = localSources(subAgents, published);
   await directory.replace(local);
   // Not awaited: a remote agent whose card hangs delays neither recovery nor readiness.
-  void directory.replace([
-    ...local,
-    ...remoteSources({ ...options, started: config, keys: keys.read, logger }),
-  ]);
+  const shown = { keys: keys.read, guard: guardOf(vault), hidden, logger };
+  void directory.replace([...local, ...remoteSources({ ...options, started: config, ...shown })]);
   onStop(keepFresh(directory, config.a2a.refreshSeconds));
 
   metrics?.addSources(metricSourcesOf(storage, directory, push !== undefined));
   const reload = createReload({
-    ...{ started: options, hidden, peers: directory, local, keys: keys.read, stopping, logger },
+    ...{ started: options, peers: directory, local, stopping, ...shown },
     renewTls: (material) => listeners.renewTls(material),
   });
   const registry = new PeerRegistry({ home: config.home, peers: directory, read: options.read, reload });

@@ -54,6 +54,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   viem: ['tools/payment'],
   '@x402': ['tools/payment'],
   'playwright-core': ['tools/browser'],
+  'openid-client': ['console', 'http'],
   '@modelcontextprotocol': ['tools/mcp', 'a2a/server/mcp'],
   '@mozilla/readability': ['tools/browser'],
   'node-html-markdown': ['tools/html.ts'],

@@ -1,12 +1,10 @@
 import type { CardTrust } from '../a2a/client/card.js';
+import { tokenCredential } from '../a2a/client/credential.js';
 import { RefreshingDirectory } from '../a2a/client/directory.js';
+import type { GrpcRules } from '../a2a/client/grpc-transport.js';
 import type { CredentialFor } from '../a2a/client/link.js';
-import {
-  createOriginFetch,
-  type CardSource,
-  type OpenOptions,
-  type RemoteSource,
-} from '../a2a/client/load.js';
+import type { CardSource, OpenOptions, RemoteSource } from '../a2a/client/load.js';
+import { createOriginFetch } from '../a2a/client/origin-fetch.js';
 import { signJwt } from '../a2a/server/signing.js';
 import type { PublishedAgent } from '../a2a/server/operations.js';
 import { AddedAgents, type AddedAgent } from '../config/added-agents.js';
@@ -19,19 +17,22 @@ import type { ReadKeys } from '../core/card.js';
 import { serverUrl } from '../core/card.js';
 import { LangoError, errorText } from '../core/errors.js';
 import type { Caller } from '../core/identity.js';
+import type { ServerTrust } from '../core/http.js';
 import { KeyedMutex } from '../core/keyed-mutex.js';
 import type { Logger } from '../core/logger.js';
+import type { SecretGuard } from '../core/secrets.js';
 import { createAddressCheck } from '../http/address-check.js';
 import { createEgress } from '../http/egress.js';
 import { ASSERTION_TYPE, assertionClaims } from '../http/node-assertion.js';
 import { JwtKeys, keysFromFile, keysFromUrl } from '../http/jwt-keys.js';
-import type { TlsMaterial } from '../http/tls.js';
+import { clientCertificate, type ClientCertificateFiles, type TlsMaterial } from '../http/tls.js';
 import { readTls } from './identity.js';
+import { createPeerCredential } from './peer-credentials.js';
 
 /** The directory of this node's peers. It is empty until `replace` is called with the sources of their cards. */
 export function createDirectory(config: Config, logger: Logger, signal: AbortSignal): RefreshingDirectory {
   return new RefreshingDirectory([], {
-    ...connectRules(config, [], logger),
+    ...connectRules(config, [], { logger }),
     timeoutMs: 1_000 * config.a2a.connectSeconds,
     cardBytes: config.a2a.cardBytes,
     signal,
@@ -50,12 +51,14 @@ export function localSources(
   });
 }
 
-/** The list of remote agents and their tokens, which a reload may have read anew. */
+/** The list of remote agents and their credentials, which a reload may have read anew. */
 export interface RemoteList extends LoadedConfig {
   /** The configuration that the node was started with: all other settings are those of it. */
   readonly started: Config;
   /** The keys of this node: requests on behalf of an owner are signed with them. */
   readonly keys: ReadKeys;
+  readonly guard: SecretGuard;
+  readonly hidden: Set<string>;
   readonly logger: Logger;
 }
 
@@ -72,21 +75,25 @@ export const FORGOTTEN =
 
 /** The remote agents of the configuration as sources of cards; none unless `a2a.enabled`. */
 export function remoteSources(list: RemoteList): readonly CardSource[] {
-  const { secrets, started, keys, logger } = list;
+  const { secrets, started, keys, guard, hidden, logger } = list;
   const { a2a } = list.config;
   if (areForgotten(list)) logger.warn(`a2a.remoteAgents ${FORGOTTEN}`);
-  const shared = connectRules(started, [], logger);
+  const shared = connectRules(started, [], { logger });
   return (a2a.enabled ? a2a.remoteAgents : []).map((agent): RemoteSource => {
-    const { name, url, allowPrivate, verify, relocate } = agent;
-    const token = secrets.remoteTokens.get(name);
+    const { name, url, allowPrivate, verify, relocate, auth } = agent;
+    const values = secrets.remotes.get(name) ?? {};
+    const credential = createPeerCredential({ agent, values, guard, config: started, hidden, logger });
     const addresses = verify?.jwks === undefined ? [url] : [url, verify.jwks];
-    const rules = allowPrivate ? connectRules(started, addresses, logger) : shared;
-    const connect = { ...rules, relocate };
-    const trust = verify && trustOf(verify, connect.fetch, logger.child({ agent: name }));
-    const settings = { agent, token };
+    const rules = allowPrivate ? connectRules(started, addresses, { logger }) : shared;
+    const shown =
+      auth?.mtls &&
+      withCertificate(auth.mtls, (trust) => connectRules(started, addresses, { logger, trust }));
+    const connect = { ...(shown ?? rules), relocate };
+    const trust = verify && trustOf(verify, rules.fetch, logger.child({ agent: name }));
+    const settings = { agent, values };
     const credentialFor = agent.owners === 'forward' ? speakerAt(agent, keys) : undefined;
     const fetchAs = credentialFor && fetchFor(agent, credentialFor, ownerEgress(agent, started, logger));
-    return { kind: 'remote', name, url, trust, connect, settings, token, credentialFor, fetchAs };
+    return { kind: 'remote', name, url, trust, connect, settings, credential, credentialFor, fetchAs };
   });
 }
 
@@ -118,7 +125,10 @@ function ownerEgress({ url, allowPrivate }: RemoteAgent, { egress }: Config, log
 function fetchFor({ url }: RemoteAgent, credentialFor: CredentialFor, egress: typeof fetch) {
   const { origin } = new URL(url);
   return async (caller: Caller) =>
-    createOriginFetch({ fetch: egress, origin, token: await credentialFor(caller, undefined) });
+    createOriginFetch({
+      ...{ fetch: egress, origin },
+      credential: tokenCredential(await credentialFor(caller, undefined)),
+    });
 }
 
 const OWNER_CALL_MS = 60_000;
@@ -134,7 +144,11 @@ const STREAM_BYTES = 32 * 1024 * 1024;
 const KEY_TIMES = { refreshSeconds: 300, cooldownSeconds: 10 };
 
 /** HTTP and gRPC to remote agents. The hosts of `addresses` may have private addresses, whatever the port of their gRPC. */
-function connectRules({ a2a, egress }: Config, addresses: readonly string[], logger: Logger): ConnectRules {
+function connectRules(
+  { a2a, egress }: Config,
+  addresses: readonly string[],
+  { logger, trust }: { readonly logger: Logger; readonly trust?: ServerTrust | undefined },
+): ConnectRules & { readonly grpc: GrpcRules } {
   const timeoutMs = 1_000 * a2a.connectSeconds;
   const urls = addresses.map((address) => new URL(address));
   const names = urls.map(({ hostname }) => hostname.replace(/^\[|\]$/g, ''));
@@ -143,10 +157,28 @@ function connectRules({ a2a, egress }: Config, addresses: readonly string[], log
       allowPrivate: [...egress.allowPrivate, ...urls.map(({ host }) => host)],
       timeoutMs,
       streamBytes: STREAM_BYTES,
+      trust,
       logger,
       privateHint: 'If that is meant, set allowPrivate: true in its entry of a2a.remoteAgents.',
     }),
     grpc: { addressOf: createAddressCheck([...egress.allowPrivate, ...names]), timeoutMs },
+  };
+}
+
+/** Connections that show a client certificate, which is read again when its files change. */
+function withCertificate(
+  files: ClientCertificateFiles,
+  rulesWith: (trust?: ServerTrust) => ReturnType<typeof connectRules>,
+): ConnectRules {
+  const read = clientCertificate(files);
+  let made: { readonly trust: ServerTrust; readonly fetch: typeof fetch } | undefined;
+  return {
+    grpc: { ...rulesWith().grpc, trust: read },
+    fetch: async (input, init) => {
+      const trust = await read();
+      if (made?.trust !== trust) made = { trust, fetch: rulesWith(trust).fetch };
+      return made.fetch(input, init);
+    },
   };
 }
 
@@ -170,6 +202,7 @@ export interface ReloadOptions {
   readonly started: LoadedConfig;
   /** The values that the log hides: gets the new secrets before they are used. */
   readonly hidden: Set<string>;
+  readonly guard: SecretGuard;
   readonly peers: RefreshingDirectory;
   /** The sources of the node's own peers, which stay. */
   readonly local: readonly CardSource[];
@@ -188,7 +221,7 @@ const RELOADABLE: ReadonlySet<string> = new Set(['a2a.enabled', 'a2a.remoteAgent
  * TLS certificate. A reload applies everything or, when anything is wrong, nothing. Reloads run one after the other.
  */
 export function createReload({ started, hidden, peers, local, ...options }: ReloadOptions): Reload {
-  const { keys: nodeKeys, renewTls, stopping, logger } = options;
+  const { keys: nodeKeys, renewTls, stopping, guard, logger } = options;
   const mutex = new KeyedMutex();
   let current = started;
 
@@ -201,7 +234,11 @@ export function createReload({ started, hidden, peers, local, ...options }: Relo
     current = next;
     const keys = changedKeys(started, next).filter((key) => !RELOADABLE.has(key));
     if (keys.length > 0) logger.warn('these keys changed, which needs a restart', { keys });
-    const remote = remoteSources({ ...next, started: started.config, keys: nodeKeys, logger });
+    const remote = remoteSources({
+      ...next,
+      started: started.config,
+      ...{ keys: nodeKeys, guard, hidden, logger },
+    });
     const change = await peers.replace([...local, ...remote]);
     logger.info('reloaded the configuration', { ...change, certificate: tls && 'read again' });
   };

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { isJsonObject } from '../core/json.js';
 import { counted } from '../core/text.js';
 import type { AgentStatus, NodeStatus } from '../owners/operations.js';
 import { connect, type Connection, type ConnectionFlags } from './connection.js';
@@ -34,6 +35,7 @@ export async function agents(call: Call<ConnectionFlags>): Promise<Report> {
 interface AddFlags extends ConnectionFlags {
   readonly name?: string;
   readonly agentToken?: string;
+  readonly agentAuth?: string;
   readonly allowPrivate?: boolean;
   readonly relocate?: boolean;
   readonly owners?: 'forward' | 'shared';
@@ -42,11 +44,12 @@ interface AddFlags extends ConnectionFlags {
 
 /** `lango agents add`: the running server keeps the agent and asks for its card. */
 export async function addAgent(address: string, call: Call<AddFlags>): Promise<Report> {
-  const { name = nameIn(address), agentToken, allowPrivate, relocate, owners, hash } = call.flags;
+  const { name = nameIn(address), agentToken, agentAuth, allowPrivate, relocate, owners, hash } = call.flags;
   const token = agentToken === undefined ? undefined : await readToken(agentToken);
+  const auth = agentAuth === undefined ? undefined : await readAuth(agentAuth);
   const connection = await connect(call);
   const entry = {
-    ...{ name, url: address, token, allowPrivate, relocate, owners },
+    ...{ name, url: address, token, auth, allowPrivate, relocate, owners },
     verify: hash === undefined ? undefined : { hash },
   };
   const { agent } = await ask(connection, connection.owner.addAgent(entry));
@@ -75,6 +78,21 @@ function nameIn(address: string): string {
     .split('/')
     .filter((word) => word !== '' && !word.startsWith('.') && !word.endsWith('.json'));
   return (words.at(-1) ?? hostname.split('.')[0]!).toLowerCase().replace(/[^a-z0-9]+/g, '-');
+}
+
+/** The fields of `a2a.remoteAgents[].auth`, as JSON. */
+async function readAuth(file: string): Promise<Record<string, unknown>> {
+  const auth = parseJson(file === '-' ? await readPiped() : await readFile(file, 'utf8'));
+  if (isJsonObject(auth)) return auth;
+  throw usageError(`${file} holds no JSON object.`, 'Write the fields of auth, as {"basic": {"user": …}}.');
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 async function readToken(file: string): Promise<string> {

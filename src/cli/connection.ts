@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { createClient, type AgentClient } from '../a2a/client/client.js';
 import type { Binding } from '../a2a/client/link.js';
-import { createOriginFetch } from '../a2a/client/load.js';
+import { tokenCredential } from '../a2a/client/credential.js';
+import { createOriginFetch } from '../a2a/client/origin-fetch.js';
 import type { Config } from '../config/config.js';
 import { loadConfig, type LoadedConfig } from '../config/load.js';
 import { loadToken } from '../config/node-credentials.js';
@@ -84,7 +85,11 @@ export function open(url: URL, { token, binding, trust }: Access): Connection {
   });
   // gRPC listens on a port of its own, but the card must name the same host.
   const grpc = { addressOf: createAddressCheck([url.hostname]), trust };
-  const fetch = createOriginFetch({ fetch: egress, origin: url.origin, token });
+  const fetch = createOriginFetch({
+    fetch: egress,
+    origin: url.origin,
+    credential: tokenCredential(token),
+  });
   return {
     url: url.href.replace(/\/$/, ''),
     client: createClient({ url: url.href, fetch: egress, grpc, binding, token }),

@@ -108,6 +108,7 @@ function addAgentCommands(agents: Command, act: Act): void {
     .description('add a remote agent to the running server; it stays over restarts')
     .option('--name <name>', 'its name on this server; default: the end of the address')
     .option('--agent-token <file>', 'a file with the bearer token to send to it; - reads standard input')
+    .option('--agent-auth <file>', 'a file with the fields of auth as JSON; - reads standard input')
     .option('--allow-private', 'allow a private or loopback address')
     .option('--relocate', 'call it where its card was found, also when the card names another host')
     .option('--owners <whom>', 'with several owners here, who asks there: forward or shared')

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   KIB,
   agentName,
+  choice,
   count,
   distinct,
   flag,
@@ -48,10 +49,91 @@ const cardTrust = z
   )
   .describe('What the card must prove. An agent that does not is skipped with a warning. Default: nothing.');
 
+/** May hold spaces, unlike a token. */
+const password = z
+  .string()
+  .regex(/^[^\0\r\n]+$/, 'must be one line')
+  .meta({ description: 'The password.', writeOnly: true });
+
+const apiKey = z
+  .strictObject({
+    header: optional(
+      z.string().regex(/^[A-Za-z0-9-]+$/, 'must be the name of a header'),
+      'The header that carries the key. Default: none.',
+    ),
+    query: optional(
+      z.string().regex(/^[\w.-]+$/, 'must be the name of a query parameter'),
+      'The query parameter that carries the key. A gRPC interface cannot be used then. Default: none.',
+    ),
+    value: secret('The key. Default: none; it is required.'),
+  })
+  .refine(
+    ({ header, query, value }) => (header === undefined) !== (query === undefined) && value !== undefined,
+    'must have value, and one of header and query',
+  );
+
+const oauth2 = z
+  .strictObject({
+    issuer: optional(
+      httpUrl(),
+      'The issuer. Its metadata names the token endpoint, which must be at its own origin. Default: none.',
+    ),
+    tokenUrl: optional(httpUrl(), 'The token endpoint. Default: the one that the issuer names.'),
+    clientId: text().describe('The id of this server at the issuer.'),
+    clientSecret: secret('The secret of the client. Default: none.'),
+    secretIn: choice(
+      ['header', 'body'],
+      'header',
+      'Where the secret is sent: `header` (client_secret_basic) or `body` (client_secret_post).',
+    ),
+    privateKeyFile: optional(
+      path(),
+      'A private key, PEM or JWK. The client signs an assertion with it (private_key_jwt) in place of a secret. Default: none.',
+    ),
+    keyId: optional(text(), 'The id of that key at the issuer. Default: that of the JWK.'),
+    scopes: list(z.array(text()), 'The scopes to ask for. Without any, the issuer decides.'),
+    audience: optional(text(), 'The parameter `audience`, for issuers that want one. Default: none.'),
+    resource: optional(httpUrl(), 'The parameter `resource` (RFC 8707). Default: none.'),
+  })
+  .refine(({ issuer, tokenUrl }) => (issuer ?? tokenUrl) !== undefined, 'must have issuer or tokenUrl')
+  .refine(
+    ({ clientSecret, privateKeyFile }) => (clientSecret === undefined) !== (privateKeyFile === undefined),
+    'must have one of clientSecret and privateKeyFile',
+  );
+
+const peerAuth = z
+  .strictObject({
+    bearer: secret('A bearer token: the same as `token`. Default: none.'),
+    apiKey: apiKey.optional(),
+    basic: z
+      .strictObject({ user: text().describe('The user name.'), password })
+      .refine(({ user }) => !user.includes(':'), 'must have a user without ":"')
+      .optional(),
+    oauth2: oauth2.optional(),
+    mtls: z
+      .strictObject({
+        certFile: path().describe(
+          'The client certificate with its chain, PEM. It is read again when it changes.',
+        ),
+        keyFile: path().describe('Its private key, PEM.'),
+        caFile: optional(
+          path(),
+          'A further authority to trust for the certificate of that server, PEM. Default: none.',
+        ),
+      })
+      .optional(),
+  })
+  .refine(({ bearer, apiKey, basic, oauth2, mtls }) => {
+    const kinds = [bearer, apiKey, basic, oauth2].filter((kind) => kind !== undefined);
+    return kinds.length === 1 || (kinds.length === 0 && mtls !== undefined);
+  }, 'must have one of bearer, apiKey, basic and oauth2, and may have mtls besides or alone')
+  .describe('What requests to this agent show. They go to the origin of `url` only. Default: nothing.');
+
 const remoteAgent = z.strictObject({
   name: subAgentName().describe('Its name on this server, for delegations.'),
   url: httpUrl().describe('The address of its agent card, or of the agent itself.'),
-  token: secret('The bearer token to send to it.'),
+  token: secret('The bearer token to send to it: the short form of `auth.bearer`.'),
+  auth: peerAuth.optional(),
   allowPrivate: flag(false, 'Allow a private or loopback address.'),
   relocate: flag(
     false,

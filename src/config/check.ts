@@ -95,6 +95,7 @@ const RULES: readonly Rule[] = [
   { keys: ['auth.mode', 'server.tls'], check: checkMtls },
   { keys: ['auth.nodes', 'auth.audience', 'a2a.baseUrl'], check: checkNodes },
   { keys: ['auth.mode', 'auth.nodes', 'a2a.enabled', 'a2a.remoteAgents'], check: checkOwners },
+  { keys: ['a2a.remoteAgents'], check: checkPeerAuth },
   { keys: ['server.tls'], check: checkTls },
   { keys: ['model', 'agent.models'], isOfServer: true, check: modelFindings },
   {
@@ -134,9 +135,10 @@ function checkRisks(settings: Settings, { exposedSecret }: BasePaths): readonly 
       'tls',
       'keyFile',
     ]),
-    ...a2a.remoteAgents.flatMap(({ token, owners, url }, index) =>
-      takes('plainHttpToken', travelsOpenly(token ?? owners, url), ['a2a', 'remoteAgents', index, 'url']),
-    ),
+    ...a2a.remoteAgents.flatMap(({ token, auth, owners, url }, index) => {
+      const shown = token ?? owners ?? (auth && 'auth');
+      return takes('plainHttpToken', travelsOpenly(shown, url), ['a2a', 'remoteAgents', index, 'url']);
+    }),
     ...auth.nodes.flatMap(({ name, jwks }, index) =>
       takes('plainHttpToken', travelsOpenly(name, jwks), ['auth', 'nodes', index, 'jwks']),
     ),
@@ -217,6 +219,23 @@ function checkOwners({ auth, a2a }: Settings): readonly Finding[] {
         )
       : [],
   );
+}
+
+function checkPeerAuth({ a2a }: Settings): readonly Finding[] {
+  return a2a.remoteAgents.flatMap(({ token, auth, owners, url }, index) => {
+    const at = ['a2a', 'remoteAgents', index, 'auth'];
+    if (!auth) return [];
+    const { bearer, basic, oauth2, mtls } = auth;
+    if (token !== undefined) return finding(at, 'must be left out, as token is set; auth.bearer is the same');
+    if (owners === 'forward' && (bearer ?? basic ?? oauth2) !== undefined)
+      return finding(at, 'must be mtls or apiKey with owners: forward, whose own token says who asks');
+    if (mtls && !url.startsWith('https:')) return finding([...at, 'mtls'], 'needs an https address in url');
+    return (['issuer', 'tokenUrl'] as const).flatMap((key) => {
+      const address = oauth2?.[key];
+      if (address === undefined || isSafe(address)) return [];
+      return finding([...at, 'oauth2', key], 'must be https: the secret of the client is sent there');
+    });
+  });
 }
 
 function checkTls({ server: { tls } }: Settings): readonly Finding[] {

@@ -57,8 +57,21 @@ interface A2aConfig extends Readonly<Omit<Settings['a2a'], 'remoteAgents'>> {
   readonly remoteAgents: readonly RemoteAgentConfig[];
 }
 
-/** A remote agent. Its token, if any, is in `Secrets.remoteTokens`. */
-type RemoteAgentConfig = Readonly<Omit<Settings['a2a']['remoteAgents'][number], 'token'>>;
+type PeerSettings = Settings['a2a']['remoteAgents'][number];
+type PeerAuth = NonNullable<PeerSettings['auth']>;
+
+/** A remote agent. The values of its credential are in `Secrets.remotes`. */
+export type RemoteAgentConfig = Readonly<Omit<PeerSettings, 'token' | 'auth'>> & {
+  readonly auth?: RemoteAuthConfig | undefined;
+};
+
+/** How requests to a remote agent are authenticated, without the values. */
+interface RemoteAuthConfig {
+  readonly apiKey?: Omit<NonNullable<PeerAuth['apiKey']>, 'value'> | undefined;
+  readonly basic?: Omit<NonNullable<PeerAuth['basic']>, 'password'> | undefined;
+  readonly oauth2?: Omit<NonNullable<PeerAuth['oauth2']>, 'clientSecret'> | undefined;
+  readonly mtls?: PeerAuth['mtls'];
+}
 
 interface McpConfig {
   readonly serve: boolean;
@@ -114,7 +127,7 @@ export function configOf(settings: Settings, base: BasePaths, keyVariable?: stri
     a2a: {
       ...a2a,
       ...(a2a.baseUrl === undefined ? {} : { baseUrl: a2a.baseUrl.replace(/\/+$/, '') }),
-      remoteAgents: a2a.remoteAgents.map(({ token: _, ...peer }) => peer),
+      remoteAgents: a2a.remoteAgents.map(remoteAgentOf),
     },
     mcp: { serve: settings.mcp.serve, servers: mcpServersOf(settings) },
     vault,
@@ -122,6 +135,22 @@ export function configOf(settings: Settings, base: BasePaths, keyVariable?: stri
     embedding: embeddingOf(settings.embedding),
     webSearch,
     telemetry: { ...settings.telemetry, otlp },
+  };
+}
+
+function remoteAgentOf({ token: _, auth, ...peer }: PeerSettings): RemoteAgentConfig {
+  if (auth === undefined) return peer;
+  const { apiKey, basic, oauth2, mtls } = auth;
+  const named = apiKey && { header: apiKey.header, query: apiKey.query };
+  const { clientSecret: _secret, ...client } = oauth2 ?? {};
+  return {
+    ...peer,
+    auth: {
+      apiKey: named,
+      basic: basic && { user: basic.user },
+      oauth2: oauth2 && (client as RemoteAuthConfig['oauth2']),
+      mtls,
+    },
   };
 }
 

@@ -11,8 +11,8 @@ export interface Secrets {
   /** The API key of the embedding provider. */
   readonly embeddingApiKey: string | undefined;
   readonly webSearchApiKey: string | undefined;
-  /** The bearer tokens of remote agents, by their name. */
-  readonly remoteTokens: ReadonlyMap<string, string>;
+  /** The values of the credentials for remote agents, by their name. */
+  readonly remotes: ReadonlyMap<string, RemoteSecrets>;
   /** What MCP servers are given, by the name of the server. */
   readonly mcp: ReadonlyMap<string, McpSecrets>;
   /** The headers of requests to the collector of traces. */
@@ -21,6 +21,14 @@ export interface Secrets {
   readonly vaultPassphrase: string | undefined;
   /** The PostgreSQL database with its password; undefined for the embedded database. */
   readonly databaseUrl: string | undefined;
+}
+
+/** At most one of them is set. */
+export interface RemoteSecrets {
+  readonly bearer?: string | undefined;
+  readonly apiKey?: string | undefined;
+  readonly password?: string | undefined;
+  readonly clientSecret?: string | undefined;
 }
 
 interface McpSecrets {
@@ -49,8 +57,16 @@ export function secretsOf(settings: Settings, { model }: Pick<Config, 'model'>):
       ]),
     ),
     databaseUrl: storage.url,
-    remoteTokens: new Map(
-      a2a.remoteAgents.flatMap(({ name, token }) => (token === undefined ? [] : [[name, token] as const])),
+    remotes: new Map(
+      a2a.remoteAgents.map(({ name, token, auth }) => [
+        name,
+        {
+          bearer: token ?? auth?.bearer,
+          apiKey: auth?.apiKey?.value,
+          password: auth?.basic?.password,
+          clientSecret: auth?.oauth2?.clientSecret,
+        },
+      ]),
     ),
   };
 }
@@ -61,7 +77,10 @@ export function secretValues(secrets: Secrets): readonly string[] {
     ...Object.values(one.env),
     ...Object.values(one.headers).map((header) => header.replace(/^(Bearer|Basic) /i, '')),
   ]);
-  const values = [...valuesByKey(secrets).values(), ...secrets.remoteTokens.values()];
+  const ofRemotes = [...secrets.remotes.values()].flatMap((remote) =>
+    Object.values<string | undefined>({ ...remote }).filter((value) => value !== undefined),
+  );
+  const values = [...valuesByKey(secrets).values(), ...ofRemotes];
   return [...values, ...ofServers.filter(({ length }) => length >= SHORTEST_SECRET)];
 }
 
@@ -74,9 +93,9 @@ const KEYS = {
   webSearchApiKey: 'webSearch.apiKey',
   vaultPassphrase: 'vault.passphrase',
   databaseUrl: 'storage.url',
-} satisfies Record<keyof Omit<Secrets, 'remoteTokens' | 'mcp' | 'modelKeys' | 'otlpHeaders'>, string>;
+} satisfies Record<keyof Omit<Secrets, 'remotes' | 'mcp' | 'modelKeys' | 'otlpHeaders'>, string>;
 
-/** The secrets that are set, by configuration key. Without the tokens of remote agents. */
+/** The secrets that are set, by configuration key. Without those for remote agents. */
 export function valuesByKey(secrets: Secrets): ReadonlyMap<string, string> {
   const single = Object.entries(KEYS).flatMap(([name, key]) => {
     const value = secrets[name as keyof typeof KEYS];

@@ -59,6 +59,40 @@ export function trustCertificate(pem: string): ServerTrust {
   };
 }
 
+export interface ClientCertificateFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly caFile?: string | undefined;
+}
+
+/**
+ * Makes the function that reads a client certificate and its key. It returns the same object until a file changes.
+ * Rejects with `invalid-config`.
+ */
+export function clientCertificate(files: ClientCertificateFiles): () => Promise<ServerTrust> {
+  let held: { readonly bytes: Buffer; readonly trust: ServerTrust } | undefined;
+  return async () => {
+    try {
+      const [cert, key, ca] = await Promise.all([
+        readFile(files.certFile),
+        readFile(files.keyFile),
+        files.caFile === undefined ? undefined : readFile(files.caFile),
+      ]);
+      const bytes = Buffer.concat([cert, key, ca ?? Buffer.alloc(0)]);
+      if (held?.bytes.equals(bytes)) return held.trust;
+      const trusted = ca && [...process.getBuiltinModule('node:tls').getCACertificates('default'), ca];
+      const secureContext = createSecureContext({ cert, key, ...(trusted && { ca: trusted }) });
+      held = { bytes, trust: { secureContext, checkServerIdentity } };
+      return held.trust;
+    } catch (cause) {
+      throw new LangoError('invalid-config', 'The client certificate or its key cannot be read.', {
+        hint: 'Correct auth.mtls in its entry of a2a.remoteAgents.',
+        cause,
+      });
+    }
+  };
+}
+
 async function read(file: string): Promise<Buffer> {
   try {
     return await readFile(file);

@@ -315,6 +315,7 @@ export const OPERATIONS = {
       name: z.string(),
       url: z.string(),
       token: z.string().optional(),
+      auth: z.record(z.string(), z.unknown()).optional(),
       allowPrivate: z.boolean().optional(),
       relocate: z.boolean().optional(),
       owners: z.enum(['forward', 'shared']).optional(),

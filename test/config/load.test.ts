@@ -27,7 +27,7 @@ describe('loadConfig', () => {
     expect(secrets).toEqual({
       token: undefined,
       modelKeys: new Map(),
-      remoteTokens: new Map(),
+      remotes: new Map(),
       otlpHeaders: {},
       mcp: new Map(),
     });

@@ -86,6 +86,46 @@ describe('owners on more than one node', () => {
   });
 });
 
+describe('the credential for a remote agent', () => {
+  const at = (auth: object, more: object = {}): readonly string[] =>
+    problemsOf({
+      a2a: { remoteAgents: [{ name: 'far', url: 'https://far.example', auth, ...more }] },
+    });
+  const client = { clientId: 'front', clientSecret: 'secret' };
+  const mtls = { certFile: 'a', keyFile: 'b' };
+
+  it.each([
+    ['nothing', {}, ''],
+    ['two of them', { bearer: 'abc', basic: { user: 'me', password: 'x' } }, ''],
+    ['a key in two places', { apiKey: { header: 'x', query: 'x', value: 'x' } }, '.apiKey'],
+    ['a key without a value', { apiKey: { header: 'x' } }, '.apiKey'],
+    ['a user with a colon', { basic: { user: 'a:b', password: 'x' } }, '.basic'],
+    ['a client without an issuer', { oauth2: client }, '.oauth2'],
+    ['a client without a secret', { oauth2: { clientId: 'a', issuer: 'https://i.example' } }, '.oauth2'],
+    ['an issuer without TLS', { oauth2: { ...client, issuer: 'http://i.example' } }, '.oauth2.issuer'],
+    [
+      'a token endpoint without TLS',
+      { oauth2: { ...client, tokenUrl: 'http://i.example' } },
+      '.oauth2.tokenUrl',
+    ],
+    ['a key with an unknown member', { apiKey: { header: 'x', value: 'x', cookie: 'x' } }, '.apiKey.cookie'],
+  ])('is refused with %s', (_, auth, key) => {
+    expect(at(auth)).toEqual([`a2a.remoteAgents[0].auth${key}: undefined`]);
+  });
+
+  it('stands alone, is no second token, and is encrypted', () => {
+    const oauth2 = { ...client, issuer: 'https://i.example' };
+    for (const auth of [{ bearer: 'abc' }, { mtls }, { mtls, oauth2 }, { oauth2 }])
+      expect(at(auth)).toEqual([]);
+    expect(at({ bearer: 'abc' }, { token: 'abc' })).toEqual(['a2a.remoteAgents[0].auth: undefined']);
+    expect(at({ oauth2 }, { owners: 'forward' })).toEqual(['a2a.remoteAgents[0].auth: undefined']);
+    expect(at({ mtls }, { owners: 'forward' })).toEqual([]);
+    const open = { url: 'http://far.example' };
+    expect(at({ oauth2 }, open)).toEqual(['a2a.remoteAgents[0].url: plainHttpToken']);
+    expect(at({ mtls }, { url: 'http://127.0.0.1:1' })).toEqual(['a2a.remoteAgents[0].auth.mtls: undefined']);
+  });
+});
+
 describe('a server does not start with a risk that nobody meant', () => {
   it.each(RISKY)('%s: %s', (risk, key, settings) => {
     expect(problemsOf(settings)).toEqual([`${key}: ${risk}`]);

@@ -26,6 +26,12 @@ describe('secrets', () => {
         remoteAgents: [
           { name: 'far', url: 'https://far.example', token: 'SECRET-far' },
           { name: 'near', url: 'https://near.example' },
+          ...Object.entries({
+            b: { bearer: 'SECRET-peer-bearer' },
+            k: { apiKey: { header: 'X-Key', value: 'SECRET-peer-key' } },
+            p: { basic: { user: 'me', password: 'SECRET-peer-password' } },
+            o: { oauth2: { issuer: 'https://i.example', clientId: 'c', clientSecret: 'SECRET-peer-client' } },
+          }).map(([name, auth]) => ({ name, url: `https://${name}.example`, auth })),
         ],
       },
       mcp: {
@@ -50,6 +56,10 @@ describe('secrets', () => {
         'openai',
         'otlp',
         'passphrase',
+        'peer-bearer',
+        'peer-client',
+        'peer-key',
+        'peer-password',
         'planner',
         'token-5b0e7d92fc',
         'variable',
@@ -57,7 +67,7 @@ describe('secrets', () => {
       ],
     ].map((name) => `SECRET-${name}`);
     expect([...new Set(secretValues(loaded.secrets))].sort()).toEqual(values);
-    expect(loaded.secrets.remoteTokens.get('far')).toBe('SECRET-far');
+    expect(loaded.secrets.remotes.get('far')?.bearer).toBe('SECRET-far');
     expect(JSON.stringify(loaded.config)).not.toContain('SECRET');
     expect(JSON.stringify(describeConfig(loaded))).not.toContain('SECRET');
   });
@@ -65,6 +75,10 @@ describe('secrets', () => {
   it('are all covered by the test above', () => {
     const marked = leavesOf().flatMap(({ key, schema }) => (schema.writeOnly ? [key] : []));
     expect(marked.toSorted()).toEqual([
+      'a2a.remoteAgents[].auth.apiKey.value',
+      'a2a.remoteAgents[].auth.basic.password',
+      'a2a.remoteAgents[].auth.bearer',
+      'a2a.remoteAgents[].auth.oauth2.clientSecret',
       'a2a.remoteAgents[].token',
       'agent.models.NAME.apiKey',
       'auth.token',

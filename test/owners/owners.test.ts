@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { createOriginFetch } from '../../src/a2a/client/load.js';
+import { tokenCredential } from '../../src/a2a/client/credential.js';
+import { createOriginFetch } from '../../src/a2a/client/origin-fetch.js';
 import { openHome } from '../../src/app.js';
 import { readEnv } from '../../src/config/env.js';
 import { loadConfig } from '../../src/config/load.js';
@@ -66,7 +67,7 @@ describe('what an owner keeps', () => {
     let overHttp: readonly unknown[] = [];
     await withServer({}, async (server) => {
       const { origin, token } = server.address;
-      const asking = createOriginFetch({ fetch, origin, token });
+      const asking = createOriginFetch({ fetch, origin, credential: tokenCredential(token) });
       overHttp = await story(createOwnerClient({ url: origin, fetch: asking }));
     });
     const loaded = await loadConfig({ env: readEnv({}), overrides: { home: folder } });

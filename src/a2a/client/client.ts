@@ -18,11 +18,13 @@ import {
 } from '../translate/content.js';
 import { fromWireError } from '../translate/errors.js';
 import { fetchCardJson } from './card.js';
+import { tokenCredential } from './credential.js';
 import { inFormOf, questionsInSnapshot, typedQuestions } from './foreign-question.js';
 import type { GrpcRules } from './grpc-transport.js';
 import type { Binding, Link } from './link.js';
 import { requestOptions } from './link.js';
-import { openRemote, createOriginFetch } from './load.js';
+import { openRemote } from './load.js';
+import { createOriginFetch } from './origin-fetch.js';
 import type { ClientEvent } from './reader.js';
 import { TaskReader } from './reader.js';
 import type { RetryRules } from './watch.js';
@@ -232,7 +234,8 @@ class Client implements AgentClient {
 
   async #fetchJson(url: string): Promise<JsonObject> {
     const { origin } = new URL(url);
-    const bound = createOriginFetch({ fetch: this.#options.fetch, origin, token: this.#options.token });
+    const { token, fetch: send } = this.#options;
+    const bound = createOriginFetch({ fetch: send, origin, credential: tokenCredential(token) });
     const signal = AbortSignal.timeout(CALL_MS);
     try {
       return await fetchCardJson({ url, fetch: bound, maxBytes: MAX_BYTES, signal });

@@ -228,13 +228,15 @@ export class RefreshingDirectory implements PeerDirectory {
     if (entry.failures > 0) entry.breaker.answered();
     else entry.breaker.probed();
     entry.failures = 0;
-    entry.miss = undefined;
+    entry.miss = agent.note;
     agent.link.breaker = entry.source.kind === 'remote' ? entry.breaker : undefined;
     if (entry.agent?.fingerprint === agent.fingerprint) return;
     const change = entry.agent ? 'agent changed its card' : 'agent joined';
     // The start-up log already names the local agents.
     const level = entry.source.kind === 'local' ? 'debug' : 'info';
     this.#options.logger[level](change, { agent: agent.peer.name });
+    if (agent.note)
+      this.#options.logger.warn('agent may refuse requests', { agent: agent.peer.name, ...agent.note });
     entry.agent = agent;
   }
 

@@ -4,6 +4,7 @@ import type { ErrorCode } from '../../core/errors.js';
 import { LangoError, loadPackage } from '../../core/errors.js';
 import type { ServerTrust } from '../../core/http.js';
 import { fromWireError } from '../translate/errors.js';
+import type { PeerCredential } from './credential.js';
 import type { GrpcChannel } from './grpc-channel.js';
 
 /** The rules for gRPC connections to peers. */
@@ -11,7 +12,7 @@ export interface GrpcRules {
   /** Resolves a host to the address to connect to, and rejects forbidden addresses. See `createAddressCheck`. */
   readonly addressOf: (host: string, port: number) => Promise<string>;
   /** The certificates to trust. Default: what Node trusts. */
-  readonly trust?: ServerTrust | undefined;
+  readonly trust?: ServerTrust | (() => Promise<ServerTrust>) | undefined;
   /** The time limit for a call that is not a stream. */
   readonly timeoutMs?: number;
   /** How long a stream may be silent. */
@@ -23,10 +24,16 @@ const DEFAULT_IDLE_MS = 120_000;
 
 export interface GrpcPeer {
   readonly rules: GrpcRules;
-  /** The bearer token of requests without one of their own. */
-  readonly token: string | undefined;
+  /** What calls show, besides metadata of their own. */
+  readonly credential: PeerCredential | undefined;
   /** Whether gRPC uses TLS whatever the address says: the card came over https, or declares it. */
   readonly isSecure: boolean;
+}
+
+interface Authorized {
+  readonly options: RequestOptions;
+  /** Whether the error refuses the credential and another attempt would show other values. */
+  readonly isRefused: (error: LangoError) => boolean;
 }
 
 export interface GrpcAddress {
@@ -67,42 +74,46 @@ export function createGrpcTransport({ url, protocolVersion }: AgentInterface, pe
     if (BROKEN.has(told.code)) close();
     return told;
   };
-  const withToken = (options: RequestOptions = {}, late: AbortSignal): RequestOptions => ({
-    ...options,
-    signal: options.signal ? AbortSignal.any([options.signal, late]) : late,
-    serviceParameters: {
-      ...(peer.token === undefined ? {} : { authorization: `Bearer ${peer.token}` }),
-      ...options.serviceParameters,
-    },
-  });
+  const authorized = (options: RequestOptions | undefined, late: AbortSignal): Promise<Authorized> =>
+    withCredential(options, late, peer.credential);
   const unary =
     <Params, Result>(
       call: (transport: Transport, params: Params, options: RequestOptions) => Promise<Result>,
     ) =>
     async (params: Params, options?: RequestOptions): Promise<Result> => {
-      const silence = new SilenceTimer(url, timeoutMs);
-      try {
-        const { transport } = await open();
-        return await call(transport, params, withToken(options, silence.signal));
-      } catch (error) {
-        throw failed(silence.isOver ? silence.signal.reason : error);
-      } finally {
-        silence.end();
+      for (let isLast = false; ; isLast = true) {
+        const silence = new SilenceTimer(url, timeoutMs);
+        const attempt = await authorized(options, silence.signal);
+        try {
+          const { transport } = await open();
+          return await call(transport, params, attempt.options);
+        } catch (error) {
+          const told = failed(silence.isOver ? silence.signal.reason : error);
+          if (isLast || !attempt.isRefused(told)) throw told;
+        } finally {
+          silence.end();
+        }
       }
     };
   const stream = <Params>(call: (transport: Transport, params: Params, options: RequestOptions) => Events) =>
     async function* (params: Params, options?: RequestOptions): Events {
-      const silence = new SilenceTimer(url, idleMs);
-      try {
-        const { transport } = await open();
-        for await (const event of call(transport, params, withToken(options, silence.signal))) {
-          yield event;
-          silence.renew();
+      for (let isLast = false; ; isLast = true) {
+        const silence = new SilenceTimer(url, idleMs);
+        const attempt = await authorized(options, silence.signal);
+        try {
+          const { transport } = await open();
+          for await (const event of call(transport, params, attempt.options)) {
+            isLast = true;
+            yield event;
+            silence.renew();
+          }
+          return;
+        } catch (error) {
+          const told = failed(silence.isOver ? silence.signal.reason : error);
+          if (isLast || !attempt.isRefused(told)) throw told;
+        } finally {
+          silence.end();
         }
-      } catch (error) {
-        throw failed(silence.isOver ? silence.signal.reason : error);
-      } finally {
-        silence.end();
       }
     };
   return {
@@ -128,6 +139,21 @@ export function createGrpcTransport({ url, protocolVersion }: AgentInterface, pe
     listTasks: unary((to, params, options) => to.listTasks(params, options)),
     resubscribeTask: stream((to, params, options) => to.resubscribeTask(params, options)),
   };
+}
+
+/** Adds what the credential shows to the metadata of a call, which keeps its own. */
+async function withCredential(
+  options: RequestOptions = {},
+  late: AbortSignal,
+  credential: PeerCredential | undefined,
+): Promise<Authorized> {
+  const shown = await credential?.present();
+  if (shown?.query) throw new LangoError('not-supported', 'A key in the query cannot travel over gRPC.');
+  const own = options.serviceParameters;
+  const isRefused = (error: LangoError): boolean =>
+    error.code === 'unauthenticated' && !own?.['authorization'] && !!shown && !!credential?.refused(shown);
+  const signal = options.signal ? AbortSignal.any([options.signal, late]) : late;
+  return { options: { ...options, signal, serviceParameters: { ...shown?.headers, ...own } }, isRefused };
 }
 
 /** Errors after which the connection is opened again. */
@@ -170,5 +196,8 @@ async function openChannel(url: string, version: '1.0' | '0.3', peer: GrpcPeer):
   // Loaded on demand: a server without gRPC peers starts faster and smaller.
   const { openGrpcChannel } = await loadPackage('@grpc/grpc-js', () => import('./grpc-channel.js'));
   const isSecure = peer.isSecure || place.isSecure;
-  return openGrpcChannel({ ...place, address, version, isSecure, trust });
+  return openGrpcChannel({
+    ...{ ...place, address, version, isSecure },
+    trust: typeof trust === 'function' ? await trust() : trust,
+  });
 }

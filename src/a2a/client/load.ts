@@ -6,8 +6,7 @@ import type { Caller } from '../../core/identity.js';
 import type { JsonObject } from '../../core/json.js';
 import { hashJson } from '../../core/json.js';
 import type { Logger } from '../../core/logger.js';
-import { retryAfterMs } from '../../core/retry.js';
-import { oneLine, shorten } from '../../core/text.js';
+import { shorten } from '../../core/text.js';
 import { fromWireError } from '../translate/errors.js';
 import { GRPC_TLS } from '../translate/extensions.js';
 import type { CardTrust, HeldCards } from './card.js';
@@ -20,13 +19,16 @@ import {
   relocated,
   toProfile,
 } from './card.js';
+import { tokenCredential, type PeerCredential } from './credential.js';
 import type { GrpcRules } from './grpc-transport.js';
 import { createInProcessTransport } from './in-process.js';
 import type { WatchLimits } from './limits.js';
 import { CLIENT_LIMITS, REMOTE_LIMITS } from './limits.js';
 import type { Binding, CredentialFor, Link } from './link.js';
 import { createLink, createRemoteTransport, MovingLink } from './link.js';
+import { createOriginFetch } from './origin-fetch.js';
 import { createPeer } from './peer.js';
+import { securityNote } from './security.js';
 import type { RetryRules } from './watch.js';
 import { DEFAULT_RETRY } from './watch.js';
 
@@ -45,9 +47,11 @@ export interface RemoteSource {
   readonly name?: string;
   /** The address of the card, the agent, or its host. */
   readonly url: string;
-  /** The bearer token. It is sent to the origin of `url` only. */
+  /** The bearer token, in place of `credential`. */
   readonly token?: string;
-  /** Makes the token of a request that somebody is behind, in the place of `token`. */
+  /** What requests show, to the origin of `url` only. */
+  readonly credential?: PeerCredential | undefined;
+  /** Makes the token of a request that somebody is behind, in the place of another `Authorization`. */
   readonly credentialFor?: CredentialFor | undefined;
   /** Sends requests to its server on behalf of an owner; undefined for a server that is not told who asks. */
   readonly fetchAs?: ((caller: Caller) => Promise<typeof fetch>) | undefined;
@@ -94,6 +98,8 @@ export interface LoadedAgent {
   readonly card: JsonObject;
   /** Changes when the card does, apart from its signatures. */
   readonly fingerprint: string;
+  /** Why the agent may refuse requests, although it is used. */
+  readonly note?: SkipReason | undefined;
 }
 
 interface SkippedAgent extends SkipReason {
@@ -188,6 +194,7 @@ async function tryLoad(source: CardSource, options: LoadOptions): Promise<Loaded
       }),
       card: opened.json,
       fingerprint: fingerprint(source, profile, card),
+      note: opened.note,
     };
   } catch (cause) {
     const error = fromWireError(cause);
@@ -210,7 +217,7 @@ function adviceFor({ code, hint }: LangoError): string {
   if (hint !== undefined) return hint;
   switch (code) {
     case 'unauthenticated':
-      return 'Set token in its entry of a2a.remoteAgents to one that it takes.';
+      return 'Set token or auth in its entry of a2a.remoteAgents to what it takes.';
     case 'not-found':
       return 'Set url in its entry of a2a.remoteAgents to the address of the agent, of its card or of its host.';
     case 'unavailable':
@@ -236,6 +243,8 @@ interface OpenAgent {
   /** The card as it came. */
   readonly json: JsonObject;
   readonly link: Link;
+  /** What the card asks for and its entry does not have. */
+  readonly note?: SkipReason | undefined;
 }
 
 async function openLocal({ handler }: LocalSource): Promise<OpenAgent> {
@@ -254,7 +263,8 @@ export async function openRemote(
     throw new LangoError('invalid-config', `"${source.url}" is not an http or https address.`);
   }
   const { origin } = new URL(source.url);
-  const bound = createOriginFetch({ fetch: options.fetch, origin, token: source.token });
+  const credential = source.credential ?? tokenCredential(source.token);
+  const bound = createOriginFetch({ fetch: options.fetch, origin, credential });
   const late = new AbortController();
   const timer = setTimeout(
     () => late.abort(new LangoError('timeout', `The card did not come within ${timeoutMs} ms.`)),
@@ -273,9 +283,14 @@ export async function openRemote(
     const card = options.relocate === true ? relocated(named, origin) : named;
     assertReachable(card, origin);
     const isSecure = origin.startsWith('https:') || declaresGrpcTls(card);
-    const grpc = options.grpc && { rules: options.grpc, token: source.token, isSecure };
+    const grpc = options.grpc && { rules: options.grpc, credential, isSecure };
     const transport = await createRemoteTransport(card, { fetch: bound, grpc, binding: options.binding });
-    return { card, json, link: createLink(transport, card, source.credentialFor) };
+    const kinds = [
+      ...(credential?.kinds ?? []),
+      ...(source.credentialFor ? [{ type: 'bearer' } as const] : []),
+    ];
+    const link = createLink(transport, card, source.credentialFor);
+    return { card, json, link, note: securityNote(card, kinds) };
   } finally {
     clearTimeout(timer);
   }
@@ -297,71 +312,4 @@ function fingerprint({ kind }: CardSource, profile: AgentProfile, card: AgentCar
   const { supportedInterfaces, capabilities } = AgentCard.toJSON(card) as Record<string, unknown>;
   // The address of a local agent is known only once the server listens, and nothing calls it.
   return hashJson([profile, capabilities, kind === 'remote' ? supportedInterfaces : []]);
-}
-
-export interface OriginFetchOptions {
-  readonly fetch: typeof fetch;
-  /** The only origin that requests may go to, and the only one that receives a token. */
-  readonly origin: string;
-  /** The token of requests without one of their own. */
-  readonly token: string | undefined;
-}
-
-/**
- * Creates a `fetch` for one server. It rejects with `forbidden` for any other origin, and with a `LangoError` for
- * responses about access or load (401, 403, 429, 502 to 504).
- */
-export function createOriginFetch(options: OriginFetchOptions): typeof fetch {
-  return async (input, init) => {
-    const url = new URL(input instanceof Request ? input.url : input);
-    if (url.origin !== options.origin) {
-      throw new LangoError('forbidden', `${url.origin} is not the agent's origin ${options.origin}.`);
-    }
-    const headers = new Headers(input instanceof Request ? input.headers : undefined);
-    new Headers(init?.headers).forEach((value, name) => headers.set(name, value));
-    if (options.token !== undefined && !headers.has('authorization'))
-      headers.set('authorization', `Bearer ${options.token}`);
-    const response = await options.fetch(input, { ...init, headers, redirect: 'error' });
-    const refusal = refusalOf(response, url.host);
-    if (!refusal) return response;
-    await response.body?.cancel().catch(() => {});
-    throw refusal;
-  };
-}
-
-function refusalOf(response: Response, host: string): LangoError | undefined {
-  switch (response.status) {
-    case 401: {
-      const said = challengeIn(response, 'error_description');
-      const text = `${host} wants a valid token.${said === undefined ? '' : ` It says: ${said}`}`;
-      return new LangoError('unauthenticated', text);
-    }
-    case 403: {
-      const scope = challengeIn(response, 'scope');
-      const text = `${host} refused access.${scope === undefined ? '' : ` It asks for the scope ${scope}.`}`;
-      return new LangoError('forbidden', text);
-    }
-    case 429:
-    case 503:
-      return new LangoError('too-many', `${host} takes no requests at the moment.`, {
-        retryable: true,
-        retryAfterMs: retryAfterMs(response.headers) ?? 0,
-      });
-    case 502:
-    case 504:
-      return new LangoError('unavailable', `${host} cannot be reached through its proxy.`, {
-        retryable: true,
-      });
-    default:
-      return undefined;
-  }
-}
-
-const LONGEST_CHALLENGE = 200;
-
-/** A parameter of the server's challenge (RFC 6750 section 3), on one line; undefined without it. */
-function challengeIn({ headers }: Response, parameter: 'error_description' | 'scope'): string | undefined {
-  const challenge = headers.get('www-authenticate') ?? '';
-  const said = new RegExp(`\\b${parameter}="([^"\\\\]+)"`).exec(challenge)?.[1];
-  return said && shorten(oneLine(said), LONGEST_CHALLENGE);
 }

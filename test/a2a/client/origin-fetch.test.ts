@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { createOriginFetch } from '../../../src/a2a/client/load.js';
+import { tokenCredential } from '../../../src/a2a/client/credential.js';
+import { createOriginFetch } from '../../../src/a2a/client/origin-fetch.js';
 
 function bound(status: number, seen: string[] = [], headers: Record<string, string> = {}): typeof fetch {
   return createOriginFetch({
     origin: 'https://a.example',
-    token: 'secret',
+    credential: tokenCredential('secret'),
     fetch: async (input, init) => {
       seen.push(`${input instanceof Request ? input.url : input.toString()} ${String(init?.redirect)}`);
       return new Response('x', { status, headers });

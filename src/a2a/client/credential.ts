@@ -1,0 +1,121 @@
+/** What a request shows to the server that the credential is for. */
+export interface Presented {
+  /** Header names are in lower case. They are the metadata of a gRPC call too. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The name and value of a query parameter, which a gRPC call cannot carry. */
+  readonly query?: readonly [string, string];
+}
+
+/** A kind of credential, as the security schemes of a card name it. */
+export type CredentialKind =
+  | { readonly type: 'bearer' | 'basic' | 'mtls' }
+  | { readonly type: 'oauth2'; readonly scopes: readonly string[] }
+  | { readonly type: 'apiKey'; readonly in: 'header' | 'query'; readonly name: string };
+
+/** The credential for one server. Who uses it sends the values to the origin of that server only. */
+export interface PeerCredential {
+  readonly kinds: readonly CredentialKind[];
+  /** Resolves with current values. Many callers at once cause one request for them. */
+  present(): Promise<Presented>;
+  /** Says that the server refused these values. Returns whether another attempt would show other values. */
+  refused(shown: Presented): boolean;
+}
+
+export interface LoadedValues {
+  readonly shown: Presented;
+  /** How long they are good for. Undefined: until the server refuses them. */
+  readonly seconds?: number | undefined;
+}
+
+/** Values are renewed this long before their end, or in the last fifth of a short life. */
+const LONGEST_MARGIN_SECONDS = 60;
+/** The pause after a failure, and the least time between two renewals that refusals cause. */
+const PAUSE_MS = 5_000;
+
+interface Held extends LoadedValues {
+  readonly renewAt: number;
+  readonly endsAt: number;
+}
+
+/**
+ * A credential whose values are kept, renewed before they end, and dropped when the server refuses them. A server that
+ * refuses everything causes one renewal in five seconds, whatever the number of calls.
+ */
+export class KeptCredential implements PeerCredential {
+  readonly kinds: readonly CredentialKind[];
+  readonly #load: () => Promise<LoadedValues>;
+  #held: Held | undefined;
+  #loading: Promise<Held> | undefined;
+  #failure: { readonly error: unknown; readonly until: number } | undefined;
+  #droppedAt = -Infinity;
+
+  constructor(kinds: readonly CredentialKind[], load: () => Promise<LoadedValues>) {
+    this.kinds = kinds;
+    this.#load = load;
+  }
+
+  async present(): Promise<Presented> {
+    const held = this.#held;
+    if (held && performance.now() < held.renewAt) return held.shown;
+    try {
+      return (await this.#renew()).shown;
+    } catch (error) {
+      if (held && held === this.#held && performance.now() < held.endsAt) return held.shown;
+      throw error;
+    }
+  }
+
+  refused(shown: Presented): boolean {
+    const held = this.#held;
+    if (held?.shown !== shown) return true;
+    if (held.seconds === undefined || performance.now() - this.#droppedAt < PAUSE_MS) return false;
+    this.#droppedAt = performance.now();
+    this.#held = undefined;
+    return true;
+  }
+
+  async #renew(): Promise<Held> {
+    if (this.#failure && performance.now() < this.#failure.until) throw this.#failure.error;
+    this.#loading ??= this.#loadOnce().finally(() => {
+      this.#loading = undefined;
+    });
+    return this.#loading;
+  }
+
+  async #loadOnce(): Promise<Held> {
+    try {
+      const loaded = await this.#load();
+      const { seconds = Infinity } = loaded;
+      const now = performance.now();
+      const margin = Math.min(LONGEST_MARGIN_SECONDS, seconds / 5);
+      const held = { ...loaded, renewAt: now + 1_000 * (seconds - margin), endsAt: now + 1_000 * seconds };
+      this.#failure = undefined;
+      this.#held = held;
+      return held;
+    } catch (error) {
+      this.#failure = { error, until: performance.now() + PAUSE_MS };
+      throw error;
+    }
+  }
+}
+
+/** A bearer token that never changes; undefined without one. */
+export function tokenCredential(token: string | undefined): PeerCredential | undefined {
+  if (token === undefined) return undefined;
+  const shown = { headers: { authorization: `Bearer ${token}` } };
+  return new KeptCredential([{ type: 'bearer' }], async () => ({ shown }));
+}
+
+/** A shorter value could not be told from a word. */
+const SHORTEST_MASKED = 8;
+
+/** Masks what was shown to a server in a text of that server. */
+export function withoutShown(text: string, { headers, query }: Presented): string {
+  const values = [
+    ...Object.values(headers),
+    ...Object.values(headers).map((value) => value.split(' ').at(-1)!),
+  ];
+  return [...values, query?.[1] ?? '']
+    .filter((value) => value.length >= SHORTEST_MASKED)
+    .reduce((rest, value) => rest.replaceAll(value, '***'), text);
+}

@@ -1,0 +1,175 @@
+import { createPrivateKey, type KeyObject } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { ClientAuth, Configuration } from 'openid-client';
+import { LangoError, codeOf, errorText, isLangoError, loadPackage } from '../core/errors.js';
+
+export interface OAuthClientOptions {
+  /** The issuer, whose metadata names the token endpoint. */
+  readonly issuer?: string | undefined;
+  /** The token endpoint, in place of the one that the issuer names. */
+  readonly tokenUrl?: string | undefined;
+  readonly clientId: string;
+  /** Resolves with the secret of the client. */
+  readonly clientSecret?: (() => Promise<string>) | undefined;
+  /** How the secret is sent. */
+  readonly secretIn: 'header' | 'body';
+  /** A private key, PEM or JWK: the client signs an assertion in place of a secret (RFC 7523). */
+  readonly keyFile?: string | undefined;
+  /** The id of the key at the issuer. Default: that of the JWK. */
+  readonly keyId?: string | undefined;
+  readonly scopes: readonly string[];
+  /** Further parameters of the request: `audience` and `resource`. */
+  readonly parameters: Readonly<Record<string, string>>;
+  /** Reaches the issuer and the token endpoint. */
+  readonly fetch: typeof fetch;
+}
+
+export interface AccessToken {
+  readonly token: string;
+  readonly seconds: number;
+}
+
+/** How long a token is kept when the issuer does not say. */
+const DEFAULT_SECONDS = 300;
+const LONGEST_SECONDS = 86_400;
+const LONGEST_TOKEN = 16 * 1024;
+const TOKEN_PATTERN = /^[\x21-\x7e]+$/;
+
+const load = () => loadPackage('openid-client', () => import('openid-client'));
+
+/**
+ * Makes the function that asks for an access token by client credentials (RFC 6749 section 4.4). It sends the client's
+ * secret to `tokenUrl`, else to a token endpoint at the issuer's own origin, and follows no redirect. Errors never
+ * quote an answer.
+ */
+export function createTokenRequest(options: OAuthClientOptions): () => Promise<AccessToken> {
+  const endpoint = new URL(options.tokenUrl ?? options.issuer ?? '').host;
+  return async () => {
+    try {
+      const { clientCredentialsGrant } = await load();
+      const { scopes, parameters } = options;
+      const asked = new URLSearchParams(parameters);
+      if (scopes.length > 0) asked.set('scope', scopes.join(' '));
+      const answer = await clientCredentialsGrant(await openClient(options), asked);
+      return checkedToken(answer.access_token, answer.expires_in, endpoint);
+    } catch (error) {
+      throw isLangoError(error) ? error : noToken(error, endpoint);
+    }
+  };
+}
+
+/** Reads the metadata and the key anew: a token is asked for rarely, and both may change. */
+async function openClient(options: OAuthClientOptions): Promise<Configuration> {
+  const { issuer, tokenUrl, clientId } = options;
+  const client = await load();
+  const auth = await clientAuth(options, client);
+  if (tokenUrl !== undefined) {
+    const server = { issuer: issuer ?? tokenUrl, token_endpoint: tokenUrl };
+    const configuration = new client.Configuration(server, clientId, undefined, auth);
+    configuration[client.customFetch] = fetchOf(options);
+    if (tokenUrl.startsWith('http:')) client.allowInsecureRequests(configuration);
+    return configuration;
+  }
+  const configuration = await client.discovery(new URL(issuer ?? ''), clientId, undefined, auth, {
+    [client.customFetch]: fetchOf(options),
+    ...(issuer?.startsWith('http:') ? { execute: [client.allowInsecureRequests] } : {}),
+  });
+  assertOwnEndpoint(configuration.serverMetadata().token_endpoint, issuer ?? '');
+  return configuration;
+}
+
+/** Metadata is text from outside: it does not send the client's secret to another server. */
+function assertOwnEndpoint(endpoint: string | undefined, issuer: string): void {
+  const url = endpoint === undefined ? null : URL.parse(endpoint);
+  if (url?.origin === new URL(issuer).origin) return;
+  const named = url
+    ? `the token endpoint ${url.origin}${url.pathname}, which is not on its origin`
+    : 'no token endpoint';
+  throw new LangoError('unavailable', `The issuer ${issuer} names ${named}.`, {
+    hint: url ? 'If that is the right one, set tokenUrl to it.' : 'Set tokenUrl to the token endpoint.',
+  });
+}
+
+function fetchOf({ fetch: send }: OAuthClientOptions) {
+  return (url: string, init: unknown): Promise<Response> =>
+    send(url, { ...(init as RequestInit), redirect: 'error' });
+}
+
+async function clientAuth(
+  { clientSecret, secretIn, keyFile, keyId }: OAuthClientOptions,
+  client: Awaited<ReturnType<typeof load>>,
+): Promise<ClientAuth> {
+  if (keyFile !== undefined) {
+    const { key, kid } = await readKey(keyFile);
+    return client.PrivateKeyJwt({ key: toCryptoKey(key), kid: keyId ?? kid ?? '' });
+  }
+  const secret = (await clientSecret?.()) ?? '';
+  return secretIn === 'body' ? client.ClientSecretPost(secret) : client.ClientSecretBasic(secret);
+}
+
+async function readKey(
+  file: string,
+): Promise<{ readonly key: KeyObject; readonly kid?: string | undefined }> {
+  try {
+    const text = await readFile(file, 'utf8');
+    if (!text.trimStart().startsWith('{')) return { key: createPrivateKey(text) };
+    const jwk = JSON.parse(text) as { readonly kid?: string };
+    return { key: createPrivateKey({ key: { ...jwk }, format: 'jwk' }), kid: jwk.kid };
+  } catch (cause) {
+    const why = codeOf(cause) === 'ENOENT' ? 'there is no such file' : 'the file holds no private key';
+    throw badKey(why);
+  }
+}
+
+const CURVES: Readonly<Record<string, string>> = {
+  prime256v1: 'P-256',
+  secp384r1: 'P-384',
+  secp521r1: 'P-521',
+};
+
+/** The key for its usual algorithm: RS256, ES256 to ES512, or Ed25519. */
+function toCryptoKey(key: KeyObject) {
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key;
+  const namedCurve = CURVES[details?.namedCurve ?? ''];
+  const algorithm =
+    type === 'rsa'
+      ? { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
+      : type === 'ec' && namedCurve !== undefined
+        ? { name: 'ECDSA', namedCurve }
+        : type === 'ed25519'
+          ? { name: 'Ed25519' }
+          : undefined;
+  if (algorithm) return key.toCryptoKey(algorithm, false, ['sign']);
+  throw badKey('it is neither RSA, nor EC of a NIST curve, nor Ed25519');
+}
+
+function badKey(why: string): LangoError {
+  return new LangoError('invalid-config', `The private key of the OAuth2 client cannot be used: ${why}.`, {
+    hint: 'Correct auth.oauth2.privateKeyFile.',
+  });
+}
+
+function checkedToken(token: string, expiresIn: number | undefined, endpoint: string): AccessToken {
+  if (!TOKEN_PATTERN.test(token) || token.length > LONGEST_TOKEN)
+    throw new LangoError('unavailable', `${endpoint} answered with a token that no header can carry.`);
+  const seconds = expiresIn ?? DEFAULT_SECONDS;
+  return { token, seconds: Math.min(Math.max(seconds, 1), LONGEST_SECONDS) };
+}
+
+/** RFC 6749 section 5.2. Other text of the answer is left out: it may hold what was sent. */
+const ERRORS: ReadonlySet<unknown> = new Set([
+  ...['invalid_request', 'invalid_client', 'invalid_grant', 'unauthorized_client', 'unsupported_grant_type'],
+  ...['invalid_scope', 'invalid_target'],
+]);
+
+function noToken(error: unknown, endpoint: string): LangoError {
+  const { error: code, cause } = error as { readonly error?: unknown; readonly cause?: unknown };
+  if (isLangoError(cause))
+    return new LangoError('unavailable', `No token: ${errorText(cause)}`, { retryable: true });
+  const why = ERRORS.has(code)
+    ? `It refused the client (${String(code)}).`
+    : 'Its answer is not that of a token endpoint.';
+  return new LangoError('unavailable', `${endpoint} gave no token. ${why}`, {
+    hint: 'Check auth.oauth2 in its entry of a2a.remoteAgents.',
+  });
+}
