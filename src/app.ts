@@ -217,11 +217,10 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   const { families, library, parsers } = await openAllFamilies(options, { ...stores, sandbox }, onStop);
   const directory = createDirectory(config, logger, stopping);
   const { agents, subAgents, origins, root, tools } = createAgents({
-    ...{ config, families, parsers, model, models, nodeId: storage.nodeId, additions, logger },
+    ...storage,
+    ...{ config, families, parsers, model, models, additions, logger, peers: directory },
     own: { agents: options.agents ?? [], tools: options.tools ?? [] },
-    peers: directory,
-    prompts: await loadPrompts(config.agent),
-    secrets: guardOf(vault),
+    ...{ prompts: await loadPrompts(config.agent), secrets: guardOf(vault) },
   });
   const { concurrentRuns, queuedTasks, drainSeconds } = config.server.limits;
   const journal = createJournal({

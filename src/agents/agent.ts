@@ -13,6 +13,7 @@ import { Attachments, inputModes } from './attachments.js';
 import { capabilityDescription } from './capabilities.js';
 import { EventsAdapter } from './events-adapter.js';
 import { runLoop } from './loop.js';
+import type { DailySpending } from './daily-limit.js';
 import type { Meter } from './meter.js';
 import type { TurnSetup } from './loop.js';
 import type { OutputReader } from './output.js';
@@ -31,6 +32,8 @@ export interface AgentContext {
   readonly limits: AgentLimits;
   /** Finds the price of an agent's model. Default: no bill is kept. */
   readonly meterOf?: (model: ModelProvider) => Meter;
+  /** Default: there is no limit of an owner and day. */
+  readonly spending?: DailySpending;
   readonly additions?: Additions;
   /** Whether the person behind a run may read the vendor's own words when the model fails. Default: nobody may. */
   readonly showsReasons?: (run: Pick<Run, 'task' | 'grant'>) => boolean;
@@ -95,7 +98,7 @@ export function makeAgent(context: AgentContext, { open, prepare, ...parts }: Ag
       };
       const end = await runLoop({
         ...{ run, model, meter, limits, history, readable, fromOutside, setUpTurn },
-        output: parts.output,
+        ...{ output: parts.output, spending: context.spending },
         showsReasons: showsReasons?.(run) ?? false,
       });
       for (const memory of memories) memory.runEnded(run.task);

@@ -15,13 +15,14 @@ import {
   withinAnswerTime,
 } from './asking.js';
 import type { AskedQuestion, Run } from '../core/run.js';
-import type { EventBody, Grant, Question, TaskState } from '../core/task.js';
+import type { EventBody, Grant, Money, Question, TaskState } from '../core/task.js';
 import { isInterrupted, narrowGrant } from '../core/task.js';
 import { continueTrace } from '../core/trace.js';
 import { cutText, shorten } from '../core/text.js';
 import type { Call, CallOutcome } from './agent-function.js';
 import { resultOf } from './agent-function.js';
-import { moneyLeft, shareOf } from './meter.js';
+import { leftToday, type DailySpending } from './daily-limit.js';
+import { moneyLeft, moneySpent, shareOf } from './meter.js';
 import { PeerRelay } from './peer-relay.js';
 import type { Attachments } from './attachments.js';
 import { carriedUserMessage } from './user-messages.js';
@@ -36,6 +37,7 @@ export interface DelegationRun {
   readonly limits: AgentLimits;
   readonly nodeId: string;
   readonly attachments: Attachments | undefined;
+  readonly spending: DailySpending | undefined;
   /** The number of delegations that share the remaining budget. */
   readonly roundSize: () => number;
   /** The time, by `performance.now`, at which the peer is given up so that this agent can still answer. */
@@ -132,7 +134,19 @@ async function exchangeWithPeer(
     ...(end.fromOutside ? { fromOutside: true } : {}),
   };
   await run.append(body);
+  await countElsewhere(delegation, body.usage);
   return body;
+}
+
+/** Counts what the models of other nodes cost. Those of this node are counted by the tasks that asked them. */
+async function countElsewhere(
+  { call, limits, nodeId, spending }: DelegationRun,
+  usage: Usage,
+): Promise<void> {
+  const limit = limits.ownerCostPerDay;
+  const rows = usage.rows?.filter(({ node }) => node !== nodeId) ?? [];
+  if (limit && rows.length > 0)
+    await spending?.add(call.run.task, moneySpent({ ...usage, rows }, limit.currency));
 }
 
 type PeerEnd = Extract<PeerEvent, { type: 'end' }>;
@@ -153,12 +167,13 @@ async function followPeer(
   { step, message, questions, isAnswer }: Exchange,
   { relay, progress, isRepeat }: Attempt,
 ): Promise<PeerEnd> {
-  const { call, peers, agent, limits, nodeId, roundSize, until } = delegation;
+  const { call, peers, agent, limits, roundSize, until } = delegation;
   const { run } = call;
   const { tenant, owner, contextId, id: parentTaskId } = run.task;
   const peer = await peers.wait(agent, run.signal);
   if (!peer) return failed(agent, `${agent} is not available any more`);
-  const grant = childGrant(run, { limits, nodeId, sharedBy: roundSize(), step });
+  const today = await leftToday(run, limits, delegation.spending);
+  const grant = childGrant(delegation, { sharedBy: roundSize(), step, today });
   const { taskId } = progress;
   const request = {
     scope: { tenant, owner },
@@ -210,11 +225,12 @@ async function giveUp(
 
 /** Narrows the grant of this task to the share of the peer. */
 function childGrant(
-  run: Run,
-  { limits, nodeId, sharedBy, step }: { limits: AgentLimits; nodeId: string; sharedBy: number; step: string },
+  { call: { run }, limits, nodeId }: DelegationRun,
+  { sharedBy, step, today }: { sharedBy: number; step: string; today: Money | undefined },
 ): Grant {
   const { input, output } = run.usage();
-  const money = moneyLeft(run, limits);
+  const ofTask = moneyLeft(run, limits);
+  const money = ofTask && today && today.amount < ofTask.amount ? today : (ofTask ?? today);
   const left = Math.min(limits.tokens, run.grant.tokens ?? Infinity) - input - output;
   return narrowGrant(run.grant, {
     chain: [...run.grant.chain, `${run.task.agent}@${nodeId}`],
@@ -223,7 +239,7 @@ function childGrant(
     fromOutside: run.hasReadOutside(),
     ...(money && { cost: shareOf(money, sharedBy) }),
     // The child's span is below the one of this delegation, on whichever node it runs.
-    trace: continueTrace({ task: run.task, step }),
+    trace: continueTrace(run.task, step),
   });
 }
 

@@ -3,6 +3,7 @@ import type { FunctionSpec } from '../core/model.js';
 import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
 import { refuse, turnStep, withArguments } from './agent-function.js';
 import type { Attachments } from './attachments.js';
+import type { DailySpending } from './daily-limit.js';
 import { runDelegation } from './delegation-run.js';
 import type { Transfer } from './transfer.js';
 import { TRANSFER_NAME, transferReader, transferSpec } from './transfer.js';
@@ -14,6 +15,7 @@ export interface DelegationOptions {
   readonly nodeId: string;
   /** Fits files to what a peer takes. Default: they are sent as they are. */
   readonly attachments?: Attachments | undefined;
+  readonly spending?: DailySpending | undefined;
 }
 
 /** The share of a task's time after which its delegations end: the agent needs the rest to answer. */
@@ -61,7 +63,7 @@ export class Delegations {
     if (obstacle !== undefined) return refuse(call, obstacle);
 
     this.#rounds.set(round, (this.#rounds.get(round) ?? 0) + 1);
-    const { peers, limits, nodeId, attachments } = this.#options;
+    const { peers, limits, nodeId, attachments, spending } = this.#options;
     const outcome = await runDelegation({
       call,
       agent,
@@ -71,6 +73,7 @@ export class Delegations {
       limits,
       nodeId,
       attachments,
+      spending,
       roundSize: () => this.#rounds.get(round) ?? 1,
       until: this.#until,
     });

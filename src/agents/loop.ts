@@ -16,6 +16,7 @@ import type { Admission } from './call-ledger.js';
 import { questionText } from './asking.js';
 import { isAttached } from './attachments.js';
 import { CallLedger } from './call-ledger.js';
+import type { DailySpending } from './daily-limit.js';
 import type { Meter } from './meter.js';
 import { sayAnswer, takeTurn, withNewestImages, type TurnEnd } from './model-turn.js';
 import { concludeWithData, repairRequest, WRONG_OUTPUT, type OutputReader } from './output.js';
@@ -32,6 +33,7 @@ export interface LoopOptions {
   readonly model: ModelProvider;
   readonly limits: AgentLimits;
   readonly meter?: Meter | undefined;
+  readonly spending?: DailySpending | undefined;
   /** The session's earlier conversation. */
   readonly history: readonly ModelMessage[];
   /** Replaces the files of messages by what the model reads of them. */
@@ -69,7 +71,7 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
     const last = lastTurn(turn, ledger, limits);
     const offered = last ? [] : functions.flatMap(({ spec }) => (spec ? [spec] : []));
     const answer = await takeTurn({
-      ...{ run, step, limits, model: options.model, meter: options.meter },
+      ...{ run, step, limits, model: options.model, meter: options.meter, spending: options.spending },
       showsReasons: options.showsReasons,
       fromOutside: options.fromOutside || run.hasReadOutside() || hasFile(run),
       request: {

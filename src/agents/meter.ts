@@ -1,5 +1,6 @@
 import type { AgentLimits } from '../core/agent.js';
-import type { ModelAnswer, ModelMessage, ModelRequest, Usage } from '../core/model.js';
+import { addUsage, NO_USAGE, type ModelAnswer, type ModelMessage, type ModelRequest } from '../core/model.js';
+import type { SpentUsage, Usage } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
 import type { Money } from '../core/task.js';
 import { estimateTokens } from '../core/text.js';
@@ -25,7 +26,8 @@ export interface Meter {
   readonly fallbacks?: readonly Meter[];
 }
 
-interface Spending {
+/** Who spends, within which limits, at which prices. */
+export interface Spending {
   readonly run: Run;
   readonly limits: AgentLimits;
   readonly meter: Meter | undefined;
@@ -36,15 +38,32 @@ const BILLION = 1_000_000_000;
 /** An answer that can afford fewer tokens is not asked for. */
 const LEAST_ANSWER_TOKENS = 256;
 
-/** Returns the answer with a row for its bill. */
-export function billed({ by, ...answer }: ModelAnswer, { run, meter: asked }: Spending): ModelAnswer {
-  const meter = asked?.fallbacks?.find(({ model }) => model === by) ?? asked;
-  if (!meter) return answer;
-  const { node, model, currency, price } = meter;
-  const { rows: _, ...tokens } = answer.usage;
+/** Returns the answer with the rows of its bill: its own, and those of attempts that failed before. */
+export function billed({ by, failed = [], ...answer }: ModelAnswer, spending: Spending): ModelAnswer {
+  const own = priced({ by, usage: answer.usage }, spending);
+  return { ...answer, usage: failed.reduce((sum, spent) => addUsage(sum, priced(spent, spending)), own) };
+}
+
+/** Puts what failed attempts cost on the bill of the task, as no answer has it. */
+export function chargeFailed(failed: readonly SpentUsage[], spending: Spending): void {
+  const usage = failed.reduce((sum, spent) => addUsage(sum, priced(spent, spending)), NO_USAGE);
+  if (failed.length > 0) spending.run.charge(usage);
+}
+
+interface Priced extends Omit<SpentUsage, 'by'> {
+  readonly by?: string | undefined;
+}
+
+function priced({ by, usage }: Priced, { run, meter }: Pick<Spending, 'run' | 'meter'>): Usage {
+  return meter ? toBill(meter, run.task.agent, { by, usage }) : usage;
+}
+
+/** Returns the usage with its row on a bill. */
+function toBill(asked: Meter, agent: string, { by, usage }: Priced): Usage {
+  const { node, model, currency, price } = asked.fallbacks?.find(({ model }) => model === by) ?? asked;
+  const { rows: _, ...tokens } = usage;
   const cost = price && { cost: costOf(price, tokens) };
-  const row = { node, agent: run.task.agent, model, currency, ...tokens, ...cost };
-  return { ...answer, usage: { ...tokens, rows: [row] } };
+  return { ...tokens, rows: [{ node, agent, model, currency, ...tokens, ...cost }] };
 }
 
 function costOf(price: Price, { input, output, cached, written = 0 }: Usage): number {
@@ -64,9 +83,13 @@ export function moneyLeft(run: Run, limits: AgentLimits): Money | undefined {
   // The grant of a task has the limit of its node already.
   const limit = run.grant.cost ?? limits.cost;
   if (!limit) return undefined;
-  const rows = (run.usage().rows ?? []).filter(({ currency }) => currency === limit.currency);
-  const spent = rows.reduce((sum, { cost = 0 }) => sum + cost, 0);
-  return { ...limit, amount: toBillionths(limit.amount - spent) };
+  return { ...limit, amount: toBillionths(limit.amount - moneySpent(run.usage(), limit.currency)) };
+}
+
+/** The money of a bill in one currency. */
+export function moneySpent({ rows = [] }: Usage, currency: string): number {
+  const counted = rows.filter((row) => row.currency === currency);
+  return counted.reduce((sum, { cost = 0 }) => sum + cost, 0);
 }
 
 /** Returns an equal share of money, rounded down. */
@@ -79,31 +102,52 @@ function toBillionths(amount: number): number {
 }
 
 /**
- * Reserves the money for a model call: its estimated input, and the longest answer that the rest can pay, whichever model
- * answers. Returns the request with that length, or the end of the task when the money does not suffice.
+ * Returns the request with the longest answer that the rest of the task's money can pay, whichever model answers, or the end
+ * of the task when it does not suffice.
  */
 export function withinBudget(
   spending: Spending & { readonly request: Omit<ModelRequest, 'signal'> },
 ): Omit<ModelRequest, 'signal'> | RunEnd {
-  const { run, limits, meter, request } = spending;
+  const { run, limits, request } = spending;
   const left = moneyLeft(run, limits);
-  if (!left || !meter) return request;
+  if (!left) return request;
+  const fitting = withinAmount(spending, request, left);
+  return typeof fitting === 'string' ? ended(fitting) : fitting;
+}
+
+/** Shortens the answer to what the money pays for after the estimated input. Returns why that cannot be done. */
+export function withinAmount(
+  { meter }: Pick<Spending, 'meter'>,
+  request: Omit<ModelRequest, 'signal'>,
+  left: Money,
+): Omit<ModelRequest, 'signal'> | string {
+  if (!meter) return request;
   const input = estimateInput(request);
   let { maxTokens } = request;
   for (const { price, model, currency } of [meter, ...(meter.fallbacks ?? [])]) {
     if (!price || currency !== left.currency) {
-      return ended(`the price of ${model} in ${left.currency} is not known here (prices, bill.currency)`);
+      return `the price of ${model} in ${left.currency} is not known here (prices, bill.currency)`;
     }
     const affordable = affordableTokens(price, input, left.amount);
     if (affordable < Math.min(LEAST_ANSWER_TOKENS, maxTokens)) {
       const rest = Math.max(0, left.amount).toFixed(4);
-      return ended(
-        `the ${rest} ${currency} that are left of its money do not pay for another answer of ${model}`,
-      );
+      return `the ${rest} ${currency} that are left do not pay for another answer of ${model}`;
     }
     maxTokens = Math.min(maxTokens, affordable);
   }
   return { ...request, maxTokens };
+}
+
+/** The most that a call may cost by its estimated input and its longest answer, whichever model answers. */
+export function estimatedCost(meter: Meter, request: Omit<ModelRequest, 'signal'>): number {
+  const input = estimateInput(request);
+  const costs = [meter, ...(meter.fallbacks ?? [])].map(({ price }) => {
+    if (!price) return 0;
+    const factor = factorOf(price, input);
+    const read = input * factor.input * Math.max(price.input, price.cacheWrite ?? 0);
+    return (read + request.maxTokens * price.output * factor.output) / MILLION;
+  });
+  return Math.max(...costs);
 }
 
 const MESSAGE_TOKENS = new WeakMap<ModelMessage, number>();

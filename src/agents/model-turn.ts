@@ -12,7 +12,8 @@ import type {
 import type { Run, RunEnd } from '../core/run.js';
 import type { EventBody } from '../core/task.js';
 import { scrubEvent } from '../scrub/data.js';
-import { billed, withinBudget, type Meter } from './meter.js';
+import { settleRecorded, withinDay, type DailySpending } from './daily-limit.js';
+import { billed, chargeFailed, withinBudget, type Meter } from './meter.js';
 
 /** The artifact that holds an agent's answer. Each turn with text starts it again. */
 const ANSWER_ARTIFACT_ID = 'answer';
@@ -25,6 +26,8 @@ interface TurnOptions {
   readonly model: ModelProvider;
   readonly meter: Meter | undefined;
   readonly limits: AgentLimits;
+  /** Default: there is no limit of an owner and day. */
+  readonly spending: DailySpending | undefined;
   readonly request: Omit<ModelRequest, 'signal'>;
   /** Whether the request holds text from outside; the answer is marked the same. */
   readonly fromOutside: boolean;
@@ -33,16 +36,26 @@ interface TurnOptions {
 
 /** Returns the recorded answer of this turn, or asks the model and streams its text into the journal. */
 export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> {
-  const { run, step, model } = options;
+  const { run, step } = options;
   const recorded = run.recorded(step);
-  if (recorded?.result?.type === 'turn-end') return recorded.result;
+  if (recorded?.result?.type === 'turn-end') {
+    await settleRecorded(options, recorded.result.usage);
+    return recorded.result;
+  }
   const request = withinBudget(options);
   if ('state' in request) return request;
-  if (!recorded) run.emit({ type: 'turn-start', step });
+  return withinDay(options, request, async (fitting) => {
+    if (!recorded) run.emit({ type: 'turn-start', step });
+    return askModel(options, fitting);
+  });
+}
 
+async function askModel(options: TurnOptions, request: TurnOptions['request']): Promise<TurnEnd | RunEnd> {
+  const { run, step, model } = options;
   let hasText = false;
   const onRetry: ModelRequest['onRetry'] = (code, delayMs) => showRetry(run, code, delayMs);
   for await (const event of model.stream({ ...request, signal: run.signal, onRetry })) {
+    if (event.type === 'error') chargeFailed(event.failed ?? [], options);
     run.signal.throwIfAborted();
     switch (event.type) {
       case 'text':

@@ -4,6 +4,7 @@ import { agentNames, buildAgentTree, makeDefinedAgent, unknownPublished } from '
 import { Attachments } from '../agents/attachments.js';
 import type { DefinedAgent } from '../agents/defined-agent.js';
 import { mcpPrefix } from '../agents/capabilities.js';
+import type { DailySpending } from '../agents/daily-limit.js';
 import type { Meter } from '../agents/meter.js';
 import { roleOf } from '../agents/partition.js';
 import type { Additions, PromptTexts } from '../agents/prompts.js';
@@ -113,6 +114,7 @@ export interface AgentsOptions {
   readonly models: ReadonlyMap<string, ModelProvider>;
   readonly peers: PeerDirectory;
   readonly nodeId: string;
+  readonly spending: DailySpending;
   readonly prompts: PromptTexts;
   readonly secrets: SecretGuard;
   readonly additions: Additions | undefined;
@@ -281,8 +283,9 @@ function createMeter(model: string, { config, nodeId, logger }: AgentsOptions): 
   if (!price) {
     const text = `The price of the model ${name} is not known in ${currency} (known prices: ${PRICES_READ}).`;
     const hint = `Set prices.${name}: { input, output }, for a million tokens each.`;
-    if (agent.limits.cost !== undefined) {
-      throw new LangoError('invalid-config', `${text} agent.limits.cost needs it.`, { hint });
+    for (const limit of ['cost', 'ownerCostPerDay'] as const) {
+      if (agent.limits[limit] === undefined) continue;
+      throw new LangoError('invalid-config', `${text} agent.limits.${limit} needs it.`, { hint });
     }
     // A model of the program has no vendor in its name, and no list price.
     if (model.includes('/')) logger.warn(`${text} Bills have its tokens only. ${hint}`);

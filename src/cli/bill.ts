@@ -1,26 +1,29 @@
 import { addUsage, NO_USAGE, type Usage } from '../core/model.js';
-import { pagesOf } from '../owners/client.js';
+import { createOwnerClient, pagesOf, type OwnerClient } from '../owners/client.js';
+import type { ResultOf } from '../owners/operations.js';
+import { connect, type Connection } from './connection.js';
+import { ask } from './explain.js';
 import { withOwner, type OwnerFlags } from './owner-client.js';
 import { safeLine } from './safe-text.js';
 import type { Call, Report } from './terminal.js';
 
 interface BillFlags extends OwnerFlags {
-  readonly by: 'agent' | 'model' | 'day' | 'node';
+  readonly by: 'agent' | 'model' | 'day' | 'node' | 'owner';
 }
 
-/** `lango bill`: tokens and money by agent, model, day or node. */
+type Row = ResultOf<'readBill'>['rows'][number];
+type Groups = Map<string, { name: string; currency: string; usage: Usage }>;
+
+/** `lango bill`: tokens and money by agent, model, day or node; for operators by owner. */
 export async function bill({ flags, env }: Call<BillFlags>): Promise<Report> {
-  const groups = new Map<string, { name: string; currency: string; usage: Usage }>();
-  await withOwner({ flags, env }, async (owner) => {
-    for await (const { rows } of pagesOf((after) => owner.readBill({ after }))) {
-      for (const { day, ...row } of rows) {
-        const name = flags.by === 'day' ? day : row[flags.by];
-        const key = JSON.stringify([name, row.currency]);
-        const known = groups.get(key)?.usage ?? NO_USAGE;
-        groups.set(key, { name, currency: row.currency, usage: addUsage(known, { ...row, rows: [row] }) });
-      }
-    }
-  });
+  const { by } = flags;
+  const groups: Groups = new Map();
+  if (by === 'owner') {
+    const connection = await connect({ flags, env });
+    await ask(connection, addOwners(groups, connection));
+  } else {
+    await withOwner({ flags, env }, (owner) => addBill(groups, owner, (row) => row[by]));
+  }
   const json = [...groups.values()].map(({ name, currency, usage: { rows = [], ...tokens } }) => ({
     name,
     currency,
@@ -36,5 +39,35 @@ export async function bill({ flags, env }: Call<BillFlags>): Promise<Report> {
     const tokens = `${input.toLocaleString('en-US')} in, ${output.toLocaleString('en-US')} out`;
     return `${names[index]!.padEnd(width)}  ${tokens}  ${money}`;
   });
-  return { json: { by: flags.by, bill: json }, lines: lines.length > 0 ? lines : ['No model was used yet.'] };
+  return { json: { by, bill: json }, lines: lines.length > 0 ? lines : ['No model was used yet.'] };
+}
+
+async function addBill(groups: Groups, owner: OwnerClient, nameOf: (row: Row) => string): Promise<void> {
+  for await (const { rows } of pagesOf((after) => owner.readBill({ after }))) {
+    for (const each of rows) {
+      const { day: _, ...row } = each;
+      const name = nameOf(each);
+      const key = JSON.stringify([name, row.currency]);
+      const known = groups.get(key)?.usage ?? NO_USAGE;
+      groups.set(key, { name, currency: row.currency, usage: addUsage(known, { ...row, rows: [row] }) });
+    }
+  }
+}
+
+/** An operator reads the bill of each owner, which the audit log of the server notes. Rejects with `forbidden` for others. */
+async function addOwners(groups: Groups, { url, fetch: send, owner: own }: Connection): Promise<void> {
+  let after = { tenant: '', owner: '' };
+  for (let isLast = false; !isLast;) {
+    const page = await own.listOwners(after);
+    for (const scope of page.owners) {
+      const headers = { 'Lango-Owner': new URLSearchParams({ ...scope }).toString() };
+      const asOwner: typeof fetch = (target, init) =>
+        send(target, { ...init, headers: { ...(init?.headers as Record<string, string>), ...headers } });
+      const name = scope.tenant === '' ? scope.owner : `${scope.tenant}/${scope.owner}`;
+      await addBill(groups, createOwnerClient({ url, fetch: asOwner }), () => name);
+      after = scope;
+    }
+    isLast = page.isLast || page.owners.length === 0;
+  }
+  await addBill(groups, own, () => 'you');
 }

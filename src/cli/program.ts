@@ -74,7 +74,9 @@ export function createProgram(act: Act): Command {
   withServer(withJson(program.command('bill')))
     .description('show the tokens and the money that your tasks cost')
     .addOption(
-      new Option('--by <what>', 'group by this').choices(['agent', 'model', 'day', 'node']).default('model'),
+      new Option('--by <what>', 'group by this')
+        .choices(['agent', 'model', 'day', 'node', 'owner'])
+        .default('model'),
     )
     .action(actionsOf(act, () => import('./bill.js'))('bill'));
 

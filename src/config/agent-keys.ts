@@ -59,6 +59,10 @@ const limits = group('Limits of one task. The server enforces each of them.', {
     z.number().positive(),
     'The most money that the models of one task and all tasks below it may cost, in `bill.currency`. Needs the price of the model. Default: no limit.',
   ),
+  ownerCostPerDay: optional(
+    z.number().positive(),
+    'The most money that the models of all tasks of one owner may cost in a day (UTC), in `bill.currency`. Needs the price of the model. Default: no limit.',
+  ),
   seconds: seconds(900, 'The longest time of one task, in seconds. Waiting for a person does not count.'),
   repeats: count(3, 'How often a tool may be called with equal arguments. Further calls are refused.'),
   toolOutputBytes: count(64 * KIB, 'The most output of one tool call that a model gets, in bytes.'),

@@ -93,10 +93,14 @@ export function agentLimits({
   tasks,
   bill,
 }: Pick<Config, 'agent' | 'approval' | 'tasks' | 'bill'>): AgentLimits {
-  const { cost, ...limits } = agent.limits;
+  const { cost, ownerCostPerDay, ...limits } = agent.limits;
   const { maxDelegationRounds: delegationRounds } = agent;
   const { expirySeconds: approvalSeconds } = approval;
-  const money = cost === undefined ? {} : { cost: { amount: cost, currency: bill.currency } };
+  const { currency } = bill;
+  const money = {
+    ...(cost !== undefined && { cost: { amount: cost, currency } }),
+    ...(ownerCostPerDay !== undefined && { ownerCostPerDay: { amount: ownerCostPerDay, currency } }),
+  };
   return { ...limits, ...money, delegationRounds, approvalSeconds, entryBytes: tasks.eventBytes };
 }
 

@@ -147,6 +147,7 @@ export interface AgentLimits {
   /** Input plus output tokens of a task and the tasks below it. */
   readonly tokens: number;
   readonly cost?: Money; // Default: none.
+  readonly ownerCostPerDay?: Money; // Of all tasks of one owner. Default: none.
   /** Wall-clock time without the time of questions to a person. */
   readonly seconds: number;
   /** How long a call waits for approval. */

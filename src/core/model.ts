@@ -76,7 +76,11 @@ export interface ModelAnswer {
   readonly stopReason: StopReason;
   readonly usage: Usage;
   readonly by?: string; // The id of the model that answered, of several.
+  readonly failed?: readonly SpentUsage[];
 }
+
+/** What a vendor reported of an attempt that failed. */
+export type SpentUsage = Readonly<{ usage: Usage; by?: string }>;
 
 /** Tokens of model calls. `cached` and `written` are the parts of `input` that were read from and written to a cache. */
 interface Tokens {
@@ -112,6 +116,7 @@ export type ModelEvent =
       readonly retryable: boolean;
       /** What a `rejected` request was refused for; absent when the vendor gave another reason. */
       readonly about?: RefusalReason;
+      readonly failed?: readonly SpentUsage[];
     };
 
 export const NO_USAGE: Usage = { input: 0, output: 0, cached: 0 };

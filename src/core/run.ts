@@ -49,6 +49,8 @@ export interface Run {
   readonly room: number;
   /** Returns the usage of this task and the tasks below it, over all attempts. */
   usage(): Usage;
+  /** Adds usage that no entry has: of calls that failed. Lost if the process ends before the run does. */
+  charge(usage: Usage): void;
   /** Whether this task, in any attempt, or its grant has text from outside. */
   hasReadOutside(): boolean;
 }

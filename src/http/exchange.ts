@@ -5,7 +5,7 @@ import type { HttpExchange } from '../core/http.js';
 import type { Authenticator, Caller, ClientCertificate } from '../core/identity.js';
 import { newId } from '../core/ids.js';
 import type { Json } from '../core/json.js';
-import { readTrace, traceIdOf } from '../core/trace.js';
+import { readTraceparent, traceIdOf } from '../core/trace.js';
 import type { Logger } from '../core/logger.js';
 import type { BodyLimits } from './body.js';
 import { readBytes, readJson } from './body.js';
@@ -71,8 +71,8 @@ export class Exchange implements HttpExchange {
 
   /** The fields of each log line of this request. */
   get logFields(): Readonly<Record<string, string>> {
-    const trace = readTrace((name) => headerText(this.request.headers[name]));
-    return { requestId: this.requestId, ...(trace === undefined ? {} : { traceId: traceIdOf(trace) }) };
+    const traceparent = readTraceparent(headerText(this.request.headers['traceparent']) ?? '');
+    return { requestId: this.requestId, ...(traceparent && { traceId: traceIdOf({ traceparent }) }) };
   }
 
   get signal(): AbortSignal {

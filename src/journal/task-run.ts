@@ -153,6 +153,10 @@ export class TaskRun implements Run {
     return this.#used ? addUsage(this.#replay.usage, this.#used) : this.#replay.usage;
   }
 
+  charge(usage: Usage): void {
+    this.#used = this.#used ? addUsage(this.#used, usage) : usage;
+  }
+
   hasReadOutside(): boolean {
     return this.#hasReadOutside;
   }
@@ -237,7 +241,7 @@ export class TaskRun implements Run {
     if (body.type === 'question') this.#replay.noteQuestion(body.question);
     this.#hasReadOutside ||= isFromOutside(body);
     if (body.type !== 'turn-end' && body.type !== 'delegation-end') return;
-    this.#used = this.#used ? addUsage(this.#used, body.usage) : body.usage;
+    this.charge(body.usage);
   }
 }
 

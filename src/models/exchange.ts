@@ -1,4 +1,4 @@
-import type { ModelEvent } from '../core/model.js';
+import type { ModelEvent, Usage } from '../core/model.js';
 import { readEvents, type ServerEvent } from './event-stream.js';
 import { connectionFailure, ModelFailure, vendorFailure, type Endpoint } from './failure.js';
 import { retryAfterMs } from '../core/retry.js';
@@ -10,6 +10,8 @@ export interface AnswerReader {
   accept(event: ServerEvent): string;
   /** Whether the answer is complete. A connection that fails after that is no error. */
   readonly isWhole: boolean;
+  /** What the vendor has reported so far. */
+  usage(): Usage;
 }
 
 /** One request and its streamed answer. */
@@ -50,7 +52,9 @@ export async function* exchangeText(exchange: Exchange): AsyncGenerator<ModelEve
     if (!reader.isWhole) throw connectionFailure(undefined, endpoint);
   } catch (error) {
     if (reader.isWhole) return;
-    throw watch.isBroken ? silenceFailure(exchange) : toFailure(error, endpoint);
+    const failure = watch.isBroken ? silenceFailure(exchange) : toFailure(error, endpoint);
+    failure.usage = reader.usage();
+    throw failure;
   }
 }
 

@@ -1,6 +1,6 @@
 import { causesOf, codeOf, isLangoError } from '../core/errors.js';
 import { isJsonObject } from '../core/json.js';
-import type { ModelErrorCode, RefusalReason } from '../core/model.js';
+import type { ModelErrorCode, RefusalReason, Usage } from '../core/model.js';
 import { oneLine } from '../core/text.js';
 
 /** The address of a model server, and how messages name it. */
@@ -27,6 +27,8 @@ export class ModelFailure extends Error {
   readonly retryable: boolean;
   readonly retryAfterMs: number | undefined;
   readonly about: RefusalReason | undefined;
+  /** What the vendor reported of the attempt. */
+  usage: Usage | undefined;
 
   constructor(code: ModelErrorCode, message: string, details: FailureDetails = {}) {
     super(message);

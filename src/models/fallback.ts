@@ -1,5 +1,5 @@
 import type { Logger } from '../core/logger.js';
-import type { ModelEvent, ModelProvider, ModelRequest } from '../core/model.js';
+import type { ModelEvent, ModelProvider, ModelRequest, SpentUsage } from '../core/model.js';
 
 type Failure = Extract<ModelEvent, { type: 'error' }>;
 
@@ -22,20 +22,22 @@ export function withFallbacks(providers: readonly ModelProvider[], logger: Logge
     async *stream(request) {
       let queue = [...providers.filter((each) => !isResting(each)), ...providers.filter(isResting)];
       let hasText = false;
+      const failed: SpentUsage[] = [];
       for (;;) {
         const provider = queue[0]!;
         let failure: Failure | undefined;
         for await (const event of answerOf(provider, request, hasText)) {
           hasText ||= event.type === 'text';
           if (event.type === 'error') failure = event;
-          else yield event;
+          else yield event.type === 'end' ? withFailed(event, failed) : event;
         }
         if (!failure) return;
         const reason = failure;
+        failed.push(...(reason.failed ?? []).map(({ usage }) => ({ usage, by: provider.id })));
         queue = queue.slice(1).filter((next) => mayFollow(reason, provider, next));
         const [next] = queue;
         if (!next) {
-          yield failure;
+          yield { ...failure, ...(failed.length > 0 && { failed }) };
           return;
         }
         restUntil.set(provider, Date.now() + REST_MS);
@@ -45,6 +47,15 @@ export function withFallbacks(providers: readonly ModelProvider[], logger: Logge
       }
     },
   };
+}
+
+type End = Extract<ModelEvent, { type: 'end' }>;
+
+/** The answer with the attempts of earlier providers, and those of its own, which are by the one that answered. */
+function withFailed({ answer, ...end }: End, earlier: readonly SpentUsage[]): End {
+  const { by, failed: own = [] } = answer;
+  const failed = [...earlier, ...own.map(({ usage }) => ({ usage, ...(by !== undefined && { by }) }))];
+  return { ...end, answer: { ...answer, ...(failed.length > 0 && { failed }) } };
 }
 
 /** The answer of one provider. With `replaces`, its first text replaces what another one has said. */

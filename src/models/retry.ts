@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorText, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
-import type { ModelEvent, ModelRequest } from '../core/model.js';
+import type { ModelEvent, ModelRequest, SpentUsage } from '../core/model.js';
 import { LONGEST_ASKED_MS, retryDelayMs } from '../core/retry.js';
 import { ModelFailure } from './failure.js';
 
@@ -23,22 +23,28 @@ export type AnswerEvent = Extract<ModelEvent, { type: 'text' | 'end' }>;
  */
 export async function* streamCall(call: Call): AsyncGenerator<ModelEvent, void> {
   let lastTextBy = 0;
+  const failed: SpentUsage[] = [];
   for (let failures = 1; ; failures++) {
     try {
       for await (const event of call.attempt()) {
         call.signal.throwIfAborted();
         const restarts = event.type === 'text' && lastTextBy > 0 && lastTextBy < failures;
         if (event.type === 'text') lastTextBy = failures;
-        yield restarts ? { ...event, restarts } : event;
-        if (event.type === 'end') return;
+        if (event.type === 'text') yield restarts ? { ...event, restarts } : event;
+        else {
+          yield { ...event, answer: { ...event.answer, ...(failed.length > 0 && { failed }) } };
+          return;
+        }
       }
       throw new ModelFailure('bad-answer', 'The model ended without an answer.');
     } catch (error) {
       const failure = toFailure(error, call);
+      const usage = error instanceof ModelFailure ? error.usage : undefined;
+      if (usage && usage.input + usage.output > 0) failed.push({ usage });
       const delayMs = retryDelayMs(failures, failure.retryAfterMs);
       const mayRepeat = failure.retryable && failures <= call.maxRetries;
       if (!mayRepeat || delayMs > LONGEST_ASKED_MS || !(await isWaitOver(delayMs, failure, call))) {
-        yield errorEvent(call.signal.aborted ? CANCELED : failure);
+        yield errorEvent(call.signal.aborted ? CANCELED : failure, failed);
         return;
       }
     }
@@ -72,6 +78,10 @@ async function isWaitOver(
   return sleep(delayMs, true, { signal }).catch(() => false);
 }
 
-function errorEvent({ code, message, retryable, about }: ModelFailure): ModelEvent {
-  return { type: 'error', code, message, retryable, ...(about === undefined ? {} : { about }) };
+function errorEvent(
+  { code, message, retryable, about }: ModelFailure,
+  failed: readonly SpentUsage[],
+): ModelEvent {
+  const spent = failed.length > 0 && { failed };
+  return { type: 'error', code, message, retryable, ...(about === undefined ? {} : { about }), ...spent };
 }

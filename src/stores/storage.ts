@@ -5,6 +5,7 @@ import type { KnowledgeStore } from './knowledge.js';
 import type { LibraryStore } from './library.js';
 import type { MemoryStore } from './memory.js';
 import type { PaymentStore } from './payments.js';
+import type { SpendingStore } from './spending.js';
 import type { RetentionStore, TaskStore } from './tasks.js';
 import type { TraceStore } from './traces.js';
 import type { VaultStore } from './vault.js';
@@ -24,6 +25,7 @@ export interface Storage {
   readonly memory: MemoryStore;
   readonly pushes: PushStore;
   readonly traces: TraceStore;
+  readonly spending: SpendingStore;
   readonly knowledge: KnowledgeStore;
   readonly library: LibraryStore;
   /**

@@ -3,7 +3,7 @@ import type { Journal } from '../core/journal.js';
 import type { Usage } from '../core/model.js';
 import { isInterrupted, isTerminal, type EventBody, type Scope, type TaskEvent } from '../core/task.js';
 import type { TaskRecord } from '../core/task.js';
-import { parentSpanOf, spanIdOf, traceIdOfTask } from '../core/trace.js';
+import { spanIdOf, traceIdOfTask } from '../core/trace.js';
 import { contentOf, type Attribute, type Attributes } from './span-content.js';
 
 /**
@@ -36,6 +36,8 @@ type Tasks = Pick<Journal, 'get' | 'read'>;
 
 const EVENTS_PER_READ = 200;
 const MAX_SPANS = 5_000;
+/** Where a traceparent has the span of its sender. */
+const PARENT = [36, 52] as const;
 /** Of the agents and peers, whatever their models are; of a model whose id names no vendor. */
 const OWN_PROVIDER = 'lango';
 
@@ -129,7 +131,7 @@ class Projection {
     this.#hasContent = hasContent;
     this.#task = {
       id: spanIdOf(id),
-      ...(trace && { parent: parentSpanOf(trace) }),
+      ...(trace && { parent: trace.traceparent.slice(...PARENT) }),
       kind: 'server',
       name: `invoke_agent ${agent}`,
       startedAt: createdAt,

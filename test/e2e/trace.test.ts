@@ -146,9 +146,7 @@ describe('a trace', () => {
         const settings = { server: { port: 0 }, a2a: { enabled: true, remoteAgents } };
         await withServer({ agents: [mirror], model, settings }, async (server) => {
           const { text, id } = await send(server, '', { trace: GIVEN, state: STATE });
-          const { traceparent } = continueTrace({
-            ...{ task: { id, grant: { trace: { traceparent: GIVEN } } }, step: 't1.c0' },
-          });
+          const { traceparent } = continueTrace({ id, grant: { trace: { traceparent: GIVEN } } }, 't1.c0');
           expect(traceparent).toMatch(HANDED_ON);
           expect([agent, text]).toEqual([agent, `${traceparent} ${STATE}`]);
         });

@@ -15,6 +15,7 @@ import { memoryStoreSuite } from '../suites/memory-store.js';
 import { paymentStoreSuite } from '../suites/payment-store.js';
 import { pushStoreSuite } from '../suites/push-store.js';
 import { retentionStoreSuite } from '../suites/retention-store.js';
+import { spendingStoreSuite } from '../suites/spending-store.js';
 import { traceStoreSuite } from '../suites/trace-store.js';
 import type { OpenStore } from '../suites/task-store-fixtures.js';
 import type { TaskStore } from '../../src/stores/tasks.js';
@@ -190,6 +191,17 @@ const openOne = async () => {
       await dispose();
     });
 
+    it('reserve no more of the money of an owner than its day has', async () => {
+      const { one, two, dispose } = await openTwo();
+      const calls = Array.from({ length: 20 }, (_, call) =>
+        (call % 2 ? one : two).spending.reserve(ALICE, { key: `${call}`, amount: 0.3, limit: 1 }),
+      );
+      const given = (await Promise.all(calls)).toSorted((a, b) => b - a);
+      expect(given.slice(0, 5)).toEqual([0.3, 0.3, 0.3, 0.1, 0]);
+      await Promise.all([one.close(), two.close()]);
+      await dispose();
+    });
+
     it('find the vectors that the others add', async () => {
       const { one, two, dispose } = await openTwo();
       const near = async () =>
@@ -231,8 +243,8 @@ const openOne = async () => {
     await store.append(fenceOf(task), [delta('y')]);
     await storage.close();
     await database!.run("UPDATE meta SET value = '99' WHERE key = 'schema'");
-    await expect(wrong({})).rejects.toThrow('was made by a newer version of Lango: schema 99 > 2.');
-    await database!.run("UPDATE meta SET value = '2' WHERE key = 'schema'");
+    await expect(wrong({})).rejects.toThrow('was made by a newer version of Lango: schema 99 > 3.');
+    await database!.run("UPDATE meta SET value = '3' WHERE key = 'schema'");
     await dispose();
   });
 
@@ -287,7 +299,7 @@ const openOne = async () => {
     const home = await makeHome('server: { port: 0 }');
     const env = { ...home.env, LANGO_DATABASE_URL: own.url };
     const { stdout } = await lango(['doctor'], { env });
-    expect(stdout).toMatch(/^ok {4}database: PostgreSQL \d+.*, schema 2, page checksums o/m);
+    expect(stdout).toMatch(/^ok {4}database: PostgreSQL \d+.*, schema 3, page checksums o/m);
     expect((await lango(['backup', 'x'], { env })).stderr).toContain('use pg_dump');
     await home.remove();
     await own.drop();
@@ -342,6 +354,7 @@ function runSuites(): void {
   pushStoreSuite('postgres', open);
   retentionStoreSuite('postgres', open);
   traceStoreSuite('postgres', open);
+  spendingStoreSuite('postgres', open);
   knowledgeStoreSuite('postgres', openOne);
   libraryStoreSuite('postgres', openOne);
   graphStoreSuite('postgres', openOne);

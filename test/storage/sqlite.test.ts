@@ -9,6 +9,7 @@ import { libraryStoreSuite } from '../suites/library-store.js';
 import { paymentStoreSuite } from '../suites/payment-store.js';
 import { pushStoreSuite } from '../suites/push-store.js';
 import { retentionStoreSuite } from '../suites/retention-store.js';
+import { spendingStoreSuite } from '../suites/spending-store.js';
 import { traceStoreSuite } from '../suites/trace-store.js';
 import { taskStoreSuite } from '../suites/task-store.js';
 
@@ -38,5 +39,6 @@ pushStoreSuite('sqlite on a file', openOnFile);
 retentionStoreSuite('sqlite in memory', openInMemory);
 retentionStoreSuite('sqlite on a file', openOnFile);
 traceStoreSuite('sqlite', openInMemory);
+spendingStoreSuite('sqlite', openInMemory);
 knowledgeStoreSuite('sqlite', async () => open(':memory:', async () => undefined).storage);
 libraryStoreSuite('sqlite', async () => open(':memory:', async () => undefined).storage);

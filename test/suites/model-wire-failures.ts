@@ -46,6 +46,12 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
       server.willReply(events(wire.beginning('') + wire.streamError('overloaded', 'busy')), hello);
       const got = await collect(provider, modelRequest());
       expect(got.map((event) => event.type)).toEqual(['text', 'end']);
+      // What the vendor reported of the first attempt is on the bill too.
+      const failed = wire.begun && [{ usage: wire.begun }];
+      expect(got.at(-1)).toMatchObject({ answer: { usage: wire.usage } });
+      expect((got.at(-1) as { readonly answer: object }).answer).toEqual(
+        expect.objectContaining(failed ? { failed } : {}),
+      );
     });
 
     it('only as often as allowed, and then says what was wrong', async () => {
@@ -196,6 +202,7 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
           code,
           retryable,
           message: expect.stringContaining('the vendor says so') as unknown,
+          ...(wire.begun && { failed: [{ usage: wire.begun }] }),
         },
       ]);
     });

@@ -99,6 +99,7 @@ export const anthropicWire: ModelWire = {
     anthropicEvent({ type: 'error', error: { type: ERROR_TYPES[code], message } }),
   errorBody: (message) => ({ type: 'error', error: { type: 'some_error', message }, request_id: 'req_1' }),
   usage: { input: 25, output: 7, cached: 0 },
+  begun: { input: 25, output: 1, cached: 0 },
   key: (headers) => headers.authorization?.replace('Bearer ', ''),
   sent: (body) => {
     const messages = body.messages as unknown as { role: string; content: SentBlock[] }[];

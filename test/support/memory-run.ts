@@ -40,6 +40,7 @@ export class MemoryRun implements Run {
   readonly #about: MemoryTask;
   readonly #past: ReadonlyMap<string, RecordedStep>;
   readonly #abort = new AbortController();
+  #charged: Usage = NO_USAGE;
   #fenced = false;
   readonly #listeners = new Set<(event: TaskEvent) => void>();
 
@@ -140,7 +141,11 @@ export class MemoryRun implements Run {
   usage(): Usage {
     return this.events
       .flatMap(({ body }) => (body.type === 'turn-end' || body.type === 'delegation-end' ? [body.usage] : []))
-      .reduce((sum, one) => addUsage(sum, one), NO_USAGE);
+      .reduce((sum, one) => addUsage(sum, one), this.#charged);
+  }
+
+  charge(usage: Usage): void {
+    this.#charged = addUsage(this.#charged, usage);
   }
 
   hasReadOutside(): boolean {

@@ -37,6 +37,8 @@ export interface ModelWire {
   /** The body of an HTTP error. */
   errorBody(message: string): JsonObject;
   readonly usage: Usage;
+  /** What a stream that only began says was used; absent for a vendor that says so at the end alone. */
+  readonly begun?: Usage;
   /** The API key in a request's headers. */
   key(headers: IncomingHttpHeaders): string | undefined;
   /** A request's body; `messages` are one line a turn: "user: result a | text", "assistant: text | call a". */

@@ -42,7 +42,7 @@ export function createPushSender(options: PushSenderOptions): PushSender {
         'Content-Type': work.version === '1.0' ? PUSH_TYPE : LEGACY_TYPE,
         'A2A-Version': work.version,
         'User-Agent': options.userAgent,
-        ...(work.trace && continueTrace({ task: { id: work.taskId, grant: { trace: work.trace } } })),
+        ...(work.trace && continueTrace({ id: work.taskId, grant: { trace: work.trace } })),
       };
       const answer = await post(options.fetch, work.url, { headers, body, signal });
       await answer.body?.cancel().catch(() => undefined);

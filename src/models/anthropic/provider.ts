@@ -55,13 +55,18 @@ async function* answer(request: ModelRequest, context: Context): AsyncGenerator<
     const reader = new AnthropicAnswerReader(context.id, context.endpoint);
     const next = { ...request, ...continuation(request, content, usage) };
     const body = toAnthropicRequest(next, context);
-    yield* exchangeText({
-      ...context,
-      reader,
-      signal: request.signal,
-      maxTokens: next.maxTokens,
-      send: (signal) => client.messages.create(body, { signal }).asResponse(),
-    });
+    try {
+      yield* exchangeText({
+        ...context,
+        reader,
+        signal: request.signal,
+        maxTokens: next.maxTokens,
+        send: (signal) => client.messages.create(body, { signal }).asResponse(),
+      });
+    } catch (error) {
+      if (error instanceof ModelFailure) error.usage = addUsage(usage, error.usage ?? NO_USAGE);
+      throw error;
+    }
     content = [...content, ...reader.content()];
     usage = addUsage(usage, reader.usage());
     if (reader.stopReason !== 'pause_turn' || usage.output >= request.maxTokens) {

@@ -74,6 +74,10 @@ export class OpenaiAnswerReader implements AnswerReader {
     return choice ? this.#take(choice) : '';
   }
 
+  usage(): Usage {
+    return this.#usage;
+  }
+
   answer(): ModelAnswer {
     const calls = this.#calls.calls();
     const text: readonly AnswerBlock[] = this.#text ? [{ type: 'text', text: this.#text }] : [];

@@ -64,6 +64,7 @@ export class ResponsesReader implements AnswerReader {
   readonly #endpoint: Endpoint;
   readonly #drafts = new Map<number, Draft>();
   #end: ResponseBody | undefined;
+  #counts: Counts | null | undefined;
   #hasRefused = false;
 
   constructor(providerId: string, endpoint: Endpoint) {
@@ -103,11 +104,15 @@ export class ResponsesReader implements AnswerReader {
     }
   }
 
+  usage(): Usage {
+    return toUsage(this.#counts);
+  }
+
   answer(): ModelAnswer {
     const drafts = [...this.#drafts].sort(([a], [b]) => a - b).map(([, draft]) => draft);
     const content = drafts.flatMap((draft) => this.#finished(draft));
     const hasCalls = content.some(({ type }) => type === 'function-call');
-    return { content, stopReason: this.#stopReason(hasCalls), usage: toUsage(this.#end?.usage) };
+    return { content, stopReason: this.#stopReason(hasCalls), usage: this.usage() };
   }
 
   #grow(at: number, type: string, delta = ''): string {
@@ -119,6 +124,7 @@ export class ResponsesReader implements AnswerReader {
 
   /** Some servers do not stream: the items, and their text, are in the last event alone. */
   #finish(end: ResponseBody): string {
+    this.#counts = end.usage;
     if (end.status === 'failed' || end.error) throw inStreamFailure(end, this.#endpoint);
     this.#end = end;
     if (this.#drafts.size > 0) return '';

@@ -381,4 +381,13 @@ export const MIGRATIONS: readonly string[] = [
     worker TEXT COLLATE "C" NOT NULL,
     until BIGINT NOT NULL
   );`,
+  // 3: what the models of an owner cost in a day, in billionths. See spending-store.ts.
+  `CREATE TABLE model_spending (
+    tenant TEXT COLLATE "C" NOT NULL,
+    owner TEXT COLLATE "C" NOT NULL,
+    key TEXT COLLATE "C" NOT NULL,
+    day BIGINT NOT NULL,
+    amount BIGINT NOT NULL,
+    PRIMARY KEY (tenant, owner, key, day)
+  );`,
 ];

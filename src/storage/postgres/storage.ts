@@ -14,6 +14,7 @@ import type { RemovedTask } from '../retention.js';
 import { SqlRetentionStore } from '../retention.js';
 import type { Query } from '../sql.js';
 import { run } from '../sql.js';
+import { SqlSpendingStore } from '../spending-store.js';
 import { SqlTraceStore } from '../trace-store.js';
 import { SqlVaultStore } from '../vault-store.js';
 import { AppendListeners } from './append-listeners.js';
@@ -71,6 +72,7 @@ export async function openPostgresStorage(options: StorageOptions): Promise<Stor
       tasks: new PostgresTaskStore(database, parts),
       retention: new SqlRetentionStore(database, { recent, counts: undefined, forgetMessage }),
       pushes,
+      spending: new SqlSpendingStore(database),
       traces: new SqlTraceStore(database),
       knowledge: new SqlKnowledgeStore(database, library),
       library,

@@ -388,4 +388,13 @@ export const MIGRATIONS: readonly string[] = [
   // 18: up to which entry the spans of a task were exported; -1 once all were. See trace-store.ts.
   `ALTER TABLE tasks ADD COLUMN traced INTEGER NOT NULL DEFAULT 0;
   CREATE INDEX tasks_untraced ON tasks (key) WHERE traced >= 0;`,
+  // 19: what the models of an owner cost in a day, in billionths. See spending-store.ts.
+  `CREATE TABLE model_spending (
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    key TEXT NOT NULL,
+    day INTEGER NOT NULL,
+    amount INTEGER NOT NULL,
+    PRIMARY KEY (tenant, owner, key, day)
+  ) STRICT, WITHOUT ROWID;`,
 ];

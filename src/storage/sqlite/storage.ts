@@ -16,6 +16,7 @@ import { run } from '../sql.js';
 import { StatementRunner } from './statement-runner.js';
 import { SqliteTaskStore } from './task-store.js';
 import { TaskCounts } from '../task-list.js';
+import { SqlSpendingStore } from '../spending-store.js';
 import { SqlTraceStore } from '../trace-store.js';
 import { SqlVaultStore } from '../vault-store.js';
 
@@ -53,6 +54,7 @@ export function openSqliteStorage({ eventBytes, messageIdMs, ...options }: Stora
       tasks: new SqliteTaskStore(database, { runner, pushes, recent, counts, eventBytes, messageIdMs }),
       retention: new SqlRetentionStore(runner, { recent, counts, forgetMessage }),
       pushes,
+      spending: new SqlSpendingStore(runner),
       traces: new SqlTraceStore(runner),
       knowledge: new SqlKnowledgeStore(runner, library),
       library,

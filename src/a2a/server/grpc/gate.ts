@@ -9,7 +9,7 @@ import type { ServerHttp2Stream } from 'node:http2';
 import { LangoError } from '../../../core/errors.js';
 import type { Authenticator, Caller, ClientCertificate } from '../../../core/identity.js';
 import type { Logger } from '../../../core/logger.js';
-import { readTrace } from '../../../core/trace.js';
+import { readTrace } from '../../translate/trace.js';
 import type { Call } from '../../translate/call.js';
 import type { ProtocolVersion } from '../service-parameters.js';
 import {

@@ -13,7 +13,7 @@ import type { HttpExchange, HttpRoute } from '../../../core/http.js';
 import type { Caller } from '../../../core/identity.js';
 import { isJsonObject } from '../../../core/json.js';
 import type { Question } from '../../../core/task.js';
-import { readTrace } from '../../../core/trace.js';
+import { readTrace } from '../../translate/trace.js';
 import { reportedError, sendJson } from '../http-call.js';
 import { JSON_TYPE } from '../modes.js';
 import type { PublishedAgent } from '../operations.js';

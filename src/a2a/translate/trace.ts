@@ -1,0 +1,33 @@
+import { readTraceparent, type Trace } from '../../core/trace.js';
+
+const STATE_MEMBER =
+  /^([a-z0-9][a-z0-9_\-*/@]{0,255})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
+const MAX_STATE_MEMBERS = 32;
+const MAX_STATE_LENGTH = 512;
+const LONG_MEMBER = 128;
+
+/**
+ * Reads the trace of a request; `said` returns the header or metadata entry of a name. Undefined for an invalid trace: it
+ * is no reason to refuse a request.
+ */
+export function readTrace(said: (name: keyof Trace) => string | undefined): Trace | undefined {
+  const traceparent = readTraceparent(said('traceparent') ?? '');
+  if (traceparent === undefined) return undefined;
+  const tracestate = readState(said('tracestate') ?? '');
+  return tracestate === undefined ? { traceparent } : { traceparent, tracestate };
+}
+
+/** Undefined for an absent or malformed state. Shortens a long state: first drops long members, then the last ones, which are the oldest. */
+function readState(given: string): string | undefined {
+  const members = given
+    .split(',')
+    .map((member) => member.trim())
+    .filter((member) => member !== '');
+  const keys = new Set(members.map((member) => STATE_MEMBER.exec(member)?.[1]));
+  if (keys.has(undefined) || keys.size < members.length || members.length > MAX_STATE_MEMBERS)
+    return undefined;
+  const isLong = members.join(',').length > MAX_STATE_LENGTH;
+  const kept = isLong ? members.filter(({ length }) => length <= LONG_MEMBER) : members;
+  while (kept.join(',').length > MAX_STATE_LENGTH) kept.pop();
+  return kept.join(',') || undefined;
+}

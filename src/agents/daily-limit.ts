@@ -1,0 +1,80 @@
+import type { AgentLimits } from '../core/agent.js';
+import type { ModelRequest, Usage } from '../core/model.js';
+import type { Run, RunEnd } from '../core/run.js';
+import type { Money, Scope } from '../core/task.js';
+import { estimatedCost, moneySpent, withinAmount, type Spending } from './meter.js';
+
+/** Keeps what the models of each owner cost in a day (UTC), over all processes that share the database. */
+export interface DailySpending {
+  /**
+   * Reserves up to `amount` of what `limit` leaves to the owner today, for the call `key`, and resolves with the reserved
+   * amount. An earlier reservation of the call ends.
+   */
+  reserve(scope: Scope, call: { key: string; amount: number; limit: number }): Promise<number>;
+  /** Ends the reservation of a call and counts its cost. Does nothing for a call without one. */
+  settle(scope: Scope, key: string, amount: number): Promise<void>;
+  /** Counts what was not reserved. */
+  add(scope: Scope, amount: number): Promise<void>;
+  /** Resolves with what `limit` leaves to the owner today, without what is reserved. */
+  left(scope: Scope, limit: number): Promise<number>;
+}
+
+interface Turn extends Spending {
+  readonly step: string;
+  readonly spending: DailySpending | undefined;
+}
+
+type Request = Omit<ModelRequest, 'signal'>;
+
+/**
+ * Makes a model call within the limit of its owner and day: reserves the most that it can cost, shortens its answer to what
+ * is left, and counts what it cost. Returns the end of the task when too little is left.
+ */
+export async function withinDay<Result>(
+  turn: Turn,
+  request: Request,
+  call: (request: Request) => Promise<Result>,
+): Promise<Result | RunEnd> {
+  const { run, step, limits, meter, spending } = turn;
+  const limit = limits.ownerCostPerDay;
+  if (!limit || !meter || !spending) return call(request);
+  const key = keyOf(run, step);
+  const amount = await spending.reserve(run.task, {
+    ...{ key, amount: estimatedCost(meter, request), limit: limit.amount },
+  });
+  const before = moneySpent(run.usage(), limit.currency);
+  try {
+    const fitting = withinAmount(turn, request, { amount, currency: limit.currency });
+    if (typeof fitting === 'string') return ended(fitting);
+    return await call(fitting);
+  } finally {
+    const cost = moneySpent(run.usage(), limit.currency) - before;
+    await spending.settle(run.task, key, Math.max(0, cost)).catch((error: unknown) => {
+      run.logger.warn('the cost of a model call could not be counted; its reservation stays', { error });
+    });
+  }
+}
+
+/** Ends the reservation of a call whose answer was recorded before a crash. */
+export async function settleRecorded({ run, step, limits, spending }: Turn, usage: Usage): Promise<void> {
+  const limit = limits.ownerCostPerDay;
+  if (limit) await spending?.settle(run.task, keyOf(run, step), moneySpent(usage, limit.currency));
+}
+
+/** What a delegation may cost: the less of what is left to the task and to its owner today. Undefined without a limit. */
+export async function leftToday(
+  run: Run,
+  { ownerCostPerDay: limit }: AgentLimits,
+  spending: DailySpending | undefined,
+): Promise<Money | undefined> {
+  return limit && spending && { ...limit, amount: await spending.left(run.task, limit.amount) };
+}
+
+function keyOf({ task }: Run, step: string): string {
+  return `${task.id}/${step}`;
+}
+
+function ended(why: string): RunEnd {
+  const text = `Stopped: there is a limit of cost per owner and day (agent.limits.ownerCostPerDay), and ${why}.`;
+  return { state: 'failed', reason: 'limit-cost-day', text };
+}

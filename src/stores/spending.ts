@@ -1,0 +1,16 @@
+import type { Scope } from '../core/task.js';
+
+/** What the models of each owner cost in a day (UTC), by the store's clock. The rules of `TaskStore` hold. */
+export interface SpendingStore {
+  /**
+   * Reserves up to `amount` of what `limit` leaves to the owner today, for the call `key`, and resolves with the reserved
+   * amount. An earlier reservation of the call ends.
+   */
+  reserve(scope: Scope, call: { key: string; amount: number; limit: number }): Promise<number>;
+  /** Ends the reservation of a call and counts its cost on the day of the reservation. Does nothing without one. */
+  settle(scope: Scope, key: string, amount: number): Promise<void>;
+  /** Counts what was not reserved. */
+  add(scope: Scope, amount: number): Promise<void>;
+  /** Resolves with what `limit` leaves to the owner today, without what is reserved. */
+  left(scope: Scope, limit: number): Promise<number>;
+}

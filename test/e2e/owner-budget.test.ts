@@ -1,0 +1,154 @@
+import { describe, expect, it } from '@jest/globals';
+import type { ModelAnswer, ModelEvent } from '../../src/core/model.js';
+import { langoHere } from '../cli/lango-here.js';
+import { AUDIENCE, startIssuer } from '../support/issuer.js';
+import { ScriptedModel, ask, call, say, type Play } from '../support/scripted-model.js';
+import { sendText, startServer, withServer, type TestServer } from '../support/server.js';
+
+/** The limit of what all tasks of one owner may cost in a day. An answer of these models costs 0.2. */
+
+const ANSWER: ModelAnswer = { ...say('fine'), usage: { input: 0, output: 200, cached: 0 } };
+const settings = (ownerCostPerDay: number) => ({
+  server: { port: 0 },
+  prices: { scripted: { input: 0, output: 1_000 } },
+  agent: { limits: { ownerCostPerDay, answerTokens: 300 } },
+});
+
+/** A model whose next answer waits until `go`. */
+class HeldModel extends ScriptedModel {
+  readonly held: (() => void)[] = [];
+
+  override async *stream(request: Parameters<ScriptedModel['stream']>[0]): AsyncIterable<ModelEvent> {
+    await new Promise<void>((resolve) => this.held.push(resolve));
+    yield* super.stream(request);
+  }
+}
+
+const say200: readonly Play[] = [ANSWER];
+const run = async (server: TestServer, text: string) => (await sendText(server, text)).end;
+
+describe('agent.limits.ownerCostPerDay', () => {
+  it('ends a task with its reason before a call that the day does not pay, and counts what was paid', async () => {
+    const model = new ScriptedModel({ orchestrator: say200 });
+    await withServer({ model, settings: settings(0.6) }, async (server) => {
+      expect((await run(server, 'one')).state).toBe('completed');
+      const second = await run(server, 'two');
+      expect(second.state).toBe('completed');
+      const third = await run(server, 'three');
+      expect(third).toMatchObject({ state: 'failed' });
+      expect(third.text).toContain('agent.limits.ownerCostPerDay');
+      expect(model.requests).toHaveLength(2);
+    });
+  });
+
+  it('is reserved before a call: of two at once, the one that it does not pay ends', async () => {
+    const model = new HeldModel({ orchestrator: say200 });
+    await withServer({ model, settings: settings(0.5) }, async (server) => {
+      const first = run(server, 'one');
+      while (model.held.length === 0) await new Promise(setImmediate);
+      expect((await run(server, 'two')).text).toContain('the 0.2000 USD that are left');
+      model.held.pop()!();
+      expect((await first).state).toBe('completed');
+      // The reservation was for 300 tokens, and the answer had 200.
+      const third = run(server, 'three');
+      while (model.held.length === 0) await new Promise(setImmediate);
+      model.held.pop()!();
+      expect((await third).state).toBe('completed');
+    });
+  });
+
+  it('gives back what a failed call did not cost, and counts what the vendor reported of it', async () => {
+    const failing = (output: number): readonly Play[] => [
+      [
+        {
+          ...{ type: 'error', code: 'overloaded', message: 'busy', retryable: false },
+          failed: [{ usage: { input: 0, output, cached: 0 } }],
+        },
+      ],
+    ];
+    for (const [output, state] of [
+      [0, 'completed'],
+      [200, 'failed'],
+    ] as const) {
+      let plays = failing(output);
+      const model = new ScriptedModel({ orchestrator: [(request) => pick(plays[0]!, request)] });
+      await withServer({ model, settings: settings(0.4) }, async (server) => {
+        expect((await run(server, 'one')).state).toBe('failed');
+        const bill = (await (await server.fetch('/lango/bill')).json()) as { rows: { cost: number }[] };
+        expect(bill.rows.map(({ cost }) => cost)).toEqual(output === 0 ? [] : [0.2]);
+        plays = say200;
+        expect((await run(server, 'two')).state).toBe(state);
+      });
+    }
+  });
+
+  it('counts what another node reports of a delegation', async () => {
+    const far = await startServer({
+      model: new ScriptedModel({ orchestrator: say200 }),
+      settings: { server: { port: 0 }, prices: { scripted: { input: 0, output: 1_000 } } },
+    });
+    const { origin: url, token = '' } = far.address;
+    const model = new ScriptedModel({ orchestrator: [call(ask('far', 'go on', true))] });
+    const near = {
+      ...settings(0.45),
+      a2a: { enabled: true, remoteAgents: [{ name: 'far', url, token, allowPrivate: true }] },
+    };
+    try {
+      await withServer({ model, settings: near }, async (server) => {
+        // Each task costs 0.005 here and 0.2 there.
+        expect((await run(server, 'one')).state).toBe('completed');
+        const second = await run(server, 'two');
+        expect(second.state).toBe('failed');
+        expect(second.text).toContain('agent.limits.ownerCostPerDay');
+      });
+    } finally {
+      await far.stop();
+    }
+  });
+
+  it('needs the price of the model', async () => {
+    const model = new ScriptedModel({ orchestrator: say200 });
+    const start = startServer({ model, settings: { ...settings(1), prices: {} } });
+    await expect(start).rejects.toMatchObject({ code: 'invalid-config' });
+  });
+});
+
+describe('lango bill --by owner', () => {
+  it('shows an operator what each owner costs, and nobody else', async () => {
+    const issuer = await startIssuer();
+    const auth = { mode: 'jwt' as const, jwt: { issuer: issuer.url, audience: [AUDIENCE] } };
+    const egress = { allowPrivate: [new URL(issuer.url).host] };
+    const model = new ScriptedModel({ orchestrator: say200 });
+    try {
+      await withServer({ model, settings: { ...settings(9), auth, egress } }, async (server) => {
+        const { origin } = server.address;
+        const bill = async (claims: object) => {
+          const env = { LANGO_URL: origin, LANGO_TOKEN: await issuer.token({ ...claims }) };
+          return langoHere(['bill', '--by', 'owner'], { env });
+        };
+        for (const sub of ['alice', 'bob', 'bob']) {
+          const authorization = `Bearer ${await issuer.token({ sub })}`;
+          const message = { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: 'hi' }] };
+          const body = JSON.stringify({ message });
+          await server.fetch('/message:send', { method: 'POST', headers: { authorization }, body });
+        }
+        const shown = await bill({ sub: 'root', scope: 'lango:operator' });
+        expect(shown.stdout.split('\n')).toEqual([
+          'user:alice  0 in, 200 out  0.2000 USD',
+          'user:bob    0 in, 400 out  0.4000 USD',
+          '',
+        ]);
+        expect((await bill({ sub: 'bob' })).stderr).toContain('refused access');
+      });
+    } finally {
+      await issuer.close();
+    }
+  });
+});
+
+function pick(
+  play: Play,
+  request: Parameters<ScriptedModel['stream']>[0],
+): ModelAnswer | readonly ModelEvent[] {
+  return typeof play === 'function' ? play(request) : play;
+}

@@ -1,0 +1,54 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { SpendingStore } from '../../src/stores/spending.js';
+import type { OpenStore, StoreUnderTest } from './task-store-fixtures.js';
+import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+/** What every store that counts the money of owners keeps to. */
+export function spendingStoreSuite(name: string, open: OpenStore): void {
+  describe(`spending store: ${name}`, () => {
+    let under: StoreUnderTest;
+    let store: SpendingStore;
+    const reserve = (key: string, amount: number, scope = ALICE) =>
+      store.reserve(scope, { key, amount, limit: 1 });
+
+    beforeEach(async () => {
+      under = await open();
+      store = under.storage.spending;
+    });
+    afterEach(async () => {
+      await under.storage.close();
+      await under.dispose();
+    });
+
+    it('reserves no more than is left, also for many calls at once, and for each owner alone', async () => {
+      const given = await Promise.all(Array.from({ length: 20 }, (_, call) => reserve(`${call}`, 0.3)));
+      expect(given.toSorted((a, b) => b - a).slice(0, 5)).toEqual([0.3, 0.3, 0.3, 0.1, 0]);
+      expect(await store.left(ALICE, 1)).toBe(0);
+      expect([await reserve('a', 1, BOB), await reserve('a', 1, ALICE_ELSEWHERE)]).toEqual([1, 1]);
+    });
+
+    it('counts what a call cost in place of its reservation, once', async () => {
+      expect(await reserve('a', 0.8)).toBe(0.8);
+      await store.settle(ALICE, 'a', 0.1);
+      await store.settle(ALICE, 'a', 0.1);
+      await store.settle(ALICE, 'never reserved', 0.5);
+      await store.add(ALICE, 0.2);
+      expect(await store.left(ALICE, 1)).toBe(0.7);
+    });
+
+    it('ends the earlier reservation of a call that is made again', async () => {
+      await reserve('a', 0.8);
+      expect(await reserve('a', 0.9)).toBe(0.9);
+    });
+
+    it('begins anew each day; a call counts for the day on which it began', async () => {
+      await reserve('late', 0.8);
+      await under.advance(DAY_MS);
+      expect(await reserve('early', 0.9)).toBe(0.9);
+      await store.settle(ALICE, 'late', 0.8);
+      expect(await store.left(ALICE, 1)).toBe(0.1);
+    });
+  });
+}
