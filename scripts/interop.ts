@@ -46,6 +46,12 @@ const ROLES = {
     'The orchestrator of Lango [delegates](../guides/add-remote-agents.md) to an agent behind the SDK.',
   ],
 } as const;
+const FRAMEWORKS = `## Frameworks
+
+Each has [a recipe](../guides/agents-of-other-frameworks.md), which the tests run with a scripted model. Of JavaScript's
+frameworks, ADK, Strands, VoltAgent and Mastra are tried in \`test/interop\` too.
+`;
+const RECIPES = ['as a sub-agent of Lango', 'with Lango as its sub-agent'];
 const TRANSPORTS: Readonly<Record<string, string>> = { JSONRPC: 'JSON-RPC', GRPC: 'gRPC' };
 
 const folder = mkdtempSync(join(tmpdir(), 'lango-interop-'));
@@ -53,7 +59,14 @@ const file = join(folder, 'results');
 const jest = join(packageRoot(), 'node_modules', 'jest', 'bin', 'jest.js');
 const { status } = spawnSync(
   process.execPath,
-  ['--experimental-vm-modules', '--no-warnings', jest, 'test/interop/sdks', '--runInBand'],
+  [
+    '--experimental-vm-modules',
+    '--no-warnings',
+    jest,
+    'test/interop/sdks',
+    'test/interop/recipes',
+    '--runInBand',
+  ],
   { stdio: 'inherit', env: { ...process.env, LANGO_INTEROP_RESULTS: file } },
 );
 if (status === 0) writeFileSync(join(packageRoot(), 'docs/reference/interop.md'), pageOf(readResults()));
@@ -72,7 +85,20 @@ function pageOf(results: readonly Result[]): string {
     return `## ${title}\n\n${text}\n\n${tableOf(own, faults)}\n`;
   });
   const notes = faults.map((fault, at) => `${at + 1}. ${fault}`).join('\n');
-  return [HEAD, ...tables, `## What does not work\n\n${notes}\n`].join('\n');
+  return [HEAD, ...tables, FRAMEWORKS, frameworksOf(results), `\n## What does not work\n\n${notes}\n`].join(
+    '\n',
+  );
+}
+
+function frameworksOf(results: readonly Result[]): string {
+  const own = results.filter(({ role }) => RECIPES.includes(role));
+  const rows = [...new Set(own.map(({ peer, peerVersion }) => `${peer} | ${peerVersion}`))].map((row) => {
+    const works = RECIPES.map((role) =>
+      own.some((one) => one.role === role && row === `${one.peer} | ${one.peerVersion}`) ? 'yes' : 'no',
+    );
+    return `| ${row} | ${works.join(' | ')} |`;
+  });
+  return [`| framework | version | ${RECIPES.join(' | ')} |`, '|---|---|---|---|', ...rows].join('\n');
 }
 
 function tableOf(results: readonly Result[], faults: readonly string[]): string {

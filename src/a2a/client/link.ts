@@ -20,7 +20,7 @@ import type { GrpcPeer } from './grpc-transport.js';
 import { createGrpcTransport } from './grpc-transport.js';
 import type { CallFacts } from './in-process.js';
 import { CALL_FACTS } from './in-process.js';
-import { fetchOfOld } from './old-wire.js';
+import { fetchOfNew, fetchOfOld } from './old-wire.js';
 
 /** The connection to one agent: its transport, and what the agent supports. */
 export interface Link {
@@ -123,10 +123,11 @@ export async function createRemoteTransport(card: AgentCard, reach: Reach): Prom
   const offered = card.supportedInterfaces.filter(
     (one) => binding === undefined || one.protocolBinding === binding,
   );
+  const isLango = card.capabilities?.extensions.some(({ uri }) => uri === EXTENSIONS.cursor);
   for (const agentInterface of inOrder(offered)) {
     const { url, protocolBinding, tenant } = agentInterface;
-    const fetchImpl =
-      isOld(agentInterface) && protocolBinding === JSON_RPC ? fetchOfOld(reach.fetch) : reach.fetch;
+    const mended = isOld(agentInterface) ? fetchOfOld : fetchOfNew;
+    const fetchImpl = protocolBinding === JSON_RPC && !isLango ? mended(reach.fetch) : reach.fetch;
     const options = { fetchImpl, legacyCompat: { enabled: true } };
     const factories = [new JsonRpcTransportFactory(options), new RestTransportFactory(options)];
     const factory = factories.find(({ protocolName }) => protocolName === protocolBinding);

@@ -7,17 +7,35 @@ const RECORD_SEPARATOR = '\u001e';
 /** A longer line is passed on unread. */
 const MAX_LINE = 8 * 1024 * 1024;
 
+/** How 1.0 names the member that holds what 0.3 calls by its kind. */
+const MEMBERS: ReadonlyMap<unknown, string> = new Map([
+  ['status-update', 'statusUpdate'],
+  ['artifact-update', 'artifactUpdate'],
+]);
+
 /** Wraps `fetch` for servers of A2A 0.x over JSON-RPC: adds the `kind` that some leave out of their results. */
 export function fetchOfOld(send: typeof fetch): typeof fetch {
+  return fetchMended(send, withKind);
+}
+
+/** Wraps `fetch` for servers of A2A 1.0 over JSON-RPC: LangGraph writes the events of its streams as 0.3 does. */
+export function fetchOfNew(send: typeof fetch): typeof fetch {
+  return fetchMended(send, withMember);
+}
+
+function fetchMended(send: typeof fetch, mend: (result: JsonObject) => JsonObject): typeof fetch {
+  const withMended = (text: string): string => mendResult(text, mend);
   return async (input, init) => {
     const response = await send(input, init);
     const type = response.headers.get('content-type') ?? '';
     if (!response.body || !response.ok) return response;
     const facts = { status: response.status, headers: response.headers };
-    if (!type.startsWith(EVENT_STREAM)) return new Response(withKind(await response.text()), facts);
+    if (!type.startsWith(EVENT_STREAM)) return new Response(withMended(await response.text()), facts);
     const body = response.body
       .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
-      .pipeThrough(eachLine((line) => (line.startsWith('data:') ? `data: ${withKind(line.slice(5))}` : line)))
+      .pipeThrough(
+        eachLine((line) => (line.startsWith('data:') ? `data: ${withMended(line.slice(5))}` : line)),
+      )
       .pipeThrough(new TextEncoderStream());
     return new Response(body, facts);
   };
@@ -41,8 +59,8 @@ function eachLine(convert: (line: string) => string): TransformStream<string, st
   });
 }
 
-/** Returns the JSON-RPC response with the `kind` of its result; other texts unchanged. */
-function withKind(text: string): string {
+/** Returns the JSON-RPC response with its result mended; other texts unchanged. */
+function mendResult(text: string, mend: (result: JsonObject) => JsonObject): string {
   let response: unknown;
   try {
     response = JSON.parse(text);
@@ -50,9 +68,19 @@ function withKind(text: string): string {
     return text;
   }
   const result = isJsonObject(response) ? response['result'] : undefined;
-  if (!isJsonObject(response) || !isJsonObject(result) || result['kind'] !== undefined) return text;
-  const kind = kindOf(result);
-  return kind === undefined ? text : JSON.stringify({ ...response, result: { ...result, kind } });
+  if (!isJsonObject(response) || !isJsonObject(result)) return text;
+  const mended = mend(result);
+  return mended === result ? text : JSON.stringify({ ...response, result: mended });
+}
+
+function withKind(result: JsonObject): JsonObject {
+  const kind = result['kind'] === undefined ? kindOf(result) : undefined;
+  return kind === undefined ? result : { ...result, kind };
+}
+
+function withMember(result: JsonObject): JsonObject {
+  const member = MEMBERS.get(result['kind']);
+  return member === undefined ? result : { [member]: result };
 }
 
 function kindOf(result: JsonObject): string | undefined {

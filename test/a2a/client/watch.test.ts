@@ -59,6 +59,22 @@ describe('a connection that breaks', () => {
     expect(server.calls[1]!.params['id']).toBe('task-1');
   });
 
+  it('reads events that are written as A2A 0.3 does, and calls no member by a name of its own', async () => {
+    const { peer } = await start((_call, wire) => {
+      const { artifactUpdate: one } = text('one', undefined, false) as { artifactUpdate: object };
+      const { statusUpdate: end } = status(COMPLETED) as { statusUpdate: object };
+      wire.event(snapshot(WORKING));
+      wire.event({ ...one, kind: 'artifact-update' });
+      wire.event({ ...one, kind: 'constructor' });
+      wire.event({ ...end, kind: 'status-update' });
+      wire.end();
+    });
+    expect((await collect(peer.send(request(), never))).end).toMatchObject({
+      state: 'completed',
+      text: 'one',
+    });
+  });
+
   it('also when the stream ends cleanly before the task does', async () => {
     const { peer } = await start(({ method }, wire) => {
       wire.event(method === 'SendStreamingMessage' ? snapshot(WORKING) : snapshot(COMPLETED));
