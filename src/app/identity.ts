@@ -1,4 +1,5 @@
 import type { CardAuth } from '../a2a/server/card.js';
+import { flowsIn, type LoginFlow } from '../a2a/server/login-flows.js';
 import { skillIdOf } from '../agents/capabilities.js';
 import type { Config } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
@@ -11,10 +12,12 @@ import type { Agent } from '../core/agent.js';
 import { errorText, LangoError } from '../core/errors.js';
 import { serverUrl } from '../core/card.js';
 import type { Audit, Authenticator, Caller } from '../core/identity.js';
+import type { JsonObject } from '../core/json.js';
 import type { Logger } from '../core/logger.js';
 import type { Tool } from '../core/tool.js';
 import { createEgress } from '../http/egress.js';
 import { createAuthenticator, ONLY_OWNER, type AuthenticatorOptions } from '../http/identity.js';
+import type { IntrospectionOptions } from '../http/introspection.js';
 import type { TrustedNodes } from '../http/node-assertion.js';
 import { JwtKeys, keysFromFile, keysFromIssuer, keysFromUrl, discoveryUrl } from '../http/jwt-keys.js';
 import { loadTls, type TlsMaterial } from '../http/tls.js';
@@ -78,6 +81,8 @@ export async function readTls({ server: { tls } }: Config): Promise<TlsMaterial 
 
 export interface IdentityOptions extends Pick<Credentials, 'token'> {
   readonly config: Config;
+  readonly secrets: Secrets;
+  readonly access: Access;
   readonly audit: Audit;
   readonly logger: Logger;
 }
@@ -86,7 +91,8 @@ const KEYS_TIMEOUT_MS = 5_000;
 const KEYS_BYTES = 256 * 1024;
 
 /** Authenticates callers as `auth` says. In mode `jwt` it loads the issuer's keys at once and logs what is wrong with them. */
-export function createIdentity({ config, token, audit, logger }: IdentityOptions): Authenticator {
+export function createIdentity(options: IdentityOptions): Authenticator {
+  const { config, token, audit, logger } = options;
   const { auth, server } = config;
   const { limits } = server;
   return createAuthenticator({
@@ -100,23 +106,35 @@ export function createIdentity({ config, token, audit, logger }: IdentityOptions
     audit,
     logger,
     token,
-    jwt: auth.mode === 'jwt' ? openIssuer(config, logger) : undefined,
+    jwt: auth.mode === 'jwt' ? openIssuer(options) : undefined,
     nodes: auth.nodes.length > 0 ? openNodes(config, logger) : undefined,
   });
 }
 
-function openIssuer(config: Config, logger: Logger): AuthenticatorOptions['jwt'] {
+function openIssuer({ config, secrets, access, logger }: IdentityOptions): AuthenticatorOptions['jwt'] {
   const { issuer = '', refreshSeconds, cooldownSeconds, ...rules } = config.auth.jwt;
-  const keys = new JwtKeys({ load: keySourceOf(config, logger), refreshSeconds, cooldownSeconds, logger });
+  const keys = new JwtKeys({
+    load: keySourceOf(config, access, logger),
+    refreshSeconds,
+    cooldownSeconds,
+    logger,
+  });
   void keys.prepare();
-  return { rules: { ...rules, issuer }, keys };
+  return { rules: { ...rules, issuer }, keys, introspection: introspectionOf(config, secrets, logger) };
 }
 
-function keySourceOf(config: Config, logger: Logger): () => Promise<unknown> {
+function introspectionOf(config: Config, secrets: Secrets, logger: Logger): IntrospectionOptions | undefined {
+  const { url, clientId = '', cacheSeconds, always } = config.auth.introspection;
+  if (url === undefined) return undefined;
+  const clientSecret = secrets.introspectionSecret ?? '';
+  return { url, clientId, clientSecret, cacheSeconds, always, fetch: keyEgress(config, url, logger) };
+}
+
+function keySourceOf(config: Config, access: Access, logger: Logger): () => Promise<unknown> {
   const { issuer = '', jwksUrl, jwksFile } = config.auth.jwt;
   if (jwksFile !== undefined) return keysFromFile(jwksFile);
   const get = keyEgress(config, jwksUrl ?? issuer, logger);
-  return jwksUrl === undefined ? keysFromIssuer(issuer, get) : keysFromUrl(jwksUrl, get);
+  return jwksUrl === undefined ? keysFromIssuer(issuer, get, access.learn) : keysFromUrl(jwksUrl, get);
 }
 
 function keyEgress({ egress }: Config, url: string, logger: Logger): typeof fetch {
@@ -140,6 +158,8 @@ export interface Access {
   /** The scope that every request to this agent needs; undefined when any caller may use it. */
   readonly scopeOf: (agent: string) => string | undefined;
   readonly cardAuth: (agent: string) => CardAuth;
+  /** Takes the metadata of the issuer: cards then name its flows. */
+  readonly learn: (facts: JsonObject) => void;
   /** The only tools that tasks of this caller may use; undefined for all. */
   readonly toolsFor: (caller: Caller) => readonly string[] | undefined;
 }
@@ -156,8 +176,12 @@ export function createAccess({ mode, jwt }: Config['auth'], { agents, tools }: A
   const ofSkills = rules.flatMap(({ skill, scope }) => (skill === undefined ? [] : [{ skill, scope }]));
   const scopeOf = (agent: string): string | undefined =>
     rules.find((rule) => rule.agent === agent && rule.skill === undefined)?.scope;
+  let flows: readonly LoginFlow[] = [];
   return {
     scopeOf,
+    learn(facts) {
+      flows = flowsIn(facts);
+    },
     cardAuth(agent) {
       if (mode !== 'jwt') return mode;
       const scope = scopeOf(agent);
@@ -165,6 +189,8 @@ export function createAccess({ mode, jwt }: Config['auth'], { agents, tools }: A
       const isDiscovered = jwt.jwksUrl === undefined && jwt.jwksFile === undefined;
       return {
         openIdConnectUrl: isDiscovered ? discoveryUrl(jwt.issuer ?? '') : undefined,
+        flows,
+        audience: jwt.audience,
         scopes: scope === undefined ? [] : [scope],
         skillScopes: new Map(own.map((rule) => [rule.skill ?? '', rule.scope])),
       };

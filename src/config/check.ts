@@ -92,6 +92,7 @@ const RULES: readonly Rule[] = [
     check: checkRisks,
   },
   { keys: ['auth.mode', 'auth.jwt'], check: checkJwt },
+  { keys: ['auth.mode', 'auth.introspection'], check: checkIntrospection },
   { keys: ['auth.mode', 'server.tls'], check: checkMtls },
   { keys: ['auth.nodes', 'auth.audience', 'a2a.baseUrl'], check: checkNodes },
   { keys: ['auth.mode', 'auth.nodes', 'a2a.enabled', 'a2a.remoteAgents'], check: checkOwners },
@@ -188,6 +189,16 @@ function checkJwt({ auth: { mode, jwt } }: Settings): readonly Finding[] {
   if (source === undefined || isSafe(source)) return [];
   const key = jwt.jwksUrl === undefined ? 'issuer' : 'jwksUrl';
   return finding(['auth', 'jwt', key], 'must be https: keys fetched over plain HTTP can be forged');
+}
+
+function checkIntrospection({ auth: { mode, introspection } }: Settings): readonly Finding[] {
+  const { url, clientId, clientSecret } = introspection;
+  const at = ['auth', 'introspection', 'url'];
+  if (url === undefined) return [];
+  if (mode !== 'jwt') return finding(at, 'is for auth.mode: jwt');
+  if (!isSafe(url)) return finding(at, 'must be https: tokens are sent there');
+  if (clientId !== undefined && clientSecret !== undefined) return [];
+  return finding(at, 'needs auth.introspection.clientId and clientSecret as well');
 }
 
 function isSafe(address: string): boolean {

@@ -16,7 +16,7 @@ export interface Config extends Readonly<Omit<Settings, Resolved>> {
   readonly file: string | undefined;
   readonly agent: AgentConfig;
   readonly model: ModelConfig;
-  readonly auth: Readonly<Omit<Settings['auth'], 'token'>>;
+  readonly auth: AuthConfig;
   readonly a2a: A2aConfig;
   readonly mcp: McpConfig;
   readonly workspace: readonly string[];
@@ -40,6 +40,12 @@ type Resolved =
   | 'embedding'
   | 'webSearch'
   | 'telemetry';
+
+type IntrospectionSettings = Settings['auth']['introspection'];
+
+type AuthConfig = Readonly<Omit<Settings['auth'], 'token' | 'introspection'>> & {
+  readonly introspection: Readonly<Omit<IntrospectionSettings, 'clientSecret'>>;
+};
 
 interface AgentConfig extends Readonly<
   Omit<Settings['agent'], 'roster' | 'ownAgents' | 'limits' | 'models'>
@@ -111,7 +117,8 @@ export function agentLimits({
 export function configOf(settings: Settings, base: BasePaths, keyVariable?: string): Config {
   const { agent, a2a, server } = settings;
   const model = modelOf(settings.model, keyVariable);
-  const { token: _token, ...auth } = settings.auth;
+  const { token: _token, introspection, ...auth } = settings.auth;
+  const { clientSecret: _clientSecret, ...asking } = introspection;
   const { passphrase: _passphrase, ...vault } = settings.vault;
   const { url: _url, ...storage } = settings.storage;
   const { apiKey: _apiKey, ...webSearch } = settings.webSearch;
@@ -127,7 +134,7 @@ export function configOf(settings: Settings, base: BasePaths, keyVariable?: stri
     },
     model,
     server: { ...server, allowedOrigins: server.allowedOrigins.map((url) => new URL(url).origin) },
-    auth,
+    auth: { ...auth, introspection: asking },
     a2a: {
       ...a2a,
       ...(a2a.baseUrl === undefined ? {} : { baseUrl: a2a.baseUrl.replace(/\/+$/, '') }),

@@ -8,6 +8,8 @@ export interface Secrets {
   readonly token: string | undefined;
   /** The API keys of models: by provider, and by the configuration key of a model with a key of its own. */
   readonly modelKeys: ReadonlyMap<string, string>;
+  /** The secret of this server for token introspection. */
+  readonly introspectionSecret: string | undefined;
   /** The API key of the embedding provider. */
   readonly embeddingApiKey: string | undefined;
   readonly webSearchApiKey: string | undefined;
@@ -42,6 +44,7 @@ export function secretsOf(settings: Settings, { model }: Pick<Config, 'model'>):
   const { auth, embedding, webSearch, a2a, mcp, vault, storage, telemetry } = settings;
   return {
     token: auth.token,
+    introspectionSecret: auth.introspection.clientSecret,
     modelKeys: modelKeysOf(settings, model),
     embeddingApiKey: embedding.apiKey,
     webSearchApiKey: webSearch.apiKey,
@@ -89,6 +92,7 @@ const SHORTEST_SECRET = 8;
 
 const KEYS = {
   token: 'auth.token',
+  introspectionSecret: 'auth.introspection.clientSecret',
   embeddingApiKey: 'embedding.apiKey',
   webSearchApiKey: 'webSearch.apiKey',
   vaultPassphrase: 'vault.passphrase',

@@ -184,6 +184,27 @@ const jwt = group('Signed tokens, for mode `jwt`.', {
   ),
 });
 
+const introspection = group('Token introspection (RFC 7662), for mode `jwt`.', {
+  url: optional(
+    httpUrl(),
+    'The introspection endpoint of the issuer. It is asked about tokens that are not signed. Default: none; only signed tokens are accepted.',
+  ),
+  clientId: optional(text(), 'The id of this server at the issuer. Default: none; `url` needs it.'),
+  clientSecret: secret('Its secret. Default: none; `url` needs it.'),
+  cacheSeconds: z
+    .number()
+    .min(0)
+    .max(300)
+    .default(30)
+    .describe(
+      'How long an answer is used, at most until the token ends. A token that is revoked meanwhile is still accepted.',
+    ),
+  always: flag(
+    false,
+    'Ask about signed tokens too, once their signature is verified: revoked ones are refused.',
+  ),
+});
+
 const mtls = group('Client certificates, for mode `mtls`.', {
   owner: choice(
     ['cn', 'dns', 'email', 'uri'],
@@ -213,6 +234,7 @@ export const auth = group('Authentication of callers.', {
     'The bearer token. Default: `LANGO_TOKEN`, or a random one, created at first start in `${LANGO_HOME}/token`.',
   ),
   jwt,
+  introspection,
   mtls,
   nodes: list(
     distinct(trustedNode, (node) => node.name, ['name']),

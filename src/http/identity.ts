@@ -1,6 +1,7 @@
 import type { Audit, Authenticator, Caller, Credentials } from '../core/identity.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
+import { createIntrospectionVerifier, type IntrospectionOptions } from './introspection.js';
 import type { JwtRules } from './jwt-identity.js';
 import { createJwtVerifier } from './jwt-identity.js';
 import type { JwtKeys } from './jwt-keys.js';
@@ -16,7 +17,12 @@ export interface AuthenticatorOptions {
   /** Required in mode `token`. */
   readonly token?: string;
   /** Required in mode `jwt`. */
-  readonly jwt?: { readonly rules: JwtRules; readonly keys: JwtKeys };
+  readonly jwt?: {
+    readonly rules: JwtRules;
+    readonly keys: JwtKeys;
+    /** Default: signed tokens only. */
+    readonly introspection?: IntrospectionOptions | undefined;
+  };
   /** In mode `mtls`. Default: `cn`. */
   readonly certificateName?: CertificateName;
   /** The nodes that are trusted to say who asks. Default: none. */
@@ -52,10 +58,15 @@ function verifierOf(options: AuthenticatorOptions): Verifier {
       return createTokenVerifier(options.token, { owner: options.owner ?? ONLY_OWNER.token, tenant: '' });
     case 'jwt':
       if (!options.jwt) throw new LangoError('invalid-config', 'The rules for tokens are missing.');
-      return createJwtVerifier(options.jwt.rules, options.jwt.keys);
+      return issuerVerifier(options.jwt);
     case 'mtls':
       return createCertificateVerifier(options.certificateName ?? 'cn');
   }
+}
+
+function issuerVerifier({ rules, keys, introspection }: NonNullable<AuthenticatorOptions['jwt']>): Verifier {
+  const signed = createJwtVerifier(rules, keys);
+  return introspection ? createIntrospectionVerifier(introspection, rules, signed) : signed;
 }
 
 /** Limits the requests of each caller, slows down addresses that fail, and tells the audit about refusals. */

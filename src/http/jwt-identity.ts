@@ -1,4 +1,4 @@
-import type { JWTPayload, JWTVerifyGetKey } from 'jose';
+import type { JWTVerifyGetKey } from 'jose';
 import { isLangoError } from '../core/errors.js';
 import type { Caller } from '../core/identity.js';
 import type { JwtKeys } from './jwt-keys.js';
@@ -17,6 +17,8 @@ export interface JwtRules {
   readonly tenantClaim?: string;
   readonly scopeClaim: string;
 }
+
+type Claims = Readonly<Record<string, unknown>>;
 
 /** The claim that some issuers use for scopes instead of the one of RFC 8693. */
 const OTHER_SCOPE_CLAIM = 'scp';
@@ -47,7 +49,8 @@ export function createJwtVerifier(rules: JwtRules, keys: JwtKeys): Verifier {
   };
 }
 
-function callerOf(payload: JWTPayload, rules: JwtRules): Caller {
+/** Reads the caller from the claims of a token. Throws `unauthenticated` when a name is missing. */
+export function callerOf(payload: Claims, rules: JwtRules): Caller {
   const { ownerClaim, tenantClaim, scopeClaim } = rules;
   const scopes = scopesIn(payload[scopeClaim] ?? payload[OTHER_SCOPE_CLAIM]);
   return {
@@ -58,7 +61,7 @@ function callerOf(payload: JWTPayload, rules: JwtRules): Caller {
   };
 }
 
-function nameIn(payload: JWTPayload, claim: string): string {
+function nameIn(payload: Claims, claim: string): string {
   const value = payload[claim];
   if (typeof value === 'string' && value !== '' && value.length <= MAX_NAME_LENGTH) return value;
   throw noBearer(`The claim ${claim} is not a name.`);

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import type { FlattenedJWSInput, JSONWebKeySet, JWSHeaderParameters, LocalJWKSet } from 'jose';
 import { LangoError, errorText } from '../core/errors.js';
+import type { JsonObject } from '../core/json.js';
+import { isJsonObject } from '../core/json.js';
 import type { Logger } from '../core/logger.js';
 
 export interface JwtKeysOptions {
@@ -119,21 +121,24 @@ export function keysFromFile(file: string): () => Promise<unknown> {
   };
 }
 
-/** Reads a key set from the address in the issuer's metadata (OpenID Connect Discovery 1.0 section 4). */
-export function keysFromIssuer(issuer: string, get: typeof fetch): () => Promise<unknown> {
+/** Reads a key set from the address in the issuer's metadata, which `learn` gets (OpenID Connect Discovery 1.0 section 4). */
+export function keysFromIssuer(
+  issuer: string,
+  get: typeof fetch,
+  learn: (facts: JsonObject) => void,
+): () => Promise<unknown> {
   return async () => {
-    const facts = (await readJson(discoveryUrl(issuer), get)) as {
-      issuer?: unknown;
-      jwks_uri?: unknown;
-    } | null;
-    if (facts?.issuer !== issuer) {
+    const facts = await readJson(discoveryUrl(issuer), get);
+    if (!isJsonObject(facts) || facts['issuer'] !== issuer) {
       throw new LangoError('unavailable', `${issuer} describes itself as another issuer.`);
     }
-    const address = typeof facts.jwks_uri === 'string' ? URL.parse(facts.jwks_uri) : null;
+    const { jwks_uri: jwks } = facts;
+    const address = typeof jwks === 'string' ? URL.parse(jwks) : null;
     // Keys over plain HTTP could be anybody's. Only an issuer without TLS (in tests) may have its keys there, at its own origin.
     if (!address || (address.protocol !== 'https:' && address.origin !== new URL(issuer).origin)) {
       throw new LangoError('unavailable', `${issuer} names no safe address of its keys.`);
     }
+    learn(facts);
     return readJson(address.href, get);
   };
 }

@@ -10,7 +10,10 @@ describe('secrets', () => {
   const loaded = resolveConfig({
     env: readEnv({ LANGO_HOME: '/h' }),
     settings: {
-      auth: { token: 'SECRET-token-5b0e7d92fc' },
+      auth: {
+        token: 'SECRET-token-5b0e7d92fc',
+        introspection: { clientSecret: 'SECRET-introspection' },
+      },
       vault: { passphrase: 'SECRET-passphrase' },
       storage: { url: 'SECRET-database' },
       model: {
@@ -51,6 +54,7 @@ describe('secrets', () => {
         'fallback',
         'far',
         'header',
+        'introspection',
         'key',
         'mcp',
         'openai',
@@ -81,6 +85,7 @@ describe('secrets', () => {
       'a2a.remoteAgents[].auth.oauth2.clientSecret',
       'a2a.remoteAgents[].token',
       'agent.models.NAME.apiKey',
+      'auth.introspection.clientSecret',
       'auth.token',
       'embedding.apiKey',
       'mcp.servers.NAME.env',

@@ -173,7 +173,11 @@ describe('auth.mode jwt', () => {
 
   it('3.3 #3: asks for the scope of the agent, as its card says, and tells the audit who was refused', async () => {
     await start({ scopes: [{ agent: 'lango-orchestrator', scope: 'lango.use' }] });
-    const card = (await ask(null, '/.well-known/agent-card.json')).json as unknown as {
+    const card = (await (
+      await fetch(`${server!.address.origin}/.well-known/agent-card.json`, {
+        headers: { 'A2A-Version': '1.0' },
+      })
+    ).json()) as {
       securitySchemes: Record<string, unknown>;
       securityRequirements: unknown;
     };
@@ -182,7 +186,8 @@ describe('auth.mode jwt', () => {
         openIdConnectSecurityScheme: { openIdConnectUrl: `${issuer.url}/.well-known/openid-configuration` },
       },
     });
-    expect(card.securityRequirements).toEqual([{ schemes: { openIdConnect: { list: ['lango.use'] } } }]);
+    const [byDiscovery] = card.securityRequirements as readonly unknown[];
+    expect(byDiscovery).toEqual({ schemes: { openIdConnect: { list: ['lango.use'] } } });
     const without = await issuer.token({ sub: 'alice', scope: 'other' });
     for (const reply of [
       await ask(without, '/message:send', userMessage('hello')),

@@ -61,6 +61,13 @@ export async function startIssuer(): Promise<Issuer> {
   };
   const grant = async (body: string, response: ServerResponse) => {
     const query = new URLSearchParams(body);
+    if (query.get('grant_type') === 'client_credentials') {
+      const claims = { sub: 'a-client', scope: query.get('scope') ?? '' };
+      const token = { access_token: await issuer.token(claims), token_type: 'bearer', expires_in: 300 };
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify(token));
+      return;
+    }
     const proof = createHash('sha256')
       .update(query.get('code_verifier') ?? '')
       .digest('base64url');
@@ -90,7 +97,12 @@ export async function startIssuer(): Promise<Issuer> {
           jwks_uri: `${issuer.url}/keys`,
           authorization_endpoint: `${issuer.url}/authorize`,
           token_endpoint: `${issuer.url}/token`,
+          device_authorization_endpoint: `${issuer.url}/device`,
           code_challenge_methods_supported: ['S256'],
+          grant_types_supported: [
+            ...['authorization_code', 'client_credentials'],
+            'urn:ietf:params:oauth:grant-type:device_code',
+          ],
         }),
       );
   });

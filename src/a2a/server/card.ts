@@ -4,6 +4,7 @@ import type { AgentProfile, Skill } from '../../core/agent.js';
 import type { CardFile } from '../../core/card.js';
 import type { JsonObject } from '../../core/json.js';
 import { EXTENSIONS, GRPC_TLS } from '../translate/extensions.js';
+import type { LoginFlow } from './login-flows.js';
 
 const DEFAULT_MODES = ['text/plain', 'application/json'];
 /** Addresses that a server can bind to but no client can call. */
@@ -148,6 +149,10 @@ export type CardAuth =
   | {
       /** The discovery document of the issuer; undefined when the issuer publishes none. */
       readonly openIdConnectUrl: string | undefined;
+      /** The flows that the issuer offers, as far as its metadata was read. */
+      readonly flows: readonly LoginFlow[];
+      /** What tokens must be for. */
+      readonly audience: readonly string[];
       /** The scopes that every call to the agent needs. */
       readonly scopes: readonly string[];
       /** The further scopes of single skills, by skill id. */
@@ -162,17 +167,40 @@ interface CardSecurity extends Pick<AgentCard, 'securitySchemes' | 'securityRequ
 
 function cardSecurity(auth: CardAuth): CardSecurity {
   if (auth === 'none') return { securitySchemes: {}, securityRequirements: [], ofSkill: () => [] };
-  const [name, scheme] = schemeOf(auth);
+  const schemes = [schemeOf(auth), ...(typeof auth === 'string' ? [] : flowSchemes(auth))];
   const { scopes, skillScopes } = typeof auth === 'string' ? NO_SCOPES : auth;
+  const anyOf = (needed: readonly string[]) => schemes.map(([name]) => requirement(name, needed));
   return {
-    securitySchemes: { [name]: SecurityScheme.fromJSON(scheme) },
-    securityRequirements: [requirement(name, scopes)],
+    securitySchemes: Object.fromEntries(
+      schemes.map(([name, scheme]) => [name, SecurityScheme.fromJSON(scheme)]),
+    ),
+    securityRequirements: anyOf(scopes),
     ofSkill: (skillId) => {
       const scope = skillScopes.get(skillId);
-      return scope === undefined ? [] : [requirement(name, [...new Set([...scopes, scope])])];
+      return scope === undefined ? [] : anyOf([...new Set([...scopes, scope])]);
     },
   };
 }
+
+type IssuerAuth = Exclude<CardAuth, string>;
+
+/** One scheme for each flow: a scheme of A2A holds one. */
+function flowSchemes({ flows, scopes, skillScopes, audience }: IssuerAuth) {
+  const described = new Map<string, string>();
+  for (const scope of scopes) described.set(scope, 'Use the agent.');
+  for (const [skill, scope] of skillScopes) described.set(scope, `Use the skill ${skill}.`);
+  const description = `A token for the audience ${audience.join(' or ')}, sent as a bearer token.`;
+  return flows.map(({ name, members }): readonly [string, JsonObject] => {
+    const flow = { ...members, scopes: Object.fromEntries(described) };
+    return [FLOW_SCHEMES[name], { oauth2SecurityScheme: { description, flows: { [name]: flow } } }];
+  });
+}
+
+const FLOW_SCHEMES: Readonly<Record<LoginFlow['name'], string>> = {
+  authorizationCode: 'oauth2Code',
+  clientCredentials: 'oauth2Client',
+  deviceCode: 'oauth2Device',
+};
 
 const NO_SCOPES = { scopes: [], skillScopes: new Map<string, string>() };
 

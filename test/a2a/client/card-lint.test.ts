@@ -10,6 +10,8 @@ const FILES = readdirSync(CARDS).map(
   (name) => JSON.parse(readFileSync(new URL(name, CARDS), 'utf8')) as CardFile,
 );
 const JWT: CardAuth = {
+  flows: [],
+  audience: ['lango'],
   openIdConnectUrl: 'https://issuer.example/.well-known/openid-configuration',
   scopes: ['use'],
   skillScopes: new Map([['file-operations', 'files']]),
