@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { StreamResponse, Task } from '@a2a-js/sdk';
 import { TaskState } from '@a2a-js/sdk';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { JsonObject } from '../../src/core/json.js';
 import { request } from '../suites/a2a-operations.js';
 import { TOKEN } from '../support/a2a-node.js';
 import type { Way } from '../support/a2a-transports.js';
@@ -40,6 +42,7 @@ const server = await startPostgres();
       storage: { url },
       vault: { passphrase: 'the same on each replica' },
       egress: { allowPrivate: ['receiver.example'] },
+      mcp: { serve: true },
     };
     const agents = [scriptedAgent('worker', script)];
     runs = await startServer({ settings, agents });
@@ -61,6 +64,27 @@ const server = await startPostgres();
   const until = async (way: Way, id: string, state: TaskState) => {
     while ((await stateOf(way, id)) !== state) await sleep(20);
   };
+
+  it('X8 a call over MCP at one server is answered, read and canceled at the other', async () => {
+    const [first, second] = await Promise.all(
+      [runs, answers].map(({ address }) => mcpClient(address.origin)),
+    );
+    const call = async (client: Client, given: JsonObject) =>
+      (await client.callTool({ name: 'worker', arguments: given })) as unknown as JsonObject;
+    const waits = { message: 'ask', messageId: 'over-mcp' };
+    const asked = (await call(first!, waits)) as { structuredContent: { taskId: string } };
+    const { taskId } = asked.structuredContent;
+    expect(await call(second!, waits)).toMatchObject({ structuredContent: { taskId } });
+    const text = 'so it is';
+    const said = await call(second!, { taskId, message: `say ${text}` });
+    expect(said).toMatchObject({ content: [{ type: 'text', text }], structuredContent: { taskId } });
+    expect(await call(first!, { taskId })).toMatchObject({ content: [{ type: 'text', text }] });
+    const { id } = await begin('wait');
+    await until(own, id, TaskState.TASK_STATE_WORKING);
+    expect(await call(second!, { taskId: id, cancel: true })).toMatchObject({ isError: true });
+    expect(await stateOf(own, id)).toBe(TaskState.TASK_STATE_CANCELED);
+    await Promise.all([first!.close(), second!.close()]);
+  });
 
   for (const [index, name] of (['JSONRPC', 'HTTP+JSON', 'GRPC'] as const).entries()) {
     describe(`answers over ${name} for a task of another one`, () => {
@@ -126,6 +150,13 @@ const server = await startPostgres();
     });
   }
 });
+
+async function mcpClient(origin: string): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1' }, { capabilities: {} });
+  const requestInit = { headers: { authorization: `Bearer ${TOKEN}` } };
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${origin}/mcp`), { requestInit }));
+  return client;
+}
 
 /** All texts of a task after its first event, as a stream shows them until its end. */
 async function replay(way: Way, id: string): Promise<readonly string[]> {

@@ -13,6 +13,7 @@ import { cleanEnv, MAIN } from '../../cli/lango-process.js';
 import { AUDIENCE, startIssuer } from '../../support/issuer.js';
 import { KillableServer } from '../../support/killable-server.js';
 import { Obedient } from '../../support/obedient-model.js';
+import { scriptedAgent } from '../../support/scripted-agent.js';
 import { startServer, withServer, type TestServer } from '../../support/server.js';
 
 /** Agents as MCP tools: the client of MCP's own SDK against a whole server. */
@@ -85,7 +86,7 @@ describe.each<Version>(['auto', 'legacy'])('agents as MCP tools, version %s', (m
 
   const ask = (given: JsonObject) => callOperator(client, given);
 
-  it('offers each published agent as a tool with the words of its card', async () => {
+  it('X8 offers each published agent as a tool with the words of its card', async () => {
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name).sort()).toEqual([...server.address.agents].sort());
     const card = await server.client.card('operator');
@@ -139,6 +140,12 @@ describe.each<Version>(['auto', 'legacy'])('agents as MCP tools, version %s', (m
     ['answers without a task', { answers: [{ hash: 'a', decision: 'approve' }] }],
     ['a cancellation with a message', { taskId: 'a', cancel: true, message: 'b' }],
     ['no such task', { taskId: 'no-such-task' }],
+    ['a file without a message', { files: [{ bytes: 'AAAA', mediaType: 'text/plain' }] }],
+    ['a file that is no base64', { message: 'a', files: [{ bytes: '?', mediaType: 'text/plain' }] }],
+    [
+      'a file of a type that the agent does not take',
+      { message: 'a', files: [{ bytes: 'AAAA', mediaType: 'video/mp4' }] },
+    ],
   ])('refuses %s with a sentence, and stores nothing', async (_name, given) => {
     const before = (await server.client.list({ agent: 'operator' })).totalSize;
     const refused = await ask(given);
@@ -303,6 +310,39 @@ it('calls count as open streams, and a server that stops cancels none of them', 
   await after.stop();
   await rm(home, { recursive: true, force: true });
 }, 60_000);
+
+it('X8 a file goes along with a message, and one comes back', async () => {
+  const { settings } = OPTIONS();
+  await withServer({ agents: [scriptedAgent('worker')], settings: { ...settings } }, async ({ address }) => {
+    const client = await connectTo(address);
+    const bytes = btoa('buy milk');
+    const files = [{ bytes, mediaType: 'text/plain', name: 'notes.txt' }];
+    const given = { name: 'worker', arguments: { message: 'echo', files } };
+    const { content } = await client.callTool(given);
+    expect(content).toEqual([
+      { type: 'resource', resource: expect.objectContaining({ mimeType: 'text/plain', blob: bytes }) },
+    ]);
+    await client.close();
+  });
+});
+
+it('X8 each call has a line in the audit log, with the owner, as a call over A2A has', async () => {
+  await withServer(OPTIONS(), async ({ address, log }) => {
+    const client = await connectTo(address);
+    const { taskId } = stateOf(await callOperator(client, { message: 'fs_wipe {}' }));
+    await callOperator(client, { taskId, cancel: true });
+    await callOperator(client, { taskId, answers: [{ hash: 'none', decision: 'approve' }] });
+    await client.close();
+    const lines = log.lines.map((line) => JSON.parse(line) as JsonObject);
+    const audit = lines.filter(({ message, task }) => message === 'audit' && task === taskId);
+    const common = { agent: 'operator', owner: 'default', from: '127.0.0.1' };
+    expect(audit).toMatchObject([
+      { operation: 'SendStreamingMessage', outcome: 'ok', ...common },
+      { operation: 'CancelTask', outcome: 'ok', ...common },
+      { operation: 'SendStreamingMessage', outcome: 'already-ended', ...common },
+    ]);
+  });
+});
 
 it('is not there unless it is switched on', async () => {
   await withServer({ model: new Obedient() }, async (server) => {

@@ -47,7 +47,7 @@ describe('an MCP server as tools', () => {
   const ask = (tool: string, given: JsonObject = {}) =>
     sendText(server, `mcp_notes_${tool} ${JSON.stringify(given)}`, { agent: 'operator' });
 
-  it('gives its tools to the agent that the entry names, with cleaned names, and to no other', async () => {
+  it('X7 gives its tools to the agent that the entry names, with cleaned names, and to no other', async () => {
     const { end } = await ask('read_note', { note: 'a' });
     expect(end).toMatchObject({ state: 'completed', text: 'the note a', fromOutside: true });
     expect(options.model.offered()).toEqual(

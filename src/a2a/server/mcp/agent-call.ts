@@ -57,12 +57,14 @@ function detail({ scope, signal, from, trace }: Call): Call {
   return { scope, signal, after: undefined, ...(from === undefined ? {} : { from }), trace };
 }
 
-function toMessage({ message, answers = [], taskId, contextId, messageId = newId() }: CallArguments) {
+function toMessage(given: CallArguments) {
+  const { message, files = [], answers = [], taskId, contextId, messageId = newId() } = given;
   return {
     messageId,
     role: 'ROLE_USER',
     parts: [
       ...(message === undefined ? [] : [{ text: message }]),
+      ...files.map(({ bytes, mediaType, name }) => ({ raw: bytes, mediaType, filename: name })),
       ...answers.map((answer) => ({ data: { answer }, mediaType: 'application/json' })),
     ],
     ...(taskId === undefined ? {} : { taskId }),

@@ -7,6 +7,7 @@ import { parseAs } from '../proto-json.js';
 import { MAX_ID_LENGTH } from '../../translate/extensions.js';
 
 const MAX_ANSWERS = 64;
+const MAX_FILES = 64;
 
 const id = z.string().min(1).max(MAX_ID_LENGTH);
 
@@ -16,9 +17,16 @@ const answer = z.strictObject({
   text: z.string().optional().describe('Why, or the reply in words.'),
 });
 
+const file = z.strictObject({
+  bytes: z.base64().describe('The content, in base64.'),
+  mediaType: z.string().min(1).max(MAX_ID_LENGTH).describe('Such as text/csv or image/png.'),
+  name: z.string().min(1).max(MAX_ID_LENGTH).optional(),
+});
+
 /** The arguments of every tool. Which of them belong together is checked by `parseArguments`. */
 const callArguments = z.strictObject({
   message: z.string().min(1).optional().describe('What the agent is asked, in words.'),
+  files: z.array(file).min(1).max(MAX_FILES).optional().describe('Files that go along with the message.'),
   contextId: id
     .optional()
     .describe('The conversation to continue, from an earlier result. Default: a new one.'),
@@ -45,6 +53,10 @@ const checkedArguments = callArguments
   .refine(({ message, answers, taskId }) => (message ?? answers ?? taskId) !== undefined, {
     path: ['message'],
     error: 'must be given, or the taskId of a task',
+  })
+  .refine(({ files, message }) => files === undefined || message !== undefined, {
+    path: ['files'],
+    error: 'need a message that they go along with',
   })
   .refine(({ answers, taskId }) => answers === undefined || taskId !== undefined, {
     path: ['answers'],
