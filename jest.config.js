@@ -15,6 +15,7 @@ const CAMPAIGNS = [
   'test/e2e/payments',
   'test/e2e/replicas',
   'test/e2e/stack',
+  'test/e2e/telemetry-kill',
   'test/e2e/tool-kills',
   'test/scripts/abuse',
   'test/scripts/bench',
