@@ -59,7 +59,7 @@ function priced({ by, usage }: Priced, { run, meter }: Pick<Spending, 'run' | 'm
 }
 
 /** Returns the usage with its row on a bill. */
-function toBill(asked: Meter, agent: string, { by, usage }: Priced): Usage {
+export function toBill(asked: Meter, agent: string, { by, usage }: Priced): Usage {
   const { node, model, currency, price } = asked.fallbacks?.find(({ model }) => model === by) ?? asked;
   const { rows: _, ...tokens } = usage;
   const cost = price && { cost: costOf(price, tokens) };

@@ -273,13 +273,27 @@ function createMeters(options: AgentsOptions): (model: ModelProvider) => Meter {
   };
 }
 
-/** Throws `invalid-config` for a limit of cost with a model that has no price: nothing would hold it. */
-function createMeter(model: string, { config, nodeId, logger }: AgentsOptions): Meter {
-  const { prices, bill, agent } = config;
+type MeterParts = Pick<AgentsOptions, 'config' | 'nodeId'>;
+
+/** The meter of a model, without a price where none is known. */
+export function meterFor(model: string, { config: { prices, bill }, nodeId }: MeterParts): Meter {
   const { currency } = bill;
-  const name = model.slice(model.indexOf('/') + 1);
+  const name = nameIn(model);
   const known = currency === PRICES_CURRENCY ? KNOWN_PRICES[name] : undefined;
   const price = model === 'offline' ? { input: 0, output: 0 } : (prices[name] ?? known);
+  return { node: nodeId, model, currency, price };
+}
+
+function nameIn(model: string): string {
+  return model.slice(model.indexOf('/') + 1);
+}
+
+/** Throws `invalid-config` for a limit of cost with a model that has no price: nothing would hold it. */
+function createMeter(model: string, { config, nodeId, logger }: AgentsOptions): Meter {
+  const { agent } = config;
+  const meter = meterFor(model, { config, nodeId });
+  const { price, currency } = meter;
+  const name = nameIn(model);
   if (!price) {
     const text = `The price of the model ${name} is not known in ${currency} (known prices: ${PRICES_READ}).`;
     const hint = `Set prices.${name}: { input, output }, for a million tokens each.`;
@@ -290,7 +304,7 @@ function createMeter(model: string, { config, nodeId, logger }: AgentsOptions): 
     // A model of the program has no vendor in its name, and no list price.
     if (model.includes('/')) logger.warn(`${text} Bills have its tokens only. ${hint}`);
   }
-  return { node: nodeId, model, currency, price };
+  return meter;
 }
 
 /** A misspelled name in `approval.policy` would silently leave a tool without the approval that is meant for it. */

@@ -3,6 +3,8 @@ import type { Secrets } from '../config/secrets.js';
 import { isLangoError } from '../core/errors.js';
 import type { DocumentIndex, Retrieval } from '../stores/library.js';
 import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION, MEMORY_COLLECTION } from '../stores/library.js';
+import { toBill } from '../agents/meter.js';
+import { errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { Distiller, EmbeddingProvider, ModelProvider } from '../core/model.js';
 import type { Storage } from '../stores/storage.js';
@@ -18,7 +20,7 @@ import { createObservationalMemory } from '../tools/memory/index.js';
 import type { Parsers } from '../tools/parsers.js';
 import { createRag, createRagTools } from '../tools/rag/index.js';
 import { createSearchTools, createWebSearchTools } from '../tools/search/index.js';
-import { createModel } from './agents.js';
+import { createModel, meterFor } from './agents.js';
 
 interface LibraryContext {
   readonly config: Config;
@@ -146,7 +148,7 @@ export async function openExtraction(context: DistillerSources): Promise<Extract
   const { config, storage, logger } = context;
   const { enabled, documents, model, maxCharacters, callsPerHour } = config.graph.extraction;
   if (!config.graph.enabled || !enabled) return undefined;
-  const distiller = await openDistiller(context, model);
+  const distiller = await openDistiller(context, model, 'graph');
   if (!distiller) return undefined;
   const extractor = new Extractor({
     store: storage.extraction,
@@ -190,7 +192,7 @@ async function openObservations(context: MemoryContext): Promise<ToolFamily> {
   const name = 'observational memory';
   if (!observationalMemory.enabled) return off(name, 'observationalMemory.enabled');
   const { storage, logger } = context;
-  const distiller = await openDistiller(context, observationalMemory.model);
+  const distiller = await openDistiller(context, observationalMemory.model, 'memory');
   const { memory, tasks } = storage;
   const own = createObservationalMemory({ ...observationalMemory, memory, tasks, distiller, logger });
   const note = `noted by ${distiller?.by ?? 'plain rules (offline model)'}`;
@@ -199,11 +201,19 @@ async function openObservations(context: MemoryContext): Promise<ToolFamily> {
 
 /** Makes a distiller that asks `modelName`, else the agents' model. Undefined with the offline model: it cannot sum up. */
 async function openDistiller(
-  { config, secrets, model, logger }: DistillerSources,
+  { config, storage, secrets, model, logger }: DistillerSources,
   modelName: string | undefined,
+  agent: string,
 ): Promise<Distiller | undefined> {
-  if (model) return createDistiller(model);
-  if (config.model.provider === 'offline') return undefined;
+  if (!model && config.model.provider === 'offline') return undefined;
   const own = { ...config.model, name: modelName ?? config.model.name };
-  return createDistiller(await createModel(own, { config, secrets, logger }));
+  const asked = model ?? (await createModel(own, { config, secrets, logger }));
+  const meter = meterFor(asked.id, { config, nodeId: storage.nodeId });
+  return createDistiller(asked, (scope, usages) => {
+    for (const row of usages.flatMap((usage) => toBill(meter, agent, { usage }).rows ?? [])) {
+      storage.spending.addBackground(scope, row).catch((error: unknown) => {
+        logger.warn('a model call in the background is not on the bill', { error: errorText(error) });
+      });
+    }
+  });
 }

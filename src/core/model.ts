@@ -165,6 +165,7 @@ export interface Distiller {
 }
 
 export interface DistillRequest {
+  readonly scope: Readonly<{ tenant: string; owner: string }>; // Whose text it is, and on whose bill the call.
   readonly instruction: string;
   readonly text: string;
   readonly signal: AbortSignal;

@@ -2,6 +2,7 @@ import { addUsage, NO_USAGE, type Usage, type UsageRow } from '../core/model.js'
 import type { Journal } from '../core/journal.js';
 import { isTerminal, type Scope, type TaskRecord } from '../core/task.js';
 import type { Page } from '../stores/page.js';
+import type { SpendingStore } from '../stores/spending.js';
 import type { RetentionStore } from '../stores/tasks.js';
 
 /** A row of the bill of an owner: of the tasks whose state was last set on that day. */
@@ -15,6 +16,7 @@ export type OwnedBill = (scope: Scope, after: string) => Promise<Page<BillRow>>;
 
 export interface OwnedBillParts {
   readonly retention: Pick<RetentionStore, 'listOwned'>;
+  readonly spending: Pick<SpendingStore, 'readBackground'>;
   readonly tasks: Pick<Journal, 'read'>;
   /** This node, as chains of delegation name it. */
   readonly nodeId: string;
@@ -24,7 +26,7 @@ const TASKS_PER_PAGE = 100;
 const EVENTS_PER_READ = 200;
 
 /** A task that this node delegated, also by way of other nodes, is a part of the bill of the task that delegated it. */
-export function createOwnedBill({ retention, tasks, nodeId }: OwnedBillParts): OwnedBill {
+export function createOwnedBill({ retention, spending, tasks, nodeId }: OwnedBillParts): OwnedBill {
   const isOwn = ({ grant }: TaskRecord): boolean => !grant.chain.some((link) => link.endsWith(`@${nodeId}`));
   return async (scope, after) => {
     const page = await retention.listOwned(scope, after, TASKS_PER_PAGE);
@@ -34,7 +36,9 @@ export function createOwnedBill({ retention, tasks, nodeId }: OwnedBillParts): O
       days.set(day, addUsage(days.get(day) ?? NO_USAGE, await usageOf(tasks, task)));
     }
     const items = [...days].flatMap(([day, { rows = [] }]) => rows.map((row) => ({ day, ...row })));
-    return { items, next: page.next };
+    if (page.next !== undefined) return { items, next: page.next };
+    const background = await spending.readBackground(scope);
+    return { items: [...items, ...background.map((row) => ({ node: nodeId, ...row }))], next: undefined };
   };
 }
 

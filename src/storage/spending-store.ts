@@ -1,7 +1,8 @@
 import type { Scope } from '../core/task.js';
-import type { SpendingStore } from '../stores/spending.js';
+import type { UsageRow } from '../core/model.js';
+import type { BackgroundRow, SpendingStore } from '../stores/spending.js';
 import type { Query, SqlDatabase } from './sql.js';
-import { column, lockOf, run } from './sql.js';
+import { all, column, lockOf, run } from './sql.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 /** Amounts are whole billionths, so that sums are exact. */
@@ -17,6 +18,14 @@ const SQL = {
   dayOf: `SELECT day FROM model_spending WHERE ${OF_OWNER} AND key = @key`,
   add: `INSERT INTO model_spending (tenant, owner, key, day, amount) VALUES (@tenant, @owner, @key, @day, @amount)
     ON CONFLICT (tenant, owner, key, day) DO UPDATE SET amount = model_spending.amount + excluded.amount`,
+  /** A sum with a call that had no price has none. */
+  background: `INSERT INTO background_usage (tenant, owner, day, agent, model, currency, input, output, cached, written, cost)
+    VALUES (@tenant, @owner, @day, @agent, @model, @currency, @input, @output, @cached, @written, @cost)
+    ON CONFLICT (tenant, owner, day, agent, model, currency) DO UPDATE SET
+      input = background_usage.input + excluded.input, output = background_usage.output + excluded.output,
+      cached = background_usage.cached + excluded.cached, written = background_usage.written + excluded.written,
+      cost = background_usage.cost + excluded.cost`,
+  ofOwner: 'SELECT * FROM background_usage WHERE tenant = ? AND owner = ? ORDER BY day, agent, model',
 } as const;
 
 export class SqlSpendingStore implements SpendingStore {
@@ -58,6 +67,30 @@ export class SqlSpendingStore implements SpendingStore {
     const spent = await this.#database.read(() => sumOf({ tenant, owner, day }));
     return Math.max(0, toBillionths(limit) - spent) / BILLION;
   }
+
+  async addBackground({ tenant, owner }: Scope, { node: _, ...row }: UsageRow): Promise<void> {
+    const { cost, written = 0 } = row;
+    const amount = cost === undefined ? null : toBillionths(cost);
+    await this.#database.write(lockOf({ tenant, owner }), function* (now) {
+      const day = dayOf(now);
+      yield* run(SQL.background, { tenant, owner, day, ...row, written, cost: amount });
+      yield* run(SQL.add, { tenant, owner, key: SETTLED, day, amount: amount ?? 0 });
+    });
+  }
+
+  async readBackground({ tenant, owner }: Scope): Promise<readonly BackgroundRow[]> {
+    const rows = await this.#database.read(() => all<StoredRow>(SQL.ofOwner, tenant, owner));
+    return rows.map(({ tenant: _, owner: __, day, cost, ...row }) => ({
+      ...row,
+      day: new Date(day * DAY_MS).toISOString().slice(0, 'yyyy-mm-dd'.length),
+      ...(cost !== null && { cost: cost / BILLION }),
+    }));
+  }
+}
+
+interface StoredRow extends Scope, Omit<UsageRow, 'node' | 'cost'> {
+  readonly day: number;
+  readonly cost: number | null;
 }
 
 function* sumOf({ tenant, owner, day }: Scope & { readonly day: number }): Query<number> {

@@ -1,3 +1,4 @@
+import type { UsageRow } from '../core/model.js';
 import type { Scope } from '../core/task.js';
 
 /** What the models of each owner cost in a day (UTC), by the store's clock. The rules of `TaskStore` hold. */
@@ -13,4 +14,14 @@ export interface SpendingStore {
   add(scope: Scope, amount: number): Promise<void>;
   /** Resolves with what `limit` leaves to the owner today, without what is reserved. */
   left(scope: Scope, limit: number): Promise<number>;
+  /** Counts a model call that no task made: on the bill and, by its cost, as spent. Its node is this one. */
+  addBackground(scope: Scope, row: UsageRow): Promise<void>;
+  /** Reads the bill of what no task asked for. */
+  readBackground(scope: Scope): Promise<readonly BackgroundRow[]>;
+}
+
+/** What an agent's work in the background used of a model in a day. */
+export interface BackgroundRow extends Omit<UsageRow, 'node'> {
+  /** In UTC: "2026-11-23". */
+  readonly day: string;
 }

@@ -106,6 +106,27 @@ describe('agent.limits.ownerCostPerDay', () => {
     }
   });
 
+  it('counts what memory makes of a conversation in the background, and the bill shows it', async () => {
+    const note: ModelAnswer = { ...call(['record_lines', { lines: ['likes tea'] }]), usage: ANSWER.usage };
+    const model = new ScriptedModel({ orchestrator: [ANSWER, ANSWER], flat: [note] });
+    const memory = { observationalMemory: { enabled: true, observeTokens: 1 } };
+    await withServer({ model, settings: { ...settings(0.8), ...memory } }, async (server) => {
+      for (const text of ['I like tea.', 'Do I?']) {
+        const { end } = await sendText(server, text, { contextId: 'tea' });
+        expect(end.state).toBe('completed');
+      }
+      const rows = async (): Promise<readonly { agent: string; cost: number }[]> =>
+        ((await (await server.fetch('/lango/bill')).json()) as { rows: [] }).rows;
+      while ((await rows()).length < 2) await new Promise((resolve) => setTimeout(resolve, 20));
+      expect((await rows()).map(({ agent, cost }) => [agent, cost])).toEqual([
+        ['lango-orchestrator', 0.4],
+        ['memory', 0.2],
+      ]);
+      // 0.2 are left of 0.8, and no answer is shorter than 256 tokens.
+      expect((await run(server, 'And I?')).state).toBe('failed');
+    });
+  });
+
   it('needs the price of the model', async () => {
     const model = new ScriptedModel({ orchestrator: say200 });
     const start = startServer({ model, settings: { ...settings(1), prices: {} } });

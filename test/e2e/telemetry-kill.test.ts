@@ -141,7 +141,12 @@ ${next ? `a2a: { enabled: true, remoteAgents: [{ name: next, url: '${next.origin
       expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1);
       expect(rootsOf(spans).map(({ service }) => service['service.name'])).toEqual(['first']);
       const services = spans.map(({ service }) => service['service.name']).toSorted();
-      expect(services).toEqual([...Array(4).fill('first'), ...Array(4).fill('second'), 'third', 'third']);
+      expect(services).toEqual([
+        ...Array<string>(4).fill('first'),
+        ...Array<string>(4).fill('second'),
+        'third',
+        'third',
+      ]);
     } finally {
       for (const node of [first, second, third]) await node.close();
     }

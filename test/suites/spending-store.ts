@@ -43,6 +43,22 @@ export function spendingStoreSuite(name: string, open: OpenStore): void {
       expect(await reserve('a', 0.9)).toBe(0.9);
     });
 
+    it('adds up what models used in the background, by day, agent and model', async () => {
+      const row = { node: 'n', agent: 'memory', model: 'm', currency: 'USD', input: 3, output: 2, cached: 1 };
+      await store.addBackground(ALICE, { ...row, cost: 0.1 });
+      await store.addBackground(ALICE, { ...row, cost: 0.2, written: 5 });
+      await store.addBackground(ALICE, { ...row, agent: 'graph' });
+      await store.addBackground(BOB, row);
+      const { node: _, ...rest } = row;
+      const day = expect.stringMatching(/^\d{4}-\d\d-\d\d$/) as unknown;
+      expect(await store.readBackground(ALICE)).toEqual([
+        { ...rest, agent: 'graph', day, written: 0 },
+        { ...rest, day, input: 6, output: 4, cached: 2, written: 5, cost: 0.3 },
+      ]);
+      expect(await store.left(ALICE, 1)).toBe(0.7);
+      expect(await store.readBackground(ALICE_ELSEWHERE)).toEqual([]);
+    });
+
     it('begins anew each day; a call counts for the day on which it began', async () => {
       await reserve('late', 0.8);
       await under.advance(DAY_MS);

@@ -390,4 +390,19 @@ export const MIGRATIONS: readonly string[] = [
     amount BIGINT NOT NULL,
     PRIMARY KEY (tenant, owner, key, day)
   );`,
+  // 4: what models used without a task.
+  `CREATE TABLE background_usage (
+    tenant TEXT COLLATE "C" NOT NULL,
+    owner TEXT COLLATE "C" NOT NULL,
+    day BIGINT NOT NULL,
+    agent TEXT COLLATE "C" NOT NULL,
+    model TEXT COLLATE "C" NOT NULL,
+    currency TEXT COLLATE "C" NOT NULL,
+    input BIGINT NOT NULL,
+    output BIGINT NOT NULL,
+    cached BIGINT NOT NULL,
+    written BIGINT NOT NULL,
+    cost BIGINT,
+    PRIMARY KEY (tenant, owner, day, agent, model, currency)
+  );`,
 ];

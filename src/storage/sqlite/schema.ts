@@ -397,4 +397,19 @@ export const MIGRATIONS: readonly string[] = [
     amount INTEGER NOT NULL,
     PRIMARY KEY (tenant, owner, key, day)
   ) STRICT, WITHOUT ROWID;`,
+  // 20: what models used without a task.
+  `CREATE TABLE background_usage (
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    day INTEGER NOT NULL,
+    agent TEXT NOT NULL,
+    model TEXT NOT NULL,
+    currency TEXT NOT NULL,
+    input INTEGER NOT NULL,
+    output INTEGER NOT NULL,
+    cached INTEGER NOT NULL,
+    written INTEGER NOT NULL,
+    cost INTEGER,
+    PRIMARY KEY (tenant, owner, day, agent, model, currency)
+  ) STRICT, WITHOUT ROWID;`,
 ];

@@ -91,12 +91,13 @@ export class Extractor {
     }
   }
 
-  async #extract({ name, text }: UnreadDocument): Promise<readonly Triple[]> {
+  async #extract({ tenant, owner, name, text }: UnreadDocument): Promise<readonly Triple[]> {
     const lines: string[] = [];
     for (const part of splitText(text)) {
       await this.#awaitRateLimit();
       const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(CALL_MS)]);
-      const request = { instruction: EXTRACT, text: `${name}\n\n${part}`, signal };
+      const scope = { tenant, owner };
+      const request = { scope, instruction: EXTRACT, text: `${name}\n\n${part}`, signal };
       lines.push(...(await this.#options.distiller.distill(request)));
     }
     return toTriples(lines);

@@ -1,4 +1,4 @@
-import type { Distiller } from '../../core/model.js';
+import type { Distiller, DistillRequest } from '../../core/model.js';
 import type { NewObservation, Observation, Reflection } from '../../stores/memory.js';
 import { oneLine, shorten } from '../../core/text.js';
 import { formatTime, type TaskTranscript } from './transcript.js';
@@ -19,7 +19,7 @@ drop what was overtaken, and keep names, numbers and dates exactly. One line eac
 export async function observe(
   transcripts: readonly TaskTranscript[],
   distiller: Distiller | undefined,
-  signal: AbortSignal,
+  { scope, signal }: Pick<DistillRequest, 'scope' | 'signal'>,
 ): Promise<readonly NewObservation[]> {
   const tasks = [transcripts[0]!.taskId, transcripts.at(-1)!.taskId] as const;
   if (!distiller) {
@@ -32,7 +32,7 @@ export async function observe(
     }));
   }
   const text = transcripts.map((transcript) => transcript.text).join('\n\n');
-  const lines = await distiller.distill({ instruction: OBSERVE, text, signal });
+  const lines = await distiller.distill({ scope, instruction: OBSERVE, text, signal });
   const { at } = transcripts.at(-1)!;
   const fromOutside = transcripts.some((transcript) => transcript.fromOutside);
   return lines.map((line) => ({ text: line, at, tasks, by: distiller.by, fromOutside }));
@@ -42,7 +42,7 @@ export async function observe(
 export async function reflect(
   observations: readonly Observation[],
   distiller: Distiller | undefined,
-  signal: AbortSignal,
+  { scope, signal }: Pick<DistillRequest, 'scope' | 'signal'>,
 ): Promise<Omit<Reflection, 'id'>> {
   const range = {
     from: observations[0]!.at,
@@ -51,7 +51,7 @@ export async function reflect(
   };
   const dated = observations.map(({ at, text }) => `${formatTime(at)}: ${text}`);
   if (!distiller) return { ...range, text: dated.map(withoutAnswer).join('\n'), by: RULES };
-  const lines = await distiller.distill({ instruction: REFLECT, text: dated.join('\n'), signal });
+  const lines = await distiller.distill({ scope, instruction: REFLECT, text: dated.join('\n'), signal });
   return { ...range, text: lines.join('\n'), by: distiller.by };
 }
 

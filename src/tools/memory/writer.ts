@@ -82,7 +82,7 @@ async function observeSession(
     tasks,
   );
   if (tokensOf(transcripts.map(({ text }) => text)) < observeTokens) return;
-  const observations = await observe(transcripts, distiller, signal);
+  const observations = await observe(transcripts, distiller, { scope: task, signal });
   const upTo = transcripts.at(-1)!.taskId;
   // The owner may have deleted the task meanwhile.
   if (await tasks.get(task, upTo))
@@ -123,7 +123,7 @@ async function condense(
   observations: readonly Observation[],
   { memory, distiller, signal }: MemoryWriterOptions & { readonly signal: AbortSignal },
 ): Promise<Omit<Reflection, 'id'> | undefined> {
-  const reflection = await reflect(observations, distiller, signal);
+  const reflection = await reflect(observations, distiller, { scope, signal });
   const ids = observations.map(({ id }) => id);
   return (await memory.reflect(scope, reflection, ids)) ? reflection : undefined;
 }

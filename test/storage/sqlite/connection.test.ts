@@ -73,7 +73,7 @@ describe('opening again', () => {
       INSERT INTO was SELECT tenant, owner, agent, message_id, request_hash, task, seq FROM inbox;
       DROP TABLE inbox; ALTER TABLE was RENAME TO inbox; ALTER TABLE removed_tasks DROP COLUMN id;
       ALTER TABLE removed_tasks DROP COLUMN context;
-      DROP INDEX tasks_untraced; ALTER TABLE tasks DROP COLUMN traced; DROP TABLE model_spending;
+      DROP INDEX tasks_untraced; ALTER TABLE tasks DROP COLUMN traced; DROP TABLE model_spending; DROP TABLE background_usage;
       PRAGMA user_version = 16;`);
     earlier.close();
     const { tasks } = open();
