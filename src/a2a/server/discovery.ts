@@ -8,6 +8,7 @@ import type { JsonObject } from '../../core/json.js';
 import { agentUrl, cardJson } from './card.js';
 import { namedVersion, sendJson } from './http-call.js';
 import { JSON_TYPE } from './modes.js';
+import type { IndexedEntry } from './registry.js';
 import { sendWrongMethod } from './rest.js';
 import type { ProtocolVersion } from './service-parameters.js';
 import { signedJson } from './signing.js';
@@ -17,6 +18,7 @@ const CATALOG_TYPE = 'application/ai-catalog+json';
 const CATALOG_VERSION = '1.0';
 const MAX_AGE_SECONDS = 60;
 const MAX_TAGS = 32;
+const LOCAL_PUBLISHER = 'agent.localhost';
 
 export interface Discovery {
   readonly cache: EtagCache;
@@ -72,30 +74,45 @@ function askedVersion(exchange: HttpExchange): ProtocolVersion | undefined {
   }
 }
 
-/** Serves the AI Catalog of a node, with an entry for each card. */
-export function answerCatalog(
-  exchange: HttpExchange,
-  catalog: { readonly baseUrl: string; readonly cards: readonly AgentCard[] },
-  cache: EtagCache,
-): void {
-  const { baseUrl, cards } = catalog;
-  const entries = cards.map((card) => {
-    const url = agentUrl(baseUrl, card.name) + CARD_PATH;
-    const { modifiedAt } = cache.get(`entry ${url}`, JSON.stringify(card), () => '');
-    return {
-      identifier: url,
-      displayName: card.name,
-      type: CARD_TYPE,
-      url,
-      description: card.description,
-      tags: [...new Set(card.skills.flatMap(({ tags }) => tags))].slice(0, MAX_TAGS),
-      version: card.version,
-      updatedAt: new Date(modifiedAt).toISOString(),
-    };
-  });
-  const body = JSON.stringify({ specVersion: CATALOG_VERSION, entries });
+/** The cards that a catalog lists, and where clients reach this node. */
+export interface Catalog {
+  readonly baseUrl: string;
+  readonly cards: readonly AgentCard[];
+}
+
+/** Serves the AI Catalog of a node, with an entry for each card, and its host (level 2 of the specification). */
+export function answerCatalog(exchange: HttpExchange, catalog: Catalog, cache: EtagCache): void {
+  const entries = indexOf(catalog, cache).map(({ entry }) => entry);
+  const host = {
+    displayName: `Lango at ${new URL(catalog.baseUrl).host}`,
+    identifier: publisherOf(catalog.baseUrl),
+  };
+  const body = JSON.stringify({ specVersion: CATALOG_VERSION, host, entries });
   const document = cache.get(`${exchange.baseUrl} ${exchange.path}`, body, () => body);
   answerDocument(exchange, { type: CATALOG_TYPE, document });
+}
+
+/** The entries of the catalog, each with the text that a search finds it by. */
+export function indexOf({ baseUrl, cards }: Catalog, cache: EtagCache): readonly IndexedEntry[] {
+  return cards.map((card) => {
+    const url = agentUrl(baseUrl, card.name) + CARD_PATH;
+    const { modifiedAt } = cache.get(`entry ${url}`, JSON.stringify(card), () => '');
+    const { name, description, version, skills } = card;
+    const tags = [...new Set(skills.flatMap((skill) => skill.tags))].slice(0, MAX_TAGS);
+    const entry = {
+      identifier: `urn:air:${publisherOf(baseUrl)}:${name}:a2a`,
+      ...{ displayName: name, type: CARD_TYPE, url, description, tags, version },
+      updatedAt: new Date(modifiedAt).toISOString(),
+    };
+    const ofSkills = skills.flatMap((skill) => [skill.name, skill.description, ...skill.examples]);
+    return { entry, text: [name, description, ...tags, ...ofSkills].join('\n') };
+  });
+}
+
+/** The domain in `urn:air:` identifiers. A node without one has the name that the specification of ARD has for that. */
+function publisherOf(baseUrl: string): string {
+  const { hostname } = new URL(baseUrl);
+  return /^[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z][a-z0-9-]*$/.test(hostname) ? hostname : LOCAL_PUBLISHER;
 }
 
 interface DocumentAnswer {

@@ -3,10 +3,13 @@ import type { ReadKeys } from '../../core/card.js';
 import { CARD_PATH, CATALOG_PATH, KEYS_PATH, OLD_CARD_PATH } from '../../core/card.js';
 import type { HttpExchange, HttpRoute } from '../../core/http.js';
 import { exchangeOf } from '../../core/http.js';
-import type { Discovery } from './discovery.js';
-import { answerCard, answerCatalog, answerKeys, EtagCache } from './discovery.js';
+import type { Catalog, Discovery } from './discovery.js';
+import { answerCard, answerCatalog, answerKeys, EtagCache, indexOf } from './discovery.js';
+import { sendJson } from './http-call.js';
 import { answerJsonRpc, sendNoSuchAgent } from './json-rpc.js';
+import { JSON_TYPE } from './modes.js';
 import type { PublishedAgent } from './operations.js';
+import { listEntries, REGISTRY_PATHS, searchEntries } from './registry.js';
 import { answerRest, isRestPath, sendNoSuchPath, sendWrongMethod } from './rest.js';
 import { Streaming } from './sse.js';
 import type { StreamLimits, StreamSlots } from './stream-slots.js';
@@ -58,14 +61,29 @@ export type DiscoveryOptions = Pick<A2aRoutesOptions, 'agents' | 'baseUrl'> & { 
 export function createDiscoveryRoutes({ agents, baseUrl, keys }: DiscoveryOptions) {
   const cache = new EtagCache();
   return {
-    paths: [CATALOG_PATH, KEYS_PATH],
+    paths: [CATALOG_PATH, KEYS_PATH, ...Object.values(REGISTRY_PATHS)],
     access: 'anyone' as const,
     addTo(router: Router): void {
+      const catalogFor = (exchange: HttpExchange): Catalog => {
+        const base = baseUrl ?? exchange.baseUrl;
+        return { baseUrl: base, cards: [...agents.values()].map(({ card }) => card(base)) };
+      };
       router.all(CATALOG_PATH, (request: Request) => {
         const exchange = exchangeOf(request);
-        const base = baseUrl ?? exchange.baseUrl;
-        const cards = [...agents.values()].map(({ card }) => card(base));
-        answerCatalog(exchange, { baseUrl: base, cards }, cache);
+        answerCatalog(exchange, catalogFor(exchange), cache);
+      });
+      router.get(REGISTRY_PATHS.list, (request: Request) => {
+        const exchange = exchangeOf(request);
+        const body = listEntries(indexOf(catalogFor(exchange), cache), exchange.query);
+        sendJson(exchange, { status: 200, type: JSON_TYPE, body: JSON.stringify(body) });
+      });
+      router.post(REGISTRY_PATHS.search, async (request: Request) => {
+        const exchange = exchangeOf(request);
+        const asked = await exchange.readJson();
+        const catalog = catalogFor(exchange);
+        const source = `${catalog.baseUrl.replace(/\/+$/, '')}${REGISTRY_PATHS.search}`;
+        const body = searchEntries(indexOf(catalog, cache), asked, source);
+        sendJson(exchange, { status: 200, type: JSON_TYPE, body: JSON.stringify(body) });
       });
       router.all(KEYS_PATH, (request: Request) => answerKeys(exchangeOf(request), keys, cache));
     },

@@ -116,7 +116,8 @@ describe('X1 the catalog', () => {
       readonly specVersion: string;
       readonly entries: readonly Readonly<Record<string, string>>[];
     };
-    expect(catalog.specVersion).toBe('1.0');
+    expect(catalog).toMatchObject({ specVersion: '1.0', host: { identifier: 'agent.localhost' } });
+    expect(catalog.entries[1]!['identifier']).toBe('urn:air:agent.localhost:operator:a2a');
     expect(catalog.entries.map((entry) => entry['displayName'])).toEqual([
       'lango-orchestrator',
       'operator',
@@ -127,5 +128,57 @@ describe('X1 the catalog', () => {
       const card = (await (await fetch(entry['url']!)).json()) as ServedCard;
       expect(card.name).toBe(entry['displayName']);
     }
+  });
+});
+
+describe('the registry of agents', () => {
+  const search = async (query: unknown, more: object = {}) =>
+    ask(node, '/ard/search', { token: null, body: { query, ...more } });
+  const names = (reply: { readonly json: unknown }): readonly string[] => {
+    const { results = [], items = [] } = reply.json as Record<string, { displayName: string }[]>;
+    return [...results, ...items].map(({ displayName }) => displayName);
+  };
+
+  it('finds agents by words, best first, with entries as in the catalog', async () => {
+    node = await startA2aNode({ agents: AGENTS, baseUrl: 'https://agents.example/x' });
+    const found = await search({ text: 'the operator, please' });
+    expect(found.status).toBe(200);
+    const { results } = found.json as unknown as { results: object[] };
+    expect(results[0]).toMatchObject({
+      identifier: 'urn:air:agents.example:operator:a2a',
+      score: 33,
+      source: 'https://agents.example/x/ard/search',
+    });
+    expect(names(await search({ text: 'qqqq' }))).toEqual([]);
+    const type = 'application/a2a-agent-card+json';
+    expect(names(await search({ text: 'vault', filter: { type: [type, 'other'] } }))).toContain('vault');
+    expect(names(await search({ text: 'vault', filter: { type: 'other' } }))).toEqual([]);
+    expect(names(await search({ text: 'vault', filter: { '__proto__.x': 'other' } }))).toEqual([]);
+  });
+
+  it('lists them in pages', async () => {
+    node = await startA2aNode({ agents: AGENTS });
+    const at = (query: string) => ask(node, `/ard/agents${query}`, { token: null });
+    const first = await at('?pageSize=2&orderBy=displayName%20DESC');
+    expect([names(first), first.json]).toMatchObject([['vault', 'operator'], { total: 3, pageToken: '2' }]);
+    expect(names(await at('?pageSize=2&orderBy=displayName%20DESC&pageToken=2'))).toEqual([
+      'lango-orchestrator',
+    ]);
+    for (const query of ['?pageSize=x', '?pageSize=101', '?pageToken=-1', '?orderBy=url', '?filter=a'])
+      expect([query, (await at(query)).status]).toEqual([query, 400]);
+  });
+
+  it.each([
+    ['no query', undefined],
+    ['a query without text', {}],
+    ['an empty text', { text: ' ' }],
+    ['a text of 3 KB', { text: 'x'.repeat(3_000) }],
+    ['an unknown member', { text: 'x', limit: 1 }],
+    ['a filter that is a list', { text: 'x', filter: ['a'] }],
+    ['a filter with an object', { text: 'x', filter: { type: { not: 'x' } } }],
+  ])('refuses %s', async (_, query) => {
+    node = await startA2aNode({ agents: AGENTS });
+    expect((await search(query)).status).toBe(400);
+    expect((await search({ text: 'x' }, { federation: 'all' })).status).toBe(400);
   });
 });
