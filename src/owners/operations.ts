@@ -18,6 +18,7 @@ export interface Operation {
 
 const MAX_ORIGINS = 1_000;
 const MAX_COLLECTIONS = 100;
+const MAX_LEVELS = 5;
 
 const nothing = z.object({});
 const counts = z.record(z.string(), z.number());
@@ -271,11 +272,15 @@ export const OPERATIONS = {
     result: z.object({ rows: z.array(billRow).readonly(), next: z.string().optional() }),
   },
 
-  /** Reads the spans of a task and of the tasks below it on this node. */
+  /** Reads the spans of a task and of the tasks below it, over as many further nodes in turn as there are `levels`. */
   readTrace: {
     method: 'get',
     path: '/lango/tasks/:taskId/trace',
-    input: z.object({ taskId: z.string() }),
+    query: ['levels'],
+    input: z.object({
+      taskId: z.string(),
+      levels: z.coerce.number<number | string>().int().min(0).max(MAX_LEVELS).default(MAX_LEVELS),
+    }),
     result: z.object({ traceId: z.string(), spans: z.array(span).readonly(), isCut: z.boolean() }),
   },
 

@@ -2,6 +2,7 @@ import { isLangoError, LangoError, type ErrorCode } from '../core/errors.js';
 import type { OwnerClient } from './client.js';
 import type { Answer, OperationName } from './operations.js';
 import type { OwnerContext, OwnerService } from './service.js';
+import { withChildrenElsewhere } from './trace-across-nodes.js';
 
 /** The node of a remote agent. */
 interface RemoteNode {
@@ -70,8 +71,17 @@ export function withNodes(local: OwnerService, others: OtherNodes): OwnerService
       },
     ]),
   );
+  const readTrace: OwnerService['readTrace'] = async (input, context) => {
+    const trace = await local.readTrace(input, context);
+    const findClient = (name: string) => {
+      const node = others.nodes().find(({ agent }) => agent === name);
+      return node?.clientFor?.(context);
+    };
+    return withChildrenElsewhere(trace, findClient, input.levels);
+  };
   return {
     ...local,
+    ...{ readTrace },
     ...(Object.fromEntries(routed) as Partial<OwnerService>),
     ...dataOf(local, listAskable),
   };

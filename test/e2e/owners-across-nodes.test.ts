@@ -128,6 +128,29 @@ describeSandboxed('a person of the front node, at the node of its sub-agents', (
   }, 120_000);
 });
 
+describe('the trace of a task of a person of the front node', () => {
+  it('has what the sub-agents did on their node, for that person alone', async () => {
+    const client = connect({
+      url: front.address.origin,
+      token: await issuer.token({ sub: 'erin', org: 'red' }),
+    });
+    let taskId = '';
+    const request = { parts: [textPart('create a key named teapot')] };
+    for await (const event of client.send(request, AbortSignal.timeout(20_000)))
+      if (event.type === 'task') taskId ||= event.taskId;
+    const [erin, dave] = [await keptOf('erin'), await keptOf('dave')];
+    const trace = await erin.readTrace({ taskId });
+    const named = (beginning: string) => trace.spans.filter(({ name }) => name.startsWith(beginning));
+    const [delegation, below] = named('invoke_agent vault');
+    expect(below).toMatchObject({ kind: 'server', parent: delegation!.id });
+    expect(named('execute_tool').map(({ parent }) => parent)).toEqual([below!.id]);
+    expect(new Set(trace.spans.map(({ id }) => id)).size).toBe(trace.spans.length);
+    const alone = await erin.readTrace({ taskId, levels: 0 });
+    expect(alone.spans.length).toBeLessThan(trace.spans.length);
+    await expect(dave.readTrace({ taskId })).rejects.toMatchObject({ code: 'not-found' });
+  });
+});
+
 describe('what a person of the front node keeps', () => {
   const read = async (owner: OwnerClient, kind: string) => {
     const all: unknown[] = [];

@@ -1,0 +1,65 @@
+import { describe, expect, it } from '@jest/globals';
+import { LangoError } from '../../src/core/errors.js';
+import type { OwnerClient } from '../../src/owners/client.js';
+import { withChildrenElsewhere } from '../../src/owners/trace-across-nodes.js';
+
+const span = (id: string, parent?: string, attributes: Record<string, string> = {}) => ({
+  ...{ id, kind: 'client' as const, name: id, startedAt: 0, attributes },
+  ...(parent !== undefined && { parent }),
+});
+const delegation = span('d', 'top', { 'gen_ai.agent.name': 'far', 'lango.child.task': 'child' });
+const trace = {
+  traceId: 't',
+  isCut: false,
+  spans: [span('top', undefined, { 'lango.task': 'own' }), delegation],
+};
+const answering = (read: () => unknown) => () =>
+  Promise.resolve({ readTrace: async () => read() } as unknown as OwnerClient);
+
+describe('a trace over nodes', () => {
+  it('takes of another node only what hangs on its task, and no id twice: a tree has no rings', async () => {
+    const spans = [
+      span('far-top', 'anything'),
+      span('a', 'far-top'),
+      span('top', 'a'),
+      span('d', 'far-top'),
+      span('b', 'top'),
+      span('far-top', 'a'),
+      span('c', 'a'),
+    ];
+    const whole = await withChildrenElsewhere(
+      trace,
+      answering(() => ({ ...trace, spans })),
+      1,
+    );
+    expect(whole.spans.slice(2).map(({ id, parent }) => [id, parent])).toEqual([
+      ['far-top', 'd'],
+      ['a', 'far-top'],
+      ['c', 'a'],
+    ]);
+  });
+
+  it('shows the rest when a node does not answer, and asks none beyond the levels', async () => {
+    const fails = answering(() => {
+      throw new LangoError('unavailable', 'gone');
+    });
+    expect(await withChildrenElsewhere(trace, fails, 1)).toEqual(trace);
+    expect(
+      await withChildrenElsewhere(
+        trace,
+        answering(() => ({ ...trace, spans: [span('x')] })),
+        0,
+      ),
+    ).toEqual(trace);
+  });
+
+  it('is cut when other nodes send too many spans', async () => {
+    const many = [span('far-top'), ...Array.from({ length: 6_000 }, (_, n) => span(`s${n}`, 'far-top'))];
+    const whole = await withChildrenElsewhere(
+      trace,
+      answering(() => ({ ...trace, spans: many })),
+      1,
+    );
+    expect([whole.spans.length, whole.isCut]).toEqual([5_000, true]);
+  });
+});
