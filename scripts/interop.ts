@@ -50,6 +50,9 @@ const FRAMEWORKS = `## Frameworks
 
 Each has [a recipe](../guides/agents-of-other-frameworks.md), which the tests run with a scripted model. Of JavaScript's
 frameworks, ADK, Strands, VoltAgent and Mastra are tried in \`test/interop\` too.
+
+Two faults of theirs are worked around: LangGraph writes the events of its 1.0 streams as 0.3 does, which Lango reads, and
+CrewAI shows its model no artifacts, for which its recipe has a setting.
 `;
 const RECIPES = ['as a sub-agent of Lango', 'with Lango as its sub-agent'];
 const TRANSPORTS: Readonly<Record<string, string>> = { JSONRPC: 'JSON-RPC', GRPC: 'gRPC' };

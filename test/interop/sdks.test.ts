@@ -163,15 +163,16 @@ describe.each(SDKS)('$name', (sdk) => {
   if (sdk.roles?.includes('remote agent') === false) return;
   describe('remote agent', () => {
     let server: TestServer;
+    const urls = new Map<string, string>();
     const nameOf = (transport: string, version: string): string =>
       `${transport}-${version}`.toLowerCase().replace(/[^a-z0-9-]/g, '');
     beforeAll(async () => {
       const remoteAgents: RemoteAgent[] = [];
       for (const [transport, version] of sdk.bindings) {
         for (const token of [undefined, AGENT_TOKEN]) {
-          if (token && transport === 'GRPC') continue;
           const { url } = await peer.do('serve', { transport, version, ...(token ? { token } : {}) });
           const name = `${nameOf(transport, version)}${token ? '-locked' : ''}`;
+          urls.set(name, url);
           remoteAgents.push({ name, url, allowPrivate: true, ...(token ? { token } : {}) });
         }
       }
@@ -232,10 +233,13 @@ describe.each(SDKS)('$name', (sdk) => {
         expect((await ask('fail')).end.text).toContain('the disk is full');
         expect((await ask('refuse')).end.text).toContain('not my work');
       });
-      if (transport !== 'GRPC')
-        test('auth', async () => {
-          expect((await ask('say hello', `${name}-locked`)).end.text).toBe('hello');
-        });
+      test('auth', async () => {
+        expect((await ask('say hello', `${name}-locked`)).end.text).toBe('hello');
+        // It would not have taken another token.
+        const url = urls.get(`${name}-locked`)!;
+        await peer.do('connect', { url, transport, version, token: 'wrong' });
+        expect((await peer.tryTo('send', { text: 'say hello' })).error).toBeDefined();
+      });
     });
   });
 });

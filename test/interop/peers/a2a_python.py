@@ -89,8 +89,27 @@ def only_with(token):
     return Check
 
 
+class OnlyWith(grpc.aio.ServerInterceptor):
+    """The same over gRPC."""
+
+    def __init__(self, token):
+        self.token = token
+
+    async def intercept_service(self, continuation, details):
+        handler = await continuation(details)
+        if ('authorization', f'Bearer {self.token}') in [tuple(pair) for pair in details.invocation_metadata]:
+            return handler
+
+        async def refuse(request, context):
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, 'unknown caller')
+
+        if handler.response_streaming:
+            return grpc.unary_stream_rpc_method_handler(refuse, handler.request_deserializer, handler.response_serializer)
+        return grpc.unary_unary_rpc_method_handler(refuse, handler.request_deserializer, handler.response_serializer)
+
+
 async def serve(transport, version, token=None):
-    rpc = grpc.aio.server()
+    rpc = grpc.aio.server(interceptors=[OnlyWith(token)] if token else [])
     rpc_port = rpc.add_insecure_port('127.0.0.1:0')
     server = uvicorn.Server(uvicorn.Config(Starlette(), host='127.0.0.1', port=0, log_level='error'))
     sockets = [server.config.bind_socket()]

@@ -26,7 +26,10 @@ import (
 	grpcv1 "github.com/a2aproject/a2a-go/v2/a2agrpc/v1"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 )
 
 type file struct {
@@ -67,7 +70,7 @@ func (orders) Execute(ctx context.Context, run *a2asrv.ExecutorContext) iter.Seq
 			text += part.Text()
 		}
 		saw(text)
-		status := func(state a2a.TaskState, said ...string) {
+		say := func(state a2a.TaskState, said ...string) {
 			var message *a2a.Message
 			if len(said) > 0 {
 				message = a2a.NewMessageForTask(a2a.MessageRoleAgent, run, a2a.NewTextPart(said[0]))
@@ -77,20 +80,20 @@ func (orders) Execute(ctx context.Context, run *a2asrv.ExecutorContext) iter.Seq
 		if run.StoredTask == nil {
 			yield(a2a.NewSubmittedTask(run, run.Message), nil)
 		}
-		status(a2a.TaskStateWorking)
+		say(a2a.TaskStateWorking)
 		order, rest, _ := strings.Cut(text, " ")
 		switch order {
 		case "ask":
-			status(a2a.TaskStateInputRequired, "what shall I say?")
+			say(a2a.TaskStateInputRequired, "what shall I say?")
 			return
 		case "wait":
 			<-ctx.Done()
 			return
 		case "fail":
-			status(a2a.TaskStateFailed, "the disk is full")
+			say(a2a.TaskStateFailed, "the disk is full")
 			return
 		case "refuse":
-			status(a2a.TaskStateRejected, "not my work")
+			say(a2a.TaskStateRejected, "not my work")
 			return
 		case "chunks":
 			count, _ := strconv.Atoi(rest)
@@ -109,7 +112,7 @@ func (orders) Execute(ctx context.Context, run *a2asrv.ExecutorContext) iter.Seq
 		default:
 			yield(a2a.NewArtifactEvent(run, a2a.NewTextPart(rest)), nil)
 		}
-		status(a2a.TaskStateCompleted)
+		say(a2a.TaskStateCompleted)
 	}
 }
 
@@ -130,6 +133,15 @@ func onlyWith(token string, next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// known is the same over gRPC.
+func known(ctx context.Context, token string) error {
+	sent := metadata.ValueFromIncomingContext(ctx, "authorization")
+	if token == "" || len(sent) == 1 && sent[0] == "Bearer "+token {
+		return nil
+	}
+	return status.Error(codes.Unauthenticated, "unknown caller")
 }
 
 func serve(given request) (answer, error) {
@@ -161,7 +173,17 @@ func serve(given request) (answer, error) {
 			return nil, err
 		}
 		address = rpc.Addr().String()
-		server := grpc.NewServer()
+		server := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+			if err := known(ctx, given.Token); err != nil {
+				return nil, err
+			}
+			return next(ctx, req)
+		}), grpc.StreamInterceptor(func(service any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+			if err := known(stream.Context(), given.Token); err != nil {
+				return err
+			}
+			return next(service, stream)
+		}))
 		if isOld {
 			grpcv0.NewHandler(handler).RegisterWith(server)
 		} else {
