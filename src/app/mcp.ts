@@ -1,14 +1,18 @@
 import { join } from 'node:path';
+import { KeptCredential } from '../a2a/client/credential.js';
+import { createOriginFetch } from '../a2a/client/origin-fetch.js';
 import type { Config, McpServerConfig } from '../config/config.js';
 import { makeFolder } from '../config/private-file.js';
 import type { Secrets } from '../config/secrets.js';
 import { LangoError } from '../core/errors.js';
 import { hashJson } from '../core/json.js';
 import type { Logger } from '../core/logger.js';
+import { noSecrets } from '../core/secrets.js';
 import { createEgress } from '../http/egress.js';
 import type { Programs } from '../tools/exec/index.js';
 import type { Mcp, McpReach, McpServerOptions } from '../tools/mcp/index.js';
 import { isInstalled } from '../tools/programs.js';
+import { oauthLoader } from './peer-credentials.js';
 import { missing, off, type ToolFamily } from '../tools/tool-family.js';
 
 const NAME = 'mcp';
@@ -88,8 +92,8 @@ function optionsOf([name, entry]: Entry, parts: McpParts, programs: Programs): M
 }
 
 function reachOf([name, entry]: Entry, { config, secrets, logger }: McpParts, programs: Programs): McpReach {
-  const { env = {}, headers = {} } = secrets.mcp.get(name) ?? {};
-  const { url, command, args, writable, readable, network, sandbox } = entry;
+  const { env = {}, headers = {}, clientSecret } = secrets.mcp.get(name) ?? {};
+  const { url, oauth2, command, args, writable, readable, network, sandbox } = entry;
   if (url !== undefined) {
     const fetch = createEgress({
       ...config.egress,
@@ -99,7 +103,12 @@ function reachOf([name, entry]: Entry, { config, secrets, logger }: McpParts, pr
       maxBytes: LARGEST_ANSWER_BYTES,
       logger,
     });
-    return { kind: 'http', url, headers, fetch };
+    if (oauth2 === undefined) return { kind: 'http', url, headers, fetch };
+    const tokens = { guard: noSecrets, hidden: new Set<string>() };
+    const load = oauthLoader({ ...tokens, config, oauth2, clientSecret, logger });
+    const credential = new KeptCredential([{ type: 'oauth2', scopes: oauth2.scopes }], load);
+    const bound = createOriginFetch({ fetch, origin: new URL(url).origin, credential });
+    return { kind: 'http', url, headers, fetch: bound };
   }
   const { memoryMb, processes } = config.tools.exec;
   const folder = join(config.home, 'mcp', name);

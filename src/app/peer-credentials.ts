@@ -4,7 +4,7 @@ import {
   type LoadedValues,
   type PeerCredential,
 } from '../a2a/client/credential.js';
-import type { Config, RemoteAgentConfig } from '../config/config.js';
+import type { Config, OAuth2Config, RemoteAgentConfig } from '../config/config.js';
 import type { RemoteSecrets } from '../config/secrets.js';
 import type { Logger } from '../core/logger.js';
 import { referencedSecrets, type SecretGuard } from '../core/secrets.js';
@@ -37,7 +37,10 @@ export function createPeerCredential(parts: CredentialParts): PeerCredential | u
   const host = new URL(agent.url).hostname;
   const kinds = kindsOf(parts);
   if (kinds.length === 0) return undefined;
-  if (auth?.oauth2) return new KeptCredential(kinds, oauthLoader(auth.oauth2, parts));
+  if (auth?.oauth2) {
+    const { clientSecret } = values;
+    return new KeptCredential(kinds, oauthLoader({ ...parts, oauth2: auth.oauth2, clientSecret }));
+  }
   return new KeptCredential(kinds, async () => {
     const value = values.bearer ?? values.apiKey ?? values.password ?? '';
     const seconds = referencedSecrets(value).length > 0 ? VAULT_SECONDS : undefined;
@@ -74,19 +77,26 @@ function shownOf(
 }
 
 /** Puts values of the vault in the place of their references. They belong to the owner of the node's own token. */
-function resolved(text: string, host: string, { guard, config }: CredentialParts): Promise<string> {
+function resolved(
+  text: string,
+  host: string,
+  { guard, config }: Pick<CredentialParts, 'guard' | 'config'>,
+): Promise<string> {
   if (referencedSecrets(text).length === 0) return Promise.resolve(text);
   const owner = config.auth.mode === 'none' ? ONLY_OWNER.none : ONLY_OWNER.token;
   return guard.resolve({ tenant: '', owner }, text, { tool: 'a2a', place: 'http', host });
 }
 
-type OAuth2 = NonNullable<NonNullable<RemoteAgentConfig['auth']>['oauth2']>;
+export interface OAuthParts extends Pick<CredentialParts, 'guard' | 'config' | 'hidden' | 'logger'> {
+  readonly oauth2: OAuth2Config;
+  readonly clientSecret: string | undefined;
+}
 
-function oauthLoader(oauth2: OAuth2, parts: CredentialParts): () => Promise<LoadedValues> {
-  const { config, values, hidden, logger } = parts;
+/** Makes the function that gets access tokens by client credentials, as headers of requests. */
+export function oauthLoader(parts: OAuthParts): () => Promise<LoadedValues> {
+  const { config, oauth2, clientSecret, hidden, logger } = parts;
   const { audience, resource, privateKeyFile, ...client } = oauth2;
   const address = oauth2.tokenUrl ?? oauth2.issuer ?? '';
-  const { clientSecret } = values;
   const request = createTokenRequest({
     ...client,
     keyFile: privateKeyFile,

@@ -72,7 +72,8 @@ const apiKey = z
     'must have value, and one of header and query',
   );
 
-const oauth2 = z
+/** A client of an OAuth2 issuer, which gets access tokens by client credentials. */
+export const oauth2 = z
   .strictObject({
     issuer: optional(
       httpUrl(),

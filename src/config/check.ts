@@ -97,6 +97,7 @@ const RULES: readonly Rule[] = [
   { keys: ['auth.nodes', 'auth.audience', 'a2a.baseUrl'], check: checkNodes },
   { keys: ['auth.mode', 'auth.nodes', 'a2a.enabled', 'a2a.remoteAgents'], check: checkOwners },
   { keys: ['a2a.remoteAgents'], check: checkPeerAuth },
+  { keys: ['mcp.servers'], check: checkMcpAuth },
   { keys: ['server.tls'], check: checkTls },
   { keys: ['model', 'agent.models'], isOfServer: true, check: modelFindings },
   {
@@ -143,8 +144,8 @@ function checkRisks(settings: Settings, { exposedSecret }: BasePaths): readonly 
     ...auth.nodes.flatMap(({ name, jwks }, index) =>
       takes('plainHttpToken', travelsOpenly(name, jwks), ['auth', 'nodes', index, 'jwks']),
     ),
-    ...Object.entries(mcp.servers).flatMap(([name, { token, headers, url }]) =>
-      takes('plainHttpToken', travelsOpenly(token ?? Object.values(headers)[0], url), [
+    ...Object.entries(mcp.servers).flatMap(([name, { token, oauth2, headers, url }]) =>
+      takes('plainHttpToken', travelsOpenly(token ?? oauth2?.clientId ?? Object.values(headers)[0], url), [
         'mcp',
         'servers',
         name,
@@ -241,11 +242,23 @@ function checkPeerAuth({ a2a }: Settings): readonly Finding[] {
     if (owners === 'forward' && (bearer ?? basic ?? oauth2) !== undefined)
       return finding(at, 'must be mtls or apiKey with owners: forward, whose own token says who asks');
     if (mtls && !url.startsWith('https:')) return finding([...at, 'mtls'], 'needs an https address in url');
-    return (['issuer', 'tokenUrl'] as const).flatMap((key) => {
-      const address = oauth2?.[key];
-      if (address === undefined || isSafe(address)) return [];
-      return finding([...at, 'oauth2', key], 'must be https: the secret of the client is sent there');
-    });
+    return oauth2 ? unsafeIssuer(oauth2, [...at, 'oauth2']) : [];
+  });
+}
+
+function checkMcpAuth({ mcp }: Settings): readonly Finding[] {
+  return Object.entries(mcp.servers).flatMap(([name, { oauth2 }]) =>
+    oauth2 ? unsafeIssuer(oauth2, ['mcp', 'servers', name, 'oauth2']) : [],
+  );
+}
+
+type Client = NonNullable<Settings['mcp']['servers'][string]['oauth2']>;
+
+function unsafeIssuer(client: Client, at: Path): readonly Finding[] {
+  return (['issuer', 'tokenUrl'] as const).flatMap((key) => {
+    const address = client[key];
+    if (address === undefined || isSafe(address)) return [];
+    return finding([...at, key], 'must be https: the secret of the client is sent there');
   });
 }
 

@@ -71,11 +71,14 @@ export type RemoteAgentConfig = Readonly<Omit<PeerSettings, 'token' | 'auth'>> &
   readonly auth?: RemoteAuthConfig | undefined;
 };
 
+type OAuth2Settings = NonNullable<PeerAuth['oauth2']>;
+export type OAuth2Config = Omit<OAuth2Settings, 'clientSecret'>;
+
 /** How requests to a remote agent are authenticated, without the values. */
 interface RemoteAuthConfig {
   readonly apiKey?: Omit<NonNullable<PeerAuth['apiKey']>, 'value'> | undefined;
   readonly basic?: Omit<NonNullable<PeerAuth['basic']>, 'password'> | undefined;
-  readonly oauth2?: Omit<NonNullable<PeerAuth['oauth2']>, 'clientSecret'> | undefined;
+  readonly oauth2?: OAuth2Config | undefined;
   readonly mtls?: PeerAuth['mtls'];
 }
 
@@ -85,7 +88,9 @@ interface McpConfig {
 }
 
 /** An MCP server. Its variables, headers and token are in `Secrets.mcp`. */
-export type McpServerConfig = Readonly<Omit<Settings['mcp']['servers'][string], 'env' | 'headers' | 'token'>>;
+export type McpServerConfig = Readonly<
+  Omit<Settings['mcp']['servers'][string], 'env' | 'headers' | 'token' | 'oauth2'>
+> & { readonly oauth2?: OAuth2Config | undefined };
 
 /** Whether requests may come from more than one owner. */
 export function hasSeveralOwners({ mode, nodes }: Pick<Settings['auth'], 'mode' | 'nodes'>): boolean {
@@ -153,22 +158,28 @@ function remoteAgentOf({ token: _, auth, ...peer }: PeerSettings): RemoteAgentCo
   if (auth === undefined) return peer;
   const { apiKey, basic, oauth2, mtls } = auth;
   const named = apiKey && { header: apiKey.header, query: apiKey.query };
-  const { clientSecret: _secret, ...client } = oauth2 ?? {};
   return {
     ...peer,
     auth: {
       apiKey: named,
       basic: basic && { user: basic.user },
-      oauth2: oauth2 && (client as RemoteAuthConfig['oauth2']),
+      oauth2: oauth2 && clientOf(oauth2),
       mtls,
     },
   };
 }
 
+function clientOf({ clientSecret: _, ...client }: OAuth2Settings): OAuth2Config {
+  return client;
+}
+
 function mcpServersOf({ mcp }: Settings): McpConfig['servers'] {
   const entries = Object.entries(mcp.servers);
   return Object.fromEntries(
-    entries.map(([name, { env: _e, headers: _h, token: _t, ...rest }]) => [name, rest]),
+    entries.map(([name, { env: _e, headers: _h, token: _t, oauth2, ...rest }]) => [
+      name,
+      { ...rest, oauth2: oauth2 && clientOf(oauth2) },
+    ]),
   );
 }
 

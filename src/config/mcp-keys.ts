@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { oauth2 } from './a2a-keys.js';
 import {
   choice,
   flag,
@@ -64,11 +65,16 @@ const server = z
       "Folders that it may read, besides the system's programs: where it is installed.",
     ),
     token: secret('The bearer token to send to `url`. Default: none.'),
+    oauth2: oauth2.optional().describe('Sends an access token of this issuer to `url`. Default: none.'),
     headers: secretHeaders('Further headers to send to `url`.'),
   })
   .refine(
     ({ command, url }) => (command === undefined) !== (url === undefined),
     'must have command or url, and not both',
+  )
+  .refine(
+    (entry) => entry.oauth2 === undefined || (entry.url !== undefined && entry.token === undefined),
+    'must have oauth2 only with url and without token',
   );
 
 export const mcp = group(

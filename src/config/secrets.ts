@@ -36,6 +36,8 @@ export interface RemoteSecrets {
 interface McpSecrets {
   /** The environment of the program. */
   readonly env: Readonly<Record<string, string>>;
+  /** Of the OAuth2 client. */
+  readonly clientSecret?: string | undefined;
   /** The headers of each request, the one with the token included. */
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -51,10 +53,11 @@ export function secretsOf(settings: Settings, { model }: Pick<Config, 'model'>):
     vaultPassphrase: vault.passphrase,
     otlpHeaders: telemetry.otlp.headers,
     mcp: new Map(
-      Object.entries(mcp.servers).map(([name, { env, headers, token }]) => [
+      Object.entries(mcp.servers).map(([name, { env, headers, token, oauth2 }]) => [
         name,
         {
           env,
+          clientSecret: oauth2?.clientSecret,
           headers: { ...headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
         },
       ]),
@@ -78,6 +81,7 @@ export function secretsOf(settings: Settings, { model }: Pick<Config, 'model'>):
 export function secretValues(secrets: Secrets): readonly string[] {
   const ofServers = [...secrets.mcp.values(), { env: {}, headers: secrets.otlpHeaders }].flatMap((one) => [
     ...Object.values(one.env),
+    ...('clientSecret' in one && one.clientSecret !== undefined ? [one.clientSecret] : []),
     ...Object.values(one.headers).map((header) => header.replace(/^(Bearer|Basic) /i, '')),
   ]);
   const ofRemotes = [...secrets.remotes.values()].flatMap((remote) =>

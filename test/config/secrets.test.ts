@@ -40,6 +40,10 @@ describe('secrets', () => {
       mcp: {
         servers: {
           files: { command: 'files', env: { KEY: 'SECRET-variable', SHORT: '1' } },
+          oauth: {
+            url: 'https://o.example',
+            oauth2: { issuer: 'https://i.example', clientId: 'c', clientSecret: 'SECRET-oauth' },
+          },
           web: { url: 'https://web.example', token: 'SECRET-mcp', headers: { key: 'SECRET-header' } },
         },
       },
@@ -57,6 +61,7 @@ describe('secrets', () => {
         'introspection',
         'key',
         'mcp',
+        'oauth',
         'openai',
         'otlp',
         'passphrase',
@@ -90,6 +95,7 @@ describe('secrets', () => {
       'embedding.apiKey',
       'mcp.servers.NAME.env',
       'mcp.servers.NAME.headers',
+      'mcp.servers.NAME.oauth2.clientSecret',
       'mcp.servers.NAME.token',
       'model.apiKey',
       'model.apiKeys.anthropic',

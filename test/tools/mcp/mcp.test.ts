@@ -11,6 +11,7 @@ import { answerPart, type ClientEvent, type ServerOptions } from '../../../src/i
 import { langoHere } from '../../cli/lango-here.js';
 import { Obedient, untilOffered } from '../../support/obedient-model.js';
 import type { TestServer } from '../../support/server.js';
+import { openTokenServer, tokenRequests } from '../../support/token-server.js';
 import { sendText, startServer, withServer } from '../../support/server.js';
 
 /** MCP servers as tools, over A2A: a real server, a real process in the sandbox, and a model that does what it is told. */
@@ -165,14 +166,23 @@ describe('lango mcp', () => {
 });
 
 describe('an MCP server over HTTP', () => {
-  it('is asked with its token, and again when it forgot the session', async () => {
+  it.each(['a token', 'OAuth2'])('is asked with %s, and again when it forgot the session', async (kind) => {
     const child = spawn(process.execPath, ['--no-warnings', SCRIPT, '--http'], {
       stdio: ['ignore', 'pipe', 'ignore'],
     });
     const [port] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+    await using issuer = await openTokenServer((form) =>
+      form.get('scope') === 'tools' ? { access_token: 'http-token-4711', token_type: 'bearer' } : undefined,
+    );
+    const oauth2 = {
+      issuer: issuer.url,
+      clientId: 'lango',
+      clientSecret: 'mcp-secret-1c',
+      scopes: ['tools'],
+    };
     const web = {
       url: `http://127.0.0.1:${port}/mcp`,
-      token: 'http-token-4711',
+      ...(kind === 'OAuth2' ? { oauth2 } : { token: 'http-token-4711' }),
       include: ['read-note', 'change'],
     };
     const options = optionsFor({ web });
@@ -184,6 +194,8 @@ describe('an MCP server over HTTP', () => {
       expect(options.model.offered()).not.toContain('mcp_web_write_note');
       await ask('mcp_web_change {}');
       expect((await ask('mcp_web_read_note {"note":"b"}')).end.text).toBe('the note b');
+      expect(tokenRequests(issuer)).toHaveLength(kind === 'OAuth2' ? 1 : 0);
+      expect(server.log.lines.join('\n')).not.toContain('mcp-secret-1c');
     });
   });
 
