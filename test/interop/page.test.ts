@@ -22,3 +22,12 @@ describe.each(SDKS)(
     });
   },
 );
+
+it('docs/reference/interop.md shows each recipe with its pinned version, working both ways (else: npm run interop)', () => {
+  const guide = readFileSync('docs/guides/agents-of-other-frameworks.md', 'utf8');
+  const recipes = guide.split('\n## ').filter((section) => section.includes('```python'));
+  const table = page.split('\n## Frameworks\n')[1]!.split('\n## ')[0]!;
+  const rows = [...table.matchAll(/^\| ([^|]+) \| ([\w.]+) \| yes \| yes \|$/gm)];
+  expect(rows.map(([, name]) => name)).toEqual(recipes.map((section) => section.split('\n')[0]));
+  for (const [, , version] of rows) expect(pinned).toContain(`==${version}`);
+});
