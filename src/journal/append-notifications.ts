@@ -32,7 +32,7 @@ export class AppendNotifications {
     return subscription;
   }
 
-  /** One timer and one query serve all subscriptions, for the appends of other processes that nobody told of. */
+  /** One timer and one query serve all subscriptions: they find the appends of other processes without a notification. */
   #pollLater(): void {
     const { pollMs } = this.#store;
     if (pollMs === undefined || this.#willPoll || this.#subscriptions.size === 0) return;

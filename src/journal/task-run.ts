@@ -19,8 +19,8 @@ const READ_PAGE = 100;
 const AGENT_STOP_GRACE_MS = 5_000;
 
 const STEP_STARTS: ReadonlySet<EventBody['type']> = new Set(['turn-start', 'tool-call', 'delegation-start']);
-/** A run that leaves gets so long after its last result, as that may have been the answer. */
-const LAST_WORDS_MS = 50;
+/** How long a run that leaves may go on after its last result, which may have been the answer. */
+const LEAVE_GRACE_MS = 50;
 
 export interface TaskRunOptions {
   readonly task: TaskRecord;
@@ -55,7 +55,7 @@ export class TaskRun implements Run {
   /** Why the run has to end soon. */
   #leaving: LangoError | undefined;
   #refusesStep = false;
-  /** The answers and calls that have no result yet. A delegation is none of them: the next run goes on with it. */
+  /** The answers and calls that have no result yet, without delegations: the next run continues those. */
   readonly #open = new Set<string>();
   readonly #author: string;
   /** Usage of this pass. The replay has the usage of earlier passes. */
@@ -134,7 +134,7 @@ export class TaskRun implements Run {
     this.#note(body);
     const begun = performance.now();
     await this.#writer.append({ author, body });
-    // A process that was paused for so long may own the task no more, and another one may have settled the call.
+    // A process that was paused this long may have lost the task, and another one may have settled the call.
     if (body.type !== 'tool-call' || performance.now() - begun < LEASE_MS || (await this.#isOwner())) return;
     this.abort(new LangoError('fenced', 'another process took the task over'));
     throw this.#abortReason!;
@@ -185,7 +185,7 @@ export class TaskRun implements Run {
     if (this.#open.size === 0) this.abort(reason);
   }
 
-  /** Keeps account of the steps that are under way. Throws for a step that must not begin any more. */
+  /** Tracks the steps that are under way. Throws for a step that must not begin any more. */
   #noteStep(body: EventBody): void {
     const leaving = this.#leaving;
     if (leaving && STEP_STARTS.has(body.type)) {
@@ -195,7 +195,7 @@ export class TaskRun implements Run {
     if (body.type === 'turn-start' || body.type === 'tool-call') this.#open.add(body.step);
     if (body.type === 'turn-end' || body.type === 'tool-result') {
       this.#open.delete(body.step);
-      if (leaving) setTimeout(() => this.leave(leaving), LAST_WORDS_MS).unref();
+      if (leaving) setTimeout(() => this.leave(leaving), LEAVE_GRACE_MS).unref();
     }
   }
 

@@ -21,13 +21,13 @@ import { acceptsMoreInput, resultOfAbort, resultOfFailure, runEndEvent } from '.
 import { RunSlots } from './run-slots.js';
 import { FirstAppend, TaskRun } from './task-run.js';
 
-/** A process that starts waits so long before it continues a task that may crash it. */
+/** How long a process waits after its start before it continues a task that may crash it. */
 const SUSPECT_WAIT_MS = 2 * LEASE_MS;
 const READ_PAGE = 1_000;
 /** What the kept replays may hold in all, in characters of their events. */
 const KEPT_CHARACTERS = 8 * 1024 * 1024;
 
-/** A suspect fails after so many crashes: half of them happened while no other suspect was in work. */
+/** A suspect fails after this many crashes: half of them happened while no other suspect ran. */
 const MAX_CRASHES = 2 * SUSPECT_CRASHES;
 
 export interface WorkerOptions {
@@ -40,7 +40,7 @@ export interface WorkerOptions {
   readonly concurrentRuns: number;
   /** The most unfinished tasks of one owner at each level, when a further one would have to wait. */
   readonly queuedTasks: number;
-  /** Their open delegations are canceled when the task that asked for them ends. */
+  /** The agents that can be delegated to. Their open tasks are canceled when the task that delegated ends. */
   readonly peers: Pick<PeerDirectory, 'get'>;
   readonly secrets: Pick<SecretGuard, 'scrubber'>;
   /** The most events one task may have. */
@@ -173,7 +173,7 @@ export class Worker {
     );
   }
 
-  /** Fails a task whose journal is damaged. Without that it would be claimed again for ever. */
+  /** Fails a task whose journal is damaged. Otherwise it would be claimed again and again. */
   async #endUnreadable(task: TaskRecord, error: unknown): Promise<void> {
     const { id, epoch, agent } = task;
     const text = errorText(error);

@@ -4,9 +4,8 @@ import * as http from 'node:http';
 import * as https from 'node:https';
 
 /**
- * Names that tests make up: for each the addresses that it has, time after time, the last
- * ones from then on. All others are resolved as they are.
- * Put `lookup` in the place of that of `node:dns` before the code at test is loaded.
+ * The addresses of host names that tests make up: each lookup of a name takes the next list, and the last list stays. All
+ * other names are resolved as they are. Put `lookup` in the place of that of `node:dns` before the code under test loads.
  */
 export const resolved = new Map<string, string[][]>();
 

@@ -5,7 +5,7 @@ import { codeOf } from '../../core/errors.js';
 /** The number of the last commit that was acknowledged, as kept beside the database. */
 export interface Mark {
   readonly commits: number;
-  /** Names the time since the machine was started; empty where the system does not tell. */
+  /** Identifies the boot of the machine; empty where the system has no such id. */
   readonly boot: string;
   readonly synchronous: string;
 }

@@ -11,7 +11,7 @@ interface Opening {
   readonly logger: Logger;
 }
 
-/** What a start looks through: the unfinished tasks and the newest ones, at most so many of each. */
+/** A start checks the unfinished tasks and the newest ones, up to this many of each. */
 const LOOKED_AT = 10_000;
 /** The most tasks that a message names. */
 const NAMED = 3;
@@ -41,7 +41,7 @@ export function assertWhole(database: Database.Database, opening: Opening): void
   const missing = missingCommits(database, mark);
   if (typeof mark === 'object' && missing > 0) {
     const text = `The last ${missing} of ${mark.commits} acknowledged commits are missing.`;
-    // This tier does not promise more.
+    // With `synchronous: normal`, SQLite promises no more than that.
     if (mark.synchronous === 'normal' && isOfEarlierBoot(mark)) {
       opening.logger.warn(`${text} The machine was started again, and storage.sqlite.synchronous is normal.`);
     } else
@@ -95,9 +95,9 @@ export function countCommits(database: Database.Database): number {
 
 interface TornTask {
   readonly id: string;
-  /** How many entries its record says that it has. */
+  /** The number of its entries according to its record. */
   readonly head: number;
-  /** The number of the last one that is there. */
+  /** The number of the last entry that the database holds. */
   readonly last: number;
 }
 
