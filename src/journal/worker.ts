@@ -1,5 +1,4 @@
-import type { Agent, PeerDirectory } from '../core/agent.js';
-import { LONGEST_TIMER_MS } from '../core/agent.js';
+import { LONGEST_TIMER_MS, type Agent, type PeerDirectory } from '../core/agent.js';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { textPart } from '../core/message.js';
@@ -7,17 +6,14 @@ import { NO_USAGE } from '../core/model.js';
 import type { SecretGuard } from '../core/secrets.js';
 import type { AcceptOutcome, NewTask, TaskStore } from '../stores/tasks.js';
 import { LEASE_MS, LEASE_RENEW_MS, SUSPECT_CRASHES } from '../stores/tasks.js';
-import type { Grant, TaskRecord } from '../core/task.js';
 import { BoundedCache } from '../core/bounded-cache.js';
 import { ReleasingMap } from '../core/releasing-map.js';
 import { traceIdOf } from '../core/trace.js';
-import { isTerminal } from '../core/task.js';
+import { isTerminal, type Grant, type TaskRecord } from '../core/task.js';
 import { KeyedMutex } from '../core/keyed-mutex.js';
 import { scrubEvent } from '../scrub/data.js';
-import type { OpenDelegation } from './replay.js';
-import { Replay } from './replay.js';
-import type { RunResult } from './run-end.js';
-import { acceptsMoreInput, resultOfAbort, resultOfFailure, runEndEvent } from './run-end.js';
+import { Replay, type OpenDelegation } from './replay.js';
+import { acceptsMoreInput, resultOfAbort, resultOfFailure, runEndEvent, type RunResult } from './run-end.js';
 import { RunSlots } from './run-slots.js';
 import { FirstAppend, TaskRun } from './task-run.js';
 
