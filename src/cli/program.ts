@@ -116,6 +116,9 @@ function addAgentCommands(agents: Command, act: Act): void {
     .option('--owners <whom>', 'with several owners here, who asks there: forward or shared')
     .option('--hash <hash>', 'the hash that its card must have, as `lango card --verify` shows it')
     .action(action('addAgent'));
+  withFolders(withJson(agents.command('search <text>')))
+    .description('look for agents in the catalogs of a2a.catalogs; adds none')
+    .action(actionsOf(act, () => import('./agent-search.js'))('searchAgents'));
   withServer(withJson(agents.command('remove <name>')))
     .description('remove a remote agent that was added')
     .action(action('removeAgent'));

@@ -170,6 +170,10 @@ export const a2a = group('Remote agents, and what this server publishes.', {
     distinct(remoteAgent, (peer) => peer.name, ['name']),
     'Agents on other servers. SIGHUP reloads the list.',
   ),
+  catalogs: list(
+    z.array(httpUrl()),
+    'AI Catalogs that `lango agents search` looks in. No agent of them is added without being asked for.',
+  ),
   cardBytes: count(256 * KIB, 'The largest card of a remote agent, in bytes.'),
   connectSeconds: seconds(10, 'The time a remote agent has to answer with its card.'),
   refreshSeconds: seconds(15, 'The pause between two checks of which remote agents can be reached.'),

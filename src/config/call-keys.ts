@@ -8,6 +8,7 @@ const CALL_KEYS = [
   'auth.mode',
   'auth.token',
   'a2a.baseUrl',
+  'a2a.catalogs',
 ] as const;
 
 /** The values that a client needs. Values of the wrong shape on the way stay, so that the check reports them. */

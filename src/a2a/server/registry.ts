@@ -1,6 +1,7 @@
 import { LangoError } from '../../core/errors.js';
 import type { Json, JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
+import { wordScore } from '../translate/word-score.js';
 
 /** The paths of the registry (Agentic Resource Discovery 0.5). */
 export const REGISTRY_PATHS = { search: '/ard/search', list: '/ard/agents' } as const;
@@ -31,10 +32,9 @@ export function searchEntries(entries: readonly IndexedEntry[], request: Json, s
   if (!isJsonObject(filter)) throw wrong('query.filter', 'must be an object');
   if (!(FEDERATION as readonly Json[]).includes(federation))
     throw wrong('federation', 'must be auto, referrals or none');
-  const words = wordsOf(text);
   const found = entries
     .filter(({ entry }) => Object.entries(filter).every(([path, wanted]) => holds(entry, path, wanted ?? [])))
-    .map(({ entry, text: own }) => ({ ...entry, score: scoreOf(words, wordsOf(own)), source }))
+    .map(({ entry, text: own }) => ({ ...entry, score: wordScore(text, own), source }))
     .filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score);
   const { items, next } = pageOf(found, { size: pageSize, token: pageToken, usual: SEARCH_PAGE });
@@ -92,19 +92,6 @@ function holds(entry: JsonObject, path: string, wanted: Json): boolean {
   if (!choices.every((one) => typeof one === 'string'))
     throw wrong('query.filter', 'must hold texts or lists of texts');
   return values.some((value) => typeof value === 'string' && choices.includes(value));
-}
-
-function wordsOf(text: string): ReadonlySet<string> {
-  return new Set(text.toLowerCase().match(/[\p{L}\p{N}]{2,}/gu) ?? []);
-}
-
-/** The share of the query's words that an entry has or that begin one of its words, from 0 to 100. */
-function scoreOf(asked: ReadonlySet<string>, own: ReadonlySet<string>): number {
-  const all = [...own];
-  const hits = [...asked].filter(
-    (word) => own.has(word) || (word.length > 3 && all.some((one) => one.startsWith(word))),
-  );
-  return asked.size === 0 ? 0 : Math.round((100 * hits.length) / asked.size);
 }
 
 function assertNone(others: JsonObject, prefix: string): void {

@@ -1,0 +1,59 @@
+import { expect, it } from '@jest/globals';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { withServer } from '../support/server.js';
+import { RecordingServer } from '../support/token-server.js';
+import { langoHere } from './lango-here.js';
+
+async function search(text: string, catalogs: readonly string[]) {
+  const home = await mkdtemp(path.join(tmpdir(), 'lango-search-'));
+  await writeFile(path.join(home, 'config.yaml'), JSON.stringify({ a2a: { catalogs } }));
+  const { code, stdout, stderr } = await langoHere(['agents', 'search', text, '--home', home, '--json']);
+  await rm(home, { recursive: true });
+  return { code, said: (stdout === '' ? {} : JSON.parse(stdout)) as Found, stderr };
+}
+
+interface Found {
+  readonly agents: readonly { readonly name: string; readonly url: string }[];
+  readonly failed: readonly { readonly catalog: string }[];
+}
+
+it('finds the agents of a server by words, and says which catalogs cannot be read', async () => {
+  await withServer({}, async ({ address: { origin } }) => {
+    const away = 'http://127.0.0.1:9/.well-known/ai-catalog.json';
+    const { code, said } = await search('planner', [`${origin}/.well-known/ai-catalog.json`, away]);
+    expect([code, said.agents[0]!.name, said.failed[0]!.catalog]).toEqual([0, 'planner', away]);
+    expect(said.agents[0]!.url).toBe(`${origin}/agents/planner/.well-known/agent-card.json`);
+  });
+});
+
+it('takes nothing else from a hostile catalog, and follows it nowhere', async () => {
+  await using evil = await RecordingServer.open();
+  const type = 'application/a2a-agent-card+json';
+  const entries = [
+    ...[7, null, 'planner', [], { displayName: 'planner' }],
+    ...['javascript:alert(1)', 'file:///etc/passwd', '//x', 7].map((url) => ({
+      displayName: 'planner',
+      type,
+      url,
+    })),
+    { displayName: 'planner', type: 'application/ai-catalog+json', url: `${evil.url}/more.json` },
+    { displayName: { a: 'planner' }, type, url: evil.url },
+    { displayName: 'planner', type, url: evil.url, tags: 'planner', description: 9 },
+  ];
+  evil.answer = (_, response) => void response.end(JSON.stringify({ entries }));
+  const catalog = `${evil.url}/ai-catalog.json`;
+  const { said } = await search('planner', [catalog]);
+  expect(said.agents).toEqual([
+    { name: 'planner', description: '', url: `${evil.url}/`, catalog, score: 100 },
+  ]);
+  expect(evil.received).toHaveLength(1);
+  evil.answer = (_, response) => void response.writeHead(302, { location: 'http://127.0.0.1:9/' }).end();
+  expect((await search('planner', [catalog])).said).toMatchObject({ agents: [], failed: [{ catalog }] });
+});
+
+it('without a catalog says how to name one', async () => {
+  const { code, stderr } = await search('planner', []);
+  expect([code, stderr]).toEqual([1, expect.stringContaining('a2a.catalogs')]);
+});
