@@ -161,7 +161,7 @@ describe.each([
       })}`,
     );
     expect(first).toContain('json_schema');
-    expect(repair).toContain('does not fit the schema of scale: it is no JSON');
+    expect(repair).toContain('does not fit the schema of scale: it is not JSON');
   });
 
   it('fail the task with what is wrong when the repair does not fit either', async () => {
