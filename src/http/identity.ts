@@ -122,6 +122,10 @@ class CountingAuthenticator implements Authenticator {
   #viewing(header: string, caller: Caller, { address: from }: Credentials): Caller {
     const named = new URLSearchParams(header);
     const views = { tenant: named.get('tenant') ?? '', owner: named.get('owner') ?? '' };
+    if (views.owner === '')
+      throw new LangoError('invalid-input', 'The header Lango-Owner names no owner.', {
+        hint: 'Write it as a query string: owner=user%3Aalice',
+      });
     if (this.#isOperator(caller)) return { ...caller, views };
     this.#audit({ operation: 'Authenticate', outcome: 'forbidden', caller, from });
     throw new LangoError('forbidden', 'Only an operator of this server reads the data of other people.', {

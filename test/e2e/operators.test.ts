@@ -142,6 +142,13 @@ describe('an operator', () => {
     expect(result!.tasks).toHaveLength(1);
   });
 
+  it('is told when the header names nobody', async () => {
+    for (const header of ['user:alice', 'owner=', '%']) {
+      const response = await ask('/tasks', { headers: { ...root, 'lango-owner': header } });
+      expect([header, response.status]).toEqual([header, 400]);
+    }
+  });
+
   it('is the only one who reads the data of others', async () => {
     for (const where of ['/tasks', `/tasks/${alicesTask}`, '/lango/data/facts', '/lango/bill']) {
       const response = await ask(where, { headers: { ...bob, ...ALICE } });
