@@ -61,7 +61,7 @@ export async function settleRecorded({ run, step, limits, spending }: Turn, usag
   if (limit) await spending?.settle(run.task, keyOf(run, step), moneySpent(usage, limit.currency));
 }
 
-/** What a delegation may cost: the less of what is left to the task and to its owner today. Undefined without a limit. */
+/** Returns the money that the owner has left today; undefined without a limit. */
 export async function leftToday(
   run: Run,
   { ownerCostPerDay: limit }: AgentLimits,

@@ -26,7 +26,7 @@ export interface Meter {
   readonly fallbacks?: readonly Meter[];
 }
 
-/** Who spends, within which limits, at which prices. */
+/** The run that spends, with its limits and its prices. */
 export interface Spending {
   readonly run: Run;
   readonly limits: AgentLimits;

@@ -40,7 +40,7 @@ export interface OwnerParts {
   readonly status: () => Promise<Answer<'readStatus'>>;
   /** Reads cards. Rejects with `not-found`. */
   readonly card: (name: string) => Promise<Answer<'readCard'>>;
-  /** What is for operators. Rejects with `forbidden` for other callers. */
+  /** The operations that are for operators. Each rejects with `forbidden` for other callers. */
   readonly operators: Pick<OwnerService, 'addAgent' | 'removeAgent' | 'listOwners'>;
 }
 

@@ -1,7 +1,7 @@
 import type { UsageRow } from '../core/model.js';
 import type { Scope } from '../core/task.js';
 
-/** What the models of each owner cost in a day (UTC), by the store's clock. The rules of `TaskStore` hold. */
+/** Keeps the cost of each owner's models by day (UTC), by the store's clock. The rules of `TaskStore` hold. */
 export interface SpendingStore {
   /**
    * Reserves up to `amount` of what `limit` leaves to the owner today, for the call `key`, and resolves with the reserved
@@ -20,7 +20,7 @@ export interface SpendingStore {
   readBackground(scope: Scope): Promise<readonly BackgroundRow[]>;
 }
 
-/** What an agent's work in the background used of a model in a day. */
+/** The use of a model by an agent's work in the background, in one day. */
 export interface BackgroundRow extends Omit<UsageRow, 'node'> {
   /** In UTC: "2026-11-23". */
   readonly day: string;

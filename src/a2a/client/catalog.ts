@@ -47,7 +47,7 @@ export async function searchCatalogs({
         const signal = AbortSignal.timeout(CALL_MS);
         const request = { url: catalog, fetch: fetchFor(catalog), maxBytes: MAX_BYTES, signal };
         const { entries } = await fetchCardJson(request);
-        if (!Array.isArray(entries)) throw new Error('It is no AI Catalog.');
+        if (!Array.isArray(entries)) throw new Error('It is not an AI Catalog.');
         return entries.slice(0, MAX_ENTRIES).flatMap((entry) => offerIn(entry, catalog, text));
       } catch (error) {
         failed.push({ catalog, reason: errorText(error) });

@@ -1,4 +1,4 @@
-/** What a request shows to the server that the credential is for. */
+/** The values of a credential, as a request carries them to its server. */
 export interface Presented {
   /** Header names are in lower case. They are the metadata of a gRPC call too. */
   readonly headers: Readonly<Record<string, string>>;

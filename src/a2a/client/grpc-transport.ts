@@ -24,7 +24,7 @@ const DEFAULT_IDLE_MS = 120_000;
 
 export interface GrpcPeer {
   readonly rules: GrpcRules;
-  /** What calls show, besides metadata of their own. */
+  /** The credential of each call, beside the metadata of its own. */
   readonly credential: PeerCredential | undefined;
   /** Whether gRPC uses TLS whatever the address says: the card came over https, or declares it. */
   readonly isSecure: boolean;

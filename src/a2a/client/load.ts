@@ -49,7 +49,7 @@ export interface RemoteSource {
   readonly url: string;
   /** The bearer token, in place of `credential`. */
   readonly token?: string;
-  /** What requests show, to the origin of `url` only. */
+  /** The credential of each request to the origin of `url`. */
   readonly credential?: PeerCredential | undefined;
   /** Makes the token of a request that somebody is behind, in the place of another `Authorization`. */
   readonly credentialFor?: CredentialFor | undefined;
@@ -243,7 +243,7 @@ interface OpenAgent {
   /** The card as it came. */
   readonly json: JsonObject;
   readonly link: Link;
-  /** What the card asks for and its entry does not have. */
+  /** A sentence about a credential that the card asks for and the entry does not have; undefined when they fit. */
   readonly note?: SkipReason | undefined;
 }
 

@@ -7,7 +7,7 @@ export interface OriginFetchOptions {
   readonly fetch: typeof fetch;
   /** The only origin that requests may go to, and the only one that is shown the credential. */
   readonly origin: string;
-  /** What requests show. It never replaces a header that a request has. */
+  /** The credential of each request. It never replaces a header that a request has. */
   readonly credential: PeerCredential | undefined;
 }
 

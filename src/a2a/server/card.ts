@@ -151,7 +151,7 @@ export type CardAuth =
       readonly openIdConnectUrl: string | undefined;
       /** The flows that the issuer offers, as far as its metadata was read. */
       readonly flows: readonly LoginFlow[];
-      /** What tokens must be for. */
+      /** The audiences that a token may be for. */
       readonly audience: readonly string[];
       /** The scopes that every call to the agent needs. */
       readonly scopes: readonly string[];

@@ -18,7 +18,7 @@ export interface PushConfigsOptions {
   readonly wake: (taskId: string) => void;
 }
 
-/** What is sealed of a config. */
+/** The secrets of a config, which are sealed before they are stored. */
 export interface PushSecrets {
   readonly token?: string;
   readonly credentials?: string;

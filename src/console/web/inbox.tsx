@@ -57,7 +57,7 @@ export function InboxView() {
       {value.map(({ agent, task }) => (
         <section class="card" key={task.id} aria-label={`Task ${task.id}`}>
           <p class="facts">
-            <a href={link('tasks', agent, task.id)}>The task of {agent}</a> waits since{' '}
+            <a href={link('tasks', agent, task.id)}>The task of {agent}</a> asked{' '}
             <Ago at={task.status.timestamp} />
           </p>
           {questionsIn(task.status.message?.parts ?? []).length === 0 && (

@@ -1,7 +1,7 @@
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { AgentsView } from './agents.js';
-import { call, isOnline, isSignedIn, viewed } from './api.js';
+import { AWAY, call, isOnline, isSignedIn, viewed } from './api.js';
 import { BillView } from './bill.js';
 import { ChatView } from './chat.js';
 import { DataView } from './data.js';
@@ -127,7 +127,7 @@ function Console() {
       </header>
       {!isOnline.value && (
         <p class="offline" role="alert">
-          The server cannot be reached. The page goes on as soon as it answers.
+          {AWAY}
         </p>
       )}
       <Viewing />

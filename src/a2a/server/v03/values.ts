@@ -31,7 +31,7 @@ export function fromProtoNames(json: Json): Json {
   );
 }
 
-/** What the SDKs of 0.3 call each error of JSON-RPC: over the other transports they know it by this name. */
+/** The names that the SDKs of 0.3 give to the errors of JSON-RPC, and know them by over the other transports. */
 export const OLD_ERRORS: Readonly<Record<number, string>> = {
   [-32700]: 'JSONParseError',
   [-32600]: 'InvalidRequestError',
