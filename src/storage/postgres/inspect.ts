@@ -1,7 +1,7 @@
 import type { ConnectionOptions } from './connection.js';
 import { createDriver } from './connection.js';
 import { storageError } from './failure.js';
-import { MIGRATIONS } from './schema.js';
+import { MIGRATIONS } from './migrations.js';
 
 const FACTS = `SELECT current_setting('server_version') AS version, current_setting('data_checksums') AS checksums,
   current_database() AS name, pg_is_in_recovery() AS standby, to_regclass('meta') IS NOT NULL AS made`;

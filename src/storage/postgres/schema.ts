@@ -1,4 +1,7 @@
-/** The schema of PostgreSQL. Its tables are those of sqlite/schema.ts, which gives the reasons, except where noted. */
+/**
+ * The tables of the first version of the schema. They are those of sqlite/schema.ts, which gives the reasons, except where
+ * noted. See migrations.ts for what came after.
+ */
 
 /** Tasks, their events, the inbox, and who runs them. */
 const TASKS = `
@@ -362,47 +365,6 @@ const LIBRARY = `
 `;
 
 /** Texts are compared and sorted by their bytes, as in SQLite, whatever the language of the database is. */
-const SCHEMA = [TASKS, PAYMENTS, GRAPH, VAULT, MEMORY, PUSH, LIBRARY]
+export const SCHEMA = [TASKS, PAYMENTS, GRAPH, VAULT, MEMORY, PUSH, LIBRARY]
   .join('')
   .replaceAll(/\bTEXT\b/g, 'TEXT COLLATE "C"');
-
-/**
- * Each entry takes the schema from the version of its index to the next one: an empty database is at version 0. A released
- * entry is never edited.
- */
-export const MIGRATIONS: readonly string[] = [
-  SCHEMA,
-  // 2: up to which entry the spans of a task were exported; -1 once all were. See trace-store.ts.
-  `ALTER TABLE tasks ADD COLUMN traced BIGINT NOT NULL DEFAULT 0;
-  CREATE INDEX tasks_untraced ON tasks (key) WHERE traced >= 0;
-  -- The one process that exports. An embedded database has one process.
-  CREATE TABLE trace_exporter (
-    slot INTEGER PRIMARY KEY CHECK (slot = 1),
-    worker TEXT COLLATE "C" NOT NULL,
-    until BIGINT NOT NULL
-  );`,
-  // 3: what the models of an owner cost in a day, in billionths. See spending-store.ts.
-  `CREATE TABLE model_spending (
-    tenant TEXT COLLATE "C" NOT NULL,
-    owner TEXT COLLATE "C" NOT NULL,
-    key TEXT COLLATE "C" NOT NULL,
-    day BIGINT NOT NULL,
-    amount BIGINT NOT NULL,
-    PRIMARY KEY (tenant, owner, key, day)
-  );`,
-  // 4: what models used without a task.
-  `CREATE TABLE background_usage (
-    tenant TEXT COLLATE "C" NOT NULL,
-    owner TEXT COLLATE "C" NOT NULL,
-    day BIGINT NOT NULL,
-    agent TEXT COLLATE "C" NOT NULL,
-    model TEXT COLLATE "C" NOT NULL,
-    currency TEXT COLLATE "C" NOT NULL,
-    input BIGINT NOT NULL,
-    output BIGINT NOT NULL,
-    cached BIGINT NOT NULL,
-    written BIGINT NOT NULL,
-    cost BIGINT,
-    PRIMARY KEY (tenant, owner, day, agent, model, currency)
-  );`,
-];

@@ -23,7 +23,7 @@ import { createDriver } from './connection.js';
 import { LOCK_CLASS, PostgresDatabase } from './database.js';
 import { storageError } from './failure.js';
 import { Liveness } from './liveness.js';
-import { MIGRATIONS } from './schema.js';
+import { MIGRATIONS } from './migrations.js';
 import { inboxKey } from './task-statements.js';
 import { PostgresTaskStore } from './task-store.js';
 

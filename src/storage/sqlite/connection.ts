@@ -10,7 +10,8 @@ import { DatabaseFiles, realFile } from './database-files.js';
 import { assertNotGone, assertWhole, countCommits, noteMark } from './damage.js';
 import { primaryCode, storageError } from './failure.js';
 import type { CommitHooks } from './group-commit.js';
-import { APPLICATION_ID, FIRST_VERSION, MIGRATIONS, SCHEMA } from './schema.js';
+import { FIRST_VERSION, MIGRATIONS } from './migrations.js';
+import { APPLICATION_ID, SCHEMA } from './schema.js';
 
 export interface ConnectionOptions {
   /** A path in an existing folder, or ":memory:". */

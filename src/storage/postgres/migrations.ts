@@ -1,0 +1,44 @@
+/** The versions of the schema, and the way from each to the next. */
+
+import { SCHEMA } from './schema.js';
+
+/**
+ * Each entry takes the schema from the version of its index to the next one: an empty database is at version 0. A released
+ * entry is never edited.
+ */
+export const MIGRATIONS: readonly string[] = [
+  SCHEMA,
+  // 2: up to which entry the spans of a task were exported; -1 once all were. See trace-store.ts.
+  `ALTER TABLE tasks ADD COLUMN traced BIGINT NOT NULL DEFAULT 0;
+  CREATE INDEX tasks_untraced ON tasks (key) WHERE traced >= 0;
+  -- The one process that exports. An embedded database has one process.
+  CREATE TABLE trace_exporter (
+    slot INTEGER PRIMARY KEY CHECK (slot = 1),
+    worker TEXT COLLATE "C" NOT NULL,
+    until BIGINT NOT NULL
+  );`,
+  // 3: what the models of an owner cost in a day, in billionths. See spending-store.ts.
+  `CREATE TABLE model_spending (
+    tenant TEXT COLLATE "C" NOT NULL,
+    owner TEXT COLLATE "C" NOT NULL,
+    key TEXT COLLATE "C" NOT NULL,
+    day BIGINT NOT NULL,
+    amount BIGINT NOT NULL,
+    PRIMARY KEY (tenant, owner, key, day)
+  );`,
+  // 4: what models used without a task.
+  `CREATE TABLE background_usage (
+    tenant TEXT COLLATE "C" NOT NULL,
+    owner TEXT COLLATE "C" NOT NULL,
+    day BIGINT NOT NULL,
+    agent TEXT COLLATE "C" NOT NULL,
+    model TEXT COLLATE "C" NOT NULL,
+    currency TEXT COLLATE "C" NOT NULL,
+    input BIGINT NOT NULL,
+    output BIGINT NOT NULL,
+    cached BIGINT NOT NULL,
+    written BIGINT NOT NULL,
+    cost BIGINT,
+    PRIMARY KEY (tenant, owner, day, agent, model, currency)
+  );`,
+];

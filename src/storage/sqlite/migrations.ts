@@ -1,0 +1,63 @@
+/** The versions of the schema, and the way from each to the next. */
+
+/** The version that `SCHEMA` makes. Earlier versions were never released, and there is no way from them to this one. */
+export const FIRST_VERSION = 15;
+
+/**
+ * Each entry takes the database from version `FIRST_VERSION` plus its index to the next one. A change of a released schema
+ * is a new entry, and `SCHEMA` stays as it is. A released entry is never edited.
+ */
+export const MIGRATIONS: readonly string[] = [
+  // 16: the checksum of an event. NULL in events that were written before.
+  'ALTER TABLE events ADD COLUMN checksum INTEGER;',
+  // 17: a message id is unique in its context. Whether earlier messages named theirs is not known: they are kept as both.
+  `CREATE TABLE inbox_by_context (
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    -- '' for a message that named no context and no task; its id is known for a limited time.
+    context TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    request_hash TEXT NOT NULL,
+    task TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (tenant, owner, agent, context, message_id)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO inbox_by_context
+    SELECT inbox.tenant, inbox.owner, inbox.agent, '', message_id, request_hash, task, seq, created_at
+      FROM inbox JOIN tasks ON tasks.id = task
+    UNION ALL SELECT inbox.tenant, inbox.owner, inbox.agent, context, message_id, request_hash, task, seq, created_at
+      FROM inbox JOIN tasks ON tasks.id = task;
+  DROP TABLE inbox;
+  ALTER TABLE inbox_by_context RENAME TO inbox;
+  ALTER TABLE removed_tasks ADD COLUMN id TEXT NOT NULL DEFAULT '';
+  ALTER TABLE removed_tasks ADD COLUMN context TEXT NOT NULL DEFAULT '';`,
+  // 18: up to which entry the spans of a task were exported; -1 once all were. See trace-store.ts.
+  `ALTER TABLE tasks ADD COLUMN traced INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX tasks_untraced ON tasks (key) WHERE traced >= 0;`,
+  // 19: what the models of an owner cost in a day, in billionths. See spending-store.ts.
+  `CREATE TABLE model_spending (
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    key TEXT NOT NULL,
+    day INTEGER NOT NULL,
+    amount INTEGER NOT NULL,
+    PRIMARY KEY (tenant, owner, key, day)
+  ) STRICT, WITHOUT ROWID;`,
+  // 20: what models used without a task.
+  `CREATE TABLE background_usage (
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    day INTEGER NOT NULL,
+    agent TEXT NOT NULL,
+    model TEXT NOT NULL,
+    currency TEXT NOT NULL,
+    input INTEGER NOT NULL,
+    output INTEGER NOT NULL,
+    cached INTEGER NOT NULL,
+    written INTEGER NOT NULL,
+    cost INTEGER,
+    PRIMARY KEY (tenant, owner, day, agent, model, currency)
+  ) STRICT, WITHOUT ROWID;`,
+];
