@@ -1,15 +1,18 @@
 import { oneLine } from '../core/text.js';
 
-/** Characters that can control a terminal or reverse text: control characters but tab and line feed, and direction marks. */
+/**
+ * Characters that control a terminal, turn text around, or hide text in text: all that nobody sees but tab, line feed, and
+ * what the writing of languages and emoji needs (soft hyphen, joiners, the first variation selectors).
+ */
 const UNSAFE =
-  // eslint-disable-next-line no-control-regex
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+  // eslint-disable-next-line no-misleading-character-class -- each stands for itself
+  /(?![\t\n\u00ad\u034f\u180b-\u180d\u200c\u200d\ufe00-\ufe0f])[\p{Cc}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 /** The first of Unicode's pictures of control characters: "␛" stands for escape. */
 const PICTURES = 0x2400;
 const ELLIPSIS = '…';
 
-/** Makes foreign text safe for a terminal. Line feeds and tabs stay; other control characters become visible ones. */
+/** Makes foreign text safe for a terminal. Line feeds and tabs stay; other characters of `UNSAFE` become visible ones. */
 export function safeText(text: string): string {
   return text.replaceAll('\r', '').replace(UNSAFE, pictureOf);
 }

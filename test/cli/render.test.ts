@@ -137,7 +137,7 @@ describe('the renderer', () => {
   });
 
   it('lets nothing from an agent drive the terminal', () => {
-    const evil = '\u001b]0;title\u0007\u009b2J\r\u202ename\u0008';
+    const evil = '\u001b]0;title\u0007\u009b2J\r\u202ename\u0008\u200b\u2060\ufeff\u3164\u{e0041}\u{e0100}';
     const state = 'failed';
     const text = shown([
       { type: 'task', taskId: evil },
@@ -156,8 +156,13 @@ describe('the renderer', () => {
       end({ state, text: evil }),
     ]);
     // eslint-disable-next-line no-control-regex
-    expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
+    expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]|\p{Default_Ignorable_Code_Point}/u);
     expect(text).toContain('␛]0;title␇');
+  });
+
+  it('leaves what the writing of languages and emoji needs', () => {
+    const text = 'می\u200cخواهم, Fuß\u00adball, 👩\u200d💻, ❤\ufe0f';
+    expect(shown([says('a', text, true)])).toContain(text);
   });
 
   it('says why a task did not complete', () => {

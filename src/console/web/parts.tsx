@@ -34,9 +34,16 @@ function Markdown({ text }: { readonly text: string }) {
   return <div class="text" dir="auto" dangerouslySetInnerHTML={{ __html: html as unknown as string }} />;
 }
 
-/** A text whose characters that turn the direction of others can be seen, and turn nothing. */
+/**
+ * A text in which the characters that turn the direction of others or hide text can be seen. What the writing of languages
+ * and emoji needs stays as it is, as in cli/safe-text.ts.
+ */
 export const visible = (text: string) =>
-  text.replace(/[\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g, escaped);
+  text.replace(
+    // eslint-disable-next-line no-misleading-character-class -- each stands for itself
+    /(?![\u00ad\u034f\u180b-\u180d\u200c\u200d\ufe00-\ufe0f])\p{Default_Ignorable_Code_Point}/gu,
+    escaped,
+  );
 
 const escaped = (sign: string) => `\\u{${sign.codePointAt(0)!.toString(16)}}`;
 
