@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { connect } from '../../src/index.js';
-import type { CardHost } from '../support/grpc-only.js';
-import { openGrpcOnlyHost } from '../support/grpc-only.js';
+import type { CardHost } from '../support/card-host.js';
+import { openCardHost } from '../support/card-host.js';
 import { scriptedAgent } from '../support/scripted-agent.js';
 import type { TestServer } from '../support/server.js';
 import { startServer } from '../support/server.js';
@@ -17,7 +17,7 @@ describe('the command line and a server whose card offers only gRPC', () => {
   beforeAll(async () => {
     const settings = { server: { port: 0, grpc: { enabled: true, port: 0 } } };
     server = await startServer({ agents: [scriptedAgent('worker')], settings });
-    cards = await openGrpcOnlyHost(server.address.origin);
+    cards = await openCardHost(server.address.origin);
     env = { LANGO_URL: cards.url, LANGO_TOKEN: server.address.token! };
   });
   afterAll(async () => {

@@ -8,7 +8,7 @@ import type { SigningKey } from '../../src/core/card.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { cardAt, give, Stranger } from '../../scripts/abuse/stranger.js';
 import { freePort } from '../support/free-port.js';
-import { openGrpcOnlyHost, type CardHost } from '../support/grpc-only.js';
+import { openCardHost, type CardHost } from '../support/card-host.js';
 import type { Issuer } from '../support/issuer.js';
 import { AUDIENCE, startIssuer } from '../support/issuer.js';
 import type { TestServer } from '../support/server.js';
@@ -17,14 +17,16 @@ import { describeSandboxed } from '../tools/exec/setup.js';
 
 /**
  * An orchestrator whose people come with tokens of an issuer, and a node of ours with all its sub-agents: what each
- * person keeps there is theirs alone. The chronicler is asked over gRPC, the others over JSON-RPC.
+ * person keeps there is theirs alone. The chronicler is asked over gRPC, the librarian over HTTP+JSON, the others over
+ * JSON-RPC.
  */
 
 const FAMILIES = ['operator', 'vault', 'librarian', 'planner', 'chronicler'];
 let issuer: Issuer;
 let front: TestServer;
 let node: TestServer;
-let cards: CardHost;
+let grpcCards: CardHost;
+let httpCards: CardHost;
 let nodeUrl = '';
 /** A server that answers nothing, and what it was sent as credentials. */
 let silent: Stranger;
@@ -50,7 +52,8 @@ beforeAll(async () => {
       graph: { enabled: true },
     },
   });
-  cards = await openGrpcOnlyHost(nodeUrl);
+  grpcCards = await openCardHost(nodeUrl);
+  httpCards = await openCardHost(nodeUrl, 'HTTP+JSON');
   silent = await Stranger.open();
   silent.answer = ({ method, headers, url }, response) => {
     if (url?.startsWith('/lango/') === true) return response.writeHead(lango).end('{}');
@@ -58,9 +61,10 @@ beforeAll(async () => {
     heard.push(headers.authorization ?? '');
     return response.writeHead(403).end();
   };
+  const hosts: Record<string, string> = { chronicler: grpcCards.url, librarian: httpCards.url };
   const remoteAgents: object[] = FAMILIES.map((name) => ({
     name,
-    url: `${name === 'chronicler' ? cards.url : nodeUrl}/agents/${name}`,
+    url: `${hosts[name] ?? nodeUrl}/agents/${name}`,
     ...{ allowPrivate: true, owners: 'forward' as const, audience: `${nodeUrl}/` },
   }));
   remoteAgents.push({ name: 'stranger', url: silent.url, allowPrivate: true, owners: 'forward' });
@@ -81,7 +85,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await front.stop();
   await node.stop();
-  await cards[Symbol.asyncDispose]();
+  await grpcCards[Symbol.asyncDispose]();
+  await httpCards[Symbol.asyncDispose]();
   await silent[Symbol.asyncDispose]();
   await issuer.close();
 });
@@ -125,6 +130,8 @@ describeSandboxed('a person of the front node, at the node of its sub-agents', (
           expect.stringContaining(holds),
         ]);
     }
+    expect(httpCards.passedOn).toContainEqual('POST /agents/librarian/message:stream');
+    expect(httpCards.passedOn).not.toContainEqual('POST /agents/librarian');
   }, 120_000);
 });
 

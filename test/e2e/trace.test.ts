@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { continueTrace } from '../../src/core/trace.js';
-import { openGrpcOnlyHost } from '../support/grpc-only.js';
+import { openCardHost } from '../support/card-host.js';
 import { PushReceiver } from '../support/push-receiver.js';
 import { scriptedAgent } from '../support/scripted-agent.js';
 import { ScriptedModel, ask, call } from '../support/scripted-model.js';
@@ -134,7 +134,7 @@ describe('a trace', () => {
   it('goes on to agents in the process, over HTTP and over gRPC, with the span of the delegation', async () => {
     const grpc = { enabled: true, port: 0 };
     const far = await startServer({ agents: [mirror], settings: { server: { port: 0, grpc } } });
-    await using cards = await openGrpcOnlyHost(far.address.origin);
+    await using cards = await openCardHost(far.address.origin);
     try {
       const there = { token: far.address.token!, allowPrivate: true };
       const remoteAgents = [

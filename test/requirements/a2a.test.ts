@@ -14,7 +14,7 @@ import { loadConfig } from '../../src/config/load.js';
 import type { Agent, ServerOptions } from '../../src/index.js';
 import { toolNamed } from '../support/agent-fixtures.js';
 import { freePort } from '../support/free-port.js';
-import { openGrpcOnlyHost } from '../support/grpc-only.js';
+import { openCardHost } from '../support/card-host.js';
 import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
 import type { TestServer } from '../support/server.js';
 import { beginTask, doings, sendText, startServer, withServer } from '../support/server.js';
@@ -326,7 +326,7 @@ describe('X. A2A', () => {
           ...{ tools: BARE, auth: { token: 'far-7Qf2xW9kLr4TzB6vNc8d' } },
         },
       });
-    await using cards = await openGrpcOnlyHost(`http://127.0.0.1:${port}`);
+    await using cards = await openCardHost(`http://127.0.0.1:${port}`);
     const model = new ScriptedModel({ orchestrator: [call(ask('forecaster', 'tomorrow?', true))] });
     const settings = withRemote({ address: { origin: cards.url, token: 'far-7Qf2xW9kLr4TzB6vNc8d' } });
     let far = await startFar(grpcPorts[0]);
