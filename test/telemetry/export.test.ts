@@ -164,6 +164,7 @@ describe('the export of spans', () => {
       isWrong = false;
       const spans = await collector.until(4);
       expect(spans.map(({ name }) => name)).not.toContain('invoke_agent echo');
+      await server.log.saying('the collector refused spans');
       expect(server.log.lines.filter((line) => line.includes('"spans":2'))).toHaveLength(1);
     });
   });
