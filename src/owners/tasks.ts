@@ -53,7 +53,8 @@ export function createOwnedTasks({ retention, tasks, exportTask }: OwnedTasksPar
       if (items.length === 0) return removed;
       await Promise.all(items.map((task) => cancel(tasks, task)));
       const gone = await retention.remove(items.map(({ id }) => id));
-      if (gone.length === 0) throw stillRunning();
+      // None go when another call removed them meanwhile.
+      if (gone.length === 0 && (await tasks.get(items[0]!, items[0]!.id))) throw stillRunning();
       removed += gone.length;
     }
   };
@@ -69,7 +70,8 @@ async function cancel(tasks: Pick<Journal, 'cancel'>, task: TaskRecord): Promise
   try {
     await tasks.cancel(task, task.id);
   } catch (error) {
-    if (!isLangoError(error, 'not-cancelable')) throw error;
+    // Not found: another call removed it meanwhile.
+    if (!isLangoError(error, 'not-cancelable') && !isLangoError(error, 'not-found')) throw error;
   }
 }
 

@@ -93,6 +93,17 @@ describe('what an owner keeps', () => {
     await bob!.close();
   });
 
+  it('is deleted by calls at once as by one, and each task is counted by one of them', async () => {
+    await withServer({ home: folder }, async (server) => {
+      for (const text of ['hello', 'hello again', 'and again']) await sendText(server, text);
+    });
+    const loaded = await loadConfig({ env: readEnv({}), overrides: { home: folder } });
+    const home = await openHome(loaded, { logger: silentLogger });
+    const answers = await Promise.all([1, 2, 3].map(() => home!.client.deleteData({})));
+    await home!.close();
+    expect(answers.map(({ deleted }) => deleted.tasks).sort()).toEqual([0, 0, 3]);
+  });
+
   it('refuses other methods with 405, unknown callers with 401, and bad input with the name of the field', async () => {
     await withServer({}, async (server) => {
       const wrong = await server.fetch('/lango/documents/team', { method: 'POST', body: '{}' });
