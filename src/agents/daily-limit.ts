@@ -1,4 +1,3 @@
-import type { AgentLimits } from '../core/agent.js';
 import type { ModelRequest, Usage } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
 import type { Money, Scope } from '../core/task.js';
@@ -13,8 +12,6 @@ export interface DailySpending {
   reserve(scope: Scope, call: { key: string; amount: number; limit: number }): Promise<number>;
   /** Ends the reservation of a call and counts its cost. Does nothing for a call without one. */
   settle(scope: Scope, key: string, amount: number): Promise<void>;
-  /** Counts what was not reserved. */
-  add(scope: Scope, amount: number): Promise<void>;
   /** Resolves with what `limit` leaves to the owner today, without what is reserved. */
   left(scope: Scope, limit: number): Promise<number>;
 }
@@ -55,19 +52,27 @@ export async function withinDay<Result>(
   }
 }
 
-/** Ends the reservation of a call whose answer was recorded before a crash. */
-export async function settleRecorded({ run, step, limits, spending }: Turn, usage: Usage): Promise<void> {
+type Step = Pick<Turn, 'run' | 'step' | 'limits' | 'spending'>;
+
+/** Ends the reservation of a step, if there is one, and counts what the step cost. */
+export async function settleStep({ run, step, limits, spending }: Step, usage: Usage): Promise<void> {
   const limit = limits.ownerCostPerDay;
   if (limit) await spending?.settle(run.task, keyOf(run, step), moneySpent(usage, limit.currency));
 }
 
-/** Returns the money that the owner has left today; undefined without a limit. */
-export async function leftToday(
-  run: Run,
-  { ownerCostPerDay: limit }: AgentLimits,
-  spending: DailySpending | undefined,
+/**
+ * Reserves money for a delegation to another node and returns it: half of what the owner has left today, less when several
+ * delegations share it, and at most `most`. The rest is for other tasks. Returns undefined without a limit.
+ */
+export async function reserveShare(
+  { run, step, limits, spending }: Step,
+  { most = Infinity, sharedBy }: { readonly most: number | undefined; readonly sharedBy: number },
 ): Promise<Money | undefined> {
-  return limit && spending && { ...limit, amount: await spending.left(run.task, limit.amount) };
+  const limit = limits.ownerCostPerDay;
+  if (!limit || !spending) return undefined;
+  const share = (await spending.left(run.task, limit.amount)) / (sharedBy + 1);
+  const call = { key: keyOf(run, step), amount: Math.min(share, most), limit: limit.amount };
+  return { ...limit, amount: await spending.reserve(run.task, call) };
 }
 
 function keyOf({ task }: Run, step: string): string {

@@ -21,8 +21,8 @@ import { continueTrace } from '../core/trace.js';
 import { cutText, shorten } from '../core/text.js';
 import type { Call, CallOutcome } from './agent-function.js';
 import { resultOf } from './agent-function.js';
-import { leftToday, type DailySpending } from './daily-limit.js';
-import { moneyLeft, moneySpent, shareOf } from './meter.js';
+import { reserveShare, settleStep, type DailySpending } from './daily-limit.js';
+import { moneyLeft, shareOf } from './meter.js';
 import { PeerRelay } from './peer-relay.js';
 import type { Attachments } from './attachments.js';
 import { carriedUserMessage } from './user-messages.js';
@@ -72,9 +72,7 @@ export async function runDelegation(
   const first = { step: call.step, message: await requestMessage(delegation) };
   let exchange: Exchange = { ...first, isAnswer: false, isLast: false };
   for (let number = 1; ; number += 1) {
-    const recorded = call.run.recorded(exchange.step)?.result;
-    const end =
-      recorded?.type === 'delegation-end' ? recorded : await exchangeWithPeer(delegation, exchange, progress);
+    const end = await endOf(delegation, exchange, progress);
     progress.used = addUsage(progress.used, end.usage);
     if (!isInterrupted(end.state)) return { state: end.state, outcome: outcomeOf(delegation, end) };
     const { questions = [] } = end;
@@ -91,6 +89,28 @@ export async function runDelegation(
 interface Progress {
   taskId: string | undefined;
   used: Usage;
+}
+
+/** Returns the recorded end of the exchange or performs it, and counts what it cost on other nodes. */
+async function endOf(
+  delegation: DelegationRun,
+  exchange: Exchange,
+  progress: Progress,
+): Promise<DelegationEnd> {
+  const { call, limits, nodeId, spending } = delegation;
+  const { run } = call;
+  const { step } = exchange;
+  const recorded = run.recorded(step)?.result;
+  let usage = NO_USAGE;
+  try {
+    const end =
+      recorded?.type === 'delegation-end' ? recorded : await exchangeWithPeer(delegation, exchange, progress);
+    usage = end.usage;
+    return end;
+  } finally {
+    const rows = usage.rows?.filter(({ node }) => node !== nodeId) ?? [];
+    await settleStep({ run, step, limits, spending }, { ...usage, rows });
+  }
 }
 
 /** Sends one message to the peer, relays its events, and records the end of the exchange. */
@@ -134,19 +154,7 @@ async function exchangeWithPeer(
     ...(end.fromOutside ? { fromOutside: true } : {}),
   };
   await run.append(body);
-  await countElsewhere(delegation, body.usage);
   return body;
-}
-
-/** Counts what the models of other nodes cost. Those of this node are counted by the tasks that asked them. */
-async function countElsewhere(
-  { call, limits, nodeId, spending }: DelegationRun,
-  usage: Usage,
-): Promise<void> {
-  const limit = limits.ownerCostPerDay;
-  const rows = usage.rows?.filter(({ node }) => node !== nodeId) ?? [];
-  if (limit && rows.length > 0)
-    await spending?.add(call.run.task, moneySpent({ ...usage, rows }, limit.currency));
 }
 
 type PeerEnd = Extract<PeerEvent, { type: 'end' }>;
@@ -167,13 +175,18 @@ async function followPeer(
   { step, message, questions, isAnswer }: Exchange,
   { relay, progress, isRepeat }: Attempt,
 ): Promise<PeerEnd> {
-  const { call, peers, agent, limits, roundSize, until } = delegation;
+  const { call, peers, agent, limits, spending, roundSize, until } = delegation;
   const { run } = call;
   const { tenant, owner, contextId, id: parentTaskId } = run.task;
   const peer = await peers.wait(agent, run.signal);
   if (!peer) return failed(agent, `${agent} is not available any more`);
-  const today = await leftToday(run, limits, delegation.spending);
-  const grant = childGrant(delegation, { sharedBy: roundSize(), step, today });
+  const sharedBy = roundSize();
+  const money = moneyLeft(run, limits);
+  const share = money && shareOf(money, sharedBy);
+  const reserved = peer.isRemote
+    ? await reserveShare({ run, step, limits, spending }, { most: share?.amount, sharedBy })
+    : undefined;
+  const grant = childGrant(delegation, { sharedBy, step, cost: reserved ?? share });
   const { taskId } = progress;
   const request = {
     scope: { tenant, owner },
@@ -226,18 +239,16 @@ async function giveUp(
 /** Narrows the grant of this task to the share of the peer. */
 function childGrant(
   { call: { run }, limits, nodeId }: DelegationRun,
-  { sharedBy, step, today }: { sharedBy: number; step: string; today: Money | undefined },
+  { sharedBy, step, cost }: { sharedBy: number; step: string; cost: Money | undefined },
 ): Grant {
   const { input, output } = run.usage();
-  const ofTask = moneyLeft(run, limits);
-  const money = ofTask && today && today.amount < ofTask.amount ? today : (ofTask ?? today);
   const left = Math.min(limits.tokens, run.grant.tokens ?? Infinity) - input - output;
   return narrowGrant(run.grant, {
     chain: [...run.grant.chain, `${run.task.agent}@${nodeId}`],
     depth: run.grant.depth - 1,
     tokens: Math.max(0, Math.floor(left / sharedBy)),
     fromOutside: run.hasReadOutside(),
-    ...(money && { cost: shareOf(money, sharedBy) }),
+    ...(cost && { cost }),
     // The child's span is below the one of this delegation, on whichever node it runs.
     trace: continueTrace(run.task, step),
   });

@@ -12,7 +12,7 @@ import type {
 import type { Run, RunEnd } from '../core/run.js';
 import type { EventBody } from '../core/task.js';
 import { scrubEvent } from '../scrub/data.js';
-import { settleRecorded, withinDay, type DailySpending } from './daily-limit.js';
+import { settleStep, withinDay, type DailySpending } from './daily-limit.js';
 import { billed, chargeFailed, withinBudget, type Meter } from './meter.js';
 
 /** The artifact that holds an agent's answer. Each turn with text starts it again. */
@@ -39,7 +39,7 @@ export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> 
   const { run, step } = options;
   const recorded = run.recorded(step);
   if (recorded?.result?.type === 'turn-end') {
-    await settleRecorded(options, recorded.result.usage);
+    await settleStep(options, recorded.result.usage);
     return recorded.result;
   }
   const request = withinBudget(options);

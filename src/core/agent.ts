@@ -37,8 +37,10 @@ export interface Skill {
   readonly examples: readonly string[];
 }
 
-/** An agent that tasks can be delegated to over A2A. Its user cannot tell whether it runs in this process or elsewhere. */
+/** An agent that tasks can be delegated to over A2A, in the same way whether it runs in this process or elsewhere. */
 export interface Peer extends AgentProfile {
+  /** Whether it runs on another server, whose money this one does not count itself. */
+  readonly isRemote: boolean;
   /**
    * Sends a request and yields events; the last one, and only that, is an `end`. Never throws: an unreachable peer yields
    * an `end` with state `failed`. Sending a message with the same id again re-attaches to the same task. When `signal`

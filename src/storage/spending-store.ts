@@ -56,12 +56,6 @@ export class SqlSpendingStore implements SpendingStore {
     });
   }
 
-  async add({ tenant, owner }: Scope, amount: number): Promise<void> {
-    await this.#database.write(lockOf({ tenant, owner }), (now) =>
-      run(SQL.add, { tenant, owner, key: SETTLED, day: dayOf(now), amount: toBillionths(amount) }),
-    );
-  }
-
   async left({ tenant, owner }: Scope, limit: number): Promise<number> {
     const day = dayOf(await this.#database.now());
     const spent = await this.#database.read(() => sumOf({ tenant, owner, day }));

@@ -10,8 +10,6 @@ export interface SpendingStore {
   reserve(scope: Scope, call: { key: string; amount: number; limit: number }): Promise<number>;
   /** Ends the reservation of a call and counts its cost on the day of the reservation. Does nothing without one. */
   settle(scope: Scope, key: string, amount: number): Promise<void>;
-  /** Counts what was not reserved. */
-  add(scope: Scope, amount: number): Promise<void>;
   /** Resolves with what `limit` leaves to the owner today, without what is reserved. */
   left(scope: Scope, limit: number): Promise<number>;
   /** Counts a model call that no task made: on the bill and, by its cost, as spent. Its node is this one. */

@@ -107,6 +107,7 @@ describe('questions of those below', () => {
       name: 'weather',
       description: '',
       skills: [],
+      isRemote: false,
       async *send(request) {
         requests.push(request);
         yield* answers[requests.length - 1]!;

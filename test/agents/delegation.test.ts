@@ -375,6 +375,7 @@ describe('delegation', () => {
       name: 'weather',
       description: '',
       skills: [],
+      isRemote: false,
       async *send(_, signal) {
         yield { type: 'task', taskId: 'w1' };
         run.abort();

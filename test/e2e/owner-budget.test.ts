@@ -82,24 +82,35 @@ describe('agent.limits.ownerCostPerDay', () => {
     }
   });
 
-  it('counts what another node reports of a delegation', async () => {
+  it('holds for delegations to another node, also for many at once', async () => {
+    const answer: ModelAnswer = { ...say('fine'), usage: { input: 0, output: 100, cached: 0 } };
     const far = await startServer({
-      model: new ScriptedModel({ orchestrator: say200 }),
-      settings: { server: { port: 0 }, prices: { scripted: { input: 0, output: 1_000 } } },
+      model: new ScriptedModel({ orchestrator: [answer] }),
+      settings: { ...settings(9), agent: { limits: { answerTokens: 100 } } },
     });
     const { origin: url, token = '' } = far.address;
-    const model = new ScriptedModel({ orchestrator: [call(ask('far', 'go on', true))] });
+    const model = new ScriptedModel({
+      orchestrator: [call(ask('far', 'go on', true)), say('It cannot go on.')],
+    });
     const near = {
-      ...settings(0.45),
+      ...settings(0.9),
+      agent: { limits: { ownerCostPerDay: 0.9, answerTokens: 20 } },
       a2a: { enabled: true, remoteAgents: [{ name: 'far', url, token, allowPrivate: true }] },
     };
     try {
       await withServer({ model, settings: near }, async (server) => {
-        // Each task costs 0.005 here and 0.2 there.
-        expect((await run(server, 'one')).state).toBe('completed');
-        const second = await run(server, 'two');
-        expect(second.state).toBe('failed');
-        expect(second.text).toContain('agent.limits.ownerCostPerDay');
+        const spent = async () => {
+          const bill = (await (await server.fetch('/lango/bill')).json()) as { rows: { cost: number }[] };
+          return bill.rows.reduce((sum, { cost }) => sum + cost, 0);
+        };
+        // Each task costs 0.005 here and 0.1 there.
+        const ends = await Promise.all(Array.from({ length: 20 }, (_, each) => run(server, `task ${each}`)));
+        const fine = ends.filter(({ text }) => text === 'fine');
+        expect(fine.length).toBeGreaterThan(1);
+        expect(await spent()).toBeLessThanOrEqual(0.9);
+        for (let last = 'fine'; last === 'fine';) last = (await run(server, 'one more')).text;
+        // What the delegations did not cost was given back.
+        expect(await spent()).toBeGreaterThan(0.7);
       });
     } finally {
       await far.stop();

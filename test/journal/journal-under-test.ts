@@ -42,6 +42,7 @@ const peers: Pick<PeerDirectory, 'get'> = {
     name,
     description: '',
     skills: [],
+    isRemote: false,
     send: () => {
       throw new Error('nothing is sent here');
     },

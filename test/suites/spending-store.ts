@@ -34,8 +34,7 @@ export function spendingStoreSuite(name: string, open: OpenStore): void {
       await store.settle(ALICE, 'a', 0.1);
       await store.settle(ALICE, 'a', 0.1);
       await store.settle(ALICE, 'never reserved', 0.5);
-      await store.add(ALICE, 0.2);
-      expect(await store.left(ALICE, 1)).toBe(0.7);
+      expect(await store.left(ALICE, 1)).toBe(0.9);
     });
 
     it('ends the earlier reservation of a call that is made again', async () => {

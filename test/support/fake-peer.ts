@@ -11,6 +11,7 @@ export function fakePeer(
     name,
     description: `Is ${name}.`,
     skills: [],
+    isRemote: false,
     async *send(request) {
       requests.push(request);
       yield* events;

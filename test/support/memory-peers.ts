@@ -56,6 +56,7 @@ export class MemoryPeers implements PeerDirectory {
     if (known) return known;
     const peer: Peer = {
       ...agent.profile,
+      isRemote: false,
       send: (request, signal) => this.#send(agent, request, signal),
       cancel: async (_, task) => this.#tasks.get('taskId' in task ? task.taskId : '')?.run.abort(),
     };

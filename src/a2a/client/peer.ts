@@ -26,6 +26,7 @@ const OUTCOME_UNKNOWN = 'it may have been asked before this server restarted, an
 export function createPeer({ profile, link, retry, limits, rename, isRemote }: PeerFacts): Peer {
   return {
     ...profile,
+    isRemote,
     async *send(request, signal): AsyncGenerator<PeerEvent, void, undefined> {
       const taskId = request.taskId ?? (await findRepeated(link, request));
       // A known task without an answer is watched again. Its message is never sent a second time.
