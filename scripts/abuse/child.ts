@@ -6,7 +6,8 @@ export type Question =
   | { readonly kind: 'measure' }
   | { readonly kind: 'hold'; readonly ms: number; readonly isWork: boolean }
   | { readonly kind: 'card'; readonly url: string }
-  | { readonly kind: 'settings'; readonly settings: SettingsInput };
+  | { readonly kind: 'settings'; readonly settings: SettingsInput }
+  | { readonly kind: 'reload'; readonly settings: SettingsInput };
 
 /** What became of a card or of settings. */
 export interface Taken {
@@ -35,6 +36,7 @@ async function answer(question: Question): Promise<unknown> {
   if (question.kind === 'hold') return hold(question.ms, question.isWork);
   try {
     if (question.kind === 'card') await callAgent(question.url);
+    else if (question.kind === 'reload') await server.reload(question.settings);
     else createServer({ home, settings: question.settings });
     return { outcome: 'taken' };
   } catch (error) {

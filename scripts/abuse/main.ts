@@ -4,6 +4,7 @@ import { LONGEST_WORK_MS } from '../watchdog.js';
 import * as corpora from './corpora.js';
 import { type Corpus, type Row, run } from './run.js';
 import { pages, scripts, whyNoBrowser } from './pages.js';
+import { signedCards } from './signed-cards.js';
 import type { Stranger } from './stranger.js';
 
 /** `npm run abuse`: hostile input of every kind at servers of its own, over loopback, each a process that is watched. */
@@ -46,6 +47,7 @@ const withBrowser = ({ url }: Stranger): SettingsInput => ({
 
 const CORPORA: Readonly<Record<string, Corpus>> = {
   cards: { cases: corpora.cards(), settings: bare },
+  signed: { cases: signedCards(), settings: bare },
   settings: { cases: corpora.settings(), settings: bare },
   tools: { cases: corpora.toolArguments(), settings: bare },
   peers: { cases: corpora.peers(), settings: withPeer },

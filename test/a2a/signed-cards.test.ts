@@ -141,6 +141,7 @@ describe('a served card', () => {
     ['the key is unknown', { alg: 'EdDSA', kid: 'stranger' }],
     ['no key is named', { alg: 'EdDSA' }],
     ['an extension of the signature is critical', { alg: 'EdDSA', kid: 'own', crit: ['x'], x: 1 }],
+    ['its payload is not to be encoded', { alg: 'EdDSA', kid: 'own', crit: ['b64'], b64: false }],
   ])('does not verify, however good the signature is, when %s', async (_what, header) => {
     const { card, findKey, key } = ownCard();
     const good = { ...card, signatures: [signedWith(header, key, card)] };

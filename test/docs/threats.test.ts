@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import * as corpora from '../../scripts/abuse/corpora.js';
 import { pages, scripts } from '../../scripts/abuse/pages.js';
+import { signedCards } from '../../scripts/abuse/signed-cards.js';
 
 const page = readFileSync('docs/internals/threats.md', 'utf8');
 const rows = page.split('\n').filter((line) => /^\| ASI\d\d /.test(line));
@@ -40,6 +41,7 @@ describe('docs/internals/threats.md', () => {
     const { cards, settings, toolArguments, peers, models, documents, archives } = corpora;
     const made = {
       cards,
+      signed: signedCards,
       settings,
       tools: toolArguments,
       peers,

@@ -8,7 +8,7 @@ import { AGENT_NAME } from '../../core/agent.js';
 import { CARD_PATH, OLD_CARD_PATH, SIGNATURE_ALGORITHMS } from '../../core/card.js';
 import { LangoError, errorText } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
+import { assertJsonValue, isJsonObject } from '../../core/json.js';
 import { canonicalCard } from '../translate/card-canonical.js';
 import { OUR_EXTENSIONS } from '../translate/extensions.js';
 import { parseGrpcAddress } from './grpc-transport.js';
@@ -32,6 +32,8 @@ const MAX_EXAMPLES = 64;
 const MAX_DESCRIPTION = 1_000;
 const MAX_LABEL = 200;
 const MAX_NAME = 64;
+/** As for requests to this server: what walks a card may recurse. */
+const JSON_LIMITS = { depth: 64, keys: 1_000 };
 
 /** Fetches a card as JSON. Rejects with a `LangoError`: `not-found`, `too-large`, `invalid-agent-response`, … */
 export async function fetchCardJson(request: CardRequest): Promise<JsonObject> {
@@ -87,6 +89,11 @@ function parseJson(text: string): JsonObject {
     throw new LangoError('invalid-agent-response', 'The card is not JSON.', { cause });
   }
   if (!isJsonObject(value)) throw new LangoError('invalid-agent-response', 'The card is not a JSON object.');
+  try {
+    assertJsonValue(value, JSON_LIMITS);
+  } catch (cause) {
+    throw new LangoError('invalid-agent-response', `The card cannot be used. ${errorText(cause)}`, { cause });
+  }
   return value;
 }
 
@@ -202,7 +209,9 @@ export function toProfile(card: AgentCard, name: string | undefined): AgentProfi
     name: chosen,
     description: oneLine(card.description, MAX_DESCRIPTION) || nameAndSkills(card),
     skills: card.skills.slice(0, MAX_SKILLS).map(toSkill),
-    ...(card.defaultInputModes.length > 0 ? { inputModes: card.defaultInputModes.slice(0, MAX_ITEMS) } : {}),
+    ...(card.defaultInputModes.length > 0
+      ? { inputModes: card.defaultInputModes.slice(0, MAX_ITEMS).map(label) }
+      : {}),
   };
 }
 
@@ -231,16 +240,18 @@ function slug(name: string): string {
     .replace(/-+$/, '');
 }
 
-function label(text: string): string {
+/** A short text of a card, in one line. */
+export function label(text: string): string {
   return oneLine(text, MAX_LABEL);
 }
 
-/** Removes control characters, which could fake lines of a prompt or a terminal. */
+/** Removes characters that could fake lines of a prompt or a terminal, or hide words from a person that a model reads. */
 function oneLine(text: string, limit: number): string {
   return text
-    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\s]+/gu, ' ')
     .trim()
-    .slice(0, limit);
+    .slice(0, limit)
+    .toWellFormed();
 }
 
 function wrong(what: string): LangoError {
@@ -332,9 +343,11 @@ async function verifyOne(signature: unknown, payload: string, findKey: FindKey):
   return { kid: String(protectedHeader?.kid), alg: String(protectedHeader?.alg) };
 }
 
-/** Requires that a signature names its key: trying all keys would accept unintended ones. */
+/** Requires that a signature names its key, and no extension: trying all keys would accept unintended ones. */
 function findNamed(findKey: FindKey): FindKey {
   return (header, token) => {
+    // The payload of an agent card is always encoded, and no extension of signatures is known (A2A 1.0 section 8.4).
+    if (header.crit !== undefined) return Promise.reject(new Error('a signature requires an extension'));
     if (!header.kid) return Promise.reject(new Error('a signature names no key'));
     return findKey(header, token);
   };

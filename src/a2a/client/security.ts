@@ -1,5 +1,5 @@
 import type { AgentCard, SecurityScheme } from '@a2a-js/sdk';
-import { oneLine, shorten } from '../../core/text.js';
+import { label } from './card.js';
 import type { CredentialKind } from './credential.js';
 
 export interface SecurityNote {
@@ -7,7 +7,6 @@ export interface SecurityNote {
   readonly hint: string;
 }
 
-const MAX_TEXT = 200;
 const HINT = 'Set auth in its entry of a2a.remoteAgents.';
 
 /**
@@ -29,7 +28,7 @@ export function securityNote(card: AgentCard, kinds: readonly CredentialKind[]):
   if (unmet.some(({ length }) => length === 0)) return undefined;
   const wanted = unmet.map((needs) => needs.map(describe).join(' and ')).join(', or ');
   const has = kinds.map(({ type }) => NAMES[type]).join(' and ') || 'no credential';
-  const reason = `Its card asks for ${shorten(oneLine(wanted), MAX_TEXT)}; its entry has ${has}.`;
+  const reason = `Its card asks for ${label(wanted)}; its entry has ${has}.`;
   return { reason, hint: HINT };
 }
 
