@@ -6,7 +6,14 @@ import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION, MEMORY_COLLECTION } from '.
 import { toBill } from '../agents/meter.js';
 import { errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
-import type { Distiller, EmbeddingProvider, ModelProvider } from '../core/model.js';
+import {
+  NO_USAGE,
+  type Distiller,
+  type EmbeddingProvider,
+  type ModelProvider,
+  type Usage,
+} from '../core/model.js';
+import type { Scope } from '../core/task.js';
 import type { Storage } from '../stores/storage.js';
 import { missing, off, type ToolFamily } from '../tools/tool-family.js';
 import { createHttpEmbeddings } from '../embeddings/http.js';
@@ -48,6 +55,7 @@ export async function openLibrary(context: LibraryContext): Promise<Library> {
     ...{ library: storage.library, parsers, maxFileBytes, logger, onAdded },
     provider: provider ?? toSentences(absent),
     purge: () => storage.purge(),
+    onTokens: billEmbeddings(context),
   });
   const rag: ToolFamily = provider
     ? { name: 'rag', state: 'on', tools: createRagTools(retrieval), note: provider.id }
@@ -95,6 +103,15 @@ async function openEmbeddings({ config, secrets, logger }: LibraryContext): Prom
     fetch: createEgress({ ...egress, configuredUrl: baseUrl, timeoutMs, logger }),
   };
   return { provider: createHttpEmbeddings(options) };
+}
+
+/** Puts the tokens of embeddings on the bill of the owner of the texts. A model on this machine costs nothing. */
+function billEmbeddings(context: LibraryContext): (scope: Scope, tokens: number) => void {
+  const { provider, model } = context.config.embedding;
+  const bill = backgroundBill(context, { model: `${provider}/${model}`, agent: 'embedding' });
+  return (scope, tokens) => {
+    if (tokens > 0) bill(scope, [{ ...NO_USAGE, input: tokens }]);
+  };
 }
 
 function toSentences({ note = '', hint = '' }: ToolFamily): string {
@@ -201,19 +218,28 @@ async function openObservations(context: MemoryContext): Promise<ToolFamily> {
 
 /** Makes a distiller that asks `modelName`, else the agents' model. Undefined with the offline model: it cannot sum up. */
 async function openDistiller(
-  { config, storage, secrets, model, logger }: DistillerSources,
+  context: DistillerSources,
   modelName: string | undefined,
   agent: string,
 ): Promise<Distiller | undefined> {
+  const { config, secrets, model, logger } = context;
   if (!model && config.model.provider === 'offline') return undefined;
   const own = { ...config.model, name: modelName ?? config.model.name };
   const asked = model ?? (await createModel(own, { config, secrets, logger }));
-  const meter = meterFor(asked.id, { config, nodeId: storage.nodeId });
-  return createDistiller(asked, (scope, usages) => {
+  return createDistiller(asked, backgroundBill(context, { model: asked.id, agent }));
+}
+
+/** Puts what no task asked for on the bill of its owner, under the name `agent`. */
+function backgroundBill(
+  { config, storage, logger }: Pick<LibraryContext, 'config' | 'storage' | 'logger'>,
+  { model, agent }: { readonly model: string; readonly agent: string },
+): (scope: Scope, usages: readonly Usage[]) => void {
+  const meter = meterFor(model, { config, nodeId: storage.nodeId });
+  return (scope, usages) => {
     for (const row of usages.flatMap((usage) => toBill(meter, agent, { usage }).rows ?? [])) {
       storage.spending.addBackground(scope, row).catch((error: unknown) => {
         logger.warn('a model call in the background is not on the bill', { error: errorText(error) });
       });
     }
-  });
+  };
 }

@@ -64,7 +64,7 @@ export const webConsole = group('The web console; see [Use the console](../guide
 export const metrics = group('Metrics for Prometheus at `/metrics`; see [Watch it](../guides/watch-it.md).', {
   enabled: flag(
     false,
-    'Serve metrics to callers with a token; in mode `jwt` one with `auth.jwt.operatorScope`. Needs the package `prom-client`.',
+    'Serve metrics to callers with a token; in mode `jwt` one with `auth.jwt.operatorScope`. A program that uses Lango as a library installs the package `prom-client`.',
   ),
   allowFrom: list(
     z.array(text()),

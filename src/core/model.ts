@@ -180,12 +180,12 @@ export interface EmbeddingProvider {
   readonly minSimilarity?: number; // The cosine below which a text is unrelated to a query.
   /**
    * Returns a vector of length 1 for each text, in order and of one dimension. Some models embed queries and documents
-   * differently. Rejects with `unavailable`, `timeout`, `invalid-config` (wrong key, unknown model) or the signal's reason.
+   * differently. `onTokens` gets the tokens that the vendor charges. Rejects with `unavailable`, `timeout`,
+   * `invalid-config` (wrong key, unknown model) or the signal's reason.
    */
   embed(
     texts: readonly string[],
-    purpose: 'document' | 'query',
-    signal: AbortSignal,
+    call: { purpose: 'document' | 'query'; signal: AbortSignal; onTokens?: (tokens: number) => void },
   ): Promise<readonly Float32Array[]>;
   /** Frees memory and connections. */
   close?(): Promise<void>;

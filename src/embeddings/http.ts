@@ -46,6 +46,10 @@ const MAX_QUOTE_CHARACTERS = 300;
 
 const answerSchema = z.object({
   data: z.array(z.object({ index: z.int().min(0), embedding: z.array(z.number()).min(1) })).min(1),
+  usage: z
+    .object({ total_tokens: z.int().min(0) })
+    .optional()
+    .catch(undefined),
 });
 
 /** Creates a provider that asks a vendor's API, with retries. */
@@ -57,11 +61,13 @@ export function createHttpEmbeddings(options: HttpEmbeddingOptions): EmbeddingPr
     id: `${vendor}/${model}${isSized ? `/${dimension}` : ''}`,
     batch: TEXTS_PER_REQUEST,
     minSimilarity: options.minSimilarity ?? minSimilarityOf(model),
-    async embed(input, purpose, signal) {
+    async embed(input, { purpose, signal, onTokens }) {
       const body = { model, input, ...members(purpose), ...(isSized ? { [dimensionField]: dimension } : {}) };
       for (let failures = 1; ; failures += 1) {
         try {
-          return await requestVectors(options, body, signal);
+          const { vectors, tokens } = await requestVectors(options, body, signal);
+          onTokens?.(tokens);
+          return vectors;
         } catch (error) {
           signal.throwIfAborted();
           if (!isLangoError(error) || !error.retryable || failures > maxRetries) throw error;
@@ -79,7 +85,7 @@ async function requestVectors(
   options: HttpEmbeddingOptions,
   body: { readonly input: readonly string[] },
   signal: AbortSignal,
-): Promise<readonly Float32Array[]> {
+): Promise<{ readonly vectors: readonly Float32Array[]; readonly tokens: number }> {
   const { vendor, apiKey, baseUrl = VENDORS[vendor].baseUrl } = options;
   const url = new URL(`${baseUrl.replace(/\/+$/, '')}/embeddings`);
   const response = await options.fetch(url, {
@@ -99,7 +105,8 @@ async function requestVectors(
       hint: 'Check embedding.baseUrl and embedding.model.',
     });
   }
-  return toUnitVectors(data.map(({ embedding }) => embedding));
+  const tokens = parsed.data?.usage?.total_tokens ?? 0;
+  return { vectors: toUnitVectors(data.map(({ embedding }) => embedding)), tokens };
 }
 
 async function failureOf(

@@ -60,7 +60,7 @@ export async function openLocalEmbeddings(options: LocalOptions): Promise<Embedd
     id: `local/${path.basename(folder)}/${precision}/${mark}`,
     batch: BATCH,
     minSimilarity: options.minSimilarity ?? minSimilarityOf(path.basename(folder)),
-    async embed(texts, purpose, signal) {
+    async embed(texts, { purpose, signal }) {
       signal.throwIfAborted();
       const prefixed = texts.map((text) => prefixes[purpose] + text);
       const tensor = await extractor(prefixed, { pooling: 'mean', normalize: true });

@@ -2,7 +2,7 @@
 interface Price {
   readonly input: number;
   readonly output: number;
-  readonly cacheRead: number;
+  readonly cacheRead?: number;
   readonly cacheWrite?: number;
   /** A prompt of more than `above` tokens multiplies the prices by these factors. */
   readonly long?: { readonly above: number; readonly input: number; readonly output: number };
@@ -26,4 +26,6 @@ export const KNOWN_PRICES: Readonly<Record<string, Price>> = {
   'gpt-6.1-terra': { input: 1, output: 5, cacheRead: 0.05, cacheWrite: 1.25, long: GPT_6_LONG },
   'gpt-6-sol': { input: 2, output: 10, cacheRead: 0.2, cacheWrite: 2.5, long: GPT_6_LONG },
   'gpt-5': { input: 1.25, output: 10, cacheRead: 0.125 },
+  'text-embedding-3-large': { input: 0.13, output: 0 },
+  'text-embedding-3-small': { input: 0.02, output: 0 },
 };

@@ -20,7 +20,8 @@ describe.each(['openai', 'voyage'] as const)('B2 embeddings by the wire of %s', 
       ...(dimension === undefined ? {} : { dimension }),
     };
     const tools = { knowledge: { enabled: true }, search: { enabled: true } };
-    await withServer({ settings: { server: { port: 0 }, tools, embedding } }, async (server) => {
+    const prices = { 'test-model': { input: 0.02, output: 0 } };
+    await withServer({ settings: { server: { port: 0 }, tools, embedding, prices } }, async (server) => {
       await sendText(server, 'save knowledge fleet: each vehicle is inspected in May');
       for (let tries = 0; tries < 50 && !(await isFound(server)); tries += 1) {
         await new Promise((resolve) => setTimeout(resolve, 50));
@@ -70,6 +71,16 @@ describe.each(['openai', 'voyage'] as const)('B2 embeddings by the wire of %s', 
         ...purpose('query'),
       });
     }, 512);
+  });
+
+  it('puts the tokens that the service reports on the bill of the owner', async () => {
+    await withPassage(async (server) => {
+      const bill = (await (await server.fetch('/lango/bill')).json()) as { rows: { agent: string }[] };
+      const calls = service.requests.length;
+      expect(bill.rows.filter(({ agent }) => agent === 'embedding')).toMatchObject([
+        { model: `${provider}/test-model`, input: calls * 1_000_000, output: 0, cost: calls * 0.02 },
+      ]);
+    });
   });
 
   it('asks again after the pause that an overloaded service asks for', async () => {

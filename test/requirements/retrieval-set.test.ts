@@ -139,7 +139,10 @@ describe('B4 what is found of a set of questions with known answers', () => {
     });
     const answers = new Map<Question, boolean>();
     for (const question of questions) {
-      const [vector] = await provider.embed([question.text], 'query', new AbortController().signal);
+      const [vector] = await provider.embed([question.text], {
+        purpose: 'query',
+        signal: new AbortController().signal,
+      });
       const near = { vector: vector!, model: provider.id, limit: MOST };
       const hits = await storage.library.findNear({ tenant: '', owner: 'default' }, near);
       const [document, heading] = question.finds;

@@ -40,7 +40,9 @@ export async function startEmbeddingServer(): Promise<EmbeddingServer> {
         return;
       }
       const data = body.input.map((text, index) => ({ index, embedding: smallEmbedding(text) }));
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ data }));
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ data, usage: { total_tokens: 1_000_000 } }));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -6,6 +6,7 @@ import {
 } from '../../stores/library.js';
 import type { Logger } from '../../core/logger.js';
 import type { EmbeddingProvider } from '../../core/model.js';
+import type { Scope } from '../../core/task.js';
 import type { Tool } from '../../core/tool.js';
 import type { Parsers } from '../parsers.js';
 import { searchTool } from '../search-tool.js';
@@ -17,6 +18,8 @@ export interface RagOptions {
   readonly library: LibraryStore;
   /** The provider, or the reason why there is none, as sentences. Without a provider, all searches go by words. */
   readonly provider: EmbeddingProvider | string;
+  /** Called with the tokens that the vendor charges for an owner's texts. Must not throw. */
+  readonly onTokens?: (scope: Scope, tokens: number) => void;
   readonly parsers: Parsers;
   /** Maximum size of a file. */
   readonly maxFileBytes: number;
@@ -32,9 +35,10 @@ export function createRag(options: RagOptions): {
   readonly retrieval: Retrieval;
   readonly documents: DocumentIndex;
 } {
-  const { library, provider, logger, parsers, maxFileBytes, onAdded = () => undefined, purge } = options;
+  const { library, provider, logger, parsers, maxFileBytes, purge } = options;
+  const { onAdded = () => undefined, onTokens = () => undefined } = options;
   const embedder =
-    typeof provider === 'string' ? provider : new PassageEmbedder({ library, provider, logger });
+    typeof provider === 'string' ? provider : new PassageEmbedder({ library, provider, onTokens, logger });
   return {
     retrieval: createRetrieval({
       ...{ library, onAdded, logger },

@@ -7,6 +7,8 @@ import { scopeKey, type Scope } from '../../core/task.js';
 export interface PassageEmbedderOptions {
   readonly library: LibraryStore;
   readonly provider: EmbeddingProvider;
+  /** Called with the tokens that the vendor charges for an owner's texts. */
+  readonly onTokens: (scope: Scope, tokens: number) => void;
   readonly logger: Logger;
 }
 
@@ -45,6 +47,12 @@ export class PassageEmbedder {
     }
   }
 
+  /** Computes the vector of a query. */
+  async embedQuery(scope: Scope, query: string, signal: AbortSignal): Promise<Float32Array | undefined> {
+    const [vector] = await this.provider.embed([query], this.#callFor(scope, 'query', signal));
+    return vector;
+  }
+
   async close(): Promise<void> {
     this.#closing.abort(new LangoError('canceled', 'The server stops.'));
     await Promise.all(this.#working.values());
@@ -79,9 +87,15 @@ export class PassageEmbedder {
     const { library, provider } = this.#options;
     const passages = await library.unembedded(scope, provider.id, provider.batch);
     if (passages.length === 0) return 0;
-    const vectors = await provider.embed(passages.map(textOf), 'document', signal);
+    const texts = passages.map(textOf);
+    const vectors = await provider.embed(texts, this.#callFor(scope, 'document', signal));
     await library.addVectors(scope, provider.id, new Map(passages.map(({ id }, at) => [id, vectors[at]!])));
     return passages.length;
+  }
+
+  #callFor(scope: Scope, purpose: 'document' | 'query', signal: AbortSignal) {
+    const { onTokens } = this.#options;
+    return { purpose, signal, onTokens: (tokens: number) => onTokens(scope, tokens) };
   }
 }
 

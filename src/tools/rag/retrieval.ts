@@ -65,7 +65,7 @@ async function searchVectors(
   if (collections.some(({ embedded, passages }) => embedded < passages)) embedder.catchUp(scope);
   if (own.length === 0) return { hits: [], note };
   try {
-    const [vector] = await provider.embed([query], 'query', signal);
+    const vector = await embedder.embedQuery(scope, query, signal);
     const only = own.map(({ name }) => name);
     const hits: readonly Hit[] = vector
       ? await library.findNear(scope, { vector, model: provider.id, limit, only })
