@@ -42,36 +42,43 @@ const HOOK = `
 `;
 
 /**
- * The modules that are in the loaded files of the bundle, as its source maps say, and those outside of it. A machine
- * without bubblewrap or Chromium warns at the start, and the first log line loads winston: warnings are off here.
+ * Starts the server, uses it, and returns the URLs of the files that it loaded. A machine without bubblewrap or Chromium
+ * warns at the start, and the first log line loads winston: warnings are off here.
  */
-async function modulesOfStart(): Promise<readonly string[]> {
+async function filesOfRun(
+  args: readonly string[],
+  use: (origin: string, headers: Readonly<Record<string, string>>) => Promise<void>,
+): Promise<readonly string[]> {
   const list = path.join(folder, 'loaded.txt');
   const env = cleanEnv({
     ...{ LANGO_HOME: folder, LANGO_LOG_LEVEL: 'error', LANGO_TOKEN: TOKEN, LOADED: list },
   });
   const hook = path.join(folder, 'hook.mjs');
-  const child = spawn(process.execPath, ['--import', hook, MAIN, 'serve', '--port', '0'], { env });
+  const child = spawn(process.execPath, ['--import', hook, MAIN, 'serve', '--port', '0', ...args], { env });
   let origin = '';
   for await (const line of createInterface({ input: child.stdout })) {
     origin = /^ready (.*)/.exec(line)?.[1] ?? '';
     if (origin !== '') break;
   }
+  await use(origin, { authorization: `Bearer ${TOKEN}` });
+  const gone = new Promise((resolve) => child.once('close', resolve));
+  child.stdout.resume();
+  child.kill('SIGTERM');
+  await gone;
+  return (await readFile(list, 'utf8')).split('\n');
+}
+
+async function askFirst(origin: string, auth: Readonly<Record<string, string>>): Promise<void> {
   expect((await fetch(`${origin}/.well-known/agent-card.json`)).status).toBe(200);
-  const headers = { 'content-type': 'application/json', authorization: `Bearer ${TOKEN}` };
+  const headers = { 'content-type': 'application/json', ...auth };
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ListTasks', params: {} });
   expect(await (await fetch(origin, { method: 'POST', headers, body })).json()).toHaveProperty(
     'result.tasks',
   );
   expect((await fetch(`${origin}/tasks`, { headers })).status).toBe(200);
-  const gone = new Promise((resolve) => child.once('close', resolve));
-  child.stdout.resume();
-  child.kill('SIGTERM');
-  await gone;
-  const loaded = (await readFile(list, 'utf8')).split('\n');
-  return (await Promise.all(loaded.map(modulesIn))).flat();
 }
 
+/** The modules that are in a file of the bundle, as its source map says; another file is its own. */
 async function modulesIn(url: string): Promise<readonly string[]> {
   if (!url.includes('/dist/cli/')) return [url];
   const { sources } = JSON.parse(await readFile(fileURLToPath(`${url}.map`), 'utf8')) as {
@@ -82,11 +89,21 @@ async function modulesIn(url: string): Promise<readonly string[]> {
 
 describe('the start of the server', () => {
   it('loads no package that neither the first card nor the first calls of A2A need, and no model that is not in use', async () => {
-    const loaded = await modulesOfStart();
+    const files = await filesOfRun([], askFirst);
+    const loaded = (await Promise.all(files.map(modulesIn))).flat();
     const packages = loaded.map((url) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1]);
     const heavy = new Set(packages.filter((name) => name !== undefined && !ALLOWED.has(name)));
     expect([...heavy]).toEqual([]);
     expect(loaded.some((url) => url.endsWith('/src/cli/serve.ts'))).toBe(true);
     expect(loaded.filter((url) => /\/models\/(anthropic|openai)\//.test(url))).toEqual([]);
+  });
+
+  it('serves metrics from the program itself, as images of containers have no optional packages', async () => {
+    const config = path.join(folder, 'metrics.yaml');
+    await writeFile(config, 'metrics:\n  enabled: true\n');
+    const files = await filesOfRun(['--config', config], async (origin, headers) => {
+      expect(await (await fetch(`${origin}/metrics`, { headers })).text()).toContain('lango_tasks_open');
+    });
+    expect(files.filter((url) => url.includes('/node_modules/prom-client/'))).toEqual([]);
   });
 });
