@@ -1,4 +1,6 @@
 import { connect, createServer, LangoError, type SettingsInput } from '../../src/index.js';
+import { readEnv } from '../../src/config/env.js';
+import { checkConfig, loadConfig } from '../../src/config/load.js';
 import { Watchdog } from '../watchdog.js';
 
 /** What the stage asks of its child. */
@@ -7,7 +9,8 @@ export type Question =
   | { readonly kind: 'hold'; readonly ms: number; readonly isWork: boolean }
   | { readonly kind: 'card'; readonly url: string }
   | { readonly kind: 'settings'; readonly settings: SettingsInput }
-  | { readonly kind: 'reload'; readonly settings: SettingsInput };
+  | { readonly kind: 'reload'; readonly settings: SettingsInput }
+  | { readonly kind: 'file'; readonly file: string };
 
 /** What became of a card or of settings. */
 export interface Taken {
@@ -35,6 +38,7 @@ async function answer(question: Question): Promise<unknown> {
   if (question.kind === 'measure') return watchdog.take();
   if (question.kind === 'hold') return hold(question.ms, question.isWork);
   try {
+    if (question.kind === 'file') return await readFile(question.file);
     if (question.kind === 'card') await callAgent(question.url);
     else if (question.kind === 'reload') await server.reload(question.settings);
     else createServer({ home, settings: question.settings });
@@ -42,6 +46,16 @@ async function answer(question: Question): Promise<unknown> {
   } catch (error) {
     return { outcome: 'refused', isTyped: error instanceof LangoError, text: String(error) };
   }
+}
+
+/** Reads a configuration file as `lango config check` does, and as a reload does. */
+async function readFile(configFile: string): Promise<Taken> {
+  const options = { env: readEnv({}), overrides: { home, configFile } };
+  const problems = await checkConfig(options);
+  if (problems.length === 0) await loadConfig(options);
+  return problems.length === 0
+    ? { outcome: 'taken' }
+    : { outcome: 'refused', isTyped: true, text: JSON.stringify(problems) };
 }
 
 /** Reads the card at an address and sends a message as it says. */

@@ -40,13 +40,18 @@ const FAULTS =
   /\n\s+at [^\n]+:\d+:\d+|\b(TypeError|RangeError|ReferenceError|SyntaxError)\b|is not a function|is not iterable|of (?:undefined|null)\b|Maximum call stack|Invalid string length|error inside Lango|"internal"/;
 const ENDS = ['COMPLETED', 'FAILED', 'CANCELED', 'REJECTED', 'INPUT_REQUIRED', 'AUTH_REQUIRED'];
 
+/** The words of a fault of ours in a text that goes out. */
+export function faultIn(text: string): string | undefined {
+  return FAULTS.exec(text)?.[0];
+}
+
 /** Judges an answer of the server to one request. */
 export async function judge(response: Response): Promise<Outcome> {
   return judgeText(response, await response.text());
 }
 
 function judgeText({ ok, status }: Response, text: string): Outcome {
-  const [fault] = FAULTS.exec(text) ?? [];
+  const fault = faultIn(text);
   if (fault !== undefined) return { finding: `the answer holds "${fault}"` };
   if (status === 500) return { finding: `status 500: ${text.slice(0, 200)}` };
   return ok ? 'taken' : 'refused';

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import type { SettingsInput } from '../../src/index.js';
 import { LONGEST_WORK_MS } from '../watchdog.js';
 import * as corpora from './corpora.js';
+import { configFiles } from './config-files.js';
 import { type Corpus, type Row, run } from './run.js';
 import { pages, scripts, whyNoBrowser } from './pages.js';
 import { signedCards } from './signed-cards.js';
@@ -49,6 +50,8 @@ const CORPORA: Readonly<Record<string, Corpus>> = {
   cards: { cases: corpora.cards(), settings: bare },
   signed: { cases: signedCards(), settings: bare },
   settings: { cases: corpora.settings(), settings: bare },
+  // The operator's own: it is read at the start and when they ask for it.
+  files: { cases: configFiles(), settings: bare, longestWorkMs: 400 },
   tools: { cases: corpora.toolArguments(), settings: bare },
   peers: { cases: corpora.peers(), settings: withPeer },
   models: { cases: corpora.models(), settings: withModel('openai') },

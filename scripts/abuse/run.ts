@@ -12,6 +12,8 @@ const CASE_SECONDS = 60;
 export interface Corpus {
   readonly cases: readonly Case[];
   readonly settings: (stranger: Stranger) => SettingsInput;
+  /** The bound on work of the event loop, where it is another. */
+  readonly longestWorkMs?: number;
   /** Why it cannot run on this machine. */
   readonly whyNot?: string | undefined;
 }
@@ -40,9 +42,10 @@ export interface RunOptions {
 /** Runs the cases of a corpus one after the other at a server of their own. */
 export async function run(
   name: string,
-  { cases, settings }: Corpus,
-  { longestWorkMs, slowMs }: RunOptions,
+  { cases, settings, ...own }: Corpus,
+  { slowMs, ...options }: RunOptions,
 ): Promise<Row> {
+  const longestWorkMs = own.longestWorkMs ?? options.longestWorkMs;
   const row: Row = {
     ...{ corpus: name, cases: cases.length, taken: 0, refused: 0 },
     ...{ slowestMs: 0, workMs: 0, silentMs: 0, peakMb: 0, findings: [] },

@@ -12,7 +12,7 @@ import type { Origin, Overrides } from './layers.js';
 import { isGroup, layer } from './layers.js';
 import { NO_SUCH_FILE } from './private-file.js';
 import type { Finding, Problem } from './problems.js';
-import { keyOf, problemsError } from './problems.js';
+import { keyOf, MOST_PROBLEMS, problemsError } from './problems.js';
 import { isReadableByAll } from './risks.js';
 import type { Path, SettingsInput } from './schema.js';
 import { schemasAt } from './schema.js';
@@ -177,7 +177,8 @@ function attempt({ source, file, ...reading }: Reading, options: LoadOptions): A
   const reported = new Set(before.map(({ key }) => key));
   const problems = (checked.findings ?? []).map((finding) => toProblem(finding, source, sources));
   const all = [...before, ...problems.filter(({ key }) => !reported.has(key))];
-  if (checked.settings === undefined || all.length > 0) return { problems: all.sort(byLocation) };
+  if (checked.settings === undefined || all.length > 0)
+    return { problems: all.sort(byLocation).slice(0, MOST_PROBLEMS) };
   const { settings } = checked;
   const config = configOf(settings, base, sources.get('model.apiKey'));
   return { loaded: { config, secrets: secretsOf(settings, config), origins } };

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { errorText, isLangoError, LangoError } from '../core/errors.js';
+import { shorten } from '../core/text.js';
 import type { KeySchema, Path } from './schema.js';
 
 /** One error in the configuration. `text` never quotes a value, as it might be a secret. */
@@ -11,10 +12,15 @@ export interface Problem {
   readonly text: string;
 }
 
+/** A file with more is not read by a person. */
+export const MOST_PROBLEMS = 50;
+const LONGEST_KEY = 100;
+
 export function keyOf(path: Path): string {
   return path.reduce<string>((key, step) => {
     if (typeof step === 'number') return `${key}[${step}]`;
-    return key === '' ? String(step) : `${key}.${String(step)}`;
+    const name = shorten(String(step), LONGEST_KEY);
+    return key === '' ? name : `${key}.${name}`;
   }, '');
 }
 
@@ -66,11 +72,13 @@ export function findingsOf(
   schemasAt: SchemasAt,
   base: Path = [],
 ): readonly Finding[] {
-  return issues.flatMap((issue): readonly Finding[] => {
+  return issues.slice(0, MOST_PROBLEMS).flatMap((issue): readonly Finding[] => {
     const path = [...base, ...issue.path];
     if (issue.code === 'unrecognized_keys') {
       const known = schemasAt(path).flatMap((schema) => Object.keys(schema.properties ?? {}));
-      return issue.keys.map((key) => ({ path: [...path, key], about: 'key', text: unknownKey(key, known) }));
+      return issue.keys
+        .slice(0, MOST_PROBLEMS)
+        .map((key) => ({ path: [...path, key], about: 'key', text: unknownKey(key, known) }));
     }
     if (issue.code === 'invalid_union') return unionFindings(issue, schemasAt, path);
     return [{ path, about: 'value', text: issueText(issue) }];
@@ -137,7 +145,7 @@ function oneOf(words: readonly string[]): string {
 }
 
 function unknownKey(key: string, known: readonly string[]): string {
-  const nearest = nearestOf(key, known);
+  const nearest = key.length > LONGEST_KEY ? undefined : nearestOf(key, known);
   if (nearest !== undefined) return `is not a known key; did you mean "${nearest}"?`;
   return `is not a known key; known here: ${[...known].sort().join(', ')}`;
 }

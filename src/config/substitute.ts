@@ -1,6 +1,8 @@
 import { readSecretFile, type Variables } from './secret-files.js';
 
 const REFERENCE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{/g;
+/** Where no brace closes any more. `REFERENCE` would look for one from each variable to the end. */
+const UNCLOSED = /\$\$\{|\$\{/g;
 
 export type Substituted =
   /** `isExposed`: a part comes from a file that other users can read. */
@@ -23,7 +25,7 @@ export function substitute(text: string, variables: Variables, isSecret = false)
   if (!text.includes('${')) return { text, changed: false };
   let problem: { readonly problem: string } | Unset | undefined;
   let isExposed = false;
-  const result = text.replace(REFERENCE, (match, name?: string, fallback?: string) => {
+  const resolve = (match: string, name?: string, fallback?: string): string => {
     if (match === '$${') return '${';
     if (name === undefined) {
       problem ??= {
@@ -47,7 +49,11 @@ export function substitute(text: string, variables: Variables, isSecret = false)
       };
     }
     return value ?? '';
-  });
+  };
+  const closed = text.lastIndexOf('}') + 1;
+  const result =
+    text.slice(0, closed).replace(REFERENCE, resolve) +
+    text.slice(closed).replace(UNCLOSED, (match) => resolve(match));
   return problem ?? { text: result, changed: true, isExposed };
 }
 

@@ -1,7 +1,7 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import type { Document, Node, Pair, ParsedNode, YAMLMap } from 'yaml';
 import type { Problem } from './problems.js';
-import { keyOf } from './problems.js';
+import { keyOf, MOST_PROBLEMS } from './problems.js';
 import type { Path } from './schema.js';
 
 /** The values of a configuration source, and where each of them is written. */
@@ -25,15 +25,16 @@ export interface SourceOptions {
 
 export type TextReading = { readonly value: unknown } | { readonly problem: string };
 
+/** In characters. The parser reads about one in a microsecond, and holds the event loop meanwhile. */
+const LONGEST_TEXT = 64 * 1024;
+/** Groups and lists inside each other. */
+const DEEPEST = 64;
+
 /** Parses YAML or JSON. Never throws: errors are in `problems`, and quote nothing of the text, which may hold secrets. */
 export function textSource(text: string, options: SourceOptions): Source {
+  if (text.length > LONGEST_TEXT) return unread(options.file, `is larger than ${LONGEST_TEXT} characters`);
   const lines = new LineCounter();
-  const document = parseDocument(text, {
-    lineCounter: lines,
-    prettyErrors: false,
-    schema: options.syntax === 'json' ? 'json' : 'core',
-    logLevel: 'silent',
-  });
+  const document = documentOf(text, lines, options);
   const at = (offset: number): string => {
     const { line, col } = lines.linePos(offset);
     return `${options.file}:${line}:${col}`;
@@ -45,10 +46,14 @@ export function textSource(text: string, options: SourceOptions): Source {
   if (broken.length > 0) {
     // The first error of a line causes the others.
     const firsts = Map.groupBy(broken, ({ pos }) => lines.linePos(pos[0]).line).values();
-    const problems = [...firsts].map(([error]) => ({
+    const problems = [...firsts].slice(0, MOST_PROBLEMS).map(([error]) => ({
       at: at(error!.pos[0]),
       key: '',
-      text: `${withoutQuote(error!.message)}${adviceAt(text, error!.pos[0])}`,
+      // The parser runs out of stack long after it passed the limit.
+      text:
+        error!.code === 'RESOURCE_EXHAUSTION'
+          ? TOO_DEEP
+          : `${withoutQuote(error!.message)}${adviceAt(text, error!.pos[0])}`,
     }));
     return { values: undefined, problems, locate, locateKey };
   }
@@ -58,6 +63,32 @@ export function textSource(text: string, options: SourceOptions): Source {
   };
   const values = toValue(document.contents, [], { options, report });
   return { values, problems, locate, locateKey };
+}
+
+const TOO_DEEP = `is nested deeper than ${DEEPEST} levels`;
+
+function documentOf(text: string, lineCounter: LineCounter, { syntax }: SourceOptions): Document.Parsed {
+  const { stackTraceLimit } = Error;
+  // Nobody reads the stacks of the parser's errors, of which a text may have ten thousands.
+  Error.stackTraceLimit = 0;
+  try {
+    return parseDocument(text, {
+      lineCounter,
+      prettyErrors: false,
+      schema: syntax === 'json' ? 'json' : 'core',
+      logLevel: 'silent',
+      // The parser compares each key with all others: `toObject` finds keys that come twice.
+      uniqueKeys: false,
+    });
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+/** The source of a text that is not read. */
+function unread(file: string, text: string): Source {
+  const locate = (): string => `${file}:1:1`;
+  return { values: undefined, problems: [{ at: locate(), key: '', text }], locate, locateKey: locate };
 }
 
 /** Inside `{ }` and `[ ]`, YAML itself ends a value at the brace of a variable. */
@@ -73,6 +104,7 @@ interface Reading {
 
 /** A key without a value counts as left out, so that a group can be commented out line by line. */
 function toValue(node: unknown, path: Path, reading: Reading): unknown {
+  if (path.length > DEEPEST) return void reading.report(node, path.slice(0, 1), TOO_DEEP);
   if (isMap(node)) return toObject(node, path, reading);
   if (isSeq(node)) {
     return node.items.map((item, index) => toValue(item, [...path, index], reading));
@@ -90,8 +122,11 @@ function toValue(node: unknown, path: Path, reading: Reading): unknown {
 }
 
 function toObject(map: YAMLMap, path: Path, reading: Reading): unknown {
+  const names = new Set<string>();
   const members = map.items.map(({ key, value }): [string, unknown] => {
     const name = isScalar(key) ? String(key.value) : '?';
+    if (names.has(name)) reading.report(key, [...path, name], 'comes twice; keep one of them');
+    names.add(name);
     return [name, toValue(value, [...path, name], reading)];
   });
   return Object.fromEntries(members.filter(([, value]) => value !== undefined));
@@ -119,7 +154,7 @@ function pairOf(node: unknown, name: PropertyKey): Pair | undefined {
 
 /** Some messages of the parser end with the text that they are about, which may be a secret. */
 function withoutQuote(message: string): string {
-  return message.split(': ')[0] ?? message;
+  return message.replace(/(?<!^The ?): .*$/s, '');
 }
 
 function offsetOf(node: unknown): number {

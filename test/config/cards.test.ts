@@ -109,7 +109,7 @@ describe('loadCardFiles', () => {
     expect(message).toContain(`${one}:28:3: descriptoin is not a known key; did you mean "description"?`);
     expect(message).toContain(`${two}:2:11: name must be "other", as its file`);
     expect(message).toContain(`${three}:2:11: `);
-    expect(message).toContain(`${four}:3:3: Map keys must be unique`);
+    expect(message).toContain(`${four}:3:3: name comes twice; keep one of them`);
   });
 
   it('says so when the folder is missing', async () => {

@@ -11,13 +11,17 @@ describe('substitute', () => {
     ['${EMPTY}', ''],
     ['$${A}', '${A}'],
     ['${NONE:-a:-b}', 'a:-b'],
+    ['${A} } $${A', 'one } ${A'],
   ])('%j becomes %j', (text, expected) => {
     expect(substitute(text, VARIABLES)).toMatchObject({ text: expected });
   });
 
-  it.each(['${NONE}', '${toString}', '${', '${A', '${1A}', '${}', '${A-b}'])('refuses %j', (text) => {
-    expect(substitute(text, VARIABLES)).toHaveProperty('problem');
-  });
+  it.each(['${NONE}', '${toString}', '${', '${A', '${A} ${A:-x', '${1A}', '${}', '${A-b}'])(
+    'refuses %j',
+    (text) => {
+      expect(substitute(text, VARIABLES)).toHaveProperty('problem');
+    },
+  );
 });
 
 describe('retype', () => {

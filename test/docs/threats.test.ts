@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
+import { configFiles } from '../../scripts/abuse/config-files.js';
 import * as corpora from '../../scripts/abuse/corpora.js';
 import { pages, scripts } from '../../scripts/abuse/pages.js';
 import { signedCards } from '../../scripts/abuse/signed-cards.js';
@@ -43,6 +44,7 @@ describe('docs/internals/threats.md', () => {
       cards,
       signed: signedCards,
       settings,
+      files: configFiles,
       tools: toolArguments,
       peers,
       models,
