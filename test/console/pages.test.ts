@@ -106,6 +106,36 @@ describeConsole('the console in a browser', () => {
     await page.getByText('operator calls fs_delete').first().waitFor();
   });
 
+  it('shows a question once, and what is kept in words', async () => {
+    await go('#/chat/lango-orchestrator/asking-once');
+    await say(page, 'please delete old');
+    await page.getByText('Without an answer it counts as denied').waitFor();
+    expect(await page.getByText('expiresAt').count()).toBe(0);
+    await page.getByRole('button', { name: 'Deny', exact: true }).click();
+    await page.getByRole('button', { name: 'Really deny fs_delete' }).click();
+    await page.getByRole('link', { name: 'completed' }).waitFor();
+    await go('#/data/tasks');
+    await page
+      .getByRole('button', { name: /^operator: / })
+      .first()
+      .click();
+    await page.getByText('"agent": "operator"').waitFor();
+  });
+
+  it('signs in by a link in the address of an open page, once', async () => {
+    const other = await (await stage.browser.newContext()).newPage();
+    await other.goto(`${stage.origin}/console/`);
+    await other.getByText('npx lango console').waitFor();
+    const link = await stage.link();
+    await other.evaluate(`void (location.href = ${JSON.stringify(link)})`);
+    await other.getByRole('button', { name: 'Sign out' }).click();
+    await other.getByLabel('Token').waitFor();
+    await other.evaluate(`void (location.href = ${JSON.stringify(link)})`);
+    await other.getByText('A link works once').waitFor();
+    expect(other.url()).toBe(`${stage.origin}/console/#/`);
+    await other.context().close();
+  });
+
   it('shows a task as it was at an event', async () => {
     await go('#/tasks');
     await page.getByRole('link', { name: /hello there/ }).click();
@@ -115,7 +145,7 @@ describeConsole('the console in a browser', () => {
     await page.getByRole('slider').fill('0');
     await page.getByText('As it was: event 0').waitFor();
     expect(await page.getByText('Hello, you.').count()).toBe(0);
-    expect(await page.getByText('hello there').count()).toBe(1);
+    expect(await page.locator('.conversation').getByText('hello there').count()).toBe(1);
     expect(page.url()).toMatch(/\?event=0$/);
     await page.reload();
     await page.getByText('As it was: event 0').waitFor();

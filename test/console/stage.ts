@@ -73,12 +73,17 @@ export class Stage {
     this.#server = await startServer(this.home, ['--port', String(this.#port)]);
   }
 
+  /** The link that `lango console` prints. */
+  async link(): Promise<string> {
+    const { stdout } = await lango(['console', '--no-open'], { env: this.#server.env });
+    return stdout.split('\n')[0]!;
+  }
+
   /** A page of the console, signed in by the link of `lango console`. */
   async signedIn(options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> {
     const context = await this.browser.newContext(options);
     const page = await context.newPage();
-    const { stdout } = await lango(['console', '--no-open'], { env: this.#server.env });
-    await page.goto(stdout.split('\n')[0]!);
+    await page.goto(await this.link());
     await page.getByRole('button', { name: 'Sign out' }).waitFor();
     return page;
   }

@@ -4,7 +4,7 @@ import type { Item, View } from './fold.js';
 import { duration } from './page.js';
 import { Json, Parts, visible } from './parts.js';
 import { Given } from './questions.js';
-import { answersIn, hasEnded, stateWords } from './wire.js';
+import { answersIn, hasEnded, questionsIn, stateWords } from './wire.js';
 
 /** The newest items that are shown at once: thousands of them take a page too long. */
 const SHOWN_ITEMS = 200;
@@ -51,7 +51,8 @@ function ItemView({ item, isOpen }: { readonly item: Item; readonly isOpen: bool
             {item.author}
             {item.kind === 'artifact' && item.name !== 'answer' && `: ${item.name}`}
           </p>
-          <Parts parts={item.parts} />
+          {/* Open questions are shown as such below the conversation, decided ones with their decisions. */}
+          <Parts parts={item.parts.filter((part) => questionsIn([part]).length === 0)} />
         </article>
       );
     case 'tool': {

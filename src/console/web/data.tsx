@@ -1,7 +1,9 @@
 import { useEffect, useState } from 'preact/hooks';
 import { owner } from './api.js';
 import { link, names, Note, Rows, TwoClicks, useLoaded } from './page.js';
-import { exact, Json } from './parts.js';
+import { exact, Json, visible } from './parts.js';
+import { titleOf } from './tasks.js';
+import type { Task } from './wire.js';
 
 interface Page {
   readonly items: readonly unknown[];
@@ -59,8 +61,9 @@ export function DataView() {
       <h3>Names of secrets</h3>
       {secrets.value ? (
         <p class="text">
-          {secrets.value.map(({ name }) => name).join(', ') || 'No secret is kept for you.'} Their values
-          never reach the browser.
+          {secrets.value.length === 0
+            ? 'No secret is kept for you.'
+            : `${secrets.value.map(({ name }) => name).join(', ')}. Their values never reach the browser.`}
         </p>
       ) : (
         <p>{secrets.fault || 'Loading…'}</p>
@@ -123,7 +126,9 @@ function Kind({ kind }: { readonly kind: string }) {
           label={kind}
           row={(index) => (
             <button type="button" class="row event" onClick={() => setChosen(items[index])}>
-              {exact(items[index]).replace(/\s+/g, ' ').slice(0, 160)}
+              {visible(headline(kind, items[index] as Entry))
+                .replace(/\s+/g, ' ')
+                .slice(0, 160)}
             </button>
           )}
           onEnd={() => void more()}
@@ -144,6 +149,17 @@ function Kind({ kind }: { readonly kind: string }) {
       )}
     </>
   );
+}
+
+type Entry = Readonly<Record<string, unknown>>;
+/** The members that say in words what an entry is about. */
+const WORDS = ['key', 'name', 'subject', 'predicate', 'object', 'text', 'content'];
+
+/** One line for people; the whole entry as JSON where no member has words. */
+function headline(kind: string, entry: Entry): string {
+  if (kind === 'tasks') return `${String(entry.agent)}: ${titleOf(entry as unknown as Task)}`;
+  const words = new Set(WORDS.map((member) => entry[member]).filter((value) => typeof value === 'string'));
+  return [...words].join(' · ') || exact(entry);
 }
 
 /** Saves everything that is kept as one file of JSON. */

@@ -1,3 +1,4 @@
+import { signal } from '@preact/signals';
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { AgentsView } from './agents.js';
@@ -21,34 +22,27 @@ const VIEWS = [
   { name: 'data', title: 'Kept data' },
 ] as const;
 
+const HOW_TO_SIGN_IN =
+  'Run "npx lango console" where the server runs, or give its token. The page then goes on where it was.';
+/** Why the last sign-in failed. */
+const fault = signal('');
+
 function SignIn() {
-  const [fault, setFault] = useState('');
   const [token, setToken] = useState('');
   const oidc = useLoaded(
     async () => ((await (await call('oidc')).json()) as { readonly enabled: boolean }).enabled,
     [],
   );
-  const send = async () => {
-    try {
-      // The server answers a wrong token with a sentence of its own.
-      await call('session', { method: 'POST', headers: { Authorization: `Bearer ${token}` } });
-      isSignedIn.value = true;
-    } catch (error) {
-      setFault((error as Error).message);
-    }
-  };
   return (
     <form
       class="card"
       onSubmit={(event) => {
         event.preventDefault();
-        void send();
+        void signIn({ Authorization: `Bearer ${token}` });
       }}
     >
       <h2>Sign in</h2>
-      <p role="status">
-        {fault || 'Sign in with the token of the server. The page then goes on where it was.'}
-      </p>
+      <p role="status">{fault.value || HOW_TO_SIGN_IN}</p>
       <label>
         Token{' '}
         <input
@@ -99,6 +93,7 @@ function Console() {
     void call('session', { method: 'DELETE' }).then(
       () => {
         isSignedIn.value = false;
+        fault.value = '';
         viewed.value = undefined;
       },
       () => undefined,
@@ -136,14 +131,27 @@ function Console() {
   );
 }
 
-/** Trades the code of a sign-in link for a session. The code leaves the address at once. */
-async function signInByLink(code: string): Promise<void> {
-  history.replaceState(null, '', '#/');
-  place.value = '#/';
-  const headers = { 'Lango-Console-Link': code };
-  await call('session', { method: 'POST', headers }).catch(() => undefined);
+/** Trades a token or the code of a sign-in link for a session. */
+async function signIn(headers: Readonly<Record<string, string>>, hint = ''): Promise<void> {
+  try {
+    await call('session', { method: 'POST', headers });
+    fault.value = '';
+    isSignedIn.value = true;
+  } catch (error) {
+    fault.value = `${(error as Error).message} ${hint}`;
+  }
 }
 
-const [first, code] = names();
-if (first === 'link' && code !== undefined) await signInByLink(code);
+/** Follows a sign-in link, also when it is put into the address of an open page. The code leaves the address at once. */
+async function followLink(): Promise<void> {
+  const [first, code] = names();
+  if (first !== 'link' || code === undefined) return;
+  history.replaceState(null, '', '#/');
+  place.value = '#/';
+  const hint = 'A link works once, for a minute: "npx lango console" makes a new one.';
+  await signIn({ 'Lango-Console-Link': code }, hint);
+}
+
+addEventListener('hashchange', () => void followLink());
+await followLink();
 render(<Console />, document.getElementById('console')!);

@@ -4,8 +4,9 @@ import { Conversation } from './conversation.js';
 import { useFollowed, type Followed } from './follow.js';
 import { artifactsIn, viewAt, type View } from './fold.js';
 import { link, names, Note, place, Rows, TwoClicks } from './page.js';
-import { Json, Parts } from './parts.js';
+import { Json, Parts, visible } from './parts.js';
 import { Decisions, Questions } from './questions.js';
+import { titleOf } from './tasks.js';
 import { Spending, Tree } from './tree.js';
 import { activityIn, authorIn, hasEnded, seqOf, stateWords, type StreamEvent, type Task } from './wire.js';
 
@@ -88,11 +89,12 @@ function Head({ followed: { agent, id }, task, view: { status } }: HeadProps) {
   const cancel = () => void ask(agent, 'CancelTask', { id }).catch((error: Error) => setNote(error.message));
   return (
     <>
-      <h2>
-        <span class="state">{stateWords(status.state)}</span> {agent}
+      <h2 class="title" dir="auto">
+        {visible(titleOf(task))}
       </h2>
       <p class="facts">
-        <code>{id}</code> {status.timestamp && new Date(status.timestamp).toLocaleString()}{' '}
+        <span class="state">{stateWords(status.state)}</span> · {agent} ·{' '}
+        {status.timestamp && new Date(status.timestamp).toLocaleString()} · <code>{id}</code> ·{' '}
         <a href={link('chat', agent, task.contextId)}>Open its conversation</a>
       </p>
       {!isOver && <TwoClicks label="Cancel the task" confirm="Really cancel it" onConfirm={cancel} />}

@@ -67,7 +67,8 @@ class TaskPages {
 }
 
 /** The words by which people know a task: what was asked first, as far as it is known. */
-function titleOf({ id, history = [] }: Pick<Task, 'id' | 'history'>): string {
+/** What was asked for. */
+export function titleOf({ id, history = [] }: Pick<Task, 'id' | 'history'>): string {
   const asked = history.find(({ role, parts }) => role === 'ROLE_USER' && textOf(parts) !== '') ?? history[0];
   return (
     textOf(asked?.parts ?? [])
@@ -189,6 +190,7 @@ function countWords(found: number, known: number, { total, isSearching }: Counte
 function TaskRow({ agent, task }: { readonly agent: string; readonly task: Task }) {
   const { id, status } = task;
   const usage = usageIn(task);
+  const facts = [usage && `${number(usage.input + usage.output)} tokens`, money(usage?.rows ?? [])];
   return (
     <a class="row" href={link('tasks', agent, id)}>
       <span class={`state ${waits(status.state) ? 'waits' : ''}`}>{stateWords(status.state)}</span>
@@ -196,8 +198,8 @@ function TaskRow({ agent, task }: { readonly agent: string; readonly task: Task 
         {visible(titleOf(task))}
       </span>
       <span class="facts">
-        {usage && `${number(usage.input + usage.output)} tokens `}
-        {money(usage?.rows ?? [])} <Ago at={status.timestamp} />
+        <Ago at={status.timestamp} />
+        {facts.filter(Boolean).map((fact) => ` · ${fact}`)}
       </span>
     </a>
   );
