@@ -2,7 +2,7 @@ import { isLangoError, LangoError, type ErrorCode } from '../core/errors.js';
 import type { OwnerClient } from './client.js';
 import type { Answer, OperationName } from './operations.js';
 import type { OwnerContext, OwnerService } from './service.js';
-import { withChildrenElsewhere } from './trace-across-nodes.js';
+import { withChildrenElsewhere, type FindNode } from './trace-across-nodes.js';
 
 /** The node of a remote agent. */
 interface RemoteNode {
@@ -73,11 +73,11 @@ export function withNodes(local: OwnerService, others: OtherNodes): OwnerService
   );
   const readTrace: OwnerService['readTrace'] = async (input, context) => {
     const trace = await local.readTrace(input, context);
-    const findClient = (name: string) => {
-      const node = others.nodes().find(({ agent }) => agent === name);
-      return node?.clientFor?.(context);
+    const findNode: FindNode = (name) => {
+      const { url = '', clientFor } = others.nodes().find(({ agent }) => agent === name) ?? {};
+      return clientFor && { url, client: () => clientFor(context) };
     };
-    return withChildrenElsewhere(trace, findClient, input.levels);
+    return withChildrenElsewhere(trace, findNode, input.levels);
   };
   return {
     ...local,

@@ -6,7 +6,12 @@ type Trace = ResultOf<'readTrace'>;
 type Span = Trace['spans'][number];
 
 /** Finds the node of an agent by its name here; undefined for one that is not told who asks. */
-export type NodeOf = (agent: string) => Promise<OwnerClient> | undefined;
+export type FindNode = (agent: string) => AskedNode | undefined;
+
+interface AskedNode {
+  readonly url: string;
+  readonly client: () => Promise<Pick<OwnerClient, 'readTrace'>>;
+}
 
 /** Tasks on other nodes that one reading asks for. */
 const MAX_ASKED = 50;
@@ -14,21 +19,27 @@ const MAX_SPANS = 5_000;
 
 /**
  * Adds the spans of tasks on other nodes below the delegations that began them. A node that does not answer, or does not
- * show its task to the owner, adds nothing. `levels`: how many nodes may ask each other in turn.
+ * show its task to the owner, adds nothing. The span of a task on another node has its address in `lango.node.url`.
+ * `levels`: how many nodes may ask each other in turn.
  */
-export async function withChildrenElsewhere(trace: Trace, nodeOf: NodeOf, levels: number): Promise<Trace> {
+export async function withChildrenElsewhere(
+  trace: Trace,
+  findNode: FindNode,
+  levels: number,
+): Promise<Trace> {
   const here = new Set(trace.spans.map(({ attributes }) => attributes['lango.task']));
   const asked = trace.spans.flatMap((span) => {
     const taskId = span.attributes['lango.child.task'];
-    const client = nodeOf(String(span.attributes['gen_ai.agent.name']));
-    return levels > 0 && typeof taskId === 'string' && !here.has(taskId) && client
-      ? { span, taskId, client }
+    const node = findNode(String(span.attributes['gen_ai.agent.name']));
+    return levels > 0 && typeof taskId === 'string' && !here.has(taskId) && node
+      ? { span, taskId, node }
       : [];
   });
-  const read = asked.slice(0, MAX_ASKED).map(async ({ span, taskId, client }) => {
+  const read = asked.slice(0, MAX_ASKED).map(async ({ span, taskId, node }) => {
     try {
-      const below = await (await client).readTrace({ taskId, levels: levels - 1 });
-      return { parent: span.id, below };
+      const client = await node.client();
+      const below = await client.readTrace({ taskId, levels: levels - 1 });
+      return { parent: span.id, url: node.url, below };
     } catch (error) {
       if (isLangoError(error)) return undefined;
       throw error;
@@ -37,15 +48,17 @@ export async function withChildrenElsewhere(trace: Trace, nodeOf: NodeOf, levels
   const ids = new Set(trace.spans.map(({ id }) => id));
   const spans = [...trace.spans];
   let isCut = trace.isCut;
-  for (const answer of (await Promise.all(read)).filter((one) => one !== undefined)) {
-    spans.push(...treeBelow(answer.parent, answer.below.spans, ids));
-    isCut ||= answer.below.isCut;
+  for (const { parent, url, below } of (await Promise.all(read)).filter((one) => one !== undefined)) {
+    const [top, ...rest] = treeBelow(below.spans, ids);
+    if (top)
+      spans.push({ ...top, parent, attributes: { ...top.attributes, 'lango.node.url': url } }, ...rest);
+    isCut ||= below.isCut;
   }
   return { ...trace, spans: spans.slice(0, MAX_SPANS), isCut: isCut || spans.length > MAX_SPANS };
 }
 
-/** The first span below `parent`, and those that hang on it. Another node may send any ids: each counts once. */
-function treeBelow(parent: string, [top, ...rest]: readonly Span[], ids: Set<string>): readonly Span[] {
+/** The first span, and those that hang on it. Another node may send any ids: each counts once. */
+function treeBelow([top, ...rest]: readonly Span[], ids: Set<string>): readonly Span[] {
   if (!top || ids.has(top.id)) return [];
   const own = new Set([top.id]);
   ids.add(top.id);
@@ -55,5 +68,5 @@ function treeBelow(parent: string, [top, ...rest]: readonly Span[], ids: Set<str
     ids.add(span.id);
     return true;
   });
-  return [{ ...top, parent }, ...below];
+  return [top, ...below];
 }

@@ -1,19 +1,22 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { makeHome, startServer, type Home, type Server } from '../cli/lango-process.js';
+import { freePort } from '../support/free-port.js';
 import { configOf, describeConsole, say, signIn, Stage, TOKEN } from './stage.js';
 
 jest.setTimeout(90_000);
 
-const AUTH = `{ token: ${TOKEN} }`;
+/** The nodes sign for whom they ask with their keys. */
+const knowing = (name: string, origin: string) =>
+  `{ token: ${TOKEN}, audience: stack, nodes: [{ name: ${name}, jwks: "${origin}/.well-known/jwks.json" }] }`;
 
 let stage: Stage;
 const homes: Home[] = [];
 const servers: Server[] = [];
 
-async function startNode(config: string): Promise<Server> {
-  const home = await makeHome(configOf(stage.vendor.url, AUTH) + config);
+async function startNode(port: number, auth: string, config: string): Promise<Server> {
+  const home = await makeHome(configOf(stage.vendor.url, auth) + config);
   homes.push(home);
-  const server = await startServer(home);
+  const server = await startServer(home, ['--port', String(port)]);
   servers.push(server);
   return server;
 }
@@ -21,13 +24,22 @@ async function startNode(config: string): Promise<Server> {
 describeConsole('the console over three nodes', () => {
   beforeAll(async () => {
     stage = await Stage.open();
-    const end = await startNode('');
-    const remote = `{ name: end, url: '${end.origin}/agents/planner', token: ${TOKEN}, allowPrivate: true }`;
-    const middle = await startNode(`a2a: { enabled: true, remoteAgents: [${remote}] }\n`);
+    const port = await freePort();
+    const middleOrigin = `http://127.0.0.1:${port}`;
+    const end = await startNode(await freePort(), knowing('middle', middleOrigin), '');
+    const remote = `{ name: end, url: '${end.origin}/agents/planner', owners: forward, audience: stack, allowPrivate: true }`;
+    const a2a = `a2a: { enabled: true, remoteAgents: [${remote}] }\n`;
+    const middle = await startNode(port, knowing('front', stage.origin), a2a);
     const added = await fetch(`${stage.origin}/lango/agents`, {
       method: 'POST',
       headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ name: 'middle', url: middle.origin, token: TOKEN, allowPrivate: true }),
+      body: JSON.stringify({
+        name: 'middle',
+        url: middle.origin,
+        owners: 'forward',
+        audience: 'stack',
+        allowPrivate: true,
+      }),
     });
     expect(added.status).toBe(200);
   });
@@ -47,7 +59,10 @@ describeConsole('the console over three nodes', () => {
     await page.getByRole('link', { name: 'tree' }).click();
     const edge = page.getByRole('listitem').filter({ hasText: 'middle on its node' }).last();
     const facts = () => edge.locator('.facts').first().innerText();
-    await edge.getByText(/^works, /).waitFor();
+    await edge
+      .getByText(/^works, /)
+      .first()
+      .waitFor();
     const states: string[] = [];
     let lagMs = NaN;
     for (let endedAt = 0; !states.includes('completed'); await page.waitForTimeout(50)) {
@@ -60,14 +75,19 @@ describeConsole('the console over three nodes', () => {
     console.info(`tree of three nodes: ${lagMs} ms behind the end of the task`);
     expect(await facts()).toMatch(/tokens, [\d.]+ USD$/);
 
-    // The console of the next node asks for its own sign-in, and then shows the task and the node after it.
-    const [next] = await Promise.all([
-      page.context().waitForEvent('page'),
-      edge.getByRole('link', { name: 'middle on its node' }).click(),
-    ]);
-    await signIn(next);
-    await next.getByRole('link', { name: 'tree' }).click();
-    await next.getByRole('link', { name: 'end on its node' }).waitFor();
+    // The console of another node asks for its own sign-in, and then shows the task there: also of a node's node.
+    for (const [name, within] of [
+      ['middle', 'end on its node'],
+      ['end', 'The agent delegated nothing'],
+    ] as const) {
+      const [there] = await Promise.all([
+        page.context().waitForEvent('page'),
+        page.getByRole('link', { name: `${name} on its node` }).click(),
+      ]);
+      await signIn(there);
+      await there.getByRole('link', { name: 'tree' }).click();
+      await there.getByText(within).waitFor();
+    }
   });
 });
 

@@ -150,6 +150,7 @@ describe('the trace of a task of a person of the front node', () => {
     const named = (beginning: string) => trace.spans.filter(({ name }) => name.startsWith(beginning));
     const [delegation, below] = named('invoke_agent vault');
     expect(below).toMatchObject({ kind: 'server', parent: delegation!.id });
+    expect(below!.attributes['lango.node.url']).toBe(`${nodeUrl}/agents/vault`);
     expect(named('execute_tool').map(({ parent }) => parent)).toEqual([below!.id]);
     expect(new Set(trace.spans.map(({ id }) => id)).size).toBe(trace.spans.length);
     const alone = await erin.readTrace({ taskId, levels: 0 });

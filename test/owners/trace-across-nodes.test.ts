@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { LangoError } from '../../src/core/errors.js';
-import type { OwnerClient } from '../../src/owners/client.js';
-import { withChildrenElsewhere } from '../../src/owners/trace-across-nodes.js';
+import { withChildrenElsewhere, type FindNode } from '../../src/owners/trace-across-nodes.js';
 
 const span = (id: string, parent?: string, attributes: Record<string, string> = {}) => ({
   ...{ id, kind: 'client' as const, name: id, startedAt: 0, attributes },
@@ -13,8 +12,9 @@ const trace = {
   isCut: false,
   spans: [span('top', undefined, { 'lango.task': 'own' }), delegation],
 };
-const answering = (read: () => unknown) => () =>
-  Promise.resolve({ readTrace: async () => read() } as unknown as OwnerClient);
+const answering =
+  (read: () => typeof trace): FindNode =>
+  () => ({ url: 'http://far.example/agents/far', client: async () => ({ readTrace: async () => read() }) });
 
 describe('a trace over nodes', () => {
   it('takes of another node only what hangs on its task, and no id twice: a tree has no rings', async () => {
@@ -37,6 +37,7 @@ describe('a trace over nodes', () => {
       ['a', 'far-top'],
       ['c', 'a'],
     ]);
+    expect(whole.spans[2]?.attributes).toEqual({ 'lango.node.url': 'http://far.example/agents/far' });
   });
 
   it('shows the rest when a node does not answer, and asks none beyond the levels', async () => {

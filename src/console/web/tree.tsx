@@ -83,7 +83,7 @@ function Agent({ span, below }: { readonly span: Span; readonly below: Below }) 
   return (
     <li>
       <p>
-        <Name agent={agent} child={textIn(span, 'lango.child.task')} />{' '}
+        <Name agent={agent} child={textIn(span, 'lango.child.task')} task={own[0]} />{' '}
         <span class="facts">
           {isOver && /required/.test(state ?? '')
             ? 'asked a question'
@@ -119,11 +119,18 @@ function Agent({ span, below }: { readonly span: Span; readonly below: Below }) 
 interface NameProps {
   readonly agent: string;
   readonly child: string | undefined;
+  /** The span of the task that the delegation began, where it is known here. */
+  readonly task: Span | undefined;
 }
 
 /** Leads to the task of a delegation, wherever it ran. */
-function Name({ agent, child }: NameProps) {
+function Name({ agent, child, task }: NameProps) {
   const status = node.value;
+  const url = task && textIn(task, 'lango.node.url');
+  if (task && child !== undefined && url !== undefined && isWeb(url)) {
+    const name = textIn(task, 'gen_ai.agent.name') ?? agent;
+    return <FarLink agent={agent} url={url} place={link('tasks', name, child)} />;
+  }
   if (child === undefined || !status) return <strong>{visible(agent)}</strong>;
   if (agentsOf(status).includes(agent)) return <a href={link('tasks', agent, child)}>{agent}</a>;
   const isPeer = status.peers.some(({ name, kind }) => name === agent && kind === 'remote');
@@ -136,10 +143,22 @@ function FarName({ agent, child }: { readonly agent: string; readonly child: str
     () => owner<{ card: FarCard }>(`agents/${encodeURIComponent(agent)}/card`),
     [agent],
   );
-  const url = value?.card.supportedInterfaces?.find((one) => /^https?:/.test(one.url))?.url;
+  const url = value?.card.supportedInterfaces?.find((one) => isWeb(one.url))?.url;
   if (!value || url === undefined) return <strong>{visible(agent)}</strong>;
-  const base = url.replace(/\/agents\/[^/]+\/?$/, '').replace(/\/$/, '');
-  const place = link('tasks', value.card.name ?? agent, child);
+  return <FarLink agent={agent} url={url} place={link('tasks', value.card.name ?? agent, child)} />;
+}
+
+const isWeb = (url: string) => /^https?:/.test(url);
+
+interface FarLinkProps {
+  readonly agent: string;
+  /** Of the agent. */
+  readonly url: string;
+  readonly place: string;
+}
+
+function FarLink({ agent, url, place }: FarLinkProps) {
+  const base = url.replace(/(\/agents\/[^/]+|\/\.well-known\/.*)?\/?$/, '');
   return (
     <a href={`${base}/console/${place}`} target="_blank" rel="noreferrer">
       {visible(agent)} on its node
