@@ -186,48 +186,6 @@ export function peers(): readonly Case[] {
   ];
 }
 
-/** What a vendor's wire brings. */
-export function models(): readonly Case[] {
-  const chunk = (delta: object, finish_reason: string | null = null) => ({
-    ...{ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm' },
-    choices: [{ index: 0, delta, finish_reason }],
-  });
-  const call = {
-    index: 0,
-    id: 'x',
-    type: 'function',
-    function: { name: 'transfer_to_agent', arguments: '{"agent_name":' },
-  };
-  const stream = [
-    chunk({ role: 'assistant', content: 'hel' }),
-    chunk({ tool_calls: [call] }),
-    chunk({ content: 'lo' }),
-    chunk({}, 'stop'),
-  ];
-  const act = (scene: Scene, bytes: string | Buffer): Promise<Outcome> => {
-    scene.stranger.answer = (_, response) => give(response, bytes, EVENTS);
-    return send(scene, 'hello');
-  };
-  const wire = (events: readonly unknown[]) =>
-    `${events.map((one) => `data: ${JSON.stringify(one)}\n\n`).join('')}data: [DONE]\n\n`;
-  const long = chunk({ content: 'word '.repeat(20_000) });
-  return [
-    ...[
-      '',
-      'data: \n\n',
-      'data: [DONE]\n\n',
-      `data: ${deep(60_000)}\n\n`,
-      wire(Array<unknown>(200).fill(long)),
-    ].map((bytes): Case => ({ name: bytes.slice(0, 60), act: (scene) => act(scene, bytes) })),
-    ...cases(
-      100,
-      (random) => mutated(stream, random),
-      (scene, events) => act(scene, wire(Array.isArray(events) ? events : [events])),
-    ),
-    ...cases(50, (random) => garbled(wire(stream), random), act),
-  ];
-}
-
 const NESTING = [
   'div',
   'b',

@@ -37,7 +37,7 @@ export const deep = (levels: number): string => `${'{"a":'.repeat(levels)}1${'}'
 
 /** What no answer may hold: a trace, or the words of a fault of ours. */
 const FAULTS =
-  /\n\s+at [^\n]+:\d+:\d+|\b(TypeError|RangeError|ReferenceError|SyntaxError)\b|is not a function|is not iterable|of (?:undefined|null)\b|Maximum call stack|Invalid string length|error inside Lango|"internal"/;
+  /\n\s+at [^\n]+:\d+:\d+|\b(TypeError|RangeError|ReferenceError|SyntaxError)\b|is not a function|is not iterable|of (?:undefined|null)\b|Maximum call stack|Invalid string length|error inside Lango|failed inside this server|"internal"/;
 const ENDS = ['COMPLETED', 'FAILED', 'CANCELED', 'REJECTED', 'INPUT_REQUIRED', 'AUTH_REQUIRED'];
 
 /** The words of a fault of ours in a text that goes out. */

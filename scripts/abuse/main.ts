@@ -7,6 +7,7 @@ import { type Corpus, type Row, run } from './run.js';
 import { pages, scripts, whyNoBrowser } from './pages.js';
 import { signedCards } from './signed-cards.js';
 import type { Stranger } from './stranger.js';
+import { anthropicStreams, chatStreams, responsesStreams } from './streams.js';
 
 /** `npm run abuse`: hostile input of every kind at servers of its own, over loopback, each a process that is watched. */
 const { values } = parseArgs({
@@ -29,10 +30,11 @@ const withPeer = ({ url }: Stranger): SettingsInput => ({
   a2a: { enabled: true, remoteAgents: [{ name: 'stranger', url, allowPrivate: true }], idleSeconds: 1 },
 });
 const withModel =
-  (provider: 'openai') =>
+  (provider: 'openai' | 'anthropic', api: 'chat' | 'responses' = 'chat') =>
   ({ url }: Stranger): SettingsInput => ({
     model: {
       provider,
+      ...(provider === 'openai' && { api }),
       name: 'test',
       baseUrl: url,
       apiKey: 'key-of-nobody',
@@ -54,7 +56,9 @@ const CORPORA: Readonly<Record<string, Corpus>> = {
   files: { cases: configFiles(), settings: bare, longestWorkMs: 400 },
   tools: { cases: corpora.toolArguments(), settings: bare },
   peers: { cases: corpora.peers(), settings: withPeer },
-  models: { cases: corpora.models(), settings: withModel('openai') },
+  models: { cases: chatStreams(), settings: withModel('openai') },
+  anthropic: { cases: anthropicStreams(), settings: withModel('anthropic') },
+  responses: { cases: responsesStreams(), settings: withModel('openai', 'responses') },
   documents: { cases: corpora.documents(), settings: bare },
   archives: { cases: corpora.archives(), settings: bare },
 };

@@ -29,7 +29,9 @@ export class Stage implements AsyncDisposable {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-abuse-'));
     const file = path.join(import.meta.dirname, 'child.js');
     const child = fork(file, [home, JSON.stringify({ server: { port: 0 }, ...settings })]);
-    const [address] = (await once(child, 'message')) as [{ origin: string; token: string }];
+    const died = new AbortController();
+    child.once('exit', (code) => died.abort(new Error(`the server ended with ${code} at its start`)));
+    const [address] = (await once(child, 'message', died)) as [{ origin: string; token: string }];
     return new Stage(home, child, address);
   }
 

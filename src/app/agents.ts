@@ -48,6 +48,9 @@ export async function createModel(choice: ModelChoice, context: ModelContext): P
   return withFallbacks(providers, context.logger);
 }
 
+/** An answer that is no stream: an error, or a whole answer of a server that does not stream. */
+const LARGEST_BODY_BYTES = 2 * 1024 * 1024;
+
 async function createProvider(
   choice: ModelChoice,
   { config: { agent, egress }, secrets, logger }: ModelContext,
@@ -65,6 +68,7 @@ async function createProvider(
       configuredUrl: baseUrl,
       timeoutMs,
       idleMs: timeoutMs,
+      maxBytes: LARGEST_BODY_BYTES,
       // The vendors' libraries ask for a stream in the body, not by the Accept header.
       streams: 'always',
       logger,

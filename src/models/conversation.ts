@@ -1,3 +1,4 @@
+import { newId } from '../core/ids.js';
 import { isJsonObject, type JsonObject } from '../core/json.js';
 import { typeOfBytes, type Part } from '../core/message.js';
 import {
@@ -189,13 +190,13 @@ function labeled({ text, filename }: Extract<Part, { kind: 'text' }>): string {
 
 const LONGEST_INVALID_CHARACTERS = 2_000;
 
-/** Parses the call that a model wrote. Missing arguments become an empty object. Never throws. */
+/** Parses the call that a model wrote. Missing arguments become an empty object, a missing id a new one. Never throws. */
 export function toFunctionCall(written: { id: string; name: string; argumentsText: string }): FunctionCall {
   const { id, name, argumentsText } = written;
   const args = argumentsText.trim() === '' ? {} : parseObject(argumentsText);
   return {
     type: 'function-call',
-    id,
+    id: id || `call_${newId()}`,
     name,
     arguments: args,
     ...(args === undefined ? { invalid: argumentsText.slice(0, LONGEST_INVALID_CHARACTERS) } : {}),

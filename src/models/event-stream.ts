@@ -6,7 +6,8 @@ export interface ServerEvent {
   readonly data: string;
 }
 
-const LONGEST_EVENT_CHARACTERS = 8 * 1024 * 1024;
+/** To parse a longer one would hold the event loop, and no task keeps an answer of this size. */
+const LONGEST_EVENT_CHARACTERS = 1024 * 1024;
 
 /**
  * Reads server-sent events (WHATWG HTML section 9.2) from bytes that may be cut anywhere. A last event
@@ -18,15 +19,19 @@ const LONGEST_EVENT_CHARACTERS = 8 * 1024 * 1024;
 export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ServerEvent, void> {
   let name = '';
   let data: string[] = [];
+  let size = 0;
   for await (const line of readLines(chunks)) {
     if (line === '') {
       if (data.length > 0) yield { name, data: data.join('\n') };
       name = '';
       data = [];
+      size = 0;
     } else {
       const [field, value] = fieldOf(line);
       if (field === 'event') name = value;
       if (field === 'data') data.push(value);
+      size += line.length;
+      assertNotTooLong(size);
     }
   }
   if (data.length > 0) yield { name, data: data.join('\n') };
@@ -34,17 +39,35 @@ export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGener
 
 async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string, void> {
   const decoder = new TextDecoder();
-  let rest = '';
+  // Pieces of a line that has not ended. Only what is new is searched for its end.
+  let begun: string[] = [];
+  let size = 0;
+  let isHalfBreak = false;
   for await (const chunk of chunks) {
-    rest += decoder.decode(chunk, { stream: true });
-    // A carriage return at the end of a chunk may be the first half of a line break.
-    const lines = rest.split(/\r\n|\n|\r(?!$)/);
-    rest = lines.pop() ?? '';
-    if (rest.length > LONGEST_EVENT_CHARACTERS) {
-      throw new ModelFailure('bad-answer', 'The model server sent an event that is far too long.');
+    const text = decoder.decode(chunk, { stream: true });
+    if (text === '') continue;
+    // A line feed belongs to the carriage return at the end of the chunk before.
+    const [first = '', ...others] = text
+      .slice(isHalfBreak && text.startsWith('\n') ? 1 : 0)
+      .split(LINE_BREAK);
+    isHalfBreak = text.endsWith('\r');
+    begun.push(first);
+    size += first.length;
+    assertNotTooLong(size);
+    for (const next of others) {
+      yield begun.join('');
+      begun = [next];
+      size = next.length;
     }
-    yield* lines;
   }
+}
+
+const LINE_BREAK = /\r\n|\n|\r/;
+
+/** Throws `bad-answer`. */
+export function assertNotTooLong(characters: number): void {
+  if (characters > LONGEST_EVENT_CHARACTERS)
+    throw new ModelFailure('bad-answer', 'The model server sent an event that is far too long.');
 }
 
 function fieldOf(line: string): readonly [string, string] {

@@ -1,5 +1,7 @@
+import type { JsonObject } from '../core/json.js';
 import type { ModelEvent, Usage } from '../core/model.js';
-import { readEvents, type ServerEvent } from './event-stream.js';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { assertNotTooLong, readEvents, type ServerEvent } from './event-stream.js';
 import { connectionFailure, ModelFailure, vendorFailure, type Endpoint } from './failure.js';
 import { retryAfterMs } from '../core/retry.js';
 import { parseObject } from './conversation.js';
@@ -29,6 +31,11 @@ export interface Exchange {
 /** A streamed token takes some 200 bytes with its event; a server that sends far more does not keep to its limit. */
 const BYTES_PER_STREAMED_TOKEN = 1_024;
 const MIN_ANSWER_BYTES = 1_024 * 1_024;
+
+const MANY_BYTES = 4 * 1024;
+const MOST_BLOCKS = 1_000;
+/** More than any model writes in one answer. */
+const MOST_CHARACTERS = 1024 * 1024;
 
 const EVENT_STREAM = 'text/event-stream';
 
@@ -69,7 +76,7 @@ async function* eventsOf(
   const mediaType = contentType.split(';', 1)[0]!.trim().toLowerCase();
   if (mediaType === EVENT_STREAM && response.body)
     yield* readEvents(chunksOf(response.body, watch, exchange));
-  if (mediaType === 'application/json') yield { name: '', data: await response.text() };
+  if (mediaType === 'application/json') yield { name: '', data: await bodyOf(response, watch, exchange) };
   if (mediaType === EVENT_STREAM || reader.isWhole) return;
   throw new ModelFailure(
     'bad-answer',
@@ -77,8 +84,19 @@ async function* eventsOf(
   );
 }
 
+async function bodyOf({ body }: Response, watch: SilenceWatch, exchange: Exchange): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of chunksOf(body ?? [], watch, exchange)) {
+    size += chunk.byteLength;
+    assertNotTooLong(size);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
 async function* chunksOf(
-  body: AsyncIterable<Uint8Array>,
+  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   watch: SilenceWatch,
   { maxTokens, endpoint }: Exchange,
 ): AsyncGenerator<Uint8Array, void> {
@@ -91,7 +109,27 @@ async function* chunksOf(
       throw new ModelFailure('bad-answer', text);
     }
     yield chunk;
+    // A chunk may hold thousands of events, and the next one may be here already.
+    if (chunk.byteLength > MANY_BYTES) await nextTurn();
     watch.wait();
+  }
+}
+
+/** The bounds on what a reader keeps of one answer. Its methods throw `bad-answer` beyond them. */
+export class AnswerBounds {
+  #characters = 0;
+
+  /** Counts a piece of a text or of arguments, and returns it. */
+  piece(text: string): string {
+    this.#characters += text.length;
+    if (this.#characters > MOST_CHARACTERS)
+      throw new ModelFailure('bad-answer', `The model server sent more than ${MOST_CHARACTERS} characters.`);
+    return text;
+  }
+
+  blocks(count: number): void {
+    if (count > MOST_BLOCKS)
+      throw new ModelFailure('bad-answer', `The model server sent more than ${MOST_BLOCKS} blocks.`);
   }
 }
 
@@ -132,7 +170,7 @@ function acceptEvent(reader: AnswerReader, event: ServerEvent): string {
 }
 
 /** Throws `ModelFailure` when `text` is not a JSON object. */
-export function parseEvent(text: string): Record<string, unknown> {
+export function parseEvent(text: string): JsonObject {
   const event = parseObject(text);
   if (event) return event;
   throw new ModelFailure('bad-answer', 'The model server sent an event that is not a JSON object.');

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { configFiles } from '../../scripts/abuse/config-files.js';
 import * as corpora from '../../scripts/abuse/corpora.js';
 import { pages, scripts } from '../../scripts/abuse/pages.js';
+import { anthropicStreams, chatStreams, responsesStreams } from '../../scripts/abuse/streams.js';
 import { signedCards } from '../../scripts/abuse/signed-cards.js';
 
 const page = readFileSync('docs/internals/threats.md', 'utf8');
@@ -39,7 +40,7 @@ describe('docs/internals/threats.md', () => {
       name,
       Number(count),
     ]);
-    const { cards, settings, toolArguments, peers, models, documents, archives } = corpora;
+    const { cards, settings, toolArguments, peers, documents, archives } = corpora;
     const made = {
       cards,
       signed: signedCards,
@@ -47,7 +48,9 @@ describe('docs/internals/threats.md', () => {
       files: configFiles,
       tools: toolArguments,
       peers,
-      models,
+      models: chatStreams,
+      anthropic: anthropicStreams,
+      responses: responsesStreams,
       documents,
       archives,
       pages,

@@ -39,5 +39,7 @@ describe('A reader of server-sent events', () => {
   it('gives up on a line without an end instead of holding all of it', async () => {
     const megabyte = 'x'.repeat(1024 * 1024);
     await expect(read('data: ', ...Array<string>(9).fill(megabyte))).rejects.toThrow('far too long');
+    const lines = 'data: x\n'.repeat(200_000);
+    await expect(read(lines)).rejects.toThrow('far too long');
   });
 });

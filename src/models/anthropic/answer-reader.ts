@@ -1,14 +1,11 @@
-import type {
-  ContentBlock,
-  RawContentBlockDelta,
-  RawMessageStreamEvent,
-} from '@anthropic-ai/sdk/resources/messages/messages';
+import type { RawMessageStreamEvent } from '@anthropic-ai/sdk/resources/messages/messages';
 import type { JsonObject } from '../../core/json.js';
 import type { AnswerBlock, Usage } from '../../core/model.js';
 import type { ServerEvent } from '../event-stream.js';
-import { parseEvent, type AnswerReader } from '../exchange.js';
+import { AnswerBounds, parseEvent, type AnswerReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
 import { parseObject, toFunctionCall } from '../conversation.js';
+import { countIn, objectIn, textIn } from '../loose.js';
 
 const EVENTS: ReadonlySet<string> = new Set<RawMessageStreamEvent['type'] | 'error' | ''>([
   'message_start',
@@ -21,16 +18,9 @@ const EVENTS: ReadonlySet<string> = new Set<RawMessageStreamEvent['type'] | 'err
   '',
 ]);
 
-type TokenCounts = Partial<
-  Record<
-    'input_tokens' | 'output_tokens' | 'cache_creation_input_tokens' | 'cache_read_input_tokens',
-    number | null
-  >
->;
-
 /** A content block whose stream has not ended. */
 interface Draft {
-  block: ContentBlock;
+  block: JsonObject;
   /** The JSON of its input that has arrived so far. */
   inputText: string;
 }
@@ -40,7 +30,8 @@ export class AnthropicAnswerReader implements AnswerReader {
   readonly #providerId: string;
   readonly #endpoint: Endpoint;
   readonly #drafts = new Map<number, Draft>();
-  #counts: TokenCounts = {};
+  readonly #bounds = new AnswerBounds();
+  #counts: JsonObject = {};
   #stopReason: string | undefined;
 
   constructor(providerId: string, endpoint: Endpoint) {
@@ -59,21 +50,20 @@ export class AnthropicAnswerReader implements AnswerReader {
 
   accept({ name, data }: ServerEvent): string {
     if (!EVENTS.has(name)) return '';
-    const event = parseEvent(data) as unknown as RawMessageStreamEvent | { type: 'error' };
+    const event = parseEvent(data);
     switch (event.type) {
       case 'error':
         throw inStreamFailure(event, this.#endpoint);
       case 'message_start':
-        this.#count(event.message.usage);
+        this.#count(objectIn(event.message).usage);
         return '';
       case 'content_block_start':
-        this.#drafts.set(event.index, { block: event.content_block, inputText: '' });
-        return event.content_block.type === 'text' ? event.content_block.text : '';
+        return this.#begin(countIn(event.index), objectIn(event.content_block));
       case 'content_block_delta':
-        return this.#grow(event.index, event.delta);
+        return this.#grow(countIn(event.index), objectIn(event.delta));
       case 'message_delta':
         this.#count(event.usage);
-        this.#stopReason = event.delta.stop_reason ?? this.#stopReason;
+        this.#stopReason = textIn(objectIn(event.delta).stop_reason) || this.#stopReason;
         return '';
       case 'message_stop':
         this.#stopReason ??= '';
@@ -92,49 +82,60 @@ export class AnthropicAnswerReader implements AnswerReader {
   /** The vendor counts tokens written to and read from its cache apart from `input_tokens`. */
   usage(): Usage {
     const counts = this.#counts;
-    const cached = counts.cache_read_input_tokens ?? 0;
+    const cached = countIn(counts.cache_read_input_tokens);
+    const written = countIn(counts.cache_creation_input_tokens);
     return {
-      input: (counts.input_tokens ?? 0) + (counts.cache_creation_input_tokens ?? 0) + cached,
-      output: counts.output_tokens ?? 0,
+      input: countIn(counts.input_tokens) + written + cached,
+      output: countIn(counts.output_tokens),
       cached,
-      ...(counts.cache_creation_input_tokens ? { written: counts.cache_creation_input_tokens } : {}),
+      ...(written ? { written } : {}),
     };
   }
 
   /** Later counts are totals and replace earlier ones. A null leaves the earlier count. */
-  #count(counts: TokenCounts): void {
-    const known = Object.entries(counts ?? {}).filter(([, count]) => typeof count === 'number');
+  #count(counts: unknown): void {
+    const known = Object.entries(objectIn(counts)).filter(([, count]) => typeof count === 'number');
     this.#counts = { ...this.#counts, ...Object.fromEntries(known) };
   }
 
-  #grow(index: number, delta: RawContentBlockDelta): string {
+  #begin(index: number, block: JsonObject): string {
+    this.#drafts.set(index, { block, inputText: '' });
+    this.#bounds.blocks(this.#drafts.size);
+    return block.type === 'text' ? textIn(block.text) : '';
+  }
+
+  #grow(index: number, delta: JsonObject): string {
     const draft = this.#drafts.get(index);
     if (!draft) return '';
     const { block } = draft;
-    if (delta.type === 'input_json_delta') draft.inputText += delta.partial_json;
+    if (delta.type === 'input_json_delta') draft.inputText += this.#bounds.piece(textIn(delta.partial_json));
     if (delta.type === 'text_delta' && block.type === 'text') {
-      draft.block = { ...block, text: block.text + delta.text };
-      return delta.text;
+      const text = this.#bounds.piece(textIn(delta.text));
+      draft.block = { ...block, text: textIn(block.text) + text };
+      return text;
     }
     if (delta.type === 'thinking_delta' && block.type === 'thinking') {
-      draft.block = { ...block, thinking: block.thinking + delta.thinking };
+      draft.block = {
+        ...block,
+        thinking: textIn(block.thinking) + this.#bounds.piece(textIn(delta.thinking)),
+      };
     }
     if (delta.type === 'signature_delta' && block.type === 'thinking') {
-      draft.block = { ...block, signature: delta.signature };
+      draft.block = { ...block, signature: textIn(delta.signature) };
     }
     return '';
   }
 
   #finished({ block, inputText }: Draft): readonly AnswerBlock[] {
-    if (block.type === 'text') return block.text ? [{ type: 'text', text: block.text }] : [];
-    if (block.type === 'tool_use') {
+    const { type } = block;
+    if (type === 'text') return textIn(block.text) ? [{ type, text: textIn(block.text) }] : [];
+    if (type === 'tool_use') {
       const argumentsText = inputText || JSON.stringify(block.input ?? {});
-      return [toFunctionCall({ id: block.id, name: block.name, argumentsText })];
+      return [toFunctionCall({ id: textIn(block.id), name: textIn(block.name), argumentsText })];
     }
     // An incomplete thinking block has no signature. The API refuses it when it is sent back.
-    if (block.type === 'thinking' && !block.signature) return [];
-    const raw = block as unknown as JsonObject;
-    const whole = inputText ? { ...raw, input: parseObject(inputText) ?? {} } : raw;
+    if (textIn(type) === '' || (type === 'thinking' && !textIn(block.signature))) return [];
+    const whole = inputText ? { ...block, input: parseObject(inputText) ?? {} } : block;
     return [{ type: 'opaque', provider: this.#providerId, block: whole }];
   }
 }

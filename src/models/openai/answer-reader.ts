@@ -1,5 +1,4 @@
-import { newId } from '../../core/ids.js';
-import { isJsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/json.js';
 import {
   NO_USAGE,
   type AnswerBlock,
@@ -10,42 +9,20 @@ import {
 } from '../../core/model.js';
 import type { ServerEvent } from '../event-stream.js';
 import { parseObject, toFunctionCall } from '../conversation.js';
-import { parseEvent, type AnswerReader } from '../exchange.js';
+import { AnswerBounds, parseEvent, type AnswerReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
+import { countIn, listIn, objectIn, textIn } from '../loose.js';
 
 const DONE = '[DONE]';
 
-/** A chunk as servers send it in practice: every field may be missing, and `message` may replace `delta`. */
-interface Chunk {
-  readonly object?: unknown;
-  readonly error?: unknown;
-  readonly choices?: readonly Choice[] | null;
-  readonly usage?: ChunkUsage | null;
-}
-
-interface Choice {
-  readonly index?: number;
-  readonly delta?: Delta | null;
-  readonly message?: Delta | null;
-  readonly finish_reason?: string | null;
-}
-
-interface Delta {
-  readonly content?: string | readonly unknown[] | null;
-  readonly refusal?: string | null;
-  readonly tool_calls?: readonly CallFragment[] | null;
-}
-
-interface ChunkUsage {
-  readonly prompt_tokens?: number | null;
-  readonly completion_tokens?: number | null;
-  readonly prompt_tokens_details?: { readonly cached_tokens?: number | null } | null;
-}
-
-/** Assembles the chunks of one Chat Completions stream into an answer. */
+/**
+ * Assembles the chunks of one Chat Completions stream into an answer. Of a server in practice every field may be missing,
+ * and `message` may replace `delta`.
+ */
 export class OpenaiAnswerReader implements AnswerReader {
   readonly #endpoint: Endpoint;
-  readonly #calls = new CallCollector();
+  readonly #bounds = new AnswerBounds();
+  readonly #calls = new CallCollector(this.#bounds);
   #text = '';
   #hasDelta = false;
   #hasRefused = false;
@@ -66,11 +43,13 @@ export class OpenaiAnswerReader implements AnswerReader {
       return '';
     }
     if (name !== '' && name !== 'message' && name !== 'error') return '';
-    const chunk: Chunk = parseEvent(data);
+    const chunk = parseEvent(data);
     if (chunk.error || chunk.object === 'error' || name === 'error')
       throw inStreamFailure(chunk, this.#endpoint);
-    if (chunk.usage) this.#usage = toUsage(chunk.usage);
-    const choice = chunk.choices?.find((item) => (item.index ?? 0) === 0);
+    if (chunk.usage) this.#usage = toUsage(objectIn(chunk.usage));
+    const choice = listIn(chunk.choices)
+      .map(objectIn)
+      .find(({ index }) => countIn(index) === 0);
     return choice ? this.#take(choice) : '';
   }
 
@@ -88,15 +67,17 @@ export class OpenaiAnswerReader implements AnswerReader {
     };
   }
 
-  #take(choice: Choice): string {
-    if (choice.finish_reason) this.#finishReason = choice.finish_reason;
+  #take(choice: JsonObject): string {
+    this.#finishReason = textIn(choice.finish_reason) || this.#finishReason;
     // Some servers repeat the whole message after its deltas.
-    const delta = choice.delta ?? (this.#hasDelta ? undefined : choice.message);
-    if (!delta) return '';
+    const given = choice.delta ?? (this.#hasDelta ? undefined : choice.message);
+    if (!given) return '';
+    const delta = objectIn(given);
+    const refusal = textIn(delta.refusal);
     this.#hasDelta = true;
-    this.#hasRefused ||= Boolean(delta.refusal);
-    for (const fragment of delta.tool_calls ?? []) this.#calls.add(fragment);
-    const text = textOf(delta.content) + (delta.refusal ?? '');
+    this.#hasRefused ||= refusal !== '';
+    for (const fragment of listIn(delta.tool_calls)) this.#calls.add(objectIn(fragment));
+    const text = this.#bounds.piece(textOf(delta.content) + refusal);
     this.#text += text;
     return text;
   }
@@ -110,26 +91,29 @@ export class OpenaiAnswerReader implements AnswerReader {
 }
 
 /** The text of content that is a string, or a list of parts of which some have `text`. */
-function textOf(content: Delta['content']): string {
+function textOf(content: unknown): string {
   if (typeof content === 'string') return content;
-  return (content ?? [])
-    .map((part) => (isJsonObject(part) && typeof part.text === 'string' ? part.text : ''))
+  return listIn(content)
+    .map((part) => textIn(objectIn(part).text))
     .join('');
 }
 
-function toUsage(usage: ChunkUsage): Usage {
+function toUsage(usage: JsonObject): Usage {
   return {
-    input: usage.prompt_tokens ?? 0,
-    output: usage.completion_tokens ?? 0,
-    cached: usage.prompt_tokens_details?.cached_tokens ?? 0,
+    input: countIn(usage.prompt_tokens),
+    output: countIn(usage.completion_tokens),
+    cached: countIn(objectIn(usage.prompt_tokens_details).cached_tokens),
   };
 }
 
-/** A fragment of a call as servers send it in practice: every field may be missing. */
-interface CallFragment {
-  readonly index?: number | null;
-  readonly id?: string | null;
-  readonly function?: { readonly name?: string | null; readonly arguments?: unknown } | null;
+/** How often the arguments of one call are parsed to learn whether a further fragment begins another call. */
+const MOST_LOOKS = 100;
+
+/** What a fragment says of its call: it may leave out anything. */
+interface Begun {
+  readonly index: number | undefined;
+  readonly id: string;
+  readonly name: string;
 }
 
 interface Draft {
@@ -137,6 +121,7 @@ interface Draft {
   id: string;
   name: string;
   argumentsText: string;
+  looks: number;
 }
 
 /**
@@ -145,13 +130,20 @@ interface Draft {
  */
 class CallCollector {
   readonly #drafts: Draft[] = [];
+  readonly #bounds: AnswerBounds;
 
-  add(fragment: CallFragment): void {
-    const draft = this.#draftFor(fragment);
-    const { name, arguments: args } = fragment.function ?? {};
-    if (fragment.id && fragment.id !== draft.id) draft.id += fragment.id;
+  constructor(bounds: AnswerBounds) {
+    this.#bounds = bounds;
+  }
+
+  add(fragment: JsonObject): void {
+    const { arguments: args, ...given } = objectIn(fragment.function);
+    const [id, name] = [textIn(fragment.id), textIn(given.name)];
+    const index = typeof fragment.index === 'number' ? fragment.index : undefined;
+    const draft = this.#draftFor({ index, id, name });
+    if (id && id !== draft.id) draft.id += id;
     if (name && name !== draft.name) draft.name += name;
-    if (typeof args === 'string') draft.argumentsText += args;
+    if (typeof args === 'string') draft.argumentsText += this.#bounds.piece(args);
     else if (args !== undefined && args !== null) draft.argumentsText = JSON.stringify(args);
   }
 
@@ -159,24 +151,27 @@ class CallCollector {
   calls(): readonly FunctionCall[] {
     const ids = new Set<string>();
     return this.#drafts.map((draft) => {
-      const id = draft.id === '' || ids.has(draft.id) ? `call_${newId()}` : draft.id;
+      const id = ids.has(draft.id) ? '' : draft.id;
       ids.add(id);
       return toFunctionCall({ ...draft, id });
     });
   }
 
-  #draftFor(fragment: CallFragment): Draft {
-    const index = fragment.index ?? undefined;
+  #draftFor(begun: Begun): Draft {
+    const { index } = begun;
     const open = this.#drafts.findLast((draft) => index === undefined || draft.index === index);
-    if (open && !beginsAnother(fragment, open)) return open;
-    const draft: Draft = { index, id: '', name: '', argumentsText: '' };
+    if (open && !beginsAnother(begun, open)) return open;
+    const draft: Draft = { index, id: '', name: '', argumentsText: '', looks: 0 };
     this.#drafts.push(draft);
+    this.#bounds.blocks(this.#drafts.length);
     return draft;
   }
 }
 
-function beginsAnother(fragment: CallFragment, open: Draft): boolean {
-  if (!fragment.function?.name) return false;
-  if (fragment.id && open.id) return fragment.id !== open.id;
-  return typeof fragment.index !== 'number' || parseObject(open.argumentsText) !== undefined;
+function beginsAnother({ index, id, name }: Begun, open: Draft): boolean {
+  if (!name) return false;
+  if (id && open.id) return id !== open.id;
+  if (index === undefined) return true;
+  open.looks += 1;
+  return open.looks <= MOST_LOOKS && parseObject(open.argumentsText) !== undefined;
 }
