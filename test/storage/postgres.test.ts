@@ -134,15 +134,14 @@ const openOne = async () => {
     it('keep the leases that they renew while their session is gone', async () => {
       const { one, two, dispose, advance } = await openTwo();
       const task = await acceptOne(one.tasks, { lease: 'one' });
-      const endSession = () =>
-        database!.run("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'");
       await advance(LEASE_MS - 1);
       await one.tasks.renew('one', [task.id]);
-      await endSession();
+      await endSession('one');
       expect(await two.tasks.claim('two', [AGENT], () => 1)).toEqual([]);
-      // It takes its lock again, and is told of what others append.
-      const heard = untilHeard(one.tasks, 2);
+      // It takes its lock again, and is told of what another one appends whose session is gone.
       while (!(await isLocked('one'))) await sleep(20);
+      const heard = untilHeard(one.tasks, 2);
+      await endSession('two');
       await two.tasks.requestCancel(ALICE, task.id);
       expect(await heard).toBe(task.id);
       await advance(2 * LEASE_RENEW_MS);
@@ -330,10 +329,18 @@ const openOne = async () => {
   }
 });
 
+const lockOf = (worker: string) =>
+  `FROM workers JOIN pg_locks ON locktype = 'advisory' AND objid = lock::oid AND granted WHERE name = '${worker}'`;
+
 /** Whether the process with this name in leases holds its lock. */
 async function isLocked(worker: string): Promise<boolean> {
-  const sql = `SELECT 1 FROM workers JOIN pg_locks ON objid = lock::oid AND granted WHERE name = '${worker}'`;
-  return (await database!.run(sql)).rows.length > 0;
+  return (await database!.run(`SELECT 1 ${lockOf(worker)}`)).rows.length > 0;
+}
+
+/** Resolves once the server has ended the session that holds the lock of this process. */
+async function endSession(worker: string): Promise<void> {
+  const { rows } = await database!.run(`SELECT pg_terminate_backend(pid, 10000) AS ended ${lockOf(worker)}`);
+  expect(rows).toEqual([{ ended: true }]);
 }
 
 /** Resolves with the task that got an event of this number. */

@@ -25,6 +25,8 @@ const RECONNECT_MS = 250;
 const GATHER_MS = 10;
 /** A notification of PostgreSQL holds up to 8,000 bytes. */
 const TASKS_PER_NOTIFICATION = 100;
+/** The most tasks whose notifications wait for a session. Followers of the others look again by themselves. */
+const LARGEST_GATHERED = 10_000;
 const MIN_CHECK_MS = 400;
 
 /**
@@ -77,6 +79,7 @@ export class Liveness {
     if (hasEnded) throw new LangoError('storage', 'The session with the database ended.');
     if (!this.#isOpen) return session.end();
     this.#session = session;
+    this.#sendSoon();
   }
 
   /** To be called before the first lease to a name. */
@@ -134,22 +137,30 @@ export class Liveness {
   }
 
   #gather(taskId: string, head: number): void {
-    this.#gathered.set(taskId, head);
+    if (this.#gathered.size < LARGEST_GATHERED) this.#gathered.set(taskId, head);
+    this.#sendSoon();
+  }
+
+  #sendSoon(): void {
     this.#gathering ??= setTimeout(() => void this.#send(), GATHER_MS);
   }
 
+  /** Without a session, what was gathered waits for the next one. */
   async #send(): Promise<void> {
     this.#gathering = undefined;
+    const session = this.#session;
+    if (!session) return;
     const heads = [...this.#gathered];
     this.#gathered = new Map();
     try {
       for (let from = 0; from < heads.length; from += TASKS_PER_NOTIFICATION) {
         const payload = JSON.stringify([this.#lock, ...heads.slice(from, from + TASKS_PER_NOTIFICATION)]);
-        await this.#session?.query('SELECT pg_notify($1, $2)', [this.#options.channel, payload]);
+        await session.query('SELECT pg_notify($1, $2)', [this.#options.channel, payload]);
       }
     } catch (error) {
-      // Followers look again by themselves. A connection that does not answer is opened again.
-      void this.#session?.end();
+      // A connection that does not answer is opened again, and the next one sends all of them.
+      this.#gathered = new Map([...heads, ...this.#gathered]);
+      void session.end();
       this.#options.logger.debug('a notification was not sent', { error: errorText(error) });
     }
   }

@@ -98,13 +98,13 @@ const STALE = `lease_until <= lango_now() + ${LEASE_MS - 2 * LEASE_RENEW_MS}`;
  */
 export const FREE_DEAD = `
   WITH server AS (SELECT extract(epoch FROM pg_postmaster_start_time()) * 1000 AS started), unlocked AS (
-    SELECT name FROM workers, server
+    SELECT name, lock FROM workers, server
     WHERE (since > started OR lango_now() > started + ${GRACE_MS}) AND NOT EXISTS (
       SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = @class AND objid = workers.lock::oid
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
   ), dead AS (
     DELETE FROM workers USING unlocked
-    WHERE workers.name = unlocked.name AND NOT EXISTS (
+    WHERE workers.name = unlocked.name AND workers.lock = unlocked.lock AND NOT EXISTS (
       SELECT 1 FROM tasks WHERE ${LIVE} AND lease_by = workers.name AND NOT ${STALE})
     RETURNING workers.name
   ), tasks AS (
