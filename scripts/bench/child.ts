@@ -1,19 +1,21 @@
-/** CPU time of the process so far, user and system, in microseconds. */
-export interface CpuAnswer {
+/** What the process has used so far. */
+export interface CostAnswer {
+  /** CPU time, user and system, in microseconds. */
   readonly cpu: number;
+  readonly statements: number;
 }
 
 /**
- * The server's side of the line to the bench: tells the address, answers each message with its CPU time, and
+ * The server's side of the line to the bench: tells the address, answers each message with what it has used, and
  * stops on SIGTERM or when the bench is gone.
  */
-export function attend(port: number, stop: () => Promise<void>): void {
+export function attend(port: number, stop: () => Promise<void>, statements = () => 0): void {
   const leave = (): void => void stop().finally(() => process.exit());
   process.once('SIGTERM', leave);
   process.once('disconnect', leave);
   process.on('message', () => {
     const { user, system } = process.cpuUsage();
-    process.send?.({ cpu: user + system } satisfies CpuAnswer);
+    process.send?.({ cpu: user + system, statements: statements() } satisfies CostAnswer);
   });
   console.log(`ready http://127.0.0.1:${port}`);
 }

@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { Agent, ModelProvider, Run, ServerOptions } from 'lango';
 import { createServer, fromAgentExecutor, textOf } from 'lango';
 import { attend } from './child.js';
+import { countStatements } from './statements.js';
 import { executor } from './stock-executor.js';
 import { ANSWER, eachChunk, parseWork } from './work.js';
 
@@ -59,7 +60,7 @@ const instantModel: ModelProvider = {
   },
 };
 
-/** The default configuration but for the rate of one caller, with one agent more. */
+/** The default configuration but for the rate of one caller, with one agent more; the environment names a database. */
 export function serve(): Promise<void> {
   return start({ settings: SERVED, agents: [worker] });
 }
@@ -83,11 +84,13 @@ export function serveMemory(): Promise<void> {
 }
 
 async function start(options: ServerOptions): Promise<void> {
+  const statements = countStatements();
   const home = await mkdtemp(path.join(tmpdir(), 'lango-bench-'));
   const server = createServer({ home, ...options });
   const { port } = await server.start();
-  attend(port, async () => {
+  const stop = async () => {
     await server.stop();
     await rm(home, { recursive: true, force: true });
-  });
+  };
+  attend(port, stop, statements);
 }

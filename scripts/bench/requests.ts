@@ -6,6 +6,7 @@ import { TOKEN } from './target.js';
 const PATHS: Readonly<Record<Kind, string>> = {
   lango: '/agents/bench',
   'lango-executor': '/agents/bench',
+  'lango-postgres': '/agents/bench',
   'lango-flat': '/',
   'lango-memory': '/',
   'lango-serve': '/',

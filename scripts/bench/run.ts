@@ -7,6 +7,7 @@ import { knowledge } from './knowledge.js';
 import { coldStart, idle, memory } from './life.js';
 import { list, longTask } from './long-task.js';
 import { parseOptions } from './options.js';
+import { postgres } from './postgres.js';
 import type { Scenario } from './scenario.js';
 import { FULL, QUICK, runScenario } from './scenario.js';
 import { send } from './send.js';
@@ -26,6 +27,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   memory,
   idle,
   knowledge,
+  postgres,
 };
 
 /** Runs what the arguments ask for and prints it. A target that is missed is shown, not an error. */

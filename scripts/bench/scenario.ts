@@ -57,7 +57,7 @@ export const QUICK: Sizes = {
 interface Bench {
   readonly sizes: Sizes;
   /** Starts a server; it is stopped when the scenario is over, if it still runs. */
-  readonly start: (kind: Kind) => Promise<Target>;
+  readonly start: (kind: Kind, databaseUrl?: string) => Promise<Target>;
 }
 
 export type Scenario = (bench: Bench) => Promise<readonly Figure[]>;
@@ -68,8 +68,8 @@ export async function runScenario(
   { sizes, home }: { readonly sizes: Sizes; readonly home: string },
 ): Promise<readonly Figure[]> {
   const targets: Target[] = [];
-  const start = async (kind: Kind): Promise<Target> => {
-    const target = await startTarget(kind, home);
+  const start = async (kind: Kind, databaseUrl?: string): Promise<Target> => {
+    const target = await startTarget(kind, { home, ...(databaseUrl === undefined ? {} : { databaseUrl }) });
     targets.push(target);
     return target;
   };

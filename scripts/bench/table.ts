@@ -7,20 +7,25 @@ export interface Outcome {
   readonly figures: readonly Figure[];
 }
 
-/** Columns, by the names of the servers that share one. */
+/** Columns, by the names of the servers that share one. A column without a figure is left out. */
 const COLUMNS: Readonly<Record<string, readonly string[]>> = {
   lango: ['lango', 'lango-serve'],
   stock: ['stock'],
   bare: ['bare'],
+  postgres: ['lango-postgres', 'database'],
 };
 
 /** The result as text for a terminal, and for a page in Markdown. */
 export function renderTable({ mode, rounds, machine, figures }: Outcome): string {
-  const heads = ['', ...Object.keys(COLUMNS), 'unit', 'what counts', 'target', ''];
-  const rows = [heads, ...figures.map(cells)];
+  const columns = Object.keys(COLUMNS).filter((name) =>
+    figures.some((figure) => inColumn(name, figure) !== undefined),
+  );
+  const heads = ['', ...columns, 'unit', 'what counts', 'target', ''];
+  const rows = [heads, ...figures.map((figure) => cells(figure, columns))];
   const widths = heads.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   const lines = rows.map(
-    (row) => `| ${row.map((cell, column) => aligned(cell, column, widths[column]!)).join(' | ')} |`,
+    (row) =>
+      `| ${row.map((cell, column) => aligned(cell, column >= 1 && column <= columns.length, widths[column]!)).join(' | ')} |`,
   );
   const rule = `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`;
   const { node, cpus, load } = machine;
@@ -28,12 +33,16 @@ export function renderTable({ mode, rounds, machine, figures }: Outcome): string
   return [lines[0], rule, ...lines.slice(1), '', note].join('\n');
 }
 
-function cells({ title, unit, values, result }: Figure): readonly string[] {
-  const shown = Object.values(COLUMNS).map((names) => {
-    const value = names.map((name) => values[name]).find((found) => found !== undefined);
+function cells(figure: Figure, columns: readonly string[]): readonly string[] {
+  const shown = columns.map((name) => {
+    const value = inColumn(name, figure);
     return value === undefined ? '' : rounded(value);
   });
-  return [title, ...shown, unit, ...judged(result)];
+  return [figure.title, ...shown, figure.unit, ...judged(figure.result)];
+}
+
+function inColumn(name: string, { values }: Figure): number | undefined {
+  return COLUMNS[name]!.map((server) => values[server]).find((found) => found !== undefined);
 }
 
 function judged(result: Result | undefined): readonly [string, string, string] {
@@ -49,6 +58,6 @@ function rounded(value: number): string {
   return value.toLocaleString('en-US', { maximumFractionDigits: digits });
 }
 
-function aligned(cell: string, column: number, width: number): string {
-  return column >= 1 && column <= Object.keys(COLUMNS).length ? cell.padStart(width) : cell.padEnd(width);
+function aligned(cell: string, isNumber: boolean, width: number): string {
+  return isNumber ? cell.padStart(width) : cell.padEnd(width);
 }

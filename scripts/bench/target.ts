@@ -4,16 +4,17 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { CpuAnswer } from './child.js';
+import type { CostAnswer } from './child.js';
 import { Connection } from './connection.js';
 
 /**
- * Ours with one agent more, ours with the stock server's executor, ours in single-agent mode, that with its memory on,
+ * Ours with one agent more, that on PostgreSQL, ours with the stock server's executor, ours in single-agent mode, that with its memory on,
  * ours as `lango serve` starts it, the SDK's, that with its tasks in a database, node:http alone.
  */
 export type Kind =
   | 'lango'
   | 'lango-executor'
+  | 'lango-postgres'
   | 'lango-flat'
   | 'lango-memory'
   | 'lango-serve'
@@ -46,9 +47,14 @@ export class Target {
 
   /** CPU time of the process so far, user and system, in microseconds. Not of `lango-serve`, which has no line to us. */
   async cpu(): Promise<number> {
-    this.#child.send('cpu');
-    const [answer] = (await once(this.#child, 'message')) as [CpuAnswer];
-    return answer.cpu;
+    return (await this.cost()).cpu;
+  }
+
+  /** The same with the statements that it gave to its database. */
+  async cost(): Promise<CostAnswer> {
+    this.#child.send('cost');
+    const [answer] = (await once(this.#child, 'message')) as [CostAnswer];
+    return answer;
   }
 
   /** The same in milliseconds, of any server, in steps of 10. Rejects where the system has no /proc. */
@@ -86,11 +92,25 @@ export class Target {
   }
 }
 
-/** Starts a server and resolves once it says that it serves. `home` is the data folder of `lango-serve`. */
-export async function startTarget(kind: Kind, home: string): Promise<Target> {
+/** Where a server keeps its data. */
+export interface Place {
+  /** The data folder of `lango-serve`. */
+  readonly home: string;
+  /** The database of `lango-postgres`. */
+  readonly databaseUrl?: string;
+}
+
+/** Starts a server and resolves once it says that it serves. */
+export async function startTarget(kind: Kind, { home, databaseUrl }: Place): Promise<Target> {
   const child = spawn(process.execPath, argumentsFor(kind), {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-    env: { ...process.env, LANGO_HOME: home, LANGO_TOKEN: TOKEN, LANGO_LOG_LEVEL: 'error' },
+    env: {
+      ...process.env,
+      LANGO_HOME: home,
+      LANGO_TOKEN: TOKEN,
+      LANGO_LOG_LEVEL: 'error',
+      ...databaseOf(databaseUrl),
+    },
   });
   try {
     return new Target(kind, child, await readyPort(child));
@@ -98,6 +118,10 @@ export async function startTarget(kind: Kind, home: string): Promise<Target> {
     child.kill('SIGKILL');
     throw new Error(`the server ${kind} did not start`, { cause: error });
   }
+}
+
+function databaseOf(url: string | undefined): NodeJS.ProcessEnv {
+  return url === undefined ? {} : { LANGO_DATABASE_URL: url, LANGO_VAULT_PASSPHRASE: TOKEN };
 }
 
 function argumentsFor(kind: Kind): readonly string[] {

@@ -1,0 +1,238 @@
+import { readFile, readdir } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Database } from '../chaos/database.js';
+import { freePort } from '../chaos/stack.js';
+import type { Figure, Samples } from './figures.js';
+import { figureOf, ratios, versus } from './figures.js';
+import { drive } from './load.js';
+import type { Load } from './load.js';
+import { requireCharacters } from './requests.js';
+import type { Scenario } from './scenario.js';
+import { inTurns, samplesOf } from './scenario.js';
+import type { Target } from './target.js';
+import { CHUNK } from './work.js';
+import type { Work } from './work.js';
+
+const CONNECTIONS = 32;
+const APPENDED = 500;
+const PACED = 50;
+const PACED_CHUNKS = 100;
+const PACED_SECONDS = 2;
+const IDLE_MS = 5_000;
+const REPLICAS = 3;
+/** Of a short stay in /proc, in microseconds. */
+const TICK_US = 10_000;
+
+/** What one unit of work (a send, an event, a second of a stream) takes. */
+interface Cost {
+  readonly rate: number;
+  /** CPU of our process, in microseconds. */
+  readonly cpu: number;
+  readonly statements: number;
+  /** CPU of all processes of PostgreSQL, in microseconds; 0 without it. */
+  readonly database: number;
+  /** Bytes of PostgreSQL's write-ahead log. */
+  readonly log: number;
+  /** Bytes by which its database grew. */
+  readonly stored: number;
+}
+
+/** The same work on SQLite and on PostgreSQL; then two and three servers on the one database. */
+export const postgres: Scenario = async ({ start, sizes }) => {
+  const database = await Database.start(await freePort());
+  try {
+    const url = database.url(database.port);
+    const replicas = [await start('lango-postgres', url)];
+    const targets = [await start('lango'), replicas[0]!];
+    const sending: Load = {
+      ...{ connections: CONNECTIONS, requests: sizes.requests },
+      call: () => ({ method: 'SendMessage', text: 'echo' }),
+    };
+    const streams = Math.max(2, Math.round(sizes.chunks / APPENDED / 10));
+    const loads: Readonly<Record<string, Units>> = {
+      send: { load: sending, units: sizes.requests },
+      event: { load: streaming('append', APPENDED, streams), units: APPENDED * streams },
+      stream: { load: streaming('paced', PACED_CHUNKS, PACED), units: PACED * PACED_SECONDS },
+    };
+    const warmUp = { ...sending, requests: sizes.warmUp / 2 };
+    for (const target of targets) await drive(target, warmUp);
+    const figures: Figure[] = [];
+    for (const [name, work] of Object.entries(loads)) {
+      const sides = targets.map((target) => [target.kind, () => costOf(target, database, work)] as const);
+      const costs = await inTurns(sizes.rounds, Object.fromEntries(sides));
+      figures.push(...costFigures(name, costs));
+    }
+    while (replicas.length < REPLICAS) {
+      replicas.push(await start('lango-postgres', url));
+      await drive(replicas.at(-1)!, warmUp);
+    }
+    figures.push(...(await replicaFigures(replicas, sending, sizes.rounds)));
+    return [...figures, await idleFigure(database)];
+  } finally {
+    await database.stop();
+  }
+};
+
+function streaming(kind: Work['kind'], chunks: number, streams: number): Load {
+  return {
+    ...{ connections: Math.min(streams, PACED), requests: streams },
+    call: () => ({ method: 'SendStreamingMessage', text: `${kind} ${chunks}` }),
+    check: (answer) => requireCharacters(answer, chunks * CHUNK.length),
+  };
+}
+
+interface Units {
+  readonly load: Load;
+  readonly units: number;
+}
+
+async function costOf(target: Target, database: Database, { load, units }: Units): Promise<Cost> {
+  const [own, its] = [await target.cost(), await used(database)];
+  const { wallMs } = await drive(target, load);
+  const [ownAfter, itsAfter] = [await target.cost(), await used(database)];
+  return {
+    rate: (units * 1_000) / wallMs,
+    cpu: (ownAfter.cpu - own.cpu) / units,
+    statements: (ownAfter.statements - own.statements) / units,
+    database: (itsAfter.cpu - its.cpu) / units,
+    log: (itsAfter.log - its.log) / units,
+    stored: (itsAfter.stored - its.stored) / units,
+  };
+}
+
+/** What the database server has used so far. */
+async function used(database: Database): Promise<Pick<Figures, 'cpu' | 'log' | 'stored'>> {
+  const [row] = await database.rows<Figures>(
+    `SELECT pg_backend_pid() AS pid, (pg_current_wal_insert_lsn() - '0/0')::float8 AS log,
+      pg_database_size(current_database())::float8 AS stored`,
+  );
+  const { pid, log, stored } = row!;
+  return { cpu: await cpuOfFamily(pid), log, stored };
+}
+
+interface Figures {
+  readonly pid: number;
+  readonly cpu: number;
+  readonly log: number;
+  readonly stored: number;
+}
+
+/** CPU time of the parent of this process, and of all its children, also those that have ended. In microseconds. */
+async function cpuOfFamily(pid: number): Promise<number> {
+  const parent = (await statOf(String(pid)))[1];
+  let ticks = 0;
+  for (const entry of await readdir('/proc')) {
+    if (!/^\d+$/.test(entry)) continue;
+    // A process may end meanwhile.
+    const stat = await statOf(entry).catch(() => []);
+    const [own, ended] = [stat[11]! + stat[12]!, stat[13]! + stat[14]!];
+    if (Number(entry) === parent) ticks += own + ended;
+    else if (stat[1] === parent) ticks += own;
+  }
+  return ticks * TICK_US;
+}
+
+/** The fields of /proc/PID/stat after the name of the program: the second one is the parent. */
+async function statOf(pid: string): Promise<readonly number[]> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+  return stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .map(Number);
+}
+
+const UNITS: Readonly<Record<string, { readonly title: string; readonly of: string }>> = {
+  send: { title: `SendMessage over ${CONNECTIONS} connections`, of: 'send' },
+  event: { title: 'events, each durable before the next', of: 'event' },
+  stream: { title: `${PACED} streams with a chunk each 20 ms`, of: 'second of a stream' },
+};
+const AIM = 2;
+
+function costFigures(name: string, costs: ReadonlyMap<string, readonly Cost[]>): readonly Figure[] {
+  const { title, of } = UNITS[name]!;
+  const both = (read: (cost: Cost) => number) => samplesOf(costs, read);
+  const ratio = (samples: Samples) => versus(samples, 'lango-postgres', 'lango');
+  const its = (read: (cost: Cost) => number) => ({ database: costs.get('lango-postgres')!.map(read) });
+  const figure = (id: string, [words, unit]: readonly [string, string], samples: Samples) =>
+    figureOf({ id: `postgres.${name}.${id}`, title: `  ${words}`, unit, samples });
+  const rate = both((cost) => cost.rate);
+  const cpu = both((cost) => cost.cpu);
+  return [
+    figureOf({
+      ...{ id: `postgres.${name}.rate`, title, unit: 'per second', samples: rate },
+      ...(name === 'stream' ? {} : { result: ratio(rate) }),
+    }),
+    figureOf({
+      ...{
+        id: `postgres.${name}.cpu`,
+        title: `  CPU of our process for one ${of}`,
+        unit: 'µs',
+        samples: cpu,
+      },
+      result: { ...ratio(cpu), ...(name === 'send' ? { atMost: AIM } : {}) },
+    }),
+    figure(
+      'statements',
+      ['statements', 'each'],
+      both((cost) => cost.statements),
+    ),
+    figure(
+      'database',
+      ['CPU of PostgreSQL', 'µs'],
+      its((cost) => cost.database),
+    ),
+    figure(
+      'log',
+      ['write-ahead log', 'bytes'],
+      its((cost) => cost.log),
+    ),
+    figure(
+      'stored',
+      ['growth of the database', 'bytes'],
+      its((cost) => cost.stored),
+    ),
+  ];
+}
+
+/** The same load on one, two and three of the servers that run. */
+async function replicaFigures(
+  replicas: readonly Target[],
+  load: Load,
+  rounds: number,
+): Promise<readonly Figure[]> {
+  const counts = replicas.map((_, index) => index + 1);
+  const rateOf = async (count: number): Promise<number> => {
+    const [requests, connections] = [Math.ceil(load.requests / count), Math.ceil(load.connections / count)];
+    const from = performance.now();
+    await Promise.all(
+      replicas.slice(0, count).map((each) => drive(each, { ...load, requests, connections })),
+    );
+    return (requests * count * 1_000) / (performance.now() - from);
+  };
+  const sides = counts.map((count) => [String(count), () => rateOf(count)] as const);
+  const rates = await inTurns(rounds, Object.fromEntries(sides));
+  return counts.map((count) => {
+    const own = rates.get(String(count))!;
+    return figureOf({
+      ...{ id: `postgres.replicas.${count}`, title: `SendMessage to ${count} of ${replicas.length} servers` },
+      ...{ unit: 'per second', samples: { 'lango-postgres': own } },
+      ...(count > 1 ? { result: { of: `${count} / 1`, rounds: ratios(own, rates.get('1')!) } } : {}),
+    });
+  });
+}
+
+/** What servers without work cost the database: they renew, look for work, and hold their locks. */
+async function idleFigure(database: Database): Promise<Figure> {
+  await sleep(IDLE_MS / 5);
+  const before = await used(database);
+  await sleep(IDLE_MS);
+  const { cpu } = await used(database);
+  return figureOf({
+    ...{
+      id: 'postgres.idle.database',
+      title: 'CPU of PostgreSQL for a second of an idle server',
+      unit: 'µs',
+    },
+    samples: { database: [(cpu - before.cpu) / (IDLE_MS / 1_000) / REPLICAS] },
+  });
+}
