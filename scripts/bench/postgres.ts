@@ -1,7 +1,6 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Database } from '../chaos/database.js';
-import { freePort } from '../chaos/stack.js';
 import type { Figure, Samples } from './figures.js';
 import { figureOf, ratios, versus } from './figures.js';
 import { drive } from './load.js';
@@ -39,7 +38,7 @@ interface Cost {
 
 /** The same work on SQLite and on PostgreSQL; then two and three servers on the one database. */
 export const postgres: Scenario = async ({ start, sizes }) => {
-  const database = await Database.start(await freePort());
+  const database = await Database.start();
   try {
     const url = database.url(database.port);
     const replicas = [await start('lango-postgres', url)];

@@ -7,7 +7,7 @@ import { check, readLog } from './check.js';
 import type { Story } from './client.js';
 import { Client } from './client.js';
 import { Database } from './database.js';
-import { freePort, Replica } from './stack.js';
+import { Replica } from './stack.js';
 
 export interface ChaosOptions {
   readonly seed: number;
@@ -15,13 +15,37 @@ export interface ChaosOptions {
   readonly clients: number;
   /** How often each fault comes. */
   readonly faults: Readonly<Record<Fault, number>>;
+  /** How far the clock of the second replica is ahead, and that of the third one behind. */
+  readonly clockSeconds: number;
   /** Told of each fault. */
   readonly onFault?: (text: string) => void;
 }
 
-/** `kill`: SIGKILL; `stop`: SIGSTOP for some seconds; `cut`: no way to the database for as long; `term`: SIGTERM. */
-export const FAULTS = ['kill', 'stop', 'cut', 'term', 'restart'] as const;
-export type Fault = (typeof FAULTS)[number];
+/** How often each fault comes when nothing is said. */
+export const FAULTS = {
+  /** SIGKILL. */
+  kill: 20,
+  /** SIGSTOP for some seconds. */
+  stop: 4,
+  /** No way to the database for as long. */
+  cut: 2,
+  /** SIGTERM. */
+  term: 4,
+  /** The database ends all connections and starts again. */
+  restart: 2,
+  /** Each statement takes longer, for some seconds. */
+  slow: 1,
+  /** The database has no connection left for as long. */
+  exhausted: 1,
+  /** The disk of the database is full for as long: where one can be mounted, which takes root. */
+  full: 1,
+  /** The database ends, and its standby takes over. */
+  failover: 1,
+} as const;
+export type Fault = keyof typeof FAULTS;
+const NAMES = Object.keys(FAULTS) as readonly Fault[];
+/** The faults that a replica has by itself. The others are the database's. */
+const OF_REPLICA: ReadonlySet<Fault> = new Set(['kill', 'stop', 'cut', 'term']);
 
 export interface ChaosFigures {
   readonly seed: number;
@@ -31,6 +55,8 @@ export interface ChaosFigures {
   /** Connections of the clients, and messages that were sent more than once. */
   readonly connections: number;
   readonly repeatedSends: number;
+  /** By SQLSTATE: how often the database had no space, and how many connections of replicas it ended. */
+  readonly refused: Readonly<Record<string, number>>;
   /** From the fault to the next run of a task that was in work: milliseconds. */
   readonly takeover: Readonly<Partial<Record<Fault, Spread>>>;
   readonly findings: readonly string[];
@@ -45,6 +71,8 @@ interface Spread {
 /** How long a process is stopped, or cut off: longer than its lease. */
 const AWAY_MS = 6_000;
 const PAUSE_MS = 400;
+/** What a statement takes at a slow database, at least. */
+const SLOW_MS = 100;
 
 /** Lets faults come over replicas at work, and compares what came of it with the log. */
 export async function chaos(options: ChaosOptions): Promise<ChaosFigures> {
@@ -52,10 +80,13 @@ export async function chaos(options: ChaosOptions): Promise<ChaosFigures> {
   const folder = await mkdtemp(path.join(tmpdir(), 'lango-chaos-'));
   const marks = path.join(folder, 'marks');
   await writeFile(marks, '');
-  const database = await Database.start(await freePort());
+  const database = await Database.start({ isSmall: options.faults.full > 0 });
   const replicas: Replica[] = [];
   try {
-    while (replicas.length < options.replicas) replicas.push(await Replica.create(database, marks));
+    while (replicas.length < options.replicas) {
+      const clockSeconds = [0, options.clockSeconds, -options.clockSeconds][replicas.length] ?? 0;
+      replicas.push(await Replica.create({ database, marks, clockSeconds }));
+    }
     const random = new Random(options.seed);
     const ports = replicas.map(({ port }) => port);
     const clients = Array.from(
@@ -77,6 +108,7 @@ export async function chaos(options: ChaosOptions): Promise<ChaosFigures> {
       tasks: stories.length,
       connections: stories.reduce((sum, { connections }) => sum + connections, 0),
       repeatedSends: stories.filter(({ sends }) => sends > 1).length,
+      refused: database.refused,
       takeover: await takeovers(affected, database),
       findings: [...failed, ...found],
     };
@@ -112,21 +144,25 @@ async function disturb({ options, random, replicas, database }: Disturbance): Pr
   const left = { ...options.faults };
   const affected: Affected[] = [];
   for (let number = 1; ; number += 1) {
-    const due = FAULTS.flatMap((fault) => Array<Fault>(left[fault]).fill(fault));
+    const due = NAMES.flatMap((fault) => Array<Fault>(left[fault]).fill(fault));
     if (due.length === 0) return affected;
     const fault = random.pick(due);
     left[fault] -= 1;
     await sleep(PAUSE_MS + random.below(2 * PAUSE_MS));
     const replica = random.pick(replicas);
-    const tasks = fault === 'restart' ? [] : await replica.tasks();
+    const tasks = OF_REPLICA.has(fault) ? await replica.tasks() : [];
     options.onFault?.(`${number} ${fault}: ${tasks.length} tasks in work`);
     const at = Date.now();
     affected.push(...tasks.map((taskId) => ({ fault, taskId, at })));
-    await strike(fault, replica, database);
+    await strike(fault, replica, { replicas, database });
   }
 }
 
-async function strike(fault: Fault, replica: Replica, database: Database): Promise<void> {
+async function strike(
+  fault: Fault,
+  replica: Replica,
+  { replicas, database }: Pick<Disturbance, 'replicas' | 'database'>,
+): Promise<void> {
   switch (fault) {
     case 'kill':
     case 'term':
@@ -137,11 +173,22 @@ async function strike(fault: Fault, replica: Replica, database: Database): Promi
       await sleep(AWAY_MS);
       return replica.pause(false);
     case 'cut':
-      replica.cut(true);
+      replica.way.cut(true);
       await sleep(AWAY_MS);
-      return replica.cut(false);
+      return replica.way.cut(false);
     case 'restart':
       return database.restart();
+    case 'slow':
+      for (const { way } of replicas) way.slow(SLOW_MS);
+      await sleep(AWAY_MS);
+      for (const { way } of replicas) way.slow(0);
+      return;
+    case 'exhausted':
+      return database.exhaust(AWAY_MS);
+    case 'full':
+      return database.fill(AWAY_MS);
+    case 'failover':
+      return database.failOver();
   }
 }
 

@@ -2,17 +2,17 @@ import { parseArgs } from 'node:util';
 import { chaos, FAULTS, type Fault } from './chaos.js';
 
 /** `npm run chaos`: faults over three replicas on one PostgreSQL, all of it on loopback, bounded in count. */
+const names = Object.keys(FAULTS) as Fault[];
+const options = Object.fromEntries(
+  names.map((fault) => [fault, { type: 'string', default: String(FAULTS[fault]) } as const]),
+) as Record<Fault, { readonly type: 'string'; readonly default: string }>;
 const { values } = parseArgs({
   options: {
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     replicas: { type: 'string', default: '3' },
     clients: { type: 'string', default: '6' },
-    /** How often each fault comes. */
-    kill: { type: 'string', default: '20' },
-    stop: { type: 'string', default: '4' },
-    cut: { type: 'string', default: '2' },
-    term: { type: 'string', default: '4' },
-    restart: { type: 'string', default: '2' },
+    clock: { type: 'string', default: '3600' },
+    ...options,
     json: { type: 'boolean', default: false },
   },
 });
@@ -21,7 +21,8 @@ const figures = await chaos({
   seed: Number(values.seed),
   replicas: Number(values.replicas),
   clients: Number(values.clients),
-  faults: Object.fromEntries(FAULTS.map((fault) => [fault, Number(values[fault])])) as Record<Fault, number>,
+  faults: Object.fromEntries(names.map((fault) => [fault, Number(values[fault])])) as Record<Fault, number>,
+  clockSeconds: Number(values.clock),
   onFault: (text) => process.stderr.write(`${text}\n`),
 });
 if (values.json) console.log(JSON.stringify(figures));

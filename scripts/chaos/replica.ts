@@ -1,6 +1,6 @@
 /**
- * One replica of the chaos run, as a process of its own: `node dist/scripts/chaos/replica.js HOME PORT DATABASE MARKS`. Its model
- * streams words and calls two tools that leave marks.
+ * One replica of the chaos run, as a process of its own: `node dist/scripts/chaos/replica.js HOME PORT DATABASE MARKS CLOCK`.
+ * Its model streams words and calls two tools that leave marks. Its clock is so many seconds ahead.
  */
 import { appendFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,7 +9,18 @@ import { createServer, defineTool } from 'lango';
 import { z } from 'zod';
 import { TOKEN } from './token.js';
 
-const [home, port, url, marks] = process.argv.slice(2) as [string, string, string, string];
+const [home, port, url, marks, clock] = process.argv.slice(2) as [string, string, string, string, string];
+const TrueDate = Date;
+const aheadMs = Number(clock) * 1_000;
+globalThis.Date = class extends TrueDate {
+  constructor(...given: readonly unknown[]) {
+    super(...((given.length > 0 ? given : [TrueDate.now() + aheadMs]) as [number]));
+  }
+
+  static override now(): number {
+    return TrueDate.now() + aheadMs;
+  }
+} as DateConstructor;
 const WORD_MS = 20;
 const CALL_MS = 300;
 
@@ -22,7 +33,7 @@ function tool(name: string, effect: 'pure' | 'unsafe') {
     effect,
     danger: () => 'safe',
     async execute(_input, { key }) {
-      appendFileSync(marks, `${name} ${key} ${Date.now()}\n`);
+      appendFileSync(marks, `${name} ${key} ${TrueDate.now()}\n`);
       await sleep(CALL_MS);
       return { content: 'marked' };
     },

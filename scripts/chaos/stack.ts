@@ -6,6 +6,8 @@ import type { AddressInfo, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { Transform } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Database } from './database.js';
 
@@ -19,27 +21,33 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** The way from a replica to the database, which can be cut: bytes wait then, and no side sees an end. */
+/**
+ * The way from a replica to the database. When it is cut, bytes wait, and no side sees an end. When it is slow, each
+ * statement waits.
+ */
 export class Way {
   readonly #sockets = new Set<Socket>();
   readonly #server;
-  #isCut = false;
+  #slowMs = 0;
+  /** Resolves when the way is no longer cut. */
+  #whole = Promise.resolve();
+  #mend: () => void = () => undefined;
 
-  constructor(database: number) {
+  /** The port of the database is read for each connection. */
+  constructor(database: { readonly port: number }) {
     this.#server = createServer((near) => {
-      const far = connect(database, '127.0.0.1');
-      for (const [one, other] of [
+      const far = connect(database.port, '127.0.0.1');
+      for (const [from, to] of [
         [near, far],
         [far, near],
       ] as const) {
-        this.#sockets.add(one);
-        one.pipe(other);
-        one.on('error', () => other.destroy());
-        one.once('close', () => {
-          this.#sockets.delete(one);
-          other.destroy();
+        this.#sockets.add(from);
+        from.pipe(this.#delayed(from === near)).pipe(to);
+        from.on('error', () => to.destroy());
+        from.once('close', () => {
+          this.#sockets.delete(from);
+          to.destroy();
         });
-        if (this.#isCut) one.pause();
       }
     });
   }
@@ -51,17 +59,34 @@ export class Way {
   }
 
   cut(isCut: boolean): void {
-    this.#isCut = isCut;
-    for (const socket of this.#sockets) {
-      if (isCut) socket.pause();
-      else socket.resume();
-    }
+    if (isCut) this.#whole = new Promise((resolve) => (this.#mend = resolve));
+    else this.#mend();
+  }
+
+  slow(ms: number): void {
+    this.#slowMs = ms;
+  }
+
+  #delayed(isToDatabase: boolean): Transform {
+    return new Transform({
+      transform: (chunk: Buffer, _encoding, done) => {
+        const delay = isToDatabase && this.#slowMs > 0 ? sleep(this.#slowMs) : undefined;
+        void Promise.all([delay, this.#whole]).then(() => done(null, chunk));
+      },
+    });
   }
 
   close(): void {
     this.#server.close();
     for (const socket of this.#sockets) socket.destroy();
   }
+}
+
+interface ReplicaOptions {
+  readonly database: Database;
+  readonly marks: string;
+  /** How far its clock is ahead. */
+  readonly clockSeconds: number;
 }
 
 /** One replica, which may be killed and started again on the same port. */
@@ -71,23 +96,25 @@ export class Replica {
   readonly #marks: string;
   readonly #home: string;
   readonly #way: Way;
+  readonly #clockSeconds: number;
   #url = '';
   #child: ChildProcess | undefined;
   /** Its name in leases. */
   #worker = '';
 
-  private constructor(parts: { database: Database; marks: string; home: string; port: number }) {
+  private constructor(parts: ReplicaOptions & { readonly home: string; readonly port: number }) {
     this.#database = parts.database;
     this.#marks = parts.marks;
     this.#home = parts.home;
     this.port = parts.port;
-    this.#way = new Way(parts.database.port);
+    this.#clockSeconds = parts.clockSeconds;
+    this.#way = new Way(parts.database);
   }
 
-  static async create(database: Database, marks: string): Promise<Replica> {
+  static async create(options: ReplicaOptions): Promise<Replica> {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-chaos-replica-'));
-    const replica = new Replica({ database, marks, home, port: await freePort() });
-    replica.#url = database.url(await replica.#way.open());
+    const replica = new Replica({ ...options, home, port: await freePort() });
+    replica.#url = options.database.url(await replica.#way.open());
     await replica.start();
     return replica;
   }
@@ -97,7 +124,8 @@ export class Replica {
     // Before the first start there is no such table.
     const known = await this.#workers().catch((): readonly string[] => []);
     const script = fileURLToPath(new URL('./replica.js', import.meta.url));
-    const args = ['--no-warnings', script, this.#home, String(this.port), this.#url, this.#marks];
+    const given = [this.#home, this.port, this.#url, this.#marks, this.#clockSeconds];
+    const args = ['--no-warnings', script, ...given.map(String)];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
     this.#child = child;
     const gone = once(child, 'exit').then(() => {
@@ -126,8 +154,8 @@ export class Replica {
     this.#child!.kill(isPaused ? 'SIGSTOP' : 'SIGCONT');
   }
 
-  cut(isCut: boolean): void {
-    this.#way.cut(isCut);
+  get way(): Way {
+    return this.#way;
   }
 
   async close(): Promise<void> {

@@ -251,7 +251,7 @@ const openOne = async () => {
 
   itLong('gives up a statement when the way to the server is cut, and goes on when it is back', async () => {
     const { url } = database!;
-    const way = new Way(Number(new URL(url).port));
+    const way = new Way({ port: Number(new URL(url).port) });
     const through = Object.assign(new URL(url), { port: String(await way.open()) }).toString();
     const storage = await openPostgresStorage({ ...OPTIONS, statementSeconds: 1, url: through });
     const task = await acceptOne(storage.tasks, { lease: 'one' });
