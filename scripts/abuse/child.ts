@@ -1,7 +1,17 @@
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { connect, createServer, LangoError, type SettingsInput } from '../../src/index.js';
 import { readEnv } from '../../src/config/env.js';
-import { checkConfig, loadConfig } from '../../src/config/load.js';
+import { checkConfig, loadConfig, resolveConfig } from '../../src/config/load.js';
+import { openMcpServers } from '../../src/app.js';
+import { silentLogger } from '../../src/core/logger.js';
+import type { ToolContext } from '../../src/core/tool.js';
 import { Watchdog } from '../watchdog.js';
+
+/** What is kept of the tools of one server that were accepted. */
+const LARGEST_KEPT_BYTES = 500_000;
+const WAITS_MS = 700;
 
 /** What the stage asks of its child. */
 export type Question =
@@ -10,7 +20,8 @@ export type Question =
   | { readonly kind: 'card'; readonly url: string }
   | { readonly kind: 'settings'; readonly settings: SettingsInput }
   | { readonly kind: 'reload'; readonly settings: SettingsInput }
-  | { readonly kind: 'file'; readonly file: string };
+  | { readonly kind: 'file'; readonly file: string }
+  | { readonly kind: 'mcp'; readonly url: string };
 
 /** What became of a card or of settings. */
 export interface Taken {
@@ -39,6 +50,7 @@ async function answer(question: Question): Promise<unknown> {
   if (question.kind === 'hold') return hold(question.ms, question.isWork);
   try {
     if (question.kind === 'file') return await readFile(question.file);
+    if (question.kind === 'mcp') return await callServer(question.url);
     if (question.kind === 'card') await callAgent(question.url);
     else if (question.kind === 'reload') await server.reload(question.settings);
     else createServer({ home, settings: question.settings });
@@ -56,6 +68,35 @@ async function readFile(configFile: string): Promise<Taken> {
   return problems.length === 0
     ? { outcome: 'taken' }
     : { outcome: 'refused', isTyped: true, text: JSON.stringify(problems) };
+}
+
+/** Lists the tools of an MCP server and calls the first, as `lango mcp` does. */
+async function callServer(url: string): Promise<Taken> {
+  const settings = { mcp: { servers: { far: { url, timeoutSeconds: 1 } } } };
+  const loaded = resolveConfig({ env: readEnv({}), overrides: { home }, settings });
+  const mcp = await openMcpServers({ ...loaded, logger: silentLogger });
+  const far = mcp.servers.get('far')!;
+  const words: unknown[] = [];
+  let outcome: Taken['outcome'] = 'refused';
+  try {
+    // A run of an agent waits for 3 s, and the server is reached in the background meanwhile.
+    await Promise.race([far.start(), setTimeout(WAITS_MS)]);
+    words.push(far.finding(), far.offers);
+    const [tool] = far.list();
+    if (tool) {
+      const context = { signal: new AbortController().signal } as ToolContext;
+      words.push(await tool.execute({}, context));
+      outcome = 'taken';
+    }
+    const kept = await stat(path.join(home, 'mcp', 'far.json')).catch(() => undefined);
+    if ((kept?.size ?? 0) > LARGEST_KEPT_BYTES) throw new Error(`far.json has ${kept?.size} bytes`);
+    return { outcome, isTyped: true, text: JSON.stringify(words) };
+  } catch (error) {
+    const isTyped = error instanceof LangoError;
+    return { outcome: 'refused', isTyped, text: JSON.stringify([...words, String(error)]) };
+  } finally {
+    await mcp.close();
+  }
 }
 
 /** Reads the card at an address and sends a message as it says. */

@@ -3,6 +3,7 @@ import type { SettingsInput } from '../../src/index.js';
 import { LONGEST_WORK_MS } from '../watchdog.js';
 import * as corpora from './corpora.js';
 import { configFiles } from './config-files.js';
+import { mcpRequests, mcpServers } from './mcp.js';
 import { type Corpus, type Row, run } from './run.js';
 import { pages, scripts, whyNoBrowser } from './pages.js';
 import { signedCards } from './signed-cards.js';
@@ -43,6 +44,7 @@ const withModel =
     },
   });
 
+const serving = (): SettingsInput => ({ ...bare(), mcp: { serve: true } });
 const withBrowser = ({ url }: Stranger): SettingsInput => ({
   ...bare(),
   tools: { browser: { allowHosts: [new URL(url).host], navigationSeconds: 2 } },
@@ -59,6 +61,8 @@ const CORPORA: Readonly<Record<string, Corpus>> = {
   models: { cases: chatStreams(), settings: withModel('openai') },
   anthropic: { cases: anthropicStreams(), settings: withModel('anthropic') },
   responses: { cases: responsesStreams(), settings: withModel('openai', 'responses') },
+  mcp: { cases: mcpServers(), settings: bare },
+  'mcp-calls': { cases: mcpRequests(), settings: serving },
   documents: { cases: corpora.documents(), settings: bare },
   archives: { cases: corpora.archives(), settings: bare },
 };

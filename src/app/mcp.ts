@@ -18,7 +18,7 @@ import { missing, off, type ToolFamily } from '../tools/tool-family.js';
 const NAME = 'mcp';
 const PACKAGE = '@modelcontextprotocol/client';
 const MISSING = { message: `the package ${PACKAGE} is not installed`, hint: `Run: npm install ${PACKAGE}` };
-const LARGEST_ANSWER_BYTES = 4 * 1024 * 1024;
+const LARGEST_ANSWER_BYTES = 2 * 1024 * 1024;
 /** Streams wait for news of a server. A call has a time limit of its own. */
 const STREAM_IDLE_MS = 2 ** 31 - 1;
 

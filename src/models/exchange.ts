@@ -31,6 +31,8 @@ export interface Exchange {
 /** A streamed token takes some 200 bytes with its event; a server that sends far more does not keep to its limit. */
 const BYTES_PER_STREAMED_TOKEN = 1_024;
 const MIN_ANSWER_BYTES = 1_024 * 1_024;
+const EVENTS_PER_TOKEN = 4;
+const MIN_EVENTS = 10_000;
 
 const MANY_BYTES = 4 * 1024;
 const MOST_BLOCKS = 1_000;
@@ -51,7 +53,10 @@ export async function* exchangeText(exchange: Exchange): AsyncGenerator<ModelEve
   using watch = new SilenceWatch(exchange.signal, exchange.silenceMs);
   try {
     const response = await exchange.send(watch.signal);
+    let left = Math.max(MIN_EVENTS, exchange.maxTokens * EVENTS_PER_TOKEN);
     for await (const event of eventsOf(response, watch, exchange)) {
+      left -= 1;
+      if (left < 0) throw tooMuch(exchange);
       const text = acceptEvent(reader, event);
       if (text) yield { type: 'text', text };
       if (reader.isWhole) watch.shorten(AFTER_WHOLE_MS);
@@ -98,21 +103,23 @@ async function bodyOf({ body }: Response, watch: SilenceWatch, exchange: Exchang
 async function* chunksOf(
   body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   watch: SilenceWatch,
-  { maxTokens, endpoint }: Exchange,
+  exchange: Exchange,
 ): AsyncGenerator<Uint8Array, void> {
-  let left = Math.max(MIN_ANSWER_BYTES, maxTokens * BYTES_PER_STREAMED_TOKEN);
+  let left = Math.max(MIN_ANSWER_BYTES, exchange.maxTokens * BYTES_PER_STREAMED_TOKEN);
   for await (const chunk of body) {
     watch.rest();
     left -= chunk.byteLength;
-    if (left < 0) {
-      const text = `${endpoint.place} sent far more than the ${maxTokens} tokens it was asked for.`;
-      throw new ModelFailure('bad-answer', text);
-    }
+    if (left < 0) throw tooMuch(exchange);
     yield chunk;
     // A chunk may hold thousands of events, and the next one may be here already.
     if (chunk.byteLength > MANY_BYTES) await nextTurn();
     watch.wait();
   }
+}
+
+function tooMuch({ endpoint, maxTokens }: Exchange): ModelFailure {
+  const text = `${endpoint.place} sent far more than the ${maxTokens} tokens it was asked for.`;
+  return new ModelFailure('bad-answer', text);
 }
 
 /** The bounds on what a reader keeps of one answer. Its methods throw `bad-answer` beyond them. */

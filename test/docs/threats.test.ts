@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { configFiles } from '../../scripts/abuse/config-files.js';
 import * as corpora from '../../scripts/abuse/corpora.js';
+import { mcpRequests, mcpServers } from '../../scripts/abuse/mcp.js';
 import { pages, scripts } from '../../scripts/abuse/pages.js';
 import { anthropicStreams, chatStreams, responsesStreams } from '../../scripts/abuse/streams.js';
 import { signedCards } from '../../scripts/abuse/signed-cards.js';
@@ -36,7 +37,7 @@ describe('docs/internals/threats.md', () => {
   });
 
   it('counts the cases of each corpus', () => {
-    const counts = [...page.matchAll(/^\| (\w+) \|[^|]+\| (\d+) \|$/gm)].map(([, name, count]) => [
+    const counts = [...page.matchAll(/^\| ([\w-]+) \|[^|]+\| (\d+) \|$/gm)].map(([, name, count]) => [
       name,
       Number(count),
     ]);
@@ -51,6 +52,8 @@ describe('docs/internals/threats.md', () => {
       models: chatStreams,
       anthropic: anthropicStreams,
       responses: responsesStreams,
+      mcp: mcpServers,
+      'mcp-calls': mcpRequests,
       documents,
       archives,
       pages,

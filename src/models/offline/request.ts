@@ -23,6 +23,9 @@ type Values = ReadonlyMap<string, string>;
 /** More steps than a person writes in one message. */
 export const MAX_STEPS = 30;
 
+/** A longer text is data, in characters: to read it would hold the event loop. */
+const LONGEST_REQUEST = 400_000;
+
 /** The words between two steps. Those without "and" count only after a comma or semicolon. */
 const JOINTS = [
   { words: ['and', 'then'], isParallel: false },
@@ -40,6 +43,7 @@ const SENTENCES = TABLE.map((row) => ({ row, sentence: parseSentence(row[0]) }))
  * inside a quotation. Takes time in proportion to the length of the text.
  */
 export function readRequest(text: string): readonly Step[] {
+  if (text.length > LONGEST_REQUEST) return [{ text, isParallel: false, call: undefined }];
   const tokens = toTokens(text);
   const steps: Step[] = [];
   let start = tokens[0]?.word === 'please' ? 1 : 0;

@@ -10,6 +10,9 @@ const fileSchema = z.object({ target: z.string(), tools: hashes, held: hashes.de
 
 type Kept = Omit<z.output<typeof fileSchema>, 'target'>;
 
+/** A server that goes on naming new tools fills no disk: further ones are held back until a person looks. */
+const MOST_KEPT = 1_000;
+
 /** Whether the definition of a tool was accepted. `changed`: another definition of the same tool was. */
 export type Verdict = 'accepted' | 'new' | 'changed';
 
@@ -39,15 +42,16 @@ export class AcceptedTools {
   /** Judges the definitions. Keeps the new ones, and which ones it holds back. */
   async judge(definitions: readonly Definition[]): Promise<ReadonlyMap<string, Verdict>> {
     const { tools, held } = await this.#read();
+    let room = MOST_KEPT - Object.keys(tools).length;
     const verdicts = new Map(
       definitions.map((definition): [string, Verdict] => {
         const known = Object.hasOwn(tools, definition.name) ? tools[definition.name] : undefined;
-        if (known === undefined) return [definition.name, 'new'];
+        if (known === undefined) return [definition.name, room-- > 0 ? 'new' : 'changed'];
         return [definition.name, known === definitionHash(definition) ? 'accepted' : 'changed'];
       }),
     );
     const of = (wanted: Verdict) => hashesOf(definitions.filter(({ name }) => verdicts.get(name) === wanted));
-    const next = { tools: { ...tools, ...of('new') }, held: { ...held, ...of('changed') } };
+    const next = { tools: { ...tools, ...of('new') }, held: last({ ...held, ...of('changed') }) };
     if (canonicalJson(next) !== canonicalJson({ tools, held })) await this.#write(next);
     return verdicts;
   }
@@ -79,6 +83,11 @@ export class AcceptedTools {
     await writeFile(draft, JSON.stringify({ target: this.#target, ...kept }, null, 2), { mode: 0o600 });
     await rename(draft, this.#file);
   }
+}
+
+/** The last ones of a record. */
+function last(hashes: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(hashes).slice(-MOST_KEPT));
 }
 
 function hashesOf(definitions: readonly Definition[]): Record<string, string> {

@@ -2,7 +2,8 @@ import type { CallToolResult, Client, Transport, Tool as Definition } from '@mod
 import type * as Library from '@modelcontextprotocol/client';
 import { causesOf, errorText, LangoError } from '../../core/errors.js';
 import { oneLine, shorten } from '../../core/text.js';
-import type { JsonObject } from '../../core/json.js';
+import { assertJsonValue, type JsonObject } from '../../core/json.js';
+import { boundedFetch } from './bounded-fetch.js';
 import type { McpServerOptions } from './options.js';
 import { ProcessTransport } from './process-transport.js';
 
@@ -33,6 +34,9 @@ const CONNECT_MS = 30_000;
 const PROBE_MS = 3_000;
 const LIST_MS = 20_000;
 const CHANGE_PAUSE_MS = 200;
+const MOST_PAGES = 16;
+/** What is made of an answer recurses. */
+const JSON_LIMITS = { depth: 64, keys: 10_000 };
 const STDERR_CHARACTERS = 500;
 const LONGEST_MESSAGE = 2_000;
 
@@ -52,6 +56,7 @@ export async function openConnection(options: McpServerOptions, listener: Listen
           onChanged: () => listener.onToolsChanged(),
         },
       },
+      listMaxPages: MOST_PAGES,
       // The patterns of a schema are the server's: checking its answers by them could block this process.
       jsonSchemaValidator: {
         getValidator: () => (value) => ({ valid: true, data: value as never, errorMessage: undefined }),
@@ -88,7 +93,10 @@ async function openTransport(
 ): Promise<{ readonly transport: Transport; readonly stderr: () => string }> {
   if (reach.kind === 'http') {
     const { url, fetch, headers } = reach;
-    const transport = new StreamableHTTPClientTransport(new URL(url), { fetch, requestInit: { headers } });
+    const transport = new StreamableHTTPClientTransport(new URL(url), {
+      fetch: boundedFetch(fetch),
+      requestInit: { headers },
+    });
     return { transport, stderr: () => '' };
   }
   const process = await reach.start();
@@ -101,20 +109,23 @@ async function listTools(client: Client, timeoutMs: number): Promise<readonly De
     maxTotalTimeout: timeoutMs,
     cacheMode: 'refresh',
   });
+  assertJsonValue(tools, JSON_LIMITS);
   return tools;
 }
 
-function callTool(
+async function callTool(
   client: Client,
   params: { readonly name: string; readonly arguments: JsonObject },
   { signal, timeoutMs, onProgress }: CallOptions,
 ): Promise<CallToolResult> {
-  return client.callTool(params, {
+  const result = await client.callTool(params, {
     signal,
     timeout: timeoutMs,
     maxTotalTimeout: timeoutMs,
     onprogress: ({ progress, total }) => onProgress(progress, total),
   });
+  assertJsonValue(result, JSON_LIMITS);
+  return result;
 }
 
 function unreachable(error: unknown, stderr: string): LangoError {
@@ -131,5 +142,7 @@ function unreachable(error: unknown, stderr: string): LangoError {
 
 /** The text of an error that a server may have written. */
 export function outsideText(error: unknown): string {
+  // The library recurses into an answer before it is checked here.
+  if (error instanceof RangeError) return 'its answer cannot be read';
   return shorten(oneLine(errorText(error)), LONGEST_MESSAGE);
 }

@@ -3,7 +3,7 @@ import { isJsonObject } from '../../core/json.js';
 import type { ServerProcess } from './options.js';
 
 /** The longest message of a server, in bytes. A server that writes a longer one is ended. */
-const LONGEST_MESSAGE = 4 * 1024 * 1024;
+export const LONGEST_MESSAGE = 2 * 1024 * 1024;
 /** The most lines a second. A server that writes more is ended, because reading them would keep this process from its work. */
 const LINES_PER_SECOND = 2_000;
 const SECOND_MS = 1_000;

@@ -22,6 +22,8 @@ const LONGEST_PAUSE_MS = 60_000;
 /** A server that takes longer than this to list its tools counts as hanging. */
 const ALIVE_MS = 2_000;
 const MOST_TOOLS = 128;
+/** As the protocol recommends it. */
+const LONGEST_TOOL_NAME = 128;
 const PROGRESS_PAUSE_MS = 1_000;
 
 /** A tool of a server, and what became of it. */
@@ -240,7 +242,9 @@ export class McpServer implements ToolSource {
       .then(async () => {
         const definitions = await this.#connection?.list();
         if (!definitions) return;
-        this.#definitions = definitions.slice(0, MOST_TOOLS);
+        this.#definitions = definitions
+          .filter(({ name }) => name.length <= LONGEST_TOOL_NAME)
+          .slice(0, MOST_TOOLS);
         await this.#judge();
       });
     this.#reading = next;
