@@ -178,6 +178,41 @@ describe('a peer that is slow or strange', () => {
     expect(peer.methods).toEqual(['SendStreamingMessage', 'CancelTask']);
   });
 
+  it('takes the request and answers nothing', async () => {
+    const { state, text } = await delegate(() => undefined, { a2a: { idleSeconds: 1 } });
+    expect(state).toBe('completed');
+    expect(text).toMatch(/^told: stranger failed: /);
+  });
+
+  it.each([
+    ['task', { taskId: 'other' }],
+    ['context', { contextId: 'other' }],
+  ])('goes on under the id of another %s', async (kind, id) => {
+    const { state, text } = await delegate(({ response, event, stream }) => {
+      stream();
+      const { statusUpdate } = completed as { readonly statusUpdate: object };
+      response.end(event({ statusUpdate: { ...statusUpdate, ...id } }));
+    });
+    expect(state).toBe('completed');
+    expect(text).toMatch(new RegExp(`^told: stranger failed: .*changed the ${kind} id`));
+  });
+
+  it('sends 100 MB as one event', async () => {
+    let sent = 0;
+    const { state, text } = await delegate(({ response, stream }) => {
+      stream();
+      response.write('data: ');
+      void writeForever(response, () => {
+        if ((sent += 64 * KIB) > 100 * KIB * KIB) response.destroy();
+        return 'x'.repeat(64 * KIB);
+      });
+    });
+    expect(state).toBe('completed');
+    expect(text).toMatch(/^told: stranger failed: .*an event of more than/);
+    expect(sent).toBeLessThan(64 * KIB * KIB);
+    expect(peer.methods).toEqual(['SendStreamingMessage', 'CancelTask']);
+  });
+
   it('answers a plain call with a stream that never ends', async () => {
     let sent = 0;
     const { state, text } = await delegate(
@@ -251,6 +286,35 @@ describe('a card that hangs', () => {
     await server.log.saying('agent joined');
     await sendText(server, 'and now?');
     expect(offered(model)).toContain('stranger');
+  });
+});
+
+describe('a card that changes while a task is in work', () => {
+  it('changes nothing for the task, which ends where it began', async () => {
+    let goOn: (() => void) | undefined;
+    peer = await startHostilePeer(
+      ({ response, event, stream }) => {
+        stream();
+        // The first stream breaks off after the change; the task is found again.
+        if (goOn) response.end(event(status('COMPLETED', said('done by the old task', 'm2'))));
+        else goOn = () => response.end(event(status('WORKING', said('halfway', 'm1'))));
+      },
+      { onCard: (answer) => answer(goOn && { description: 'Does other things now.', version: '2' }) },
+    );
+    const remoteAgents = [{ name: 'stranger', url: peer.url, allowPrivate: true }];
+    const model = new ScriptedModel({
+      orchestrator: [call(ask('stranger', 'go')), (request) => say(`told: ${resultsIn(request)[0]}`)],
+    });
+    server = await startServer({
+      settings: { a2a: { enabled: true, remoteAgents, refreshSeconds: 1 } },
+      model,
+    });
+    const sent = sendText(server, 'ask the stranger');
+    await server.log.saying('agent changed its card');
+    goOn!();
+    expect((await sent).end.text).toMatch(/^told: .*done by the old task/s);
+    expect(peer.methods).toEqual(['SendStreamingMessage', 'SubscribeToTask']);
+    expect(offered(model)).toContain('Does other things now.');
   });
 });
 

@@ -27,8 +27,8 @@ const WORKING = { id: 'far', contextId: '', status: { state: 'TASK_STATE_WORKING
 
 interface HostileOptions {
   readonly streaming?: boolean;
-  /** Called for each request for the card. Default: answers it. */
-  readonly onCard?: (answer: () => void) => void;
+  /** Called for each request for the card. Default: answers it. `changes` replace members of the card. */
+  readonly onCard?: (answer: (changes?: object) => void) => void;
 }
 
 /** A plain HTTP server that calls itself an A2A agent, and answers whatever `script` writes. */
@@ -39,7 +39,8 @@ export async function startHostilePeer(
   const methods: string[] = [];
   let url = '';
   const server = createServer((request, response) => {
-    if (request.method === 'GET') onCard(() => response.end(JSON.stringify(cardAt(url, streaming))));
+    if (request.method === 'GET')
+      onCard((changes) => response.end(JSON.stringify({ ...cardAt(url, streaming), ...changes })));
     else void serve(request, response).catch(() => response.destroy());
   });
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -1,5 +1,5 @@
 import type { ErrorCode, ErrorDetails } from '../../core/errors.js';
-import { LangoError, isLangoError } from '../../core/errors.js';
+import { LangoError, errorText, isLangoError } from '../../core/errors.js';
 import { statusOf } from '../../core/http.js';
 import type { JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
@@ -106,6 +106,8 @@ export function toWireError(error: unknown): WireError {
   return wireError(isLangoError(error) ? error.code : 'internal', told);
 }
 
+const OVERSIZED = /^SSE .* exceeded the maximum allowed size/;
+
 /**
  * Converts an error of the SDK's client: by our own code when the peer is Lango, else by A2A's reason, else by the number
  * of the transport. An error without a readable response is `unavailable`.
@@ -113,6 +115,9 @@ export function toWireError(error: unknown): WireError {
 export function fromWireError(error: unknown): LangoError {
   if (isLangoError(error)) return error;
   const response = responseIn(error);
+  // The parser of the SDK has no class for it. The same request would bring the same event.
+  if (!response && OVERSIZED.test(errorText(error)))
+    return new LangoError('too-large', 'The peer sent an event of more than 4 MiB.', { cause: error });
   if (!response)
     return new LangoError('unavailable', 'The peer sent no readable response.', {
       cause: error,
