@@ -15,6 +15,8 @@ export const ASSERTION_TYPE = 'lango-node+jwt';
 const LIFETIME_SECONDS = 60;
 const SKEW_SECONDS = 30;
 const ALGORITHMS = ['EdDSA', 'ES256', 'RS256', 'PS256'];
+/** The most tokens of two minutes that are remembered: beyond, the oldest are forgotten. */
+const MAX_USED = 100_000;
 /** How a node names itself by its key (RFC 9278). */
 const THUMBPRINT = 'urn:ietf:params:oauth:jwk-thumbprint:sha-256:';
 /** The longest header of a JWT that is looked at, in characters. */
@@ -47,13 +49,14 @@ export interface TrustedNodes {
   readonly audience: string;
 }
 
-/** Takes the tokens of trusted nodes, and leaves all other credentials to `others`. */
+/** Takes each token of trusted nodes once, and leaves all other credentials to `others`. */
 export function createNodeVerifier({ keys, audience }: TrustedNodes, others: Verifier): Verifier {
   const options = {
     ...{ audience, algorithms: ALGORITHMS, typ: ASSERTION_TYPE, clockTolerance: SKEW_SECONDS },
     maxTokenAge: LIFETIME_SECONDS,
     requiredClaims: ['iss', 'exp', 'jti', 'sub', 'tenant'],
   };
+  const used = new UsedTokens();
   const findKey: JWTVerifyGetKey = async (header, input) => {
     const found = await Promise.allSettled(keys.map((set) => set.find(header, input)));
     const key = found.find(({ status }) => status === 'fulfilled');
@@ -70,11 +73,31 @@ export function createNodeVerifier({ keys, audience }: TrustedNodes, others: Ver
       const { payload, protectedHeader } = await jwtVerify(token, findKey, options);
       if (payload.iss !== `${THUMBPRINT}${protectedHeader.kid}`)
         throw noBearer('The token names another node.');
-      return callerIn(payload);
+      const caller = callerIn(payload);
+      if (!used.add(`${payload.iss} ${payload.jti}`)) throw noBearer('The token was used before.');
+      return caller;
     } catch (error) {
       throw isLangoError(error) ? error : noBearer(reasonOf(error));
     }
   };
+}
+
+/** The ids of the tokens that were used, for as long as they would be accepted again. */
+class UsedTokens {
+  /** When each may be forgotten, the oldest first. */
+  readonly #until = new Map<string, number>();
+
+  /** Returns false for an id that was added before. */
+  add(id: string): boolean {
+    const now = performance.now();
+    for (const [known, until] of this.#until) {
+      if (until > now && this.#until.size < MAX_USED) break;
+      this.#until.delete(known);
+    }
+    if (this.#until.has(id)) return false;
+    this.#until.set(id, now + 1_000 * (LIFETIME_SECONDS + 2 * SKEW_SECONDS));
+    return true;
+  }
 }
 
 /** The `typ` of a JWT; undefined for any other token. */

@@ -252,8 +252,12 @@ describe('a token that names the owner', () => {
     return (await fetch(`${nodeUrl}/agents/vault/tasks`, { headers })).status;
   };
 
-  it('is taken from the node that is named, and for the owner alone', async () => {
-    expect(await ask(signed())).toBe(200);
+  it('is taken from the node that is named, for the owner alone and once', async () => {
+    const token = signed();
+    expect(await ask(token)).toBe(200);
+    expect(await ask(token)).toBe(401);
+    const again = signed();
+    expect((await Promise.all([ask(again), ask(again)])).sort()).toEqual([200, 401]);
   });
 
   it.each([
