@@ -132,13 +132,15 @@ export function keyOfSent({ scope, agent, givenContextId = '', message }: SentMe
   return inboxKey({ ...scope, agent, context: givenContextId, messageId: message.id });
 }
 
-export const inbox: Inbox = {
-  find(sent, knownSince) {
-    const sql = `SELECT request_hash, task, seq FROM inbox WHERE key = ? AND (CAST(? AS INTEGER) = 1 OR at > ?)`;
-    return first(sql, keyOfSent(sent), (sent.givenContextId ?? '') === '' ? 0 : 1, knownSince);
+/** Forgets the ids of messages without a context after so many milliseconds of the database's clock. */
+export const inboxOf = (knownMs: number): Inbox => ({
+  find(sent) {
+    const sql = `SELECT request_hash, task, seq FROM inbox
+      WHERE key = ? AND (CAST(? AS INTEGER) = 1 OR at > lango_now() - CAST(? AS BIGINT))`;
+    return first(sql, keyOfSent(sent), (sent.givenContextId ?? '') === '' ? 0 : 1, knownMs);
   },
   add(sent, { id, head }, { now }) {
     const sql = 'INSERT INTO inbox (key, request_hash, task, seq, at) VALUES (?, ?, ?, ?, ?)';
     return run(sql, keyOfSent(sent), sent.requestHash, id, head, now);
   },
-};
+});

@@ -18,7 +18,7 @@ import type { EncodedEvent, EventRow, TaskRow } from '../rows.js';
 import { assertKeys, toTaskEvent, toTaskRecord } from '../rows.js';
 import type { Query } from '../sql.js';
 import { all, first, lockOf } from '../sql.js';
-import type { EncodedBatch, TaskContext } from '../task-changes.js';
+import type { EncodedBatch, Inbox, TaskContext } from '../task-changes.js';
 import {
   addInput,
   assertQueueRoom,
@@ -39,7 +39,7 @@ import type { PostgresDatabase } from './database.js';
 import type { AppendListeners } from './append-listeners.js';
 import type { Liveness } from './liveness.js';
 import type { TASK_COLUMNS } from './task-statements.js';
-import { ACCEPT, APPEND, inbox, keyOfSent, RENEW } from './task-statements.js';
+import { ACCEPT, APPEND, inboxOf, keyOfSent, RENEW } from './task-statements.js';
 
 interface Parts {
   readonly pushes: PushWrites;
@@ -55,6 +55,8 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 const POLL_MS = 2_000;
 /** Behind a pooler there are no notifications. */
 const POLL_UNTOLD_MS = 250;
+/** `inboxOf` compares with the database's clock instead. */
+const UNUSED = 0;
 /** The rows of a task keep its writers apart; no further lock is needed. */
 const NO_LOCK = '';
 
@@ -76,6 +78,7 @@ export class PostgresTaskStore implements TaskStore {
   readonly #parts: Parts;
   readonly #sql: TaskSql;
   readonly #messageIdMs: number;
+  readonly #inbox: Inbox;
   readonly #served = new Map<number, Scope>();
 
   constructor(database: PostgresDatabase, parts: Parts) {
@@ -83,13 +86,13 @@ export class PostgresTaskStore implements TaskStore {
     this.#parts = parts;
     this.#sql = taskSql(database.dialect);
     this.#messageIdMs = parts.messageIdMs ?? DAY_MS;
+    this.#inbox = inboxOf(this.#messageIdMs);
     parts.listeners.add((id, head) => parts.recent.forgetBehind({ id, head }));
     this.pollMs = parts.liveness.hears ? POLL_MS : POLL_UNTOLD_MS;
   }
 
   async findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined> {
-    const knownSince = (await this.#database.now()) - this.#messageIdMs;
-    return this.#database.read(() => this.#findEarlier(entry, knownSince));
+    return this.#database.read(() => this.#findEarlier(entry));
   }
 
   async accept(entry: NewTask, start?: TaskStart): Promise<AcceptOutcome> {
@@ -218,8 +221,8 @@ export class PostgresTaskStore implements TaskStore {
     return assertUnbroken(taskId, after, rows);
   }
 
-  *#findEarlier(entry: NewTask, knownSince: number): Query<EarlierOutcome | undefined> {
-    const earlier = yield* earlierOutcome({ sql: this.#sql, inbox, knownSince }, entry);
+  *#findEarlier(entry: NewTask): Query<EarlierOutcome | undefined> {
+    const earlier = yield* earlierOutcome({ sql: this.#sql, inbox: this.#inbox, knownSince: UNUSED }, entry);
     if (!earlier && entry.push) {
       yield* this.#parts.pushes.assertRoom({ scope: entry.scope, taskId: entry.id }, entry.push);
     }
@@ -280,8 +283,7 @@ export class PostgresTaskStore implements TaskStore {
     const result = await this.#database.write(lock, (now) => {
       touched = [];
       const touch: TaskContext['touch'] = (...one) => void touched.push(one);
-      const knownSince = now - this.#messageIdMs;
-      return work({ sql: this.#sql, inbox, pushes, now, knownSince, touch });
+      return work({ sql: this.#sql, inbox: this.#inbox, pushes, now, knownSince: UNUSED, touch });
     });
     for (const [taskId, events] of touched) this.#announce(taskId, events);
     return result;
