@@ -259,6 +259,7 @@ export class FirstAppend {
   readonly #entry: NewTask;
   readonly #worker: string;
   #resolve!: (outcome: AcceptOutcome | PromiseLike<AcceptOutcome>) => void;
+  #isBegun = false;
   #isStored = false;
 
   constructor(store: TaskStore, entry: NewTask, worker: string) {
@@ -267,9 +268,13 @@ export class FirstAppend {
     this.#worker = worker;
     this.task = taskOfNew(entry, Date.now());
     this.outcome = new Promise((resolve) => (this.#resolve = resolve));
+    this.outcome.then(
+      () => (this.#isStored = true),
+      () => undefined,
+    );
   }
 
-  /** True once the store was asked to keep the task: it finds the task in every later call. */
+  /** True after the commit. A store with several connections may not find the task before. */
   get isStored(): boolean {
     return this.#isStored;
   }
@@ -287,8 +292,8 @@ export class FirstAppend {
   /** Appends events of the run in the order of the calls. See `TaskStore.append`. */
   append(events: readonly NewEvent[]): Promise<number> {
     const { id, epoch } = this.task;
-    if (this.#isStored) return this.#store.append({ taskId: id, epoch }, events);
-    this.#isStored = true;
+    if (this.#isBegun) return this.#store.append({ taskId: id, epoch }, events);
+    this.#isBegun = true;
     return this.#acceptWith(events);
   }
 

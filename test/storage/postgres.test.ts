@@ -304,6 +304,23 @@ const openOne = async () => {
     await own.drop();
   });
 
+  it('leaves a run alone that a slow commit has not stored when leases are renewed', async () => {
+    const own = await server!.database();
+    const settings = { storage: { url: own.url }, vault: { passphrase: 'correct horse battery' } };
+    await withServer({ settings }, async (first) => {
+      await own.run('BEGIN; LOCK TABLE inbox IN EXCLUSIVE MODE');
+      const sent = sendText(first, 'hello');
+      await sleep(2 * LEASE_RENEW_MS);
+      await own.run('COMMIT');
+      expect((await sent).end.state).toBe('completed');
+      const { rows } = await own.run(
+        "SELECT max((body::json ->> 'attempt')::int) AS n FROM events WHERE type = 'run-start'",
+      );
+      expect(rows).toEqual([{ n: 1 }]);
+    });
+    await own.drop();
+  });
+
   // pg_dump reads no newer server than itself.
   if (process.env['LANGO_TEST_DATABASE_URL'] !== undefined) {
     it('is restored from a dump, as the guide says', async () => {
