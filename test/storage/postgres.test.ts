@@ -247,6 +247,22 @@ const openOne = async () => {
     await dispose();
   });
 
+  it('says that PostgreSQL has no connection left, and opens when it has', async () => {
+    const { storage, dispose } = await open();
+    await storage.close();
+    const role = `lango_few_${process.pid}`;
+    await database!.run(`CREATE ROLE ${role} LOGIN PASSWORD 'few' CONNECTION LIMIT 1`);
+    await database!.run(`GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}`);
+    const url = Object.assign(new URL(database!.url), { username: role, password: 'few' }).toString();
+    await expect(openPostgresStorage({ ...OPTIONS, url })).rejects.toMatchObject({
+      ...{ code: 'storage', retryable: true, message: 'PostgreSQL has no connection left.' },
+    });
+    await database!.run(`ALTER ROLE ${role} CONNECTION LIMIT 5`);
+    await (await openPostgresStorage({ ...OPTIONS, url })).close();
+    await database!.run(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+    await dispose();
+  });
+
   const itLong = process.env['LANGO_CAMPAIGN'] === '1' ? it : it.skip;
 
   itLong('gives up a statement when the way to the server is cut, and goes on when it is back', async () => {
