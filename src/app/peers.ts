@@ -122,13 +122,14 @@ function ownerEgress({ url, allowPrivate }: RemoteAgent, { egress }: Config, log
   });
 }
 
+/** Each request has a token of its own, because a token is good for one. */
 function fetchFor({ url }: RemoteAgent, credentialFor: CredentialFor, egress: typeof fetch) {
   const { origin } = new URL(url);
-  return async (caller: Caller) =>
-    createOriginFetch({
-      ...{ fetch: egress, origin },
-      credential: tokenCredential(await credentialFor(caller, undefined)),
-    });
+  return async (caller: Caller): Promise<typeof fetch> =>
+    async (input, init) => {
+      const credential = tokenCredential(await credentialFor(caller, undefined));
+      return createOriginFetch({ fetch: egress, origin, credential })(input, init);
+    };
 }
 
 const OWNER_CALL_MS = 60_000;
