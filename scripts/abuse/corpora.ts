@@ -29,13 +29,15 @@ function eventOf(data: unknown): string {
   return `data: ${JSON.stringify(data)}\n\n`;
 }
 
-/** Calls `use` with the id of a JSON-RPC call, once its body is here. */
-function onCall(request: IncomingMessage, use: (id: unknown) => void): void {
+/** Calls `use` with the id of a JSON-RPC call and its context, once its body is here. */
+function onCall(request: IncomingMessage, use: (id: unknown, contextId: string) => void): void {
   const pieces: Buffer[] = [];
   request.on('data', (piece: Buffer) => pieces.push(piece));
   request.on('end', () => {
-    const [, id] = /"id":("[^"]*"|\d+)/.exec(Buffer.concat(pieces).toString()) ?? [];
-    use(id === undefined ? undefined : JSON.parse(id));
+    const body = Buffer.concat(pieces).toString();
+    const [, id] = /"id":("[^"]*"|\d+)/.exec(body) ?? [];
+    const [, contextId = 'c'] = /"contextId":"([^"]+)"/.exec(body) ?? [];
+    use(id === undefined ? undefined : JSON.parse(id), contextId);
   });
 }
 
@@ -139,7 +141,7 @@ export function toolArguments(): readonly Case[] {
   );
 }
 
-type Answering = (response: ServerResponse, id: unknown) => void;
+type Answering = (response: ServerResponse, id: unknown, contextId: string) => void;
 
 /** What a peer answers to a delegated task. */
 export function peers(): readonly Case[] {
@@ -147,18 +149,23 @@ export function peers(): readonly Case[] {
     ...['', 'null', '{}', deep(100), deep(60_000), 'data: {}\n\n', 'x'.repeat(100_000)],
     ...[
       `data: ${'x'.repeat(500_000)}\n\n`,
-      'data:\n'.repeat(10_000),
+      'data:\n'.repeat(5_000),
       ':\n\n'.repeat(10_000),
       '\u0000'.repeat(999),
     ],
   ];
-  const act = (scene: Scene, answer: Answering): Promise<Outcome> => {
-    const { stranger } = scene;
+  let count = 0;
+  const act = async (scene: Scene, answer: Answering): Promise<Outcome> => {
+    const { stage, stranger } = scene;
     stranger.answer = (request, response) => {
       if (request.method === 'GET') give(response, cardAt(stranger.url));
-      else onCall(request, (id) => answer(response, id));
+      else onCall(request, (id, contextId) => answer(response, id, contextId));
     };
-    return send(scene, 'ask stranger to help');
+    // A new one each time: a peer that failed often is not asked again.
+    const name = `stranger-${(count += 1)}`;
+    const remoteAgents = [{ name, url: stranger.url, allowPrivate: true }];
+    await stage.ask<Taken>({ kind: 'reload', settings: { a2a: { enabled: true, remoteAgents } } });
+    return send(scene, `ask ${name} to help`);
   };
   return [
     ...odd.map((body): Case => ({
@@ -178,9 +185,10 @@ export function peers(): readonly Case[] {
           random,
         ),
       (scene, given) =>
-        act(scene, (response, id) => {
+        act(scene, (response, id, contextId) => {
           const body = typeof given === 'object' && given !== null ? { id, ...given } : given;
-          give(response, eventOf(body), EVENTS);
+          // In a context of its own it would be refused for that alone.
+          give(response, eventOf(body).replaceAll('"contextId":"c"', `"contextId":"${contextId}"`), EVENTS);
         }),
     ),
   ];

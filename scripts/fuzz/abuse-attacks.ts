@@ -4,8 +4,10 @@ import { connect } from 'node:net';
 import { text as textOf } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
+import { exactJson, jsonLine, safeLine, safeText } from '../../src/cli/safe-text.js';
 import { garbled, mutated } from './mutate.js';
 import { APPROVAL_SECONDS } from './owners.js';
+import { UNSEEN } from './peer.js';
 import { sendParams } from './requests.js';
 import type { Attack, Outcome } from './target.js';
 import { PATIENCE_MS, shown } from './target.js';
@@ -173,8 +175,6 @@ export const approvals: Attack = async (random, { owners: { origin, second: toke
   return found(slow, wasMade && kind !== 'right', `a call was made after a ${kind} approval`);
 };
 
-const UNSEEN = ['\u202e', '\u2066', '\u200b', '\u2060', '\u{e0041}', '\u00ad', '\ufeff'];
-
 /** Letters that a person does not see, in what a person is asked about. */
 export const invisible: Attack = async (random, { owners: { origin, second: token } }) => {
   const letter = random.pick(UNSEEN);
@@ -190,10 +190,30 @@ export const invisible: Attack = async (random, { owners: { origin, second: toke
   );
 };
 
+/** The same letters in what an agent of another server says and asks: no command shows them. */
+export const peersLetters: Attack = async (random, target) => {
+  const at = random.below(UNSEEN.length);
+  const text = `ask stranger to show letter ${at}${random.chance(50) ? ' in a question' : ''}`;
+  const message = { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text }] };
+  const outcome = await shoot({ ...target, path: '/message:send', body: JSON.stringify({ message }) });
+  const { task }: Asked = outcome.status === 200 ? (JSON.parse(outcome.text) as Asked) : {};
+  const said = [task?.status.message, ...(task?.artifacts ?? [])].flatMap((one) => one?.parts ?? []);
+  const shownAs = said.map((part) =>
+    part.text === undefined
+      ? exactJson(part.data) + jsonLine(part.data)
+      : safeText(part.text) + safeLine(part.text),
+  );
+  if (outcome.status === 200 && !outcome.text.includes('pay'))
+    return { ...outcome, finding: `the peer was not heard: ${outcome.text.slice(0, 300)}` };
+  return found(outcome, shownAs.join('').includes(UNSEEN[at]!), 'a command shows a letter that nobody sees');
+};
+
+interface Parts {
+  readonly parts: readonly { readonly text?: string; readonly data?: unknown }[];
+}
+
 interface Asked {
-  readonly task?: {
-    readonly status: { readonly message?: { readonly parts: readonly { text?: string }[] } };
-  };
+  readonly task?: { readonly status: { readonly message?: Parts }; readonly artifacts?: readonly Parts[] };
 }
 
 /** Wrong credentials or none, from other addresses of loopback: many of them slow an address down. */

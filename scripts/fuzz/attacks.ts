@@ -18,6 +18,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   owners: abuse.owners,
   approvals: abuse.approvals,
   'unseen letters': abuse.invisible,
+  'letters of a peer': abuse.peersLetters,
   'wrong credentials': abuse.credentials,
   'push inside': abuse.pushInside,
   'cut streams': abuse.cutStreams,

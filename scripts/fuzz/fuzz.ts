@@ -9,6 +9,7 @@ import type { Agent } from '../../src/core/agent.js';
 import type { CampaignOptions } from './campaign.js';
 import { Campaign } from './campaign.js';
 import { startOwners } from './owners.js';
+import { startPeer } from './peer.js';
 import { NOBODY } from './requests.js';
 import { readJson, storedTasks } from './stored.js';
 import type { Target } from './target.js';
@@ -58,7 +59,10 @@ const ASKING: Agent = {
 /** Asks a server of its own, over loopback, for all kinds of trouble. */
 export async function fuzz(options: CampaignOptions): Promise<FuzzFigures> {
   const home = await mkdtemp(path.join(tmpdir(), 'lango-fuzz-'));
-  const server = createServer({ home, settings: SETTINGS, agents: [ASKING] });
+  await using peer = await startPeer();
+  const remoteAgents = [{ name: 'stranger', url: peer.url, allowPrivate: true }];
+  const settings = { ...SETTINGS, a2a: { enabled: true, remoteAgents } };
+  const server = createServer({ home, settings, agents: [ASKING] });
   const { origin, port, grpcPort = 0, token = '', agents, root } = await server.start();
   const { owners, server: shared } = await startOwners(home, {
     ...SETTINGS,
