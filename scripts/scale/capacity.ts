@@ -1,0 +1,86 @@
+import type { Outcome } from '../bench/table.js';
+
+/** What a unit of work takes: CPU in microseconds, the rest in bytes. */
+export interface Cost {
+  /** CPU of Lango's process. */
+  readonly server: number;
+  /** CPU of PostgreSQL. */
+  readonly database: number;
+  /** Write-ahead log. */
+  readonly log: number;
+  /** Growth of the database. */
+  readonly stored: number;
+}
+
+type Unit = 'send' | 'event' | 'stream';
+
+export interface Costs extends Readonly<Record<Unit, Cost>> {
+  /** CPU of PostgreSQL for a second of a server without work. */
+  readonly idle: number;
+}
+
+/** How much of each unit one turn of a conversation is. */
+const TURN: Readonly<Record<Unit, number>> = { send: 2, event: 10, stream: 20 };
+/** The share of its CPU that a database is planned with. The rest is for vacuum, peaks and backups. */
+const PLANNED = 0.5;
+/** How often a person who is at work sends a message. */
+const SECONDS_PER_TURN = 60;
+
+export interface Capacity {
+  readonly cores: number;
+  /** Each alone, per second. */
+  readonly sends: number;
+  readonly turns: number;
+  /** People at work at the same time. */
+  readonly people: number;
+  /** Cores of all servers of Lango together, at the same share of their CPU. */
+  readonly serverCores: number;
+  readonly logPerSecond: number;
+  /** Growth of the database by a million turns. */
+  readonly storedPerMillion: number;
+}
+
+/** Reads the costs from what `npm run bench -- --only postgres --json` printed. Throws when a figure is not in it. */
+export function costsOf({ figures }: Pick<Outcome, 'figures'>): Costs {
+  const value = (id: string, server: string): number => {
+    const found = figures.find((figure) => figure.id === id)?.values[server];
+    if (found === undefined) {
+      const how = 'Make them with: npm run bench --silent -- --only postgres --json >FILE';
+      throw new TypeError(`The figures lack ${id} of ${server}. ${how}`);
+    }
+    return found;
+  };
+  const costOf = (unit: Unit): Cost => ({
+    server: value(`postgres.${unit}.cpu`, 'lango-postgres'),
+    database: value(`postgres.${unit}.database`, 'database'),
+    log: value(`postgres.${unit}.log`, 'database'),
+    stored: value(`postgres.${unit}.stored`, 'database'),
+  });
+  return {
+    ...{ send: costOf('send'), event: costOf('event'), stream: costOf('stream') },
+    idle: value('postgres.idle.database', 'database'),
+  };
+}
+
+/** What one turn takes. */
+export function turnOf(costs: Costs): Cost {
+  const sum = (part: keyof Cost) =>
+    (Object.keys(TURN) as Unit[]).reduce((total, unit) => total + TURN[unit] * costs[unit][part], 0);
+  return { server: sum('server'), database: sum('database'), log: sum('log'), stored: sum('stored') };
+}
+
+/** What a PostgreSQL with so many cores carries, if work is spread over them. */
+export function capacityOf(costs: Costs, cores: number): Capacity {
+  const budget = cores * PLANNED * 1e6;
+  const turn = turnOf(costs);
+  const turns = budget / turn.database;
+  return {
+    cores,
+    sends: budget / costs.send.database,
+    turns,
+    people: turns * SECONDS_PER_TURN,
+    serverCores: (turns * turn.server) / 1e6 / PLANNED,
+    logPerSecond: turns * turn.log,
+    storedPerMillion: turn.stored * 1e6,
+  };
+}
