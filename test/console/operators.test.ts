@@ -40,4 +40,20 @@ describeConsole('the console for an operator', () => {
     await page.goto(`${stage.origin}/console/#/tasks`);
     await page.getByText('There are no such tasks').waitFor();
   });
+
+  it('shows what each owner costs', async () => {
+    const bob = await stage.signedInWith(await issuer.token({ sub: 'bob' }));
+    await bob.goto(`${stage.origin}/console/#/chat`);
+    await say(bob, 'hello from bob');
+    await bob.getByText('Hello, you.').waitFor();
+    await bob.goto(`${stage.origin}/console/#/bill`);
+    expect(await bob.getByLabel('By').locator('option').allInnerTexts()).not.toContain('owner');
+
+    const page = await stage.signedInWith(await issuer.token({ sub: 'root', scope: 'lango:operator' }));
+    await page.goto(`${stage.origin}/console/#/bill`);
+    await page.getByLabel('By').selectOption('owner');
+    const rows = page.getByRole('rowheader');
+    await rows.filter({ hasText: 'user:bob' }).waitFor();
+    expect(await rows.allInnerTexts()).toEqual(['user:bob', 'user:alice', 'in all']);
+  });
 });

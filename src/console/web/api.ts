@@ -35,7 +35,7 @@ export const AWAY = 'The server cannot be reached. The page goes on as soon as i
 export async function call(path: string, init: RequestInit = {}): Promise<Response> {
   const headers = {
     ...(init.headers as Record<string, string>),
-    ...(viewed.value && { 'Lango-Owner': new URLSearchParams({ ...viewed.value }).toString() }),
+    ...(viewed.value && headersOf(viewed.value)),
     'Lango-Console': '1',
   };
   const answer = await fetch(path, { ...init, headers }).catch((error: unknown) => {
@@ -53,6 +53,8 @@ export async function call(path: string, init: RequestInit = {}): Promise<Respon
   throw new Refusal(await reasonOf(answer), isTemporary);
 }
 
+const headersOf = (of: Owner) => ({ 'Lango-Owner': new URLSearchParams({ ...of }).toString() });
+
 async function reasonOf(answer: Response): Promise<string> {
   if (answer.status === 401) return 'The server does not accept this sign-in.';
   const body = (await answer.json().catch(() => undefined)) as Reply<never> | undefined;
@@ -63,6 +65,11 @@ async function reasonOf(answer: Response): Promise<string> {
 export async function owner<Result>(path: string, method = 'GET', body?: object): Promise<Result> {
   const content = body && { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } };
   return (await (await call(`../lango/${path}`, { method, ...content })).json()) as Result;
+}
+
+/** Reads what another owner keeps, for an operator. */
+export async function readOf<Result>(of: Owner, path: string): Promise<Result> {
+  return (await (await call(`../lango/${path}`, { headers: headersOf(of) })).json()) as Result;
 }
 
 function request(method: string, params: object): RequestInit {

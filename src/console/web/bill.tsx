@@ -1,31 +1,45 @@
 import { useState } from 'preact/hooks';
-import { owner } from './api.js';
+import { owner, readOf, viewed, type Owner } from './api.js';
+import { otherOwners, wordsOf } from './owners.js';
 import { money, Note, number, Table, useLoaded } from './page.js';
 import type { UsageRow } from './wire.js';
 
 interface BillRow extends UsageRow {
   readonly day: string;
+  /** For a bill of all owners. */
+  readonly owner?: string;
 }
 
-const GROUPS = ['day', 'agent', 'model', 'node'] as const;
+const GROUPS = ['day', 'agent', 'model', 'node', 'owner'] as const;
 type Group = (typeof GROUPS)[number];
 
-async function readBill(): Promise<readonly BillRow[]> {
+async function readBill(of?: Owner): Promise<readonly BillRow[]> {
   const rows: BillRow[] = [];
   for (let after: string | undefined = ''; after !== undefined;) {
     const path: string = after === '' ? 'bill' : `bill?after=${encodeURIComponent(after)}`;
-    const page: { rows: readonly BillRow[]; next?: string } = await owner(path);
+    const page: { rows: readonly BillRow[]; next?: string } = await (of ? readOf(of, path) : owner(path));
     rows.push(...page.rows);
     after = page.next;
   }
   return rows;
 }
 
+/** The bills of all owners, for an operator. */
+async function readBills(): Promise<readonly BillRow[]> {
+  const rows = (await readBill()).map((row) => ({ ...row, owner: 'yourself' }));
+  for (const other of await otherOwners())
+    rows.push(...(await readBill(other)).map((row) => ({ ...row, owner: wordsOf(other) })));
+  return rows;
+}
+
 export function BillView() {
   const [group, setGroup] = useState<Group>('day');
-  const { value, fault, reload } = useLoaded(readBill, []);
+  const ofAll = group === 'owner';
+  const { value: others = [] } = useLoaded(otherOwners, []);
+  const offered = GROUPS.filter((name) => name !== 'owner' || (others.length > 0 && !viewed.value));
+  const { value, fault, reload } = useLoaded(() => (ofAll ? readBills() : readBill()), [ofAll]);
   if (!value) return <Note>{fault || 'Adding up the bill…'}</Note>;
-  const groups = [...Map.groupBy(value, (row) => row[group])].sort(([a], [b]) => (a < b ? 1 : -1));
+  const groups = [...Map.groupBy(value, (row) => row[group] ?? '')].sort(([a], [b]) => (a < b ? 1 : -1));
   const tokens = (rows: readonly BillRow[]) => rows.reduce((sum, row) => sum + row.input + row.output, 0);
   const most = Math.max(1, ...groups.map(([, rows]) => tokens(rows)));
   const unpriced = [...new Set(value.filter(({ cost }) => cost === undefined).map(({ model }) => model))];
@@ -36,7 +50,7 @@ export function BillView() {
         <label>
           By{' '}
           <select value={group} onChange={({ currentTarget }) => setGroup(currentTarget.value as Group)}>
-            {GROUPS.map((name) => (
+            {offered.map((name) => (
               <option key={name}>{name}</option>
             ))}
           </select>
@@ -49,7 +63,7 @@ export function BillView() {
       {groups.length === 0 && <Note>Your tasks have cost nothing yet.</Note>}
       {groups.length > 0 && (
         <Table
-          caption="What your tasks cost, with all that they delegated"
+          caption={`What ${ofAll ? 'the tasks of all owners' : 'your tasks'} cost, with all that they delegated`}
           heads={[group, 'Tokens', 'In', 'Out', 'Money']}
         >
           <tbody>

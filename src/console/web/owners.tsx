@@ -3,10 +3,10 @@ import { useLoaded } from './page.js';
 
 const MOST_OWNERS = 1_000;
 
-const wordsOf = ({ tenant, owner: name }: Owner) => (tenant === '' ? name : `${name} of ${tenant}`);
+export const wordsOf = ({ tenant, owner: name }: Owner) => (tenant === '' ? name : `${name} of ${tenant}`);
 
 /** The other owners on this server; none for people who do not operate it. */
-async function otherOwners(): Promise<readonly Owner[]> {
+export async function otherOwners(): Promise<readonly Owner[]> {
   const all: Owner[] = [];
   try {
     for (let isLast = false; !isLast && all.length < MOST_OWNERS;) {
