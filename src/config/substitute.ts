@@ -1,7 +1,7 @@
 import { readSecretFile, type Variables } from './secret-files.js';
 
 const REFERENCE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{/g;
-/** Where no brace closes any more. `REFERENCE` would look for one from each variable to the end. */
+/** Used after the last closing brace, for which `REFERENCE` would look from each variable to the end. */
 const UNCLOSED = /\$\$\{|\$\{/g;
 
 export type Substituted =

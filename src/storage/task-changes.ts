@@ -29,8 +29,6 @@ export interface TaskContext {
   readonly pushes: PushWrites;
   /** The time of the store's clock, in milliseconds since the epoch. */
   readonly now: number;
-  /** A message without a context is a repeat only of one that came after this time. */
-  readonly knownSince: number;
   readonly touch: Touch;
 }
 
@@ -52,20 +50,20 @@ interface Received {
   readonly seq: number;
 }
 
-/** Maps the messages that were sent to tasks. */
+/** Maps the messages that were sent to tasks. A message without a context is forgotten after a while. */
 export interface Inbox {
-  find(sent: SentMessage, knownSince: number): Query<Received | undefined>;
+  find(sent: SentMessage): Query<Received | undefined>;
   /** To be called when `find` found nothing in the same transaction. */
   add(sent: SentMessage, task: Pick<TaskRow, 'id' | 'head'>, context: TaskContext): Query<unknown>;
 }
 
 /** The outcome of an earlier send of this message; undefined if there was none. */
 export function* earlierOutcome(
-  { sql, inbox, knownSince }: Pick<TaskContext, 'sql' | 'inbox' | 'knownSince'>,
+  { sql, inbox }: Pick<TaskContext, 'sql' | 'inbox'>,
   entry: SentMessage,
 ): Query<EarlierOutcome | undefined> {
   const { tenant, owner } = entry.scope;
-  const sent = yield* inbox.find(entry, knownSince);
+  const sent = yield* inbox.find(entry);
   if (!sent) return undefined;
   const task = yield* first<TaskRow>(sql.task, sent.task, tenant, owner);
   if (!task || sent.request_hash !== entry.requestHash) return { kind: 'conflict' };

@@ -67,7 +67,6 @@ class TaskPages {
 }
 
 /** The words by which people know a task: what was asked first, as far as it is known. */
-/** What was asked for. */
 export function titleOf({ id, history = [] }: Pick<Task, 'id' | 'history'>): string {
   const asked = history.find(({ role, parts }) => role === 'ROLE_USER' && textOf(parts) !== '') ?? history[0];
   return (

@@ -109,7 +109,7 @@ function toUsage(usage: JsonObject): Usage {
 /** How often the arguments of one call are parsed to learn whether a further fragment begins another call. */
 const MOST_LOOKS = 100;
 
-/** What a fragment says of its call: it may leave out anything. */
+/** The call that a fragment belongs to, as far as the fragment says: it may leave out anything. */
 interface Begun {
   readonly index: number | undefined;
   readonly id: string;

@@ -55,8 +55,6 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 const POLL_MS = 2_000;
 /** Behind a pooler there are no notifications. */
 const POLL_UNTOLD_MS = 250;
-/** `inboxOf` compares with the database's clock instead. */
-const UNUSED = 0;
 /** The rows of a task keep its writers apart; no further lock is needed. */
 const NO_LOCK = '';
 
@@ -222,7 +220,7 @@ export class PostgresTaskStore implements TaskStore {
   }
 
   *#findEarlier(entry: NewTask): Query<EarlierOutcome | undefined> {
-    const earlier = yield* earlierOutcome({ sql: this.#sql, inbox: this.#inbox, knownSince: UNUSED }, entry);
+    const earlier = yield* earlierOutcome({ sql: this.#sql, inbox: this.#inbox }, entry);
     if (!earlier && entry.push) {
       yield* this.#parts.pushes.assertRoom({ scope: entry.scope, taskId: entry.id }, entry.push);
     }
@@ -283,7 +281,7 @@ export class PostgresTaskStore implements TaskStore {
     const result = await this.#database.write(lock, (now) => {
       touched = [];
       const touch: TaskContext['touch'] = (...one) => void touched.push(one);
-      return work({ sql: this.#sql, inbox: this.#inbox, pushes, now, knownSince: UNUSED, touch });
+      return work({ sql: this.#sql, inbox: this.#inbox, pushes, now, touch });
     });
     for (const [taskId, events] of touched) this.#announce(taskId, events);
     return result;

@@ -78,7 +78,7 @@ export class SqliteTaskStore implements TaskStore {
     this.#messageIdMs = limits.messageIdMs ?? DAY_MS;
     this.#statements = prepareStatements(database.handle);
     this.#sql = taskSql(runner.dialect);
-    this.#inbox = inboxOf(this.#statements);
+    this.#inbox = inboxOf(this.#statements, () => database.now() - this.#messageIdMs);
     this.#statements.releaseAll.run();
     this.lastCrash = this.#statements.takeCrash.get()?.value;
     database.onTouch((taskId, events) => this.#recent.add(taskId, events));
@@ -86,9 +86,7 @@ export class SqliteTaskStore implements TaskStore {
 
   async findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined> {
     return this.#read(() => {
-      const knownSince = this.#database.now() - this.#messageIdMs;
-      const context = { sql: this.#sql, inbox: this.#inbox, knownSince };
-      const earlier = this.#runner.run(earlierOutcome(context, entry));
+      const earlier = this.#runner.run(earlierOutcome({ sql: this.#sql, inbox: this.#inbox }, entry));
       if (!earlier && entry.push)
         this.#runner.run(this.#pushes.assertRoom({ scope: entry.scope, taskId: entry.id }, entry.push));
       return earlier;

@@ -13,6 +13,8 @@ import { taskValues } from './statements.js';
 export interface WriteContext extends TaskContext {
   readonly statements: Statements;
   readonly runner: StatementRunner;
+  /** A message without a context is a repeat only of one that came after this time. */
+  readonly knownSince: number;
 }
 
 /** The first events of a new task: its message, and the events its run has written already. */
@@ -113,13 +115,13 @@ function addToInbox(
 
 /* The statements run at once, so these yield none. */
 /* eslint-disable require-yield */
-export function inboxOf(statements: Statements): Inbox {
+export function inboxOf(statements: Statements, knownSince: () => number): Inbox {
   return {
-    *find(sent, knownSince) {
-      return statements.inbox.get(...inboxKey(sent), knownSince);
+    *find(sent) {
+      return statements.inbox.get(...inboxKey(sent), knownSince());
     },
-    *add(sent, task, { now, knownSince }) {
-      return addToInbox({ statements, now, knownSince }, sent, task);
+    *add(sent, task, { now }) {
+      return addToInbox({ statements, now, knownSince: knownSince() }, sent, task);
     },
   };
 }

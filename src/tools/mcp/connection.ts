@@ -35,7 +35,7 @@ const PROBE_MS = 3_000;
 const LIST_MS = 20_000;
 const CHANGE_PAUSE_MS = 200;
 const MOST_PAGES = 16;
-/** What is made of an answer recurses. */
+/** The functions that read an answer recurse. */
 const JSON_LIMITS = { depth: 64, keys: 10_000 };
 const STDERR_CHARACTERS = 500;
 const LONGEST_MESSAGE = 2_000;
