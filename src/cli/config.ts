@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { describeConfig } from '../config/describe.js';
 import { checkConfig, loadConfig } from '../config/load.js';
 import { listKeys, rotateKeys, type KeyInfo } from '../config/node-credentials.js';
@@ -14,13 +15,17 @@ type FolderCall = Call<FolderFlags>;
 export async function checkFile({ flags, env }: FolderCall): Promise<Report> {
   // Loaded on use: the other commands need no part of a server.
   const { startFindings } = await import('../app.js');
-  const problems = await checkConfig({ env, overrides: overridesOf(flags) }, startFindings);
-  const isValid = problems.length === 0;
-  return {
-    json: { ok: isValid, problems },
-    lines: isValid ? ['The configuration is valid.'] : problems.map(lineOfProblem),
-    exitCode: isValid ? EXIT.ok : EXIT.failure,
-  };
+  const options = { env, overrides: overridesOf(flags) };
+  const problems = await checkConfig(options, startFindings);
+  if (problems.length > 0) {
+    return { json: { ok: false, problems }, lines: problems.map(lineOfProblem), exitCode: EXIT.failure };
+  }
+  const { home, file = null } = (await loadConfig({ ...options, purpose: 'show' })).config;
+  const line =
+    file === null
+      ? `There is no ${join(home, 'config.yaml')}: all keys have their defaults.`
+      : `${file} is valid.`;
+  return { json: { ok: true, file, problems }, lines: [safeLine(line)] };
 }
 
 /**

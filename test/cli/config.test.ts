@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { chmod, readdir, writeFile } from 'node:fs/promises';
+import { chmod, readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { readEnv } from '../../src/config/env.js';
 import { loadConfig } from '../../src/config/load.js';
@@ -110,9 +110,14 @@ describe('lango config', () => {
     await home.remove();
   });
 
-  it('check is content with a right one', async () => {
+  it('check names the right file that it read, or that there is none', async () => {
     const home = await makeHome('server: { port: 4200 }');
-    expect(await lango(['config', 'check'], home)).toMatchObject({ code: 0, stderr: '' });
+    const file = path.join(home.folder, 'config.yaml');
+    const valid = { code: 0, stdout: `${file} is valid.\n`, stderr: '' };
+    expect(await lango(['config', 'check'], home)).toMatchObject(valid);
+    await rm(file);
+    const none = { code: 0, stdout: `There is no ${file}: all keys have their defaults.\n`, stderr: '' };
+    expect(await lango(['config', 'check'], home)).toMatchObject(none);
     await home.remove();
   });
 
