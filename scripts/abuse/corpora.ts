@@ -149,8 +149,8 @@ export function peers(): readonly Case[] {
     ...['', 'null', '{}', deep(100), deep(60_000), 'data: {}\n\n', 'x'.repeat(100_000)],
     ...[
       `data: ${'x'.repeat(500_000)}\n\n`,
-      'data:\n'.repeat(2_000),
-      ':\n\n'.repeat(2_000),
+      'data:\n'.repeat(10_000),
+      ':\n\n'.repeat(10_000),
       '\u0000'.repeat(999),
     ],
   ];

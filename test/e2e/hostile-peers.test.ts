@@ -4,17 +4,20 @@ import { startHostilePeer, writeForever } from '../support/hostile-peer.js';
 import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
 import type { TestServer } from '../support/server.js';
 import { sendText, startServer } from '../support/server.js';
+import { unheld } from '../support/watchdog.js';
 
 /** Peers that are big, fast or strange: their delegation fails with a reason, and the task that asked goes on. */
 
 const KIB = 1024;
-let peer: HostilePeer;
+let peer: HostilePeer | undefined;
 let server: TestServer | undefined;
-afterEach(async () => {
+async function stop(): Promise<void> {
   await server?.stop();
   server = undefined;
-  await peer.close();
-});
+  await peer?.close();
+  peer = undefined;
+}
+afterEach(stop);
 
 const status = (state: string, more: object = {}): object => ({
   statusUpdate: { taskId: 'far', status: { state: `TASK_STATE_${state}`, ...more } },
@@ -86,7 +89,7 @@ describe('a peer that is big', () => {
     });
     expect(state).toBe('completed');
     expect(text).toMatch(/^told: stranger failed: .*(more than|too long)/);
-    expect(peer.methods).toEqual(['SendStreamingMessage', 'CancelTask']);
+    expect(peer?.methods).toEqual(['SendStreamingMessage', 'CancelTask']);
   });
 
   it('names of more artifacts than a result holds', async () => {
@@ -103,6 +106,23 @@ describe('a peer that is big', () => {
 });
 
 describe('a peer that is fast', () => {
+  it.each(['\n', ':\n\n', ': a comment\n', 'id: 1\n', 'data:\n', '\r\n', '\u001e'])(
+    'is answered in time when it sends 100,000 times %j',
+    async (line) => {
+      const lines = line.repeat(100_000);
+      const { result } = await unheld(async () => {
+        const told = await delegate(({ response, event, stream }) => {
+          stream();
+          response.write(lines);
+          response.end(event(completed));
+        });
+        await stop();
+        return told;
+      });
+      expect(result.state).toBe('completed');
+    },
+  );
+
   it.each([
     ['statuses', (n: number) => status('WORKING', said(`step ${n}`, `m${n}`))],
     ['words', () => artifact({ parts: [{ text: 'word ' }] }, true)],
@@ -116,7 +136,7 @@ describe('a peer that is fast', () => {
     });
     expect(state).toBe('completed');
     expect(text).toMatch(/^told: stranger failed: .*more than/);
-    expect(peer.methods).toEqual(['SendStreamingMessage', 'CancelTask']);
+    expect(peer?.methods).toEqual(['SendStreamingMessage', 'CancelTask']);
   });
 
   it('never fills the journal of the task that asked', async () => {
@@ -143,7 +163,7 @@ describe('a peer that is fast', () => {
     expect(state).toBe('completed');
     expect(text).toMatch(/^told: stranger failed: .*did not finish in time/);
     expect(streams).toBeLessThan(12);
-    expect(peer.methods.at(-1)).toBe('CancelTask');
+    expect(peer?.methods.at(-1)).toBe('CancelTask');
   });
 
   it.each(['3600', new Date(Date.now() + 3_600_000).toUTCString()])(
@@ -154,7 +174,7 @@ describe('a peer that is fast', () => {
       });
       expect(state).toBe('completed');
       expect(text).toMatch(/^told: stranger failed: .*It wants 3\d\d\d s of rest/);
-      expect(peer.methods).toEqual(['SendStreamingMessage']);
+      expect(peer?.methods).toEqual(['SendStreamingMessage']);
     },
   );
 });
@@ -175,7 +195,7 @@ describe('a peer that is slow or strange', () => {
     );
     expect(state).toBe('completed');
     expect(text).toMatch(/^told: stranger failed: .*nothing new for 1 s/);
-    expect(peer.methods).toEqual(['SendStreamingMessage', 'CancelTask']);
+    expect(peer?.methods).toEqual(['SendStreamingMessage', 'CancelTask']);
   });
 
   it('takes the request and answers nothing', async () => {
@@ -210,7 +230,7 @@ describe('a peer that is slow or strange', () => {
     expect(state).toBe('completed');
     expect(text).toMatch(/^told: stranger failed: .*an event of more than/);
     expect(sent).toBeLessThan(64 * KIB * KIB);
-    expect(peer.methods).toEqual(['SendStreamingMessage', 'CancelTask']);
+    expect(peer?.methods).toEqual(['SendStreamingMessage', 'CancelTask']);
   });
 
   it('answers a plain call with a stream that never ends', async () => {
@@ -313,7 +333,7 @@ describe('a card that changes while a task is in work', () => {
     await server.log.saying('agent changed its card');
     goOn!();
     expect((await sent).end.text).toMatch(/^told: .*done by the old task/s);
-    expect(peer.methods).toEqual(['SendStreamingMessage', 'SubscribeToTask']);
+    expect(peer?.methods).toEqual(['SendStreamingMessage', 'SubscribeToTask']);
     expect(offered(model)).toContain('Does other things now.');
   });
 });
