@@ -223,7 +223,9 @@ describe('reload', () => {
     await one.reload(knowing({ ...entry('bob', two), url: two.address.origin }));
     await two.reload(knowing({ ...entry('alice', one), url: one.address.origin }));
     expect((await sendText(one, 'bob weather say hi')).end.text).toBe('hi');
-    expect((await sendText(one, 'bob alice say hi')).end.text).toContain('already stands in this chain');
+    expect((await sendText(one, 'bob alice say hi')).end.text).toContain(
+      'is in this chain of delegations already',
+    );
   });
 
   it('changes nothing when the configuration or a certificate is wrong, and says all that is', async () => {

@@ -19,7 +19,7 @@ const EXTENSION_TEXTS: Readonly<Record<keyof typeof EXTENSIONS, string>> = {
   usage: 'Reports the tokens of the task and its sub-tasks on the final status.',
 };
 
-/** An address of gRPC is host:port, which cannot say it: a stock client connects to no other form. */
+/** Says that gRPC uses TLS. The address cannot say it: stock clients accept host:port only. */
 const GRPC_TLS_DECLARED: AgentExtension = {
   uri: GRPC_TLS,
   description: 'The gRPC interfaces of this card use TLS.',
@@ -184,7 +184,7 @@ function cardSecurity(auth: CardAuth): CardSecurity {
 
 type IssuerAuth = Exclude<CardAuth, string>;
 
-/** One scheme for each flow: a scheme of A2A holds one. */
+/** Makes a scheme for each flow, since a scheme of A2A holds a single flow. */
 function flowSchemes({ flows, scopes, skillScopes, audience }: IssuerAuth) {
   const described = new Map<string, string>();
   for (const scope of scopes) described.set(scope, 'Use the agent.');
@@ -204,7 +204,7 @@ const FLOW_SCHEMES: Readonly<Record<LoginFlow['name'], string>> = {
 
 const NO_SCOPES = { scopes: [], skillScopes: new Map<string, string>() };
 
-/** The name and the JSON of the scheme. */
+/** Returns the main security scheme: its name on the card, and its ProtoJSON. */
 function schemeOf(auth: Exclude<CardAuth, 'none'>): readonly [string, JsonObject] {
   if (auth === 'token') {
     const value = { scheme: 'Bearer', description: 'The token of this node.' };
@@ -234,15 +234,15 @@ function requirement(name: string, scopes: readonly string[]): SecurityRequireme
 function interfacesOf({ profile: { name }, baseUrl, grpc, isRoot = false }: CardParts): AgentInterface[] {
   const url = agentUrl(baseUrl, name);
   return [
-    at(url, 'JSONRPC', '1.0'),
-    at(url, 'HTTP+JSON', '1.0'),
-    ...(grpc === undefined ? [] : [{ ...at(grpc, 'GRPC', '1.0'), tenant: name }]),
-    at(url, 'JSONRPC', '0.3'),
-    at(url, 'HTTP+JSON', '0.3'),
-    ...(grpc === undefined || !isRoot ? [] : [at(grpc, 'GRPC', '0.3')]),
+    agentInterface(url, 'JSONRPC', '1.0'),
+    agentInterface(url, 'HTTP+JSON', '1.0'),
+    ...(grpc === undefined ? [] : [{ ...agentInterface(grpc, 'GRPC', '1.0'), tenant: name }]),
+    agentInterface(url, 'JSONRPC', '0.3'),
+    agentInterface(url, 'HTTP+JSON', '0.3'),
+    ...(grpc === undefined || !isRoot ? [] : [agentInterface(grpc, 'GRPC', '0.3')]),
   ];
 }
 
-function at(url: string, protocolBinding: string, protocolVersion: string): AgentInterface {
+function agentInterface(url: string, protocolBinding: string, protocolVersion: string): AgentInterface {
   return { url, protocolBinding, protocolVersion, tenant: '' };
 }

@@ -13,7 +13,7 @@ export interface Dialect {
   params(operation: OperationName, params: JsonObject): JsonObject;
   /** Translates the result of an operation. */
   result(operation: OperationName, json: Json): Json;
-  /** Translates an event. In 0.3 its `final` depends on the operation: a question ends the stream of a send only. */
+  /** Translates an event. In 0.3 a question sets `final` on the stream of a send, but not on that of a subscription. */
   event(operation: OperationName, json: JsonObject): JsonObject;
 }
 
@@ -49,7 +49,7 @@ export const REST_1_0: RestDialect = {
 };
 
 /** The routes that 1.0 and 0.3 share. Specification and proto name different methods for a subscription; both work. */
-export function commonRoutes(prefix: string, card: string): readonly RestRoute[] {
+export function commonRoutes(prefix: string, cardPath: string): readonly RestRoute[] {
   const task = `${prefix}/tasks/(?<id>[^/:]+)`;
   const configs = `${prefix}/tasks/(?<taskId>[^/:]+)/pushNotificationConfigs`;
   return [
@@ -63,7 +63,7 @@ export function commonRoutes(prefix: string, card: string): readonly RestRoute[]
       GET: 'GetTaskPushNotificationConfig',
       DELETE: 'DeleteTaskPushNotificationConfig',
     }),
-    route(prefix + card, { GET: 'GetExtendedAgentCard' }),
+    route(prefix + cardPath, { GET: 'GetExtendedAgentCard' }),
   ];
 }
 

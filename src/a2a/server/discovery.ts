@@ -16,6 +16,7 @@ import { toCardOfBoth, toOldCard } from './v03/card.js';
 
 const CATALOG_TYPE = 'application/ai-catalog+json';
 const CATALOG_VERSION = '1.0';
+const KEYS_TYPE = 'application/jwk-set+json';
 const MAX_AGE_SECONDS = 60;
 const MAX_TAGS = 32;
 const LOCAL_PUBLISHER = 'agent.localhost';
@@ -109,7 +110,7 @@ export function indexOf({ baseUrl, cards }: Catalog, cache: EtagCache): readonly
   });
 }
 
-/** The domain in `urn:air:` identifiers. A node without one has the name that the specification of ARD has for that. */
+/** The domain in `urn:air:` identifiers. A node without a domain gets the name that ARD 0.5 reserves for it. */
 function publisherOf(baseUrl: string): string {
   const { hostname } = new URL(baseUrl);
   return /^[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z][a-z0-9-]*$/.test(hostname) ? hostname : LOCAL_PUBLISHER;
@@ -180,11 +181,9 @@ export class EtagCache {
   }
 }
 
-const TYPE = 'application/jwk-set+json';
-
 /** Serves the public keys: those that sign now, and earlier ones whose signatures may still be in use. */
 export async function answerKeys(exchange: HttpExchange, keys: ReadKeys, cache: EtagCache): Promise<void> {
   const { published } = await keys();
   const body = JSON.stringify({ keys: published.map(({ publicJwk }) => publicJwk) });
-  answerDocument(exchange, { type: TYPE, document: cache.get(KEYS_PATH, body, () => body) });
+  answerDocument(exchange, { type: KEYS_TYPE, document: cache.get(KEYS_PATH, body, () => body) });
 }

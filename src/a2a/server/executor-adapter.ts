@@ -52,7 +52,7 @@ export function fromAgentExecutor(options: ExecutorAgentOptions): Agent {
         return {
           state: 'failed',
           reason: 'interrupted',
-          text: 'the server stopped while this was under way',
+          text: 'the server stopped during this run, and the agent does not repeat interrupted runs',
         };
       }
       await run.append({ type: 'turn-start', step });
@@ -61,16 +61,16 @@ export function fromAgentExecutor(options: ExecutorAgentOptions): Agent {
   };
 }
 
-interface Pass {
+interface Execution {
   readonly input: RunInput;
   readonly isResumed: boolean;
 }
 
 /** Rejects with what the executor throws, which the journal reports like the failure of any agent. */
-async function execute(executor: AgentExecutor, run: Run, pass: Pass): Promise<RunEnd> {
+async function execute(executor: AgentExecutor, run: Run, { input, isResumed }: Execution): Promise<RunEnd> {
   const bus = new DefaultExecutionEventBus();
-  const context = await requestContext(run, pass.input);
-  const events = new ExecutorEvents(run, { replaceAll: pass.isResumed, given: context.task });
+  const context = await requestContext(run, input);
+  const events = new ExecutorEvents(run, { replaceAll: isResumed, given: context.task });
   bus.on('event', (event) => events.take(event));
   const stop = (): void => void cancel(executor, run, bus);
   try {
@@ -96,7 +96,7 @@ async function cancel(executor: AgentExecutor, run: Run, bus: ExecutionEventBus)
   }
 }
 
-/** The context that the stock server gives an executor too: the whole request, its task as it is, and the tasks it refers to. */
+/** Builds the context as the stock server does: the whole request, its task before it, and the tasks that it refers to. */
 async function requestContext(run: Run, { message, request = {}, seq }: RunInput): Promise<RequestContext> {
   const { id, contextId, tenant, owner } = run.task;
   const { metadata, configuration, extensions } = request;
@@ -172,7 +172,7 @@ class ExecutorEvents {
     }
   }
 
-  /** The end of a run whose executor returned: what it published, or else a failure with this text. */
+  /** Returns the end of a run whose executor returned: the end that it published, or else a failure with this text. */
   endWithout(text: string): Promise<RunEnd> {
     this.#finish({ state: 'failed', reason: 'no-result', text });
     return this.end;
@@ -210,7 +210,7 @@ class ExecutorEvents {
     this.#finish({ state: 'completed' });
   }
 
-  /** Writes what the log does not have yet of a task. */
+  /** Writes those messages, artifacts and states of a published task that the log does not have yet. */
   #task({ history, artifacts, status, metadata }: Task): void {
     const given = this.#given;
     const known = new Set(this.#run.inputs.map(({ message }) => message.id));

@@ -22,7 +22,10 @@ export function createGrant(rules: GrantRules): (mark: ChainMark, caller: Caller
   const { limits, self, toolsFor } = rules;
   return ({ grant: asked }, caller) => {
     const chain = asked.chain ?? [];
-    if (chain.includes(self)) throw refused(`${self} already stands in this chain of delegations`);
+    if (chain.includes(self))
+      throw refused(
+        `${self} is in this chain of delegations already, so delegating to it again would go in a circle`,
+      );
     const tools = toolsFor?.(caller);
     const base: Grant = {
       chain,
@@ -33,7 +36,8 @@ export function createGrant(rules: GrantRules): (mark: ChainMark, caller: Caller
       ...(caller.scopes === undefined ? {} : { scopes: [...caller.scopes] }),
     };
     const grant = narrowGrant(base, asked);
-    if (grant.depth < 0) throw refused('the chain of delegations is too deep');
+    if (grant.depth < 0)
+      throw refused(`the chain of delegations is too deep: it has ${chain.length} agents before ${self}`);
     if (grant.tokens !== undefined && grant.tokens <= 0) throw refused('this delegation has no tokens left');
     if (grant.cost && grant.cost.amount <= 0) throw refused('this delegation has no money left to spend');
     return grant;

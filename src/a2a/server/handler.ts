@@ -27,7 +27,7 @@ import type { EventType, Grant, Scope, TaskEvent, TaskRecord } from '../../core/
 import { isTerminal } from '../../core/task.js';
 import type { Call } from '../translate/call.js';
 import { callOf } from '../translate/call.js';
-import { keepAskedOf, saysNothing } from '../translate/asked.js';
+import { keepAskedInEvent, isBareWorking } from '../translate/asked.js';
 import { fromWireMessage, fromWireState, toWireMessage } from '../translate/content.js';
 import type { NumberedResponse } from '../translate/events.js';
 import { toStreamResponse } from '../translate/events.js';
@@ -40,9 +40,9 @@ import type { AuthorOf } from './task-reading.js';
 import { WaitingTasks, readTask, readUpTo } from './task-reading.js';
 
 const DEFAULT_PAGE_SIZE = 50;
-/** The newest messages that the answer to a message has, unless the client says how many. GetTask has them all. */
-const ANSWERED_MESSAGES = 50;
-const WHOLE: TaskView = { historyLength: undefined, includeArtifacts: true };
+/** How many of the newest messages a send answers with, unless the client sets `historyLength`. GetTask returns all. */
+const DEFAULT_HISTORY_LENGTH = 50;
+const WHOLE_TASK: TaskView = { historyLength: undefined, includeArtifacts: true };
 
 export interface AgentHandlerOptions {
   readonly agent: AgentProfile;
@@ -104,7 +104,7 @@ class AgentHandler implements A2ARequestHandler {
   async sendMessage(params: SendMessageRequest, context: ServerCallContext): Promise<WireMessage | Task> {
     const call = callOf(context);
     const accepted = await this.#submit(params, context);
-    const { historyLength = ANSWERED_MESSAGES, returnImmediately } = params.configuration ?? {};
+    const { historyLength = DEFAULT_HISTORY_LENGTH, returnImmediately } = params.configuration ?? {};
     const view = { historyLength, includeArtifacts: true, asked: call.extensions };
     return returnImmediately === true ? this.#read(accepted.task, view) : this.#settled(accepted, view, call);
   }
@@ -121,7 +121,7 @@ class AgentHandler implements A2ARequestHandler {
       return;
     }
     // The task as it stood after this message, so that a repeated send gets the same stream, and no event twice.
-    const { historyLength = ANSWERED_MESSAGES } = params.configuration ?? {};
+    const { historyLength = DEFAULT_HISTORY_LENGTH } = params.configuration ?? {};
     const view = { historyLength, includeArtifacts: true };
     yield await this.#snapshot(task, seq, { ...view, asked: call.extensions });
     yield* this.#events(task, { after: seq, call, isLast: endsRun });
@@ -159,7 +159,7 @@ class AgentHandler implements A2ARequestHandler {
   async cancelTask(params: CancelTaskRequest, context: ServerCallContext): Promise<Task> {
     const { scope, extensions: asked } = callOf(context);
     const { id } = await this.#require(scope, params.id);
-    return this.#read(await this.#journal.cancel(scope, id), { ...WHOLE, asked });
+    return this.#read(await this.#journal.cancel(scope, id), { ...WHOLE_TASK, asked });
   }
 
   async *resubscribe(
@@ -171,7 +171,7 @@ class AgentHandler implements A2ARequestHandler {
     const task = await this.#require(scope, params.id);
     if (after === undefined) {
       if (isTerminal(task.state)) throw ended(task);
-      yield await this.#snapshot(task, task.head, { ...WHOLE, asked: call.extensions });
+      yield await this.#snapshot(task, task.head, { ...WHOLE_TASK, asked: call.extensions });
       yield* this.#events(task, { after: task.head, call, isLast: endsTask });
       return;
     }
@@ -179,6 +179,7 @@ class AgentHandler implements A2ARequestHandler {
       throw new LangoError(
         'invalid-input',
         `the cursor ${after} is ahead of the task, whose last event is ${task.head}`,
+        { hint: 'Send the id of the last event that you received of this task in Last-Event-ID.' },
       );
     }
     if (after === task.head && isTerminal(task.state)) return;
@@ -189,46 +190,48 @@ class AgentHandler implements A2ARequestHandler {
     params: TaskPushNotificationConfig,
     context: ServerCallContext,
   ): Promise<TaskPushNotificationConfig> {
-    const { push, place } = await this.#pushPlace(params.taskId, context);
-    return push.create(place, push.prepare(params, context.requestedVersion));
+    const { push, task } = await this.#requirePushTask(params.taskId, context);
+    return push.create(task, push.prepare(params, context.requestedVersion));
   }
 
   async getTaskPushNotificationConfig(
     params: GetTaskPushNotificationConfigRequest,
     context: ServerCallContext,
   ): Promise<TaskPushNotificationConfig> {
-    const { push, place } = await this.#pushPlace(params.taskId, context);
-    return push.get(place, params.id);
+    const { push, task } = await this.#requirePushTask(params.taskId, context);
+    return push.get(task, params.id);
   }
 
   async listTaskPushNotificationConfigs(
     params: ListTaskPushNotificationConfigsRequest,
     context: ServerCallContext,
   ): Promise<ListTaskPushNotificationConfigsResponse> {
-    const { push, place } = await this.#pushPlace(params.taskId, context);
-    return push.list(place, params);
+    const { push, task } = await this.#requirePushTask(params.taskId, context);
+    return push.list(task, params);
   }
 
   async deleteTaskPushNotificationConfig(
     params: DeleteTaskPushNotificationConfigRequest,
     context: ServerCallContext,
   ): Promise<void> {
-    const { push, place } = await this.#pushPlace(params.taskId, context);
-    await push.delete(place, params.id);
+    const { push, task } = await this.#requirePushTask(params.taskId, context);
+    await push.delete(task, params.id);
   }
 
   /** Throws `push-not-supported`, and `not-found` for a task of another caller or another agent. */
-  async #pushPlace(taskId: string, context: ServerCallContext) {
+  async #requirePushTask(taskId: string, context: ServerCallContext) {
     const push = this.#requirePush();
     const { scope } = callOf(context);
     await this.#require(scope, taskId);
-    return { push, place: { scope, taskId } };
+    return { push, task: { scope, taskId } };
   }
 
   #requirePush(): PushConfigs {
     const { push } = this.#options;
     if (push) return push;
-    throw new LangoError('push-not-supported', 'this agent sends no push notifications');
+    throw new LangoError('push-not-supported', 'this agent sends no push notifications', {
+      hint: 'Subscribe to the task, or get it from time to time.',
+    });
   }
 
   async #submit(params: SendMessageRequest, context: ServerCallContext): Promise<Accepted> {
@@ -301,18 +304,18 @@ class AgentHandler implements A2ARequestHandler {
     task: TaskRecord,
     { after, call, isLast }: EventRange,
   ): AsyncGenerator<NumberedResponse, void, undefined> {
-    const place = { taskId: task.id, contextId: task.contextId };
+    const ids = { taskId: task.id, contextId: task.contextId };
     let isStart = false;
-    // Begins one event earlier: what a client sees of an event does not depend on where its stream begins.
+    // Begins one event earlier, so that a client sees the same of an event wherever its stream begins.
     for await (const batch of this.#journal.follow(task.id, Math.max(0, after - 1), call.signal)) {
       for (const event of batch) {
         // The start of the run has just said that the task is in work.
         const isRepeat = isStart && event.body.type === 'turn-start';
         isStart = event.body.type === 'run-start';
         if (event.seq <= after) continue;
-        const response = isRepeat ? undefined : toStreamResponse(event, place, this.#authorOf(event));
-        const payload = response && keepAskedOf(response, call.extensions);
-        if (payload && (isStart || !saysNothing(payload))) yield { payload, seq: event.seq };
+        const response = isRepeat ? undefined : toStreamResponse(event, ids, this.#authorOf(event));
+        const payload = response && keepAskedInEvent(response, call.extensions);
+        if (payload && (isStart || !isBareWorking(payload))) yield { payload, seq: event.seq };
         if (isLast(event)) return;
       }
     }
@@ -351,7 +354,7 @@ function replyIn({ body }: TaskEvent): WireMessage | undefined {
   return toWireMessage({ ...message, parts: body.artifact.parts }, { contextId, taskId });
 }
 
-/** Returns the parts of a request that an executor gets besides its message. The secrets of a push config are not for it. */
+/** Returns what an executor gets of a request besides the message. The push config is left out, since it holds secrets. */
 function requestOf({ configuration, metadata }: SendMessageRequest, { extensions }: Call): JsonObject {
   const sent = configuration && { ...configuration, taskPushNotificationConfig: undefined };
   return {

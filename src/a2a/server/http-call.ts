@@ -2,6 +2,7 @@ import type { ServerCallContext } from '@a2a-js/sdk/server';
 import type { HttpExchange } from '../../core/http.js';
 import type { Caller } from '../../core/identity.js';
 import type { Json } from '../../core/json.js';
+import type { Logger } from '../../core/logger.js';
 import type { Trace } from '../../core/trace.js';
 import { readTrace } from '../translate/trace.js';
 import type { Call } from '../translate/call.js';
@@ -23,14 +24,14 @@ import {
 import type { Framing, Streaming } from './sse.js';
 
 /**
- * Reads what a request says besides its parameters: once, for all that a binding does with it. Rejects with
- * `unauthenticated`, `too-many`, and then `version-not-supported`.
+ * Reads the caller of a request first, then its version, trace and extensions; a binding calls it once. `supported`: the
+ * versions of the binding. Rejects with `unauthenticated`, `too-many` or `version-not-supported`.
  */
 export async function openCall(
   exchange: HttpExchange,
-  spoken: readonly ProtocolVersion[],
+  supported: readonly ProtocolVersion[],
 ): Promise<HttpCall> {
-  return new HttpCall(exchange, await exchange.caller(), spoken);
+  return new HttpCall(exchange, await exchange.caller(), supported);
 }
 
 /** One call over HTTP: its caller, version, trace and extensions. */
@@ -45,16 +46,16 @@ export class HttpCall implements Call {
   /** The headers of the answer that name the extensions in use; 0.3 had another name for the header. */
   readonly extensionHeaders: Readonly<Record<string, string>>;
   readonly extensions: ReadonlySet<string>;
-  /** The version that the call turned out to speak: see `toContext`. */
+  /** The version of the operation that was called; `toContext` sets it. */
   version: ProtocolVersion = '1.0';
   readonly #exchange: HttpExchange;
 
-  constructor(exchange: HttpExchange, caller: Caller, spoken: readonly ProtocolVersion[]) {
+  constructor(exchange: HttpExchange, caller: Caller, supported: readonly ProtocolVersion[]) {
     const { views, scopes } = caller;
     this.#exchange = exchange;
     this.scope = views ? { ...views, ...(scopes && { scopes }) } : caller;
     this.viewer = views && caller;
-    this.named = namedVersion(exchange, spoken);
+    this.named = namedVersion(exchange, supported);
     this.from = exchange.address;
     this.baseUrl = exchange.baseUrl;
     this.trace = readTrace((name) => headerOf(exchange, name));
@@ -99,11 +100,11 @@ export class HttpCall implements Call {
  */
 export function namedVersion(
   exchange: HttpExchange,
-  spoken: readonly ProtocolVersion[],
+  supported: readonly ProtocolVersion[],
 ): ProtocolVersion | undefined {
   const inQuery = [...exchange.query].find(([name]) => name.toLowerCase() === VERSION_PARAMETER)?.[1];
   const named = headerOf(exchange, VERSION_PARAMETER) || (inQuery ?? '');
-  return versionIn(named, spoken);
+  return versionIn(named, supported);
 }
 
 export interface JsonAnswer {
@@ -158,7 +159,7 @@ interface OperationCall {
   readonly format: AnswerFormat;
 }
 
-export function sendNothing({ response }: HttpExchange): void {
+export function sendNoContent({ response }: HttpExchange): void {
   if (response.destroyed || response.headersSent) return;
   response.writeHead(204).end();
 }
@@ -167,13 +168,20 @@ export function errorHeaders({ retryAfterSeconds: wait, headers }: WireError): W
   return wait === undefined ? headers : { 'Retry-After': String(wait), ...headers };
 }
 
-/** Converts an error for the client. The log gets in full what the client is told as "internal error" only. */
-export function reportedError({ logger, path }: HttpExchange, error: unknown): WireError {
+/** Converts an error for the client. Logs in full each error that the client gets as "internal error". */
+export function reportedError({ logger, path }: ReportedCall, error: unknown): WireError {
   if (!isVisible(error)) {
     const shown = error instanceof Error ? error.stack : String(error);
     logger.error('an A2A request failed', { path, error: shown });
   }
   return toWireError(error);
+}
+
+/** The call in whose name an error is logged. */
+export interface ReportedCall {
+  /** The path of the request; over gRPC the service and the method. */
+  readonly path: string;
+  readonly logger: Logger;
 }
 
 function headerOf(exchange: HttpExchange, name: string): string {

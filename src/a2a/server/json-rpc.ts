@@ -11,7 +11,7 @@ import {
   openCall,
   reportedError,
   sendJson,
-  sendNothing,
+  sendNoContent,
 } from './http-call.js';
 import { JSON_TYPE } from './modes.js';
 import type { Operation, PublishedAgent, Request } from './operations.js';
@@ -87,7 +87,7 @@ async function notify(exchange: HttpExchange, agent: PublishedAgent, sent: Notif
   } catch (error) {
     if (!(error instanceof JsonRpcFault)) reportedError(exchange, error);
   }
-  sendNothing(exchange);
+  sendNoContent(exchange);
 }
 
 async function carryOut(operation: Operation, request: Request): Promise<void> {

@@ -29,7 +29,7 @@ export interface PublishedAgent {
   readonly audit: Audit;
 }
 
-/** One call of an operation, whatever binding it came through. */
+/** One call of an operation, over any binding. */
 export interface Request {
   readonly agent: PublishedAgent;
   /** The parameters of A2A 1.0 as the client sent them. */
@@ -146,7 +146,7 @@ function unary<Name extends OperationName, Result>(
     kind: 'unary',
     codec: REQUESTS[name].codec,
     async answer(request) {
-      const params = open(name, request, row.changes !== undefined);
+      const params = admittedParams(name, request, row.changes !== undefined);
       const result = row.run(request.agent.handler, params, request.context);
       const change = row.changes && { name, request, task: row.changes(params) };
       const message = await (change ? audited(change, result) : result);
@@ -161,16 +161,20 @@ function stream<Name extends OperationName>(name: Name, row: StreamRow<Params[Na
     kind: 'stream',
     codec: REQUESTS[name].codec,
     events(request) {
-      const params = open(name, request, row.changes !== undefined);
+      const params = admittedParams(name, request, row.changes !== undefined);
       const events = row.run(request.agent.handler, params, request.context);
       return row.changes ? auditedStream({ name, request, task: row.changes(params) }, events) : events;
     },
   };
 }
 
-/** Admits the caller and checks the parameters. */
-function open<Name extends OperationName>(name: Name, request: Request, isChange: boolean): Params[Name] {
-  admit(name, request);
+/** Admits the caller, then checks the parameters and returns them. */
+function admittedParams<Name extends OperationName>(
+  name: Name,
+  request: Request,
+  isChange: boolean,
+): Params[Name] {
+  admitCaller(name, request);
   admitViewer(name, request, isChange);
   const { codec, schema, oldSchema = schema } = REQUESTS[name];
   const isOld = request.context.requestedVersion === '0.3';
@@ -178,7 +182,7 @@ function open<Name extends OperationName>(name: Name, request: Request, isChange
 }
 
 /** Throws `forbidden` for a caller without the agent's scope, before its parameters are checked. */
-function admit(name: string, { agent, context }: Request): void {
+function admitCaller(name: string, { agent, context }: Request): void {
   const { scope } = agent;
   const { scopes } = callOf(context).scope;
   if (scope === undefined || scopes === undefined || scopes.has(scope)) return;
@@ -190,7 +194,7 @@ function admit(name: string, { agent, context }: Request): void {
   });
 }
 
-/** Throws `forbidden` for an operator who would change data of another person; the audit has what operators read. */
+/** Throws `forbidden` for an operator who would change another person's data. Audits what operators read of it. */
 function admitViewer(name: string, request: Request, isChange: boolean): void {
   const { scope, viewer } = callOf(request.context);
   if (!viewer) return;

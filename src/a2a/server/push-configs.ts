@@ -24,8 +24,8 @@ export interface PushSecrets {
   readonly credentials?: string;
 }
 
-const DEFAULT_PAGE = 50;
-const MAX_PAGE = 100;
+const DEFAULT_PAGE_SIZE = 50;
+const MAX_PAGE_SIZE = 100;
 
 /**
  * The push notification configs of tasks, in the protocol's shapes. Token and credentials are for the receiver alone:
@@ -64,9 +64,9 @@ export class PushConfigs {
   }
 
   /** Stores a config, in place of the one with the same id. */
-  async create(place: PushTask, push: NewPush): Promise<WireConfig> {
-    const config = await this.#options.store.save(place, push);
-    this.#options.wake(place.taskId);
+  async create(task: PushTask, push: NewPush): Promise<WireConfig> {
+    const config = await this.#options.store.save(task, push);
+    this.#options.wake(task.taskId);
     return toWireConfig(config);
   }
 
@@ -76,20 +76,20 @@ export class PushConfigs {
   }
 
   /** Throws `not-found`. An empty id, which clients of 0.3 may send, means the first config. */
-  async get(place: PushTask, id: string): Promise<WireConfig> {
+  async get(task: PushTask, id: string): Promise<WireConfig> {
     const { store } = this.#options;
-    const config = id === '' ? (await store.list(place, '', 1))[0] : await store.get(place, id);
+    const config = id === '' ? (await store.list(task, '', 1))[0] : await store.get(task, id);
     if (!config)
       throw new LangoError('not-found', `the task has no push notification config ${id}`.trimEnd());
     return toWireConfig(config);
   }
 
   async list(
-    place: PushTask,
+    task: PushTask,
     page: { readonly pageSize: number; readonly pageToken: string },
   ): Promise<ListTaskPushNotificationConfigsResponse> {
-    const size = Math.min(page.pageSize || DEFAULT_PAGE, MAX_PAGE);
-    const configs = await this.#options.store.list(place, parseToken(page.pageToken), size + 1);
+    const size = Math.min(page.pageSize || DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE);
+    const configs = await this.#options.store.list(task, parseToken(page.pageToken), size + 1);
     const shown = configs.slice(0, size);
     return {
       configs: shown.map(toWireConfig),
@@ -98,12 +98,12 @@ export class PushConfigs {
   }
 
   /** Deleting a config that does not exist succeeds. */
-  delete(place: PushTask, id: string): Promise<void> {
-    return this.#options.store.delete(place, id);
+  delete(task: PushTask, id: string): Promise<void> {
+    return this.#options.store.delete(task, id);
   }
 }
 
-/** The config without its secrets, which its creator knows. */
+/** Leaves out the secrets: only the receiver needs them, and the client that set them has them. */
 function toWireConfig(config: PushConfig): WireConfig {
   return {
     tenant: '',

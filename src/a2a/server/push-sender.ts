@@ -24,7 +24,7 @@ export interface PushSenderOptions {
 const PUSH_TYPE = 'application/a2a+json';
 const LEGACY_TYPE = 'application/json';
 const SIGNATURE_SECONDS = 300;
-/** The receiver is gone for good (HTTP 410). */
+/** The status of a receiver that is gone for good: the only one that is not tried again. */
 const GONE = 410;
 
 /** Sends each event as one signed POST. */
@@ -32,26 +32,26 @@ export function createPushSender(options: PushSenderOptions): PushSender {
   return {
     // Whether an event is shown does not depend on the ids of its task.
     shows: (event) => toStreamResponse(event, { taskId: '', contextId: '' }, '') !== undefined,
-    async send(work, event, signal) {
-      const response = toStreamResponse(event, work, event.author ?? options.rootAgentName);
+    async send(delivery, event, signal) {
+      const response = toStreamResponse(event, delivery, event.author ?? options.rootAgentName);
       if (!response) return;
-      const body = work.version === '1.0' ? currentBody(response) : await legacyBody(response);
+      const body = delivery.version === '1.0' ? currentBody(response) : await legacyBody(response);
       const headers = {
-        ...authentication(work, options.sealer),
-        ...(await signature({ work, event, body }, options)),
-        'Content-Type': work.version === '1.0' ? PUSH_TYPE : LEGACY_TYPE,
-        'A2A-Version': work.version,
+        ...authentication(delivery, options.sealer),
+        ...(await signature({ delivery, event, body }, options)),
+        'Content-Type': delivery.version === '1.0' ? PUSH_TYPE : LEGACY_TYPE,
+        'A2A-Version': delivery.version,
         'User-Agent': options.userAgent,
-        ...(work.trace && continueTrace({ id: work.taskId, grant: { trace: work.trace } })),
+        ...(delivery.trace && continueTrace({ id: delivery.taskId, grant: { trace: delivery.trace } })),
       };
-      const answer = await post(options.fetch, work.url, { headers, body, signal });
+      const answer = await post(options.fetch, delivery.url, { headers, body, signal });
       await answer.body?.cancel().catch(() => undefined);
       if (!answer.ok) throw refusal(answer);
     },
   };
 }
 
-/** Makes a timeout retryable. */
+/** Posts the notification. A timeout becomes retryable. */
 async function post(
   fetchImpl: typeof fetch,
   url: string,
@@ -85,27 +85,27 @@ function authentication({ scheme, sealed }: PushDelivery, sealer: Sealer): Reado
   };
 }
 
-interface Delivery {
-  readonly work: PushDelivery;
+interface SignedContent {
+  readonly delivery: PushDelivery;
   readonly event: TaskEvent;
   readonly body: string;
 }
 
 /** The id belongs to the delivery and stays the same on each attempt; time and signature belong to the attempt. */
 async function signature(
-  { work, event, body }: Delivery,
+  { delivery, event, body }: SignedContent,
   { keys, issuer }: PushSenderOptions,
 ): Promise<Readonly<Record<string, string>>> {
-  const id = `${work.key}.${event.seq}`;
+  const id = `${delivery.key}.${event.seq}`;
   const iat = Math.floor(Date.now() / 1_000);
   const { current } = await keys();
   const jwt = signJwt(current, {
     iss: issuer(),
-    aud: new URL(work.url).origin,
+    aud: new URL(delivery.url).origin,
     iat,
     exp: iat + SIGNATURE_SECONDS,
     jti: id,
-    task_id: work.taskId,
+    task_id: delivery.taskId,
     body_sha256: hash('sha256', body, 'base64url'),
   });
   return {

@@ -24,10 +24,11 @@ export function searchEntries(entries: readonly IndexedEntry[], request: Json, s
   if (!isJsonObject(request)) throw wrong('', 'must be a JSON object');
   const { query, federation = 'auto', pageSize, pageToken, ...others } = request;
   assertNone(others, '');
-  if (!isJsonObject(query)) throw wrong('query', 'must be an object with text');
+  if (!isJsonObject(query)) throw wrong('query', 'must be an object with the member text');
   const { text, filter = {}, ...rest } = query;
   assertNone(rest, 'query.');
-  if (typeof text !== 'string' || text.trim() === '') throw wrong('query.text', 'must be a text');
+  if (typeof text !== 'string' || text.trim() === '')
+    throw wrong('query.text', 'must be a string that is not empty');
   if (text.length > MAX_TEXT) throw wrong('query.text', `must have at most ${MAX_TEXT} characters`);
   if (!isJsonObject(filter)) throw wrong('query.filter', 'must be an object');
   if (!(FEDERATION as readonly Json[]).includes(federation))
@@ -37,7 +38,7 @@ export function searchEntries(entries: readonly IndexedEntry[], request: Json, s
     .map(({ entry, text: own }) => ({ ...entry, score: wordScore(text, own), source }))
     .filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score);
-  const { items, next } = pageOf(found, { size: pageSize, token: pageToken, usual: SEARCH_PAGE });
+  const { items, next } = pageOf(found, { size: pageSize, token: pageToken, defaultSize: SEARCH_PAGE });
   // This registry asks no other one, and knows none to recommend.
   return { results: items, ...(federation === 'referrals' && { referrals: [] }), ...next };
 }
@@ -53,7 +54,7 @@ export function listEntries(entries: readonly IndexedEntry[], query: URLSearchPa
     .map(({ entry }) => entry)
     .sort((a, b) => sign * textAt(a, field).localeCompare(textAt(b, field), 'en'));
   const size = query.get('pageSize');
-  const paging = { size: size === null ? undefined : Number(size), usual: LIST_PAGE };
+  const paging = { size: size === null ? undefined : Number(size), defaultSize: LIST_PAGE };
   const { items, next } = pageOf(sorted, { ...paging, token: query.get('pageToken') ?? undefined });
   return { items, total: sorted.length, ...next };
 }
@@ -66,16 +67,16 @@ function textAt(entry: JsonObject, field: string): string {
 interface Paging {
   readonly size: Json | undefined;
   readonly token: Json | undefined;
-  readonly usual: number;
+  readonly defaultSize: number;
 }
 
-function pageOf(all: readonly JsonObject[], { size = 0, token = '', usual }: Paging) {
+function pageOf(all: readonly JsonObject[], { size = 0, token = '', defaultSize }: Paging) {
   if (typeof size !== 'number' || !Number.isInteger(size) || size < 0 || size > MAX_PAGE)
     throw wrong('pageSize', `must be a whole number up to ${MAX_PAGE}`);
   if (typeof token !== 'string' || !/^\d{0,6}$/.test(token))
-    throw wrong('pageToken', 'is not one of this server');
+    throw wrong('pageToken', 'must be the pageToken of an earlier answer');
   const start = Number(token);
-  const end = start + (size || usual);
+  const end = start + (size || defaultSize);
   return { items: all.slice(start, end), next: end < all.length ? { pageToken: String(end) } : {} };
 }
 
@@ -90,13 +91,13 @@ function holds(entry: JsonObject, path: string, wanted: Json): boolean {
   const values: readonly unknown[] = Array.isArray(at) ? at : [at];
   const choices: readonly unknown[] = Array.isArray(wanted) ? wanted : [wanted];
   if (!choices.every((one) => typeof one === 'string'))
-    throw wrong('query.filter', 'must hold texts or lists of texts');
+    throw wrong('query.filter', 'must hold strings or lists of strings');
   return values.some((value) => typeof value === 'string' && choices.includes(value));
 }
 
 function assertNone(others: JsonObject, prefix: string): void {
   const [name] = Object.keys(others);
-  if (name !== undefined) throw wrong(`${prefix}${name.slice(0, 64)}`, 'is no member of this request');
+  if (name !== undefined) throw wrong(`${prefix}${name.slice(0, 64)}`, 'is not a member of this request');
 }
 
 function wrong(field: string, description: string): LangoError {

@@ -14,7 +14,7 @@ import { answerRest, isRestPath, sendNoSuchPath, sendWrongMethod } from './rest.
 import { Streaming } from './sse.js';
 import type { StreamLimits, StreamSlots } from './stream-slots.js';
 
-/** Where agents are offered as MCP tools: see mcp/route.ts. */
+/** The path of the agents as MCP tools: see mcp/route.ts. */
 export const MCP_PATH = '/mcp';
 const AGENT_PATH = /^\/agents\/([^/]+)(\/.*)?$/;
 
@@ -79,10 +79,10 @@ export function createDiscoveryRoutes({ agents, baseUrl, keys }: DiscoveryOption
       });
       router.post(REGISTRY_PATHS.search, async (request: Request) => {
         const exchange = exchangeOf(request);
-        const asked = await exchange.readJson();
+        const search = await exchange.readJson();
         const catalog = catalogFor(exchange);
         const source = `${catalog.baseUrl.replace(/\/+$/, '')}${REGISTRY_PATHS.search}`;
-        const body = searchEntries(indexOf(catalog, cache), asked, source);
+        const body = searchEntries(indexOf(catalog, cache), search, source);
         sendJson(exchange, { status: 200, type: JSON_TYPE, body: JSON.stringify(body) });
       });
       router.all(KEYS_PATH, (request: Request) => answerKeys(exchangeOf(request), keys, cache));

@@ -20,16 +20,16 @@ const KNOWN_EXTENSIONS: readonly string[] = Object.values(EXTENSIONS);
 
 /**
  * The version that a client named; undefined when it named none. Patch digits are ignored (section 3.6). Throws
- * `version-not-supported` when the version is none of `spoken`.
+ * `version-not-supported` when the version is none of `supported`.
  */
-export function versionIn(named: string, spoken: readonly ProtocolVersion[]): ProtocolVersion | undefined {
+export function versionIn(named: string, supported: readonly ProtocolVersion[]): ProtocolVersion | undefined {
   const text = named.trim();
   if (text === '') return undefined;
   const [, major, minor = '0'] = VERSION.exec(text) ?? [];
-  const version = spoken.find((one) => major !== undefined && one === `${Number(major)}.${Number(minor)}`);
+  const version = supported.find((one) => major !== undefined && one === `${Number(major)}.${Number(minor)}`);
   if (version) return version;
   throw new LangoError('version-not-supported', 'this interface does not speak that version of A2A', {
-    hint: `It speaks ${spoken.join(', ')}.`,
+    hint: `It speaks ${supported.join(', ')}.`,
   });
 }
 
@@ -37,7 +37,9 @@ export function versionIn(named: string, spoken: readonly ProtocolVersion[]): Pr
 export function cursorIn(text: string): number | undefined {
   if (text === '') return undefined;
   if (CURSOR.test(text)) return Number(text);
-  throw new LangoError('invalid-input', 'Last-Event-ID must be the number of an event');
+  throw new LangoError('invalid-input', 'Last-Event-ID must be the number of an event', {
+    hint: 'Send the id of the last event that you received of this task.',
+  });
 }
 
 /** The extensions that a client asked for, in the order of the headers. */

@@ -50,9 +50,9 @@ export class StreamSlots {
   #acquire(caller: string): void {
     const own = this.#openOf.get(caller) ?? 0;
     if (this.#open >= this.#limits.streams)
-      throw tooMany('this server has reached its limit of open streams');
+      throw tooMany('this server has reached its limit of open streams', 'streams');
     if (own >= this.#limits.streamsPerCaller)
-      throw tooMany('this caller has reached its limit of open streams');
+      throw tooMany('this caller has reached its limit of open streams', 'streamsPerCaller');
     this.#open += 1;
     this.#openOf.set(caller, own + 1);
   }
@@ -65,6 +65,10 @@ export class StreamSlots {
   }
 }
 
-function tooMany(message: string): LangoError {
-  return new LangoError('too-many', message, { retryable: true, retryAfterMs: RETRY_AFTER_MS });
+function tooMany(message: string, limit: keyof SlotLimits): LangoError {
+  return new LangoError('too-many', message, {
+    hint: `Close a stream, or raise server.limits.${limit} on the server.`,
+    retryable: true,
+    retryAfterMs: RETRY_AFTER_MS,
+  });
 }

@@ -52,8 +52,8 @@ export class TaskReading {
   }
 }
 
-/** The most that the readings of waiting tasks hold in all, in characters of their events. */
-const KEPT_CHARACTERS = 8 * 1024 * 1024;
+/** The most that all readings of waiting tasks hold together, in characters of their events. */
+const MAX_KEPT_CHARACTERS = 8 * 1024 * 1024;
 
 /** A reading with the size of its events. */
 class WaitingTask extends TaskReading {
@@ -66,18 +66,18 @@ class WaitingTask extends TaskReading {
 }
 
 /**
- * Keeps the readings of tasks that wait for a further message, so that its answer costs what is new in the log, not what
- * the log holds. A log only grows, so a reading never becomes wrong.
+ * Keeps the readings of tasks that wait for a further message, so that answering it reads only the new events of the log.
+ * A log only grows, so a reading never becomes wrong.
  */
 export class WaitingTasks {
-  readonly #tasks = new BoundedCache<WaitingTask>(KEPT_CHARACTERS);
+  readonly #tasks = new BoundedCache<WaitingTask>(MAX_KEPT_CHARACTERS);
   readonly #authorOf: AuthorOf;
 
   constructor(authorOf: AuthorOf) {
     this.#authorOf = authorOf;
   }
 
-  /** A reading without any event after `head`. Nobody else has it until it is kept. */
+  /** Returns a reading without any event after `head`. It belongs to the caller alone until `keep`. */
   take(task: TaskRecord, head: number): TaskReading {
     if (head === 1) return new TaskReading(task, this.#authorOf);
     const kept = this.#tasks.take(task.id);

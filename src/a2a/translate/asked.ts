@@ -2,7 +2,7 @@ import type { StreamResponse, Task } from '@a2a-js/sdk';
 import { Role, TaskState } from '@a2a-js/sdk';
 import { EXTENSIONS } from './extensions.js';
 
-/** The extensions whose marks are members of `metadata` in answers. */
+/** The extensions that add a member to `metadata` in answers. */
 const MARKS: readonly string[] = [EXTENSIONS.author, EXTENSIONS.cursor, EXTENSIONS.usage];
 
 type Metadata = Task['metadata'];
@@ -11,7 +11,7 @@ interface Marked {
   readonly metadata: Metadata;
 }
 
-/** The task with the metadata of those extensions that the client asked for. Without a set, the task as it is. */
+/** Removes from a task the metadata of extensions that the client did not ask for. Without a set nothing is removed. */
 export function keepAsked(task: Task, asked: ReadonlySet<string> | undefined): Task {
   const unasked = unaskedMarks(asked);
   if (unasked.length === 0) return task;
@@ -25,8 +25,8 @@ export function keepAsked(task: Task, asked: ReadonlySet<string> | undefined): T
   };
 }
 
-/** The same for an event of a stream; undefined when nothing is left that the client could use. */
-export function keepAskedOf(
+/** Removes the same from an event of a stream. */
+export function keepAskedInEvent(
   { payload }: StreamResponse,
   asked: ReadonlySet<string> | undefined,
 ): StreamResponse['payload'] {
@@ -48,8 +48,8 @@ export function keepAskedOf(
   }
 }
 
-/** Whether a status update says nothing but that the task is still in work. */
-export function saysNothing(payload: StreamResponse['payload']): boolean {
+/** Whether an event reports only that the task is still in work. */
+export function isBareWorking(payload: StreamResponse['payload']): boolean {
   if (payload?.$case !== 'statusUpdate') return false;
   const { status, metadata } = payload.value;
   const isWorking = status?.state === TaskState.TASK_STATE_WORKING;

@@ -30,7 +30,7 @@ export function toWireState(state: TaskState): WireState {
   return TO_WIRE_STATE[state];
 }
 
-/** Undefined for "unspecified" and for states of a later protocol. */
+/** Returns undefined for "unspecified" and for states of a later protocol. */
 export function fromWireState(state: WireState): TaskState | undefined {
   return FROM_WIRE_STATE.get(state);
 }
@@ -80,11 +80,11 @@ export interface MessageIds {
   readonly contextId: string;
 }
 
-export function toWireMessage(message: Message, place: MessageIds): WireMessage {
+export function toWireMessage(message: Message, ids: MessageIds): WireMessage {
   return {
     messageId: message.id,
-    contextId: place.contextId,
-    taskId: place.taskId,
+    contextId: ids.contextId,
+    taskId: ids.taskId,
     role: message.role === 'user' ? Role.ROLE_USER : Role.ROLE_AGENT,
     parts: message.parts.map(toWirePart),
     metadata: message.metadata,
@@ -97,10 +97,10 @@ export function toWireMessage(message: Message, place: MessageIds): WireMessage 
 }
 
 /** The request that sends a message and does not wait for its task, which is then watched or polled. */
-export function toSendRequest(message: Message, place: MessageIds): SendMessageRequest {
+export function toSendRequest(message: Message, ids: MessageIds): SendMessageRequest {
   return {
     tenant: '',
-    message: toWireMessage(message, place),
+    message: toWireMessage(message, ids),
     configuration: {
       acceptedOutputModes: [],
       taskPushNotificationConfig: undefined,

@@ -26,7 +26,7 @@ interface Row {
   readonly jsonRpc: number;
   /** The reason that A2A defines. Other errors are reported under our own domain. */
   readonly reason: string;
-  /** Default: as over any other HTTP route. */
+  /** Default: the status that other HTTP routes have for the error. */
   readonly http?: readonly [number, string];
 }
 
@@ -89,8 +89,8 @@ const TRANSPORT: readonly ErrorCode[] = [
   'unavailable',
   'canceled',
 ];
-/** The errors that a peer's answer can name, and in this order those that its HTTP status can mean. */
-const TOLD = [...(Object.keys(TABLE) as ErrorCode[]), ...TRANSPORT];
+/** The errors that a peer's answer can name. For an HTTP status, the first that has it counts. */
+const NAMED_BY_PEERS = [...(Object.keys(TABLE) as ErrorCode[]), ...TRANSPORT];
 
 /** Whether clients may see the message of an error. Other messages go to the log only. */
 export function isVisible(error: unknown): error is LangoError {
@@ -102,8 +102,8 @@ export function toWireError(error: unknown): WireError {
   if (isVisible(error))
     return wireError(error.code, { code: error.code, message: error.message, details: error });
   if (isLangoError(error, 'storage')) return toWireError(STORAGE_FAILED);
-  const told: ToldError = { code: 'internal', message: 'internal error', details: {} };
-  return wireError(isLangoError(error) ? error.code : 'internal', told);
+  const shown: ShownError = { code: 'internal', message: 'internal error', details: {} };
+  return wireError(isLangoError(error) ? error.code : 'internal', shown);
 }
 
 const OVERSIZED = /^SSE .* exceeded the maximum allowed size/;
@@ -115,7 +115,7 @@ const OVERSIZED = /^SSE .* exceeded the maximum allowed size/;
 export function fromWireError(error: unknown): LangoError {
   if (isLangoError(error)) return error;
   const response = responseIn(error);
-  // The parser of the SDK has no class for it. The same request would bring the same event.
+  // The SDK's parser has no error class for this. A retry would bring the same event.
   if (!response && OVERSIZED.test(errorText(error)))
     return new LangoError('too-large', 'The peer sent an event of more than 4 MiB.', { cause: error });
   if (!response)
@@ -128,14 +128,14 @@ export function fromWireError(error: unknown): LangoError {
   return new LangoError(code, response.message, { cause: error, retryable });
 }
 
-interface ToldError {
+interface ShownError {
   readonly code: ErrorCode;
   readonly message: string;
   readonly details: ErrorDetails;
 }
 
-function wireError(code: ErrorCode, told: ToldError): WireError {
-  const { message, details } = told;
+function wireError(code: ErrorCode, shown: ShownError): WireError {
+  const { message, details } = shown;
   const row = TABLE[code];
   const [httpStatus, status] = httpOf(code);
   const violations = details.violations ?? [];
@@ -149,10 +149,10 @@ function wireError(code: ErrorCode, told: ToldError): WireError {
     details: [
       {
         '@type': ERROR_INFO,
-        reason: row?.reason ?? told.code.toUpperCase().replaceAll('-', '_'),
+        reason: row?.reason ?? shown.code.toUpperCase().replaceAll('-', '_'),
         domain: row ? A2A_DOMAIN : LANGO_DOMAIN,
         metadata: {
-          code: told.code,
+          code: shown.code,
           ...(details.hint === undefined ? {} : { hint: details.hint }),
           ...(code === 'version-not-supported' ? { supportedVersions: SUPPORTED_VERSIONS.join(',') } : {}),
         },
@@ -211,9 +211,9 @@ function codeOf(response: PeerResponse): ErrorCode {
   if (isCode(response.code)) return response.code;
   const { reason, jsonRpcCode, httpStatus } = response;
   const code =
-    TOLD.find((one) => reason !== undefined && TABLE[one]?.reason === reason) ??
-    TOLD.find((one) => jsonRpcCode !== undefined && TABLE[one]?.jsonRpc === jsonRpcCode) ??
-    TOLD.find((one) => httpStatus !== 400 && httpStatus !== 500 && httpOf(one)[0] === httpStatus);
+    NAMED_BY_PEERS.find((one) => reason !== undefined && TABLE[one]?.reason === reason) ??
+    NAMED_BY_PEERS.find((one) => jsonRpcCode !== undefined && TABLE[one]?.jsonRpc === jsonRpcCode) ??
+    NAMED_BY_PEERS.find((one) => httpStatus !== 400 && httpStatus !== 500 && httpOf(one)[0] === httpStatus);
   if (code) return code;
   if (response.httpStatus === 400) return 'invalid-input';
   return FROM_GRPC_STATUS[Number(response.grpcStatus)] ?? 'internal';
@@ -235,5 +235,5 @@ const FROM_GRPC_STATUS: Readonly<Partial<Record<number, ErrorCode>>> = {
 };
 
 function isCode(value: unknown): value is ErrorCode {
-  return (TOLD as readonly unknown[]).includes(value);
+  return (NAMED_BY_PEERS as readonly unknown[]).includes(value);
 }

@@ -21,29 +21,29 @@ const RESULT_PREVIEW_CHARACTERS = 2_000;
  */
 export function toStreamResponse(
   event: TaskEvent,
-  place: MessageIds,
+  ids: MessageIds,
   author: string,
 ): StreamResponse | undefined {
   const { body } = event;
   switch (body.type) {
     case 'run-start':
-      return status(event, place, { state: 'working', metadata: authorMetadata({ author }) });
+      return status(event, ids, { state: 'working', metadata: authorMetadata({ author }) });
     case 'run-end':
-      return status(event, place, {
+      return status(event, ids, {
         state: body.state,
         message: body.message && withAuthor(body.message, author),
         metadata: { ...body.metadata, ...closingMetadata(body, author) },
       });
     case 'status':
-      return status(event, place, {
+      return status(event, ids, {
         state: body.state,
         message: body.message && withAuthor(body.message, author),
         metadata: { ...body.metadata, ...authorMetadata({ author, ...activityIn(body.message) }) },
       });
     case 'text-delta': {
-      if (body.isMessage) return working(event, place, { author, activity: textActivity(body) });
+      if (body.isMessage) return working(event, ids, { author, activity: textActivity(body) });
       const { artifactId: id, text, name, replace } = body;
-      return artifact(event, place, {
+      return artifact(event, ids, {
         artifact: { ...textArtifact(id, text, author), ...(name === undefined ? {} : { name }) },
         append: !replace,
         lastChunk: body.lastChunk,
@@ -51,14 +51,14 @@ export function toStreamResponse(
     }
     case 'artifact': {
       const { append, lastChunk, metadata } = body;
-      return artifact(event, place, {
+      return artifact(event, ids, {
         artifact: withAuthor(body.artifact, author),
         ...{ append, lastChunk, metadata },
       });
     }
     default: {
       const activity = activityOf(event);
-      return activity && working(event, place, { author, activity });
+      return activity && working(event, ids, { author, activity });
     }
   }
 }
@@ -111,12 +111,12 @@ function textActivity({
 
 function working(
   event: TaskEvent,
-  place: MessageIds,
+  ids: MessageIds,
   mark: { readonly author: string; readonly activity: Activity },
 ): StreamResponse {
   const message =
     mark.activity.type === 'text' ? textMessage(event, mark.author, mark.activity.text) : undefined;
-  return status(event, place, { state: 'working', message, metadata: authorMetadata(mark) });
+  return status(event, ids, { state: 'working', message, metadata: authorMetadata(mark) });
 }
 
 /** A text of the agent before its answer, as a message of the task. */
@@ -144,13 +144,13 @@ interface StatusFields {
   readonly metadata: JsonObject;
 }
 
-function status(event: TaskEvent, place: MessageIds, fields: StatusFields): StreamResponse {
+function status(event: TaskEvent, ids: MessageIds, fields: StatusFields): StreamResponse {
   const value: TaskStatusUpdateEvent = {
-    taskId: place.taskId,
-    contextId: place.contextId,
+    taskId: ids.taskId,
+    contextId: ids.contextId,
     status: {
       state: toWireState(fields.state),
-      message: fields.message && toWireMessage(fields.message, place),
+      message: fields.message && toWireMessage(fields.message, ids),
       timestamp: new Date(event.at).toISOString(),
     },
     metadata: { ...fields.metadata, ...cursorMetadata(event.seq) },
@@ -165,10 +165,10 @@ interface ArtifactFields {
   readonly metadata?: JsonObject | undefined;
 }
 
-function artifact(event: TaskEvent, place: MessageIds, fields: ArtifactFields): StreamResponse {
+function artifact(event: TaskEvent, ids: MessageIds, fields: ArtifactFields): StreamResponse {
   const value: TaskArtifactUpdateEvent = {
-    taskId: place.taskId,
-    contextId: place.contextId,
+    taskId: ids.taskId,
+    contextId: ids.contextId,
     artifact: toWireArtifact(fields.artifact),
     append: fields.append,
     lastChunk: fields.lastChunk ?? false,

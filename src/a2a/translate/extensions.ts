@@ -46,7 +46,7 @@ export function authorMetadata(mark: AuthorMark): JsonObject {
   return { [EXTENSIONS.author]: mark as unknown as JsonObject };
 }
 
-/** Undefined when the extension is absent or malformed. */
+/** Returns undefined when the extension is absent or malformed. */
 export function authorIn(metadata: unknown): AuthorMark | undefined {
   const mark = extensionIn(metadata, EXTENSIONS.author);
   if (typeof mark?.['author'] !== 'string' || mark['author'] === '') return undefined;
@@ -110,7 +110,7 @@ export function chainIn(metadata: unknown): ChainMark {
     });
   }
   const { parentTaskId, ...grant } = data;
-  return { parentTaskId, grant: grant };
+  return { parentTaskId, grant };
 }
 
 export function usageMetadata(usage: Usage): JsonObject {
@@ -126,7 +126,7 @@ const row = counted.extend({
 });
 const rowsSchema = z.array(row).max(MAX_ROWS);
 
-/** Counts nothing of a malformed report. Tokens count also when their rows are malformed or too many: limits need them. */
+/** Reads reported usage; a malformed report counts as none. Tokens count even when their rows are malformed or too many. */
 export function usageIn(metadata: unknown): Usage {
   const mark = extensionIn(metadata, EXTENSIONS.usage);
   const { data: usage = NO_USAGE } = counted.safeParse(mark);

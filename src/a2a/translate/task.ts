@@ -25,11 +25,11 @@ type TextDelta = Extract<TaskEvent['body'], { type: 'text-delta' }>;
  * their text joined. Takes one pass over the events.
  */
 export class TaskFold {
-  readonly #messages: (Message | Open<Message>)[] = [];
+  readonly #messages: (Message | Growing<Message>)[] = [];
   /** The messages that came as deltas, by their id. */
-  readonly #streamed = new Map<string, Open<Message>>();
+  readonly #streamed = new Map<string, Growing<Message>>();
   readonly #messagesById = new Map<string, Message>();
-  readonly #artifacts = new Map<string, Open<Artifact>>();
+  readonly #artifacts = new Map<string, Growing<Artifact>>();
   readonly #continued = new Set<string>();
   /** The metadata of an executor's events. */
   #metadata: JsonObject = {};
@@ -78,7 +78,7 @@ export class TaskFold {
   }
 
   toTask(record: TaskRecord, view: TaskView): Task {
-    const place = { taskId: record.id, contextId: record.contextId };
+    const ids = { taskId: record.id, contextId: record.contextId };
     const artifacts = [...this.#artifacts.values()].map((open) => toWireArtifact(open.close()));
     return keepAsked(
       {
@@ -86,11 +86,11 @@ export class TaskFold {
         contextId: record.contextId,
         status: {
           state: toWireState(record.state),
-          message: record.statusMessage && toWireMessage(record.statusMessage, place),
+          message: record.statusMessage && toWireMessage(record.statusMessage, ids),
           timestamp: new Date(record.statusAt).toISOString(),
         },
         artifacts: view.includeArtifacts ? artifacts : [],
-        history: this.#newest(view.historyLength).map((message) => toWireMessage(message, place)),
+        history: this.#newest(view.historyLength).map((message) => toWireMessage(message, ids)),
         metadata: { ...this.#metadata, ...cursorMetadata(record.head), ...this.#closing },
       },
       view.asked,
@@ -102,12 +102,12 @@ export class TaskFold {
     return [...this.#continued];
   }
 
-  /** Takes the newest messages first, so that few of many cost little. Leaves out streamed ones that say nothing. */
+  /** Returns the newest messages. Walks from the end, so that a few of many cost little; leaves out empty streamed ones. */
   #newest(count = Infinity): readonly Message[] {
     const said: Message[] = [];
     for (let index = this.#messages.length - 1; index >= 0 && said.length < count; index -= 1) {
       const message = this.#messages[index]!;
-      const closed = message instanceof Open ? message.close() : message;
+      const closed = message instanceof Growing ? message.close() : message;
       if (!this.#streamed.has(closed.id) || textOf(closed.parts).trim() !== '') said.push(closed);
     }
     return said.reverse();
@@ -121,30 +121,30 @@ export class TaskFold {
     this.#messages.push(message);
   }
 
-  #openMessage(event: TaskEvent, author: string, { artifactId, replace }: TextDelta): Open<Message> {
+  #openMessage(event: TaskEvent, author: string, { artifactId, replace }: TextDelta): Growing<Message> {
     const id = `${event.taskId}:${artifactId}`;
     const known = this.#streamed.get(id);
     if (known) return replace ? known.restart() : known;
     if (!replace) this.#continued.add(id);
-    const fresh = new Open({ ...textMessage(event, author, ''), id });
+    const fresh = new Growing({ ...textMessage(event, author, ''), id });
     this.#streamed.set(id, fresh);
     this.#messages.push(fresh);
     return fresh;
   }
 
-  #open(artifact: Artifact, replace: boolean): Open<Artifact> {
+  #open(artifact: Artifact, replace: boolean): Growing<Artifact> {
     const known = this.#artifacts.get(artifact.id);
     if (known && !replace) return known;
     if (replace) this.#continued.delete(artifact.id);
     else this.#continued.add(artifact.id);
-    const fresh = new Open(artifact);
+    const fresh = new Growing(artifact);
     this.#artifacts.set(artifact.id, fresh);
     return fresh;
   }
 }
 
 /** An artifact or message that still grows: consecutive texts are collected and joined once. */
-class Open<Whole extends Artifact | Message> {
+class Growing<Whole extends Artifact | Message> {
   #head: Whole;
   #segments: (Part | string[])[] = [];
 

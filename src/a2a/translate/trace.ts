@@ -7,17 +7,17 @@ const MAX_STATE_LENGTH = 512;
 const LONG_MEMBER = 128;
 
 /**
- * Reads the trace of a request; `said` returns the header or metadata entry of a name. Undefined for an invalid trace: it
- * is no reason to refuse a request.
+ * Reads the trace of a request; `header` returns the header or metadata entry of a name. Returns undefined for an invalid
+ * trace, since a request is not refused because of its trace.
  */
-export function readTrace(said: (name: keyof Trace) => string | undefined): Trace | undefined {
-  const traceparent = readTraceparent(said('traceparent') ?? '');
+export function readTrace(header: (name: keyof Trace) => string | undefined): Trace | undefined {
+  const traceparent = readTraceparent(header('traceparent') ?? '');
   if (traceparent === undefined) return undefined;
-  const tracestate = readState(said('tracestate') ?? '');
+  const tracestate = readState(header('tracestate') ?? '');
   return tracestate === undefined ? { traceparent } : { traceparent, tracestate };
 }
 
-/** Undefined for an absent or malformed state. Shortens a long state: first drops long members, then the last ones, which are the oldest. */
+/** Returns undefined for an absent or malformed state. Shortens a long one: drops long members, then the oldest, which are last. */
 function readState(given: string): string | undefined {
   const members = given
     .split(',')

@@ -33,8 +33,8 @@ export interface GateOptions {
   readonly logger: Logger;
 }
 
-/** An admitted call. */
-export interface Passage {
+/** What a handler needs of an admitted call. */
+export interface Admission {
   readonly scope: Caller;
   /** The client's address. */
   readonly from: string;
@@ -50,7 +50,7 @@ const ENHANCE_YOUR_CALM = 0xb;
 /** Admits calls before their message is read, as over HTTP: metadata within its limit, a known caller, and a deadline. */
 export class Gate {
   readonly #options: GateOptions;
-  readonly #passages = new WeakMap<Metadata, Passage>();
+  readonly #admissions = new WeakMap<Metadata, Admission>();
 
   constructor(options: GateOptions) {
     this.#options = options;
@@ -59,7 +59,7 @@ export class Gate {
   readonly interceptor: ServerInterceptor = ({ path }, call) => {
     const { limits, logger } = this.#options;
     const refuse = (error: unknown): void => call.sendStatus(statusOf(error, { path, logger }));
-    const tooLate = (): void => refuse(late(limits.bodySeconds));
+    const refuseLate = (): void => refuse(messageTooLate(limits.bodySeconds));
     let isReceived = false;
     let isOver = false;
     let timer: NodeJS.Timeout | undefined;
@@ -67,9 +67,9 @@ export class Gate {
       start: (next) =>
         next({
           onReceiveMetadata: (metadata, pass) => {
-            // The wait of a slowed address is no time of the message: the library reads it only after this.
+            // The time limit begins after admission, which may delay an address: the library reads the message only then.
             const passOn = (): void => {
-              if (!isOver) timer = setTimeout(tooLate, limits.bodySeconds * 1_000);
+              if (!isOver) timer = setTimeout(refuseLate, limits.bodySeconds * 1_000);
               pass(metadata);
             };
             this.#admit(call, metadata).then(passOn, refuse);
@@ -91,9 +91,9 @@ export class Gate {
     });
   };
 
-  /** The passage of a call in a handler. */
-  passage({ metadata }: { readonly metadata: Metadata }): Passage {
-    return this.#passages.get(metadata)!;
+  /** The admission of a call, for its handler. */
+  admissionOf({ metadata }: { readonly metadata: Metadata }): Admission {
+    return this.#admissions.get(metadata)!;
   }
 
   async #admit(call: ServerInterceptingCallInterface, metadata: Metadata): Promise<void> {
@@ -106,7 +106,7 @@ export class Gate {
       address: from,
       certificate: () => certificateOf(call),
     });
-    this.#passages.set(metadata, { scope, from, cut: () => reset(call, ENHANCE_YOUR_CALM) });
+    this.#admissions.set(metadata, { scope, from, cut: () => reset(call, ENHANCE_YOUR_CALM) });
   }
 }
 
@@ -122,7 +122,7 @@ function streamOf(call: ServerInterceptingCallInterface): ServerHttp2Stream | un
   return (call as { readonly stream?: ServerHttp2Stream }).stream;
 }
 
-function late(seconds: number): LangoError {
+function messageTooLate(seconds: number): LangoError {
   return new LangoError('timeout', `The message did not arrive within ${seconds} s.`);
 }
 
@@ -139,7 +139,7 @@ export type AnyCall = Pick<ServerUnaryCall<Buffer, unknown>, 'metadata' | 'reque
   once(event: 'cancelled', listener: () => void): unknown;
 };
 
-export interface CallFacts extends Passage {
+export interface CallFacts extends Admission {
   readonly version: ProtocolVersion;
   /** Aborts when the server stops. */
   readonly closing: AbortSignal;

@@ -26,6 +26,7 @@ interface GrpcLimits {
   readonly drainSeconds: number;
 }
 
+/** The options that `createGrpcServer` makes itself. */
 type Built = 'gate' | 'answers' | 'closing' | 'limits';
 
 export interface GrpcServerOptions extends Omit<ServiceOptions, Built>, Omit<GateOptions, Built> {

@@ -130,7 +130,7 @@ class A2aService {
   /** The status waits behind unread events, so a reader that stays behind is cut; it can resume by its cursor. */
   #cutLater(call: ServerWritableStream<Buffer, Buffer>): void {
     const { gate, limits } = this.#options;
-    const timer = setTimeout(() => gate.passage(call).cut(), stallMs(limits)).unref();
+    const timer = setTimeout(() => gate.admissionOf(call).cut(), stallMs(limits)).unref();
     call.once('cancelled', () => clearTimeout(timer));
   }
 
@@ -144,7 +144,7 @@ class A2aService {
     const agent = agents.get(tenant ?? root);
     if (!agent) throw new NoSuchAgent(tenant ?? root);
     this.#acknowledge(call);
-    const open = grpcCall(call, { ...gate.passage(call), version, closing });
+    const open = grpcCall(call, { ...gate.admissionOf(call), version, closing });
     return { agent, params, context: toCallContext(open), call: open };
   }
 

@@ -2,9 +2,9 @@ import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { Metadata, status } from '@grpc/grpc-js';
 import type { StatusObject } from '@grpc/grpc-js';
 import type { JsonObject } from '../../../core/json.js';
-import type { Logger } from '../../../core/logger.js';
 import type { WireError } from '../../translate/errors.js';
-import { isVisible, toWireError } from '../../translate/errors.js';
+import type { ReportedCall } from '../http-call.js';
+import { reportedError } from '../http-call.js';
 import { OLD_ERRORS } from '../v03/values.js';
 
 const DETAILS = 'grpc-status-details-bin';
@@ -36,23 +36,13 @@ export class NoSuchAgent extends Error {
  * section 10.6), and as metadata what HTTP answers carry in headers. Errors that clients get as "internal error" are logged
  * in full.
  */
-export function statusOf(error: unknown, { path, logger }: CallInLog): StatusObject {
+export function statusOf(error: unknown, call: ReportedCall): StatusObject {
   if (error instanceof NoSuchAgent)
     return grpcStatus({ status: 'NOT_FOUND', message: error.message, details: [error.info], headers: {} });
-  if (!isVisible(error)) {
-    const shown = error instanceof Error ? error.stack : String(error);
-    logger.error('an A2A call failed', { path, error: shown });
-  }
-  const facts = toWireError(error);
+  const facts = reportedError(call, error);
   // A2A 0.3 has no google.rpc details: its SDKs read the name of the error before the message.
-  const name = OLD_SERVICE.test(path) ? OLD_ERRORS[facts.jsonRpcCode] : undefined;
+  const name = OLD_SERVICE.test(call.path) ? OLD_ERRORS[facts.jsonRpcCode] : undefined;
   return grpcStatus(name ? { ...facts, message: `${name}: ${facts.message}` } : facts);
-}
-
-interface CallInLog {
-  /** The service and the method. */
-  readonly path: string;
-  readonly logger: Logger;
 }
 
 type StatusFacts = Pick<WireError, 'status' | 'message' | 'details' | 'headers'> & Partial<WireError>;

@@ -11,15 +11,15 @@ import type { PublishedAgent, Request } from '../operations.js';
 import { OPERATIONS } from '../operations.js';
 import type { CallArguments } from './tools.js';
 
-/** What came of a call: the task as it is, or the message that an executor answers with in place of a task. */
+/** The outcome of a call: the task, or the message that an executor answers with in place of a task. */
 export type Outcome = Task | Extract<StreamResponse['payload'], { $case: 'message' }>['value'];
 
 export interface AgentCallOptions {
   readonly agent: PublishedAgent;
   readonly call: Call;
-  /** Told what the agents do, in a line each. */
+  /** Reports one step of an agent, in one line. */
   readonly progress: (line: string) => Promise<void>;
-  /** Whether a client that went away has canceled its call. Asked once `call.signal` has aborted. */
+  /** Whether a client that closed the connection meant to cancel. Called after `call.signal` has aborted. */
   readonly isCanceled: () => boolean;
 }
 
@@ -30,7 +30,7 @@ const IN_WORK: readonly (TaskState | undefined)[] = [
 
 /**
  * Carries out one tool call by the operations of A2A, which admit the caller, check, limit and audit it. Resolves once the
- * task has ended, waits for somebody, or the call was given up. Throws like the operations.
+ * task has ended or waits for a person, or the client has closed the connection. Throws like the operations.
  */
 export async function callAgent(given: CallArguments, options: AgentCallOptions): Promise<Outcome> {
   const { message, answers, taskId } = given;
@@ -45,15 +45,15 @@ export async function callAgent(given: CallArguments, options: AgentCallOptions)
     : streamOf('SubscribeToTask', { id: taskId! }, options);
   const { reply, id = taskId } = await follow(events, { ...options, isSent });
   if (reply) return reply;
-  const { signal, ...detached } = detail(options.call);
+  const { signal, ...detached } = copyOf(options.call);
   const later = { ...options, call: { ...detached, signal: AbortSignal.any([]) } };
   const task = await taskOf('GetTask', { id: id! }, later);
   if (!signal.aborted || !options.isCanceled() || !isInWork(task)) return task;
   return taskOf('CancelTask', { id: task.id }, later);
 }
 
-/** A call whose members are read now: those of an HTTP call end with its request. */
-function detail({ scope, signal, from, trace }: Call): Call {
+/** Copies a call, so that its members outlive the HTTP request that they are read from. */
+function copyOf({ scope, signal, from, trace }: Call): Call {
   return { scope, signal, after: undefined, ...(from === undefined ? {} : { from }), trace };
 }
 
@@ -99,13 +99,13 @@ async function follow(
       if (!IN_WORK.includes(payload.value.status?.state)) break;
     }
   } catch (error) {
-    // It has ended since it was read.
+    // The task has ended since it was read above.
     if (isSent || !isLangoError(error, 'already-ended')) throw error;
   }
   return id === undefined ? {} : { id };
 }
 
-/** What an agent did, in a line. Texts are left out: they come in small pieces, and the answer has them whole. */
+/** One line for an activity; undefined for texts, which come in small chunks and are whole in the answer. */
 function lineOf(metadata: unknown): string | undefined {
   const { author, activity } = authorIn(metadata) ?? {};
   switch (activity?.type) {

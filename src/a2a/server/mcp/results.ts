@@ -30,7 +30,7 @@ export function toResult(outcome: Outcome): CallToolResult {
     content: [
       ...parts.flatMap(({ part, name }, index) => blockOf(part, `${id}/${name}/${index}`)),
       ...said.filter(({ type }) => type === 'text'),
-      ...(isOver(outcome) ? [] : [{ type: 'text' as const, text: howToGoOn(id, questions) }]),
+      ...(isOver(outcome) ? [] : [{ type: 'text' as const, text: nextStep(id, questions) }]),
     ],
     structuredContent: {
       ...{
@@ -63,7 +63,7 @@ function isOver({ status }: Task): boolean {
   return status?.state === TaskState.TASK_STATE_COMPLETED || FAILED.includes(status?.state);
 }
 
-function howToGoOn(taskId: string, questions: readonly Question[]): string {
+function nextStep(taskId: string, questions: readonly Question[]): string {
   if (questions.length === 0) return `Call this tool with taskId ${taskId} to go on with the task.`;
   const asked = questions.map(({ hash, kind, text, tool, arguments: given }) =>
     JSON.stringify({ hash, kind, text, tool, arguments: given }),

@@ -142,7 +142,7 @@ function canElicit({ mcpReq }: ServerContext): boolean {
   return isJsonObject(capabilities) && isJsonObject(capabilities['elicitation']);
 }
 
-/** Asks the questions by the client's own forms. The state only names the task: its owner and the hashes are checked again. */
+/** Asks the questions with the client's forms. The request state names the task only; its owner and the hashes are checked again. */
 function elicit(taskId: string, questions: readonly Question[]) {
   const requests = questions.map(({ hash, author, text, tool, arguments: given }) => {
     const call = tool === undefined ? '' : `\n${tool} ${JSON.stringify(given)}`;
@@ -162,7 +162,7 @@ function elicit(taskId: string, questions: readonly Question[]) {
   return inputRequired({ inputRequests: Object.fromEntries(requests), requestState: taskId });
 }
 
-/** The arguments of a call that brings the answers to forms: they go to the task that asked. Closing a form denies. */
+/** Returns the arguments of a call, or instead the answers to forms that it brings. A form that was closed counts as denied. */
 function withResponses(given: CallArguments, { mcpReq }: ServerContext): CallArguments {
   const taskId = mcpReq.requestState<string>();
   const hashes = Object.keys(mcpReq.inputResponses ?? {});

@@ -4,14 +4,14 @@ import { objectOf, objects } from './values.js';
 /** Cards of 0.3 name the version with its patch digit. */
 const VERSION = '0.3.0';
 
-/** How schemes of security are written: 0.3 has its schema, and its proto, which writes them as 1.0 does. */
-export type SecurityWords = 'schema' | 'proto';
+/** The two notations of security schemes in 0.3: its JSON schema, and its proto, which writes them as 1.0 does. */
+export type SecurityNotation = 'schema' | 'proto';
 
 /**
- * What a card of 1.0 says, as a card of 0.3: one main address with its transport, and the others beside it. Undefined
- * when the agent does not speak 0.3. Signatures are left out: they cover the bytes of 1.0.
+ * Translates a card of 1.0 to 0.3, which has one main address with its transport, and a list of further ones. Returns
+ * undefined when the agent does not support 0.3. Leaves out the signatures: they cover the bytes of 1.0.
  */
-export function toOldCard(json: JsonObject, words: SecurityWords = 'schema'): JsonObject | undefined {
+export function toOldCard(json: JsonObject, notation: SecurityNotation = 'schema'): JsonObject | undefined {
   const interfaces = objects(json['supportedInterfaces'])
     .filter(({ protocolVersion }) => protocolVersion === '0.3')
     .map(({ url, protocolBinding }) => ({ url, transport: protocolBinding }));
@@ -20,7 +20,7 @@ export function toOldCard(json: JsonObject, words: SecurityWords = 'schema'): Js
   const { supportedInterfaces: _new, signatures: _signed, ...rest } = json;
   const { securityRequirements, capabilities, securitySchemes, skills, ...same } = rest;
   const { extendedAgentCard, ...abilities } = objectOf(capabilities);
-  const isSchema = words === 'schema';
+  const isSchema = notation === 'schema';
   return {
     ...same,
     protocolVersion: VERSION,
@@ -40,8 +40,8 @@ export function toOldCard(json: JsonObject, words: SecurityWords = 'schema'): Js
 }
 
 /**
- * Readable as either version, for a client that does not say which it wants. The requirements of security stand in it as
- * 0.3 writes them: Go's SDK, which names no version, fails on those of 1.0.
+ * Makes a card that clients of either version can read, for a client that names no version. Its security requirements are
+ * in the notation of 0.3: Go's SDK, which names no version, fails on those of 1.0.
  */
 export function toCardOfBoth(
   { securityRequirements: _new, ...json }: JsonObject,

@@ -3,7 +3,7 @@ import { isJsonObject } from '../../../core/json.js';
 import type { Dialect, RestDialect } from '../dialect.js';
 import { commonRoutes } from '../dialect.js';
 import type { OperationName } from '../requests.js';
-import type { SecurityWords } from './card.js';
+import type { SecurityNotation } from './card.js';
 import { toOldCard } from './card.js';
 import {
   OLD_ERRORS,
@@ -24,7 +24,7 @@ type Kind = 'task' | 'message' | 'statusUpdate' | 'artifactUpdate';
  * What differs between the two dialects of A2A 0.3: its JSON schema (JSON-RPC, cards, webhooks) and its proto (HTTP+JSON,
  * gRPC).
  */
-interface Words {
+interface Notation {
   readonly parts: PartDialect;
   /** The member of a message that holds its parts. */
   readonly content: 'parts' | 'content';
@@ -32,7 +32,7 @@ interface Words {
   readonly toRole: (role: Json | undefined) => Json | undefined;
   readonly toState: (state: string) => string;
   /** Adds its kind to a value, where the dialect does so. */
-  readonly mark: (kind: Kind, value: JsonObject) => JsonObject;
+  readonly withKind: (kind: Kind, value: JsonObject) => JsonObject;
   /** Writes a value of one of several kinds. */
   readonly choice: (kind: Kind, value: JsonObject) => JsonObject;
   /** Whether a send with this value of `blocking` waits for the end. */
@@ -41,7 +41,7 @@ interface Words {
   readonly configName: (params: JsonObject) => JsonObject;
   readonly config: (config: JsonObject) => JsonObject;
   readonly configs: (configs: readonly JsonObject[]) => Json;
-  readonly security: SecurityWords;
+  readonly security: SecurityNotation;
 }
 
 const STATE = 'TASK_STATE_';
@@ -62,7 +62,7 @@ export const SCHEMA_DIALECT: Dialect = createDialect({
   fromRole: (role) => (typeof role === 'string' ? (ROLES[role] ?? 'none') : role),
   toRole: (role) => (role === 'ROLE_USER' ? 'user' : 'agent'),
   toState: (state) => state.slice(STATE.length).toLowerCase().replace('_', '-'),
-  mark: (kind, value) => ({ kind: KINDS[kind], ...value }),
+  withKind: (kind, value) => ({ kind: KINDS[kind], ...value }),
   choice: (kind, value) => ({ kind: KINDS[kind], ...value }),
   waits: (blocking) => blocking !== false,
   configName: ({ id, pushNotificationConfigId }) => ({ taskId: id, id: pushNotificationConfigId }),
@@ -78,7 +78,7 @@ export const PROTO_DIALECT: Dialect = createDialect({
   fromRole: (role) => role,
   toRole: (role) => role,
   toState: (state) => (state === 'TASK_STATE_CANCELED' ? 'TASK_STATE_CANCELLED' : state),
-  mark: (_kind, value) => value,
+  withKind: (_kind, value) => value,
   choice: (kind, value) => ({ [kind]: value }),
   // Proto JSON leaves out a false.
   waits: (blocking) => blocking === true,
@@ -120,41 +120,44 @@ export const REST_0_3: RestDialect = {
   }),
 };
 
-function createDialect(words: Words): Dialect {
+function createDialect(notation: Notation): Dialect {
   return {
     version: '0.3',
-    params: (operation, params) => fromParams(words, operation, params),
+    params: (operation, params) => fromParams(notation, operation, params),
     result(operation, json) {
       const value = objectOf(json);
       switch (operation) {
         case 'SendMessage':
-          return toChoice(words, value, ENDS);
+          return toChoice(notation, value, ENDS);
         case 'GetTask':
         case 'CancelTask':
-          return words.mark('task', toTask(words, value));
+          return notation.withKind('task', toTask(notation, value));
         case 'CreateTaskPushNotificationConfig':
         case 'GetTaskPushNotificationConfig':
-          return words.config(value);
+          return notation.config(value);
         case 'ListTaskPushNotificationConfigs':
-          return words.configs(objects(value['configs']).map(words.config));
+          return notation.configs(objects(value['configs']).map(notation.config));
         case 'GetExtendedAgentCard':
-          return toOldCard(value, words.security) ?? json;
+          return toOldCard(value, notation.security) ?? json;
         default:
           return null;
       }
     },
-    event: (operation, json) => toChoice(words, json, operation === 'SubscribeToTask' ? ENDS : ENDS_OR_ASKS),
+    event: (operation, json) =>
+      toChoice(notation, json, operation === 'SubscribeToTask' ? ENDS : ENDS_OR_ASKS),
   };
 }
 
-function fromParams(words: Words, operation: OperationName, params: JsonObject): JsonObject {
+function fromParams(notation: Notation, operation: OperationName, params: JsonObject): JsonObject {
   const { id, taskId, historyLength, metadata } = params;
   switch (operation) {
     case 'SendMessage':
     case 'SendStreamingMessage':
       return {
-        message: isJsonObject(params['message']) ? fromMessage(words, params['message']) : params['message'],
-        configuration: fromConfiguration(words, params['configuration']),
+        message: isJsonObject(params['message'])
+          ? fromMessage(notation, params['message'])
+          : params['message'],
+        configuration: fromConfiguration(notation, params['configuration']),
         metadata,
       };
     case 'CreateTaskPushNotificationConfig': {
@@ -164,78 +167,80 @@ function fromParams(words: Words, operation: OperationName, params: JsonObject):
     case 'GetTaskPushNotificationConfig':
     case 'DeleteTaskPushNotificationConfig':
     case 'ListTaskPushNotificationConfigs':
-      return words.configName(params);
+      return notation.configName(params);
     default:
       return { id, historyLength, metadata };
   }
 }
 
-function fromMessage(words: Words, message: JsonObject): JsonObject {
-  const { [words.content]: given, role, kind: _kind, ...rest } = message;
+function fromMessage(notation: Notation, message: JsonObject): JsonObject {
+  const { [notation.content]: given, role, kind: _kind, ...rest } = message;
   // Proto JSON leaves out an empty list.
-  const parts = words.content === 'content' ? (given ?? []) : given;
+  const parts = notation.content === 'content' ? (given ?? []) : given;
   return {
     ...rest,
-    role: words.fromRole(role),
-    parts: Array.isArray(parts) ? (parts as readonly Json[]).map((part) => words.parts.from(part)) : parts,
+    role: notation.fromRole(role),
+    parts: Array.isArray(parts) ? (parts as readonly Json[]).map((part) => notation.parts.from(part)) : parts,
   };
 }
 
-function fromConfiguration(words: Words, configuration: Json | undefined): Json | undefined {
+function fromConfiguration(notation: Notation, configuration: Json | undefined): Json | undefined {
   if (!isJsonObject(configuration)) return configuration;
   const { blocking, historyLength, acceptedOutputModes } = configuration;
   const config = configuration['pushNotificationConfig'] ?? configuration['pushNotification'];
-  const isOdd = blocking !== undefined && blocking !== null && typeof blocking !== 'boolean';
+  const isInvalid = blocking !== undefined && blocking !== null && typeof blocking !== 'boolean';
   return {
     acceptedOutputModes,
     historyLength,
-    returnImmediately: isOdd ? blocking : !words.waits(blocking),
+    returnImmediately: isInvalid ? blocking : !notation.waits(blocking),
     taskPushNotificationConfig: config === undefined ? undefined : fromPushConfig(config),
   };
 }
 
-function toChoice(words: Words, json: JsonObject, last: readonly string[]): JsonObject {
+function toChoice(notation: Notation, json: JsonObject, last: readonly string[]): JsonObject {
   const { task, message, statusUpdate, artifactUpdate } = json;
-  if (isJsonObject(task)) return words.choice('task', toTask(words, task));
-  if (isJsonObject(message)) return words.choice('message', toMessage(words, message));
+  if (isJsonObject(task)) return notation.choice('task', toTask(notation, task));
+  if (isJsonObject(message)) return notation.choice('message', toMessage(notation, message));
   if (isJsonObject(statusUpdate)) {
     const status = objectOf(statusUpdate['status']);
     const final = last.includes(textOf(status['state']).slice(STATE.length));
-    return words.choice('statusUpdate', { ...statusUpdate, status: toStatus(words, status), final });
+    return notation.choice('statusUpdate', { ...statusUpdate, status: toStatus(notation, status), final });
   }
   const update = objectOf(artifactUpdate);
-  return words.choice('artifactUpdate', {
+  return notation.choice('artifactUpdate', {
     ...update,
-    artifact: toArtifact(words, objectOf(update['artifact'])),
+    artifact: toArtifact(notation, objectOf(update['artifact'])),
   });
 }
 
-function toTask(words: Words, { status, artifacts, history, ...rest }: JsonObject): JsonObject {
+function toTask(notation: Notation, { status, artifacts, history, ...rest }: JsonObject): JsonObject {
   return {
     ...rest,
-    status: toStatus(words, objectOf(status)),
-    artifacts: artifacts && objects(artifacts).map((artifact) => toArtifact(words, artifact)),
-    history: history && objects(history).map((message) => words.mark('message', toMessage(words, message))),
+    status: toStatus(notation, objectOf(status)),
+    artifacts: artifacts && objects(artifacts).map((artifact) => toArtifact(notation, artifact)),
+    history:
+      history &&
+      objects(history).map((message) => notation.withKind('message', toMessage(notation, message))),
   };
 }
 
-function toStatus(words: Words, status: JsonObject): JsonObject {
+function toStatus(notation: Notation, status: JsonObject): JsonObject {
   const { state, message } = status;
   return {
     ...status,
-    state: words.toState(textOf(state)),
-    message: isJsonObject(message) ? words.mark('message', toMessage(words, message)) : undefined,
+    state: notation.toState(textOf(state)),
+    message: isJsonObject(message) ? notation.withKind('message', toMessage(notation, message)) : undefined,
   };
 }
 
-function toMessage(words: Words, { parts, role, ...rest }: JsonObject): JsonObject {
-  return { ...rest, role: words.toRole(role), [words.content]: toParts(words, parts) };
+function toMessage(notation: Notation, { parts, role, ...rest }: JsonObject): JsonObject {
+  return { ...rest, role: notation.toRole(role), [notation.content]: toParts(notation, parts) };
 }
 
-function toArtifact(words: Words, artifact: JsonObject): JsonObject {
-  return { ...artifact, parts: toParts(words, artifact['parts']) };
+function toArtifact(notation: Notation, artifact: JsonObject): JsonObject {
+  return { ...artifact, parts: toParts(notation, artifact['parts']) };
 }
 
-function toParts(words: Words, parts: Json | undefined): Json {
-  return objects(parts).map((part) => words.parts.to(part));
+function toParts(notation: Notation, parts: Json | undefined): Json {
+  return objects(parts).map((part) => notation.parts.to(part));
 }
