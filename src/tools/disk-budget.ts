@@ -15,18 +15,18 @@ export interface DiskBudgetOptions {
   readonly limits: DiskLimits;
   /** Lists the folders that count for an owner. They need not exist. */
   readonly folders: (scope: Scope) => readonly string[];
-  /** Whether these folders are the owner's alone. */
+  /** Whether each owner has folders that no other owner uses. */
   readonly isApart: boolean;
 }
 
 /** The call that writes. */
 export type Writer = Pick<ToolContext, 'tenant' | 'owner' | 'taskId'>;
 
-/** A command that is under way. */
+/** Watches the writes of a running command. */
 export interface CommandWatch {
-  /** Why the command was stopped; undefined when it was not. */
+  /** The exceeded limit for which the command was stopped, if any. */
   readonly problem: LangoError | undefined;
-  /** Counts what the command has written. Call it after the end. Never rejects. */
+  /** Ends the watch and counts the last writes. Call it after the command has ended. Never rejects. */
   settle(): Promise<void>;
 }
 
@@ -40,22 +40,22 @@ interface OwnerUse {
 }
 
 const MIB = 1024 * 1024;
-/** A count is measured again, beside the work, when it is older than this, and than 20 times what measuring takes. */
+/** An owner's folders are measured again in the background when the count is older than this and than 20 measurements. */
 const COUNT_AGE_MS = 60_000;
 const COUNT_AGE_FACTOR = 20;
-/** Nobody is refused on a count that is older. */
+/** A write is refused only by a count that is at most this old. */
 const REFUSAL_AGE_MS = 1_000;
 const WATCH_MS = 100;
 /** The bytes that a command may write without being measured at its end. */
 const UNMEASURED_BYTES = 4 * MIB;
 /** File systems stamp changes with a clock that lags by a few milliseconds. */
 const CLOCK_LAG_MS = 20;
-/** The owners and the tasks whose count is kept. The oldest counts are dropped first. */
+/** Maximum counts of owners, and of tasks, in memory. The oldest are dropped first. */
 const COUNTS_MAX = 10_000;
 
 /**
- * Limits what owners and their tasks write to the disk. Counts what tools write, and measures the folders of an owner now
- * and then, never at each write. The count of a task does not outlive the process.
+ * Limits the bytes that owners and their tasks write to the disk. Counts each write of a tool, and measures the folders
+ * of an owner from time to time, not at each write. A restart sets the counts of tasks to 0.
  */
 export class DiskBudget {
   readonly #options: DiskBudgetOptions;
@@ -66,9 +66,9 @@ export class DiskBudget {
     this.#options = options;
   }
 
-  /** Runs a work that adds `bytes`. Rejects with `limit-reached`, before the work begins, when they are too many. */
+  /** Runs `work`, which adds `bytes`. Rejects with `limit-reached` before it begins when they exceed a limit. */
   async spend<Result>(writer: Writer, bytes: number, work: () => Promise<Result>): Promise<Result> {
-    if (bytes > 0) await this.#assertRoom(writer, bytes);
+    if (bytes > 0) await this.#assertRemaining(writer, bytes);
     this.add(writer, bytes);
     try {
       return await work();
@@ -85,42 +85,42 @@ export class DiskBudget {
   }
 
   /** Resolves with the bytes that a command may write: more than 0. Rejects with `limit-reached` when there are none. */
-  async room(writer: Writer): Promise<number> {
-    await this.#assertRoom(writer, 1);
-    return this.#left(writer);
+  async remainingBytes(writer: Writer): Promise<number> {
+    await this.#assertRemaining(writer, 1);
+    return this.#remaining(writer);
   }
 
   /**
-   * Watches what a command writes to the folders, and calls `stop` once it is too much. What a command does between two
-   * looks is seen at the next one.
+   * Measures at intervals what a command writes to the folders, and calls `stop` once it exceeds a limit. The command may
+   * write more than the limit within one interval.
    */
   async watch(writer: Writer, stop: () => void): Promise<CommandWatch> {
     const folders = this.#options.folders(writer);
     const before = await freeBytes(folders);
     const since = Date.now() - CLOCK_LAG_MS;
     let charged = 0;
-    let ofOthers = 0;
+    let byOthers = 0;
     let problem: LangoError | undefined;
-    const look = async (unmeasured: number): Promise<void> => {
+    const check = async (unmeasured: number): Promise<void> => {
       const drop = before - (await freeBytes(folders));
-      if (drop - charged - ofOthers > Math.min(unmeasured, this.#left(writer))) {
+      if (drop - charged - byOthers > Math.min(unmeasured, this.#remaining(writer))) {
         const { fresh } = await this.#measure(writer, { since, enough: drop });
         const written = Math.min(drop, fresh);
-        ofOthers = drop - written;
+        byOthers = drop - written;
         this.#addToTask(writer, Math.max(0, written - charged));
         charged = Math.max(charged, written);
       } else if (this.#isOld(writer)) {
-        // What somebody else frees meanwhile hides what the command takes.
+        // Free space shows no drop when another program deletes as much as the command writes.
         await this.#recount(writer);
       } else return;
       problem ??= this.#problem(writer, 0);
       if (problem !== undefined) stop();
     };
-    let looking: Promise<void> | undefined;
+    let checking: Promise<void> | undefined;
     const timer = setInterval(() => {
-      looking ??= look(Infinity)
+      checking ??= check(Infinity)
         .catch(() => undefined)
-        .finally(() => (looking = undefined));
+        .finally(() => (checking = undefined));
     }, WATCH_MS).unref();
     return {
       get problem() {
@@ -128,23 +128,23 @@ export class DiskBudget {
       },
       settle: async () => {
         clearInterval(timer);
-        await looking;
-        await look(UNMEASURED_BYTES).catch(() => undefined);
+        await checking;
+        await check(UNMEASURED_BYTES).catch(() => undefined);
       },
     };
   }
 
   #addToTask({ taskId }: Writer, bytes: number): void {
-    keep(this.#tasks, taskId, Math.max(0, (this.#tasks.get(taskId) ?? 0) + bytes));
+    setBounded(this.#tasks, taskId, Math.max(0, (this.#tasks.get(taskId) ?? 0) + bytes));
   }
 
-  #left(writer: Writer): number {
+  #remaining(writer: Writer): number {
     const { limits } = this.#options;
     const ofTask = limits.task - (this.#tasks.get(writer.taskId) ?? 0);
     return Math.max(0, Math.min(ofTask, limits.owner - this.#useOf(writer).bytes));
   }
 
-  async #assertRoom(writer: Writer, bytes: number): Promise<void> {
+  async #assertRemaining(writer: Writer, bytes: number): Promise<void> {
     const use = this.#useOf(writer);
     const { owner } = this.#options.limits;
     if (owner !== Infinity) {
@@ -163,15 +163,15 @@ export class DiskBudget {
   #problem(writer: Writer, more: number): LangoError | undefined {
     const { limits } = this.#options;
     if ((this.#tasks.get(writer.taskId) ?? 0) + more > limits.task) {
-      return full('One task may add', limits.task, 'disk.taskMb');
+      return budgetExceeded('One task may add', limits.task, 'disk.taskMb');
     }
     if (this.#useOf(writer).bytes + more > limits.owner) {
-      return full('The files of one user may take', limits.owner, 'disk.ownerMb');
+      return budgetExceeded('The files of one user may take', limits.owner, 'disk.ownerMb');
     }
     return undefined;
   }
 
-  /** Whether the owner's folders can be measured again without taking more than a twentieth of the time. */
+  /** Whether the count is old enough that measuring again takes at most a twentieth of the time. */
   #isOld(writer: Writer): boolean {
     const { measuredAt, tookMs } = this.#useOf(writer);
     if (this.#options.limits.owner === Infinity) return false;
@@ -186,7 +186,9 @@ export class DiskBudget {
     return use.measuring;
   }
 
-  /** Measures until `enough` fresh bytes are found and, with a limit for the owner, all are counted or too many. */
+  /**
+   * Measures the owner's folders. Stops once `enough` fresh bytes are found and, if the owner has a limit, it is exceeded.
+   */
   async #measure(writer: Writer, { since, enough }: { since: number; enough: number }): Promise<DiskUse> {
     const { limits, folders, isApart } = this.#options;
     const use = this.#useOf(writer);
@@ -194,11 +196,11 @@ export class DiskBudget {
     const begun = Date.now();
     const found = await measureFolders(folders(writer), {
       since,
-      opensClosed: isApart,
+      opensUnreadable: isApart,
       isEnough: (soFar) => soFar.fresh >= enough && (limits.owner === Infinity || soFar.bytes > limits.owner),
     });
     if (limits.owner === Infinity) return found;
-    // Writes of tools that were counted meanwhile may be missing in the measurement.
+    // The measurement may miss what tools wrote while it ran.
     use.bytes = found.bytes + Math.max(0, use.bytes - bytes);
     use.measuredAt = Date.now();
     use.tookMs = use.measuredAt - begun;
@@ -210,19 +212,19 @@ export class DiskBudget {
     const known = this.#owners.get(key);
     if (known !== undefined) return known;
     const fresh: OwnerUse = { bytes: 0, measuredAt: 0, tookMs: 0, measuring: undefined };
-    keep(this.#owners, key, fresh);
+    setBounded(this.#owners, key, fresh);
     return fresh;
   }
 }
 
-function full(what: string, limit: number, setting: string): LangoError {
+function budgetExceeded(what: string, limit: number, setting: string): LangoError {
   const most = `${what} at most ${Math.floor(limit / MIB)} MB`;
   return new LangoError('limit-reached', `The disk budget is used up: ${most}.`, {
     hint: `Delete files that are not needed any more with fs_delete. The operator of the server may raise ${setting}.`,
   });
 }
 
-function keep<Value>(map: Map<string, Value>, key: string, value: Value): void {
+function setBounded<Value>(map: Map<string, Value>, key: string, value: Value): void {
   map.set(key, value);
   for (const oldest of map.keys()) {
     if (map.size <= COUNTS_MAX) return;

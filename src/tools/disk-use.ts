@@ -6,30 +6,30 @@ import { openPath, type OpenPath } from './open-path.js';
 /** How many bytes lie in some folders. */
 export interface DiskUse {
   readonly bytes: number;
-  /** Those of the files that were written or changed since a time. */
+  /** The bytes of the files that changed since `MeasureOptions.since`. */
   readonly fresh: number;
 }
 
 export interface MeasureOptions {
   /** Milliseconds since the epoch. */
   readonly since: number;
-  /** Whether folders that their owner has closed to everybody may be opened, so that nothing is hidden in them. */
-  readonly opensClosed: boolean;
-  /** Asked at each batch: whether nothing more has to be counted. */
+  /** Whether folders without read permission are made readable, so that their content counts too. */
+  readonly opensUnreadable: boolean;
+  /** Called before each batch of entries; true ends the measurement. */
   readonly isEnough: (use: DiskUse) => boolean;
 }
 
 const BLOCK_BYTES = 512;
-/** The least bytes that an entry counts, so that empty files are bounded too. */
+/** The minimum that an entry counts as, so that the limits bound the number of empty files too. */
 export const ENTRY_BYTES = 4096;
 const BATCH = 64;
-/** Each level of a walk holds a descriptor. A folder below the last level counts as larger than any limit. */
+/** The walk holds one file descriptor a level. A folder below the last level counts as larger than any limit. */
 const DEPTH_MAX = 256;
 const READ_BY_OWNER = 0o700;
 
 /**
- * Adds up what files take on the disk, in all folders that exist. Follows no link: a folder that is replaced by one
- * meanwhile leads nowhere.
+ * Adds up the disk space of the files in these folders; a missing folder counts 0. Follows no symbolic link, also not one
+ * that replaces a folder during the walk.
  */
 export async function measureFolders(folders: readonly string[], options: MeasureOptions): Promise<DiskUse> {
   const walk = new Walk(options);
@@ -82,7 +82,7 @@ class Walk {
   async *#namesIn(folder: OpenPath): AsyncGenerator<readonly string[]> {
     const opened = await opendir(folder.at)
       .catch(async (error: unknown) => {
-        if (codeOf(error) !== 'EACCES' || !this.#options.opensClosed) throw error;
+        if (codeOf(error) !== 'EACCES' || !this.#options.opensUnreadable) throw error;
         await chmod(folder.at, READ_BY_OWNER);
         return opendir(folder.at);
       })

@@ -4,9 +4,9 @@ import { Visitor } from 'node-html-markdown/dist/visitor.js';
 import { LangoError } from '../core/errors.js';
 
 const converter = new NodeHtmlMarkdown({ keepDataImages: false, useLinkReferenceDefinitions: false });
-/** More newlines in a row than this are cut. */
-const MOST_NEWLINES = 3;
-const TOO_MANY_NEWLINES = new RegExp(String.raw`(?:\n[^\S\n]*){${MOST_NEWLINES + 1},}`, 'g');
+/** A longer row of newlines is cut to this number. */
+const MAX_NEWLINES = 3;
+const TOO_MANY_NEWLINES = new RegExp(String.raw`(?:\n[^\S\n]*){${MAX_NEWLINES + 1},}`, 'g');
 
 /** Converts HTML to Markdown. Throws `invalid-input` for HTML that cannot be parsed, such as endless nesting. */
 export function toMarkdown(html: string): string {
@@ -19,12 +19,12 @@ export function toMarkdown(html: string): string {
 }
 
 function lastLines(run: string): string {
-  return `\n${run.split('\n').slice(-MOST_NEWLINES).join('\n')}`;
+  return `\n${run.split('\n').slice(-MAX_NEWLINES).join('\n')}`;
 }
 
 /**
- * Writes what the library's visitor writes, in time that grows with the page. The library keeps the output as one string
- * and copies all of it at each append, so that a page of 500 KB took half a minute.
+ * Produces the output of the library's visitor in linear time. The library keeps the output as one string and copies all
+ * of it at each append, so a page of 500 KB takes half a minute.
  */
 class LinearVisitor extends Visitor {
   override appendResult(text: string, start?: number, spaceIfRepeatingChar?: boolean): void {
@@ -36,7 +36,7 @@ class LinearVisitor extends Visitor {
     if (start !== undefined) output.cut(start);
     const repeats = spaceIfRepeatingChar === true && text !== '' && output.last(1) === text[0];
     output.append(repeats ? ` ${text}` : text);
-    const [space] = /\s*$/.exec(output.last(LOOKED_AT))!;
+    const [space] = /\s*$/.exec(output.last(TAIL_LENGTH))!;
     result.trailingNewlineStats = {
       whitespace: space.length,
       newLines: space.replaceAll(/[^\r\n]/g, '').length,
@@ -44,10 +44,10 @@ class LinearVisitor extends Visitor {
   }
 }
 
-/** The characters of the end of the output that decide how many newlines follow. */
-const LOOKED_AT = 10;
+/** The library reads this many characters at the end of the output to decide how many newlines to add. */
+const TAIL_LENGTH = 10;
 
-/** A text that is appended to, read and cut at its end. */
+/** A text that can be appended to, and read and cut at its end, without copying all of it. */
 class Output {
   readonly #parts: string[] = [];
   length = 0;
@@ -58,7 +58,7 @@ class Output {
     this.length += text.length;
   }
 
-  /** The text from `start` on. Takes time by its length. */
+  /** Returns the text from `start` on, in time proportional to its length. */
   substr(start: number): string {
     const parts: string[] = [];
     let from = this.length;

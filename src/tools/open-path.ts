@@ -15,7 +15,7 @@ export interface OpenPath {
   close(): Promise<void>;
 }
 
-/** O_PATH opens the name only: it wakes no device and waits for no FIFO. Node.js has no constant for it. */
+/** O_PATH opens the name only: it starts no device and does not wait for a FIFO. Node.js has no constant for it. */
 const O_PATH = 0o10000000;
 const HAS_PATH_HANDLES = process.platform === 'linux' && existsSync('/proc/self/fd');
 

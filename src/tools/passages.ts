@@ -8,8 +8,8 @@ export interface PassageOptions {
 }
 
 /** Usual and maximum length of a passage, in bytes of UTF-8. */
-const ENOUGH_BYTES = 1_000;
-const MOST_BYTES = 2_000;
+const USUAL_BYTES = 1_000;
+const MAX_BYTES = 2_000;
 
 const HEADING = /^(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*$/;
 const FENCE = /^[ \t]*(`{3,}|~{3,})/;
@@ -83,17 +83,17 @@ function blocksOf(text: string, syntax: PassageOptions['syntax']): readonly Bloc
 
 /** Splits a block into short enough segments, at line ends where possible. */
 function split(text: string, block: Block): readonly Block[] {
-  if (bytesOf(text, block) <= MOST_BYTES) return [block];
+  if (bytesOf(text, block) <= MAX_BYTES) return [block];
   const lines = linesOf(text.slice(block.start, block.end)).map(({ start, end, number }): Block => {
     const line = block.firstLine + number - 1;
     return { ...block, start: block.start + start, end: block.start + end, firstLine: line, lastLine: line };
   });
-  return lines.flatMap((line) => (bytesOf(text, line) <= MOST_BYTES ? [line] : splitLine(text, line)));
+  return lines.flatMap((line) => (bytesOf(text, line) <= MAX_BYTES ? [line] : splitLine(text, line)));
 }
 
 /** Splits a line at the last space before the limit, if there is one, and never inside a character. */
 function splitLine(text: string, line: Block): readonly Block[] {
-  const pieces: Block[] = [];
+  const segments: Block[] = [];
   let { start } = line;
   while (start < line.end) {
     let end = Math.min(line.end, start + charactersThatFit(text, start));
@@ -101,19 +101,19 @@ function splitLine(text: string, line: Block): readonly Block[] {
       const space = text.lastIndexOf(' ', end);
       if (space > start) end = space + 1;
     }
-    pieces.push({ ...line, start, end });
+    segments.push({ ...line, start, end });
     start = end;
   }
-  return pieces;
+  return segments;
 }
 
 function charactersThatFit(text: string, start: number): number {
-  const candidate = text.slice(start, start + ENOUGH_BYTES);
+  const candidate = text.slice(start, start + USUAL_BYTES);
   let bytes = 0;
   let length = 0;
   for (const character of candidate) {
     bytes += Buffer.byteLength(character);
-    if (bytes > ENOUGH_BYTES) break;
+    if (bytes > USUAL_BYTES) break;
     length += character.length;
   }
   return Math.max(1, length);
@@ -125,7 +125,7 @@ function group(text: string, blocks: readonly Block[]): readonly (readonly Block
   for (const block of blocks) {
     const current = groups.at(-1);
     const bytes = current ? bytesOf(text, { start: current[0]!.start, end: block.end }) : Infinity;
-    const isFull = !current || bytes > ENOUGH_BYTES * (current.every(({ isHeading }) => isHeading) ? 2 : 1);
+    const isFull = !current || bytes > USUAL_BYTES * (current.every(({ isHeading }) => isHeading) ? 2 : 1);
     if (isFull || block.isHeading || current[0]!.heading !== block.heading) groups.push([block]);
     else current.push(block);
   }

@@ -38,7 +38,7 @@ export function outsideField() {
     .describe('True when the content comes from a page, a document or another agent and not from the user');
 }
 
-/** What the arguments of a call tell about the origin of an entry. */
+/** The arguments of a call that state the origin of an entry. */
 export interface ProvenanceInput {
   readonly fromOutside?: boolean | undefined;
   /** A source that is a URL marks the entry as from outside. */

@@ -12,7 +12,7 @@ import { defineTool, type Tool, type ToolOutput } from '../core/tool.js';
 const QUERY_MAX_LENGTH = 2_000;
 export const LIMIT_DEFAULT = 5;
 const LIMIT_MAX = 20;
-/** Maximum numbers of collections that one search names. */
+/** Maximum number of collections that one search may name. */
 const COLLECTIONS_MAX = 20;
 
 /** A text that is neither empty nor blank. */
@@ -58,8 +58,8 @@ export function searchTool(
   });
 }
 
-const LONGEST_TEXT = 2_000;
-const LONGEST_SOURCE = 300;
+const TEXT_MAX_LENGTH = 2_000;
+const SOURCE_MAX_LENGTH = 300;
 
 /**
  * Describes search results for a model: each with its source, and its text quoted line by line, so that nothing in it
@@ -83,12 +83,12 @@ function cite({ name, lines, heading }: Pick<Hit, 'name' | 'lines' | 'heading'>)
 }
 
 function describe(hit: Hit): string {
-  const text = hit.text.length > LONGEST_TEXT ? `${hit.text.slice(0, LONGEST_TEXT)} […]` : hit.text;
+  const text = hit.text.length > TEXT_MAX_LENGTH ? `${hit.text.slice(0, TEXT_MAX_LENGTH)} […]` : hit.text;
   const quoted = text.split('\n').map((line) => `   > ${line}`);
   return [`${titleOf(hit)} [${facts(hit).join('; ')}]`, ...quoted].join('\n');
 }
 
-/** The title of a result. A fact's words are its key, so they are only quoted. */
+/** The title of a result. A fact has no title, because its key repeats its text. */
 function titleOf(hit: Hit): string {
   if (hit.collection === MEMORY_COLLECTION) return 'fact';
   return KEPT_BY_AGENTS.includes(hit.collection) ? hit.name : cite(hit);
@@ -104,7 +104,7 @@ function facts({ collection, facts: known, savedAt }: Hit): readonly string[] {
     ...(tags.length === 0 ? [] : [`tags ${tags.join(', ')}`]),
     ...(version !== undefined ? [`version ${version}`] : []),
     `saved ${day}`,
-    ...(source === undefined ? [] : [`source ${source.slice(0, LONGEST_SOURCE)}`]),
+    ...(source === undefined ? [] : [`source ${source.slice(0, SOURCE_MAX_LENGTH)}`]),
     ...(fromOutside ? ['from outside'] : []),
   ];
 }

@@ -13,9 +13,9 @@ export interface ToolFamily {
   readonly tools: readonly Tool[];
   /** Further tools, which change while the server runs. */
   readonly sources?: readonly ToolSource[];
-  /** The data of owners outside the database, in every state. */
+  /** Lists and deletes what owners keep outside the database, also while the family is off. */
   readonly kept?: OwnedKind;
-  /** Recalls something for each run. */
+  /** Adds memory to the prompt of each run. */
   readonly memory?: RunMemory;
   /** Part of a sentence: why the family is not on, or what to know about it. */
   readonly note?: string;
@@ -26,7 +26,7 @@ export interface ToolFamily {
   close?(): Promise<void> | void;
 }
 
-/** One fact that the start of a node found out, for its log, its status page and `lango doctor`. */
+/** One fact that a node determines at its start, for its log, its status page and `lango doctor`. */
 export interface NodeFinding {
   /** Names the kind of fact, for programs: "no-sandbox". */
   readonly code: string;

@@ -7,8 +7,8 @@ const MAX_URL_CHARACTERS = 2_000;
 const MAX_BODY_CHARACTERS = 64 * 1024;
 const MAX_HEADER_CHARACTERS = 4_000;
 const MAX_HEADERS = 20;
-/** Headers that the connection and the payment set themselves. */
-const OWN_HEADERS: ReadonlySet<string> = new Set([
+/** Headers that the HTTP client and the payment client set. */
+const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   ...['host', 'connection', 'content-length', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'expect'],
   ...['payment-signature', 'x-payment', 'proxy-authorization'],
 ]);
@@ -26,7 +26,7 @@ export const REQUEST_FIELDS = {
       z
         .string()
         .regex(/^[A-Za-z0-9-]{1,64}$/)
-        .refine((name) => !OWN_HEADERS.has(name.toLowerCase()), 'is set by the server itself'),
+        .refine((name) => !RESERVED_HEADERS.has(name.toLowerCase()), 'is set by the server itself'),
       z.string().max(MAX_HEADER_CHARACTERS),
     )
     .refine((headers) => Object.keys(headers).length <= MAX_HEADERS, `at most ${MAX_HEADERS}`)
@@ -44,8 +44,8 @@ export interface RequestInput {
 }
 
 /**
- * Returns the request for `fetch`. Resolves the secrets in header values, at the last moment and for the host of the URL
- * only: the egress client follows no redirect.
+ * Returns the options for `fetch`. Resolves the secrets in header values for the host of the URL. They reach no other
+ * host, because the egress client follows no redirects. Rejects with `forbidden` when a secret would be sent unencrypted.
  */
 export async function requestInit(
   { url, method = 'GET', body, headers = {} }: RequestInput,
@@ -56,7 +56,10 @@ export async function requestInit(
   for (const [name, value] of Object.entries(headers)) {
     resolved[name] = await context.resolveSecrets(value, hostname);
     if (resolved[name] !== value && protocol === 'http:' && !LOOPBACK.test(hostname))
-      throw new LangoError('forbidden', `url: a secret is sent to ${hostname} by https only.`);
+      throw new LangoError(
+        'forbidden',
+        `url: a secret may be sent to ${hostname} over https only. Use an https URL.`,
+      );
   }
   const { signal } = context;
   if (body === undefined) return { method, headers: resolved, signal };
@@ -74,7 +77,7 @@ function mediaTypeOf(body: string): string {
 
 const MAX_ANSWER_CHARACTERS = 60_000;
 
-/** Reads an answer as text for a model, with its status and media type; also when its body cannot be read. */
+/** Describes a response for a model: its status, media type and text. Says so when the body cannot be read; never rejects. */
 export async function answerText(response: Response): Promise<string> {
   const { status, headers } = response;
   const type = headers.get('content-type') ?? 'no content type';

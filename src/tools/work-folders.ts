@@ -5,12 +5,12 @@ import { codeOf, LangoError } from '../core/errors.js';
 import { scopeKey, type Scope } from '../core/task.js';
 
 const PREFIX_LENGTH = 24;
-/** Only the account of the server, which is also that of its commands. */
+/** Only the server's account may enter the folder. Commands run under the same account. */
 const OWN_FOLDER_MODE = 0o700;
 
-/** The folders that the tools of an owner work in. Absolute, at least one; relative paths begin in the first. */
+/** The folders that tools work in: at least one, all absolute. Relative paths start in the first. */
 export class WorkFolders {
-  /** Whether each owner has folders of its own, which no other owner's tools can reach. */
+  /** Whether each owner has separate folders, which the tools of other owners cannot reach. */
   readonly isApart: boolean;
 
   readonly #roots: readonly string[];
@@ -20,7 +20,7 @@ export class WorkFolders {
     this.isApart = isApart;
   }
 
-  /** The folders that all owners share; none when the owners are apart. */
+  /** The folders that all owners share; empty when each owner has separate ones. */
   get shared(): readonly string[] {
     return this.isApart ? [] : this.#roots;
   }
@@ -30,22 +30,29 @@ export class WorkFolders {
     return this.isApart ? this.#roots.map((root) => join(root, ownFolderName(scope))) : this.#roots;
   }
 
-  /** Like `of`, and makes the owner's own folders. Rejects with `unavailable` when one is missing or is not a folder. */
+  /** Like `of`, and creates the owner's folders. Rejects with `unavailable` when a root is missing or no folder. */
   async open(scope: Scope): Promise<readonly string[]> {
     if (this.isApart) await Promise.all(this.#roots.map((root) => makeOwnFolder(root, ownFolderName(scope))));
     return this.of(scope);
   }
 }
 
-/** A text that no two owners share, safe as a part of a file name: 32 hex digits. */
+/** Returns 32 hex digits that are unique to the owner and safe in a file name. */
 export function ownerHash(scope: Scope): string {
   return createHash('sha256').update(scopeKey(scope)).digest('hex').slice(0, 32);
 }
 
-/** The hash alone names the owner; what stands before it is for the people who look at the disk. */
+/** Only the hash identifies the owner. The prefix helps people who look at the disk. */
 function ownFolderName(scope: Scope): string {
   const readable = scope.owner.toLowerCase().replace(/[^a-z0-9]+/g, '-');
   return `${readable.slice(0, PREFIX_LENGTH)}-${ownerHash(scope)}`.replace(/^-+/, '');
+}
+
+export function missingWorkspace(cause: unknown): LangoError {
+  return new LangoError('unavailable', 'The workspace folder is missing.', {
+    hint: 'The operator of the server must create it; workspace in the configuration names it.',
+    cause,
+  });
 }
 
 async function makeOwnFolder(root: string, name: string): Promise<void> {
@@ -53,8 +60,7 @@ async function makeOwnFolder(root: string, name: string): Promise<void> {
   try {
     await mkdir(folder, { mode: OWN_FOLDER_MODE });
   } catch (cause) {
-    if (codeOf(cause) !== 'EEXIST')
-      throw new LangoError('unavailable', 'The workspace folder is missing.', { cause });
+    if (codeOf(cause) !== 'EEXIST') throw missingWorkspace(cause);
   }
   const [made, { uid, gid }] = await Promise.all([lstat(folder), stat(root)]);
   if (!made.isDirectory()) {

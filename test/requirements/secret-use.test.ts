@@ -78,7 +78,7 @@ describe('http_request', () => {
       server,
       'request http://api.example.com/ with the secret api as the header X-Key',
     );
-    expect(plain.end.text).toContain('by https only');
+    expect(plain.end.text).toContain('over https only');
     const call = JSON.stringify({ url: `${site.origin}/`, method: 'POST', body: 'a note' });
     const asked = await sendText(server, `call http_request with ${call}`);
     expect(asked.end.questions[0]?.text).toContain(`send POST ${site.origin}/ and the body "a note"`);

@@ -12,7 +12,7 @@ async function measured(command: string): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'lango-use-'));
   try {
     expect(spawnSync('/bin/bash', ['-c', command], { cwd: folder }).status).toBe(0);
-    const options = { since: Infinity, opensClosed: true, isEnough: () => false };
+    const options = { since: Infinity, opensUnreadable: true, isEnough: () => false };
     return (await measureFolders([folder, join(folder, 'missing')], options)).bytes / KIB;
   } finally {
     await rm(folder, { recursive: true });

@@ -26,8 +26,7 @@ const ENDED_PER_OWNER = 8;
 const ENDED_IN_ALL = 64;
 
 /**
- * The background processes of this server. They are kept in memory only: a restart ends the processes and forgets their
- * ids.
+ * The background processes of this server. The list is in memory only: a restart ends the processes and forgets their ids.
  */
 export class BackgroundProcesses {
   readonly #entries = new Map<string, Entry>();

@@ -44,13 +44,13 @@ const GROUP_FD = '5';
 const FILTER_FD = '6';
 
 interface BubblewrapOptions {
-  /** For a server that is root. */
+  /** Required for a server that is root. */
   readonly privilegeDrop?: PrivilegeDrop | undefined;
-  /** Of system calls: see `seccompFilter`. */
+  /** The filter of system calls: see `seccompFilter`. */
   readonly filter?: Buffer | undefined;
   /**
-   * For a container whose own /proc is masked: the kernel then lets nobody mount another one. Needs `filter`, which
-   * also keeps commands from making namespaces; bubblewrap cannot without /proc.
+   * Runs commands without /proc, for a container whose own /proc is masked: the kernel refuses to mount another one there.
+   * Requires `filter`, which then keeps commands from creating namespaces, because bubblewrap cannot without /proc.
    */
   readonly hasNoProc?: boolean;
 }

@@ -5,9 +5,9 @@ const O_CLOEXEC = 0o2000000;
 const STDERR = 2;
 
 /**
- * Calls `start` with the stdio of a child process: no stdin unless asked for, pipes for stdout and stderr, and `pipes` further pipes
- * from 3 on. Every descriptor that the server itself inherited (a supervisor's pipe, a lock) is replaced by /dev/null,
- * because Node.js closes only the first sixteen.
+ * Calls `start` with the stdio of a child process: `stdin`, pipes for stdout and stderr, and `pipes` further pipes from
+ * descriptor 3 on. Replaces every descriptor that the server inherited (a supervisor's pipe, a lock) by /dev/null, because
+ * Node.js closes only the first sixteen.
  */
 export function withDescriptors<Child>(
   pipes: number,
@@ -56,6 +56,6 @@ function isInherited(descriptor: number): boolean {
     const flags = parseInt(/^flags:\s*([0-7]+)/m.exec(info)?.[1] ?? '', 8);
     return (flags & O_CLOEXEC) === 0;
   } catch {
-    return false; // The descriptor that listed the folder is closed already.
+    return false; // This descriptor read the list and is closed by now.
   }
 }

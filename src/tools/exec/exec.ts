@@ -57,7 +57,7 @@ export function execTool(runner: Runner, { limits, sandbox, openForwarder }: Exe
         ...(exitCode === CPU_LIMIT_EXIT_CODE
           ? [`stopped by the limit of ${limits.cpuSeconds} s CPU time`]
           : []),
-        ...(exitCode === FILE_LIMIT_EXIT_CODE ? ['stopped at the largest size of a file'] : []),
+        ...(exitCode === FILE_LIMIT_EXIT_CODE ? ['stopped because a file reached the maximum size'] : []),
         ...diskNotes(child),
       ];
       return {

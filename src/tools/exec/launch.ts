@@ -24,7 +24,7 @@ export interface ShellCommand {
   readonly env: Readonly<Record<string, string>>;
   /** Folders that the command may write to: real paths. */
   readonly writable: readonly string[];
-  /** Folders besides these that the command may read: absolute, existing. */
+  /** Further folders that the command may read: absolute, existing. */
   readonly readable: readonly string[];
   /** The largest file that the command may write. */
   readonly fileBytes: number;
@@ -71,13 +71,13 @@ const FILE_BLOCK_BYTES = 512;
  */
 const LIMITS_SCRIPT = `ulimit -c 0
 ulimit -t "$(($1 + 1))" && ulimit -S -t "$1" && ulimit -d "$2" && ulimit -f "$3" || exit 125
-[ "$4" = open ] || ulimit -u "$4" 2>/dev/null || ulimit -p "$4" || exit 125
+[ "$4" = unlimited ] || ulimit -u "$4" 2>/dev/null || ulimit -p "$4" || exit 125
 { echo 1000 > /proc/self/oom_score_adj; } 2>/dev/null
 shift 4
 exec "$@"`;
 
 /** Returns the command line that runs the command under its limits. */
-export function limitedShell(command: ShellCommand, processes: number | 'open'): readonly string[] {
+export function limitedShell(command: ShellCommand, processes: number | 'unlimited'): readonly string[] {
   const { cpuSeconds, memoryMb } = command.limits;
   const values = [
     Math.ceil(cpuSeconds),
@@ -91,7 +91,7 @@ export function limitedShell(command: ShellCommand, processes: number | 'open'):
 
 /** Returns how to start `command` without a sandbox: as the server's own user, with all rights of that user. */
 export function unsandboxedLaunch(command: ShellCommand): Launch {
-  const [file, ...args] = limitedShell(command, 'open');
+  const [file, ...args] = limitedShell(command, 'unlimited');
   return { file: file!, args, env: command.env, cwd: command.cwd, pipedInputs: [], contained: false };
 }
 
@@ -109,15 +109,15 @@ export interface ExecOptions {
   /** The server's environment. Commands see only the variables named by `envAllow`. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly envAllow: readonly string[];
-  /** Existing folders outside these that commands of this owner may read: the folders of skills. */
+  /** Further existing folders that commands of this owner may read: the folders of skills. */
   readonly readable?: (scope: Scope) => readonly string[];
-  /** Opens the way out for a command, for secrets that it never gets. Undefined: there is none. */
+  /** Opens a forwarder for one command, so that its requests can carry secrets that it cannot read. */
   readonly openForwarder?: ((scope: Scope) => Promise<Forwarder>) | undefined;
   readonly limits: ExecLimits;
   readonly logger: Logger;
 }
 
-/** A way out for one command: a Unix socket that takes plain HTTP. */
+/** Takes plain HTTP from one command on a Unix socket, adds the secrets, and sends the request on over TLS. */
 interface Forwarder {
   readonly socket: string;
   /** The folder of the socket, which holds nothing else. */

@@ -36,7 +36,7 @@ export interface ExitStatus {
 const TERM_GRACE_MS = 2_000;
 /** How long a pipe may stay open after its program ended: an escaped child process may hold it. */
 const PIPE_GRACE_MS = 1_000;
-/** Pause between reads of 64 KiB once an output exceeds its limit, so that `yes` does not occupy a CPU core. */
+/** Pause between reads of 64 KiB once an output exceeds its limit, so that endless output does not occupy a CPU core. */
 const READ_PAUSE_MS = 5;
 
 /** Starts a program in its own session, without stdin. Reads all of its output and keeps a bounded part: see `Capture`. */
@@ -49,14 +49,14 @@ export function startProcess(launch: Launch, outputBytes: number): Process {
   return { stdout, stderr, ...process };
 }
 
-/** A running program that is talked to through its standard input and output. */
-export interface Dialog extends Omit<Process, 'stdout'> {
+/** A running program that the server communicates with over stdin and stdout. */
+export interface PipedProcess extends Omit<Process, 'stdout'> {
   readonly stdin: Writable;
   readonly stdout: Readable;
 }
 
-/** Like `startProcess`, for a program that serves through its pipes. Only its stderr is kept, in a bounded part. */
-export function startDialog(launch: Launch, stderrBytes: number): Dialog {
+/** Like `startProcess`, for a program that serves over stdin and stdout. Keeps a bounded part of its stderr. */
+export function startPiped(launch: Launch, stderrBytes: number): PipedProcess {
   const stderr = new Capture(stderrBytes);
   const { child, ...process } = open(launch, 'pipe');
   captureOutput(child.stderr!, stderr);

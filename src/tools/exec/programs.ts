@@ -1,34 +1,35 @@
 import { realpath } from 'node:fs/promises';
 import { LangoError } from '../../core/errors.js';
 import { unsandboxedLaunch, type ExecLimits, type ShellCommand } from './launch.js';
-import { startDialog, type Dialog } from './process.js';
+import { startPiped, type PipedProcess } from './process.js';
 import { findSandbox, type SandboxFinding } from './sandbox.js';
 
-/** A program that serves for as long as it is wanted, and is talked to through its pipes. */
+/** A long-running program that serves over stdin and stdout, such as an MCP server. */
 export interface Program {
   readonly command: string;
   readonly args: readonly string[];
-  /** All variables that it gets, besides PATH, HOME, LANG and TMPDIR. */
+  /** The environment of the program, besides PATH, HOME, LANG and TMPDIR. */
   readonly env: Readonly<Record<string, string>>;
   /** Its working directory and home, which it may write to. Absolute, existing. */
   readonly folder: string;
-  /** Further folders: absolute, existing. */
+  /** Further folders that the program may write to: absolute, existing. */
   readonly writable: readonly string[];
+  /** Further folders that the program may read: absolute, existing. */
   readonly readable: readonly string[];
   readonly network: boolean;
-  /** False: the program runs with all rights of the server's own user. */
+  /** False: the program has all rights of the server's user. */
   readonly isSandboxed: boolean;
   readonly limits: Pick<ExecLimits, 'memoryMb' | 'processes'>;
 }
 
 const STDERR_BYTES = 4096;
-/** A program may work for weeks, so its processor time has no limit that it would reach. */
+/** Practically unlimited, because a program may run for weeks. */
 const CPU_SECONDS = 10_000_000;
 const FILE_BYTES = 1024 ** 3;
 
-/** Starts programs, each in a sandbox of its own, and tracks them, so that none outlives the server. */
+/** Starts programs, one in a sandbox of its own, and tracks them, so that none outlives the server. */
 export class Programs {
-  readonly #running = new Set<Dialog>();
+  readonly #running = new Set<PipedProcess>();
   readonly #sandboxes = new Map<string, Promise<SandboxFinding>>();
   readonly #killAll = () => this.#running.forEach((program) => program.killNow());
 
@@ -37,7 +38,7 @@ export class Programs {
   }
 
   /** Rejects with `unavailable` when the sandbox that the program must run in does not work here. */
-  async start(program: Program): Promise<Dialog> {
+  async start(program: Program): Promise<PipedProcess> {
     const writable = await Promise.all(
       [program.folder, ...program.writable].map((folder) => realpath(folder)),
     );
@@ -48,7 +49,7 @@ export class Programs {
       cwd: folder,
       env: { ...environment(folder), ...program.env },
       writable,
-      readable: await Promise.all(program.readable.map((each) => realpath(each))),
+      readable: await Promise.all(program.readable.map((one) => realpath(one))),
       fileBytes: FILE_BYTES,
       limits: {
         ...program.limits,
@@ -59,10 +60,10 @@ export class Programs {
     };
     const sandbox = program.isSandboxed ? await this.#sandboxFor(writable) : undefined;
     const launch = sandbox?.launch(command, program.network) ?? unsandboxedLaunch(command);
-    const dialog = startDialog(launch, STDERR_BYTES);
-    this.#running.add(dialog);
-    void dialog.ended.catch(() => undefined).then(() => this.#running.delete(dialog));
-    return dialog;
+    const child = startPiped(launch, STDERR_BYTES);
+    this.#running.add(child);
+    void child.ended.catch(() => undefined).then(() => this.#running.delete(child));
+    return child;
   }
 
   /** Ends all programs. Resolves when none is running. */
@@ -71,7 +72,7 @@ export class Programs {
     process.off('exit', this.#killAll);
   }
 
-  /** Each set of folders has a finding of its own, because the account that programs run as depends on the first. */
+  /** Finds a sandbox for each set of folders, because the account that programs run as depends on the first folder. */
   async #sandboxFor(writable: readonly string[]) {
     const key = writable.join('\0');
     const finding = this.#sandboxes.get(key) ?? findSandbox({ mode: 'auto', roots: writable });
@@ -81,7 +82,7 @@ export class Programs {
     this.#sandboxes.delete(key);
     throw new LangoError(
       'unavailable',
-      `It must run in a sandbox, and none works here. ${reason ?? ''}`.trim(),
+      `The program must run in a sandbox, and none works here. ${reason ?? ''}`.trim(),
       {
         hint: 'If you trust the program with all rights of this server, set sandbox: false in its entry.',
       },

@@ -2,11 +2,12 @@ import { existsSync } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import { resolve, sep } from 'node:path';
 import { z } from 'zod';
-import { LangoError } from '../../core/errors.js';
+import { LangoError, serverStopping } from '../../core/errors.js';
 import { referencedSecrets, replaceReferences, secretReference } from '../../core/secrets.js';
 import type { Scope } from '../../core/task.js';
 import type { ToolContext } from '../../core/tool.js';
 import type { Writer } from '../disk-budget.js';
+import { missingWorkspace } from '../work-folders.js';
 import { unsandboxedLaunch, type ExecOptions, type ShellCommand } from './launch.js';
 import { startProcess, type Process } from './process.js';
 
@@ -47,9 +48,9 @@ export interface CommandInput {
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
-/** A command that was started. It has ended once what it wrote to the disk is counted. */
+/** A started command. `ended` resolves after the disk budget has counted what the command wrote. */
 export interface Command extends Process {
-  /** Why the disk budget stopped it; undefined when it did not. */
+  /** The exceeded limit of the disk for which the command was stopped, if any. */
   problem(): LangoError | undefined;
 }
 
@@ -76,7 +77,7 @@ export class Runner {
   async start(input: CommandInput, context: Writer): Promise<Command> {
     const roots = await this.#realRoots(context);
     const cwd = await resolveFolder(roots, input.cwd ?? '.');
-    const room = await this.#options.budget.room(context);
+    const remainingBytes = await this.#options.budget.remainingBytes(context);
     const command: ShellCommand = {
       shell: this.#shell,
       command: input.command,
@@ -84,7 +85,7 @@ export class Runner {
       env: { ...this.#environment(roots), ...input.env },
       writable: roots,
       readable: this.#options.readable?.(context) ?? [],
-      fileBytes: Math.min(room, FILE_LIMIT_BYTES),
+      fileBytes: Math.min(remainingBytes, FILE_LIMIT_BYTES),
       limits: this.#options.limits,
     };
     let child: Process | undefined;
@@ -106,7 +107,7 @@ export class Runner {
     const forwarder = await openForwarder?.(scope);
     if (this.#isClosed) {
       await forwarder?.close();
-      throw new LangoError('unavailable', 'The server is shutting down.', { retryable: true });
+      throw serverStopping();
     }
     const command = forwarder
       ? {
@@ -123,7 +124,7 @@ export class Runner {
       await forwarder?.close();
       throw error;
     }
-    // Nothing of a command is left when its end is told.
+    // The forwarder is closed before `ended` resolves.
     const ended = child.ended.finally(async () => {
       this.#running.delete(running);
       await forwarder?.close();
@@ -144,7 +145,7 @@ export class Runner {
   async #realRoots(scope: Scope): Promise<string[]> {
     const folders = await this.#options.folders.open(scope);
     return Promise.all(folders.map((folder) => realpath(folder))).catch((cause: unknown) => {
-      throw new LangoError('unavailable', 'The workspace folder is missing.', { cause });
+      throw missingWorkspace(cause);
     });
   }
 
@@ -170,7 +171,7 @@ export function secretsOf({ command = '', env = {} }: Partial<CommandInput>): re
   return referencedSecrets([command, ...Object.values(env)].join('\n'));
 }
 
-/** Describes a command to the person who is asked about it. */
+/** Describes a command for the person who is asked to approve it. */
 export function describeCommand({ command = '', ...input }: Partial<CommandInput>): string {
   const names = secretsOf({ command, ...input });
   const what = `run the command ${JSON.stringify(command)}`;
@@ -178,7 +179,10 @@ export function describeCommand({ command = '', ...input }: Partial<CommandInput
   return `${what} with the value of the secret ${names.join(', ')}, which the command can read, change and print`;
 }
 
-/** Tells a model, and whoever reads the task, that an output may hold the values in a form that no search finds. */
+/**
+ * Tells the model, and people who read the task, that the output may contain these secrets in a form that the scrubber
+ * does not recognize.
+ */
 export function secretsNote(names: readonly string[]) {
   return names.length === 0 ? {} : { mayContainSecrets: names };
 }

@@ -2,14 +2,14 @@ import process from 'node:process';
 
 /** The system calls that commands have no use for, by their numbers on x86-64 and arm64 (asm/unistd.h of Linux). */
 export const DENIED_CALLS: Readonly<Record<string, readonly [x64: number, arm64: number]>> = {
-  // Ways into the kernel that were often found open.
+  // Kernel interfaces with a history of vulnerabilities.
   io_uring_setup: [425, 425],
   io_uring_enter: [426, 426],
   io_uring_register: [427, 427],
   userfaultfd: [323, 282],
   bpf: [321, 280],
   perf_event_open: [298, 241],
-  // Keys of the kernel, which namespaces do not keep apart.
+  // Kernel keyrings, which namespaces do not isolate.
   add_key: [248, 217],
   request_key: [249, 218],
   keyctl: [250, 219],
@@ -76,8 +76,8 @@ type Instruction = readonly [operation: number, value: number, ifTrue?: number, 
 
 /**
  * The seccomp filter of commands, as bubblewrap loads it: denied calls fail with EPERM, and calls of another architecture
- * end the process. clone3 does not exist, so that libraries use clone, whose flags a filter can read. Undefined for a
- * machine that the table does not know. `denied` leaves out rules in tests.
+ * end the process. clone3 fails as if it did not exist (ENOSYS), so that libraries use clone, whose flags a filter can
+ * read. Returns undefined for a machine that the table does not list. Tests pass `denied` to leave out rules.
  */
 export function seccompFilter(
   denied = Object.keys(DENIED_CALLS),

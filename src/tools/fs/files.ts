@@ -5,10 +5,10 @@ import { LangoError } from '../../core/errors.js';
 import type { ToolContext } from '../../core/tool.js';
 import { ownerOfNewEntry, type OpenPath } from '../open-path.js';
 import { bytesOnDisk, ENTRY_BYTES } from '../disk-use.js';
-import { NEW_SUFFIX } from './unfinished-writes.js';
+import { TEMPORARY_SUFFIX } from './unfinished-writes.js';
 import type { PathTarget, Workspace } from './workspace.js';
 
-/** The type of an object with its article, such as "a folder" or "a FIFO". */
+/** Names the type of an object, with its article: "a folder", "a FIFO". */
 export function describeType({ stats }: OpenPath): string {
   if (stats.isFile()) return 'a file';
   if (stats.isDirectory()) return 'a folder';
@@ -42,7 +42,7 @@ export async function openFile(opened: OpenPath, shown: string): Promise<FileHan
   throw new LangoError('invalid-input', `path: "${shown}" is not a regular file.`);
 }
 
-/** Throws `too-large` for a file that would get a longer content; `argument` holds it or a part of it. */
+/** Throws `too-large` when the new content of a file is longer than `maxBytes`; `argument` is named in the message. */
 export function assertSize(argument: string, content: string | Buffer, maxBytes: number): void {
   const bytes = Buffer.byteLength(content);
   if (bytes <= maxBytes) return;
@@ -69,7 +69,7 @@ export async function readWhole(opened: OpenPath, shown: string, maxBytes: numbe
   }
 }
 
-interface Replacing {
+interface ReplaceContext {
   readonly context: ToolContext;
   readonly workspace: Workspace;
 }
@@ -79,31 +79,31 @@ const NEW_FILE_MODE = 0o666;
 
 /**
  * Replaces a file in one step: readers see the old content or the new content, and after a failure the old one remains.
- * Keeps the mode and, as root, the owner. The call's key names the temporary file, so that a repeated call removes the
- * one that a crash left behind.
+ * Keeps the mode and, as root, the owner. The call's key names the temporary file, so a call that is repeated after a crash
+ * removes the file that the first attempt left behind.
  */
 export async function replaceFile(
   target: PathTarget,
   content: string | Buffer,
-  { context, workspace }: Replacing,
+  { context, workspace }: ReplaceContext,
 ): Promise<void> {
   const { existing } = target;
   if (existing !== undefined) await access(existing.at, constants.W_OK);
   const before = existing === undefined ? 0 : bytesOnDisk(existing.stats);
   const more = Math.max(Buffer.byteLength(content), ENTRY_BYTES) - before;
-  await workspace.budget.spend(context, more, () => swapIn(target, content, { context, workspace }));
+  await workspace.budget.spend(context, more, () => writeAndRename(target, content, { context, workspace }));
 }
 
-async function swapIn(
+async function writeAndRename(
   target: PathTarget,
   content: string | Buffer,
-  { context: { key }, workspace: { unfinished } }: Replacing,
+  { context: { key }, workspace: { unfinished } }: ReplaceContext,
 ): Promise<void> {
   const { folder, name } = target;
-  const temporary = `.${key.slice(0, 16)}${NEW_SUFFIX}`;
+  const temporary = `.${key.slice(0, 16)}${TEMPORARY_SUFFIX}`;
   const at = `${folder.at}/${temporary}`;
   await rm(at, { force: true });
-  const forget = await unfinished?.note(join(folder.path, temporary));
+  const forgetRecord = await unfinished?.record(join(folder.path, temporary));
   try {
     await writeNew(at, content, target);
     await rename(at, `${folder.at}/${name}`);
@@ -111,7 +111,7 @@ async function swapIn(
     await rm(at, { force: true });
     throw error;
   } finally {
-    await forget?.();
+    await forgetRecord?.();
   }
   await syncFolder(folder);
 }

@@ -34,7 +34,7 @@ export function editTool(workspace: Workspace, maxBytes: number): Tool {
     settle: (input, context) =>
       workspace.read(context, pathArgument(input.path), async (access) => {
         const { target, text } = await load(access, input.path, maxBytes);
-        const [oldText, newText] = inStyleOf(text, input);
+        const [oldText, newText] = withLineBreaksOf(text, input);
         const others = newText.includes(oldText) ? text.replaceAll(newText, '\0') : text;
         if (others.includes(oldText)) return undefined;
         if (text.includes(newText)) return { content: describe(input, access.displayPath(target.path)) };
@@ -66,7 +66,7 @@ async function load(
 }
 
 function replaceOnce(text: string, input: EditInput, shown: string): string {
-  const [oldText, newText] = inStyleOf(text, input);
+  const [oldText, newText] = withLineBreaksOf(text, input);
   if (oldText === newText) {
     throw new LangoError('invalid-input', 'newText: it equals oldText, so the edit would change nothing.');
   }
@@ -83,8 +83,8 @@ function replaceOnce(text: string, input: EditInput, shown: string): string {
   return text.slice(0, at) + newText + text.slice(at + oldText.length);
 }
 
-/** Adapts the line breaks. Models write LF; in a file whose lines all end in CRLF they mean CRLF. */
-function inStyleOf(text: string, { oldText, newText }: EditInput): readonly [string, string] {
+/** Converts both texts to CRLF if all lines of the file end in CRLF, because models always write LF. */
+function withLineBreaksOf(text: string, { oldText, newText }: EditInput): readonly [string, string] {
   const isCrlf = text.includes('\r\n') && !/(?<!\r)\n/.test(text);
   return isCrlf ? [toCrlf(oldText), toCrlf(newText)] : [oldText, newText];
 }

@@ -45,13 +45,13 @@ export function listTool(workspace: Workspace): Tool {
           types.push(typeOf(entry.opened));
         }
         if (lines.length === 0) return { content: `${shown === '.' ? 'The workspace' : shown} is empty.` };
-        return { content: [...lines, `[${tally(types)}]`].join('\n') };
+        return { content: [...lines, `[${countTypes(types)}]`].join('\n') };
       }),
   });
 }
 
 /** "2 files, 1 folder" */
-function tally(types: readonly string[]): string {
+function countTypes(types: readonly string[]): string {
   const each = [...new Set(types)].map((type) => counted(types.filter((one) => one === type).length, type));
   return each.join(', ');
 }

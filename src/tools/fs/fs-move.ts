@@ -24,7 +24,7 @@ export function moveTool(workspace: Workspace): Tool {
     effect: 'queryable',
     danger: 'moderate',
     execute: (input, context) =>
-      workspace.change(context, subject(input), async (access) => {
+      workspace.change(context, bothArguments(input), async (access) => {
         context.signal.throwIfAborted();
         const from = await access.removable(fromArgument(input));
         const to = await findTarget(access, input, from.name);
@@ -37,7 +37,7 @@ export function moveTool(workspace: Workspace): Tool {
         return { content: `moved ${access.displayPath(from.path)} to ${access.displayPath(to.path)}` };
       }),
     settle: (input, context) =>
-      workspace.read(context, subject(input), async (access) => {
+      workspace.read(context, bothArguments(input), async (access) => {
         if ((await findOptional(access, fromArgument(input))) !== undefined) return undefined;
         const target = await findOptional(access, toArgument(input));
         if (target !== undefined)
@@ -50,7 +50,7 @@ export function moveTool(workspace: Workspace): Tool {
   });
 }
 
-function subject({ from, to }: MoveInput): PathArgument {
+function bothArguments({ from, to }: MoveInput): PathArgument {
   return { name: 'from, to', value: `${from}, ${to}` };
 }
 
@@ -73,10 +73,10 @@ async function findTarget(access: WorkspaceAccess, input: MoveInput, name: strin
 
 function assertFree(access: WorkspaceAccess, { path, existing }: PathTarget, { overwrite }: MoveInput): void {
   if (existing === undefined) return;
-  const stands = `to: "${access.displayPath(path)}" is already ${describeType(existing)}`;
-  if (existing.stats.isDirectory()) throw new LangoError('conflict', `${stands}; choose another name.`);
+  const problem = `to: "${access.displayPath(path)}" is already ${describeType(existing)}`;
+  if (existing.stats.isDirectory()) throw new LangoError('conflict', `${problem}; choose another name.`);
   if (overwrite !== true) {
-    throw new LangoError('conflict', `${stands}; choose another name, or set overwrite to true.`);
+    throw new LangoError('conflict', `${problem}; choose another name, or set overwrite to true.`);
   }
 }
 

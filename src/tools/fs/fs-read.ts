@@ -118,8 +118,10 @@ async function* readChunks(handle: FileHandle, signal: AbortSignal): AsyncGenera
 }
 
 class PageBuilder {
-  readonly #whole: Buffer[] = [];
-  #open: Buffer[] = [];
+  /** The lines on the page that are complete. */
+  readonly #complete: Buffer[] = [];
+  /** The parts so far of the line that is being read. */
+  #current: Buffer[] = [];
   #bytes = 0;
   #lines = 0;
   /** Complete lines, on the page or before it. */
@@ -134,9 +136,9 @@ class PageBuilder {
   }
 
   /** Adds a part of a line. Returns false when the page is full. */
-  add(piece: Buffer, endsLine: boolean): boolean {
+  add(part: Buffer, endsLine: boolean): boolean {
     if (this.#isCut || this.#lines === this.#range.limit) return false;
-    if (this.#seen + 1 >= this.#range.offset && !this.#keep(piece)) return false;
+    if (this.#seen + 1 >= this.#range.offset && !this.#keep(part)) return false;
     this.#isOpen = !endsLine;
     if (endsLine) this.#endLine();
     return true;
@@ -144,19 +146,19 @@ class PageBuilder {
 
   finish(hasMore: boolean): LinePage {
     if (this.#isOpen && (!hasMore || this.#isCut)) this.#endLine();
-    const bytes = Buffer.concat(this.#whole);
+    const bytes = Buffer.concat(this.#complete);
     return { bytes, lines: this.#lines, seen: this.#seen, hasMore, isCut: this.#isCut };
   }
 
-  #keep(piece: Buffer): boolean {
+  #keep(part: Buffer): boolean {
     const room = this.#range.maxBytes - this.#bytes;
-    if (piece.length <= room) {
-      this.#open.push(Buffer.from(piece));
-      this.#bytes += piece.length;
+    if (part.length <= room) {
+      this.#current.push(Buffer.from(part));
+      this.#bytes += part.length;
       return true;
     }
     if (this.#lines > 0) return false;
-    this.#open.push(Buffer.from(piece.subarray(0, room)));
+    this.#current.push(Buffer.from(part.subarray(0, room)));
     this.#isCut = true;
     this.#isOpen = true;
     return false;
@@ -165,8 +167,8 @@ class PageBuilder {
   #endLine(): void {
     this.#seen += 1;
     if (this.#seen >= this.#range.offset) this.#lines += 1;
-    this.#whole.push(...this.#open);
-    this.#open = [];
+    this.#complete.push(...this.#current);
+    this.#current = [];
     this.#isOpen = false;
   }
 }

@@ -65,11 +65,11 @@ interface SearchOptions {
 /** One search with its limits and its matches so far. */
 class Search {
   readonly #found: string[] = [];
-  readonly #last = Date.now() + WORK_TIME_MS;
+  readonly #deadline = Date.now() + WORK_TIME_MS;
   #files = 0;
   #bytes = 0;
-  #leftOut = 0;
-  #stop: string | undefined;
+  #skippedFiles = 0;
+  #stopReason: string | undefined;
 
   readonly #options: SearchOptions;
 
@@ -82,14 +82,16 @@ class Search {
     for await (const { opened } of walkTree(this.#options.access, top, { recursive: true, signal })) {
       const path = opened.path.slice(top.path.length + 1);
       if (this.#options.filter(path)) await this.#searchEntry(opened, path);
-      if (this.#stop !== undefined) return;
+      if (this.#stopReason !== undefined) return;
     }
   }
 
   report(pattern: string): string {
     const notes = [
-      ...(this.#stop === undefined ? [] : [this.#stop]),
-      ...(this.#leftOut === 0 ? [] : [`${this.#leftOut} binary or very large files were not searched`]),
+      ...(this.#stopReason === undefined ? [] : [this.#stopReason]),
+      ...(this.#skippedFiles === 0
+        ? []
+        : [`${this.#skippedFiles} binary or very large files were not searched`]),
     ];
     const found =
       this.#found.length === 0
@@ -114,7 +116,7 @@ class Search {
   #add(line: string): void {
     if (this.#found.length < this.#options.limit) this.#found.push(line);
     else
-      this.#stop = `the first ${this.#options.limit} matches; narrow it down with path or glob, or raise limit`;
+      this.#stopReason = `the first ${this.#options.limit} matches; narrow it down with path or glob, or raise limit`;
   }
 
   /** Returns an empty text for a file that is not searched. */
@@ -122,7 +124,7 @@ class Search {
     this.#files += 1;
     const bytes = await this.#readBytes(opened, shown);
     if (bytes === undefined || binaryKind(bytes.subarray(0, SAMPLE_BYTES)) !== undefined) {
-      this.#leftOut += 1;
+      this.#skippedFiles += 1;
       return '';
     }
     this.#bytes += bytes.length;
@@ -134,7 +136,7 @@ class Search {
   }
 
   #checkLimits(): void {
-    if (this.#files < FILES_MAX && this.#bytes < TOTAL_MAX_BYTES && Date.now() < this.#last) return;
-    this.#stop ??= `stopped after ${this.#files} files; narrow it down with path or glob`;
+    if (this.#files < FILES_MAX && this.#bytes < TOTAL_MAX_BYTES && Date.now() < this.#deadline) return;
+    this.#stopReason ??= `stopped after ${this.#files} files; narrow it down with path or glob`;
   }
 }

@@ -19,7 +19,7 @@ const schema = z.strictObject({
   mode: z.enum(['replace', 'append', 'folder']).optional().describe('replace by default'),
 });
 
-interface Writing {
+interface WriteRequest {
   readonly access: WorkspaceAccess;
   readonly target: PathTarget;
   /** The path of the target for the model. */
@@ -39,7 +39,7 @@ export function writeTool(workspace: Workspace, maxBytes: number): Tool {
       'To change a part of a file, use fs_edit.',
     schema,
     effect: 'unsafe',
-    // Whether an append happened cannot be seen in the file: the same text may have ended it before.
+    // The file does not show whether an append happened: it may have ended with the same text before.
     effectOf: ({ mode }) => (mode === 'append' ? 'unsafe' : 'keyed'),
     danger: 'moderate',
     execute({ path, content: text, attachment, mode = 'replace' }, context) {
@@ -63,13 +63,13 @@ export function writeTool(workspace: Workspace, maxBytes: number): Tool {
   });
 }
 
-async function replace({ target, shown, content, call }: Writing): Promise<ToolOutput> {
+async function replace({ target, shown, content, call }: WriteRequest): Promise<ToolOutput> {
   if (target.existing !== undefined) assertFile(target.existing, shown);
   await replaceFile(target, content, call);
   return { content: `wrote ${counted(Buffer.byteLength(content), 'byte')} to ${shown}` };
 }
 
-async function append({ target, shown, content, maxBytes, call }: Writing): Promise<ToolOutput> {
+async function append({ target, shown, content, maxBytes, call }: WriteRequest): Promise<ToolOutput> {
   const before = target.existing ? await readWhole(target.existing, shown, maxBytes) : Buffer.alloc(0);
   const isMidLine = before.length > 0 && before.at(-1) !== LINE_FEED;
   const whole = Buffer.concat([before, Buffer.from(isMidLine ? '\n' : ''), Buffer.from(content)]);
@@ -78,7 +78,7 @@ async function append({ target, shown, content, maxBytes, call }: Writing): Prom
   return { content: `added ${counted(Buffer.byteLength(content), 'byte')} to ${shown}` };
 }
 
-async function makeFolder({ access, target, shown, call }: Writing): Promise<ToolOutput> {
+async function makeFolder({ access, target, shown, call }: WriteRequest): Promise<ToolOutput> {
   const { folder, name, existing } = target;
   if (existing?.stats.isDirectory()) return { content: `${shown} already exists` };
   if (existing !== undefined) {

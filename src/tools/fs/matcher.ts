@@ -74,18 +74,18 @@ export function regexMatcher(pattern: string, signal: AbortSignal): Matcher {
   });
   worker.on('error', () => undefined); // The current match reports the error.
   return {
-    match: (name, text) => askWorker(worker, { name, text, max: LINES_MAX }, signal),
+    match: (name, text) => matchInWorker(worker, { name, text, max: LINES_MAX }, signal),
     close: async () => void (await worker.terminate()),
   };
 }
 
-interface Question {
+interface MatchRequest {
   readonly name: string;
   readonly text: string;
   readonly max: number;
 }
 
-function askWorker(worker: Worker, question: Question, signal: AbortSignal): Promise<Match> {
+function matchInWorker(worker: Worker, request: MatchRequest, signal: AbortSignal): Promise<Match> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted(); // An aborted signal fires no further event.
     const settle = (finish: () => void) => {
@@ -94,13 +94,13 @@ function askWorker(worker: Worker, question: Question, signal: AbortSignal): Pro
       worker.removeAllListeners('message').removeAllListeners('exit');
       finish();
     };
-    const give = () => settle(() => reject(tooSlow(question.name)));
+    const giveUp = () => settle(() => reject(tooSlow(request.name)));
     const onAbort = () => settle(() => reject(signal.reason as Error));
-    const timer = setTimeout(give, MATCH_TIME_MS);
+    const timer = setTimeout(giveUp, MATCH_TIME_MS);
     signal.addEventListener('abort', onAbort, { once: true });
     worker.once('message', (match: Match) => settle(() => resolve(match)));
-    worker.once('exit', give);
-    worker.postMessage(question);
+    worker.once('exit', giveUp);
+    worker.postMessage(request);
   });
 }
 

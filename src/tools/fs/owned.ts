@@ -22,7 +22,7 @@ const WHOLE = pathArgument('.');
 /** The number of the root folder, the offset in a file, and the path of the file in the folder. */
 const CURSOR = /^(\d{1,3}) (\d{1,15}) (.+)$/s;
 
-/** The files of owners who have folders of their own, in parts of bounded size. Links are not listed. */
+/** Lists, in parts of bounded size, and deletes the files of owners who have separate folders. Does not list links. */
 export function createOwnedFiles(parts: WorkspaceParts): OwnedKind {
   const workspace = new Workspace(parts);
   const clear = (access: WorkspaceAccess, folder: OpenPath): Promise<number> =>
@@ -70,8 +70,8 @@ async function readPage(access: WorkspaceAccess, after: string): Promise<Page<Fi
       inside: '',
       from: start.split('/'),
     })) {
-      const begun = start !== '' && inside === start ? Number(offset) : undefined;
-      const part = await readPart(access, opened, begun);
+      const startOffset = start !== '' && inside === start ? Number(offset) : undefined;
+      const part = await readPart(access, opened, startOffset);
       if (part === undefined) continue;
       items.push(part.item);
       size += part.length;
@@ -83,14 +83,14 @@ async function readPage(access: WorkspaceAccess, after: string): Promise<Page<Fi
   return { items, next: undefined };
 }
 
-/** Reads a part at `begun`; undefined when the file ends there. */
-async function readPart(access: WorkspaceAccess, opened: OpenPath, begun: number | undefined) {
+/** Reads the part at `startOffset`, or the first one. Resolves with undefined when the file ends there. */
+async function readPart(access: WorkspaceAccess, opened: OpenPath, startOffset: number | undefined) {
   const path = access.displayPath(opened.path);
   const handle = await openFile(opened, path);
   try {
     const { size: bytes } = await handle.stat();
-    const offset = begun ?? 0;
-    if (begun !== undefined && offset >= bytes) return undefined;
+    const offset = startOffset ?? 0;
+    if (startOffset !== undefined && offset >= bytes) return undefined;
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(PART_BYTES), 0, PART_BYTES, offset);
     const base64 = buffer.toString('base64', 0, bytesRead);
     return { item: { path, offset, bytes, base64 }, length: bytesRead };

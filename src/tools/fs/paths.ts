@@ -15,7 +15,7 @@ const PATH = z
   .max(PATH_MAX_LENGTH)
   .regex(/^[^\0]*$/, 'must not contain a NUL character');
 
-/** The prompt says once that paths are relative to the workspace. */
+/** A path. Its description need not say that paths are relative to the workspace, because the prompt does. */
 export function pathField(description?: string): z.ZodString {
   return description === undefined ? PATH : PATH.describe(description);
 }

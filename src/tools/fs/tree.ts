@@ -18,7 +18,7 @@ export interface TreeOptions {
   readonly signal: AbortSignal;
 }
 
-/** Large folders that are not meant by "the files of a project". */
+/** Large folders that a project contains but did not write. */
 const NOT_ENTERED = new Set(['.git', 'node_modules']);
 const DEPTH_MAX = 64;
 /** Maximum entries per folder, because they are sorted in memory; the rest is skipped. */

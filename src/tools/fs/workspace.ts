@@ -4,7 +4,7 @@ import { codeOf, LangoError } from '../../core/errors.js';
 import { KeyedMutex } from '../../core/keyed-mutex.js';
 import { scopeKey, type Scope } from '../../core/task.js';
 import type { DiskBudget } from '../disk-budget.js';
-import type { WorkFolders } from '../work-folders.js';
+import { missingWorkspace, type WorkFolders } from '../work-folders.js';
 import type { UnfinishedWrites } from './unfinished-writes.js';
 import { openPath, ownerOfNewEntry, type OpenPath } from '../open-path.js';
 import { explainFailure, type PathArgument } from './paths.js';
@@ -38,7 +38,7 @@ const LINKS_MAX = 40;
 export interface WorkspaceParts {
   readonly folders: WorkFolders;
   readonly budget: DiskBudget;
-  /** Undefined when nobody looks for the temporary files that a kill leaves. */
+  /** Records temporary files for removal at the next start. Undefined: a killed server may leave some behind. */
   readonly unfinished?: UnfinishedWrites | undefined;
 }
 
@@ -56,8 +56,8 @@ export class Workspace {
   }
 
   /**
-   * Runs `work` and closes everything it opened. System errors become sentences about `subject`. Rejects with
-   * `unavailable` when a root is missing.
+   * Runs `work` and closes everything that it opened. Translates system errors into sentences about `subject`. Rejects
+   * with `unavailable` when a root is missing.
    */
   async read<Result>(
     scope: Scope,
@@ -68,7 +68,7 @@ export class Workspace {
     const roots = await Promise.all(
       folders.map(async (given) => ({ given: resolve(given), real: await realpath(given) })),
     ).catch((cause: unknown) => {
-      throw new LangoError('unavailable', 'The workspace folder is missing.', { cause });
+      throw missingWorkspace(cause);
     });
     const access = new WorkspaceAccess(roots);
     try {
@@ -80,7 +80,7 @@ export class Workspace {
     }
   }
 
-  /** Like `read`, but one call after the other in one workspace: two simultaneous edits of a file do not lose one. */
+  /** Like `read`, but runs the calls of one workspace one after another, so that simultaneous edits are not lost. */
   change<Result>(
     scope: Scope,
     subject: PathArgument,
@@ -127,7 +127,7 @@ export class WorkspaceAccess {
     );
   }
 
-  /** Like `target`, for an existing object that is moved or deleted. Rejects when a root is there or below it. */
+  /** Like `target`, for an existing object to move or delete. Rejects when the object is or contains a root. */
   async removable(argument: PathArgument): Promise<PathTarget & { readonly existing: OpenPath }> {
     const target = await this.target(argument, { follow: false, make: false });
     const { existing } = target;

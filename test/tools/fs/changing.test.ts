@@ -69,9 +69,9 @@ describe('fs_write', () => {
       const [left, other] = [join(root, '.bbbb.lango-new'), join(root, 'other')];
       await writeFile(left, 'half');
       await writeFile(other, 'whole');
-      await unfinished.note(left);
-      await unfinished.note(other);
-      const forget = await unfinished.note(join(root, 'gone'));
+      await unfinished.record(left);
+      await unfinished.record(other);
+      const forget = await unfinished.record(join(root, 'gone'));
       await forget();
       expect(await readdir(folder)).toHaveLength(2);
       await new UnfinishedWrites(folder).removeLeft();
