@@ -96,11 +96,11 @@ export function startSandboxSearch({ tools, workspace }: Config): Promise<Sandbo
 }
 
 async function openFs({ config: { home, tools }, disk }: FamilyContext): Promise<ToolFamily> {
-  const kept = disk.folders.isApart ? createOwnedFiles(disk) : undefined;
-  if (!tools.fs.enabled) return { ...off('fs'), kept };
+  const ownedData = disk.folders.isApart ? createOwnedFiles(disk) : undefined;
+  if (!tools.fs.enabled) return { ...off('fs'), ownedData };
   const unfinished = new UnfinishedWrites(join(home, 'unfinished-writes'));
   await unfinished.removeLeft();
-  return { name: 'fs', state: 'on', tools: createFsTools({ ...disk, unfinished, ...tools.fs }), kept };
+  return { name: 'fs', state: 'on', tools: createFsTools({ ...disk, unfinished, ...tools.fs }), ownedData };
 }
 
 const APART_HINT =
@@ -173,10 +173,10 @@ function openSkills({ config, disk, parsers, logger }: FamilyContext): Skills {
 }
 
 async function skillsFamily({ config }: FamilyContext, skills: Skills): Promise<ToolFamily> {
-  const { kept } = skills;
-  if (!config.tools.skills.enabled) return { ...off('skills'), kept };
+  const { ownedData } = skills;
+  if (!config.tools.skills.enabled) return { ...off('skills'), ownedData };
   await skills.source.refresh(undefined);
-  return { name: 'skills', state: 'on', tools: skills.tools, sources: [skills.source], kept };
+  return { name: 'skills', state: 'on', tools: skills.tools, sources: [skills.source], ownedData };
 }
 
 function openGraph({ config, storage }: FamilyContext): ToolFamily {

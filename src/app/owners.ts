@@ -78,7 +78,7 @@ export function ownerMount(parts: NodeParts): Mount {
     data: openData(
       parts,
       journal,
-      families.flatMap(({ kept }) => kept ?? []),
+      families.flatMap(({ ownedData }) => ownedData ?? []),
     ),
     bill: createOwnedBill({ ...parts.storage, tasks: journal }),
     trace: createTaskTraces({ tasks: journal }),
@@ -294,6 +294,13 @@ interface FileContext {
 function ownedFiles({ config, parsers, logger }: FileContext): readonly OwnedKind[] {
   const disk = createDisk(config);
   const owned = ownedSkillsRoot(config.home);
-  const { kept } = createSkills({ ...disk, shared: [], hasWorkspaceSkills: false, owned, parsers, logger });
-  return disk.folders.isApart ? [createOwnedFiles(disk), kept] : [kept];
+  const { ownedData: ownedSkills } = createSkills({
+    ...disk,
+    shared: [],
+    hasWorkspaceSkills: false,
+    owned,
+    parsers,
+    logger,
+  });
+  return disk.folders.isApart ? [createOwnedFiles(disk), ownedSkills] : [ownedSkills];
 }

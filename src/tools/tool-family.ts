@@ -14,7 +14,7 @@ export interface ToolFamily {
   /** Further tools, which change while the server runs. */
   readonly sources?: readonly ToolSource[];
   /** Lists and deletes what owners keep outside the database, also while the family is off. */
-  readonly kept?: OwnedKind;
+  readonly ownedData?: OwnedKind;
   /** Adds memory to the prompt of each run. */
   readonly memory?: RunMemory;
   /** Part of a sentence: why the family is not on, or what to know about it. */

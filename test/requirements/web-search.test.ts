@@ -104,7 +104,7 @@ describe.each(['searxng', 'brave'] as const)('B4 search_web with %s', (name) => 
 
   it('tells how long the service asks to wait', async () => {
     const text = await answerTo(status(429, {}, { 'retry-after': '17' }));
-    expect(text).toMatch(/cannot search right now \(HTTP 429\)\. It asks to wait 17 seconds/);
+    expect(text).toMatch(/cannot search right now \(HTTP 429\)\. Try again in 17 seconds/);
   });
 
   it.each([

@@ -15,7 +15,7 @@ export type KeyAlgorithm = (typeof KEY_ALGORITHMS)[number];
 export type SigningAlgorithm = Exclude<KeyAlgorithm, 'aes256'>;
 
 const AES_KEY_BYTES = 32;
-/** Ed25519 hashes by itself. */
+/** The digest that `sign` and `verify` take. Ed25519 includes its own. */
 const DIGESTS = { ed25519: null, p256: 'sha256' } as const;
 
 /** Generates the private part of a key: PKCS #8 (RFC 5958) in DER, or the bytes of an AES key. */

@@ -1,14 +1,13 @@
 import { z } from 'zod';
-import type { SecretStore } from '../../stores/vault.js';
+import type { SecretStore, Vault } from '../../stores/vault.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import type { Vault } from '../../stores/vault.js';
 import { generateKey, KEY_ALGORITHMS } from './algorithms.js';
 import { cryptoDecryptTool, cryptoEncryptTool, cryptoHashTool } from './crypto-encrypt.js';
 import { cryptoSignTool, cryptoVerifyTool } from './crypto-sign.js';
 import { keyField, Keys } from './keys.js';
 
-/** The tools that hash, sign and encrypt. Private keys stay in `vault`; decrypted text goes to `keeper`. */
-export function createCryptoTools(vault: Vault, keeper: SecretStore): readonly Tool[] {
+/** The tools that hash, sign and encrypt. Private keys stay in `vault`; decrypted text is stored in `secrets`. */
+export function createCryptoTools(vault: Vault, secrets: SecretStore): readonly Tool[] {
   const keys = new Keys(vault);
   return [
     cryptoHashTool(),
@@ -17,7 +16,7 @@ export function createCryptoTools(vault: Vault, keeper: SecretStore): readonly T
     cryptoSignTool(keys),
     cryptoVerifyTool(keys),
     cryptoEncryptTool(keys),
-    cryptoDecryptTool(keys, keeper),
+    cryptoDecryptTool(keys, secrets),
   ];
 }
 

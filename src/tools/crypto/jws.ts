@@ -3,7 +3,7 @@ import { CompactEncrypt, CompactSign, compactDecrypt, compactVerify } from 'jose
 import { LangoError } from '../../core/errors.js';
 import type { SigningAlgorithm } from './algorithms.js';
 
-/** Algorithm names of RFC 7518 and RFC 8037, the one for new signatures first. */
+/** The accepted algorithm names of RFC 7518 and RFC 8037. New signatures use the first. */
 const JOSE_NAMES = { ed25519: ['EdDSA', 'Ed25519'], p256: ['ES256'] } as const;
 /** Direct encryption with the key itself, by AES-256-GCM. */
 const DIRECT = { alg: 'dir', enc: 'A256GCM' } as const;

@@ -27,7 +27,7 @@ const STDERR_BYTES = 4096;
 const CPU_SECONDS = 10_000_000;
 const FILE_BYTES = 1024 ** 3;
 
-/** Starts programs, one in a sandbox of its own, and tracks them, so that none outlives the server. */
+/** Starts programs, each in a separate sandbox, and tracks them, so that none outlives the server. */
 export class Programs {
   readonly #running = new Set<PipedProcess>();
   readonly #sandboxes = new Map<string, Promise<SandboxFinding>>();

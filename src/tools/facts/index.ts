@@ -9,7 +9,7 @@ import { saveEntry, outsideField, type KnowledgeAccess } from '../provenance.js'
 import { FACTS } from './recollection.js';
 
 const FACT_MAX_LENGTH = 1_000;
-const LOOKED_AT = 20;
+const MATCHES_MAX = 20;
 
 export { recallFacts } from './recollection.js';
 
@@ -40,8 +40,8 @@ function memoryStoreTool(knowledge: KnowledgeAccess): Tool {
     async execute({ fact, fromOutside }, context) {
       const text = oneLine(fact);
       const passages = [{ text, start: 0, end: text.length, lines: undefined, heading: [] }];
-      const named = { kind: 'fact', key: factKey(fact), category: 'fact' } as const;
-      const entry = { ...named, content: text, tags: [], passages, fromOutside };
+      const identity = { kind: 'fact', key: factKey(fact), category: 'fact' } as const;
+      const entry = { ...identity, content: text, tags: [], passages, fromOutside };
       const { version } = await saveEntry(knowledge, entry, context);
       return { content: version === 1 ? `Remembered: ${text}` : `This fact was already remembered: ${text}` };
     },
@@ -77,8 +77,8 @@ async function forget(
   const scope: Scope = { tenant, owner };
   const exact = await store.get(scope, { kind: 'fact', key: factKey(words) });
   if (exact) return forgotten(exact.content, await store.forget(scope, exact));
-  const { hits } = await retrieval.search(scope, { query: words, limit: LOOKED_AT, ...FACTS }, signal);
-  const matching = hits.filter(({ text }) => holdsAll(text, words));
+  const { hits } = await retrieval.search(scope, { query: words, limit: MATCHES_MAX, ...FACTS }, signal);
+  const matching = hits.filter(({ text }) => containsAll(text, words));
   const fromOutside = matching.some(({ facts }) => facts.fromOutside);
   if (matching.length > 1) {
     const lines = matching.map(({ text }) => `   > ${text}`);
@@ -93,7 +93,7 @@ async function forget(
   return { ...forgotten(only.text, versions), fromOutside };
 }
 
-/** Repeats the fact in the user's own words when they named it exactly. */
+/** Reports the outcome of a deletion to the model. */
 function forgotten(fact: string, versions: number): ToolOutput {
   return {
     content: versions > 0 ? `Forgotten: ${fact}` : `Nothing was forgotten: "${fact}" was already deleted.`,
@@ -101,7 +101,7 @@ function forgotten(fact: string, versions: number): ToolOutput {
 }
 
 /** Whether `text` contains all words. A script without spaces is searched as a whole. */
-function holdsAll(text: string, words: string): boolean {
+function containsAll(text: string, words: string): boolean {
   const all = nameKey(text);
   return nameKey(factKey(words))
     .split(/[^\p{L}\p{N}\p{M}]+/u)

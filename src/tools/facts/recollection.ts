@@ -12,13 +12,13 @@ export interface FactRecollectionOptions {
 /** Selects the facts in a search. */
 export const FACTS = { only: [MEMORY_COLLECTION] };
 const QUERY_MAX_LENGTH = 1_000;
-const MOST_FACTS = 20;
+const FACTS_MAX = 20;
 /** Maximum time that an answer waits for the search. */
 const SEARCH_MS = 2_000;
 
 /**
- * Finds the facts that match the last message of a person, the best first, as many as fit. A delegated run gets none,
- * because its request contains what it needs. Rejects when the search takes too long.
+ * Finds the facts that match the last message of a person, best first, as many as fit into `promptTokens`. A delegated
+ * run gets none, because its request contains what it needs. Rejects when the search takes too long.
  */
 export async function recallFacts(run: Run, options: FactRecollectionOptions): Promise<Recollection> {
   const query = textOf(run.inputs.at(-1)?.message.parts ?? [])
@@ -26,7 +26,7 @@ export async function recallFacts(run: Run, options: FactRecollectionOptions): P
     .trim();
   if (run.grant.chain.length > 0 || query === '') return NOTHING_RECALLED;
   const signal = AbortSignal.any([run.signal, AbortSignal.timeout(SEARCH_MS)]);
-  const search = options.retrieval.search(run.task, { query, limit: MOST_FACTS, ...FACTS }, signal);
+  const search = options.retrieval.search(run.task, { query, limit: FACTS_MAX, ...FACTS }, signal);
   const { hits } = await Promise.race([search, rejectionOf(signal)]);
   const lines: string[] = [];
   let left = options.promptTokens;

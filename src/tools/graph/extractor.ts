@@ -31,8 +31,8 @@ Name things as the text does, and the same thing always the same way. A predicat
 rotates on. Only what the text states: nothing that you know besides, no opinions, and never a password, key or token. No lines when it states nothing.`;
 
 /**
- * Extracts triples from stored documents, one document after the other. The store marks unread documents, so a canceled
- * call and a crash lose nothing.
+ * Extracts triples from stored documents, one document after the other. The store records which documents are read, so a
+ * canceled call and a crash lose nothing.
  */
 export class Extractor {
   readonly #options: ExtractorOptions;
@@ -40,17 +40,17 @@ export class Extractor {
   /** Times of the calls in the last hour. */
   #calls: readonly number[] = [];
   #pauseMs = FIRST_PAUSE_MS;
-  #isAwake = false;
+  #isScheduled = false;
   #work = Promise.resolve();
 
   constructor(options: ExtractorOptions) {
     this.#options = options;
   }
 
-  /** Starts reading if there may be something to read. Returns at once and never throws. */
+  /** Schedules a pass over all unread documents. Returns at once and never throws. */
   wake(): void {
-    if (this.#isAwake || this.#closing.signal.aborted) return;
-    this.#isAwake = true;
+    if (this.#isScheduled || this.#closing.signal.aborted) return;
+    this.#isScheduled = true;
     this.#work = this.#work
       .then(() => this.#readAll())
       .catch((error: unknown) => {
@@ -67,7 +67,7 @@ export class Extractor {
 
   async #readAll(): Promise<void> {
     const { store, collections, maxCharacters } = this.#options;
-    this.#isAwake = false;
+    this.#isScheduled = false;
     for (;;) {
       this.#closing.signal.throwIfAborted();
       const unread = await store.next(collections, maxCharacters);
@@ -145,8 +145,8 @@ function toTriples(lines: readonly string[]): readonly Triple[] {
       .split('|')
       .map((name) => name.trim());
     const [subject = '', predicate = '', object = ''] = names;
-    const isOne = names.length === 3 && names.every((name) => name !== '' && name.length <= NAME_MAX);
-    return isOne ? [{ subject, predicate, object }] : [];
+    const isTriple = names.length === 3 && names.every((name) => name !== '' && name.length <= NAME_MAX);
+    return isTriple ? [{ subject, predicate, object }] : [];
   });
   const distinct = new Map(triples.map((one) => [Object.values(one).map(nameKey).join('\0'), one]));
   return [...distinct.values()].slice(0, TRIPLES_MAX);

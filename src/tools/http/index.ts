@@ -13,8 +13,8 @@ const schema = z.strictObject({
 type Input = z.infer<typeof schema>;
 
 /**
- * Creates the tool that sends a request to a service. A secret in a header goes to a host that its owner permitted, and no
- * model or command ever has its value.
+ * Creates the tool that sends a request to a service. A secret in a header is sent only to a host that its owner permitted,
+ * and no model or command ever sees its value.
  */
 export function createHttpTools(webFetch: typeof fetch, timeoutSeconds: number): readonly Tool[] {
   const changes = ({ method = 'GET' }: Input) => method !== 'GET';

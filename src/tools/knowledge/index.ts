@@ -16,23 +16,26 @@ export interface KnowledgeOptions extends KnowledgeAccess {
   readonly maxCharacters: number;
 }
 
-const LONGEST_TAG = 64;
-const MOST_TAGS = 20;
+const TAG_MAX_LENGTH = 64;
+const TAGS_MAX = 20;
 const DEFAULT_CATEGORY = 'general';
-const LONGEST_NAME = 200;
-const LONGEST_SOURCE = 2_000;
+const NAME_MAX_LENGTH = 200;
+const SOURCE_MAX_LENGTH = 2_000;
 
 function saveKnowledgeTool({ maxCharacters, ...knowledge }: KnowledgeOptions): Tool {
   const schema = z.strictObject({
-    key: textField('The name by which the entry is found and replaced, such as "deploy-key"', LONGEST_NAME),
-    category: textField('The category of the knowledge', LONGEST_NAME).default(DEFAULT_CATEGORY),
+    key: textField(
+      'The name by which the entry is found and replaced, such as "deploy-key"',
+      NAME_MAX_LENGTH,
+    ),
+    category: textField('The category of the knowledge', NAME_MAX_LENGTH).default(DEFAULT_CATEGORY),
     content: textField('The knowledge, in full sentences; Markdown is allowed', maxCharacters),
     tags: z
-      .array(textField('A tag', LONGEST_TAG))
-      .max(MOST_TAGS)
+      .array(textField('A tag', TAG_MAX_LENGTH))
+      .max(TAGS_MAX)
       .optional()
       .describe('Words by which the entry can be found'),
-    source: textField('The source: a URL, a file or a person', LONGEST_SOURCE).optional(),
+    source: textField('The source: a URL, a file or a person', SOURCE_MAX_LENGTH).optional(),
     fromOutside: outsideField(),
   });
   return defineTool({
@@ -55,14 +58,14 @@ function describe({ key, version }: Entry): string {
   return `Saved knowledge "${key}" as version ${version}; the older ${version === 2 ? 'one is' : 'ones are'} kept.`;
 }
 
-const LONGEST_TRIGGER = 500;
+const TRIGGER_MAX_LENGTH = 500;
 
 function saveLearningTool({ maxCharacters, ...knowledge }: KnowledgeOptions): Tool {
   const schema = z.strictObject({
-    trigger: textField('The problem: an error message or a situation', LONGEST_TRIGGER),
+    trigger: textField('The problem: an error message or a situation', TRIGGER_MAX_LENGTH),
     fix: textField('What solves the problem', maxCharacters),
     diagnosis: textField('Why the problem happens', maxCharacters).optional(),
-    category: textField('The category of the learning', LONGEST_NAME).default(DEFAULT_CATEGORY),
+    category: textField('The category of the learning', NAME_MAX_LENGTH).default(DEFAULT_CATEGORY),
     fromOutside: outsideField(),
   });
   return defineTool({

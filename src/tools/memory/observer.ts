@@ -15,7 +15,7 @@ One fact a line, each understandable by itself, newest last. Leave out greetings
 const REFLECT = `You keep the memory of an assistant. Condense these dated observations into fewer: join what belongs together, keep what still holds,
 drop what was overtaken, and keep names, numbers and dates exactly. One line each, understandable by itself.`;
 
-/** Makes observations from transcripts. Without a distiller, plain rules note each request and its answer. */
+/** Makes observations from transcripts. Without a distiller, fixed rules record each request and the start of its answer. */
 export async function observe(
   transcripts: readonly TaskTranscript[],
   distiller: Distiller | undefined,
@@ -71,7 +71,7 @@ function sentence(text: string): string {
   return shorten(first, SENTENCE_MAX_LENGTH);
 }
 
-/** Without a model, condensing drops the answer and keeps the request. */
+/** Without a model, a reflection keeps the requests and drops the answers. */
 function withoutAnswer(line: string): string {
   return line.split('; the answer began: ')[0]!;
 }

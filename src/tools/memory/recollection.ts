@@ -10,19 +10,19 @@ export interface RecollectionOptions {
 }
 
 const MAX_ENTRIES = 500;
-/** The part of the tokens that reflections have for themselves. Observations that are open would fill all of them. */
-const REFLECTED_PART = 1 / 3;
+/** The share of the tokens that is reserved for reflections, because open observations alone could fill all of them. */
+const REFLECTIONS_SHARE = 1 / 3;
 
 /**
  * Selects the memory that a run for a person begins with: the newest observations that fit, those of this conversation
- * first, and the newest lines of reflections, which stand for the observations that they sum up. A delegated run gets
+ * first, and the newest lines of reflections, which replace the observations that they summarize. A delegated run gets
  * none, because its request contains what it needs.
  */
 export async function recall(run: Run, { memory, promptTokens }: RecollectionOptions): Promise<Recollection> {
   const { task } = run;
   if (run.grant.chain.length > 0) return NOTHING_RECALLED;
   const upTo = await memory.observedUpTo(task, task.agent, task.contextId);
-  // Read together, so that what is condensed meanwhile stands in one of the two.
+  // Both are read at the same time, so that an observation that is condensed meanwhile appears in one of the two.
   const [open, reflections] = await Promise.all([
     memory.observations(task, { open: true, limit: MAX_ENTRIES }),
     memory.reflections(task, MAX_ENTRIES),
@@ -32,14 +32,14 @@ export async function recall(run: Run, { memory, promptTokens }: RecollectionOpt
   const here = open.filter(isHere).map(noted);
   const elsewhere = open.filter((one) => !isHere(one)).map(noted);
   const older = reflections.flatMap(linesOf);
-  const kept = takeWithin(Math.floor(promptTokens * REFLECTED_PART), [older]).flat();
+  const reserved = takeWithin(Math.floor(promptTokens * REFLECTIONS_SHARE), [older]).flat();
   // In the order of importance, each newest first.
-  const [first = [], others = [], more = []] = takeWithin(promptTokens - tokensOf(kept), [
+  const [first = [], others = [], more = []] = takeWithin(promptTokens - tokensOf(reserved), [
     here,
     elsewhere,
-    older.slice(kept.length),
+    older.slice(reserved.length),
   ]);
-  const taken = [first, others, [...kept, ...more]];
+  const taken = [first, others, [...reserved, ...more]];
   const titles = [
     'Earlier in this conversation',
     'Other conversations with this user',

@@ -11,7 +11,7 @@ import { toTranscripts, type TaskTranscript } from './transcript.js';
 export interface MemoryWriterOptions {
   readonly memory: MemoryStore;
   readonly tasks: Pick<TaskStore, 'get' | 'readSession'>;
-  /** Undefined: plain rules make the observations. */
+  /** Undefined: fixed rules make the observations. */
   readonly distiller: Distiller | undefined;
   /** Unobserved messages are observed once they exceed this number of (estimated) tokens. */
   readonly observeTokens: number;
@@ -33,11 +33,11 @@ export interface MemoryWriter {
 /** Maximum events read from a session at once. If more are unobserved, the older part remains in the journal only. */
 const MAX_EVENTS = 2_000;
 const MAX_OBSERVATIONS = 1_000;
-const TIME_MS = 120_000;
+const OBSERVE_TIMEOUT_MS = 120_000;
 
 /**
- * Creates a memory writer. It processes one session per owner at a time. Progress is a mark in the store, so canceled
- * work and a crash lose nothing: the next run of the session resumes there.
+ * Creates a memory writer, which processes one session per owner at a time. The store records the last observed task, so
+ * canceled work and a crash lose nothing: after the next run of the session, the writer resumes there.
  */
 export function createMemoryWriter(options: MemoryWriterOptions): MemoryWriter {
   const { logger } = options;
@@ -47,7 +47,7 @@ export function createMemoryWriter(options: MemoryWriterOptions): MemoryWriter {
     runEnded(task) {
       const owner = scopeKey(task);
       if (closing.signal.aborted || pending.has(owner)) return;
-      const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(TIME_MS)]);
+      const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(OBSERVE_TIMEOUT_MS)]);
       const work = observeSession(task, options, signal)
         .then(() => condenseOlder(task, options, signal))
         .catch((error: unknown) => {

@@ -31,9 +31,9 @@ export interface Receipt {
 }
 
 /**
- * The chain behind an RPC server, with the token on it. Loads and requests nothing before the first use. The first use
+ * Queries a chain, and the token on it, through an RPC server. Loads and requests nothing before the first query, which
  * checks that the server is on the configured chain and that the token is a contract with six decimal places; otherwise
- * every use rejects with `invalid-config`. Other failures are `unavailable` or `timeout`, and the next use tries again.
+ * every query rejects with `invalid-config`. Other failures are `unavailable` or `timeout`, and the next query tries again.
  */
 export class Connection {
   readonly network: Network;
@@ -57,12 +57,12 @@ export class Connection {
   }
 
   token(): Promise<Hex> {
-    return this.#use(async ({ token }) => token);
+    return this.#query(async ({ token }) => token);
   }
 
   /** The EIP-712 domain that the token's signatures are bound to. */
   domain(): Promise<{ readonly name: string; readonly version: string }> {
-    return this.#use(async ({ client, abi, token }) => {
+    return this.#query(async ({ client, abi, token }) => {
       const [name, version] = await Promise.all([
         client.readContract({ abi, address: token, functionName: 'name' }),
         client.readContract({ abi, address: token, functionName: 'version' }),
@@ -72,7 +72,7 @@ export class Connection {
   }
 
   balances(owner: Hex): Promise<{ readonly tokens: bigint; readonly gas: bigint }> {
-    return this.#use(async ({ client, abi, token }) => {
+    return this.#query(async ({ client, abi, token }) => {
       const [tokens, gas] = await Promise.all([
         client.readContract({ abi, address: token, functionName: 'balanceOf', args: [owner] }),
         client.getBalance({ address: owner }),
@@ -83,11 +83,11 @@ export class Connection {
 
   /** Number of transactions that the wallet has sent: those in blocks, or including pending ones. */
   transactionCount(owner: Hex, blockTag: 'latest' | 'pending'): Promise<number> {
-    return this.#use(({ client }) => client.getTransactionCount({ address: owner, blockTag }));
+    return this.#query(({ client }) => client.getTransactionCount({ address: owner, blockTag }));
   }
 
   fees(): Promise<{ readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint }> {
-    return this.#use(({ client }) => client.estimateFeesPerGas());
+    return this.#query(({ client }) => client.estimateFeesPerGas());
   }
 
   async transferData(to: Hex, amount: bigint): Promise<Hex> {
@@ -97,7 +97,7 @@ export class Connection {
 
   /** Estimates the gas of a transfer. Rejects like any call when the chain reports that it would be reverted. */
   estimateGas(from: Hex, data: Hex): Promise<bigint> {
-    return this.#use(({ client, token }) => client.estimateGas({ account: from, to: token, data }));
+    return this.#query(({ client, token }) => client.estimateGas({ account: from, to: token, data }));
   }
 
   /** Sends a signed transaction. Rejects with the client's own error: the caller decides what a refusal means. */
@@ -108,7 +108,7 @@ export class Connection {
 
   /** The receipt of a transaction; undefined while no block contains it. */
   receipt(hash: Hex): Promise<Receipt | undefined> {
-    return this.#use(async ({ client, abi, token, viem }) => {
+    return this.#query(async ({ client, abi, token, viem }) => {
       const receipt = await client.getTransactionReceipt({ hash }).catch((error: unknown) => {
         if (isCausedBy(error, 'TransactionReceiptNotFoundError')) return undefined;
         throw error;
@@ -120,8 +120,9 @@ export class Connection {
     });
   }
 
+  /** Resolves with the number and the time (Unix seconds) of the newest block. */
   head(): Promise<{ readonly number: bigint; readonly seconds: bigint }> {
-    return this.#use(async ({ client }) => {
+    return this.#query(async ({ client }) => {
       const { number, timestamp } = await client.getBlock({ blockTag: 'latest' });
       return { number, seconds: timestamp };
     });
@@ -129,7 +130,7 @@ export class Connection {
 
   /** Whether an authorization (EIP-3009) was redeemed. */
   isRedeemed(authorizer: Hex, nonce: Hex): Promise<boolean> {
-    return this.#use(({ client, abi, token }) =>
+    return this.#query(({ client, abi, token }) =>
       client.readContract({
         abi,
         address: token,
@@ -139,7 +140,7 @@ export class Connection {
     );
   }
 
-  async #use<Result>(ask: (opened: Opened) => Promise<Result>): Promise<Result> {
+  async #query<Result>(ask: (opened: Opened) => Promise<Result>): Promise<Result> {
     try {
       return await ask(await this.#open());
     } catch (error) {

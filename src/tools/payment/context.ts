@@ -11,7 +11,7 @@ export interface PaymentSettings {
   readonly maxGasCost: bigint;
   /** Number of blocks after which a transfer counts as confirmed. */
   readonly confirmations: number;
-  /** How long a call waits for confirmation by the network. */
+  /** Maximum time that a call waits for confirmation by the network. */
   readonly confirmMs: number;
   /** Time limit of one request to the RPC server. */
   readonly requestMs: number;
@@ -26,7 +26,7 @@ export interface PaymentSettings {
   readonly logger: Logger;
 }
 
-/** The parts that all of the family shares. */
+/** The settings and parts that all payment tools share. */
 export interface PaymentContext extends PaymentSettings {
   readonly connection: Connection;
   readonly wallets: Wallets;

@@ -18,7 +18,7 @@ const MAX_ROUND_MS = 600_000;
  */
 const REFUSAL =
   /insufficient funds|gas required exceeds|intrinsic gas|exceeds (?:the )?block gas limit|max fee per gas less than block base fee|fee cap (?:less than|lower)|underpriced|gas price too low|type not supported|invalid sender|invalid chain id/i;
-const ALREADY_THERE = /already known|already imported|known transaction|already in (?:the )?mempool/i;
+const ALREADY_KNOWN = /already known|already imported|known transaction|already in (?:the )?mempool/i;
 
 /**
  * Sends signed transactions, and determines the outcome of open payments from the chain and the store. It never signs.
@@ -43,7 +43,7 @@ export class Ledger {
       const remark = rpcRemark(error) ?? '';
       if (REFUSAL.test(remark)) change = { state: 'refused', note: `the network refused it: ${remark}` };
       // Without a clear answer the payment stays signed and is queried later.
-      else if (!ALREADY_THERE.test(remark)) return payment;
+      else if (!ALREADY_KNOWN.test(remark)) return payment;
     }
     return (await store.advance(payment, ['signed'], change)) ?? payment;
   }
@@ -66,12 +66,12 @@ export class Ledger {
     return { ...(isLost ? await this.broadcast(payment) : payment), note: payment.note ?? outcome.note };
   }
 
-  /** Like `refresh`, but a chain that cannot be queried is only noted. */
+  /** Like `refresh`, but resolves with the payment and a note when the chain cannot be queried. */
   tryRefresh(payment: Payment, resend?: readonly PaymentState[]): Promise<Payment> {
     return this.refresh(payment, resend).catch((error: unknown) => ({ ...payment, note: errorText(error) }));
   }
 
-  /** Queries until the outcome is known or the time of the configuration is over. Then the payment stays open. */
+  /** Queries until the outcome is known or `confirmMs` are over, after which the payment stays open. */
   async waitForOutcome(payment: Payment, signal: AbortSignal): Promise<Payment> {
     const until = Date.now() + this.#context.confirmMs;
     let current = payment;
@@ -93,7 +93,7 @@ export class Ledger {
   async settleOpenPayments(): Promise<void> {
     const { connection, store, logger } = this.#context;
     const { chainId } = connection.network;
-    let isAnyOpen = true;
+    let hasOpenPayments = true;
     try {
       for (const payment of await store.listOpen(chainId, MAX_PAYMENTS_PER_ROUND)) {
         if (this.#isClosed) return;
@@ -102,11 +102,11 @@ export class Ledger {
         this.#roundMs = FIRST_ROUND_MS;
         logger.info('a payment is settled', { state, hash, note });
       }
-      isAnyOpen = (await store.listOpen(chainId, 1)).length > 0;
+      hasOpenPayments = (await store.listOpen(chainId, 1)).length > 0;
     } catch (error) {
       if (!this.#isClosed) logger.warn('open payments could not be queried', { error: errorText(error) });
     }
-    if (this.#isClosed || !isAnyOpen) return;
+    if (this.#isClosed || !hasOpenPayments) return;
     this.#timer = setTimeout(() => void this.settleOpenPayments(), this.#roundMs).unref();
     this.#roundMs = Math.min(2 * this.#roundMs, MAX_ROUND_MS);
   }
@@ -173,7 +173,8 @@ async function queryTransfer(
 
 async function queryAuthorization(payment: Payment, connection: Connection): Promise<Outcome> {
   const { nonce, validBefore } = readSigned(payment.signed!).authorization;
-  // The time is read before the state: an authorization that is not redeemed in a block after its expiry never will be.
+  // Reads the chain's time before the state, so that an authorization that is still not redeemed after its expiry never
+  // can be.
   const { seconds } = await connection.head();
   if (await connection.isRedeemed(payment.from as Hex, nonce))
     return { state: 'confirmed', note: 'the payee redeemed it' };

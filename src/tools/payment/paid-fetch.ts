@@ -48,8 +48,8 @@ export class PaidFetch {
     if (!asksForPayment(response)) return unpaidAnswer(await readAnswer(response));
     const [{ accepts }, terms] = [await readRequired(response), await this.#terms()];
     const lines = accepts.map((offer) => {
-      const against = whyNotPayable(offer, terms);
-      if (against !== undefined) return `- not possible here: ${against}`;
+      const problem = whyNotPayable(offer, terms);
+      if (problem !== undefined) return `- not possible here: ${problem}`;
       const amount = BigInt(offer.amount);
       const isTooMuch = amount > request.maxAmount ? ` That is more than ${usdc(request.maxAmount)}.` : '';
       return `- ${usdc(amount)} to ${offer.payTo} on ${connection.network.title}.${isTooMuch} To pay it, call again with payTo ${offer.payTo}.`;
@@ -66,18 +66,18 @@ export class PaidFetch {
     const answer = await this.#send(request, order).catch(async (error: unknown): Promise<Answer> => {
       const payment = await store.get(order, order.key);
       if (!payment || !isOpen(payment.state)) throw error;
-      // It failed after signing: the payment may go through, so its outcome is reported.
+      // The request failed after signing. The payment may still be redeemed, so its outcome is reported.
       const reason = isLangoError(error) ? error.message : 'the request failed';
       return { text: `No answer arrived: ${reason}`, isOk: false };
     });
     const payment = await store.get(order, order.key);
     if (!payment) return unpaidAnswer(answer);
     const { settlement } = answer;
-    const seen = settlement?.success
+    const refreshed = settlement?.success
       ? await this.#ledger.waitForOutcome(payment, signal)
       : await this.#ledger.tryRefresh(payment);
-    const named = await this.#withHash(seen, settlement?.transaction);
-    const { content, isError = false } = describeOutcome(named, connection.network);
+    const withHash = await this.#withHash(refreshed, settlement?.transaction);
+    const { content, isError = false } = describeOutcome(withHash, connection.network);
     return { content: `${content}\n${answer.text}`, isError: isError || !answer.isOk };
   }
 
@@ -89,11 +89,11 @@ export class PaidFetch {
     const payment = await this.#ledger.refresh(known);
     if (isOpen(payment.state)) return undefined;
     const { content, isError } = describeOutcome(payment, connection.network);
-    const lost = isError ? '' : ' The answer to that payment was lost; it is not paid again.';
-    return { content: `${content}${lost}`, isError: true };
+    const note = isError ? '' : ' The answer to that payment was lost; it is not paid again.';
+    return { content: `${content}${note}`, isError: true };
   }
 
-  /** Sends the request; if the endpoint asks for a payment, signs its first fitting offer and sends it again with that. */
+  /** Sends the request. If the endpoint asks for a payment, signs its first acceptable offer and repeats the request with it. */
   async #send(request: WebRequest, order: OpenOrder): Promise<Answer> {
     const { webFetch } = this.#context;
     const { init, url } = request;
@@ -180,8 +180,8 @@ function whyRefused(
   terms: PayableTerms,
   { to, maxAmount }: Pick<PaymentOrder, 'to'> & Pick<WebRequest, 'maxAmount'>,
 ): string | undefined {
-  const against = whyNotPayable(offer, terms);
-  if (against !== undefined) return against;
+  const problem = whyNotPayable(offer, terms);
+  if (problem !== undefined) return problem;
   if (!isSameAddress(offer.payTo, to))
     return `its payee is ${offer.payTo.slice(0, 60)}, but ${to} was approved`;
   const amount = BigInt(offer.amount);

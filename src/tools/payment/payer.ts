@@ -30,7 +30,7 @@ export class Payer {
   }
 
   /**
-   * Pays an order and resolves with its outcome; the state stays open when the outcome is not known in time. When it
+   * Pays an order and resolves with its outcome, which stays open when the chain does not confirm in time. If the promise
    * rejects, nothing was signed and nothing stays reserved.
    */
   async pay(order: PaymentOrder, signal: AbortSignal): Promise<Payment> {

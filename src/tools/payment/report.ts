@@ -47,7 +47,7 @@ export function describePayment(payment: Payment): string {
   return `${what}: ${[outcome, ...details].join(', ')}`;
 }
 
-/** Quotes foreign text, so that it cannot pass for ours. */
+/** Quotes a text from outside, so that a reader cannot take it for a text of the server. */
 export function quoted(text: string): string {
   return JSON.stringify(text);
 }

@@ -8,9 +8,9 @@ import { rpcRemark } from './failures.js';
 
 /** Margin over the estimated gas: the state that a transfer writes may change before it runs. */
 const GAS_MARGIN_PERCENT = 130n;
-const SIGNING_TRIES = 5;
+const SIGNING_ATTEMPTS = 5;
 
-type Outlay = Pick<Payment, 'chainId' | 'from' | 'to' | 'amount'>;
+type TransferParties = Pick<Payment, 'chainId' | 'from' | 'to' | 'amount'>;
 
 interface SigningContext extends PaymentContext {
   readonly account: PrivateKeyAccount;
@@ -19,7 +19,7 @@ interface SigningContext extends PaymentContext {
 
 /**
  * Signs the transfer of a reserved payment with the next nonce of the wallet, and stores it. Resolves with the signed
- * payment, or with its present form when another process signed it meanwhile. When it rejects, nothing was signed.
+ * payment, or with the stored one when another process signed it meanwhile. If the promise rejects, nothing was signed.
  */
 export async function signTransfer(reserved: Payment, context: SigningContext): Promise<Payment> {
   const { connection, store, account, signal } = context;
@@ -31,7 +31,7 @@ export async function signTransfer(reserved: Payment, context: SigningContext): 
     chainId: reserved.chainId,
     to: await connection.token(),
   } as const;
-  for (let tries = 0; tries < SIGNING_TRIES; tries += 1) {
+  for (let attempt = 0; attempt < SIGNING_ATTEMPTS; attempt += 1) {
     const [counted, { nextNonce }] = await Promise.all([
       connection.transactionCount(account.address, 'pending'),
       store.openTransfers(reserved),
@@ -55,38 +55,38 @@ export async function signTransfer(reserved: Payment, context: SigningContext): 
 }
 
 /** Computes the data, the gas and the fees of a transfer. Rejects when the wallet cannot pay the amount and the gas. */
-export async function priceTransfer(outlay: Outlay, context: PaymentContext) {
+export async function priceTransfer(transfer: TransferParties, context: PaymentContext) {
   const { connection, maxGasCost } = context;
-  const data = await connection.transferData(outlay.to as Hex, outlay.amount);
+  const data = await connection.transferData(transfer.to as Hex, transfer.amount);
   const [{ coins, openTransfers }, fees] = await Promise.all([
-    requireTokens(outlay, context),
+    requireTokens(transfer, context),
     connection.fees(),
   ]);
-  const gas = ((await estimateGas(connection, outlay.from as Hex, data)) * GAS_MARGIN_PERCENT) / 100n;
+  const gas = ((await estimateGas(connection, transfer.from as Hex, data)) * GAS_MARGIN_PERCENT) / 100n;
   const cost = gas * fees.maxFeePerGas;
   if (cost > maxGasCost) {
     throw new LangoError(
       'limit-reached',
       `The gas of this payment would cost up to ${eth(cost)}; the limit is ${eth(maxGasCost)}.`,
-      { hint: 'Try again when the network is calmer, or raise payment.limits.gasCost. Nothing was sent.' },
+      { hint: 'Try again when gas is cheaper, or raise payment.limits.gasCost. Nothing was sent.' },
     );
   }
   const needed = cost * BigInt(openTransfers + 1);
   if (coins < needed) {
     throw insufficient(
       `it holds ${eth(coins)} and up to ${eth(needed)} is needed for gas`,
-      `Send a little ETH on this network to ${outlay.from} first.`,
+      `Send a little ETH on this network to ${transfer.from} first.`,
     );
   }
   return { data, gas, ...fees };
 }
 
 /**
- * Rejects unless the wallet holds the amount besides what its open transfers take. Resolves with its coins for gas and
- * the number of its open transfers.
+ * Rejects unless the wallet holds the amount in addition to its open transfers. Resolves with its coins for gas and the
+ * number of its open transfers.
  */
 export async function requireTokens(
-  { from, amount, chainId }: Outlay,
+  { from, amount, chainId }: TransferParties,
   { connection, store }: PaymentContext,
 ): Promise<{ readonly coins: bigint; readonly openTransfers: number }> {
   const [{ tokens, gas: coins }, open] = await Promise.all([

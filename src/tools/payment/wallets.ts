@@ -47,7 +47,7 @@ export class Wallets {
     }
   }
 
-  /** See `WalletStore`. The same key again changes nothing. */
+  /** Implements `WalletStore.import`. Importing the same key again changes nothing. */
   async import(scope: Scope, text: string, { replace }: { readonly replace: boolean }): Promise<Hex> {
     const digits = PRIVATE_KEY.exec(text.trim())?.[1];
     const account = digits === undefined ? undefined : await accountOf(`0x${digits}`).catch(() => undefined);
@@ -76,8 +76,8 @@ export class Wallets {
   }
 
   async #find(scope: Scope): Promise<PrivateKeyAccount | undefined> {
-    const kept = await this.#vault.get(scope, ENTRY.kind, ENTRY.name);
-    return kept && accountOf(Buffer.from(kept.value).toString());
+    const entry = await this.#vault.get(scope, ENTRY.kind, ENTRY.name);
+    return entry && accountOf(Buffer.from(entry.value).toString());
   }
 }
 

@@ -3,14 +3,14 @@ import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import { answerText } from '../web-request.js';
 
-/** A web request, ready to be sent: its headers hold the values of secrets. */
+/** A web request that is ready to be sent: its headers contain the values of secrets. */
 export interface WebRequest {
   readonly url: string;
   readonly init: RequestInit & { readonly headers: Readonly<Record<string, string>> };
   readonly maxAmount: bigint;
 }
 
-/** What an endpoint reports about the payment that it received. Untrusted. */
+/** The endpoint's report about the payment that it received. Untrusted. */
 const settlementSchema = z.object({
   success: z.boolean(),
   transaction: z
@@ -54,7 +54,7 @@ export function withPayment(
   return { ...init, headers: { ...init.headers, 'PAYMENT-SIGNATURE': header } };
 }
 
-/** Reads what the endpoint asks for. Rejects with `not-supported` when it does not ask by x402 version 2. */
+/** Reads the payment that the endpoint asks for. Rejects with `not-supported` for another protocol than x402 version 2. */
 export async function readRequired(response: Response): Promise<PaymentRequired> {
   const { PaymentRequiredV2Schema } = await import('@x402/core/schemas');
   await response.text();

@@ -7,7 +7,7 @@ import type { Payment } from '../../stores/payments.js';
 import type { Hex } from './connection.js';
 import type { Network } from './networks.js';
 
-/** What an offer must agree with. */
+/** The network and the token that an offer must name to be payable. */
 export interface PayableTerms {
   readonly network: Network;
   readonly token: Hex;

@@ -24,11 +24,11 @@ export interface DocumentIndexOptions {
 }
 
 const COLLECTION = /^[a-z0-9][a-z0-9_-]{0,63}$/;
-const LONGEST_NAME = 4_096;
+const NAME_MAX_LENGTH = 4_096;
 /** Maximum time that one call computes vectors. */
 const EMBED_MS = 3_000;
-/** Part of every content hash, so that a change of the reader makes every file be read again. */
-const READING = 'reading 1';
+/** Part of every content hash. Change it with the reader, so that unchanged files are read again. */
+const READER_VERSION = 'reading 1';
 
 export function createDocumentIndex({
   library,
@@ -93,8 +93,8 @@ async function submit(
   const { collection, origin, name, modifiedAt, content } = file;
   assertCollection(collection);
   for (const [field, value] of Object.entries({ origin, name })) {
-    if (value !== '' && value.length <= LONGEST_NAME) continue;
-    throw new LangoError('invalid-input', `${field} must have 1 to ${LONGEST_NAME} characters.`);
+    if (value !== '' && value.length <= NAME_MAX_LENGTH) continue;
+    throw new LangoError('invalid-input', `${field} must have 1 to ${NAME_MAX_LENGTH} characters.`);
   }
   const reading = await parsers.parse('document', { name, content }, { scope, signal });
   if (reading.problem !== undefined) {
@@ -103,7 +103,7 @@ async function submit(
   }
   const outcome = await library.put(scope, {
     ...{ collection, origin, name, modifiedAt },
-    hash: hash('sha256', Buffer.concat([Buffer.from(`${READING}\n${name}\n`), content]), 'hex'),
+    hash: hash('sha256', Buffer.concat([Buffer.from(`${READER_VERSION}\n${name}\n`), content]), 'hex'),
     bytes: content.length,
     facts: { fromOutside: true },
     passages: reading.passages,

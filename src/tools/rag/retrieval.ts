@@ -21,15 +21,15 @@ export interface RetrievalOptions {
   readonly logger: Logger;
 }
 
-/** How many times longer each list is than the requested number of results, so that fusion has a choice. */
-const DEPTH = 4;
-const LEAST_DEPTH = 20;
+/** Each search finds this many times the requested results, so that the fusion can choose among them. */
+const DEPTH_FACTOR = 4;
+const DEPTH_MIN = 20;
 
 export function createRetrieval(options: RetrievalOptions): Retrieval {
   const { library, embedder, onAdded, logger } = options;
   return {
     async search(scope, request, signal) {
-      const depth = Math.max(LEAST_DEPTH, request.limit * DEPTH);
+      const depth = Math.max(DEPTH_MIN, request.limit * DEPTH_FACTOR);
       const { query, limit, ...filter } = request;
       const byWords = library.findText(scope, { ...filter, text: query, limit: depth });
       if (!embedder) return { hits: (await byWords).slice(0, limit), note: undefined };
@@ -46,7 +46,7 @@ export function createRetrieval(options: RetrievalOptions): Retrieval {
   };
 }
 
-interface Means {
+interface VectorSearch {
   readonly embedder: PassageEmbedder;
   readonly library: LibraryStore;
   readonly signal: AbortSignal;
@@ -55,23 +55,23 @@ interface Means {
 async function searchVectors(
   scope: Scope,
   { query, limit, ...filter }: SearchRequest,
-  { embedder, library, signal }: Means,
+  { embedder, library, signal }: VectorSearch,
 ): Promise<SearchAnswer> {
   const { provider } = embedder;
   const collections = selectCollections(await library.collections(scope), filter);
-  const others = collections.filter(({ embedding }) => embedding && embedding.model !== provider.id);
-  const note = others.length === 0 ? undefined : staleVectorsNote(others, provider);
-  const own = collections.filter(({ embedding }) => embedding?.model === provider.id);
+  const stale = collections.filter(({ embedding }) => embedding && embedding.model !== provider.id);
+  const note = stale.length === 0 ? undefined : staleVectorsNote(stale, provider);
+  const current = collections.filter(({ embedding }) => embedding?.model === provider.id);
   if (collections.some(({ embedded, passages }) => embedded < passages)) embedder.catchUp(scope);
-  if (own.length === 0) return { hits: [], note };
+  if (current.length === 0) return { hits: [], note };
   try {
     const vector = await embedder.embedQuery(scope, query, signal);
-    const only = own.map(({ name }) => name);
+    const only = current.map(({ name }) => name);
     const hits: readonly Hit[] = vector
       ? await library.findNear(scope, { vector, model: provider.id, limit, only })
       : [];
-    const least = provider.minSimilarity ?? -1;
-    return { hits: hits.filter(({ score }) => score >= least), note };
+    const minScore = provider.minSimilarity ?? -1;
+    return { hits: hits.filter(({ score }) => score >= minScore), note };
   } catch (error) {
     signal.throwIfAborted();
     return { hits: [], note: `Searched by words only: ${errorText(error)}` };
@@ -85,9 +85,9 @@ function selectCollections(
   return collections.filter(({ name }) => (only?.includes(name) ?? true) && !except?.includes(name));
 }
 
-function staleVectorsNote(others: readonly CollectionRecord[], { id }: EmbeddingProvider): string {
-  const names = others.map(({ name }) => name).join(', ');
-  const models = [...new Set(others.flatMap(({ embedding }) => embedding?.model ?? []))].join(', ');
+function staleVectorsNote(stale: readonly CollectionRecord[], { id }: EmbeddingProvider): string {
+  const names = stale.map(({ name }) => name).join(', ');
+  const models = [...new Set(stale.flatMap(({ embedding }) => embedding?.model ?? []))].join(', ');
   return `Searched by words only in ${names}: the vectors there were computed by ${models}, but ${id} is configured now. To compute them again: lango ingest --reembed`;
 }
 

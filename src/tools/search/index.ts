@@ -28,9 +28,9 @@ export function createWebSearchTools(options: WebSearchOptions): readonly Tool[]
   return [searchWebTool(options)];
 }
 
-const LONGEST_TITLE = 200;
-const LONGEST_TEXT = 500;
-const LONGEST_URL = 500;
+const TITLE_MAX_LENGTH = 200;
+const TEXT_MAX_LENGTH = 500;
+const URL_MAX_LENGTH = 500;
 
 function searchWebTool(options: WebSearchOptions): Tool {
   return defineTool({
@@ -49,11 +49,11 @@ function searchWebTool(options: WebSearchOptions): Tool {
 }
 
 function describe({ title, url, text }: WebHit, index: number): string {
-  const lines = [plain(title, LONGEST_TITLE), plain(text, LONGEST_TEXT)].filter((line) => line !== '');
-  return [`${index + 1}. ${plain(url, LONGEST_URL)}`, ...lines.map((line) => `   > ${line}`)].join('\n');
+  const lines = [plain(title, TITLE_MAX_LENGTH), plain(text, TEXT_MAX_LENGTH)].filter((line) => line !== '');
+  return [`${index + 1}. ${plain(url, URL_MAX_LENGTH)}`, ...lines.map((line) => `   > ${line}`)].join('\n');
 }
 
 /** The text on one line, without markup. */
-function plain(text: string, longest: number): string {
-  return shorten(oneLine(text.replace(/<[^>]*>/g, '')), longest);
+function plain(text: string, maxLength: number): string {
+  return shorten(oneLine(text.replace(/<[^>]*>/g, '')), maxLength);
 }

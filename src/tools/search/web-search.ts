@@ -17,9 +17,9 @@ export interface WebSearchOptions {
 }
 
 const BRAVE_URL = 'https://api.search.brave.com/res/v1/web/search';
-const MOST_OF_BRAVE = 20;
+const BRAVE_RESULTS_MAX = 20;
 /** Brave answers 422 for an unknown key. */
-const REFUSALS: readonly number[] = [401, 403, 422];
+const REFUSAL_STATUSES: readonly number[] = [401, 403, 422];
 
 const searxngAnswer = z.object({ results: z.array(z.unknown()) });
 const braveAnswer = z.object({ web: z.object({ results: z.array(z.unknown()) }).nullish() });
@@ -37,7 +37,7 @@ interface Search {
   readonly signal: AbortSignal;
 }
 
-/** Rejects with `unavailable`, `timeout`, `invalid-config` (wrong key) or with the signal's reason. */
+/** Searches the web. Rejects with `unavailable`, `timeout`, `invalid-config` (wrong key) or the signal's reason. */
 export async function searchWeb(options: WebSearchOptions, search: Search): Promise<readonly WebHit[]> {
   const hits = options.provider === 'brave' ? await brave(options, search) : await searxng(options, search);
   return hits.slice(0, search.limit);
@@ -56,7 +56,10 @@ async function brave(
   { query, limit, signal }: Search,
 ): Promise<readonly WebHit[]> {
   const url = new URL(options.baseUrl ?? BRAVE_URL);
-  url.search = new URLSearchParams({ q: query, count: String(Math.min(limit, MOST_OF_BRAVE)) }).toString();
+  url.search = new URLSearchParams({
+    q: query,
+    count: String(Math.min(limit, BRAVE_RESULTS_MAX)),
+  }).toString();
   const headers = { 'x-subscription-token': options.apiKey ?? '' };
   const { web } = parse(braveAnswer, await ask(options, url, { headers, signal }), url);
   return (web?.results ?? []).flatMap(toHit);
@@ -74,16 +77,16 @@ async function ask(options: WebSearchOptions, url: URL, init: RequestInit): Prom
   if (response.ok) return response.json().catch(() => undefined);
   await response.body?.cancel();
   const { status } = response;
-  if (REFUSALS.includes(status)) {
+  if (REFUSAL_STATUSES.includes(status)) {
     throw new LangoError('invalid-config', `${url.host} refuses the search (HTTP ${status}).`, {
       hint: 'Check webSearch.apiKey; a SearXNG server has to allow the format json in its settings.',
     });
   }
-  const asked = retryAfterMs(response.headers);
-  const when = asked === undefined ? '' : ` It asks to wait ${Math.ceil(asked / 1_000)} seconds.`;
+  const waitMs = retryAfterMs(response.headers);
+  const when = waitMs === undefined ? '' : ` Try again in ${Math.ceil(waitMs / 1_000)} seconds.`;
   throw new LangoError('unavailable', `${url.host} cannot search right now (HTTP ${status}).${when}`, {
     retryable: status === 429 || status >= 500,
-    ...(asked === undefined ? {} : { retryAfterMs: asked }),
+    ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }),
   });
 }
 

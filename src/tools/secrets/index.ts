@@ -7,12 +7,12 @@ import { defineTool, type Tool } from '../../core/tool.js';
 import { nameField } from '../vault-fields.js';
 
 /** The tools that manage secrets. None of their results contains a value. */
-export function createSecretsTools(keeper: SecretStore): readonly Tool[] {
+export function createSecretsTools(secrets: SecretStore): readonly Tool[] {
   return [
-    secretsStoreTool(keeper),
-    secretsGetTool(keeper),
-    secretsListTool(keeper),
-    secretsDeleteTool(keeper),
+    secretsStoreTool(secrets),
+    secretsGetTool(secrets),
+    secretsListTool(secrets),
+    secretsDeleteTool(secrets),
   ];
 }
 
@@ -41,7 +41,7 @@ const storeSchema = z.strictObject({
   replace: z.boolean().optional().describe('Replace an existing secret of this name; refused by default'),
 });
 
-function secretsStoreTool(keeper: SecretStore): Tool {
+function secretsStoreTool(secrets: SecretStore): Tool {
   return defineTool({
     name: 'secrets_store',
     description:
@@ -53,7 +53,7 @@ function secretsStoreTool(keeper: SecretStore): Tool {
     danger: ({ replace }) => (replace ? 'dangerous' : 'moderate'),
     describe: ({ name, replace }) => `${replace ? 'replace' : 'store'} the secret "${name}"`,
     async execute({ name, value, for: places = [], hosts = [], replace = false }, { key, ...scope }) {
-      const item = await keeper.store(scope, { name, value, places, hosts, replace, key });
+      const item = await secrets.store(scope, { name, value, places, hosts, replace, key });
       return {
         content: {
           stored: described(item),
@@ -68,7 +68,7 @@ function secretsStoreTool(keeper: SecretStore): Tool {
 
 const nameSchema = z.strictObject({ name: nameField('The name of the secret') });
 
-function secretsGetTool(keeper: SecretStore): Tool {
+function secretsGetTool(secrets: SecretStore): Tool {
   return defineTool({
     name: 'secrets_get',
     description:
@@ -77,27 +77,27 @@ function secretsGetTool(keeper: SecretStore): Tool {
     schema: nameSchema,
     effect: 'pure',
     async execute({ name }, scope) {
-      const item = await keeper.get(scope, name);
+      const item = await secrets.get(scope, name);
       if (!item) throw noSecret(name);
       return { content: described(item) };
     },
   });
 }
 
-function secretsListTool(keeper: SecretStore): Tool {
+function secretsListTool(secrets: SecretStore): Tool {
   return defineTool({
     name: 'secrets_list',
     description: 'Lists the secrets by name and reference, without their values.',
     schema: z.strictObject({}),
     effect: 'pure',
     async execute(_input, scope) {
-      const items = await keeper.list(scope);
+      const items = await secrets.list(scope);
       return { content: items.length === 0 ? 'There are no secrets.' : { secrets: items.map(described) } };
     },
   });
 }
 
-function secretsDeleteTool(keeper: SecretStore): Tool {
+function secretsDeleteTool(secrets: SecretStore): Tool {
   return defineTool({
     name: 'secrets_delete',
     description: 'Deletes a secret permanently. Its value is no longer removed from texts.',
@@ -105,14 +105,14 @@ function secretsDeleteTool(keeper: SecretStore): Tool {
     effect: 'queryable',
     describe: ({ name }) => `delete the secret "${name}" permanently`,
     async check({ name }, scope) {
-      if (!(await keeper.get(scope, name))) throw noSecret(name);
+      if (!(await secrets.get(scope, name))) throw noSecret(name);
     },
     async execute({ name }, scope) {
-      if (!(await keeper.delete(scope, name))) throw noSecret(name);
+      if (!(await secrets.delete(scope, name))) throw noSecret(name);
       return { content: { deleted: name } };
     },
     async settle({ name }, scope) {
-      return (await keeper.get(scope, name)) ? undefined : { content: { deleted: name } };
+      return (await secrets.get(scope, name)) ? undefined : { content: { deleted: name } };
     },
   });
 }

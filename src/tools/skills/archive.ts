@@ -6,7 +6,7 @@ import { SKILL_FILE } from './skill-file.js';
 
 const ZIP_MARK = Buffer.from('PK\u0003\u0004');
 const GZIP_MARK = Buffer.from([0x1f, 0x8b]);
-/** With room for the headers and the padding of each file. */
+/** Includes the headers and the padding of the files. */
 const TAR_MAX_BYTES = SKILL_MAX_BYTES + 4 * 1024 * 1024;
 const UNIX_MODE_SHIFT = 16;
 const FILE_TYPE = 0o170000;
@@ -32,8 +32,8 @@ export async function readArchive(bytes: Buffer): Promise<readonly SkillFile[]> 
   }
 }
 
-/** Decompresses at once and within a limit, as tar would go on to read what it was told to refuse. */
-function unpacked(bytes: Buffer): Buffer {
+/** Decompresses in one step within a limit, because the tar parser continues to read after an entry was refused. */
+function decompressed(bytes: Buffer): Buffer {
   if (!isGzip(bytes)) return bytes;
   try {
     const tar = gunzipSync(bytes, { maxOutputLength: TAR_MAX_BYTES });
@@ -79,7 +79,7 @@ async function readTar(bytes: Buffer): Promise<readonly SkillFile[]> {
     });
     parser.on('end', () => resolve());
     parser.on('error', reject);
-    parser.end(unpacked(bytes));
+    parser.end(decompressed(bytes));
   });
   return files;
 }

@@ -14,7 +14,7 @@ export interface StoredSkill extends Omit<SkillText, 'instructions'> {
   /** Absolute, without symbolic links. */
   readonly folder: string;
   /**
-   * `server`: for every owner. `owner`: for one owner. `workspace`: written by anyone who can write to the workspace.
+   * `server`: installed for every owner. `owner`: saved by one owner. `workspace`: in a folder that agents can write to.
    */
   readonly origin: 'server' | 'owner' | 'workspace';
 }
@@ -51,7 +51,7 @@ const SKILL_FILE_MAX_BYTES = 256 * 1024;
 const EXECUTABLE_MODE = 0o755;
 const PLAIN_MODE = 0o644;
 
-/** The available skills as of the last refresh. Of several skills with one name, the first listed wins. */
+/** The available skills as of the last refresh. Of several skills with the same name, only the first is listed. */
 export class SkillCatalog {
   readonly #options: SkillCatalogOptions;
   readonly #warned = new Set<string>();
@@ -69,7 +69,7 @@ export class SkillCatalog {
       ...shared.map((folder) => this.#scan({ folder, within: folder, origin: 'server' })),
       ...this.#scanWorkspace(folders.shared),
     ]);
-    this.#common = distinct(common.flat());
+    this.#common = firstOfEachName(common.flat());
     if (!scope) return;
     const folder = this.ownerFolder(scope);
     const own = await Promise.all([
@@ -87,7 +87,7 @@ export class SkillCatalog {
   /** Lists the skills of an owner; without a scope, the skills for every owner. */
   list(scope: Scope | undefined): readonly StoredSkill[] {
     const own = scope ? (this.#ofOwner.get(ownerHash(scope)) ?? []) : [];
-    return distinct([...own, ...this.#common]);
+    return firstOfEachName([...own, ...this.#common]);
   }
 
   /** The existing folders outside the workspace that commands of this owner need to read. */
@@ -105,14 +105,14 @@ export class SkillCatalog {
    * `conflict` when another skill has this name and `replace` is not set, and with `invalid-input` or `too-large` when
    * SKILL.md is wrong.
    */
-  async save(scope: Scope, given: readonly SkillFile[], keeping: SaveSkillOptions): Promise<StoredSkill> {
-    const files = keeping.fromOutside ? await Promise.all(given.map(withOutsideMark)) : given;
+  async save(scope: Scope, given: readonly SkillFile[], options: SaveSkillOptions): Promise<StoredSkill> {
+    const files = options.fromOutside ? await Promise.all(given.map(withOutsideMark)) : given;
     const main = files.find(({ path }) => path === SKILL_FILE);
     if (!main) throw new LangoError('invalid-input', `The skill has no ${SKILL_FILE}.`);
     if (main.content.length > SKILL_FILE_MAX_BYTES) throw skillFileTooLarge();
     const { name, description, fromOutside } = await parseSkillText(main.content.toString('utf8'));
     const known = this.list(scope).find((skill) => skill.name === name);
-    if (known && !keeping.replace && !(await hasSameContent(known.folder, files))) throw nameTaken(known);
+    if (known && !options.replace && !(await hasSameContent(known.folder, files))) throw nameTaken(known);
     const ownerFolder = this.ownerFolder(scope);
     await mkdir(ownerFolder, { recursive: true, mode: 0o700 });
     const folder = join(await realpath(ownerFolder), name);
@@ -159,7 +159,7 @@ export class SkillCatalog {
   }
 }
 
-function distinct(skills: readonly StoredSkill[]): readonly StoredSkill[] {
+function firstOfEachName(skills: readonly StoredSkill[]): readonly StoredSkill[] {
   const byName = new Map<string, StoredSkill>();
   for (const skill of skills) if (!byName.has(skill.name)) byName.set(skill.name, skill);
   return [...byName.values()];
@@ -190,10 +190,10 @@ function skillFileTooLarge(): LangoError {
 }
 
 async function hasSameContent(folder: string, files: readonly SkillFile[]): Promise<boolean> {
-  const kept = await readFolder(folder).catch(() => []);
-  const contents = new Map(kept.map(({ path, content }) => [path, content]));
+  const stored = await readFolder(folder).catch(() => []);
+  const contents = new Map(stored.map(({ path, content }) => [path, content]));
   return (
-    kept.length === files.length && files.every(({ path, content }) => contents.get(path)?.equals(content))
+    stored.length === files.length && files.every(({ path, content }) => contents.get(path)?.equals(content))
   );
 }
 

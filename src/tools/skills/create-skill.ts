@@ -66,15 +66,18 @@ export function createSkillTool(catalog: SkillCatalog, { budget }: SkillCatalogO
       }));
       const main = { path: SKILL_FILE, content: Buffer.from(text), isExecutable: false };
       const all = [main, ...others.filter(({ path }) => path !== SKILL_FILE)];
-      const kept = await budget.spend(context, bytesOf(all), () =>
+      const saved = await budget.spend(context, bytesOf(all), () =>
         catalog.save({ tenant, owner }, all, { replace, fromOutside }),
       );
-      return { content: savedMessage(kept) };
+      return { content: savedMessage(saved) };
     },
   });
 }
 
-/** Returns the bytes that the files take on the disk, with their folder. A skill that they replace is found at the next measurement. */
+/**
+ * Returns the bytes that the files and their folder take on the disk. The next measurement subtracts the skill that they
+ * replace.
+ */
 function bytesOf(files: readonly SkillFile[]): number {
   return files.reduce((sum, { content }) => sum + Math.max(content.length, ENTRY_BYTES), ENTRY_BYTES);
 }
@@ -115,19 +118,19 @@ export function importSkillTool(catalog: SkillCatalog, { budget, folders, parser
     async execute({ path, replace = false }, context) {
       const { tenant, owner, signal } = context;
       const scope = { tenant, owner };
-      const found = await findAt(path, await folders.open(scope));
+      const found = await readSource(path, await folders.open(scope));
       const files = Buffer.isBuffer(found) ? await parsers.parse('skill', found, { scope, signal }) : found;
       // Anyone may have written to the workspace, so an imported skill counts as text from outside.
-      const kept = await budget.spend(context, bytesOf(files), () =>
+      const saved = await budget.spend(context, bytesOf(files), () =>
         catalog.save(scope, files, { replace, fromOutside: true }),
       );
-      return { content: savedMessage(kept) };
+      return { content: savedMessage(saved) };
     },
   });
 }
 
 /** Resolves with the files of a folder, or with the bytes of an archive. */
-async function findAt(path: string, roots: readonly string[]): Promise<readonly SkillFile[] | Buffer> {
+async function readSource(path: string, roots: readonly string[]): Promise<readonly SkillFile[] | Buffer> {
   const real = await insideWorkspace(path, roots);
   if ((await stat(real)).isDirectory()) return readFolder(real);
   const archive = await readInside(dirname(real), basename(real), SKILL_MAX_BYTES);

@@ -71,9 +71,9 @@ export async function listFiles(folder: string): Promise<readonly string[]> {
 }
 
 /**
- * Reads a file below `folder`, which is a path without symbolic links. The check applies to the opened file, so a link
- * that leads outside, or a folder that was replaced by one meanwhile, reveals nothing. Rejects with `not-found`,
- * `too-large`, or `invalid-input` for a path that leads outside.
+ * Reads a file below `folder`, which is a path without symbolic links. Checks the opened file, so neither a link that
+ * leads outside nor a folder that a link replaces meanwhile reveals anything. Rejects with `not-found`, `too-large`, or
+ * `invalid-input` for a path that leads outside.
  */
 export async function readInside(
   folder: string,
@@ -110,7 +110,7 @@ export async function readFolder(folder: string): Promise<readonly SkillFile[]> 
   return files;
 }
 
-/** The real path of the opened file, from the system where it provides one. */
+/** Resolves with the real path of the opened file, or of `path` on systems without /proc. */
 async function realPathOf(descriptor: number, path: string): Promise<string> {
   return readlink(`/proc/self/fd/${descriptor}`).catch(() => realpath(path));
 }

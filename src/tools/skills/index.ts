@@ -13,7 +13,7 @@ export { ownedSkillsFolder } from './catalog.js';
 export interface Skills {
   readonly tools: readonly Tool[];
   readonly source: ToolSource;
-  readonly kept: OwnedKind;
+  readonly ownedData: OwnedKind;
   /** The existing folders outside the workspace that commands of this owner need to read. */
   folders(scope: Scope): readonly string[];
 }
@@ -26,10 +26,10 @@ export interface SkillsOptions extends SkillCatalogOptions {
 export function createSkills(options: SkillsOptions): Skills {
   const catalog = new SkillCatalog(options);
   // An unchanged skill stays the same tool object.
-  const made = new WeakMap<StoredSkill, Tool>();
+  const toolOfSkill = new WeakMap<StoredSkill, Tool>();
   const toTool = (skill: StoredSkill): Tool => {
-    const tool = made.get(skill) ?? skillTool(skill);
-    made.set(skill, tool);
+    const tool = toolOfSkill.get(skill) ?? skillTool(skill);
+    toolOfSkill.set(skill, tool);
     return tool;
   };
   return {
@@ -40,7 +40,7 @@ export function createSkills(options: SkillsOptions): Skills {
       prepare: (scope) => catalog.prepare(scope),
       list: (scope) => catalog.list(scope).map(toTool),
     },
-    kept: ownedSkills(catalog),
+    ownedData: ownedSkills(catalog),
     folders: (scope) => catalog.folders(scope),
   };
 }

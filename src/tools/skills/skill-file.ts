@@ -22,7 +22,7 @@ const OUTSIDE_KEY = 'from-outside';
 const WRONG_NAME = `name must be lower-case words of letters and digits, joined by "-", at most ${NAME_MAX_LENGTH} characters`;
 const WRONG_DESCRIPTION = `description must be a text of at most ${DESCRIPTION_MAX_LENGTH} characters`;
 
-/** YAML of this size is parsed in less than 100 ms, whatever it holds; the time grows faster than the size. */
+/** Any YAML of this size is parsed in less than 100 ms; the time grows faster than the size. */
 const FRONT_MAX_LENGTH = 8_192;
 const FRONT = /^\uFEFF?---\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/;
 

@@ -24,7 +24,7 @@ const schema = z.strictObject({
 
 export const SKILL_KIND: ToolSource['kind'] = { name: 'skill_' };
 
-/** The message to the owner of a skill that was just saved. */
+/** Tells the owner that the skill was saved. */
 export function savedMessage({ name, fromOutside }: StoredSkill): string {
   return `Saved the skill ${name}${fromOutside ? ', marked as from outside' : ''}. Use it with: "use the skill ${name}".`;
 }
