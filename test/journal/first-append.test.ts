@@ -72,15 +72,18 @@ describe('a message of a new task', () => {
 
   it('that comes as the server stops is stored for the next start', async () => {
     const attempts: number[] = [];
+    const begun = Promise.withResolvers<void>();
     await open(async (run) => {
       attempts.push(run.attempt);
+      begun.resolve();
       return attempts.length === 1 ? until(run.signal) : { state: 'completed' };
     });
     const submitted = journal.submit(message('go'));
-    await new Promise((resolve) => queueMicrotask(() => resolve(undefined)));
+    await begun.promise; // before the commit, which the next turn of the event loop makes
     await journal.stop();
     const { task } = await submitted;
     await journal.start();
     expect((await ended(task.id)).at(-1)?.body).toMatchObject({ state: 'completed' });
+    expect(attempts).toHaveLength(2);
   });
 });

@@ -84,11 +84,13 @@ export class SqliteTaskStore implements TaskStore {
     database.onTouch((taskId, events) => this.#recent.add(taskId, events));
   }
 
+  /** Reads inside the transaction of this turn: a read outside of one takes and frees locks of the file for itself. */
   async findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined> {
-    return this.#read(() => {
-      const earlier = this.#runner.run(earlierOutcome({ sql: this.#sql, inbox: this.#inbox }, entry));
+    return this.#write((context) => {
+      const { runner, pushes } = context;
+      const earlier = runner.run(earlierOutcome(context, entry));
       if (!earlier && entry.push)
-        this.#runner.run(this.#pushes.assertRoom({ scope: entry.scope, taskId: entry.id }, entry.push));
+        runner.run(pushes.assertRoom({ scope: entry.scope, taskId: entry.id }, entry.push));
       return earlier;
     });
   }
