@@ -25,6 +25,7 @@ const CAMPAIGNS = [
 ];
 /** In both: short in `npm test`, long in a campaign. */
 const LENGTHENED = [
+  'test/e2e/cuts',
   'test/e2e/fairness',
   'test/e2e/kill',
   'test/e2e/push-kill',
