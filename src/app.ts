@@ -37,7 +37,7 @@ import { openKeys } from './config/node-credentials.js';
 import type { LoadedConfig } from './config/load.js';
 import { findingOfError, type Finding } from './config/problems.js';
 import { loadPrompts } from './config/prompts.js';
-import { noteRunning } from './config/running-server.js';
+import { recordRunningServer } from './config/running-server.js';
 import { secretValues } from './config/secrets.js';
 import type { Agent } from './core/agent.js';
 import { LangoError, errorText } from './core/errors.js';
@@ -274,7 +274,7 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   onStop(async () => void (await Promise.all([listeners.stop(), journal.stop()])));
   await journal.start();
   const bound = listen ? await listeners.start() : undefined;
-  if (bound) onStop(await noteRunning(config.home, bound.port));
+  if (bound) onStop(await recordRunningServer(config.home, bound.port));
   onStop(() => push?.deliveries.stop());
   await push?.deliveries.start();
   onStop((await startTraceExportOf({ ...options, storage, logger })) ?? (() => undefined));

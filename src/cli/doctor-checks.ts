@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { Config } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
 import { loadToken } from '../config/node-credentials.js';
-import { ANYONE_ELSE, folderProblem } from '../config/private-file.js';
+import { OTHERS_PERMISSIONS, folderProblem } from '../config/private-file.js';
 import { errorText, isLangoError } from '../core/errors.js';
 
 /** One result of `lango doctor`. */
@@ -136,7 +136,8 @@ export async function checkVaultKey({ config, secrets }: LoadedConfig): Promise<
     if (secrets.vaultPassphrase !== undefined) return ok(check, 'opened with a passphrase');
     return ok(check, `a new one makes ${keyFile} for its first secret or key`);
   }
-  if ((found.mode & ANYONE_ELSE) === 0) return ok(check, `its key is in ${keyFile}; keep a copy elsewhere`);
+  if ((found.mode & OTHERS_PERMISSIONS) === 0)
+    return ok(check, `its key is in ${keyFile}; keep a copy elsewhere`);
   return fail(check, `${keyFile} is open to other users.`, `Run: chmod 600 ${keyFile}`);
 }
 

@@ -47,9 +47,11 @@ const cardTrust = z
       (jwks ?? keys ?? hash) !== undefined && (jwks === undefined || keys === undefined),
     'must hold hash, or one of jwks and keys, or hash and one of them',
   )
-  .describe('What the card must prove. An agent that does not is skipped with a warning. Default: nothing.');
+  .describe(
+    'How the card is verified. An agent whose card fails is skipped with a warning. Default: not at all.',
+  );
 
-/** May hold spaces, unlike a token. */
+/** Unlike a token, a password may contain spaces. */
 const password = z
   .string()
   .regex(/^[^\0\r\n]+$/, 'must be one line')
@@ -128,7 +130,7 @@ const peerAuth = z
     const kinds = [bearer, apiKey, basic, oauth2].filter((kind) => kind !== undefined);
     return kinds.length === 1 || (kinds.length === 0 && mtls !== undefined);
   }, 'must have one of bearer, apiKey, basic and oauth2, and may have mtls besides or alone')
-  .describe('What requests to this agent show. They go to the origin of `url` only. Default: nothing.');
+  .describe('The credentials for this agent. They are sent to the origin of `url` only. Default: none.');
 
 const remoteAgent = z.strictObject({
   name: subAgentName().describe('Its name on this server, for delegations.'),
@@ -138,11 +140,11 @@ const remoteAgent = z.strictObject({
   allowPrivate: flag(false, 'Allow a private or loopback address.'),
   relocate: flag(
     false,
-    'Call it where its card was found, also when the card names another host, such as `localhost` in a container.',
+    'Call the agent where its card was found, even if the card names another host, such as `localhost` in a container.',
   ),
   owners: optional(
     z.enum(['forward', 'shared']),
-    'Who asks there. `forward`: the person who asks here, by a token that the key of this server signs; that server names this one in `auth.nodes`. `shared`: all persons are the one that `token` stands for. Default: none; required where this server has several owners.',
+    'The owner of delegated tasks on that server. `forward`: the same owner as here, named in a token that the key of this server signs; that server must list this one in `auth.nodes`. `shared`: one owner for all, the one of `token`. Default: none; required if this server has several owners.',
   ),
   audience: optional(
     text(),
@@ -159,7 +161,7 @@ export const a2a = group('Remote agents, and what this server publishes.', {
   ),
   publish: optional(
     distinct(agentName(), (name) => name).min(1),
-    'The agents that this node runs, by name. It may name agents of the program too, which else all run. Default: all.',
+    'The names of the agents that this node runs. The agents of a program that uses the library count too. Default: all.',
   ),
   push,
   signCards: flag(
@@ -172,13 +174,13 @@ export const a2a = group('Remote agents, and what this server publishes.', {
   ),
   catalogs: list(
     z.array(httpUrl()),
-    'AI Catalogs that `lango agents search` looks in. No agent of them is added without being asked for.',
+    'AI Catalogs that `lango agents search` searches. Their agents are added only on request.',
   ),
   cardBytes: count(256 * KIB, 'The largest card of a remote agent, in bytes.'),
   connectSeconds: seconds(10, 'The time a remote agent has to answer with its card.'),
   refreshSeconds: seconds(15, 'The pause between two checks of which remote agents can be reached.'),
   idleSeconds: seconds(
     600,
-    'A remote agent that brings nothing new for this time is given up: the delegation fails, and its task is canceled.',
+    'When a remote agent sends nothing new for this time, the delegation fails and its task is canceled.',
   ),
 });

@@ -11,8 +11,8 @@ const HINT = 'Correct the file, or delete it and add its agents again.';
 export type AddedAgent = Readonly<Record<string, unknown>> & { readonly name: string };
 
 /**
- * The remote agents that `lango agents add` gave this node. They are kept in the data folder, because the configuration
- * file belongs to its author, and hold tokens, so that only this user can read them.
+ * The remote agents that were added with `lango agents add`. Their file is in the data folder, because only people edit the
+ * configuration file. Only this user can read it, because it contains tokens.
  */
 export class AddedAgents {
   readonly #file: PrivateFile;
@@ -22,13 +22,15 @@ export class AddedAgents {
     this.#file = new PrivateFile(fileIn(home), { title, hint: HINT, createsFolder: true });
   }
 
-  /** In the order in which they were added. Throws `invalid-config` when the file cannot be read as a list. */
+  /** Lists the agents in the order in which they were added. Rejects with `invalid-config` when the file is no such list. */
   async read(): Promise<readonly AddedAgent[]> {
     const text = await this.#file.load();
     if (text === undefined) return [];
     const list = parseJson(text);
     if (Array.isArray(list) && list.every(isNamed)) return list;
-    throw new LangoError('invalid-config', `${this.#file.path} holds no list of agents.`, { hint: HINT });
+    throw new LangoError('invalid-config', `${this.#file.path} does not contain a list of agents.`, {
+      hint: HINT,
+    });
   }
 
   async replace(agents: readonly AddedAgent[]): Promise<void> {
@@ -37,8 +39,8 @@ export class AddedAgents {
 }
 
 /**
- * The configuration file's values with the added agents behind its own. An agent of the file hides an added one of the
- * same name. `a2a.enabled` is true then, unless the file says otherwise. Problems of added agents are located in `home`.
+ * Appends the added agents to those of the configuration file. An agent of the file hides an added one of the same name.
+ * With added agents, `a2a.enabled` is true unless the file sets it. Their problems are located in their file in `home`.
  */
 export function withAddedAgents(source: Source, added: readonly AddedAgent[], home: string): Source {
   const values = source.values ?? {};

@@ -21,8 +21,10 @@ export const DEFAULT_ROUNDS = 5;
 
 const agentSpec = z.strictObject({
   name: subAgentName().describe('Its name, as delegations and addresses use it.'),
-  description: text().describe('What it is for, in one sentence. Its capabilities are appended.'),
-  instruction: text().describe('What it does, its input, its output, its constraints, and how it reports.'),
+  description: text().describe('The purpose of the agent, in one sentence. Its capabilities are appended.'),
+  instruction: text().describe(
+    'Its instruction: what it does, its input and output, its constraints, and how it reports.',
+  ),
   prefixes: list(
     z.array(toolPrefix()),
     'Prefixes of tool names. The agent owns every tool whose name begins with one of them. If several agents match, the first one in the list gets the tool.',

@@ -60,7 +60,7 @@ async function loadCardFile(folder: string, fileName: string): Promise<CardResul
   const file = join(folder, fileName);
   const text = await readFile(file, 'utf8');
   const expected = fileName.slice(0, -EXTENSION.length);
-  const card = cardIn(text);
+  const card = parseCard(text);
   if (card?.name === expected) return { card };
   // Loaded only to locate a problem: positions need another parser.
   const { textSource } = await import('./text-source.js');
@@ -80,11 +80,13 @@ async function loadCardFile(folder: string, fileName: string): Promise<CardResul
   }
   if (result.data.name === expected) return { card: result.data };
   return {
-    problems: [{ at: source.locate(['name']), key: 'name', text: `must be "${expected}", as its file` }],
+    problems: [
+      { at: source.locate(['name']), key: 'name', text: `must be "${expected}", the name of its file` },
+    ],
   };
 }
 
-function cardIn(text: string): CardFile | undefined {
+function parseCard(text: string): CardFile | undefined {
   try {
     return cardSchema.safeParse(JSON.parse(text)).data;
   } catch {

@@ -13,13 +13,13 @@ export type Checked =
   | { readonly settings?: undefined; readonly findings: readonly Finding[] };
 
 /**
- * The purpose that a configuration is read for: to start a server, to work with the data folder, to call the server that
- * has it, or to show it. Only a server needs the keys of vendors, and a caller needs no rule between keys. What is shown
- * may have errors: the keys with errors are left out.
+ * The purpose for which a configuration is read. `serve`: to start a server; every rule and every secret counts. `data`: to
+ * work with the data folder, without the keys of vendors. `call`: to call the running server; no rule between keys counts.
+ * `show`: to print it; keys with errors are left out.
  */
 export type Purpose = 'serve' | 'data' | 'call' | 'show';
 
-/** Without zod's compiler: compiling the schema takes longer than one interpreted check. */
+/** Switches off zod's compiler, because compiling the schema takes longer than one interpreted check. */
 const PARSE_OPTIONS = { jitless: true } as const;
 
 /** Checks each key alone, then the rules between keys. Returns every finding at once. */
@@ -32,26 +32,29 @@ export function checkSettings(values: unknown, base: BasePaths, purpose: Purpose
   }
   const findings = findingsOf(result.error.issues, schemasAt);
   if (purpose === 'show') {
-    const rest = settingsSchema.safeParse(withoutWrong(values, findings), PARSE_OPTIONS);
+    const rest = settingsSchema.safeParse(withoutInvalid(values, findings), PARSE_OPTIONS);
     if (rest.success) return { settings: withPaths(rest.data, base) };
   }
-  return { findings: [...findings, ...rulesOnTheRest({ values, findings, base }, purpose)] };
+  return { findings: [...findings, ...findingsOfOtherRules({ values, findings, base }, purpose)] };
 }
 
 function rulesFor(purpose: Purpose): readonly Rule[] {
   if (purpose === 'call' || purpose === 'show') return [];
-  return purpose === 'serve' ? RULES : RULES.filter(({ isOfServer }) => isOfServer !== true);
+  return purpose === 'serve' ? RULES : RULES.filter(({ isForServersOnly }) => isForServersOnly !== true);
 }
 
-interface PartlyWrong {
+interface PartlyInvalid {
   readonly values: unknown;
   readonly findings: readonly Finding[];
   readonly base: BasePaths;
 }
 
-/** The findings of the rules whose keys are each valid alone. */
-function rulesOnTheRest({ values, findings, base }: PartlyWrong, purpose: Purpose): readonly Finding[] {
-  const rest = settingsSchema.safeParse(withoutWrong(values, findings));
+/** Returns the findings of those rules whose keys are valid by themselves. */
+function findingsOfOtherRules(
+  { values, findings, base }: PartlyInvalid,
+  purpose: Purpose,
+): readonly Finding[] {
+  const rest = settingsSchema.safeParse(withoutInvalid(values, findings));
   if (!rest.success) return [];
   const settings = withPaths(rest.data, base);
   const wrong = findings.map(({ path }) => keyOf(path));
@@ -62,7 +65,7 @@ function rulesOnTheRest({ values, findings, base }: PartlyWrong, purpose: Purpos
     .flatMap((rule) => rule.check(settings, base));
 }
 
-function withoutWrong(values: unknown, findings: readonly Finding[]): unknown {
+function withoutInvalid(values: unknown, findings: readonly Finding[]): unknown {
   return findings.reduce((all, { path }) => without(all, path), values);
 }
 
@@ -75,12 +78,12 @@ function without(value: unknown, path: Path): unknown {
   return kept === undefined ? others : { ...others, [step]: kept };
 }
 
-/** A condition between keys. It gets the settings with absolute paths. */
+/** A condition between keys. `check` gets the settings with absolute paths. */
 interface Rule {
   /** The keys that the rule reads. It is skipped if one of them is invalid alone. */
   readonly keys: readonly string[];
-  /** Whether only a server must keep the rule: it is about who may reach it, or what a vendor wants of its callers. */
-  readonly isOfServer?: boolean;
+  /** Whether the rule applies to servers only, because it concerns access to them or the keys of vendors. */
+  readonly isForServersOnly?: boolean;
   check(settings: Settings, base: BasePaths): readonly Finding[];
 }
 
@@ -88,7 +91,7 @@ const RULES: readonly Rule[] = [
   { keys: ['auth.mode', 'server.host'], check: checkOpenServer },
   {
     keys: ['server', 'auth', 'a2a', 'mcp', 'model', 'embedding', 'webSearch'],
-    isOfServer: true,
+    isForServersOnly: true,
     check: checkRisks,
   },
   { keys: ['auth.mode', 'auth.jwt'], check: checkJwt },
@@ -99,22 +102,22 @@ const RULES: readonly Rule[] = [
   { keys: ['a2a.remoteAgents'], check: checkPeerAuth },
   { keys: ['mcp.servers'], check: checkMcpAuth },
   { keys: ['server.tls'], check: checkTls },
-  { keys: ['model', 'agent.models'], isOfServer: true, check: modelFindings },
+  { keys: ['model', 'agent.models'], isForServersOnly: true, check: modelFindings },
   {
     keys: ['embedding.provider', 'embedding.apiKey', 'embedding.baseUrl', 'embedding.folder'],
-    isOfServer: true,
+    isForServersOnly: true,
     check: checkEmbedding,
   },
   {
     keys: ['webSearch.provider', 'webSearch.apiKey', 'webSearch.baseUrl'],
-    isOfServer: true,
+    isForServersOnly: true,
     check: checkWebSearch,
   },
   { keys: ['agent.roster', 'agent.ownAgents', 'a2a.remoteAgents'], check: checkAgentNames },
   { keys: ['workspace', 'storage.sqlite.file', 'vault.keyFile'], check: checkWorkspace },
 ];
 
-/** A finding for each risk that the settings take and `server.allowRisks` does not name. */
+/** Finds the risks that the settings take without naming them in `server.allowRisks`. */
 function checkRisks(settings: Settings, { exposedSecret }: BasePaths): readonly Finding[] {
   const { auth, server, a2a, mcp, model, embedding, webSearch } = settings;
   const { otlp } = settings.telemetry;
@@ -139,33 +142,39 @@ function checkRisks(settings: Settings, { exposedSecret }: BasePaths): readonly 
     ]),
     ...a2a.remoteAgents.flatMap(({ token, auth, owners, url }, index) => {
       const shown = token ?? owners ?? (auth && 'auth');
-      return takes('plainHttpToken', travelsOpenly(shown, url), ['a2a', 'remoteAgents', index, 'url']);
+      return takes('plainHttpToken', isSentWithoutTls(shown, url), ['a2a', 'remoteAgents', index, 'url']);
     }),
     ...auth.nodes.flatMap(({ name, jwks }, index) =>
-      takes('plainHttpToken', travelsOpenly(name, jwks), ['auth', 'nodes', index, 'jwks']),
+      takes('plainHttpToken', isSentWithoutTls(name, jwks), ['auth', 'nodes', index, 'jwks']),
     ),
     ...Object.entries(mcp.servers).flatMap(([name, { token, oauth2, headers, url }]) =>
-      takes('plainHttpToken', travelsOpenly(token ?? oauth2?.clientId ?? Object.values(headers)[0], url), [
+      takes('plainHttpToken', isSentWithoutTls(token ?? oauth2?.clientId ?? Object.values(headers)[0], url), [
         'mcp',
         'servers',
         name,
         'url',
       ]),
     ),
-    ...takes('plainHttpToken', travelsOpenly(Object.values(otlp.headers)[0], otlp.url), [
+    ...takes('plainHttpToken', isSentWithoutTls(Object.values(otlp.headers)[0], otlp.url), [
       ...['telemetry', 'otlp', 'url'],
     ]),
-    ...takes('plainHttpToken', travelsOpenly(mainKey, model.baseUrl), ['model', 'baseUrl']),
+    ...takes('plainHttpToken', isSentWithoutTls(mainKey, model.baseUrl), ['model', 'baseUrl']),
     ...modelEntries(settings).flatMap(({ path, entry }) => {
       if (typeof entry === 'string') return [];
-      return takes('plainHttpToken', travelsOpenly(entry.apiKey, entry.baseUrl), [...path, 'baseUrl']);
+      return takes('plainHttpToken', isSentWithoutTls(entry.apiKey, entry.baseUrl), [...path, 'baseUrl']);
     }),
-    ...takes('plainHttpToken', travelsOpenly(embedding.apiKey, embedding.baseUrl), ['embedding', 'baseUrl']),
-    ...takes('plainHttpToken', travelsOpenly(webSearch.apiKey, webSearch.baseUrl), ['webSearch', 'baseUrl']),
+    ...takes('plainHttpToken', isSentWithoutTls(embedding.apiKey, embedding.baseUrl), [
+      'embedding',
+      'baseUrl',
+    ]),
+    ...takes('plainHttpToken', isSentWithoutTls(webSearch.apiKey, webSearch.baseUrl), [
+      'webSearch',
+      'baseUrl',
+    ]),
   ];
 }
 
-function travelsOpenly(value: string | undefined, address: string | undefined): boolean {
+function isSentWithoutTls(value: string | undefined, address: string | undefined): boolean {
   if (value === undefined || address === undefined) return false;
   const { protocol, hostname } = new URL(address);
   return protocol === 'http:' && !isLoopback(hostname);
@@ -220,14 +229,14 @@ function checkNodes({ auth, a2a }: Settings): readonly Finding[] {
   );
 }
 
-/** Else everybody would be one owner on the other server, and find what others keep there. */
+/** Without `owners`, all owners would be one owner on the other server and could read each other's data there. */
 function checkOwners({ auth, a2a }: Settings): readonly Finding[] {
   if (!a2a.enabled || !hasSeveralOwners(auth)) return [];
   return a2a.remoteAgents.flatMap(({ owners }, index) =>
     owners === undefined
       ? finding(
           ['a2a', 'remoteAgents', index, 'owners'],
-          'must be set, as this server has several owners: "forward" tells a server of yours who asks, with "shared" all of them are one person there',
+          'must be set, because this server has several owners: "forward" names the owner to the other server, "shared" makes all of them one owner there',
         )
       : [],
   );
@@ -240,7 +249,10 @@ function checkPeerAuth({ a2a }: Settings): readonly Finding[] {
     const { bearer, basic, oauth2, mtls } = auth;
     if (token !== undefined) return finding(at, 'must be left out, as token is set; auth.bearer is the same');
     if (owners === 'forward' && (bearer ?? basic ?? oauth2) !== undefined)
-      return finding(at, 'must be mtls or apiKey with owners: forward, whose own token says who asks');
+      return finding(
+        at,
+        'must be mtls or apiKey with owners: forward, because a bearer token names the owner',
+      );
     if (mtls && !url.startsWith('https:')) return finding([...at, 'mtls'], 'needs an https address in url');
     return oauth2 ? unsafeIssuer(oauth2, [...at, 'oauth2']) : [];
   });

@@ -27,7 +27,7 @@ export interface Config extends Readonly<Omit<Settings, Resolved>> {
   readonly telemetry: Readonly<{ content: boolean; otlp: Omit<Settings['telemetry']['otlp'], 'headers'> }>;
 }
 
-/** The keys that `Config` holds in another form: read-only, without secrets, or with automatic choices made. */
+/** The keys that have another form in `Config`: read-only, without secrets, or with automatic choices made. */
 type Resolved =
   | 'agent'
   | 'model'
@@ -123,7 +123,7 @@ export function configOf(settings: Settings, base: BasePaths, keyVariable?: stri
   const { agent, a2a, server } = settings;
   const model = modelOf(settings.model, keyVariable);
   const { token: _token, introspection, ...auth } = settings.auth;
-  const { clientSecret: _clientSecret, ...asking } = introspection;
+  const { clientSecret: _clientSecret, ...introspectionConfig } = introspection;
   const { passphrase: _passphrase, ...vault } = settings.vault;
   const { url: _url, ...storage } = settings.storage;
   const { apiKey: _apiKey, ...webSearch } = settings.webSearch;
@@ -139,7 +139,7 @@ export function configOf(settings: Settings, base: BasePaths, keyVariable?: stri
     },
     model,
     server: { ...server, allowedOrigins: server.allowedOrigins.map((url) => new URL(url).origin) },
-    auth: { ...auth, introspection: asking },
+    auth: { ...auth, introspection: introspectionConfig },
     a2a: {
       ...a2a,
       ...(a2a.baseUrl === undefined ? {} : { baseUrl: a2a.baseUrl.replace(/\/+$/, '') }),
@@ -157,11 +157,11 @@ export function configOf(settings: Settings, base: BasePaths, keyVariable?: stri
 function remoteAgentOf({ token: _, auth, ...peer }: PeerSettings): RemoteAgentConfig {
   if (auth === undefined) return peer;
   const { apiKey, basic, oauth2, mtls } = auth;
-  const named = apiKey && { header: apiKey.header, query: apiKey.query };
+  const apiKeyPlace = apiKey && { header: apiKey.header, query: apiKey.query };
   return {
     ...peer,
     auth: {
-      apiKey: named,
+      apiKey: apiKeyPlace,
       basic: basic && { user: basic.user },
       oauth2: oauth2 && clientOf(oauth2),
       mtls,

@@ -7,7 +7,7 @@ import { valuesByKey } from './secrets.js';
 export interface DescribedKey {
   /** "server.port", "a2a.remoteAgents[0].url". */
   readonly key: string;
-  /** The value in effect; undefined if there is none. Of a secret only "set" or "not set". */
+  /** The value in effect; undefined if there is none. For a secret, only "set" or "not set". */
   readonly value: unknown;
   readonly origin: Origin;
 }

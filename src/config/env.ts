@@ -61,7 +61,7 @@ export interface Env extends Omit<Texts, 'home' | 'noColor' | 'forceColor'> {
   readonly forceColor: boolean;
   /** Whether npm or npx started this program: `lango` alone is then no command of the shell. */
   readonly isStartedByNpm: boolean;
-  /** By the key of their variable: the secrets that are in files of their own. */
+  /** The secrets that are in files, by the key of their variable. */
   readonly files: Readonly<Partial<Record<(typeof SECRET_VARIABLES)[number], SecretFile>>>;
   /** All variables, for `${VAR}` in the configuration file. They hold secrets: never log them. */
   readonly variables: Variables;

@@ -16,14 +16,14 @@ export const MIB = 1024 * KIB;
 /** A placeholder for the data folder in default paths. */
 export const HOME_MARK = '${LANGO_HOME}';
 
-// Keys share these schemas: creating schemas takes a good part of every start.
+// Keys share these schemas, because creating schemas takes a large part of every start.
 const FLAG = z.boolean();
 const COUNT = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
 const SECONDS = z.number().positive().max(MAX_SECONDS);
 const PORT = z.int().min(0).max(65_535);
 const TEXT = z.string().trim().min(1, 'must not be empty');
 const PATH = z.string().min(1, 'must not be empty');
-/** The `path()` of a database that keeps nothing. */
+/** The `path()` of a SQLite database in memory. */
 export const IN_MEMORY = ':memory:';
 const SECRET = z
   .string()

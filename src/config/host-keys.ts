@@ -17,7 +17,7 @@ import {
   toolName,
 } from './fields.js';
 
-export const storage = group('The database that holds tasks, documents, secrets and all else that is kept.', {
+export const storage = group('The database of tasks, documents, secrets and all other stored data.', {
   url: secret(
     'A PostgreSQL database, as `postgres://USER:PASSWORD@HOST:PORT/DATABASE`; see [Use PostgreSQL](../guides/use-postgres.md). Without it the embedded database is used. Default: `LANGO_DATABASE_URL`, if it is set.',
   ),
@@ -33,7 +33,7 @@ export const storage = group('The database that holds tasks, documents, secrets 
   pooling: choice(
     ['session', 'transaction'],
     'session',
-    'With `storage.url`: `transaction` is for a pooler such as PgBouncer that lends a connection for one transaction. Servers then hear of each other by polling, and take over from one that died when its leases end.',
+    'With `storage.url`: `transaction` is for a pooler such as PgBouncer that lends a connection for one transaction. Servers then notice changes of other servers by polling, and take over the tasks of a crashed server when its leases expire.',
   ),
   sqlite: group('The embedded database.', {
     file: path()
@@ -86,10 +86,7 @@ export const telemetry = group(
         service: text().default('lango').describe('The name of this server in traces: `service.name`.'),
       },
     ),
-    content: flag(
-      false,
-      'Send what people, models and tools said, too, as far as 16,384 characters of each text.',
-    ),
+    content: flag(false, 'Also send the texts of people, models and tools, up to 16,384 characters each.'),
   },
 );
 
@@ -103,7 +100,7 @@ export const tasks = group('Limits of tasks, and how long they are kept.', {
   ),
   messageIdHours: count(
     24,
-    'Hours for which a message that names no context is known by its id. The same message again within this time gives the task of the first one. With a context it is known as long as the task is kept. 0: not at all.',
+    'Hours for which a message without a context is recognized by its id: within this time, the same message returns the task of the first one. A message with a context is recognized as long as the task is kept. 0: not at all.',
     { min: 0, max: MAX_DAYS * 24 },
   ),
   events: count(100_000, 'The most journal entries of one task. A task that needs more fails.', { min: 100 }),
@@ -124,11 +121,11 @@ export const disk = group('How owners share the disk, and what agents may write 
   workspaces: choice(
     ['apart', 'shared'],
     'apart',
-    '`apart`: with `auth.mode` `jwt` or `mtls`, or with `auth.nodes`, each owner works in a folder of its own below each folder of `workspace`, and no tool reaches the others; commands need a sandbox. `shared`: all owners work in the folders of `workspace` themselves. Else there is one owner, who works there.',
+    '`apart`: with `auth.mode` `jwt` or `mtls`, or with `auth.nodes`, each owner works in a folder of its own below each folder of `workspace`, and no tool reaches the others; commands need a sandbox. `shared`: all owners work in the folders of `workspace` themselves, as the only owner does in the other modes.',
   ),
   ownerMb: optional(
     z.int().min(0),
-    'The most that the files of one owner take, saved skills included, in megabytes. 0: no limit. Default: 4096 for owners who work apart, and no limit for others.',
+    'The most that the files of one owner take, saved skills included, in megabytes. 0: no limit. Default: 4096 for owners with separate folders, and no limit for others.',
   ),
   taskMb: count(
     2048,
@@ -165,7 +162,7 @@ export const approval = group('When a person is asked for approval.', {
     ),
   by: optional(
     text(),
-    'The scope that a caller needs to decide a call that waits, with `auth.mode: jwt`. Default: whoever may use the agent.',
+    'With `auth.mode: jwt`: the scope that a caller needs to approve or decline a call. Default: none; every caller who may use the agent can.',
   ),
   expirySeconds: seconds(
     24 * 60 * 60,

@@ -42,7 +42,7 @@ export const embedding = group('Embeddings, for search by meaning.', {
     .describe('For `local`: a prefix for each query, if the model needs one ("query: ").'),
   minSimilarity: optional(
     z.number().min(-1).max(1),
-    'The least similarity (cosine) of a text that is found by its meaning; what is below is not returned, unless its words match. Default: by the model, such as 0.2 for `text-embedding-3-small` and 0.76 for E5. -1 returns the nearest texts, however far they are.',
+    'The minimum similarity (cosine) of a text that is found by its meaning. A text below it is returned only if its words match. Default: by the model, such as 0.2 for `text-embedding-3-small` and 0.76 for E5. -1 returns the nearest texts, however far they are.',
   ),
   maxRetries: count(3, 'Retries after an overload or a lost connection.', { min: 0, max: 20 }),
   timeoutSeconds: seconds(60, 'The longest time of one call.'),
@@ -104,9 +104,12 @@ export const observationalMemory = group(
     ),
     observeTokens: count(
       6_000,
-      'Observations are recorded once so many estimated tokens of a conversation have none yet.',
+      'Observations are recorded once a conversation has this many estimated tokens without any.',
     ),
-    reflectTokens: count(4_000, 'Observations are condensed into reflections from so many tokens on.'),
+    reflectTokens: count(
+      4_000,
+      'Observations are condensed into reflections once they have this many tokens.',
+    ),
     promptTokens: count(2_000, 'The most tokens of observations and reflections in one prompt.'),
   },
 );

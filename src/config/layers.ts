@@ -23,7 +23,7 @@ interface Override {
   readonly origin: Origin;
   /** The name of the variable or flag, for messages. */
   readonly at: string;
-  /** What is wrong with the file that holds the value. */
+  /** Why the file of the value cannot be used, as part of a sentence. */
   readonly problem?: string | undefined;
   /** Whether other users can read that file. */
   readonly isExposed?: boolean;
@@ -81,7 +81,7 @@ function secretsFrom(env: Env, values: Group): readonly Override[] {
     ...fromEnv(env, 'token', ['auth', 'token']),
     ...fromEnv(env, modelVariable(env, providerIn(values['model'])), ['model', 'apiKey']),
     ...MODEL_VENDORS.flatMap((vendor) =>
-      isNamed(values, vendor) ? fromEnv(env, `${vendor}ApiKey`, ['model', 'apiKeys', vendor]) : [],
+      namesVendor(values, vendor) ? fromEnv(env, `${vendor}ApiKey`, ['model', 'apiKeys', vendor]) : [],
     ),
     ...fromEnv(env, 'vaultPassphrase', ['vault', 'passphrase']),
     ...fromEnv(env, 'databaseUrl', ['storage', 'url']),
@@ -92,7 +92,7 @@ function secretsFrom(env: Env, values: Group): readonly Override[] {
 const MODEL_VENDORS = ['anthropic', 'openai'] as const;
 
 /** Whether the model of an agent or a fallback names its vendor. */
-function isNamed({ agent, model }: Group, vendor: string): boolean {
+function namesVendor({ agent, model }: Group, vendor: string): boolean {
   const models = [
     isGroup(agent) ? agent['models'] : undefined,
     isGroup(model) ? model['fallbacks'] : undefined,
@@ -128,7 +128,7 @@ function overridesFrom(env: Env, { host, port }: Overrides): readonly Override[]
   ];
 }
 
-/** False if a value on the way is not a group. The schema check then reports it. */
+/** Sets the value at `path`. Returns false if a value on the way is not a group, which the schema check reports. */
 function setAt(values: Group, path: Path, value: unknown): boolean {
   let group = values;
   for (const step of path.slice(0, -1)) {

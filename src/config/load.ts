@@ -7,12 +7,12 @@ import type { Config } from './config.js';
 import { configOf } from './config.js';
 import type { Env } from './env.js';
 import { ENV_VARIABLES } from './env.js';
-import { callValues, concernsCall } from './call-keys.js';
+
 import type { Origin, Overrides } from './layers.js';
 import { isGroup, layer } from './layers.js';
 import { NO_SUCH_FILE } from './private-file.js';
 import type { Finding, Problem } from './problems.js';
-import { keyOf, MOST_PROBLEMS, problemsError } from './problems.js';
+import { keyOf, PROBLEMS_MAX, problemsError } from './problems.js';
 import { isReadableByAll } from './risks.js';
 import type { Path, SettingsInput } from './schema.js';
 import { schemasAt } from './schema.js';
@@ -35,9 +35,9 @@ export interface LoadedConfig {
 export interface LoadOptions {
   readonly env: Env;
   readonly overrides?: Overrides;
-  /** What the configuration is read for. Only what that needs must be there. Default: `serve`. */
+  /** The purpose of the reading, which determines the keys and secrets that must be set. Default: `serve`. */
   readonly purpose?: Purpose;
-  /** Used in place of the agents that `lango agents add` kept in the data folder. */
+  /** Replaces the agents that were added with `lango agents add`. Default: those of the data folder. */
   readonly added?: readonly AddedAgent[] | undefined;
 }
 
@@ -50,34 +50,34 @@ export interface ResolveOptions extends LoadOptions {
  * Reads the configuration file, if there is one, and resolves it. Throws `invalid-config` that lists all problems.
  */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
-  return resolved(attempt(await readSource(options), options));
+  return orThrow(tryResolve(await readSource(options), options));
 }
 
 /**
- * The problems of the configuration that `loadConfig` would read, in the order of the file. When it has none, `further`
- * looks for more.
+ * Returns the problems of the configuration that `loadConfig` would read, in the order of the file. If there are none,
+ * returns those that `further` finds.
  */
 export async function checkConfig(
   options: LoadOptions,
   further: (loaded: LoadedConfig) => Promise<readonly Finding[]> = async () => [],
 ): Promise<readonly Problem[]> {
   const reading = await readSource(options);
-  const { loaded, problems } = attempt(reading, options);
+  const { loaded, problems } = tryResolve(reading, options);
   if (!loaded) return problems;
   const findings = await further(loaded);
-  return findings.map((each) => toProblem(each, reading.source, new Map())).sort(byLocation);
+  return findings.map((one) => toProblem(one, reading.source, new Map())).sort(byLocation);
 }
 
 /** Resolves settings given by a program, without reading any file. Throws `invalid-config`. */
 export function resolveConfig(options: ResolveOptions): LoadedConfig {
-  return resolved(attempt({ file: undefined, source: objectSource(options.settings ?? {}) }, options));
+  return orThrow(tryResolve({ file: undefined, source: objectSource(options.settings ?? {}) }, options));
 }
 
 type Attempt =
   | { readonly loaded: LoadedConfig; readonly problems?: undefined }
   | { readonly loaded?: undefined; readonly problems: readonly Problem[] };
 
-function resolved(result: Attempt): LoadedConfig {
+function orThrow(result: Attempt): LoadedConfig {
   if (result.problems !== undefined) throw problemsError(result.problems, HINT);
   return result.loaded;
 }
@@ -89,11 +89,11 @@ function homeOf({ env, overrides }: LoadOptions): string {
 interface Reading {
   readonly file: string | undefined;
   readonly source: Source;
-  /** The first secret that other users can read: as plain text in this file, or in a file of its own. */
+  /** The first secret that other users can read: as plain text in this file, or in another file. */
   readonly exposedSecret?: Path | undefined;
 }
 
-/** Reads the file, and the agents that were added beside it: only a server uses them. */
+/** Reads the configuration file and, unless the purpose is to call a server, the added agents. */
 async function readSource(options: LoadOptions): Promise<Reading> {
   const { purpose = 'serve', added } = options;
   const reading = await readConfigFile(options);
@@ -115,7 +115,7 @@ async function readConfigFile(options: LoadOptions): Promise<Reading> {
       if (isSecret(path) && !value.includes('${')) writtenSecret ??= path;
       const reading = readScalar(value, path, variables);
       if ('isExposed' in reading && reading.isExposed) exposedSecret ??= path;
-      return 'isUnset' in reading && mayLack(path, options) ? { value: undefined } : reading;
+      return 'isUnset' in reading && mayBeUnset(path, options) ? { value: undefined } : reading;
     };
     // Most servers have no configuration file, so the parser is loaded only when needed.
     const { textSource } = await import('./text-source.js');
@@ -146,14 +146,14 @@ function readScalar(
   return { value: retype(result.text, types), isExposed: result.isExposed ?? false };
 }
 
-/** Whether a value may be left out whose variable is not set: a secret that only a server needs, or one that is only shown. */
-function mayLack(path: Path, { purpose }: LoadOptions): boolean {
+/** Whether the purpose allows a value whose variable is not set. */
+function mayBeUnset(path: Path, { purpose }: LoadOptions): boolean {
   if (purpose === 'show') return true;
   if (purpose === undefined || purpose === 'serve') return false;
   return isSecret(path) && (purpose === 'call' || path[0] !== 'vault');
 }
 
-/** Whether a secret of the environment must be there: a client needs the token (`concernsCall`), a data folder its vault. */
+/** Whether the purpose needs this secret of the environment. */
 function needsSecret(key: string, { purpose }: LoadOptions): boolean {
   return purpose !== 'show' && (purpose !== 'data' || key.startsWith('vault.'));
 }
@@ -162,7 +162,7 @@ function isSecret(path: Path): boolean {
   return schemasAt(path).some(({ writeOnly }) => writeOnly === true);
 }
 
-function attempt({ source, file, ...reading }: Reading, options: LoadOptions): Attempt {
+function tryResolve({ source, file, ...reading }: Reading, options: LoadOptions): Attempt {
   if (source.values !== undefined && !isGroup(source.values)) {
     return { problems: [{ at: source.locate([]), key: '', text: 'must be a group of keys' }] };
   }
@@ -173,12 +173,12 @@ function attempt({ source, file, ...reading }: Reading, options: LoadOptions): A
   const isCall = options.purpose === 'call';
   const checked = checkSettings(isCall ? callValues(values) : values, base, options.purpose);
   const unread = layered.problems.filter(({ key }) => needsSecret(key, options));
-  const before = [...source.problems, ...unread].filter(({ key }) => !isCall || concernsCall(key));
-  const reported = new Set(before.map(({ key }) => key));
+  const sourceProblems = [...source.problems, ...unread].filter(({ key }) => !isCall || concernsCall(key));
+  const reported = new Set(sourceProblems.map(({ key }) => key));
   const problems = (checked.findings ?? []).map((finding) => toProblem(finding, source, sources));
-  const all = [...before, ...problems.filter(({ key }) => !reported.has(key))];
+  const all = [...sourceProblems, ...problems.filter(({ key }) => !reported.has(key))];
   if (checked.settings === undefined || all.length > 0)
-    return { problems: all.sort(byLocation).slice(0, MOST_PROBLEMS) };
+    return { problems: all.sort(byLocation).slice(0, PROBLEMS_MAX) };
   const { settings } = checked;
   const config = configOf(settings, base, sources.get('model.apiKey'));
   return { loaded: { config, secrets: secretsOf(settings, config), origins } };
@@ -188,6 +188,33 @@ function toProblem(finding: Finding, source: Source, sources: ReadonlyMap<string
   const key = keyOf(finding.path);
   const inFile = finding.about === 'key' ? source.locateKey(finding.path) : source.locate(finding.path);
   return { at: sources.get(key) ?? inFile, key, text: finding.text };
+}
+
+/** The keys that tell a client where the server of this configuration is and how to call it. */
+const CALL_KEYS = [
+  'server.host',
+  'server.port',
+  'server.tls.certFile',
+  'auth.mode',
+  'auth.token',
+  'a2a.baseUrl',
+  'a2a.catalogs',
+] as const;
+
+/** Keeps the values that a client needs, and values of a wrong type at their groups, which the check reports. */
+function callValues(values: unknown, prefix = ''): unknown {
+  if (!isGroup(values)) return values;
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) => {
+      const key = `${prefix}${name}`;
+      return concernsCall(key) ? [[name, callValues(value, `${key}.`)]] : [];
+    }),
+  );
+}
+
+/** Whether a client needs the key, or a key of this group. The empty key is the whole file. */
+function concernsCall(key: string): boolean {
+  return key === '' || CALL_KEYS.some((one) => one === key || one.startsWith(`${key}.`));
 }
 
 /** Sorts "FILE:9:1" before "FILE:10:1". */

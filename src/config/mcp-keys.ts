@@ -13,10 +13,11 @@ import {
   secretHeaders,
   secretLine,
   subAgentName,
+  text,
+  variableName,
 } from './fields.js';
-import { text, variableName } from './fields.js';
 
-/** The name is a part of the names of tools, in which "_" ends it. */
+/** The names of the server's tools contain it, followed by "_", so it contains none itself. */
 const serverName = z
   .string()
   .regex(/^[a-z][a-z0-9]{0,19}$/, 'must be at most 20 lower-case letters and digits');
@@ -25,7 +26,7 @@ const server = z
   .strictObject({
     command: optional(
       text(),
-      'The program to start, which is asked through its standard input. It runs in a sandbox. Default: none.',
+      'The program to start, which speaks MCP over stdin and stdout. It runs in a sandbox. Default: none.',
     ),
     args: list(z.array(z.string()), 'The arguments of the program.'),
     url: optional(
@@ -50,7 +51,7 @@ const server = z
     effect: choice(
       ['unsafe', 'pure'],
       'unsafe',
-      'What happens after a crash to a call without a known outcome. `unsafe`: a person is asked. `pure`: it is made again.',
+      'What happens to a call whose outcome is unknown after a crash. `unsafe`: a person is asked. `pure`: the call is repeated.',
     ),
     timeoutSeconds: seconds(60, 'The longest time of one call.'),
     env: z

@@ -28,7 +28,7 @@ export const bill = group('How money is counted.', {
   currency: text().default('USD').describe('The currency of `prices` and of limits of cost.'),
 });
 
-/** How much a model thinks and how it chooses its words: keys that belong to one model. */
+/** The keys for how much a model thinks and how it chooses its words. They apply to one model only. */
 const tuning = {
   effort: optional(
     z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']),
@@ -44,7 +44,7 @@ const tuning = {
   ),
 };
 
-/** A model besides that of `model`. */
+/** The keys of a model other than `model`. */
 const ownModel = {
   provider: optional(z.enum(['anthropic', 'openai', 'offline']), 'Its vendor. Default: as in `model`.'),
   name: optional(text(), "The vendor's name of it. Default: as in `model`, or the default of its provider."),
@@ -80,7 +80,7 @@ export const model = group('The language model.', {
   api: choice(
     ['auto', 'chat', 'responses'],
     'auto',
-    "How a server of the provider `openai` is spoken to: over Chat Completions or Responses. `auto`: Responses at OpenAI's own address, where newer models take functions in no other way, and Chat Completions elsewhere.",
+    "The API that the provider `openai` uses: Chat Completions or Responses. `auto`: Responses at OpenAI's own address, where newer models take functions in no other way, and Chat Completions elsewhere.",
   ),
   apiKey: secret('The key. Default: the variable `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`.'),
   apiKeys: group(

@@ -6,7 +6,7 @@ import type { Path, Settings } from './schema.js';
 type ModelSettings = Settings['model'];
 type Tuning = Readonly<Pick<ModelSettings, 'effort' | 'thinking' | 'temperature'>>;
 
-/** One model with everything that it needs but its key. */
+/** The settings of one model, without its API key. */
 export interface ModelChoice extends Tuning {
   readonly provider: 'offline' | 'anthropic' | 'openai';
   readonly name?: string | undefined;
@@ -17,19 +17,19 @@ export interface ModelChoice extends Tuning {
   readonly timeoutSeconds: number;
   /** The name of its key in `Secrets.modelKeys`, which may have none. */
   readonly key: string;
-  /** Asked in this order when it does not answer. They have no fallbacks of their own. */
+  /** The models to ask, in this order, when this one does not answer. They have no fallbacks themselves. */
   readonly fallbacks: readonly ModelChoice[];
 }
 
 export interface ModelConfig extends ModelChoice {
-  /** Why this provider, as a sentence without its full stop. */
+  /** Why this provider was chosen, as a sentence without its full stop. */
   readonly reason: string;
 }
 
 type Entry = Settings['agent']['models'][string];
 
-/** A model besides that of `model`, at its place in the settings. */
-interface PlacedEntry {
+/** A model other than `model`, with its path in the settings. */
+interface LocatedEntry {
   readonly path: Path;
   readonly entry: Entry;
 }
@@ -46,14 +46,14 @@ export function modelOf(model: ModelSettings, keyVariable?: string): ModelConfig
   const chosen = provider === 'auto' ? automatic(apiKey, keyVariable) : explicit(provider);
   const name = model.name ?? DEFAULT_NAMES[chosen.provider];
   const main = { ...others, ...chosen, ...(name && { name }), key: chosen.provider, fallbacks: [] };
-  return { ...main, fallbacks: placed(fallbacks, FALLBACKS).map((each) => resolved(each, main)) };
+  return { ...main, fallbacks: locate(fallbacks, FALLBACKS).map((one) => resolve(one, main)) };
 }
 
 /** Resolves `agent.models`, by the names of the agents. */
 export function agentModelsOf({ models }: Settings['agent'], main: ModelChoice): Record<string, ModelChoice> {
   return Object.fromEntries(
     Object.entries(models).map(([name, entry]) => {
-      return [name, { ...resolved({ path: placeOf(name), entry }, main), fallbacks: main.fallbacks }];
+      return [name, { ...resolve({ path: pathOf(name), entry }, main), fallbacks: main.fallbacks }];
     }),
   );
 }
@@ -64,40 +64,43 @@ export function modelKeysOf(settings: Settings, { provider }: ModelChoice): Read
   const keys = [
     ...Object.entries(apiKeys),
     [provider, apiKey] as const,
-    ...entriesOf(settings).map(({ path, entry }) => [keyOf(path), ownKey(entry)] as const),
+    ...entriesOf(settings).map(({ path, entry }) => [keyOf(path), apiKeyOf(entry)] as const),
   ];
   return new Map(keys.flatMap(([name, key]) => (key === undefined ? [] : [[name, key]])));
 }
 
 const FALLBACKS: Path = ['model', 'fallbacks'];
 
-function placeOf(agent: string): Path {
+function pathOf(agent: string): Path {
   return ['agent', 'models', agent];
 }
 
-function placed(entries: readonly Entry[], path: Path): readonly PlacedEntry[] {
+function locate(entries: readonly Entry[], path: Path): readonly LocatedEntry[] {
   return entries.map((entry, index) => ({ path: [...path, index], entry }));
 }
 
 /** All models of the settings besides that of `model`. */
-export function entriesOf({ model, agent }: Pick<Settings, 'model' | 'agent'>): readonly PlacedEntry[] {
-  const ofAgents = Object.entries(agent.models).map(([name, entry]) => ({ path: placeOf(name), entry }));
-  return [...placed(model.fallbacks, FALLBACKS), ...ofAgents];
+export function entriesOf({ model, agent }: Pick<Settings, 'model' | 'agent'>): readonly LocatedEntry[] {
+  const ofAgents = Object.entries(agent.models).map(([name, entry]) => ({ path: pathOf(name), entry }));
+  return [...locate(model.fallbacks, FALLBACKS), ...ofAgents];
 }
 
-function ownKey(entry: Entry): string | undefined {
+function apiKeyOf(entry: Entry): string | undefined {
   return typeof entry === 'string' ? undefined : entry.apiKey;
 }
 
 /** The keys of an entry that are set. */
-function keysOf(entry: Entry): Exclude<Entry, string> {
+function definedKeys(entry: Entry): Exclude<Entry, string> {
   if (typeof entry === 'string') return { name: entry };
   return Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== undefined));
 }
 
-/** Server and key are as in `model` for the same provider; all else belongs to a model, so only to that of the same name. */
-function resolved({ path, entry }: PlacedEntry, main: ModelChoice): ModelChoice {
-  const { apiKey, ...given } = keysOf(entry);
+/**
+ * Completes an entry from `model`: server and key if the provider is the same, and all other settings only if the model is
+ * the same, because they belong to a model.
+ */
+function resolve({ path, entry }: LocatedEntry, main: ModelChoice): ModelChoice {
+  const { apiKey, ...given } = definedKeys(entry);
   const { maxRetries, timeoutSeconds } = main;
   const provider = given.provider ?? main.provider;
   const isSameServer = provider === main.provider && given.baseUrl === undefined;
@@ -130,37 +133,41 @@ function automatic(apiKey: string | undefined, keyVariable: string | undefined):
   return { provider, reason: `${keyVariable ?? 'model.apiKey'} is set` };
 }
 
-/** Finds models that no vendor could be asked for. */
+/** Finds models that cannot be called: without a name or a key, or with a name of another vendor. */
 export function modelFindings(settings: Settings): readonly Finding[] {
   const { model } = settings;
   const main = modelOf(model);
   const keys = modelKeysOf(settings, main);
-  const own = [...ofChoice(['model', 'provider'], main, keys), ...ofTuning(['model'], main)];
+  const own = [...choiceFindings(['model', 'provider'], main, keys), ...tuningFindings(['model'], main)];
   const named = model.provider === 'openai' && model.name === undefined;
-  const unnamed = named ? finding(['model', 'provider'], NAMELESS) : [];
-  const others = entriesOf(settings).flatMap((each) => {
-    const choice = resolved(each, main);
-    const at = typeof each.entry === 'string' ? each.path : [...each.path, 'provider'];
+  const unnamed = named ? finding(['model', 'provider'], NAME_MISSING) : [];
+  const others = entriesOf(settings).flatMap((one) => {
+    const choice = resolve(one, main);
+    const at = typeof one.entry === 'string' ? one.path : [...one.path, 'provider'];
     const nameless = choice.provider !== 'offline' && choice.name === undefined;
     return [
-      ...ofChoice(at, choice, keys),
-      ...ofTuning(each.path, choice),
-      ...(nameless ? finding([...each.path, 'baseUrl'], NAMELESS) : []),
+      ...choiceFindings(at, choice, keys),
+      ...tuningFindings(one.path, choice),
+      ...(nameless ? finding([...one.path, 'baseUrl'], NAME_MISSING) : []),
     ];
   });
   return [...(model.provider === 'auto' ? [] : own), ...unnamed, ...others];
 }
 
-const NAMELESS = 'needs to know which model to ask: set the name of the model beside it';
+const NAME_MISSING = 'needs to know which model to ask: set the name of the model beside it';
 
-/** The names of the vendors' own models. */
-const FAMILIES = { anthropic: /^claude-/, openai: /^(gpt-|o[134](-|$)|chatgpt)/ };
+/** Patterns of the names of each vendor's own models. */
+const NAMES_OF_VENDOR = { anthropic: /^claude-/, openai: /^(gpt-|o[134](-|$)|chatgpt)/ };
 
-function ofChoice(path: Path, choice: ModelChoice, keys: ReadonlyMap<string, string>): readonly Finding[] {
+function choiceFindings(
+  path: Path,
+  choice: ModelChoice,
+  keys: ReadonlyMap<string, string>,
+): readonly Finding[] {
   const { provider, name = '', baseUrl, key } = choice;
   if (provider === 'offline' || baseUrl !== undefined) return [];
   const other = provider === 'anthropic' ? 'openai' : 'anthropic';
-  if (FAMILIES[other].test(name)) {
+  if (NAMES_OF_VENDOR[other].test(name)) {
     return finding(path, `is ${provider}, which has no model "${name}"; set the provider to ${other}`);
   }
   if (keys.has(key)) return [];
@@ -168,7 +175,7 @@ function ofChoice(path: Path, choice: ModelChoice, keys: ReadonlyMap<string, str
   return finding(path, `needs a key: set model.apiKeys.${provider} or ${variable}`);
 }
 
-function ofTuning(path: Path, { provider, effort, thinking }: ModelChoice): readonly Finding[] {
+function tuningFindings(path: Path, { provider, effort, thinking }: ModelChoice): readonly Finding[] {
   if (provider === 'anthropic' && (effort === 'none' || effort === 'minimal')) {
     const text = `can be low, medium, high, xhigh or max for anthropic; thinking: off forbids a model to think`;
     return finding([...path, 'effort'], text);

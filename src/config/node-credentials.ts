@@ -12,8 +12,8 @@ import { PrivateFile } from './private-file.js';
 const FILE = 'keys.json';
 const SEAL_BYTES = 32;
 const ALGORITHM = 'EdDSA';
-/** How long a key stays published after its rotation, so that its signatures can be verified, in milliseconds. */
-const KEPT_MS = 30 * 24 * 60 * 60 * 1_000;
+/** A key stays published this long after its rotation, so that its signatures can be verified. */
+const RETIRED_MS = 30 * 24 * 60 * 60 * 1_000;
 
 const keyEntry = z.strictObject({
   createdAt: z.int(),
@@ -57,16 +57,16 @@ export interface KeyInfo {
  */
 export async function openKeys(home: string): Promise<NodeKeys> {
   const first = (await loadFile(home)) ?? (await createFile(home));
-  let held = { stamp: await stampOf(home), set: keySet(first) };
+  let cached = { stamp: await stampOf(home), set: keySet(first) };
   return {
     seal: Buffer.from(first.seal, 'base64url'),
     async read() {
       const stamp = await stampOf(home);
-      if (stamp !== held.stamp) {
+      if (stamp !== cached.stamp) {
         const file = await loadFile(home);
-        if (file) held = { stamp, set: keySet(file) };
+        if (file) cached = { stamp, set: keySet(file) };
       }
-      return held.set;
+      return cached.set;
     },
   };
 }
@@ -82,7 +82,7 @@ export async function listKeys(home: string): Promise<readonly KeyInfo[]> {
 
 /**
  * Creates a new signing key. The previous key stays published for 30 days, and older keys are deleted. A running server
- * picks the new key up by itself.
+ * uses the new key without a restart.
  */
 export async function rotateKeys(home: string, now = Date.now()): Promise<readonly KeyInfo[]> {
   const file = await loadFile(home);
@@ -90,7 +90,7 @@ export async function rotateKeys(home: string, now = Date.now()): Promise<readon
   else {
     const kept = file.keys
       .map((entry) => ({ ...entry, retiredAt: entry.retiredAt ?? now }))
-      .filter(({ retiredAt }) => retiredAt + KEPT_MS > now);
+      .filter(({ retiredAt }) => retiredAt + RETIRED_MS > now);
     await privateFile(home).replace(textOf({ ...file, keys: [newEntry(now), ...kept] }));
   }
   return listKeys(home);
@@ -134,7 +134,7 @@ function privateFile(home: string, name = FILE, title = 'key file'): PrivateFile
   return new PrivateFile(join(home, name), { title, hint, createsFolder: true });
 }
 
-/** The error says nothing about what is wrong: that could reveal a key. */
+/** Throws an error without details, because they could reveal a key. */
 function parseFile(text: string, { path }: PrivateFile): KeyFile {
   try {
     return keyFile.parse(JSON.parse(text));
@@ -160,7 +160,7 @@ async function stampOf(home: string): Promise<string> {
     const { mtimeMs, ino } = await stat(join(home, FILE));
     return `${ino}.${mtimeMs}`;
   } catch {
-    // A file that is missing for a moment changes nothing.
+    // `read` keeps the loaded keys while the file is missing.
     return '';
   }
 }

@@ -6,8 +6,8 @@ import { codeOf, errorText, isLangoError, LangoError } from '../core/errors.js';
 /** Error codes that mean the file does not exist. */
 export const NO_SUCH_FILE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG']);
 
-/** The permission bits of everybody but the owner in a file's mode. */
-export const ANYONE_ELSE = 0o077;
+/** The bits of a file's mode that give permissions to its group and to other users. */
+export const OTHERS_PERMISSIONS = 0o077;
 
 interface PrivateFileOptions {
   /** Names the file in error messages: "token file". */
@@ -28,8 +28,8 @@ export class PrivateFile {
     this.#options = options;
   }
 
-  /** The file in the same folder whose name is this one's with `suffix`. */
-  beside(suffix: string): PrivateFile {
+  /** Returns the file whose path is this one's followed by `suffix`. */
+  withSuffix(suffix: string): PrivateFile {
     return new PrivateFile(`${this.path}${suffix}`, this.#options);
   }
 
@@ -42,7 +42,7 @@ export class PrivateFile {
       const handle = await open(this.path, 'r');
       try {
         const { mode } = await handle.stat();
-        if ((mode & ANYONE_ELSE) !== 0 && process.platform !== 'win32') throw this.#openToOthers();
+        if ((mode & OTHERS_PERMISSIONS) !== 0 && process.platform !== 'win32') throw this.#readableByOthers();
         return await handle.readFile('utf8');
       } finally {
         await handle.close();
@@ -111,7 +111,7 @@ export class PrivateFile {
     }
   }
 
-  #openToOthers(): LangoError {
+  #readableByOthers(): LangoError {
     const { title } = this.#options;
     return new LangoError('invalid-config', `The ${title} ${this.path} can be read by other users.`, {
       hint: `Run: chmod 600 ${this.path}`,
@@ -125,7 +125,7 @@ export class PrivateFile {
   }
 }
 
-/** The file of `vault.keyFile`. Its folder must exist: creating the place of a missing disk would lose the key with it. */
+/** The file of `vault.keyFile`. Its folder must exist: a missing one may be a disk that is not mounted and holds the key. */
 export function vaultKeyFile(path: string): PrivateFile {
   const hint = 'Let this user read and write it, or name another file in vault.keyFile.';
   return new PrivateFile(path, { title: 'key file of the vault', hint, createsFolder: false });
@@ -141,14 +141,14 @@ export async function makeFolder(folder: string, mode = 0o777): Promise<void> {
   try {
     await makeParents(folder, { mode, made });
   } catch (error) {
-    for (const each of made) await rmdir(each).catch(() => undefined);
+    for (const created of made) await rmdir(created).catch(() => undefined);
     throw error;
   }
 }
 
 /**
- * Says why a folder can neither be written nor made, without a full stop; undefined when it can. Tries to write, because
- * permissions do not say everything, and leaves nothing behind.
+ * Explains why a folder can neither be written to nor created, without a full stop; undefined when it can. Tries to write,
+ * because permissions alone do not tell, and removes what it created.
  */
 export async function folderProblem(folder: string): Promise<string | undefined> {
   let existing = folder;

@@ -12,14 +12,14 @@ export interface Problem {
   readonly text: string;
 }
 
-/** A file with more is not read by a person. */
-export const MOST_PROBLEMS = 50;
-const LONGEST_KEY = 100;
+/** Maximum number of problems that are reported for one file. */
+export const PROBLEMS_MAX = 50;
+const KEY_MAX_LENGTH = 100;
 
 export function keyOf(path: Path): string {
   return path.reduce<string>((key, step) => {
     if (typeof step === 'number') return `${key}[${step}]`;
-    const name = shorten(String(step), LONGEST_KEY);
+    const name = shorten(String(step), KEY_MAX_LENGTH);
     return key === '' ? name : `${key}.${name}`;
   }, '');
 }
@@ -49,7 +49,7 @@ export function finding(path: Path, text: string): readonly Finding[] {
   return [{ path, about: 'value', text }];
 }
 
-/** The finding of a check that rejects with what is wrong, as a start does; none when it resolves. */
+/** Turns the rejection of a check into a finding; returns none when the check resolves. */
 export async function findingOfError(
   check: Promise<unknown>,
   pathOf: (error: unknown) => Path,
@@ -72,12 +72,12 @@ export function findingsOf(
   schemasAt: SchemasAt,
   base: Path = [],
 ): readonly Finding[] {
-  return issues.slice(0, MOST_PROBLEMS).flatMap((issue): readonly Finding[] => {
+  return issues.slice(0, PROBLEMS_MAX).flatMap((issue): readonly Finding[] => {
     const path = [...base, ...issue.path];
     if (issue.code === 'unrecognized_keys') {
       const known = schemasAt(path).flatMap((schema) => Object.keys(schema.properties ?? {}));
       return issue.keys
-        .slice(0, MOST_PROBLEMS)
+        .slice(0, PROBLEMS_MAX)
         .map((key) => ({ path: [...path, key], about: 'key', text: unknownKey(key, known) }));
     }
     if (issue.code === 'invalid_union') return unionFindings(issue, schemasAt, path);
@@ -91,10 +91,10 @@ function unionFindings(
   schemasAt: SchemasAt,
   path: Path,
 ): readonly Finding[] {
-  const fitting = issue.errors.find((branch) => branch.every((inner) => inner.path.length > 0));
-  if (fitting !== undefined) return findingsOf(fitting, schemasAt, path);
-  const right = issue.errors.flatMap((branch) => branch.slice(0, 1).flatMap(expectations));
-  return [{ path, about: 'value', text: `must be ${oneOf(right)}` }];
+  const matching = issue.errors.find((branch) => branch.every((inner) => inner.path.length > 0));
+  if (matching !== undefined) return findingsOf(matching, schemasAt, path);
+  const expected = issue.errors.flatMap((branch) => branch.slice(0, 1).flatMap(expectations));
+  return [{ path, about: 'value', text: `must be ${oneOf(expected)}` }];
 }
 
 function issueText(issue: Issue): string {
@@ -145,7 +145,7 @@ function oneOf(words: readonly string[]): string {
 }
 
 function unknownKey(key: string, known: readonly string[]): string {
-  const nearest = key.length > LONGEST_KEY ? undefined : nearestOf(key, known);
+  const nearest = key.length > KEY_MAX_LENGTH ? undefined : nearestOf(key, known);
   if (nearest !== undefined) return `is not a known key; did you mean "${nearest}"?`;
   return `is not a known key; known here: ${[...known].sort().join(', ')}`;
 }

@@ -28,8 +28,9 @@ export async function loadPrompts({
   houseRules = '',
   houseRulesFile,
 }: PromptSources): Promise<PromptSections> {
-  const own = async (name: string) => (folder === undefined ? undefined : readIfThere(join(folder, name)));
-  const [identity, toolUsage] = await Promise.all([own('AGENTS.md'), own('TOOL_USAGE.md')]);
+  const readOwn = async (name: string) =>
+    folder === undefined ? undefined : readIfThere(join(folder, name));
+  const [identity, toolUsage] = await Promise.all([readOwn('AGENTS.md'), readOwn('TOOL_USAGE.md')]);
   if (folder !== undefined && identity === undefined && toolUsage === undefined) {
     throw new LangoError(
       'invalid-config',

@@ -1,8 +1,8 @@
 import { oldNodeText } from './supported-node.js';
 
 /**
- * The first import of the library: on a Node that is too old it throws, before a native module is loaded and crashes. The
- * imports of all other modules must be found on Node 20, or it never runs.
+ * The first import of the library. Throws on a Node that is too old, before a native module is loaded and crashes. Node
+ * resolves the imports of all modules before it runs this one, so each name that they import must exist in Node 20.
  */
 const problem = oldNodeText();
 if (problem !== undefined) throw new Error(`${problem}.`);

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
 
-/** The settings that weaken a server, each with what it means. A server starts with one only if `server.allowRisks` names it. */
+/** The risks that settings may take, each with its meaning. A server starts with one only if `server.allowRisks` names it. */
 export const RISKS = {
   weakToken: 'a token that can be guessed is accepted',
   plainHttp: 'requests and tokens travel without TLS',
@@ -47,7 +47,7 @@ function entropyOf(token: string): number {
 
 const READABLE_BY_ALL = 0o004;
 
-/** False when there is no such file: its reader says so. */
+/** Whether every user can read the file. False for a missing file, which its reader reports. */
 export function isReadableByAll(file: string): boolean {
   const mode = process.platform === 'win32' ? 0 : (statSync(file, { throwIfNoEntry: false })?.mode ?? 0);
   return (mode & READABLE_BY_ALL) !== 0;

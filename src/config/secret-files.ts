@@ -5,7 +5,7 @@ import { isReadableByAll } from './risks.js';
 /** The variables of the environment, by name. */
 export type Variables = Readonly<Record<string, string | undefined>>;
 
-/** The value of a variable whose name with `_FILE` names a file, as containers get their secrets. */
+/** The value of a variable NAME that is in the file that NAME_FILE names, as containers pass secrets. */
 export type SecretFile =
   | { readonly value: string; readonly isExposed: boolean; readonly problem?: undefined }
   /** As a part of a sentence about the key. */
@@ -18,7 +18,7 @@ export function fileVariable(name: string): string {
 
 /**
  * Reads the file of a variable; undefined when no file is named. A line break at the end does not count. A variable that is
- * set beside its file is a problem: nobody could say which of them holds.
+ * set in addition to its file is a problem, because it is unclear which of them applies.
  */
 export function readSecretFile(variables: Variables, name: string): SecretFile | undefined {
   const file = Object.hasOwn(variables, fileVariable(name)) && variables[fileVariable(name)];

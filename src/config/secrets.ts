@@ -15,7 +15,7 @@ export interface Secrets {
   readonly webSearchApiKey: string | undefined;
   /** The values of the credentials for remote agents, by their name. */
   readonly remotes: ReadonlyMap<string, RemoteSecrets>;
-  /** What MCP servers are given, by the name of the server. */
+  /** The environment variables, headers and client secrets for MCP servers, by the name of the server. */
   readonly mcp: ReadonlyMap<string, McpSecrets>;
   /** The headers of requests to the collector of traces. */
   readonly otlpHeaders: Readonly<Record<string, string>>;
@@ -25,7 +25,7 @@ export interface Secrets {
   readonly databaseUrl: string | undefined;
 }
 
-/** At most one of them is set. */
+/** The secret of one credential: at most one field is set. */
 export interface RemoteSecrets {
   readonly bearer?: string | undefined;
   readonly apiKey?: string | undefined;
@@ -36,7 +36,7 @@ export interface RemoteSecrets {
 interface McpSecrets {
   /** The environment of the program. */
   readonly env: Readonly<Record<string, string>>;
-  /** Of the OAuth2 client. */
+  /** The secret of the OAuth2 client. */
   readonly clientSecret?: string | undefined;
   /** The headers of each request, the one with the token included. */
   readonly headers: Readonly<Record<string, string>>;
@@ -88,11 +88,11 @@ export function secretValues(secrets: Secrets): readonly string[] {
     Object.values<string | undefined>({ ...remote }).filter((value) => value !== undefined),
   );
   const values = [...valuesByKey(secrets).values(), ...ofRemotes];
-  return [...values, ...ofServers.filter(({ length }) => length >= SHORTEST_SECRET)];
+  return [...values, ...ofServers.filter(({ length }) => length >= SECRET_MIN_LENGTH)];
 }
 
-/** Variables of an MCP server, and headers, are secrets or settings, such as "1": a log without those would be unreadable. */
-const SHORTEST_SECRET = 8;
+/** A shorter header or variable of an MCP server is taken for a setting, such as "1", and stays in the log. */
+const SECRET_MIN_LENGTH = 8;
 
 const KEYS = {
   token: 'auth.token',

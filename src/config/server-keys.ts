@@ -63,7 +63,7 @@ const serverLimits = group('Limits of requests, streams and runs.', {
   drainSeconds: seconds(20, 'The time that open requests get when the server stops.'),
   noticeSeconds: optional(
     z.number().min(0).max(600),
-    'The least time between the signal to stop and the end of listening. Meanwhile requests get 503, and a balancer takes the node out. Default: 5, or 0 when `server.host` is a loopback address.',
+    'The minimum time between the signal to stop and the end of listening. Meanwhile requests get 503, so that a load balancer removes the node. Default: 5, or 0 when `server.host` is a loopback address.',
   ),
   concurrentRuns: count(
     64,
@@ -112,7 +112,7 @@ export const server = group('The HTTP server.', {
   ),
   allowRisks: list(
     z.array(z.enum(Object.keys(RISKS) as [Risk, ...Risk[]])),
-    'Risks that are meant. Without its name here the server does not start with: `weakToken`, a token under 20 characters or easy to guess; `plainHttp`, no TLS on an address that other machines reach; `trustProxy` on such an address; `readableSecrets`, a file with secrets that other users can read; `plainHttpToken`, a token or key sent to another machine without TLS.',
+    'Risks that you accept. The server does not start with a risk that is not listed here: `weakToken`, a token under 20 characters or easy to guess; `plainHttp`, no TLS on an address that other machines reach; `trustProxy` on such an address; `readableSecrets`, a file with secrets that other users can read; `plainHttpToken`, a token or key sent to another machine without TLS.',
   ),
   grpc,
   tls,
@@ -171,7 +171,7 @@ const jwt = group('Signed tokens, for mode `jwt`.', {
   operatorScope: text()
     .default('lango:operator')
     .describe(
-      "The scope of people who operate this server. They are told the model vendor's own words when a model call fails; others are told the kind of failure.",
+      "The scope of people who operate this server. When a model call fails, they see the vendor's error text; others see the kind of failure.",
     ),
   scopes: list(
     distinct(scopeRule, ({ agent, skill = '' }) => `${agent} ${skill}`, ['agent']),
@@ -238,10 +238,10 @@ export const auth = group('Authentication of callers.', {
   mtls,
   nodes: list(
     distinct(trustedNode, (node) => node.name, ['name']),
-    'The servers that may say who asks: those whose `a2a.remoteAgents` name agents of this one with `owners: forward`. Their word is taken for every owner.',
+    'The servers that may name the owner of a request: those that list agents of this one in `a2a.remoteAgents` with `owners: forward`. They are trusted for every owner.',
   ),
   audience: optional(
     text(),
-    'The name of this server in the tokens of `auth.nodes`, as they have it. Default: `a2a.baseUrl`.',
+    'The audience that the tokens of `auth.nodes` have for this server. Default: `a2a.baseUrl`.',
   ),
 });

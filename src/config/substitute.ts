@@ -1,7 +1,7 @@
 import { readSecretFile, type Variables } from './secret-files.js';
 
 const REFERENCE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{/g;
-/** Used after the last closing brace, for which `REFERENCE` would look from each variable to the end. */
+/** For the text after the last closing brace, in which `REFERENCE` would search from each variable to the end. */
 const UNCLOSED = /\$\$\{|\$\{/g;
 
 export type Substituted =

@@ -1,7 +1,7 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import type { Document, Node, Pair, ParsedNode, YAMLMap } from 'yaml';
 import type { Problem } from './problems.js';
-import { keyOf, MOST_PROBLEMS } from './problems.js';
+import { keyOf, PROBLEMS_MAX } from './problems.js';
 import type { Path } from './schema.js';
 
 /** The values of a configuration source, and where each of them is written. */
@@ -25,14 +25,15 @@ export interface SourceOptions {
 
 export type TextReading = { readonly value: unknown } | { readonly problem: string };
 
-/** In characters. The parser reads about one in a microsecond, and holds the event loop meanwhile. */
-const LONGEST_TEXT = 64 * 1024;
-/** Groups and lists inside each other. */
-const DEEPEST = 64;
+/** In characters. The parser blocks the event loop for about a microsecond per character. */
+const TEXT_MAX_LENGTH = 64 * 1024;
+/** Maximum nesting of groups and lists. */
+const DEPTH_MAX = 64;
 
 /** Parses YAML or JSON. Never throws: errors are in `problems`, and quote nothing of the text, which may hold secrets. */
 export function textSource(text: string, options: SourceOptions): Source {
-  if (text.length > LONGEST_TEXT) return unread(options.file, `is larger than ${LONGEST_TEXT} characters`);
+  if (text.length > TEXT_MAX_LENGTH)
+    return unreadSource(options.file, `is larger than ${TEXT_MAX_LENGTH} characters`);
   const lines = new LineCounter();
   const document = documentOf(text, lines, options);
   const at = (offset: number): string => {
@@ -46,10 +47,10 @@ export function textSource(text: string, options: SourceOptions): Source {
   if (broken.length > 0) {
     // The first error of a line causes the others.
     const firsts = Map.groupBy(broken, ({ pos }) => lines.linePos(pos[0]).line).values();
-    const problems = [...firsts].slice(0, MOST_PROBLEMS).map(([error]) => ({
+    const problems = [...firsts].slice(0, PROBLEMS_MAX).map(([error]) => ({
       at: at(error!.pos[0]),
       key: '',
-      // The parser runs out of stack long after it passed the limit.
+      // The parser runs out of stack only far beyond the limit.
       text:
         error!.code === 'RESOURCE_EXHAUSTION'
           ? TOO_DEEP
@@ -65,11 +66,11 @@ export function textSource(text: string, options: SourceOptions): Source {
   return { values, problems, locate, locateKey };
 }
 
-const TOO_DEEP = `is nested deeper than ${DEEPEST} levels`;
+const TOO_DEEP = `is nested deeper than ${DEPTH_MAX} levels`;
 
 function documentOf(text: string, lineCounter: LineCounter, { syntax }: SourceOptions): Document.Parsed {
   const { stackTraceLimit } = Error;
-  // Nobody reads the stacks of the parser's errors, of which a text may have ten thousands.
+  // The stacks of the parser's errors are not used, and one text may cause tens of thousands of errors.
   Error.stackTraceLimit = 0;
   try {
     return parseDocument(text, {
@@ -77,7 +78,7 @@ function documentOf(text: string, lineCounter: LineCounter, { syntax }: SourceOp
       prettyErrors: false,
       schema: syntax === 'json' ? 'json' : 'core',
       logLevel: 'silent',
-      // The parser compares each key with all others: `toObject` finds keys that come twice.
+      // The parser would compare each key with all others. `toObject` finds duplicate keys faster.
       uniqueKeys: false,
     });
   } finally {
@@ -86,12 +87,12 @@ function documentOf(text: string, lineCounter: LineCounter, { syntax }: SourceOp
 }
 
 /** The source of a text that is not read. */
-function unread(file: string, text: string): Source {
+function unreadSource(file: string, text: string): Source {
   const locate = (): string => `${file}:1:1`;
   return { values: undefined, problems: [{ at: locate(), key: '', text }], locate, locateKey: locate };
 }
 
-/** Inside `{ }` and `[ ]`, YAML itself ends a value at the brace of a variable. */
+/** Returns advice for an error at a variable inside `{ }` or `[ ]`, where YAML ends a value at the variable's brace. */
 function adviceAt(text: string, offset: number): string {
   const isVariable = text.slice(0, offset).endsWith('$') && text[offset] === '{';
   return isVariable ? '; between { } and [ ], put a value with a variable in quotes: "${NAME}"' : '';
@@ -104,7 +105,7 @@ interface Reading {
 
 /** A key without a value counts as left out, so that a group can be commented out line by line. */
 function toValue(node: unknown, path: Path, reading: Reading): unknown {
-  if (path.length > DEEPEST) return void reading.report(node, path.slice(0, 1), TOO_DEEP);
+  if (path.length > DEPTH_MAX) return void reading.report(node, path.slice(0, 1), TOO_DEEP);
   if (isMap(node)) return toObject(node, path, reading);
   if (isSeq(node)) {
     return node.items.map((item, index) => toValue(item, [...path, index], reading));
@@ -125,7 +126,7 @@ function toObject(map: YAMLMap, path: Path, reading: Reading): unknown {
   const names = new Set<string>();
   const members = map.items.map(({ key, value }): [string, unknown] => {
     const name = isScalar(key) ? String(key.value) : '?';
-    if (names.has(name)) reading.report(key, [...path, name], 'comes twice; keep one of them');
+    if (names.has(name)) reading.report(key, [...path, name], 'appears twice; keep one of them');
     names.add(name);
     return [name, toValue(value, [...path, name], reading)];
   });

@@ -100,7 +100,7 @@ function isSearchUrl(value: string): boolean {
   return value.includes('{query}') && /^https?:\/\/[^/@]+(\/|\?|$)/.test(url) && URL.canParse(url);
 }
 
-/** A family with one key: whether its tools are offered. */
+/** The group of a family whose only key switches its tools on or off. */
 const switchOf = (description: string, offer: string) => group(description, { enabled: flag(true, offer) });
 
 const knowledgeTools = group('Saving knowledge and learnings.', {

@@ -7,7 +7,7 @@ import { KEY_BYTES, keyId } from './sealing.js';
 export interface KeyFile {
   readonly path: string;
   /** The file in the same folder whose name is this one's with `suffix`. */
-  beside(suffix: string): KeyFile;
+  withSuffix(suffix: string): KeyFile;
   /** Undefined without such a file. Rejects if other users can read it. */
   load(): Promise<string | undefined>;
   /** Creates the file, unless another process just did. Resolves with its content in both cases. */
@@ -115,7 +115,7 @@ function masterKeyOf(source: MasterSource, key: Buffer): MasterKey {
 }
 
 function nextFile(keyFile: KeyFile): KeyFile {
-  return keyFile.beside('.next');
+  return keyFile.withSuffix('.next');
 }
 
 /** Makes the key of a finished rotation the key of the vault. */

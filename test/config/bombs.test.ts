@@ -19,7 +19,7 @@ describe('a configuration file that is meant to hold the server', () => {
     ['too deep for the parser', '{a: '.repeat(16_000), 'is nested deeper than 64 levels', 1],
     ['wrong in 500 lines', 'a: b: c\n'.repeat(500), 'Nested mappings are not allowed', 50],
     ['wrong in 500 keys', keys, 'is not a known key', 50],
-    ['wrong 500 times in a key', 'port: 1\n'.repeat(501), 'comes twice; keep one of them', 50],
+    ['wrong 500 times in a key', 'port: 1\n'.repeat(501), 'appears twice; keep one of them', 50],
     ['wrong in a long key', `? ${'k'.repeat(60_000)}\n: 1`, 'is not a known key; known here:', 1],
     ['wrong in a key without a sign', `${'k'.repeat(60_000)}: 1`, 'The : indicator must be at most 1024', 1],
   ])(

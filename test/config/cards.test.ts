@@ -107,9 +107,9 @@ describe('loadCardFiles', () => {
     expect(message).toContain(`${one}:8:14: iconUrl must be an http:// or https:// address`);
     expect(message).toContain(`${one}:22:15: skills[0].tags must be at least 1 entry long`);
     expect(message).toContain(`${one}:28:3: descriptoin is not a known key; did you mean "description"?`);
-    expect(message).toContain(`${two}:2:11: name must be "other", as its file`);
+    expect(message).toContain(`${two}:2:11: name must be "other", the name of its file`);
     expect(message).toContain(`${three}:2:11: `);
-    expect(message).toContain(`${four}:3:3: name comes twice; keep one of them`);
+    expect(message).toContain(`${four}:3:3: name appears twice; keep one of them`);
   });
 
   it('says so when the folder is missing', async () => {

@@ -173,7 +173,7 @@ describe('errors of the file', () => {
 
   it.each([
     ['a: [1', 'flow'],
-    ['server: { port: 1 }\nserver: { port: 2 }', 'comes twice'],
+    ['server: { port: 1 }\nserver: { port: 2 }', 'appears twice'],
     ['workspace: &w [a]\negress: { allowPrivate: *w }', 'alias'],
     ['auth: { token: !secret abcdefgh }', 'tag'],
   ])('refuses %j', async (text, word) => {
