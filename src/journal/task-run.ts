@@ -43,9 +43,7 @@ export class TaskRun implements Run {
   readonly attempt: number;
   readonly logger: Logger;
   readonly scrubber: Scrubber;
-  #abandon!: (end: undefined) => void;
-  /** Resolves `AGENT_STOP_GRACE_MS` after an abort, so that an agent that ignores its signal cannot hold the task. */
-  readonly abandoned = new Promise<undefined>((resolve) => (this.#abandon = resolve));
+  #abandon: (() => void) | undefined;
   readonly #store: TaskStore;
   readonly #isOwner: () => Promise<boolean>;
   readonly #replay: Replay;
@@ -176,7 +174,18 @@ export class TaskRun implements Run {
     if (this.#abortReason) return;
     this.#abortReason = reason;
     this.#abort.abort(reason);
-    setTimeout(this.#abandon, AGENT_STOP_GRACE_MS, undefined).unref();
+    setTimeout(() => this.#abandon?.(), AGENT_STOP_GRACE_MS).unref();
+  }
+
+  /**
+   * Runs the agent's work. Settles as it does, or with undefined `AGENT_STOP_GRACE_MS` after an abort, so that an agent
+   * that ignores its signal cannot hold the task.
+   */
+  unlessAbandoned<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
+    return new Promise((resolve, reject) => {
+      this.#abandon = () => resolve(undefined);
+      work().then(resolve, reject);
+    });
   }
 
   /** Lets the answers and calls under way come to their results, and begins no further step. */

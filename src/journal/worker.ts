@@ -350,7 +350,7 @@ export class Worker {
       };
     try {
       if (!run.abortReason) {
-        const end = await Promise.race([agent.run(run), run.abandoned]);
+        const end = await run.unlessAbandoned(() => agent.run(run));
         if (end && !run.abortReason) return end;
       }
     } catch (error) {
