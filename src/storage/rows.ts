@@ -63,7 +63,7 @@ export interface EventRow {
 
 /** The CRC-32 of what a row of `events` says. */
 export function checksumOf({ seq, at, author, body }: Omit<EventRow, 'checksum'>): number {
-  return crc32(body, crc32(`${seq} ${at} ${author ?? ''}`));
+  return crc32(`${seq} ${at} ${author ?? ''}${body}`);
 }
 
 /** Throws `LangoError` `storage` for a row that is not as it was written. */

@@ -42,8 +42,8 @@ export class SqliteDatabase {
     return this.#commits.problem;
   }
 
-  /** Runs `work` in the transaction of this turn of the event loop. Resolves after its commit. See `Work`. */
-  async write<Result>(work: Work<Result>): Promise<Result> {
+  /** Runs `work` in the transaction of this turn of the event loop. Resolves after its commit. Throws when closed. See `Work`. */
+  write<Result>(work: Work<Result>): Promise<Result> {
     this.#assertOpen();
     return this.#commits.run(work);
   }

@@ -199,7 +199,7 @@ export class SqliteTaskStore implements TaskStore {
     return rows;
   }
 
-  async #write<Result>(work: (context: WriteContext) => Result): Promise<Result> {
+  #write<Result>(work: (context: WriteContext) => Result): Promise<Result> {
     const statements = this.#statements;
     const pushes = this.#pushes;
     const runner = this.#runner;
