@@ -42,6 +42,8 @@ import { WaitingTasks, readTask, readUpTo } from './task-reading.js';
 const DEFAULT_PAGE_SIZE = 50;
 /** How many of the newest messages a send answers with, unless the client sets `historyLength`. GetTask returns all. */
 const DEFAULT_HISTORY_LENGTH = 50;
+/** The events that an answer to a message reads before it waits for more. */
+const FIRST_READ = 256;
 const WHOLE_TASK: TaskView = { historyLength: undefined, includeArtifacts: true };
 
 export interface AgentHandlerOptions {
@@ -270,17 +272,23 @@ class AgentHandler implements A2ARequestHandler {
     const reading = this.#waiting.take(task, seq);
     let isSettled = false;
     let reply: WireMessage | undefined;
-    for await (const batch of this.#journal.follow(task.id, reading.head, call.signal)) {
-      for (const event of batch) {
-        reading.add(event);
-        if (event.seq > seq && !isSettled) reply ??= replyIn(event);
-        isSettled ||= event.seq > seq && endsRun(event);
-        if (!isSettled || event.seq < task.head) continue;
-        this.#waiting.keep(reading);
-        return reply ?? reading.toTask(view);
+    const isAnswered = (event: TaskEvent): boolean => {
+      reading.add(event);
+      if (event.seq > seq && !isSettled) reply ??= replyIn(event);
+      isSettled ||= event.seq > seq && endsRun(event);
+      return isSettled && event.seq >= task.head;
+    };
+    // The run of a quick task has ended by now: then nothing has to be followed.
+    let hasEnded = (await this.#journal.read(task.id, reading.head, FIRST_READ)).some(isAnswered);
+    if (!hasEnded) {
+      for await (const batch of this.#journal.follow(task.id, reading.head, call.signal)) {
+        hasEnded = batch.some(isAnswered);
+        if (hasEnded) break;
       }
     }
-    return reading.head < task.head ? this.#read(task, view) : reading.toTask(view);
+    if (hasEnded) this.#waiting.keep(reading);
+    else if (reading.head < task.head) return this.#read(task, view);
+    return reply ?? reading.toTask(view);
   }
 
   /** Waits for the first event that an executor publishes; undefined when that is no message, and for other agents. */
