@@ -211,29 +211,33 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   const sandbox = startSandboxSearch(config);
   const { tls, token } = await openCredentials(config, secrets);
   const { audit, metrics } = await openObservers(options, hidden, onStop);
-  const stores = await openStores(options, onStop);
-  const { storage, vault, logger } = stores;
+  const keys = await openKeys(config.home);
+  const stores = await openStores({ ...options, keys: keys.read }, onStop);
+  const { storage, vault, guard, logger } = stores;
   const { model, models } = await openModels(options.model, { config, secrets, logger });
-  const { families, library, parsers } = await openAllFamilies(options, { ...stores, sandbox }, onStop);
+  const { families, library, parsers } = await openAllFamilies(
+    options,
+    { ...stores, keys: keys.read, sandbox },
+    onStop,
+  );
   const directory = createDirectory(config, logger, stopping);
   const { agents, subAgents, origins, root, tools } = createAgents({
     ...storage,
     ...{ config, families, parsers, model, models, additions, logger, peers: directory },
     own: { agents: options.agents ?? [], tools: options.tools ?? [] },
-    ...{ prompts: await loadPrompts(config.agent), secrets: guardOf(vault) },
+    ...{ prompts: await loadPrompts(config.agent), secrets: guard },
   });
   const { concurrentRuns, queuedTasks, drainSeconds } = config.server.limits;
   const journal = createJournal({
     ...{ agents, peers: directory, concurrentRuns, queuedTasks, drainSeconds },
     store: metrics?.observeStore(storage.tasks) ?? storage.tasks,
-    secrets: guardOf(vault),
+    secrets: guard,
     eventsPerTask: config.tasks.events,
     runSeconds: agentLimits(config).seconds,
     logger,
   });
 
   const address = new NodeAddress(config, tls !== undefined);
-  const keys = await openKeys(config.home);
   const push = createPush({ config, storage, keys, address, logger });
   const access = createAccess(config.auth, { agents, tools });
   const published = await publish({
@@ -261,7 +265,7 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
     health: () => healthOf(storage),
     mounts: [
       ownerMount({
-        ...{ config, storage, journal, vault, families, root, model, agents, published, audit },
+        ...{ config, storage, journal, vault, families, root, model, agents, published, audit, logger },
         documents: library.documents,
         peers: directory,
         registry,
@@ -315,7 +319,7 @@ interface OpenFamilies {
 /** Opens the families of tools, the library that some of them share, and the extraction of triples from the library. */
 async function openAllFamilies(
   { config, secrets, model }: AppOptions,
-  parts: Stores & Pick<FamilyParts, 'sandbox'>,
+  parts: Stores & Pick<FamilyParts, 'sandbox' | 'keys'>,
   onStop: OnStop,
 ): Promise<OpenFamilies> {
   const context = { config, secrets, model, ...parts };

@@ -17,10 +17,16 @@ const CHANGE_MS = 20_000;
 export async function runStack(home: string, say: (line: string) => void): Promise<void> {
   const logs: string[] = [];
   const port = await freePort();
-  const front = `http://127.0.0.1:${port}`;
-  const nodes = await Promise.all(
-    SUB_AGENTS.map(async (name) => [name, await subAgentNode(name, { home, front, onLog: say })] as const),
-  );
+  const front = urlOf(port);
+  const ports = await Promise.all(SUB_AGENTS.map(async (name) => [name, await freePort()] as const));
+  const urls = Object.fromEntries(ports.map(([name, at]) => [`${name.toUpperCase()}_URL`, urlOf(at)]));
+  const nodes = ports.map(([name, at]) => {
+    const env = { ...nodeEnv(home, name, at), ...urls, ...subAgentEnv(name, front) };
+    return [
+      name,
+      { node: new LangoNode({ name: `the ${name} node`, env, onLog: say }), url: urlOf(at) },
+    ] as const;
+  });
   const planner = nodes.find(([name]) => name === 'planner')![1];
   const orchestrator = new LangoNode({
     name: 'the orchestrator node',
@@ -28,7 +34,7 @@ export async function runStack(home: string, say: (line: string) => void): Promi
       ...nodeEnv(home, 'orchestrator', port),
       LANGO_TOKEN: TOKEN,
       LANGO_REFRESH_SECONDS: '1',
-      ...Object.fromEntries(nodes.map(([name, { url }]) => [`${name.toUpperCase()}_URL`, url])),
+      ...urls,
     },
     onLog(line) {
       logs.push(line);
@@ -72,21 +78,16 @@ export async function runStack(home: string, say: (line: string) => void): Promi
   }
 }
 
-interface SubAgentPlace {
-  readonly home: string;
-  readonly front: string;
-  readonly onLog: (line: string) => void;
-}
-
-async function subAgentNode(name: string, { home, front, onLog }: SubAgentPlace) {
-  const port = await freePort();
-  const env = {
-    ...nodeEnv(home, name, port),
+function subAgentEnv(name: string, front: string): Readonly<Record<string, string>> {
+  return {
     LANGO_CONFIG: path.join(DEPLOY, 'sub-agent.yaml'),
     LANGO_AGENT: name,
     ORCHESTRATOR_URL: front,
   };
-  return { node: new LangoNode({ name: `the ${name} node`, env, onLog }), url: `http://127.0.0.1:${port}` };
+}
+
+function urlOf(port: number): string {
+  return `http://127.0.0.1:${port}`;
 }
 
 function nodeEnv(home: string, name: string, port: number): Readonly<Record<string, string>> {
@@ -95,7 +96,7 @@ function nodeEnv(home: string, name: string, port: number): Readonly<Record<stri
     LANGO_HOME: path.join(home, name),
     LANGO_HOST: '127.0.0.1',
     LANGO_PORT: String(port),
-    LANGO_BASE_URL: `http://127.0.0.1:${port}`,
+    LANGO_BASE_URL: urlOf(port),
     LANGO_LOG_LEVEL: name === 'orchestrator' ? 'info' : 'warn',
   };
 }

@@ -89,11 +89,18 @@ async function perform(work: Work, step: string): Promise<CallOutcome> {
   return execute(work, step);
 }
 
-async function execute(
-  work: Work,
-  step: string,
-  settle?: (input: Input, context: ToolContext) => Promise<ToolOutput | undefined>,
-): Promise<CallOutcome> {
+async function execute(given: Work, step: string, settle?: Settle): Promise<CallOutcome> {
+  const { promise: scrubbed, resolve } = Promise.withResolvers<void>();
+  try {
+    return await executeWith({ ...given, scrubbed }, step, settle);
+  } finally {
+    resolve();
+  }
+}
+
+type Settle = (input: Input, context: ToolContext) => Promise<ToolOutput | undefined>;
+
+async function executeWith(work: Work, step: string, settle: Settle | undefined): Promise<CallOutcome> {
   const { tool, input } = work;
   let output: ToolOutput;
   try {

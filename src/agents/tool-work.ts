@@ -27,6 +27,8 @@ export interface Work {
   readonly tool: Tool;
   readonly input: Input;
   readonly rules: ToolRules;
+  /** Settles once the result of the call is in the journal, without secrets. */
+  readonly scrubbed?: Promise<unknown>;
 }
 
 /** Calls `use` with a tool context that aborts at the time limit of the call. */
@@ -61,7 +63,7 @@ export function quotedReason(text: string | undefined): string {
   return text ? ` ("${text}")` : '';
 }
 
-function contextOf({ call, tool, rules }: Work, signal: AbortSignal): ToolContext {
+function contextOf({ call, tool, rules, scrubbed }: Work, signal: AbortSignal): ToolContext {
   const { run, key, name } = call;
   const { id: taskId, contextId, tenant, owner } = run.task;
   const { secrets = noSecrets } = rules;
@@ -74,7 +76,13 @@ function contextOf({ call, tool, rules }: Work, signal: AbortSignal): ToolContex
       if (referencedSecrets(text).length === 0) return text;
       const place = tool.secretPlace;
       if (!place) throw new LangoError('forbidden', `${name} takes no secrets.`);
-      const use = { tool: name, place, ...(host === undefined ? {} : { host }) };
+      const use = {
+        tool: name,
+        place,
+        signal,
+        ...(host !== undefined && { host }),
+        ...(scrubbed && { scrubbed }),
+      };
       return secrets.resolve({ tenant, owner }, text, use);
     },
   };

@@ -6,7 +6,9 @@ import { isLoopback } from '../config/risks.js';
 import type { Secrets } from '../config/secrets.js';
 import { readEnv } from '../config/env.js';
 import { isLangoError } from '../core/errors.js';
+import type { ReadKeys } from '../core/card.js';
 import type { Logger } from '../core/logger.js';
+import { noSecrets, type SecretGuard } from '../core/secrets.js';
 import { GAS_DECIMALS } from '../core/amount.js';
 import type { Storage } from '../stores/storage.js';
 import { missing, off, type NodeFinding, type ToolFamily } from '../tools/tool-family.js';
@@ -20,6 +22,7 @@ import { createHttpTools } from '../tools/http/index.js';
 import type { Parsers } from '../tools/parsers.js';
 import { isInstalled } from '../tools/programs.js';
 import { toUnits } from '../tools/payment/amount.js';
+import { isKeptElsewhere, skillsElsewhere } from './kept-elsewhere.js';
 import { openMcp } from './mcp.js';
 import { createSecretsTools } from '../tools/secrets/index.js';
 import { createSkills, type Skills } from '../tools/skills/index.js';
@@ -31,6 +34,9 @@ export interface FamilyParts {
   readonly secrets: Secrets;
   readonly storage: Storage;
   readonly vault: VaultAccess;
+  readonly guard: SecretGuard;
+  /** The keys of this node. */
+  readonly keys: ReadKeys;
   readonly parsers: Parsers;
   /** The result of `startSandboxSearch`. */
   readonly sandbox: Promise<SandboxFinding> | undefined;
@@ -122,6 +128,7 @@ async function openExec(context: FamilyContext, skills: Skills): Promise<ToolFam
     limits: tools.exec,
     readable: tools.skills.enabled ? (scope) => skills.folders(scope) : undefined,
     openForwarder: await createForwarderOpener(context),
+    scrubber: (scope) => context.guard.scrubber(scope),
     logger,
   });
   const subject = 'sandbox';
@@ -139,18 +146,18 @@ const LONGEST_HOME = 75;
 
 /** Requests of commands go out as those of `http_request` do, with the secrets of the command's owner. */
 async function createForwarderOpener(context: FamilyContext): Promise<ExecOptions['openForwarder']> {
-  const { config, vault } = context;
-  const { secrets } = vault;
-  if (!secrets || !config.tools.http.enabled) return undefined;
+  const { config, guard } = context;
+  if (guard === noSecrets || !config.tools.http.enabled) return undefined;
   const folder = config.home.length > LONGEST_HOME ? tmpdir() : join(config.home, 'run');
   if (folder !== tmpdir()) await rm(folder, { recursive: true, force: true });
   const webFetch = serviceFetch(context);
   return async (scope) => {
     const { openForwarder } = await import('../http/forwarder.js');
-    const scrubber = secrets.scrubber(scope);
-    const resolve = (text: string, host: string) =>
-      secrets.resolve(scope, text, { tool: 'exec', place: 'http', host });
-    return openForwarder({ folder, webFetch, isLocal: isLoopback, scrubber, resolve });
+    const scrubber = guard.scrubber(scope);
+    return openForwarder({
+      ...{ folder, webFetch, isLocal: isLoopback, scrubber },
+      resolve: (text, host, use) => guard.resolve(scope, text, { tool: 'exec', place: 'http', host, ...use }),
+    });
   };
 }
 
@@ -160,13 +167,14 @@ function unsandboxedText(reason: string, policy: Config['approval']['policy']): 
   return `commands run without a sandbox, ${approval}: ${reason}`;
 }
 
-function openSkills({ config, disk, parsers, logger }: FamilyContext): Skills {
+function openSkills({ config, disk, keys, parsers, logger }: FamilyContext): Skills {
   const { folders, workspace } = config.tools.skills;
   return createSkills({
     shared: folders,
     ...disk,
     hasWorkspaceSkills: workspace,
-    owned: ownedSkillsRoot(config.home),
+    owned: ownedSkillsRoot(config),
+    elsewhere: skillsElsewhere({ config, keys, logger }),
     parsers,
     logger,
   });
@@ -240,12 +248,20 @@ function serviceFetch({ config: { tools, egress }, logger }: FamilyContext): typ
 
 function openSecrets({ config, vault }: FamilyContext): ToolFamily {
   if (!config.tools.secrets.enabled) return off('secrets');
+  if (isKeptElsewhere(config, 'secrets')) return keptElsewhere('secrets', config);
   if (vault.problem) return missing('secrets', vault.problem);
   return { name: 'secrets', state: 'on', tools: createSecretsTools(vault.secrets) };
 }
 
+/** A family whose tools would keep things where nobody looks. */
+function keptElsewhere(name: string, { a2a }: Config): ToolFamily {
+  const note = `a2a.keptAt.secrets: the vault is at ${a2a.keptAt.secrets?.url}`;
+  return { name, state: 'off', tools: [], note };
+}
+
 function openCrypto({ config, vault }: FamilyContext): ToolFamily {
   if (!config.tools.crypto.enabled) return off('crypto');
+  if (isKeptElsewhere(config, 'secrets')) return keptElsewhere('crypto', config);
   if (vault.problem) return missing('crypto', vault.problem);
   return { name: 'crypto', state: 'on', tools: createCryptoTools(vault.vault, vault.secrets) };
 }

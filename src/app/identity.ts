@@ -19,6 +19,7 @@ import { createEgress } from '../http/egress.js';
 import { createAuthenticator, ONLY_OWNER, type AuthenticatorOptions } from '../http/identity.js';
 import type { IntrospectionOptions } from '../http/introspection.js';
 import type { TrustedNodes } from '../http/node-assertion.js';
+import { rightForPath } from '../owners/operations.js';
 import { JwtKeys, keysFromFile, keysFromIssuer, keysFromUrl, discoveryUrl } from '../http/jwt-keys.js';
 import { loadTls, type TlsMaterial } from '../http/tls.js';
 
@@ -145,12 +146,13 @@ function keyEgress({ egress }: Config, url: string, logger: Logger): typeof fetc
 function openNodes(config: Config, logger: Logger): TrustedNodes {
   const { auth, a2a } = config;
   const { refreshSeconds, cooldownSeconds } = auth.jwt;
-  const keys = auth.nodes.map(({ name, jwks, keys: file }) => {
+  const nodes = auth.nodes.map(({ name, jwks, keys: file, may }) => {
     const load =
       jwks === undefined ? keysFromFile(file ?? '') : keysFromUrl(jwks, keyEgress(config, jwks, logger));
-    return new JwtKeys({ load, refreshSeconds, cooldownSeconds, logger: logger.child({ node: name }) });
+    const times = { refreshSeconds, cooldownSeconds };
+    return { name, may, keys: new JwtKeys({ load, ...times, logger: logger.child({ node: name }) }) };
   });
-  return { keys, audience: auth.audience ?? serverUrl(a2a.baseUrl ?? '', '/').href };
+  return { nodes, audience: auth.audience ?? serverUrl(a2a.baseUrl ?? '', '/').href, rightFor: rightForPath };
 }
 
 /** The scopes that callers need: the same rules for the agent card, for requests and for the tools of a task. */

@@ -16,6 +16,7 @@ import type { ModelProvider } from '../core/model.js';
 import type { OwnedKind } from '../stores/page.js';
 import type { PushStore } from '../stores/pushes.js';
 import type { DocumentIndex } from '../stores/library.js';
+import type { SavedSkills } from '../stores/skills.js';
 import type { Storage } from '../stores/storage.js';
 import { scopeKey, type Scope } from '../core/task.js';
 import type { ToolFamily } from '../tools/tool-family.js';
@@ -34,9 +35,10 @@ import { createTaskTraces } from '../telemetry/spans.js';
 import { factKey } from '../tools/facts/index.js';
 import type { Parsers } from '../tools/parsers.js';
 import { createOwnedFiles } from '../tools/fs/index.js';
-import { createSkills } from '../tools/skills/index.js';
+import { createSkills, openSavedSkills } from '../tools/skills/index.js';
 import type { SealedVault } from '../vault/vault.js';
 import { isOperator } from './identity.js';
+import { isKeptElsewhere } from './kept-elsewhere.js';
 import type { PeerRegistry } from './peers.js';
 import {
   createDisk,
@@ -66,6 +68,7 @@ export interface NodeParts {
   readonly published: ReadonlyMap<string, PublishedAgent>;
   readonly keys: ReadKeys;
   readonly audit: Audit;
+  readonly logger: Logger;
 }
 
 /** The routes of a running node about what its callers keep, and about the node itself. */
@@ -73,7 +76,8 @@ export function ownerMount(parts: NodeParts): Mount {
   const { config, journal, vault, documents, families, registry } = parts;
   const { root, model, agents, peers, pushes } = parts;
   const service = createOwnerService({
-    ...vaultParts(() => Promise.resolve(vault)),
+    ...vaultParts(config, () => Promise.resolve(vault)),
+    skills: savedSkillsOf(parts),
     documents: async () => documents,
     data: openData(
       parts,
@@ -173,7 +177,8 @@ export async function openHome(
   const parsers = new Parsers(config.parsing);
   const library = once(() => openLibrary({ ...loaded, storage, parsers, logger }));
   const service = createOwnerService({
-    ...vaultParts(vault.open),
+    ...vaultParts(config, vault.open),
+    skills: savedSkillsOf({ config, logger }),
     documents: async () => (await library.open()).documents,
     data: openData({ config, storage }, storedTasks(storage), ownedFiles({ config, parsers, logger })),
     bill: createOwnedBill(storage),
@@ -232,9 +237,17 @@ function once<Part>(open: () => Promise<Part>) {
   };
 }
 
-function vaultParts(open: () => Promise<VaultAccess>): Pick<OwnerParts, 'secrets' | 'wallets'> {
+function vaultParts(
+  config: Config,
+  open: () => Promise<VaultAccess>,
+): Pick<OwnerParts, 'secrets' | 'wallets'> {
   return {
-    secrets: async () => requireVault(await open()).secrets,
+    async secrets() {
+      if (!isKeptElsewhere(config, 'secrets')) return requireVault(await open()).secrets;
+      const url = config.a2a.keptAt.secrets?.url;
+      const text = 'Secrets: this server uses those of another one, and keeps none.';
+      throw new LangoError('not-supported', text, { hint: `Name that server: --url ${url}` });
+    },
     wallets: async () => openWallets(requireVault(await open()).vault),
   };
 }
@@ -290,10 +303,16 @@ interface FileContext {
   readonly logger: Logger;
 }
 
+/** The skills that owners saved here. */
+function savedSkillsOf({ config, logger }: Pick<NodeParts, 'config' | 'logger'>): SavedSkills {
+  const owned = ownedSkillsRoot(config);
+  return openSavedSkills({ ...createDisk(config), shared: [], hasWorkspaceSkills: false, owned, logger });
+}
+
 /** What owners keep as files: their skills, and their workspace where each owner has one. */
 function ownedFiles({ config, parsers, logger }: FileContext): readonly OwnedKind[] {
   const disk = createDisk(config);
-  const owned = ownedSkillsRoot(config.home);
+  const owned = ownedSkillsRoot(config);
   const { ownedData: ownedSkills } = createSkills({
     ...disk,
     shared: [],

@@ -91,8 +91,10 @@ export function remoteSources(list: RemoteList): readonly CardSource[] {
     const connect = { ...(shown ?? rules), relocate };
     const trust = verify && trustOf(verify, rules.fetch, logger.child({ agent: name }));
     const settings = { agent, values };
-    const credentialFor = agent.owners === 'forward' ? speakerAt(agent, keys) : undefined;
-    const fetchAs = credentialFor && fetchFor(agent, credentialFor, ownerEgress(agent, started, logger));
+    const isForwarded = agent.owners === 'forward';
+    const credentialFor = isForwarded ? speakerAt(agent, keys) : undefined;
+    const calls = { keys, config: started, timeoutMs: OWNER_CALL_MS, logger };
+    const fetchAs = isForwarded ? fetchForOwners(agent, calls) : undefined;
     return { kind: 'remote', name, url, trust, connect, settings, credential, credentialFor, fetchAs };
   });
 }
@@ -103,28 +105,39 @@ export function keepFresh(peers: RefreshingDirectory, seconds: number): () => vo
   return () => clearInterval(refreshing);
 }
 
-/** Signs the tokens with which an agent of another node of ours is told who asks. */
-function speakerAt({ url, audience = serverUrl(url, '/').href }: RemoteAgent, keys: ReadKeys): CredentialFor {
+/** A node of ours, which is told who asks. */
+interface OurNode {
+  readonly url: string;
+  readonly audience?: string | undefined;
+  readonly allowPrivate: boolean;
+}
+
+/** Signs the tokens with which another node of ours is told who asks. */
+function speakerAt({ url, audience = serverUrl(url, '/').href }: OurNode, keys: ReadKeys): CredentialFor {
   return async (caller, task) => {
     const { current: key } = await keys();
     return signJwt(key, assertionClaims({ key, audience, caller, task }), ASSERTION_TYPE);
   };
 }
 
-/** Sends what an owner keeps to the node of an agent: a document takes longer than a card. */
-function ownerEgress({ url, allowPrivate }: RemoteAgent, { egress }: Config, logger: Logger): typeof fetch {
-  const hosts = allowPrivate ? [new URL(url).host] : [];
-  return createEgress({
-    allowPrivate: [...egress.allowPrivate, ...hosts],
-    timeoutMs: OWNER_CALL_MS,
-    maxBytes: STREAM_BYTES,
-    logger,
-  });
+interface OwnerCalls {
+  readonly keys: ReadKeys;
+  readonly config: Config;
+  readonly timeoutMs: number;
+  readonly logger: Logger;
 }
 
-/** Each request has a token of its own, because a token is good for one. */
-function fetchFor({ url }: RemoteAgent, credentialFor: CredentialFor, egress: typeof fetch) {
-  const { origin } = new URL(url);
+/**
+ * Makes the function that sends requests to a node of ours on behalf of an owner. Each request has a token of its own, because
+ * a token is good for one.
+ */
+export function fetchForOwners(node: OurNode, { keys, config, timeoutMs, logger }: OwnerCalls) {
+  const { origin, host } = new URL(node.url);
+  const hosts = node.allowPrivate ? [host] : [];
+  const allowPrivate = [...config.egress.allowPrivate, ...hosts];
+  const privateHint = 'If that is meant, set allowPrivate: true beside its url.';
+  const egress = createEgress({ allowPrivate, timeoutMs, maxBytes: STREAM_BYTES, privateHint, logger });
+  const credentialFor = speakerAt(node, keys);
   return async (caller: Caller): Promise<typeof fetch> =>
     async (input, init) => {
       const credential = tokenCredential(await credentialFor(caller, undefined));
@@ -132,10 +145,10 @@ function fetchFor({ url }: RemoteAgent, credentialFor: CredentialFor, egress: ty
     };
 }
 
+/** What an owner keeps may be large: a document takes longer than a card. */
 const OWNER_CALL_MS = 60_000;
 
-type RemoteAgent = Config['a2a']['remoteAgents'][number];
-type Verify = NonNullable<RemoteAgent['verify']>;
+type Verify = NonNullable<Config['a2a']['remoteAgents'][number]['verify']>;
 type ConnectRules = Pick<OpenOptions, 'fetch' | 'grpc'>;
 
 /** The largest event stream of a remote agent: room for the most text that it may send, as small events. */

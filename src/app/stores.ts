@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import process from 'node:process';
+import type { ReadKeys } from '../core/card.js';
 import type { Config } from '../config/config.js';
 import { hasSeveralOwners } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
@@ -19,8 +20,10 @@ import { openSqliteStorage } from '../storage/sqlite/storage.js';
 import { DiskBudget } from '../tools/disk-budget.js';
 import { ownedSkillsFolder } from '../tools/skills/index.js';
 import { WorkFolders } from '../tools/work-folders.js';
+import { BorrowedSecrets } from '../vault/borrowed-secrets.js';
 import { OwnerSecrets } from '../vault/owner-secrets.js';
 import { openVault, type SealedVault } from '../vault/vault.js';
+import { askForSecrets, isKeptElsewhere } from './kept-elsewhere.js';
 
 export { backUp, restore } from '../storage/sqlite/backup.js';
 export { verifyDatabase } from '../storage/sqlite/verify.js';
@@ -34,7 +37,9 @@ export type OnStop = (close: () => Promise<void> | void) => void;
 export interface Stores {
   readonly storage: Storage;
   readonly vault: VaultAccess;
-  /** Writes no value of a secret in the vault. */
+  /** What agents and the journal get of the secrets of owners, which may be kept on another node. */
+  readonly guard: SecretGuard;
+  /** Writes no value of a secret. */
   readonly logger: Logger;
 }
 
@@ -44,9 +49,12 @@ export interface StoresOptions extends LoadedConfig {
   readonly logger: Logger;
 }
 
+/** The keys of this node, which sign for the owners whose secrets are kept elsewhere. */
+type StoresParts = StoresOptions & { readonly keys: ReadKeys };
+
 /** Opens the database and the vault in it, and starts to remove tasks that are older than `tasks.retentionDays`. */
 export async function openStores(
-  { config, secrets, acceptDamage, logger }: StoresOptions,
+  { config, secrets, acceptDamage, keys, logger }: StoresParts,
   onStop: OnStop,
 ): Promise<Stores> {
   const { retentionDays } = config.tasks;
@@ -59,7 +67,11 @@ export async function openStores(
     onStop(startSweeping({ retention: storage.retention, ageMs: retentionDays * DAY_MS, logger }));
   }
   const vault = await openVaultAccess({ config, secrets, storage, logger });
-  return { storage, vault, logger: scrubLogger(logger, vault.secrets?.everywhere ?? noScrubber) };
+  const everywhere = vault.secrets?.everywhere ?? noScrubber;
+  const ask = askForSecrets({ config, keys, logger });
+  if (!ask) return { storage, vault, guard: guardOf(vault), logger: scrubLogger(logger, everywhere) };
+  const guard = new BorrowedSecrets({ ask, own: guardOf(vault), ownEverywhere: everywhere, logger });
+  return { storage, vault, guard, logger: scrubLogger(logger, guard.everywhere) };
 }
 
 /** Opens the database of the configuration: the embedded one, unless `storage.url` names another. */
@@ -174,7 +186,7 @@ export async function openVaultAccess(sources: VaultSources): Promise<VaultAcces
   }
 }
 
-/** What agents and the journal get of the vault; without a vault, references to secrets cannot be resolved. */
+/** The guard of this node's own vault; without a vault, references to secrets cannot be resolved. */
 export function guardOf({ secrets }: VaultAccess): SecretGuard {
   return secrets ?? noSecrets;
 }
@@ -195,10 +207,10 @@ export function workFoldersOf({ workspace, auth, disk }: Config): WorkFolders {
 }
 
 export function createDisk(config: Config): Disk {
-  const { home, disk } = config;
+  const { disk } = config;
   const folders = workFoldersOf(config);
   const { isApart } = folders;
-  const owned = ownedSkillsRoot(home);
+  const owned = ownedSkillsRoot(config);
   const budget = new DiskBudget({
     isApart,
     folders: (scope) => [...folders.of(scope), ownedSkillsFolder(owned, scope)],
@@ -207,9 +219,9 @@ export function createDisk(config: Config): Disk {
   return { folders, budget };
 }
 
-/** The folder of the skills that owners saved. */
-export function ownedSkillsRoot(home: string): string {
-  return join(home, 'owners');
+/** The folder of the skills that owners saved, here or on another node. */
+export function ownedSkillsRoot(config: Pick<Config, 'home' | 'a2a'>): string {
+  return join(config.home, isKeptElsewhere(config, 'skills') ? 'owners-elsewhere' : 'owners');
 }
 
 function bytesOf(mb: number): number {

@@ -153,6 +153,16 @@ const remoteAgent = z.strictObject({
   verify: cardTrust.optional(),
 });
 
+const keptAt = (what: string, right: string) =>
+  optional(
+    z.strictObject({
+      url: httpUrl().describe('The address of that server.'),
+      audience: optional(text(), 'The `auth.audience` of that server. Default: its address in `url`.'),
+      allowPrivate: flag(false, 'Allow a private or loopback address.'),
+    }),
+    `The server of ours that keeps ${what}. It names this one in \`auth.nodes\`, with \`may: [${right}]\`. The address of this server itself means nothing. Default: none; this server keeps them.`,
+  );
+
 export const a2a = group('Remote agents, and what this server publishes.', {
   enabled: flag(false, 'Use the agents of `a2a.remoteAgents` as sub-agents. SIGHUP reloads it.'),
   baseUrl: optional(
@@ -172,6 +182,10 @@ export const a2a = group('Remote agents, and what this server publishes.', {
     distinct(remoteAgent, (peer) => peer.name, ['name']),
     'Agents on other servers. SIGHUP reloads the list.',
   ),
+  keptAt: group('Where owners keep what the tools of this server use.', {
+    secrets: keptAt('the secrets that commands and requests refer to', 'secrets'),
+    skills: keptAt('the skills that owners save', 'skills'),
+  }),
   catalogs: list(
     z.array(httpUrl()),
     'AI Catalogs that `lango agents search` searches. Their agents are added only on request.',

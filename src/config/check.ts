@@ -144,6 +144,9 @@ function checkRisks(settings: Settings, { exposedSecret }: BasePaths): readonly 
       const shown = token ?? owners ?? (auth && 'auth');
       return takes('plainHttpToken', isSentWithoutTls(shown, url), ['a2a', 'remoteAgents', index, 'url']);
     }),
+    ...Object.entries(a2a.keptAt).flatMap(([kind, node]) =>
+      takes('plainHttpToken', travelsOpenly(kind, node?.url), ['a2a', 'keptAt', kind, 'url']),
+    ),
     ...auth.nodes.flatMap(({ name, jwks }, index) =>
       takes('plainHttpToken', isSentWithoutTls(name, jwks), ['auth', 'nodes', index, 'jwks']),
     ),

@@ -218,6 +218,12 @@ const trustedNode = z
     name: text().describe('Its name in messages.'),
     jwks: optional(httpUrl(), 'URL of its keys: `/.well-known/jwks.json` of that server. Default: none.'),
     keys: optional(path(), 'The same keys as a file. Default: none.'),
+    may: distinct(z.enum(['act', 'secrets', 'skills']), (right) => right)
+      .min(1)
+      .default(['act'])
+      .describe(
+        'What it may do for every owner. `act`: all that the owner may do. `secrets`: get the values of secrets, each for a use that its owner allowed. `skills`: read the skills that the owner saved.',
+      ),
   })
   .refine(
     ({ jwks, keys }) => (jwks === undefined) !== (keys === undefined),

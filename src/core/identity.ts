@@ -6,6 +6,8 @@ export interface Caller extends Scope {
   /** The scopes of the token; undefined when the mode of authentication has none. */
   readonly scopes?: ReadonlySet<string>;
   readonly views?: Scope; // Whose data an operator asked to read instead of the operator's own.
+  /** The node of ours that says who asks, with what it may do: see `auth.nodes[].may`. Undefined for the owner's own token. */
+  readonly node?: { readonly name: string; readonly may: readonly string[] };
 }
 
 /** The error of an operator who would change data of another person. */
@@ -18,6 +20,7 @@ export interface Credentials {
   /** The `Authorization` header, or the metadata entry of that name. */
   readonly authorization: string | undefined;
   readonly views?: string; // The header `Lango-Owner`: see `Caller.views`.
+  readonly path?: string; // The path of the request; absent over gRPC.
   /** The client's address, by which failures are counted. */
   readonly address: string;
   /** The client's own connection; absent where a proxy may share one among clients. */
@@ -54,7 +57,8 @@ export interface AuditEntry {
   readonly outcome: 'ok' | ErrorCode;
   /** Undefined when the caller is not known. */
   readonly caller?: Pick<Caller, 'owner' | 'tenant'>;
-  readonly by?: string; // The owner who operates the server, and reads data of `caller`.
+  readonly by?: string; // The owner who operates the server, or the node of ours, that asks for `caller`.
+  readonly subject?: string; // What it was about: the secret and its use.
   /** The client's address; absent for calls inside the process. */
   readonly from?: string;
   readonly agent?: string;

@@ -42,6 +42,9 @@ export interface SecretUse {
   readonly place: SecretPlace;
   /** The receiver of the value; required for `http` and `browser`. */
   readonly host?: string;
+  readonly signal?: AbortSignal; // Aborts when the call is canceled.
+  /** Settles once all that may hold the value is scrubbed: a guard that borrowed the value forgets it then. Default: now. */
+  readonly scrubbed?: Promise<unknown>;
 }
 
 /** Removes the values of secrets from texts, in plain and encoded forms. */

@@ -111,6 +111,7 @@ export class Exchange implements HttpExchange {
     return authenticator.authenticate({
       authorization: request.headers.authorization ?? sessionAuthorization?.(request, this.baseUrl),
       views: headerText(request.headers['lango-owner']),
+      path: this.path,
       address: this.address,
       ...(isProxied ? {} : { connection: request.socket }),
       certificate: () => certificateOf(request),

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { errorText, isLangoError, LangoError } from '../core/errors.js';
 import { statusOf } from '../core/http.js';
-import type { Scrubber } from '../core/secrets.js';
+import type { Scrubber, SecretUse } from '../core/secrets.js';
 import { readBytes } from './body.js';
 
 export interface ForwarderOptions {
@@ -13,8 +13,15 @@ export interface ForwarderOptions {
   readonly folder: string;
   /** The egress client. */
   readonly webFetch: typeof fetch;
-  /** Puts the values of secrets into a header for a host. Rejects with `not-found` or `forbidden`. */
-  readonly resolve: (value: string, host: string) => Promise<string>;
+  /**
+   * Puts the values of secrets into a header for a host. `use.scrubbed` settles once the answer is scrubbed. Rejects with
+   * `not-found` or `forbidden`.
+   */
+  readonly resolve: (
+    value: string,
+    host: string,
+    use: Required<Pick<SecretUse, 'signal' | 'scrubbed'>>,
+  ) => Promise<string>;
   /** Whether a host is this machine: its services are called by plain HTTP. */
   readonly isLocal: (host: string) => boolean;
   /** Removes the values of secrets from an answer. */
@@ -63,11 +70,12 @@ async function answer(
 ): Promise<void> {
   const ended = new AbortController();
   response.once('close', () => ended.abort());
+  const { promise: scrubbed, resolve } = Promise.withResolvers<void>();
   try {
-    const received = await forward(request, options, ended.signal);
+    const received = await forward(request, options, { signal: ended.signal, scrubbed });
     const bytes = Buffer.from(await received.arrayBuffer());
-    const isText = !bytes.includes(0);
-    const body = isText ? options.scrubber.text(bytes.toString('utf8')) : bytes;
+    const encoding = bytes.includes(0) ? 'latin1' : 'utf8';
+    const body = Buffer.from(options.scrubber.text(bytes.toString(encoding)), encoding);
     const headers = [...received.headers].filter(([name]) => !OWN_HEADERS.has(name));
     const safe = headers.map(([name, value]) => [name, options.scrubber.text(value)] as const);
     response.writeHead(received.status, Object.fromEntries(safe)).end(body);
@@ -76,7 +84,9 @@ async function answer(
     const status = isLangoError(error) ? statusOf(error.code)[0] : 502;
     const hint = isLangoError(error) && error.hint !== undefined ? ` ${error.hint}` : '';
     response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', connection: 'close' });
-    response.end(`Lango did not send this request: ${errorText(error)}${hint}\n`);
+    response.end(`Lango did not send this request: ${options.scrubber.text(errorText(error))}${hint}\n`);
+  } finally {
+    resolve();
   }
 }
 
@@ -88,7 +98,7 @@ async function answer(
 async function forward(
   request: IncomingMessage,
   { webFetch, resolve, isLocal }: ForwarderOptions,
-  signal: AbortSignal,
+  use: Required<Pick<SecretUse, 'signal' | 'scrubbed'>>,
 ): Promise<Response> {
   const { method = 'GET', url = '/', rawHeaders } = request;
   const target = targetOf(url, request.headers.host, isLocal);
@@ -99,7 +109,7 @@ async function forward(
     if (OWN_HEADERS.has(name.toLowerCase())) continue;
     const asked = value.replace(REFERENCE, '{{secret:$1}}');
     hasSecret ||= asked !== value;
-    headers.append(name, asked === value ? value : await resolve(asked, target.hostname));
+    headers.append(name, asked === value ? value : await resolve(asked, target.hostname, use));
   }
   if (!hasSecret) {
     throw new LangoError('forbidden', 'Only requests with a secret in a header go out here.', {
@@ -110,7 +120,7 @@ async function forward(
   return webFetch(target, {
     method,
     headers,
-    signal,
+    signal: use.signal,
     ...(body.length > 0 && { body: new Uint8Array(body) }),
   });
 }

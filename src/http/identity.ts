@@ -102,7 +102,12 @@ class CountingAuthenticator implements Authenticator {
       const known = this.#verify(credentials);
       caller = known instanceof Promise ? await known : known;
     } catch (error) {
-      throw isLangoError(error, 'unauthenticated') ? this.#failed(error, credentials) : error;
+      if (isLangoError(error, 'unauthenticated')) throw this.#failed(error, credentials);
+      if (isLangoError(error, 'forbidden')) {
+        const { message: reason } = error;
+        this.#audit({ operation: 'Authenticate', outcome: 'forbidden', from: credentials.address, reason });
+      }
+      throw error;
     }
     if (isTrusted === undefined) this.#isTrusted.set(connection!, true);
     try {

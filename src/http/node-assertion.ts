@@ -1,6 +1,6 @@
 import type { JWTPayload, JWTVerifyGetKey } from 'jose';
 import type { SigningKey } from '../core/card.js';
-import { isLangoError } from '../core/errors.js';
+import { codeOf, isLangoError, LangoError } from '../core/errors.js';
 import type { Caller } from '../core/identity.js';
 import { newId } from '../core/ids.js';
 import type { JsonObject } from '../core/json.js';
@@ -43,43 +43,71 @@ export function assertionClaims({ key, audience, caller, task }: AssertionFacts)
   };
 }
 
+/** The right to do all that the owners of a node may do themselves. */
+export const MAY_ACT = 'act';
+
+/** A node of ours, and what it may do for every owner. */
+export interface TrustedNode {
+  readonly name: string;
+  readonly keys: JwtKeys;
+  readonly may: readonly string[];
+}
+
 /** Whose keys are trusted to say who asks, and what their tokens must name as their audience. */
 export interface TrustedNodes {
-  readonly keys: readonly JwtKeys[];
+  readonly nodes: readonly TrustedNode[];
   readonly audience: string;
+  /** The right with which a node may ask for a path, also without `MAY_ACT`; undefined for all other paths. */
+  readonly rightFor: (path: string) => string | undefined;
 }
 
 /** Takes each token of trusted nodes once, and leaves all other credentials to `others`. */
-export function createNodeVerifier({ keys, audience }: TrustedNodes, others: Verifier): Verifier {
+export function createNodeVerifier({ nodes, audience, rightFor }: TrustedNodes, others: Verifier): Verifier {
   const options = {
     ...{ audience, algorithms: ALGORITHMS, typ: ASSERTION_TYPE, clockTolerance: SKEW_SECONDS },
     maxTokenAge: LIFETIME_SECONDS,
     requiredClaims: ['iss', 'exp', 'jti', 'sub', 'tenant'],
   };
   const used = new UsedTokens();
-  const findKey: JWTVerifyGetKey = async (header, input) => {
-    const found = await Promise.allSettled(keys.map((set) => set.find(header, input)));
-    const key = found.find(({ status }) => status === 'fulfilled');
-    if (key?.status === 'fulfilled') return key.value;
-    // A node whose keys cannot be read now may be the one that signed.
-    const reasons = found.map((one) => (one as PromiseRejectedResult).reason as unknown);
-    throw reasons.find((reason) => isLangoError(reason)) ?? reasons[0];
-  };
   return async (credentials) => {
     const token = bearerToken(credentials.authorization);
     if (token === undefined || typeOf(token) !== ASSERTION_TYPE) return others(credentials);
     const { jwtVerify } = await import('jose');
+    const verified = nodes.map(async ({ name, may, keys }) => {
+      const findKey: JWTVerifyGetKey = (header, input) => keys.find(header, input);
+      const known = await jwtVerify(token, findKey, options);
+      return { ...known, node: { name, may } };
+    });
     try {
-      const { payload, protectedHeader } = await jwtVerify(token, findKey, options);
+      const { payload, protectedHeader, node } = await Promise.any(verified).catch(mainReason);
       if (payload.iss !== `${THUMBPRINT}${protectedHeader.kid}`)
         throw noBearer('The token names another node.');
       const caller = callerIn(payload);
       if (!used.add(`${payload.iss} ${payload.jti}`)) throw noBearer('The token was used before.');
-      return caller;
+      const right = credentials.path === undefined ? undefined : rightFor(credentials.path);
+      if (!node.may.includes(MAY_ACT) && (right === undefined || !node.may.includes(right))) {
+        const text = `The node ${node.name} may not do this here; it may: ${node.may.join(', ')}.`;
+        throw new LangoError('forbidden', text, { hint: 'auth.nodes of this server says what it may do.' });
+      }
+      return { ...caller, node };
     } catch (error) {
       throw isLangoError(error) ? error : noBearer(reasonOf(error));
     }
   };
+}
+
+/**
+ * Throws the error that says most: of the node that has the key of the token, else of a node whose keys cannot be read
+ * now, as it may be the one that signed.
+ */
+function mainReason({ errors }: AggregateError): never {
+  const reasons = errors as readonly unknown[];
+  const isUnknownKey = (reason: unknown) => codeOf(reason) === 'ERR_JWKS_NO_MATCHING_KEY';
+  throw (
+    reasons.find((reason) => !isUnknownKey(reason) && !isLangoError(reason)) ??
+    reasons.find((reason) => isLangoError(reason)) ??
+    reasons[0]
+  );
 }
 
 /** The ids of the tokens that were used, for as long as they would be accepted again. */

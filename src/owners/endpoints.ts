@@ -1,6 +1,7 @@
-import { isLangoError } from '../core/errors.js';
+import { isLangoError, LangoError } from '../core/errors.js';
 import type { HttpEndpoint, HttpExchange } from '../core/http.js';
-import { readingOnly, type Audit, type AuditEntry } from '../core/identity.js';
+import { readingOnly, type Audit, type AuditEntry, type Caller } from '../core/identity.js';
+import { oneLine, shorten } from '../core/text.js';
 import { hasJsonBody, OPERATIONS, type Operation, type OperationName } from './operations.js';
 import { performCall, type OwnerService } from './service.js';
 
@@ -21,23 +22,33 @@ export function ownerEndpoints({ service, maxBytes, audit }: EndpointOptions): r
     path: operation.path,
     handle: async (exchange, params) => {
       const caller = await exchange.caller();
-      const { views, scopes } = caller;
+      const { views, scopes, node } = caller;
       const { tenant, owner } = views ?? caller;
       const isChange = operation.method !== 'get';
+      let about: Pick<AuditEntry, 'subject'> = {};
       const note = (outcome: AuditEntry['outcome']): void => {
         if (!isChange && !views) return;
-        const by = views && { by: caller.owner };
-        audit({ operation: name, outcome, caller: { tenant, owner }, ...by, from: exchange.address });
+        const by = { by: views ? caller.owner : node?.name };
+        audit({
+          operation: name,
+          outcome,
+          caller: { tenant, owner },
+          ...by,
+          ...about,
+          from: exchange.address,
+        });
       };
-      if (views && isChange) {
+      const refusal = views && isChange ? readingOnly(views) : refusalOf(operation, caller);
+      if (refusal) {
         note('forbidden');
-        throw readingOnly(views);
+        throw refusal;
       }
       const fields = {
         ...(await readBody(operation, exchange, maxBytes)),
         ...readQuery(operation, exchange),
         ...params,
       };
+      if (operation.subject) about = { subject: shorten(oneLine(operation.subject(fields)), MAX_SUBJECT) };
       const { signal } = exchange;
       try {
         const result = await performCall(service, { name, fields, scope: { tenant, owner }, scopes, signal });
@@ -49,6 +60,17 @@ export function ownerEndpoints({ service, maxBytes, audit }: EndpointOptions): r
       }
     },
   }));
+}
+
+const MAX_SUBJECT = 400;
+
+/** The refusal of an operation for nodes to a caller that is none, or may not do this; undefined when it may. */
+function refusalOf({ right }: Operation, { node }: Caller): LangoError | undefined {
+  if (right === undefined || node?.may.includes(right)) return undefined;
+  const text = 'This is for a node of ours that works for the owner.';
+  return new LangoError('forbidden', text, {
+    hint: `This server names such nodes in auth.nodes, with may: [${right}].`,
+  });
 }
 
 function readQuery({ query = [] }: Operation, exchange: HttpExchange): Fields {

@@ -12,6 +12,10 @@ export interface Operation {
   readonly query?: readonly string[];
   /** The field that is the body, as bytes. Without it the remaining fields are the body, as JSON. */
   readonly bytes?: string;
+  /** The right in `auth.nodes[].may` that a caller needs: a node of ours, on behalf of the owner. Owners need no such call. */
+  readonly right?: 'secrets' | 'skills';
+  /** What the call is about, for the audit. */
+  readonly subject?: (fields: Readonly<Record<string, unknown>>) => string;
   readonly input: z.ZodObject;
   readonly result: z.ZodType;
 }
@@ -19,6 +23,8 @@ export interface Operation {
 const MAX_ORIGINS = 1_000;
 const MAX_COLLECTIONS = 100;
 const MAX_LEVELS = 5;
+const MAX_TOOL_NAME = 64;
+const MAX_HOST = 253;
 
 const nothing = z.object({});
 const counts = z.record(z.string(), z.number());
@@ -122,8 +128,8 @@ export type AgentStatus = z.output<typeof agentStatus>;
 
 /**
  * All operations of owners on their data. Paths, inputs and results are the wire format of `/lango/...`, which
- * clients of other versions use: add optional fields, never change an existing one. No result holds the value of a secret or a
- * private key.
+ * clients of other versions use: add optional fields, never change an existing one. No result holds a private key, and none
+ * but that of `useSecret` the value of a secret.
  */
 export const OPERATIONS = {
   listSecrets: {
@@ -155,6 +161,51 @@ export const OPERATIONS = {
     path: '/lango/secrets/:name',
     input: z.object({ name: secretName }),
     result: z.object({ deleted: z.string() }),
+  },
+
+  /** Gives a node of ours the value for one use, if the owner allowed it. A page of a browser would keep the value. */
+  useSecret: {
+    method: 'post',
+    path: '/lango/secrets/:name/use',
+    right: 'secrets',
+    subject: ({ name, place, host }) => [name, place, host].flatMap((each) => each ?? []).join(' '),
+    input: z.object({
+      name: secretName,
+      tool: z.string().max(MAX_TOOL_NAME),
+      place: z.enum(['exec', 'http']),
+      host: z.string().max(MAX_HOST).optional(),
+    }),
+    result: z.object({ value: z.string() }),
+  },
+
+  /** Lists the skills that the owner saved; without them when their version is the one that the caller has. */
+  listSkills: {
+    method: 'get',
+    path: '/lango/skills',
+    right: 'skills',
+    query: ['unless'],
+    input: z.object({ unless: z.string().optional() }),
+    result: z.object({
+      version: z.string(),
+      skills: z
+        .array(z.object({ name: z.string(), version: z.string() }))
+        .readonly()
+        .optional(),
+    }),
+  },
+  /** Reads some files of a skill; `after` is the `next` of the page before. */
+  readSkill: {
+    method: 'get',
+    path: '/lango/skills/:name',
+    right: 'skills',
+    query: ['after'],
+    input: z.object({ name: z.string(), after: z.string().default('') }),
+    result: z.object({
+      files: z
+        .array(z.object({ path: z.string(), base64: z.base64(), isExecutable: z.boolean() }))
+        .readonly(),
+      next: z.string().optional(),
+    }),
   },
 
   readWallet: {
@@ -347,6 +398,13 @@ export type ResultOf<Name extends OperationName> = z.output<Operations[Name]['re
 export type CheckedInput<Name extends OperationName> = z.output<Operations[Name]['input']>;
 /** The result that an implementation returns. */
 export type Answer<Name extends OperationName> = z.input<Operations[Name]['result']>;
+
+/** The right with which a node may ask for a path; undefined when the path has no operation for nodes. */
+export function rightForPath(path: string): string | undefined {
+  const operations: readonly Operation[] = Object.values(OPERATIONS);
+  const isAt = (pattern: string) => new RegExp(`^${pattern.replace(/:\w+/g, '[^/]+')}$`).test(path);
+  return operations.find((operation) => operation.right !== undefined && isAt(operation.path))?.right;
+}
 
 /** Whether some fields of the input travel in a JSON body. */
 export function hasJsonBody({ path, query = [], bytes, input }: Operation): boolean {

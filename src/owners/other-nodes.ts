@@ -177,7 +177,8 @@ function dataOf(
 
 /** The errors of a node, as against those of the call. */
 const NODE_ERRORS: readonly ErrorCode[] = [
-  ...(['unauthenticated', 'unavailable', 'timeout', 'invalid-agent-response', 'internal'] as const),
+  ...(['unauthenticated', 'unavailable', 'timeout', 'too-many'] as const),
+  ...(['invalid-agent-response', 'internal'] as const),
 ];
 
 /** Calls a node for an owner. Rejects with `unavailable`, naming the node, when it does not answer as it should. */
@@ -195,7 +196,12 @@ async function ask<T>(
         ? 'Name this node in its auth.nodes; its log says what is wrong.'
         : error.hint;
     const text = `The node of ${agent} at ${url} does not answer this: ${error.message}`;
-    throw new LangoError('unavailable', text, { ...(hint !== undefined && { hint }), cause: error });
+    const { retryable } = error;
+    throw new LangoError('unavailable', text, {
+      ...(hint !== undefined && { hint }),
+      retryable,
+      cause: error,
+    });
   }
 }
 

@@ -1,5 +1,7 @@
 import { LangoError } from '../core/errors.js';
+import { hashJson } from '../core/json.js';
 import { KEPT_BY_AGENTS, type DocumentIndex } from '../stores/library.js';
+import type { SavedSkills } from '../stores/skills.js';
 import type { SecretStore } from '../stores/vault.js';
 import type { Scope } from '../core/task.js';
 import type { WalletStore } from '../stores/payments.js';
@@ -31,6 +33,7 @@ export interface OwnerParts {
   readonly secrets: () => Promise<SecretStore>;
   /** Rejects when the vault cannot be opened. */
   readonly wallets: () => Promise<WalletStore>;
+  readonly skills: SavedSkills;
   readonly documents: () => Promise<DocumentIndex>;
   readonly data: OwnedData;
   readonly bill: OwnedBill;
@@ -47,7 +50,7 @@ export interface OwnerParts {
 const DOCUMENTS_PER_PAGE = 500;
 
 export function createOwnerService(parts: OwnerParts): OwnerService {
-  const { secrets, wallets, documents, data, bill, trace, card, status, operators } = parts;
+  const { secrets, wallets, skills, documents, data, bill, trace, card, status, operators } = parts;
   return {
     ...operators,
     listSecrets: async (_input, { scope }) => ({ secrets: await (await secrets()).list(scope) }),
@@ -58,6 +61,20 @@ export function createOwnerService(parts: OwnerParts): OwnerService {
     async deleteSecret({ name }, { scope }) {
       if (await (await secrets()).delete(scope, name)) return { deleted: name };
       throw new LangoError('not-found', `There is no secret "${name}".`, { hint: 'See: lango secrets list' });
+    },
+
+    useSecret: async ({ name, ...use }, { scope }) => ({
+      value: await (await secrets()).use(scope, name, use),
+    }),
+
+    async listSkills({ unless }, { scope }) {
+      const list = await skills.list(scope);
+      const version = hashJson(list);
+      return version === unless ? { version } : { version, skills: list };
+    },
+    async readSkill({ name, after }, { scope }) {
+      const { items, next } = await skills.read(scope, name, after);
+      return { files: items, next };
     },
 
     readWallet: async (_input, { scope }) => ({ address: await (await wallets()).address(scope) }),

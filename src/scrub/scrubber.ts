@@ -26,7 +26,7 @@ export function compileScrubber(hidden: readonly Hidden[]): Scrubber {
   const automaton = (name: keyof (typeof forms)[number], fold: Fold): WordAutomaton =>
     compileWords(
       forms.flatMap((each, index) =>
-        each[name].map((text) => ({ text, id: 2 * index + (text === hidden[index]!.value ? 0 : 1) })),
+        each[name].map((text) => ({ text, id: 2 * index + (isPlain(text, hidden[index]!) ? 0 : 1) })),
       ),
       fold,
     );
@@ -44,6 +44,10 @@ export function compileScrubber(hidden: readonly Hidden[]): Scrubber {
       return whole.push(text) + whole.end();
     },
   };
+}
+
+function isPlain(text: string, { value }: Hidden): boolean {
+  return text === value || text === Buffer.from(value, 'utf8').toString('latin1');
 }
 
 class MaskingStream implements ScrubStream {

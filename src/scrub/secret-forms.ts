@@ -29,18 +29,12 @@ function plainForms(value: string): readonly string[] {
     .map((line) => line.trim())
     .filter((line) => line.length >= MIN_LINE_CHARACTERS && !line.startsWith('-----'));
   const forms = [
-    ...[
-      value,
-      Buffer.from(value, 'utf8').toString('latin1'),
-      json,
-      escaped(json),
-      json.replaceAll('/', '\\/'),
-      asciiJson(json),
-    ],
+    ...[value, json, escaped(json), json.replaceAll('/', '\\/'), asciiJson(json)],
     ...[url, lowerEscapes(url), formEncoded(url), lowerEscapes(formEncoded(url)), encodeURI(value)],
     ...[html(value), value.replaceAll("'", `'\\''`), ...lines],
   ];
-  return [...new Set(forms)];
+  // Bytes that are not decoded yet have a character for each byte.
+  return [...new Set(forms.flatMap((form) => [form, Buffer.from(form, 'utf8').toString('latin1')]))];
 }
 
 /**

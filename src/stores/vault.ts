@@ -1,5 +1,5 @@
 import type { JsonObject } from '../core/json.js';
-import type { SecretPlace } from '../core/secrets.js';
+import type { SecretPlace, SecretUse } from '../core/secrets.js';
 import type { Scope } from '../core/task.js';
 
 /**
@@ -146,6 +146,8 @@ export interface SecretStore {
   store(scope: Scope, secret: NewSecret): Promise<SecretItem>;
   list(scope: Scope): Promise<readonly SecretItem[]>;
   get(scope: Scope, name: string): Promise<SecretItem | undefined>;
+  /** Returns the value, for a use that the owner allowed. Rejects with `not-found` or `forbidden`. */
+  use(scope: Scope, name: string, use: SecretUse): Promise<string>;
   /** Replaces the permission. Rejects with `not-found`. */
   allow(scope: Scope, name: string, permission: SecretPermission): Promise<SecretItem>;
   /** False when there was none. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { errorText, LangoError } from '../core/errors.js';
+import { referencedSecrets } from '../core/secrets.js';
 import type { ToolContext } from '../core/tool.js';
 
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
@@ -54,12 +55,12 @@ export async function requestInit(
   const { hostname, protocol } = new URL(url);
   const resolved: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
-    resolved[name] = await context.resolveSecrets(value, hostname);
-    if (resolved[name] !== value && protocol === 'http:' && !LOOPBACK.test(hostname))
+    if (referencedSecrets(value).length > 0 && protocol === 'http:' && !LOOPBACK.test(hostname))
       throw new LangoError(
         'forbidden',
         `url: a secret may be sent to ${hostname} over https only. Use an https URL.`,
       );
+    resolved[name] = await context.resolveSecrets(value, hostname);
   }
   const { signal } = context;
   if (body === undefined) return { method, headers: resolved, signal };

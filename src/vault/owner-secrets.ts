@@ -1,8 +1,7 @@
 import { LangoError, errorText } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import type { Logger } from '../core/logger.js';
-import { compileScrubber } from '../scrub/scrubber.js';
-import type { ScrubStream, Scrubber, SecretGuard, SecretUse } from '../core/secrets.js';
+import type { Scrubber, SecretGuard, SecretPlace, SecretUse } from '../core/secrets.js';
 import {
   SECRET_PLACES,
   referencedSecrets,
@@ -13,6 +12,7 @@ import {
 import type { Scope } from '../core/task.js';
 import { scopeKey } from '../core/task.js';
 import type { NewSecret, SecretItem, SecretPermission, SecretStore, VaultItem } from '../stores/vault.js';
+import { compileValues, LiveScrubber } from './value-scrubber.js';
 import type { SealedVault } from './vault.js';
 
 /** Scrubbers search texts for the value. A shorter one would also occur in ordinary text. */
@@ -54,14 +54,14 @@ export class OwnerSecrets implements SecretStore, SecretGuard {
 
   /** Removes the secrets of all owners. For the log. */
   readonly everywhere: Scrubber = new LiveScrubber(
-    () => (this.#all ??= compileValues([...this.#owned.values()])),
+    () => (this.#all ??= compileValues([...this.#owned.values()].flatMap(({ values }) => [...values]))),
   );
 
   scrubber(scope: Scope): Scrubber {
     const name = scopeKey(scope);
     return new LiveScrubber(() => {
       const owned = this.#owned.get(name);
-      return owned ? (owned.scrubber ??= compileValues([owned])) : noScrubber;
+      return owned ? (owned.scrubber ??= compileValues([...owned.values])) : noScrubber;
     });
   }
 
@@ -110,14 +110,16 @@ export class OwnerSecrets implements SecretStore, SecretGuard {
     return existed;
   }
 
+  async use(scope: Scope, name: string, { tool, place, host }: SecretUse): Promise<string> {
+    const entry = await this.#require(scope, name);
+    assertAllowed(toItem(entry), { place, host });
+    this.#logger.info('a secret was used', { secret: name, owner: scope.owner, tool, place, host });
+    return Buffer.from(entry.value).toString('utf8');
+  }
+
   async resolve(scope: Scope, text: string, use: SecretUse): Promise<string> {
     const values = new Map<string, string>();
-    for (const name of referencedSecrets(text)) {
-      const entry = await this.#require(scope, name);
-      assertAllowed(toItem(entry), use);
-      values.set(name, Buffer.from(entry.value).toString('utf8'));
-      this.#logger.info('a secret was used', { secret: name, owner: scope.owner, ...use });
-    }
+    for (const name of referencedSecrets(text)) values.set(name, await this.use(scope, name, use));
     return replaceReferences(text, (name) => values.get(name)!);
   }
 
@@ -160,50 +162,6 @@ export class OwnerSecrets implements SecretStore, SecretGuard {
   }
 }
 
-/** Stands in for a mask that itself contains the value of a secret. Scrubbing a text twice thus gives the same text. */
-const BLANK = '***';
-
-function compileValues(owned: readonly SecretsOfOwner[]): Scrubber {
-  const hidden = owned.flatMap(({ values }) =>
-    [...values].map(([name, value]) => ({
-      value,
-      mask: secretReference(name),
-      encodedMask: `[secret ${name}, encoded]`,
-    })),
-  );
-  const first = compileScrubber(hidden);
-  const isClean = (mask: string): boolean => first.text(mask) === mask;
-  if (hidden.every(({ mask, encodedMask }) => isClean(mask) && isClean(encodedMask))) return first;
-  return compileScrubber(
-    hidden.map(({ value, mask, encodedMask }) => ({
-      value,
-      mask: isClean(mask) ? mask : BLANK,
-      encodedMask: isClean(encodedMask) ? encodedMask : BLANK,
-    })),
-  );
-}
-
-/** A scrubber that always uses the current secrets. */
-class LiveScrubber implements Scrubber {
-  readonly #current: () => Scrubber;
-
-  constructor(current: () => Scrubber) {
-    this.#current = current;
-  }
-
-  get isEmpty(): boolean {
-    return this.#current().isEmpty;
-  }
-
-  text(text: string): string {
-    return this.#current().text(text);
-  }
-
-  stream(): ScrubStream {
-    return this.#current().stream();
-  }
-}
-
 function toItem({ name, metadata, version, createdAt, updatedAt }: VaultItem): SecretItem {
   return { name, reference: secretReference(name), ...permissionOf(metadata), version, createdAt, updatedAt };
 }
@@ -229,7 +187,10 @@ function checkedPermission({ places, hosts }: SecretPermission) {
   return { places: SECRET_PLACES.filter((place) => places.includes(place)), hosts: names };
 }
 
-function assertAllowed({ name, places, hosts }: SecretItem, { place, host }: SecretUse): void {
+function assertAllowed(
+  { name, places, hosts }: SecretItem,
+  { place, host }: { readonly place: SecretPlace; readonly host: string | undefined },
+): void {
   const isKnownHost = host !== undefined && hosts.includes(host.toLowerCase());
   if (places.includes(place) && (place === 'exec' || isKnownHost)) return;
   const where = place === 'exec' ? 'in commands' : `for ${host ?? 'an unknown host'} (${place})`;

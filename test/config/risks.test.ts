@@ -46,6 +46,11 @@ const RISKY: readonly (readonly [risk: string, key: string, settings: Settings])
   ],
   [
     'plainHttpToken',
+    'a2a.keptAt.secrets.url',
+    { a2a: { keptAt: { secrets: { url: 'http://vault.example' } } } },
+  ],
+  [
+    'plainHttpToken',
     'model.baseUrl',
     { model: { provider: 'openai', name: 'm', apiKey: 'key', baseUrl: 'http://models.example/v1' } },
   ],

@@ -63,7 +63,10 @@ const SETTINGS = [
       ...{ provider: 'anthropic', apiKey: key, baseUrl: 'http://127.0.0.1:9' },
       ...{ effort: 'low', thinking: 'adaptive', temperature: 1 },
     },
-    a2a: { enabled: true, remoteAgents: [] },
+    a2a: {
+      ...{ enabled: true, remoteAgents: [] },
+      keptAt: { secrets: { url: 'https://127.0.0.1:9' }, skills: { url: 'https://127.0.0.1:9' } },
+    },
     auth: {
       mode: 'jwt',
       nodes: [{ name: 'front', keys: jwksFile }],

@@ -44,10 +44,12 @@ export function createOriginFetch({ fetch: send, origin, credential }: OriginFet
       await response.body?.cancel().catch(() => {});
       ({ response, shown } = await ask());
     }
-    const refusal = refusalOf(response, url.host, shown);
-    if (!refusal) return response;
-    await response.body?.cancel().catch(() => {});
-    throw refusal;
+    if (!REFUSALS.has(response.status)) return response;
+    throw refusalOf(response, {
+      host: url.host,
+      shown: shown ?? { headers: {} },
+      said: await reasonIn(response),
+    });
   };
 }
 
@@ -61,35 +63,65 @@ function isRepeatable(input: string | URL | Request, init: RequestInit | undefin
   return !(input instanceof Request && input.body) && !(init?.body instanceof ReadableStream);
 }
 
-function refusalOf(
-  response: Response,
-  host: string,
-  shown: Presented = { headers: {} },
-): LangoError | undefined {
+const REFUSALS: ReadonlySet<number> = new Set([401, 403, 429, 502, 503, 504]);
+
+interface Refusal {
+  readonly host: string;
+  readonly shown: Presented;
+  /** The reason in the body of the answer. */
+  readonly said: string | undefined;
+}
+
+function refusalOf(response: Response, { host, shown, said }: Refusal): LangoError {
+  const saying = (text: string | undefined) =>
+    text === undefined ? '' : ` It says: ${withoutShown(text, shown)}`;
   switch (response.status) {
     case 401: {
-      const said = challengeIn(response, 'error_description');
-      const text = `${host} wants a valid token.${said === undefined ? '' : ` It says: ${withoutShown(said, shown)}`}`;
-      return new LangoError('unauthenticated', text);
+      const why = challengeIn(response, 'error_description');
+      return new LangoError('unauthenticated', `${host} wants a valid token.${saying(why)}`);
     }
     case 403: {
       const scope = challengeIn(response, 'scope');
-      const text = `${host} refused access.${scope === undefined ? '' : ` It asks for the scope ${withoutShown(scope, shown)}.`}`;
-      return new LangoError('forbidden', text);
+      const asks =
+        scope === undefined ? saying(said) : ` It asks for the scope ${withoutShown(scope, shown)}.`;
+      return new LangoError('forbidden', `${host} refused access.${asks}`);
     }
     case 429:
     case 503:
-      return new LangoError('too-many', `${host} takes no requests at the moment.`, {
+      return new LangoError('too-many', `${host} takes no requests at the moment.${saying(said)}`, {
         retryable: true,
         retryAfterMs: retryAfterMs(response.headers) ?? 0,
       });
-    case 502:
-    case 504:
-      return new LangoError('unavailable', `${host} cannot be reached through its proxy.`, {
+    default:
+      return new LangoError('unavailable', `${host} cannot be reached through its proxy.${saying(said)}`, {
         retryable: true,
       });
-    default:
-      return undefined;
+  }
+}
+
+/** A longer body of a refusal is not looked at. */
+const LONGEST_REFUSAL_BYTES = 16 * 1024;
+const LONGEST_REASON = 300;
+
+/** The reason in the JSON body of a refusal, as Lango and JSON-RPC write it, on one line; undefined without it. */
+async function reasonIn({ body }: Response): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of body ?? []) {
+      bytes += chunk.length;
+      if (bytes > LONGEST_REFUSAL_BYTES) return undefined;
+      chunks.push(chunk);
+    }
+    const answer = JSON.parse(Buffer.concat(chunks).toString('utf8')) as {
+      error?: { message?: unknown };
+    } | null;
+    const message = answer?.error?.message;
+    return typeof message === 'string' && message !== ''
+      ? shorten(oneLine(message), LONGEST_REASON)
+      : undefined;
+  } catch {
+    return undefined;
   }
 }
 

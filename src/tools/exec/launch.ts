@@ -1,4 +1,5 @@
 import type { Logger } from '../../core/logger.js';
+import type { Scrubber } from '../../core/secrets.js';
 import type { Scope } from '../../core/task.js';
 import type { DiskBudget } from '../disk-budget.js';
 import type { WorkFolders } from '../work-folders.js';
@@ -113,6 +114,8 @@ export interface ExecOptions {
   readonly readable?: (scope: Scope) => readonly string[];
   /** Opens a forwarder for one command, so that its requests can carry secrets that it cannot read. */
   readonly openForwarder?: ((scope: Scope) => Promise<Forwarder>) | undefined;
+  /** Removes the secrets of an owner from the output of a command, before a part of it is kept. Default: none does. */
+  readonly scrubber?: (scope: Scope) => Scrubber;
   readonly limits: ExecLimits;
   readonly logger: Logger;
 }

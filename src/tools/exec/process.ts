@@ -6,6 +6,7 @@ import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { LangoError } from '../../core/errors.js';
+import { noScrubber, type Scrubber } from '../../core/secrets.js';
 import { Capture } from './capture.js';
 import { withDescriptors } from './descriptors.js';
 import type { Launch } from './launch.js';
@@ -39,14 +40,21 @@ const PIPE_GRACE_MS = 1_000;
 /** Pause between reads of 64 KiB once an output exceeds its limit, so that endless output does not occupy a CPU core. */
 const READ_PAUSE_MS = 5;
 
-/** Starts a program in its own session, without stdin. Reads all of its output and keeps a bounded part: see `Capture`. */
-export function startProcess(launch: Launch, outputBytes: number): Process {
+/**
+ * Starts a program in its own session, without stdin. Reads all of its output, removes the secrets that `scrubber` knows at
+ * the start, and keeps a bounded part: see `Capture`.
+ */
+export function startProcess(launch: Launch, outputBytes: number, scrubber = noScrubber): Process {
   const stdout = new Capture(outputBytes);
   const stderr = new Capture(outputBytes);
-  const { child, ...process } = open(launch, 'ignore');
-  captureOutput(child.stdout!, stdout);
-  captureOutput(child.stderr!, stderr);
-  return { stdout, stderr, ...process };
+  const { child, killNow, ...process } = open(launch, 'ignore');
+  const finishes = [
+    captureOutput(child.stdout!, stdout, scrubber),
+    captureOutput(child.stderr!, stderr, scrubber),
+  ];
+  const ended = process.ended.finally(() => finishes.forEach((finish) => finish()));
+  ended.catch(() => undefined);
+  return { stdout, stderr, ended, killNow, stop: () => process.stop().then(() => ended) };
 }
 
 /** A running program that the server communicates with over stdin and stdout. */
@@ -59,13 +67,23 @@ export interface PipedProcess extends Omit<Process, 'stdout'> {
 export function startPiped(launch: Launch, stderrBytes: number): PipedProcess {
   const stderr = new Capture(stderrBytes);
   const { child, ...process } = open(launch, 'pipe');
-  captureOutput(child.stderr!, stderr);
+  captureOutput(child.stderr!, stderr, noScrubber);
   for (const pipe of [child.stdin!, child.stdout!]) pipe.on('error', () => undefined); // `ended` reports it.
   return { stdin: child.stdin!, stdout: child.stdout!, stderr, ...process };
 }
 
 function open(launch: Launch, stdin: 'ignore' | 'pipe') {
-  const mark = launch.contained ? undefined : randomBytes(12).toString('hex');
+  const { contained } = launch;
+  const mark = contained ? undefined : randomBytes(12).toString('hex');
+  const child = spawnChild(launch, stdin, mark);
+  const ended = waitForEnd(child, mark);
+  ended.catch(() => undefined);
+  const killNow = () => signalGroup(child, 'SIGKILL');
+  return { child, ended, killNow, stop: () => stopProcess({ child, ended, contained }) };
+}
+
+/** A function of its own, so that nothing that outlives the start holds the environment, which may have secrets. */
+function spawnChild(launch: Launch, stdin: 'ignore' | 'pipe', mark: string | undefined): ChildProcess {
   const env = mark === undefined ? launch.env : { ...launch.env, [MARK_VARIABLE]: mark };
   const child = withDescriptors(
     launch.pipedInputs.length,
@@ -73,10 +91,7 @@ function open(launch: Launch, stdin: 'ignore' | 'pipe') {
     stdin,
   );
   writeInputs(child, launch.pipedInputs);
-  const ended = waitForEnd(child, mark);
-  ended.catch(() => undefined);
-  const killNow = () => signalGroup(child, 'SIGKILL');
-  return { child, ended, killNow, stop: () => stopProcess({ child, ended, contained: launch.contained }) };
+  return child;
 }
 
 function writeInputs(child: ChildProcess, inputs: Launch['pipedInputs']): void {
@@ -87,14 +102,24 @@ function writeInputs(child: ChildProcess, inputs: Launch['pipedInputs']): void {
   });
 }
 
-function captureOutput(stream: Readable, capture: Capture): void {
+/** Returns the function that keeps what the scrubber held back, and forgets the scrubber. */
+function captureOutput(stream: Readable, capture: Capture, scrubber: Scrubber): () => void {
+  let scrubbing = scrubber.isEmpty ? undefined : scrubber.stream();
+  // A character for each byte: a value may lie across two chunks, and so may a character.
+  const keep = (text: string): void => capture.append(Buffer.from(text, 'latin1'));
   stream.on('error', () => undefined);
   stream.on('data', (chunk: Buffer) => {
-    capture.append(chunk);
+    if (scrubbing) keep(scrubbing.push(chunk.toString('latin1')));
+    else capture.append(chunk);
     if (!capture.isCut) return;
     stream.pause();
     setTimeout(() => stream.resume(), READ_PAUSE_MS);
   });
+  return () => {
+    if (scrubbing) keep(scrubbing.end());
+    scrubbing = undefined;
+    stream.removeAllListeners('data');
+  };
 }
 
 async function waitForEnd(child: ChildProcess, mark: string | undefined): Promise<ExitStatus> {

@@ -103,7 +103,7 @@ export class Runner {
   }
 
   async #launch(given: ShellCommand, scope: Scope): Promise<Process> {
-    const { network, sandbox, openForwarder } = this.#options;
+    const { network, sandbox, openForwarder, scrubber } = this.#options;
     const forwarder = await openForwarder?.(scope);
     if (this.#isClosed) {
       await forwarder?.close();
@@ -119,7 +119,7 @@ export class Runner {
     let child: Process;
     try {
       const launch = sandbox?.launch(command, network) ?? unsandboxedLaunch(command);
-      child = startProcess(launch, command.limits.outputBytes);
+      child = startProcess(launch, command.limits.outputBytes, scrubber?.(scope));
     } catch (error) {
       await forwarder?.close();
       throw error;

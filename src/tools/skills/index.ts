@@ -1,12 +1,15 @@
 import type { OwnedKind } from '../../stores/page.js';
 import type { Scope } from '../../core/task.js';
 import type { Tool, ToolSource } from '../../core/tool.js';
+import type { SavedSkills } from '../../stores/skills.js';
 import type { Parsers } from '../parsers.js';
+import { BorrowedSkills, type SkillsElsewhere } from './borrowed.js';
 import { SkillCatalog, type StoredSkill, type SkillCatalogOptions } from './catalog.js';
 import { createSkillTool, importSkillTool } from './create-skill.js';
-import { ownedSkills } from './owned.js';
+import { copiedSkills, ownedSkills, savedSkills } from './owned.js';
 import { listSkillsTool, SKILL_KIND, skillTool } from './skill-tool.js';
 
+export type { SkillsElsewhere } from './borrowed.js';
 export { ownedSkillsFolder } from './catalog.js';
 
 /** The tools that manage skills, and one tool for each skill. */
@@ -21,10 +24,13 @@ export interface Skills {
 export interface SkillsOptions extends SkillCatalogOptions {
   /** Reads archives of skills. */
   readonly parsers: Parsers;
+  /** The node that keeps the skills of owners; `owned` then holds copies. Default: this one keeps them. */
+  readonly elsewhere?: SkillsElsewhere | undefined;
 }
 
 export function createSkills(options: SkillsOptions): Skills {
   const catalog = new SkillCatalog(options);
+  const borrowed = options.elsewhere && new BorrowedSkills(catalog, options.elsewhere, options.logger);
   // An unchanged skill stays the same tool object.
   const toolOfSkill = new WeakMap<StoredSkill, Tool>();
   const toTool = (skill: StoredSkill): Tool => {
@@ -33,14 +39,27 @@ export function createSkills(options: SkillsOptions): Skills {
     return tool;
   };
   return {
-    tools: [createSkillTool(catalog, options), listSkillsTool(catalog), importSkillTool(catalog, options)],
+    tools: borrowed
+      ? [listSkillsTool(catalog)]
+      : [createSkillTool(catalog, options), listSkillsTool(catalog), importSkillTool(catalog, options)],
     source: {
       kind: SKILL_KIND,
-      refresh: (scope) => catalog.refresh(scope),
-      prepare: (scope) => catalog.prepare(scope),
+      async refresh(scope) {
+        if (scope) await borrowed?.refresh(scope);
+        await catalog.refresh(scope);
+      },
+      async prepare(scope) {
+        await borrowed?.refresh(scope);
+        await catalog.prepare(scope);
+      },
       list: (scope) => catalog.list(scope).map(toTool),
     },
-    ownedData: ownedSkills(catalog),
+    ownedData: borrowed ? copiedSkills(borrowed) : ownedSkills(catalog),
     folders: (scope) => catalog.folders(scope),
   };
+}
+
+/** The skills that owners saved here, for the nodes of ours that use them. */
+export function openSavedSkills(options: SkillCatalogOptions): SavedSkills {
+  return savedSkills(new SkillCatalog(options));
 }

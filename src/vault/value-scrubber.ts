@@ -1,0 +1,62 @@
+import { secretReference, type ScrubStream, type Scrubber } from '../core/secrets.js';
+import { compileScrubber } from '../scrub/scrubber.js';
+
+/** Stands in for a mask that itself contains the value of a secret. Scrubbing a text twice thus gives the same text. */
+const BLANK = '***';
+
+/** Compiles a scrubber of secrets, each a name and its value. It writes their references in place of the values. */
+export function compileValues(secrets: readonly (readonly [name: string, value: string])[]): Scrubber {
+  const hidden = secrets.map(([name, value]) => ({
+    value,
+    mask: secretReference(name),
+    encodedMask: `[secret ${name}, encoded]`,
+  }));
+  const first = compileScrubber(hidden);
+  const isClean = (mask: string): boolean => first.text(mask) === mask;
+  if (hidden.every(({ mask, encodedMask }) => isClean(mask) && isClean(encodedMask))) return first;
+  return compileScrubber(
+    hidden.map(({ value, mask, encodedMask }) => ({
+      value,
+      mask: isClean(mask) ? mask : BLANK,
+      encodedMask: isClean(encodedMask) ? encodedMask : BLANK,
+    })),
+  );
+}
+
+/** A scrubber that always uses the current secrets. */
+export class LiveScrubber implements Scrubber {
+  readonly #current: () => Scrubber;
+
+  constructor(current: () => Scrubber) {
+    this.#current = current;
+  }
+
+  get isEmpty(): boolean {
+    return this.#current().isEmpty;
+  }
+
+  text(text: string): string {
+    return this.#current().text(text);
+  }
+
+  stream(): ScrubStream {
+    return this.#current().stream();
+  }
+}
+
+/** Scrubs with `first`, and what that leaves with `second`. */
+export function bothScrubbers(first: Scrubber, second: Scrubber): Scrubber {
+  return {
+    get isEmpty() {
+      return first.isEmpty && second.isEmpty;
+    },
+    text: (text) => second.text(first.text(text)),
+    stream() {
+      const [before, after] = [first.stream(), second.stream()];
+      return {
+        push: (piece) => after.push(before.push(piece)),
+        end: () => after.push(before.end()) + after.end(),
+      };
+    },
+  };
+}
