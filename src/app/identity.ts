@@ -19,7 +19,7 @@ import { createEgress } from '../http/egress.js';
 import { createAuthenticator, ONLY_OWNER, type AuthenticatorOptions } from '../http/identity.js';
 import type { IntrospectionOptions } from '../http/introspection.js';
 import type { TrustedNodes } from '../http/node-assertion.js';
-import { rightForPath } from '../owners/operations.js';
+import { rightForPath } from '../owners/endpoints.js';
 import { JwtKeys, keysFromFile, keysFromIssuer, keysFromUrl, discoveryUrl } from '../http/jwt-keys.js';
 import { loadTls, type TlsMaterial } from '../http/tls.js';
 

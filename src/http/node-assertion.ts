@@ -44,10 +44,10 @@ export function assertionClaims({ key, audience, caller, task }: AssertionFacts)
 }
 
 /** The right to do all that the owners of a node may do themselves. */
-export const MAY_ACT = 'act';
+const MAY_ACT = 'act';
 
 /** A node of ours, and what it may do for every owner. */
-export interface TrustedNode {
+interface TrustedNode {
   readonly name: string;
   readonly keys: JwtKeys;
   readonly may: readonly string[];

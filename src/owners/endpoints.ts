@@ -48,7 +48,7 @@ export function ownerEndpoints({ service, maxBytes, audit }: EndpointOptions): r
         ...readQuery(operation, exchange),
         ...params,
       };
-      if (operation.subject) about = { subject: shorten(oneLine(operation.subject(fields)), MAX_SUBJECT) };
+      if (operation.audited) about = { subject: textOf(fields, operation.audited) };
       const { signal } = exchange;
       try {
         const result = await performCall(service, { name, fields, scope: { tenant, owner }, scopes, signal });
@@ -62,7 +62,19 @@ export function ownerEndpoints({ service, maxBytes, audit }: EndpointOptions): r
   }));
 }
 
+/** The right with which a node may ask for a path; undefined when the path has no operation for nodes. */
+export function rightForPath(path: string): string | undefined {
+  const operations: readonly Operation[] = Object.values(OPERATIONS);
+  const isAt = (pattern: string) => new RegExp(`^${pattern.replace(/:\w+/g, '[^/]+')}$`).test(path);
+  return operations.find((operation) => operation.right !== undefined && isAt(operation.path))?.right;
+}
+
 const MAX_SUBJECT = 400;
+
+function textOf(fields: Fields, names: readonly string[]): string {
+  const values = names.flatMap((name) => (typeof fields[name] === 'string' ? fields[name] : []));
+  return shorten(oneLine(values.join(' ')), MAX_SUBJECT);
+}
 
 /** The refusal of an operation for nodes to a caller that is none, or may not do this; undefined when it may. */
 function refusalOf({ right }: Operation, { node }: Caller): LangoError | undefined {

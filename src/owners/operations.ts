@@ -14,8 +14,8 @@ export interface Operation {
   readonly bytes?: string;
   /** The right in `auth.nodes[].may` that a caller needs: a node of ours, on behalf of the owner. Owners need no such call. */
   readonly right?: 'secrets' | 'skills';
-  /** What the call is about, for the audit. */
-  readonly subject?: (fields: Readonly<Record<string, unknown>>) => string;
+  /** The fields of the input that the audit shows. */
+  readonly audited?: readonly string[];
   readonly input: z.ZodObject;
   readonly result: z.ZodType;
 }
@@ -45,6 +45,9 @@ const secret = z.object({
   updatedAt: z.number(),
   isDamaged: z.boolean().optional(),
 });
+
+const skill = z.object({ name: z.string(), version: z.string() });
+const skillFile = z.object({ path: z.string(), base64: z.base64(), isExecutable: z.boolean() });
 
 const document = z.object({
   collection: z.string(),
@@ -168,7 +171,7 @@ export const OPERATIONS = {
     method: 'post',
     path: '/lango/secrets/:name/use',
     right: 'secrets',
-    subject: ({ name, place, host }) => [name, place, host].flatMap((each) => each ?? []).join(' '),
+    audited: ['name', 'place', 'host'],
     input: z.object({
       name: secretName,
       tool: z.string().max(MAX_TOOL_NAME),
@@ -185,13 +188,7 @@ export const OPERATIONS = {
     right: 'skills',
     query: ['unless'],
     input: z.object({ unless: z.string().optional() }),
-    result: z.object({
-      version: z.string(),
-      skills: z
-        .array(z.object({ name: z.string(), version: z.string() }))
-        .readonly()
-        .optional(),
-    }),
+    result: z.object({ version: z.string(), skills: z.array(skill).readonly().optional() }),
   },
   /** Reads some files of a skill; `after` is the `next` of the page before. */
   readSkill: {
@@ -200,12 +197,7 @@ export const OPERATIONS = {
     right: 'skills',
     query: ['after'],
     input: z.object({ name: z.string(), after: z.string().default('') }),
-    result: z.object({
-      files: z
-        .array(z.object({ path: z.string(), base64: z.base64(), isExecutable: z.boolean() }))
-        .readonly(),
-      next: z.string().optional(),
-    }),
+    result: z.object({ files: z.array(skillFile).readonly(), next: z.string().optional() }),
   },
 
   readWallet: {
@@ -398,13 +390,6 @@ export type ResultOf<Name extends OperationName> = z.output<Operations[Name]['re
 export type CheckedInput<Name extends OperationName> = z.output<Operations[Name]['input']>;
 /** The result that an implementation returns. */
 export type Answer<Name extends OperationName> = z.input<Operations[Name]['result']>;
-
-/** The right with which a node may ask for a path; undefined when the path has no operation for nodes. */
-export function rightForPath(path: string): string | undefined {
-  const operations: readonly Operation[] = Object.values(OPERATIONS);
-  const isAt = (pattern: string) => new RegExp(`^${pattern.replace(/:\w+/g, '[^/]+')}$`).test(path);
-  return operations.find((operation) => operation.right !== undefined && isAt(operation.path))?.right;
-}
 
 /** Whether some fields of the input travel in a JSON body. */
 export function hasJsonBody({ path, query = [], bytes, input }: Operation): boolean {

@@ -108,7 +108,7 @@ async function reasonIn({ body }: Response): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   try {
-    for await (const chunk of body ?? []) {
+    for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
       bytes += chunk.length;
       if (bytes > LONGEST_REFUSAL_BYTES) return undefined;
       chunks.push(chunk);
