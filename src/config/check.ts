@@ -145,7 +145,7 @@ function checkRisks(settings: Settings, { exposedSecret }: BasePaths): readonly 
       return takes('plainHttpToken', isSentWithoutTls(shown, url), ['a2a', 'remoteAgents', index, 'url']);
     }),
     ...Object.entries(a2a.keptAt).flatMap(([kind, node]) =>
-      takes('plainHttpToken', travelsOpenly(kind, node?.url), ['a2a', 'keptAt', kind, 'url']),
+      takes('plainHttpToken', isSentWithoutTls(kind, node?.url), ['a2a', 'keptAt', kind, 'url']),
     ),
     ...auth.nodes.flatMap(({ name, jwks }, index) =>
       takes('plainHttpToken', isSentWithoutTls(name, jwks), ['auth', 'nodes', index, 'jwks']),
