@@ -42,7 +42,8 @@ export function* listTasks(
 const NEW_TASKS = 500;
 const OWNERS_KEPT = 1_000;
 const NEWEST = 'SELECT coalesce(max(key), 0) FROM tasks';
-const SINCE = 'SELECT count(*) FROM tasks WHERE key > ? AND tenant = ? AND owner = ? AND agent = ?';
+/** The pluses keep SQLite from an index that holds all tasks of the caller: it walks the newest keys alone. */
+const SINCE = 'SELECT count(*) FROM tasks WHERE key > ? AND +tenant = ? AND +owner = ? AND +agent = ?';
 
 /**
  * How many tasks each caller has of each agent, so that a page of a long list need not count all of it. Only for a database
