@@ -22,6 +22,7 @@ const { metafile, outputFiles } = await build({
   entryPoints: {
     main: 'src/cli/main.ts',
     'chunks/checkpoint-worker': 'src/storage/sqlite/checkpoint-worker.ts',
+    'chunks/driver-process': 'src/tools/browser/driver-process.ts',
     'chunks/parser-process': 'src/tools/parser-process.ts',
   },
   outdir: OUT,

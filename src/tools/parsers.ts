@@ -1,9 +1,8 @@
-import { fork, type ChildProcess } from 'node:child_process';
-import { extname } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import type { ChildProcess } from 'node:child_process';
 import { LangoError, serverStopping } from '../core/errors.js';
 import { scopeKey, type Scope } from '../core/task.js';
 import type { ParserInput, ParserKind, ParserOutput, ParserReply, ParserRequest } from './parser-process.js';
+import { endedForMemory, fromPlainError, startProcess } from './separate-process.js';
 
 export interface ParserLimits {
   /** The longest time of one input. */
@@ -33,20 +32,6 @@ const RETRY_AFTER_MS = 1_000;
 /** An idle process is ended after this time, to free its memory. */
 const IDLE_MS = 30_000;
 const BYTES_PER_MIB = 1024 * 1024;
-/** The rest of the memory is for buffers, which V8's limit does not count, and for Node itself. */
-const HEAP_SHARE = 1 / 2;
-
-/** Has the same suffix as this file, as tests run the sources. */
-const SUFFIX = extname(import.meta.url);
-const PROCESS = fileURLToPath(new URL(`./parser-process${SUFFIX}`, import.meta.url));
-/** Node runs a source as it is, but does not find "x.ts" for an import of "x.js". */
-const FIND_SOURCES = `data:text/javascript,${encodeURIComponent(`
-import { registerHooks } from 'node:module';
-registerHooks({
-  resolve: (name, context, next) => next(/^[.].*[.]js$/.test(name) && context.parentURL.endsWith('.ts') ? name.replace(/js$/, 'ts') : name, context),
-});`)}`;
-const FROM_SOURCES = SUFFIX === '.ts' ? ['--import', FIND_SOURCES] : [];
-
 /**
  * Parses bytes from outside in processes apart from the server, within limits of time and memory. Starts a process when
  * it is needed.
@@ -160,13 +145,8 @@ class ParserProcess {
 
   constructor(limits: ParserLimits) {
     this.#limits = limits;
-    const heapMib = Math.round((limits.maxMemoryBytes * HEAP_SHARE) / BYTES_PER_MIB);
-    this.#child = fork(PROCESS, [String(limits.maxMemoryBytes)], {
-      execArgv: [...FROM_SOURCES, `--max-old-space-size=${heapMib}`],
-      env: {},
-      serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    });
+    const { maxMemoryBytes } = limits;
+    this.#child = startProcess({ module: 'parser-process', beside: import.meta.url, maxMemoryBytes });
     this.#child.on('error', () => undefined); // `run` hears of it by the exit, or by the message that is not sent.
   }
 
@@ -192,7 +172,7 @@ class ParserProcess {
   async run({ kind, input, signal }: Job): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<ParserReply>();
     const onExit = (_: number | null, by: NodeJS.Signals | null) =>
-      reject(this.#endedFor ?? this.#whyEnded(by));
+      reject(this.#endedFor ?? (endedForMemory(by) ? tooLarge(this.#limits) : unavailable()));
     const onAbort = () => this.end(signal.reason);
     const child = this.#child;
     child.removeAllListeners('exit').once('exit', onExit).once('message', resolve);
@@ -206,19 +186,12 @@ class ParserProcess {
       const { residentBytes, ...reply } = await promise;
       this.#residentBytes = residentBytes;
       if (!reply.error) return reply.output;
-      const { code, message, hint } = reply.error;
-      throw new LangoError(code, message, hint === undefined ? {} : { hint });
+      throw fromPlainError(reply.error);
     } finally {
       clearTimeout(this.#timer);
       signal.removeEventListener('abort', onAbort);
       child.removeAllListeners('exit').removeAllListeners('message');
     }
-  }
-
-  /** V8 ends a process that reaches the limit of its heap with SIGABRT. */
-  #whyEnded(by: NodeJS.Signals | null): LangoError {
-    const isTooLarge = by === 'SIGUSR2' || by === 'SIGABRT';
-    return isTooLarge ? tooLarge(this.#limits) : unavailable();
   }
 }
 

@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { LangoError, errorText } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { referencedSecrets } from '../../core/secrets.js';
-import { defineTool, type Tool, type ToolContext } from '../../core/tool.js';
+import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
 import { OVERHEAD_MS } from './browser-navigate.js';
+import { ACTIONS, type Action, type Steps } from './driver-messages.js';
 import type { BrowserLimits } from './options.js';
 import { REF_PATTERN, resolveRef, staleRef } from './browser-observe.js';
 import { differences, look, PageWatch, type Sight } from './page-change.js';
@@ -14,8 +15,6 @@ import type { Sessions } from './sessions.js';
 const VALUE_MAX = 20_000;
 const PREVIEW_CHARACTERS = 1_000;
 
-const ACTIONS = ['click', 'type', 'select', 'check', 'uncheck', 'press'] as const;
-type Action = (typeof ACTIONS)[number];
 const NEEDS_VALUE: ReadonlySet<Action> = new Set<Action>(['type', 'select', 'press']);
 
 const schema = z.strictObject({
@@ -48,7 +47,6 @@ interface Target {
   readonly session: Session;
   readonly ref: string;
   readonly number: number;
-  readonly context: ToolContext;
 }
 
 /** The effect is unsafe: a click may place an order, and after a crash only a person can tell whether it did. */
@@ -67,25 +65,25 @@ export function actTool(sessions: Sessions, { navigationSeconds }: BrowserLimits
     timeoutMs: 1_000 * navigationSeconds + OVERHEAD_MS,
     async check({ ref, action, value }, context) {
       assertValue(action, value);
-      const session = await sessions.require(context);
-      await session.use(context.signal, () => resolveRef(session, ref));
+      const browser = await sessions.require(context);
+      await browser.run('find', { ref }, context);
     },
     async execute({ ref, action, value }, context) {
       assertValue(action, value);
-      const session = await sessions.require(context);
-      return session.use(context.signal, async () => {
-        const target = { session, ref, number: await resolveRef(session, ref), context };
-        const before = await look(session);
-        const watch = new PageWatch(session);
-        const isQuiet = await watch.during(
-          () => perform(target, action, value ?? ''),
-          1_000 * navigationSeconds,
-        );
-        const busy = isQuiet ? [] : ['Loading: the page was not quiet in time; this is what it shows now'];
-        return { content: await describeChange(session, before, [`Done: ${action} on ${ref}`, ...busy]) };
-      });
+      const browser = await sessions.require(context);
+      return browser.run('act', { ref, action, value: value ?? '' }, context);
     },
   });
+}
+
+export async function act(session: Session, { ref, action, value }: Steps['act']): Promise<ToolOutput> {
+  const target = { session, ref, number: await resolveRef(session, ref) };
+  const before = await look(session);
+  const watch = new PageWatch(session);
+  const navigationMs = 1_000 * session.limits.navigationSeconds;
+  const isQuiet = await watch.during(() => perform(target, action, value), navigationMs);
+  const busy = isQuiet ? [] : ['Loading: the page was not quiet in time; this is what it shows now'];
+  return { content: await describeChange(session, before, [`Done: ${action} on ${ref}`, ...busy]) };
 }
 
 function assertValue(action: Action, value: string | undefined): void {
@@ -141,11 +139,7 @@ async function type(target: Target, value: string): Promise<void> {
 }
 
 /** Resolves secrets, and only for password fields: elsewhere the page and its screenshots would show the value. */
-async function textToType(
-  { session, ref, context }: Target,
-  value: string,
-  isPassword: boolean,
-): Promise<string> {
+async function textToType({ session, ref }: Target, value: string, isPassword: boolean): Promise<string> {
   if (referencedSecrets(value).length === 0) return value;
   if (!isPassword) {
     throw new LangoError(
@@ -153,7 +147,7 @@ async function textToType(
       `${ref} is not a password field; secrets are typed into password fields only.`,
     );
   }
-  return context.resolveSecrets(value, new URL(session.page.url()).hostname);
+  return session.server.resolveSecrets({ text: value, host: new URL(session.page.url()).hostname });
 }
 
 async function press(target: Target, key: string): Promise<void> {

@@ -3,8 +3,8 @@ import { createRequire } from 'node:module';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
-import { defineTool, type Tool } from '../../core/tool.js';
-import type { BrowserLimits, BrowserOptions } from './options.js';
+import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
+import { MODES, type Steps } from './driver-messages.js';
 import { describePage, describeRange, type Range } from './report.js';
 import type { Session } from './session.js';
 import type { Sessions } from './sessions.js';
@@ -13,7 +13,7 @@ const READABILITY = '@mozilla/readability/Readability.js';
 
 const schema = z.strictObject({
   mode: z
-    .enum(['text', 'markdown', 'links', 'article'])
+    .enum(MODES)
     .optional()
     .describe('text (default), markdown (with headings and links), links, or article (the main text only)'),
   offset: z
@@ -44,14 +44,9 @@ interface Article extends Html {
 interface Reading {
   readonly session: Session;
   readonly offset: number;
-  readonly limits: BrowserLimits;
-  readonly toMarkdown: (html: string) => Promise<string>;
 }
 
-export function extractTool(
-  sessions: Sessions,
-  { limits, parsers }: Pick<BrowserOptions, 'limits' | 'parsers'>,
-): Tool {
+export function extractTool(sessions: Sessions): Tool {
   return defineTool({
     name: 'browser_extract',
     description:
@@ -61,30 +56,30 @@ export function extractTool(
     effect: 'pure',
     bringsOutside: true,
     async execute({ mode = 'text', offset = 0 }, context) {
-      const session = await sessions.require(context);
-      const { tenant, owner, signal } = context;
-      const toMarkdown = (html: string) => parsers.parse('html', html, { scope: { tenant, owner }, signal });
-      return session.use(signal, async () => {
-        const { range, unit, text, facts } = await READERS[mode]({ session, offset, limits, toMarkdown });
-        const part = describeRange(range, unit);
-        return { content: await describePage(session, [...facts, ...part], text) };
-      });
+      const browser = await sessions.require(context);
+      return browser.run('extract', { mode, offset }, context);
     },
   });
 }
 
+export async function extract(session: Session, { mode, offset }: Steps['extract']): Promise<ToolOutput> {
+  const { range, unit, text, facts } = await READERS[mode]({ session, offset });
+  const part = describeRange(range, unit);
+  return { content: await describePage(session, [...facts, ...part], text) };
+}
+
 const READERS = { text: readText, links: readLinks, markdown: readMarkdown, article: readArticle } as const;
 
-async function readText({ session, offset, limits }: Reading): Promise<Extract> {
+async function readText({ session, offset }: Reading): Promise<Extract> {
   const found = await session.evaluate<Range & { text: string }>(
-    `lango.text(${offset}, ${limits.textCharacters})`,
+    `lango.text(${offset}, ${session.limits.textCharacters})`,
   );
   return { range: found, unit: 'characters', text: found.text, facts: [] };
 }
 
-async function readLinks({ session, offset, limits }: Reading): Promise<Extract> {
+async function readLinks({ session, offset }: Reading): Promise<Extract> {
   const found = await session.evaluate<Range & { links: { url: string; text: string }[] }>(
-    `lango.links(${offset}, ${limits.elements})`,
+    `lango.links(${offset}, ${session.limits.elements})`,
   );
   const lines = found.links.map(({ url, text }) => `- ${text || '(no text)'}: ${url}`);
   const pageText = lines.join('\n') || '(no links)';
@@ -111,13 +106,9 @@ async function readArticle(reading: Reading): Promise<Extract> {
 }
 
 /** Converts HTML of the page to Markdown and returns the requested part of it, after `head`. */
-async function convert(
-  { html, isCut }: Html,
-  { offset, limits, toMarkdown }: Reading,
-  head = '',
-): Promise<Extract> {
-  const whole = `${head}\n\n${await toMarkdown(html)}`.trim();
-  const to = Math.min(whole.length, offset + limits.textCharacters);
+async function convert({ html, isCut }: Html, { session, offset }: Reading, head = ''): Promise<Extract> {
+  const whole = `${head}\n\n${await session.server.toMarkdown(html)}`.trim();
+  const to = Math.min(whole.length, offset + session.limits.textCharacters);
   return {
     range: { total: whole.length, from: offset, to },
     unit: 'characters',

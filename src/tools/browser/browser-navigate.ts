@@ -1,8 +1,10 @@
 import { z } from 'zod';
-import { defineTool, type Tool } from '../../core/tool.js';
+import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
+import type { Steps } from './driver-messages.js';
 import { goTo, parseAddress } from './navigation.js';
 import type { BrowserLimits } from './options.js';
 import { describePage } from './report.js';
+import type { Session } from './session.js';
 import type { Sessions } from './sessions.js';
 
 /** Time to start a browser and to describe the page, on top of the navigation itself. */
@@ -27,14 +29,16 @@ export function navigateTool(sessions: Sessions, { navigationSeconds }: BrowserL
     timeoutMs: 1_000 * navigationSeconds + OVERHEAD_MS,
     async execute({ url }, context) {
       const address = parseAddress(url);
-      const session = await sessions.open(context);
-      return session.use(context.signal, async () => {
-        const facts = await goTo(session, address, navigationSeconds);
-        const { text } = await session.evaluate<{ text: string }>(`lango.text(0, ${PREVIEW_CHARACTERS})`);
-        return { content: await describePage(session, facts, text) };
-      });
+      const browser = await sessions.open(context);
+      return browser.run('navigate', { url: address.href }, context);
     },
   });
+}
+
+export async function navigate(session: Session, { url }: Steps['navigate']): Promise<ToolOutput> {
+  const facts = await goTo(session, new URL(url));
+  const { text } = await session.evaluate<{ text: string }>(`lango.text(0, ${PREVIEW_CHARACTERS})`);
+  return { content: await describePage(session, facts, text) };
 }
 
 const LIMIT_DEFAULT = 10;
@@ -65,18 +69,19 @@ export function searchTool(sessions: Sessions, limits: BrowserLimits, searchUrl:
     timeoutMs: 1_000 * limits.navigationSeconds + OVERHEAD_MS,
     async execute({ query, limit = LIMIT_DEFAULT }, context) {
       const address = parseAddress(searchUrl.replaceAll('{query}', encodeURIComponent(query)));
-      const session = await sessions.open(context);
-      return session.use(context.signal, async () => {
-        const facts = await goTo(session, address, limits.navigationSeconds);
-        const { links } = await session.evaluate<{ links: Link[] }>(`lango.links(0, ${LINKS_READ})`);
-        const results = links.filter(({ url, text }) => text !== '' && new URL(url).host !== address.host);
-        const lines = results
-          .slice(0, limit)
-          .map(({ text, url }, index) => `${index + 1}. ${text}\n   ${url}`);
-        return { content: await describePage(session, facts, lines.join('\n') || '(no results)') };
-      });
+      const browser = await sessions.open(context);
+      return browser.run('search', { url: address.href, limit }, context);
     },
   });
+}
+
+export async function search(session: Session, { url, limit }: Steps['search']): Promise<ToolOutput> {
+  const address = new URL(url);
+  const facts = await goTo(session, address);
+  const { links } = await session.evaluate<{ links: Link[] }>(`lango.links(0, ${LINKS_READ})`);
+  const results = links.filter((link) => link.text !== '' && new URL(link.url).host !== address.host);
+  const lines = results.slice(0, limit).map((link, index) => `${index + 1}. ${link.text}\n   ${link.url}`);
+  return { content: await describePage(session, facts, lines.join('\n') || '(no results)') };
 }
 
 export function closeTool(sessions: Sessions): Tool {

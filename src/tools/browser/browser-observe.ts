@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
-import { defineTool, type Tool } from '../../core/tool.js';
-import type { BrowserLimits } from './options.js';
+import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
+import type { Steps } from './driver-messages.js';
 import { describePage, describeRange, type Range } from './report.js';
 import type { Session } from './session.js';
 import type { Sessions } from './sessions.js';
@@ -28,7 +28,7 @@ export interface Observation extends Range {
 }
 
 /** Lists the interactive elements. A ref stays valid as long as its document is shown. */
-export function observeTool(sessions: Sessions, { elements: most }: BrowserLimits): Tool {
+export function observeTool(sessions: Sessions): Tool {
   return defineTool({
     name: 'browser_observe',
     description:
@@ -38,17 +38,19 @@ export function observeTool(sessions: Sessions, { elements: most }: BrowserLimit
     effect: 'pure',
     bringsOutside: true,
     async execute({ offset = 0 }, context) {
-      const session = await sessions.require(context);
-      return session.use(context.signal, async () => {
-        const page = await session.documentNumber();
-        const seen = await session.evaluate<Observation>(`lango.observe(${offset}, ${most})`);
-        const part = describeRange(seen, 'elements');
-        const lines = seen.elements.map((element) => describeElement(element, page));
-        const pageText = lines.join('\n') || '(no interactive elements)';
-        return { content: await describePage(session, [`Elements: ${seen.total}`, ...part], pageText) };
-      });
+      const browser = await sessions.require(context);
+      return browser.run('observe', { offset }, context);
     },
   });
+}
+
+export async function observe(session: Session, { offset }: Steps['observe']): Promise<ToolOutput> {
+  const page = await session.documentNumber();
+  const seen = await session.evaluate<Observation>(`lango.observe(${offset}, ${session.limits.elements})`);
+  const part = describeRange(seen, 'elements');
+  const lines = seen.elements.map((element) => describeElement(element, page));
+  const pageText = lines.join('\n') || '(no interactive elements)';
+  return { content: await describePage(session, [`Elements: ${seen.total}`, ...part], pageText) };
 }
 
 export function describeElement(element: Element, page: number): string {

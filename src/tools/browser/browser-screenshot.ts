@@ -1,8 +1,8 @@
 import type { Page, PageScreenshotOptions } from 'playwright-core';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
-import { defineTool, type Tool } from '../../core/tool.js';
-import type { BrowserLimits } from './options.js';
+import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
+import type { Steps } from './driver-messages.js';
 import { describePage, pageInfo } from './report.js';
 import type { Session } from './session.js';
 import type { Sessions } from './sessions.js';
@@ -27,7 +27,7 @@ interface Screenshot {
   readonly isPart: boolean;
 }
 
-export function screenshotTool(sessions: Sessions, limits: BrowserLimits): Tool {
+export function screenshotTool(sessions: Sessions): Tool {
   return defineTool({
     name: 'browser_screenshot',
     description:
@@ -37,30 +37,28 @@ export function screenshotTool(sessions: Sessions, limits: BrowserLimits): Tool 
     bringsOutside: true,
     timeoutMs: TIME_MS,
     async execute({ fullPage = false }, context) {
-      const session = await sessions.require(context);
-      return session.use(context.signal, async () => {
-        const { bytes, type, isPart } = await takeScreenshot(session, limits, fullPage);
-        const filename = `screenshot.${type === 'png' ? 'png' : 'jpg'}`;
-        const facts = [
-          `Screenshot: ${filename}, ${bytes.length} bytes`,
-          ...(isPart
-            ? ['Part: only the upper part of the page, which is higher than tools.browser.screenshotHeight']
-            : []),
-        ];
-        const content = await describePage(session, facts);
-        const mediaType = `image/${type}`;
-        return { content, files: [{ kind: 'file', bytes: bytes.toString('base64'), mediaType, filename }] };
-      });
+      const browser = await sessions.require(context);
+      return browser.run('screenshot', { fullPage }, context);
     },
   });
 }
 
-async function takeScreenshot(
-  session: Session,
-  limits: BrowserLimits,
-  fullPage: boolean,
-): Promise<Screenshot> {
-  const { page } = session;
+export async function screenshot(session: Session, { fullPage }: Steps['screenshot']): Promise<ToolOutput> {
+  const { bytes, type, isPart } = await takeScreenshot(session, fullPage);
+  const filename = `screenshot.${type === 'png' ? 'png' : 'jpg'}`;
+  const facts = [
+    `Screenshot: ${filename}, ${bytes.length} bytes`,
+    ...(isPart
+      ? ['Part: only the upper part of the page, which is higher than tools.browser.screenshotHeight']
+      : []),
+  ];
+  const content = await describePage(session, facts);
+  const mediaType = `image/${type}`;
+  return { content, files: [{ kind: 'file', bytes: bytes.toString('base64'), mediaType, filename }] };
+}
+
+async function takeScreenshot(session: Session, fullPage: boolean): Promise<Screenshot> {
+  const { page, limits } = session;
   const { width, height } = await pageInfo(session);
   const shown = fullPage ? Math.min(Math.max(height, 1), limits.screenshotHeight) : undefined;
   const clip = shown === undefined ? {} : { fullPage: true, clip: { x: 0, y: 0, width, height: shown } };

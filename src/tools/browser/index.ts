@@ -25,10 +25,10 @@ export function createBrowser(options: BrowserOptions): BrowserFamily {
     tools: [
       navigateTool(sessions, limits),
       ...(searchUrl === undefined ? [] : [searchTool(sessions, limits, searchUrl)]),
-      observeTool(sessions, limits),
-      extractTool(sessions, options),
+      observeTool(sessions),
+      extractTool(sessions),
       actTool(sessions, limits),
-      screenshotTool(sessions, limits),
+      screenshotTool(sessions),
       closeTool(sessions),
     ],
     close: () => sessions.closeAll(),

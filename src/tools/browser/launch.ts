@@ -2,19 +2,23 @@ import { execFile } from 'node:child_process';
 import { chmod, chown, mkdir, mkdtemp, readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { codeOf, errorText, LangoError } from '../../core/errors.js';
 import type { Chromium } from './chromium.js';
 
 /** The files of one browser and the account that it runs as. */
-export interface Profile {
+export interface ProfileFiles {
   /** The home folder of the browser, used by it alone and empty at first. */
   readonly folder: string;
   /** The folder for Playwright's own files; it belongs to the server. */
   readonly artifacts: string;
   /** Prefix of the command line; empty when no privileges have to be dropped. */
   readonly prefix: readonly string[];
+}
+
+export interface Profile extends ProfileFiles {
   /** Removes all files. Never rejects. */
   remove(): Promise<void>;
 }
@@ -52,14 +56,24 @@ export async function createProfile({ setpriv }: Chromium, slot: number): Promis
   return { folder, artifacts, prefix: [...program, ...tied], remove: () => removeAs(account, outer) };
 }
 
-/** Removes the profile with the rights of `account` and never as root, because a browser created its content. */
+const REMOVE_TRIES = 10;
+const REMOVE_PAUSE_MS = 100;
+
+/**
+ * Removes the profile with the rights of `account` and never as root, because a browser created its content. Tries
+ * again, as a browser that was killed may still write.
+ */
 async function removeAs(account: readonly string[], outer: string): Promise<void> {
   const profile = join(outer, 'profile');
   const [file = 'rm', ...args] = account.length > 0 ? [...account, '--', 'rm'] : ['rm'];
-  await run(file, [...args, '-rf', '--', profile], { cwd: '/' }).catch(() => undefined);
-  await rmdir(profile).catch(() => undefined);
-  await rm(join(outer, 'artifacts'), { recursive: true, force: true }).catch(() => undefined);
-  await rmdir(outer).catch(() => undefined);
+  for (let tries = 1; tries <= REMOVE_TRIES; tries += 1) {
+    await run(file, [...args, '-rf', '--', profile], { cwd: '/' }).catch(() => undefined);
+    await rmdir(profile).catch(() => undefined);
+    await rm(join(outer, 'artifacts'), { recursive: true, force: true }).catch(() => undefined);
+    const problem = await rmdir(outer).then(() => undefined, codeOf);
+    if (problem === undefined || problem === 'ENOENT') return;
+    await sleep(REMOVE_PAUSE_MS);
+  }
 }
 
 function dropPrivileges(uid: number): readonly string[] {
@@ -161,7 +175,11 @@ const FLAGS = [
 ];
 
 /** Starts a browser in its profile with the proxy at `port` as its only connection. Rejects with `unavailable`. */
-export async function launchChromium(chromium: Chromium, profile: Profile, port: number): Promise<Browser> {
+export async function launchChromium(
+  chromium: Chromium,
+  profile: ProfileFiles,
+  port: number,
+): Promise<Browser> {
   const { chromium: playwright } = await import('playwright-core');
   const command = [
     ...profile.prefix,

@@ -28,16 +28,17 @@ export function parseAddress(given: string): URL {
  * Opens the address in the page of the session and resolves with facts about the load. Rejects with errors written for
  * a model.
  */
-export async function goTo(session: Session, url: URL, seconds: number): Promise<readonly string[]> {
-  const { page, notes, proxy } = session;
+export async function goTo(session: Session, url: URL): Promise<readonly string[]> {
+  const { page, notes, server, limits } = session;
+  const { navigationSeconds: seconds } = limits;
   notes.clear();
-  proxy.renew();
+  await server.renewProxy();
   const trail = trackNavigation(page, url);
   const limit = 1_000 * seconds;
   const until = Date.now() + limit;
   try {
     const response = await session.withTimeout(startNavigation(page, url, limit), limit + SUBRESOURCES_MS);
-    assertPublicTarget(session, trail.target);
+    await assertPublicTarget(session, trail.target);
     const status = response === null ? [] : [`Status: ${response.status()}`];
     const isWhole = await waitUntilLoaded(page, Math.max(until - Date.now(), 1), trail.failed.signal);
     if (isWhole) return status;
@@ -46,7 +47,7 @@ export async function goTo(session: Session, url: URL, seconds: number): Promise
   } catch (error) {
     if (session.hasEnded) throw error;
     await session.stopLoading();
-    assertPublicTarget(session, trail.target);
+    await assertPublicTarget(session, trail.target);
     throw navigationError(error, trail.target, seconds);
   } finally {
     trail.end();
@@ -100,9 +101,10 @@ async function waitUntilLoaded(page: Page, ms: number, failed: AbortSignal): Pro
   return true;
 }
 
-function assertPublicTarget({ notes }: Session, target: string): void {
+async function assertPublicTarget(session: Session, target: string): Promise<void> {
   const host = hostOf(target);
-  if (notes.failureOf(host) !== 'private') return;
+  await session.readFailures();
+  if (session.notes.failureOf(host) !== 'private') return;
   throw new LangoError(
     'forbidden',
     `${host} has a private or loopback address, which the browser must not open.`,

@@ -30,6 +30,7 @@ export async function describePage(
 ): Promise<string> {
   const { title } = await pageInfo(session);
   const head = [`Page: ${title || '(no title)'}`, `Address: ${session.page.url().slice(0, 2_000)}`, ...facts];
+  await session.readFailures();
   const notes = session.notes.take().map((note) => `Note: ${note}`);
   return [...head, ...notes, ...(pageText === undefined ? [] : [quoted(pageText)])].join('\n');
 }

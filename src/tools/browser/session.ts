@@ -1,9 +1,9 @@
 import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core';
 import { errorText, isLangoError, LangoError } from '../../core/errors.js';
 import type { Json } from '../../core/json.js';
-import type { Logger } from '../../core/logger.js';
-import { launchChromium, createProfile, type Profile } from './launch.js';
-import type { BrowserOptions, BrowserProxy } from './options.js';
+import type { DriverLaunch, ServerCalls } from './driver-messages.js';
+import { launchChromium } from './launch.js';
+import type { BrowserLimits, BrowserProxy } from './options.js';
 import { PageNotes } from './page-notes.js';
 import { PAGE_SCRIPT } from './page-script.js';
 
@@ -18,9 +18,8 @@ const POPUP_MS = 2_000;
 const ADDRESSES = /^(https?:|about:blank|blob:https?:|chrome-error:)/;
 
 interface SessionParts {
-  readonly options: BrowserOptions;
-  readonly profile: Profile;
-  readonly proxy: BrowserProxy;
+  readonly limits: BrowserLimits;
+  readonly server: ServerCalls;
   readonly browser: Browser;
   /** Process id of the browser's main process. All others end with it. */
   readonly pid: number;
@@ -30,47 +29,38 @@ interface SessionParts {
 }
 
 /**
- * One browser with one page, for one conversation. Steps run one after the other. The session ends for good when a step
- * is canceled, when the page does not answer, and when the browser crashes, because the state of the page is unknown
- * then.
+ * One browser with one page, for one conversation, in the driver's process. The session ends for good when the page does
+ * not answer, and when the browser crashes, because the state of the page is unknown then.
  */
 export class Session {
   readonly notes: PageNotes;
   readonly page: Page;
-  readonly proxy: BrowserProxy;
+  readonly limits: BrowserLimits;
+  readonly server: ServerCalls;
   readonly #parts: SessionParts;
-  readonly #logger: Logger;
-  #queue: Promise<unknown> = Promise.resolve();
-  #waiting = 0;
-  #usedAt = Date.now();
-  #idle: NodeJS.Timeout | undefined;
+  readonly #onEnd: () => void;
   #ending: Promise<void> | undefined;
   #worldId: number | undefined;
   #documentNumber = 0;
 
   private constructor(parts: SessionParts, onEnd: () => void) {
     this.#parts = parts;
-    this.#logger = parts.options.logger;
+    this.#onEnd = onEnd;
     this.notes = parts.notes;
     this.page = parts.page;
-    this.proxy = parts.proxy;
-    parts.browser.once('disconnected', () => void this.end().then(onEnd));
+    this.limits = parts.limits;
+    this.server = parts.server;
+    parts.browser.once('disconnected', () => void this.end());
     parts.page.once('crash', () => void this.end());
     parts.page.once('close', () => void this.end());
     this.#watch();
   }
 
-  /** Starts a browser. Rejects with `unavailable` and leaves nothing behind. */
-  static async open(options: BrowserOptions, slot: number, onEnd: () => void): Promise<Session> {
-    const notes = new PageNotes();
-    const undo: (() => Promise<unknown>)[] = [];
+  /** Starts a browser. Rejects with `unavailable` and leaves no process behind. `onEnd` is called when the end begins. */
+  static async open(launch: DriverLaunch, server: ServerCalls, onEnd: () => void): Promise<Session> {
+    const { chromium, profile, proxy, limits } = launch;
+    const browser = await launchChromium(chromium, profile, proxy.port);
     try {
-      const profile = await createProfile(options.chromium, slot);
-      undo.push(() => profile.remove());
-      const proxy = await options.openProxy((failure) => notes.recordFailure(failure));
-      undo.push(() => proxy.close());
-      const browser = await launchChromium(options.chromium, profile, proxy.port);
-      undo.push(() => browser.close());
       const pid = await pidOf(browser);
       const context = await browser.newContext({
         viewport: VIEWPORT,
@@ -82,9 +72,9 @@ export class Session {
       await context.grantPermissions([]);
       const cdp = await context.newCDPSession(page);
       await logIn(page, cdp, proxy.login);
-      return new Session({ options, profile, proxy, browser, pid, page, cdp, notes }, onEnd);
+      return new Session({ limits, server, browser, pid, page, cdp, notes: new PageNotes() }, onEnd);
     } catch (error) {
-      for (const step of undo.reverse()) await step().catch(() => undefined);
+      await browser.close().catch(() => undefined);
       throw isLangoError(error) ? error : browserEnded(error);
     }
   }
@@ -93,42 +83,20 @@ export class Session {
     return this.#ending !== undefined;
   }
 
-  get isBusy(): boolean {
-    return this.#waiting > 0;
+  /** Runs one step. Its error is that the browser ended when it did meanwhile, but for a page that did not answer. */
+  async use<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
+    if (this.hasEnded) throw browserEnded();
+    try {
+      return await work(this);
+    } catch (error) {
+      if (this.hasEnded && !isLangoError(error, 'timeout')) throw browserEnded(error);
+      throw error;
+    }
   }
 
-  /** Time of the last use, in milliseconds since the epoch. */
-  get usedAt(): number {
-    return this.#usedAt;
-  }
-
-  /** Runs one step after the steps before it. Aborting the signal ends the session, and so does an idle time. */
-  async use<Result>(signal: AbortSignal, work: (session: Session) => Promise<Result>): Promise<Result> {
-    this.#waiting += 1;
-    clearTimeout(this.#idle);
-    const step = this.#queue.then(async () => {
-      signal.throwIfAborted();
-      if (this.hasEnded) throw browserEnded();
-      const onAbort = () => void this.end();
-      signal.addEventListener('abort', onAbort, { once: true });
-      try {
-        return await work(this);
-      } catch (error) {
-        signal.throwIfAborted();
-        if (this.hasEnded && !isLangoError(error, 'timeout')) throw browserEnded(error);
-        throw error;
-      } finally {
-        signal.removeEventListener('abort', onAbort);
-      }
-    });
-    this.#queue = step.catch(() => undefined);
-    return step.finally(() => {
-      this.#waiting -= 1;
-      this.#usedAt = Date.now();
-      if (this.isBusy || this.hasEnded) return;
-      const idleMs = 1_000 * this.#parts.options.limits.idleSeconds;
-      this.#idle = setTimeout(() => void this.end(), idleMs).unref();
-    });
+  /** Notes what the proxy refused since the last call. */
+  async readFailures(): Promise<void> {
+    for (const failure of await this.server.takeFailures()) this.notes.recordFailure(failure);
   }
 
   /** Waits for the page. When the time is over, rejects with `timeout` and ends the session. */
@@ -194,20 +162,17 @@ export class Session {
     await this.withTimeout(this.#parts.cdp.send('Page.stopLoading')).catch(() => undefined);
   }
 
-  /** Ends the browser and removes its profile. Never rejects. */
+  /** Ends the browser. Never rejects. */
   end(): Promise<void> {
-    clearTimeout(this.#idle);
     return (this.#ending ??= this.#close());
   }
 
   async #close(): Promise<void> {
-    const { browser, pid, proxy, profile } = this.#parts;
+    this.#onEnd();
+    const { browser, pid } = this.#parts;
     const late = setTimeout(() => kill(pid), CLOSE_MS);
     await browser.close().catch(() => undefined);
     clearTimeout(late);
-    await proxy.close();
-    await profile.remove();
-    this.#logger.debug('a browser was closed');
   }
 
   #watch(): void {
@@ -253,7 +218,6 @@ function browserEnded(cause?: unknown): LangoError {
   });
 }
 
-/** Returns the id of the browser's main process. */
 /**
  * Shows the proxy the password once; the browser keeps it for all later connections of this context. Pages cannot ask for
  * it: only the challenge of a proxy is answered, and only now.
@@ -274,6 +238,7 @@ async function logIn(page: Page, cdp: CDPSession, { url, ...account }: BrowserPr
   await cdp.send('Fetch.disable');
 }
 
+/** Returns the id of the browser's main process. */
 async function pidOf(browser: Browser): Promise<number> {
   const cdp = await browser.newBrowserCDPSession();
   const { processInfo } = await cdp.send('SystemInfo.getProcessInfo');

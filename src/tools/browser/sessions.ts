@@ -2,15 +2,15 @@ import { LangoError } from '../../core/errors.js';
 import type { ToolContext } from '../../core/tool.js';
 import type { BrowserOptions } from './options.js';
 import { SLOTS, removeStaleProfiles } from './launch.js';
-import { Session } from './session.js';
+import { Driver } from './driver.js';
 
 type SessionScope = Pick<ToolContext, 'tenant' | 'owner' | 'contextId'>;
 
 interface Entry {
   readonly slot: number;
-  readonly session: Promise<Session>;
+  readonly session: Promise<Driver>;
   /** Set once the session is open. */
-  opened?: Session;
+  opened?: Driver;
 }
 
 /** The open browsers: one for each conversation of an owner. */
@@ -25,7 +25,7 @@ export class Sessions {
   }
 
   /** Returns the browser of the conversation, or starts one. Rejects with `too-many` when all browsers are busy. */
-  async open(whose: SessionScope): Promise<Session> {
+  async open(whose: SessionScope): Promise<Driver> {
     if (this.#isClosed)
       throw new LangoError('unavailable', 'The server is shutting down.', { retryable: true });
     const key = keyOf(whose);
@@ -34,7 +34,7 @@ export class Sessions {
     if (known) await this.#close(key, known);
     this.#makeRoom();
     const slot = this.#freeSlot();
-    const entry: Entry = { slot, session: this.#launch(key, slot) };
+    const entry: Entry = { slot, session: this.#launch(slot, () => this.#forget(key, entry)) };
     this.#entries.set(key, entry);
     try {
       entry.opened = await entry.session;
@@ -46,7 +46,7 @@ export class Sessions {
   }
 
   /** Returns the browser of the conversation. Rejects with `not-found` when there is none. */
-  async require(whose: SessionScope): Promise<Session> {
+  async require(whose: SessionScope): Promise<Driver> {
     const entry = this.#entries.get(keyOf(whose));
     if (entry && !entry.opened?.hasEnded) return entry.session;
     throw new LangoError('not-found', 'No page is open in this conversation.', {
@@ -69,12 +69,9 @@ export class Sessions {
     await Promise.all([...this.#entries].map(([key, entry]) => this.#close(key, entry)));
   }
 
-  async #launch(key: string, slot: number): Promise<Session> {
+  async #launch(slot: number, onEnd: () => void): Promise<Driver> {
     await (this.#swept ??= removeStaleProfiles(this.#options.chromium));
-    return Session.open(this.#options, slot, () => {
-      const entry = this.#entries.get(key);
-      if (entry?.slot === slot) this.#forget(key, entry);
-    });
+    return Driver.open(this.#options, slot, onEnd);
   }
 
   async #close(key: string, entry: Entry): Promise<void> {

@@ -3,7 +3,16 @@ import { readdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { lango, makeHome, startServer } from '../../cli/lango-process.js';
-import { describeBrowsing, openSite, openStage, ownBrowsers, type Site, type Stage, until } from './setup.js';
+import {
+  describeBrowsing,
+  openSite,
+  openStage,
+  ownBrowsers,
+  ownDrivers,
+  type Site,
+  type Stage,
+  until,
+} from './setup.js';
 
 let site: Site;
 let stage: Stage;
@@ -37,6 +46,7 @@ describeBrowsing('a browser', () => {
     expect(await stage.say('close')).toBe('The browser is closed.');
     await until(async () => (await ownBrowsers()).length === 0);
     expect(await ownFolders()).toEqual([]);
+    expect(await ownDrivers()).toEqual([]);
     await stage.call('navigate', { url: site.origin });
     await stage.close();
     await until(async () => (await ownBrowsers()).length === 0);
@@ -113,6 +123,29 @@ describeBrowsing('a browser', () => {
     await stage.close();
     await until(async () => (await ownBrowsers()).length === 0);
     expect(await ownFolders()).toEqual([]);
+  });
+
+  it('ends with its driver, and a signal to all processes of a terminal ends neither', async () => {
+    stage = await openStage({ allow: [site.host] });
+    const asked = once(site.server, 'request');
+    const going = stage.say('navigate', { url: site.origin });
+    await asked;
+    const [driver = 0, ...others] = await ownDrivers();
+    expect(others).toEqual([]);
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.kill(driver, signal);
+    expect(await going).toContain('Page: Here new');
+
+    const hanging = once(site.server, 'request');
+    const lost = stage.call('navigate', { url: `${site.origin}/never` });
+    lost.catch(() => undefined);
+    await hanging;
+    process.kill(driver, 'SIGKILL');
+    await expect(lost).rejects.toMatchObject({ code: 'unavailable' });
+    await until(async () => (await ownBrowsers()).length === 0);
+    await until(async () => (await ownFolders()).length === 0);
+    expect(await stage.say('navigate', { url: site.origin })).toContain('Page: Here new');
+    await stage.close();
+    expect(await ownDrivers()).toEqual([]);
   });
 
   it('ends when its step is canceled', async () => {

@@ -134,6 +134,17 @@ async function processesWith(text: string): Promise<number[]> {
   return found.flat();
 }
 
+/** The processes of this one that drive browsers. */
+export async function ownDrivers(): Promise<number[]> {
+  const drivers = await processesWith('driver-process');
+  const isOwn = async (pid: number): Promise<boolean> => {
+    const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+    return status.includes(`PPid:\t${process.pid}\n`);
+  };
+  const own = await Promise.all(drivers.map(isOwn));
+  return drivers.filter((_, index) => own[index]);
+}
+
 /** The browsers that this process started. */
 export const ownBrowsers = (pid = process.pid) => processesWith(`/lango-browser-${pid}-`);
 

@@ -1,0 +1,85 @@
+import type { ToolOutput } from '../../core/tool.js';
+import { fromPlainError, guardProcess, toPlainError } from '../separate-process.js';
+import { act } from './browser-act.js';
+import { extract } from './browser-extract.js';
+import { navigate, search } from './browser-navigate.js';
+import { observe, resolveRef } from './browser-observe.js';
+import { screenshot } from './browser-screenshot.js';
+import type {
+  Answer,
+  DriverLaunch,
+  FromDriver,
+  ServerCalls,
+  StepRequest,
+  Steps,
+  ToDriver,
+} from './driver-messages.js';
+import type { ProxyFailure } from './options.js';
+import { Session } from './session.js';
+
+/**
+ * Drives one browser. A page can make Chromium send messages of any size and number, so they are read in this process,
+ * which the server ends (`driver.ts`). The server gets the bounded results of steps, one step at a time.
+ */
+const STEPS: {
+  readonly [Name in keyof Steps]: (session: Session, input: Steps[Name]) => Promise<ToolOutput>;
+} = {
+  open,
+  navigate,
+  search,
+  observe,
+  extract,
+  find: async (session, { ref }) => ({ content: await resolveRef(session, ref) }),
+  act,
+  screenshot,
+};
+
+let opened: Session | undefined;
+/** Settles the call that the step waits for: steps make one at a time. */
+let answered: ((answer: Answer) => void) | undefined;
+
+if (process.send) {
+  guardProcess();
+  process.on('message', (message: ToDriver) => {
+    if (message.type === 'answer') answered?.(message);
+    else void run(message);
+  });
+  process.on('disconnect', () => {
+    void (opened?.end() ?? Promise.resolve()).finally(() => process.exit());
+  });
+}
+
+async function run({ step, input }: StepRequest): Promise<void> {
+  const work = STEPS[step] as (session: Session | undefined, input: unknown) => Promise<ToolOutput>;
+  const going = opened ? opened.use((session) => work(session, input)) : work(undefined, input);
+  const result = await going.then(
+    (output) => ({ output }),
+    (error: unknown) => ({ error: toPlainError(error, 'tool') }),
+  );
+  send({ type: 'result', ...result });
+}
+
+async function open(_: unknown, launch: DriverLaunch): Promise<ToolOutput> {
+  const server: ServerCalls = {
+    takeFailures: () => call('takeFailures') as Promise<readonly ProxyFailure[]>,
+    renewProxy: () => call('renewProxy') as Promise<void>,
+    toMarkdown: (html) => call('toMarkdown', html) as Promise<string>,
+    resolveSecrets: (request) => call('resolveSecrets', request) as Promise<string>,
+  };
+  opened = await Session.open(launch, server, () => send({ type: 'ended' }));
+  return { content: null };
+}
+
+async function call(name: keyof ServerCalls, input?: unknown): Promise<unknown> {
+  const { promise, resolve } = Promise.withResolvers<Answer>();
+  answered = resolve;
+  send({ type: 'call', name, input });
+  const { value, error } = await promise;
+  if (error) throw fromPlainError(error);
+  return value;
+}
+
+/** Sends nothing when the server is gone: this process then ends. */
+function send(message: FromDriver): void {
+  if (process.connected) process.send!(message, undefined, undefined, () => undefined);
+}
