@@ -10,14 +10,14 @@ export interface OidcOptions {
   readonly fetch: typeof fetch;
 }
 
-/** How long a person may take to sign in at the issuer. */
+/** Maximum time that a person may take to sign in at the issuer. */
 export const FLOW_SECONDS = 600;
 
 const load = () => loadPackage('openid-client', () => import('openid-client'));
 
 /**
- * Signs people in at an OpenID issuer, by the code flow with PKCE. The library is loaded at the first sign-in. The browser
- * keeps the state of a sign-in under way, so strangers who begin many take no memory here.
+ * Signs people in at an OpenID issuer by the code flow with PKCE. The first sign-in loads the library. The browser keeps the
+ * state of an unfinished sign-in in a cookie, so that many of them take no memory of the server.
  */
 export class OidcSignIn {
   readonly #options: OidcOptions;
@@ -27,7 +27,7 @@ export class OidcSignIn {
     this.#options = options;
   }
 
-  /** Returns the address of the issuer to send a browser to, and the flow that this browser has to come back with. */
+  /** Begins a sign-in. Resolves with the issuer's URL for the browser, and the flow that `finish` needs. */
   async begin(callback: string): Promise<{ readonly url: string; readonly flow: string }> {
     const client = await load();
     const issuer = await this.#discover();
@@ -43,7 +43,7 @@ export class OidcSignIn {
     return { url: url.href, flow: `${state}.${verifier}` };
   }
 
-  /** Returns the Authorization header of the person who came back with this address. Rejects with `unauthenticated`. */
+  /** Resolves with the Authorization header of the signed-in person. Rejects with `unauthenticated`. */
   async finish(address: URL, flow: string): Promise<string> {
     const [state, verifier] = flow.split('.');
     if (!state || !verifier || address.searchParams.get('state') !== state) {

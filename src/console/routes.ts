@@ -9,7 +9,7 @@ export interface ConsoleOptions {
   /** The folder with the built pages. */
   readonly folder: string;
   readonly sessions: Sessions;
-  /** Undefined where no issuer signs people in. */
+  /** Undefined: people sign in with a token only. */
   readonly oidc?: OidcSignIn | undefined;
 }
 
@@ -64,14 +64,14 @@ export function createConsoleRoute({ folder, sessions, oidc }: ConsoleOptions): 
   };
 }
 
-/** POST trades the bearer token of the request, or a sign-in link, for a session. DELETE ends the session. */
+/** POST exchanges the bearer token of the request, or a sign-in link, for a session. DELETE ends the session. */
 async function answerSession(exchange: HttpExchange, sessions: Sessions): Promise<void> {
   const { request, response, baseUrl } = exchange;
   if (request.method !== 'POST' && request.method !== 'DELETE') throw nothingAt(exchange);
   const linked = request.method === 'POST' ? sessions.redeemLink(request) : undefined;
   if (linked === undefined) await exchange.caller();
   else exchange.anyone();
-  // A session never makes another one: otherwise it would have no end.
+  // A session cannot open another one; otherwise it could be extended forever.
   const authorization = linked ?? request.headers.authorization;
   if (request.method === 'DELETE') {
     sessions.close(sessionIdOf(request, baseUrl) ?? '');
@@ -82,7 +82,7 @@ async function answerSession(exchange: HttpExchange, sessions: Sessions): Promis
   response.writeHead(204, { 'Cache-Control': 'no-store' }).end();
 }
 
-/** POST makes a sign-in link of the bearer token of the request. Without a token nobody needs one. */
+/** POST creates a sign-in link for the bearer token of the request. Without authentication there is no token and no link. */
 async function answerLink(exchange: HttpExchange, sessions: Sessions): Promise<void> {
   const { request, response } = exchange;
   if (request.method !== 'POST') throw nothingAt(exchange);
@@ -94,7 +94,7 @@ async function answerLink(exchange: HttpExchange, sessions: Sessions): Promise<v
   response.end(JSON.stringify(link));
 }
 
-/** GET says whether an issuer signs people in; below it, `begin` sends a browser there and `callback` takes it back. */
+/** GET tells whether people can sign in at an issuer. `begin` redirects the browser to it, and `callback` opens the session. */
 async function answerOidc(exchange: HttpExchange, sessions: Sessions, oidc?: OidcSignIn): Promise<void> {
   const { path, baseUrl, request, response, query } = exchange;
   exchange.anyone();
@@ -129,7 +129,7 @@ function answerFile(exchange: HttpExchange, files: ReadonlyMap<string, Buffer>):
   response.end(request.method === 'HEAD' ? undefined : content);
 }
 
-/** Reads all pages, so that a path of a request never becomes the path of a file. */
+/** Reads all pages into memory, so that the path of a request is never used as the path of a file. */
 async function readPages(folder: string): Promise<ReadonlyMap<string, Buffer>> {
   const names = (await readdir(folder).catch(() => [])).filter((name) => extname(name) in TYPES);
   return new Map(

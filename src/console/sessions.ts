@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { FLOW_SECONDS } from './oidc.js';
 
-/** A session ends this long after its sign-in, however much it is used. */
+/** A session ends this long after its sign-in, even if it is used. */
 const SESSION_SECONDS = 12 * 60 * 60;
 const MAX_SESSIONS = 1_000;
-/** The most sessions of one token, so that the holder of one token cannot sign the others out. */
-const MAX_OF_TOKEN = 100;
-/** How long a sign-in link works. */
+/** Limits the sessions of one token, so that its holder cannot end the sessions of other tokens. */
+const MAX_SESSIONS_OF_TOKEN = 100;
+/** The lifetime of a sign-in link. */
 export const LINK_SECONDS = 60;
 // Only a script of this origin can send these headers: a page of another origin would need a preflight, which is refused.
 const LINK_HEADER = 'lango-console-link';
@@ -19,8 +19,8 @@ interface Session {
 }
 
 /**
- * The signed-in browsers of this process. A session stands for the Authorization header of its sign-in, which is checked
- * again at each request: a token that expired or was replaced ends its sessions.
+ * The sessions of signed-in browsers, in the memory of this process. A session stores the Authorization header of its
+ * sign-in, which is checked at each request, so an expired or replaced token ends its sessions.
  */
 export class Sessions {
   readonly #sessions = new Map<string, Session>();
@@ -34,25 +34,25 @@ export class Sessions {
 
   /** Returns the id of a new session. Beyond 100 sessions of a token, or 1,000 in all, the oldest one ends. */
   open(authorization: string): string {
-    return this.#keep(this.#sessions, authorization, SESSION_SECONDS);
+    return this.#add(this.#sessions, authorization, SESSION_SECONDS);
   }
 
   /** Returns the code of a sign-in link, which opens one session within `LINK_SECONDS`. */
   openLink(authorization: string): string {
-    return this.#keep(this.#links, authorization, LINK_SECONDS);
+    return this.#add(this.#links, authorization, LINK_SECONDS);
   }
 
-  #keep(all: Map<string, Session>, authorization: string, seconds: number): string {
+  #add(all: Map<string, Session>, authorization: string, seconds: number): string {
     const ids = [...all.keys()];
     const ofToken = ids.filter((id) => all.get(id)!.authorization === authorization);
-    if (ofToken.length >= MAX_OF_TOKEN) all.delete(ofToken[0]!);
+    if (ofToken.length >= MAX_SESSIONS_OF_TOKEN) all.delete(ofToken[0]!);
     else if (ids.length >= MAX_SESSIONS) all.delete(ids[0]!);
     const id = randomBytes(32).toString('base64url');
     all.set(id, { authorization, endsAt: this.#now() + seconds * 1_000 });
     return id;
   }
 
-  /** The Authorization header of the sign-in link that a request names, which works no more; undefined without one. */
+  /** Returns the Authorization header of the sign-in link in a request and removes the link; undefined without a valid one. */
   redeemLink({ headers }: IncomingMessage): string | undefined {
     const code = headers[LINK_HEADER];
     const link = typeof code === 'string' ? this.#links.get(code) : undefined;
@@ -64,7 +64,7 @@ export class Sessions {
     this.#sessions.delete(id);
   }
 
-  /** The Authorization header that the session of this request stands for; undefined without a session that counts. */
+  /** Returns the Authorization header of the request's session; undefined without a valid session. */
   authorizationOf(request: IncomingMessage, baseUrl: string): string | undefined {
     const { headers } = request;
     const site = headers['sec-fetch-site'];
@@ -79,11 +79,11 @@ export class Sessions {
   }
 }
 
-/** The id in the session's cookie. */
+/** Returns the session id in the cookie of a request. */
 export const sessionIdOf = (request: IncomingMessage, baseUrl: string) =>
   cookieIn(request, cookieName(baseUrl, 'session'));
 
-/** The sign-in at an issuer that this browser began. */
+/** Returns the flow of the sign-in that the browser of a request began at an issuer. */
 export const flowOf = (request: IncomingMessage, baseUrl: string) =>
   cookieIn(request, cookieName(baseUrl, 'sign-in'));
 
@@ -96,7 +96,7 @@ function cookieIn({ headers }: IncomingMessage, name: string): string | undefine
 export const sessionCookie = (baseUrl: string, id?: string) =>
   cookie(baseUrl, { name: 'session', value: id, seconds: SESSION_SECONDS, sameSite: 'Strict' });
 
-/** The cookie of a sign-in at an issuer. It is `Lax`, because a browser leaves `Strict` cookies out when it comes back. */
+/** The cookie of a sign-in at an issuer. It is `Lax`, because browsers send no `Strict` cookie when the issuer redirects back. */
 export const flowCookie = (baseUrl: string, flow?: string) =>
   cookie(baseUrl, { name: 'sign-in', value: flow, seconds: FLOW_SECONDS, sameSite: 'Lax' });
 
@@ -115,7 +115,7 @@ function cookie(baseUrl: string, { name, value = '', seconds, sameSite }: Cookie
   return `${cookieName(baseUrl, name)}=${value}; ${rules}`;
 }
 
-/** Browsers send cookies to all ports of a host, so servers on several ports need names of their own. */
+/** Includes the port, because browsers send cookies to all ports of a host. */
 function cookieName(baseUrl: string, name: Cookie['name']): string {
   const { port } = new URL(baseUrl);
   return port === '' ? `lango-${name}` : `lango-${name}-${port}`;

@@ -9,7 +9,7 @@ const NOT_PUBLIC = {
     '10.0.0.0/8',
     '100.64.0.0/10',
     '127.0.0.0/8',
-    // The services that Azure gives to a machine: it is a public address, but nothing of the internet is there.
+    // Azure's services for its machines: a public address that is reachable only inside a machine of Azure.
     '168.63.129.16/32',
     '169.254.0.0/16',
     '172.16.0.0/12',
@@ -27,10 +27,10 @@ const NOT_PUBLIC = {
 } as const;
 
 /**
- * Ports of well-known services that do not speak HTTP, which a request could be made to talk to (the "bad ports" of
- * https://fetch.spec.whatwg.org/#port-blocking, and databases and control ports).
+ * Ports of well-known services that do not speak HTTP and that a request could attack: the "bad ports" of
+ * https://fetch.spec.whatwg.org/#port-blocking, and the ports of databases and control services.
  */
-const FOREIGN_PORTS: ReadonlySet<number> = new Set([
+const BLOCKED_PORTS: ReadonlySet<number> = new Set([
   ...[
     0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103,
     104,
@@ -50,13 +50,14 @@ const FOREIGN_PORTS: ReadonlySet<number> = new Set([
   ...[6000, 6379, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 9042, 9092, 10080, 11211, 27017, 61616],
 ]);
 
-/** Names that are resolved inside this machine or its network only. */
+/** Names that only this machine or its network resolves. */
 const LOCAL_NAME = /(^|\.)(localhost|local|internal|intranet|lan|home|arpa)$/;
 
 /**
- * Makes the check of a URL that a caller wants us to send requests to: it must be https, with a public host and without
- * credentials. Hosts in `allowPrivate` (`name` or `name:port`) may be private and without TLS. The check reads the text
- * of the URL alone; the egress client checks the addresses of a name at each request. The check throws `invalid-input`.
+ * Makes the check of a URL that a caller gives the server for requests, such as a webhook. It throws `invalid-input` unless
+ * the URL is https, with a public host and without credentials. Hosts in `allowPrivate` (`name` or `name:port`) may be
+ * private and without TLS. The check reads only the text of the URL; the egress client checks the addresses of a name at
+ * each request.
  */
 export function createTargetCheck(allowPrivate: readonly string[]): (url: URL) => void {
   const mayBePrivate = allowList(allowPrivate);
@@ -65,21 +66,21 @@ export function createTargetCheck(allowPrivate: readonly string[]): (url: URL) =
     if (url.username !== '' || url.password !== '') throw refused('must not hold credentials');
     if (mayBePrivate(url.hostname, portOf(url))) return;
     if (url.protocol !== 'https:') throw refused('must be an https URL');
-    if (isForeignPort(portOf(url)))
+    if (isBlockedPort(portOf(url)))
       throw refused('must not have the port of a service that does not speak HTTP');
     if (isPrivate(url.hostname)) throw refused('must not lead to a private or loopback address');
   };
 }
 
-/** Makes the check whether a host may have a private or loopback address; `names` are `name` or `name:port`. */
+/** Returns a function that tells whether the list contains a host; `names` are `name` or `name:port`. */
 export function allowList(names: readonly string[]): (host: string, port: string | number) => boolean {
   const allowed = new Set(names.map((name) => name.toLowerCase()));
   return (host, port) => allowed.has(host) || allowed.has(`${host}:${port}`);
 }
 
 /** Whether the port belongs to a well-known service that does not speak HTTP. */
-export function isForeignPort(port: string | number): boolean {
-  return FOREIGN_PORTS.has(Number(port));
+export function isBlockedPort(port: string | number): boolean {
+  return BLOCKED_PORTS.has(Number(port));
 }
 
 export function portOf(url: URL): string {
@@ -97,12 +98,12 @@ export function isPublicAddress(address: string): boolean {
   const version = isIP(address);
   if (version === 0) return false;
   const family = version === 6 ? 'ipv6' : 'ipv4';
-  return !(BLOCKED[family] ??= blockList(family)).check(address, family);
+  return !(BLOCK_LISTS[family] ??= blockList(family)).check(address, family);
 }
 
 type Family = keyof typeof NOT_PUBLIC;
 
-const BLOCKED: Partial<Record<Family, BlockList>> = {};
+const BLOCK_LISTS: Partial<Record<Family, BlockList>> = {};
 
 /** One list for each family: a common list would also match an IPv4 address as the IPv6 address that it maps to. */
 function blockList(family: Family): BlockList {
@@ -127,16 +128,16 @@ function refused(description: string): LangoError {
 export type AddressCheck = (host: string, port: number) => Promise<string>;
 
 /**
- * The egress rule for connections that do not go through the egress client (gRPC): it checks every address of a name,
- * and its user connects to the address that it returns, so that the name cannot change in between. `allowPrivate` names
- * hosts as `name` or `name:port`.
+ * Makes the check for connections that do not use the egress client (gRPC). It checks every address of a name and resolves
+ * with one of them. The caller connects to that address, so a name that changes meanwhile has no effect. `allowPrivate`
+ * names hosts as `name` or `name:port`.
  */
 export function createAddressCheck(allowPrivate: readonly string[]): AddressCheck {
   const mayBePrivate = allowList(allowPrivate);
   return async (host, port) => {
     const name = host.toLowerCase().replace(/^\[|\]$/g, '');
     const isAllowed = mayBePrivate(name, port);
-    if (!isAllowed && isForeignPort(port)) throw foreignPort(`${host}:${port}`);
+    if (!isAllowed && isBlockedPort(port)) throw blockedPort(`${host}:${port}`);
     const addresses = await lookup(name, { all: true }).catch((cause: unknown) => {
       throw new LangoError('unavailable', `${host} has no address.`, { cause, retryable: true });
     });
@@ -150,19 +151,19 @@ export function createAddressCheck(allowPrivate: readonly string[]): AddressChec
 }
 
 /** The error for a port of a service that does not speak HTTP. */
-export function foreignPort(host: string): LangoError {
+export function blockedPort(host: string): LangoError {
   return new LangoError('forbidden', `${host} has the port of a service that does not speak HTTP.`, {
     hint: `If an HTTP server is meant, add "${host}" to egress.allowPrivate.`,
   });
 }
 
-/** The errors of a connection that was refused, by their text. */
-export const REFUSED = {
+/** The messages of errors for refused connections. Code that gets such an error recognizes it by its message. */
+export const REFUSAL_TEXTS = {
   address: 'the address is not public',
   port: 'the port belongs to a service that does not speak HTTP',
 } as const;
 
-/** Whether an error's text says that an address or a port was refused, rather than unreachable. */
+/** Whether the text of an error says that an address or a port was refused, and not that it is unreachable. */
 export function isAddressRefusal(text: string): boolean {
-  return text.includes(REFUSED.address) || text.includes(REFUSED.port);
+  return text.includes(REFUSAL_TEXTS.address) || text.includes(REFUSAL_TEXTS.port);
 }

@@ -3,7 +3,7 @@ import { LangoError } from '../core/errors.js';
 import type { HttpExchange } from '../core/http.js';
 
 export interface AdmissionRules {
-  /** Whether the headers X-Forwarded-Host, -Proto and -For are believed. */
+  /** Whether to trust the headers X-Forwarded-Host, -Proto and -For. */
   readonly trustProxy: boolean;
   /** Host names of this server besides loopback and the address of the connection, as `name` or `name:port`. */
   readonly allowedHosts: readonly string[];
@@ -13,7 +13,7 @@ export interface AdmissionRules {
   readonly isLoopbackOnly?: boolean;
 }
 
-/** Where an admitted request came from. */
+/** The origins of an admitted request. */
 export interface Admission {
   /** Scheme, host and port that the client used. */
   readonly origin: string;
@@ -31,7 +31,7 @@ const ACCEPTED_HEADERS =
 const PREFLIGHT_SECONDS = '600';
 
 /**
- * Makes the check of Host and Origin, the defense against DNS rebinding and foreign pages. The check throws
+ * Makes the check of Host and Origin, which protects against DNS rebinding and pages of other sites. The check throws
  * `invalid-input` (Host missing, twice or malformed) or `forbidden`.
  */
 export function createAdmission(rules: AdmissionRules): (request: IncomingMessage) => Admission {
@@ -40,7 +40,7 @@ export function createAdmission(rules: AdmissionRules): (request: IncomingMessag
 
   function isOurs(name: string, port: string | undefined, request: IncomingMessage): boolean {
     if (allowedHosts.has(name) || (port !== undefined && allowedHosts.has(`${name}:${port}`))) return true;
-    // DNS rebinding needs a name: a client that names the address of its own connection is not misled.
+    // DNS rebinding needs a host name, so a request that names the address of its connection is safe.
     return LOOPBACK_NAMES.has(name) || name === hostOf(request.socket.localAddress);
   }
 
@@ -48,7 +48,7 @@ export function createAdmission(rules: AdmissionRules): (request: IncomingMessag
     if (rules.isLoopbackOnly && !isLoopback(request.socket.localAddress)) {
       throw new LangoError(
         'forbidden',
-        'This server knows no callers, so it answers on loopback addresses only.',
+        'This server does not authenticate callers (auth.mode is none), so it answers on loopback addresses only.',
         {
           hint: 'Set auth.mode to token, jwt or mtls.',
         },
@@ -58,27 +58,27 @@ export function createAdmission(rules: AdmissionRules): (request: IncomingMessag
     const [, name = '', port] = HOST.exec(host) ?? [];
     if (name === '') throw new LangoError('invalid-input', 'The Host header is not a host name.');
     if (!isOurs(name, port, request)) {
-      throw new LangoError('forbidden', 'This server does not answer to that host name.', {
-        hint: 'Add it to server.allowedHosts if it should.',
+      throw new LangoError('forbidden', 'The Host header names no host of this server.', {
+        hint: 'If it is a name of this server, add it to server.allowedHosts.',
       });
     }
     const origin = `${requestedScheme(request, rules)}://${host}`;
     const pageOrigin = request.headers.origin;
     if (pageOrigin === undefined || pageOrigin === origin) return { origin, crossOrigin: undefined };
     if (allowedOrigins.has(pageOrigin)) return { origin, crossOrigin: pageOrigin };
-    throw new LangoError('forbidden', 'Pages of that origin may not call this server.', {
-      hint: 'Add it to server.allowedOrigins if they should.',
+    throw new LangoError('forbidden', 'Pages of the origin in the Origin header may not call this server.', {
+      hint: 'To allow them, add the origin to server.allowedOrigins.',
     });
   };
 }
 
-/** The client's address: the last one that a trusted proxy added, else the socket's. */
+/** Returns the client's address: the last one in X-Forwarded-For behind a trusted proxy, else the socket's. */
 export function clientAddress(request: IncomingMessage, trustProxy: boolean): string {
   const forwarded = trustProxy ? lastOf(request.headers['x-forwarded-for']) : undefined;
   return forwarded ?? request.socket.remoteAddress ?? 'unknown';
 }
 
-/** Lets a page of `origin`, which the operator allowed, read the answer. */
+/** Sets the headers that let pages of an allowed origin read the answer. */
 export function shareWithOrigin(response: ServerResponse, origin: string): void {
   response.setHeader('Access-Control-Allow-Origin', origin);
   response.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS);
@@ -98,7 +98,7 @@ export function answerPreflight({ request, response }: HttpExchange): boolean {
 }
 
 function requestedHost(request: IncomingMessage, trustProxy: boolean): string {
-  // node:http keeps the first of two Host headers, while a proxy on the way may have used the second.
+  // node:http uses the first of two Host headers, but a proxy before it may have used the second.
   const count = request.rawHeaders.filter((text, at) => at % 2 === 0 && text.toLowerCase() === 'host').length;
   if (count > 1) throw new LangoError('invalid-input', 'The request has more than one Host header.');
   const forwarded = trustProxy ? lastOf(request.headers['x-forwarded-host']) : undefined;

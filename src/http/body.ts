@@ -16,71 +16,72 @@ export interface BodyLimits {
 
 type BytesLimits = Pick<BodyLimits, 'bodyBytes' | 'bodySeconds'>;
 
-/** The type that nearly every client sends; any other one is parsed. */
+/** The content type that nearly every client sends. It is accepted without parsing the header. */
 const USUAL_TYPE = 'application/json';
 const JSON_TYPE = /^application\/(?:json|[\w.+-]+\+json)$/;
 const BYTE_ORDER_MARK = '\uFEFF';
-/** How much of a body that is too large is still read and dropped, so that the client gets the answer and not a reset. */
-const LINGER_BYTES = 16 * 1024 * 1024;
-const LINGER_MS = 1_000;
+/** Limits for reading the rest of a body that is too large, so that the client gets the answer and not a reset. */
+const DISCARD_BYTES = 16 * 1024 * 1024;
+const DISCARD_MS = 1_000;
 
-/** The body as JSON; every limit is checked before parsing. Errors as promised by `HttpExchange.readJson`. */
+/** Reads the body as JSON. Checks every limit before parsing. Rejects like `HttpExchange.readJson`. */
 export async function readJson(request: IncomingMessage, limits: BodyLimits): Promise<Json> {
-  const taken = takenBody(request);
-  if (taken !== undefined && !Buffer.isBuffer(taken)) return checkParsed(taken.json, limits);
+  const parsedBefore = bodyOfOtherParser(request);
+  if (parsedBefore !== undefined && !Buffer.isBuffer(parsedBefore))
+    return checkParsed(parsedBefore.json, limits);
   assertJsonType(request);
-  if (taken === undefined) assertNotCompressed(request);
-  const bytes = taken ?? (await readBody(request, limits));
+  if (parsedBefore === undefined) assertNotCompressed(request);
+  const bytes = parsedBefore ?? (await readBody(request, limits));
   if (bytes.length > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
   if (bytes.length === 0) throw new LangoError('invalid-input', 'The request has no body; JSON is expected.');
   if (!isUtf8(bytes)) throw new LangoError('invalid-input', 'The body is not UTF-8 text.');
-  const written = assertJsonLimits(bytes, { depth: limits.jsonDepth, keys: limits.jsonKeys });
+  const memberCount = assertJsonLimits(bytes, { depth: limits.jsonDepth, keys: limits.jsonKeys });
   const value = parse(bytes.toString('utf8'));
-  // Programs disagree about which of two members counts, so one of them could be smuggled past a check.
-  if (membersOf(value) !== written) throw memberTwice();
+  // Programs disagree about which of two equal members counts, so one of them could bypass a check.
+  if (membersOf(value) !== memberCount) throw duplicateMember();
   return value;
 }
 
-/** The body as it is. Errors as promised by `HttpExchange.readBytes`. */
+/** Reads the body as bytes. Rejects like `HttpExchange.readBytes`. */
 export async function readBytes(request: IncomingMessage, limits: BytesLimits): Promise<Buffer> {
-  const taken = takenBody(request);
-  if (taken !== undefined && !Buffer.isBuffer(taken)) throw bodyIsGone();
-  if (taken === undefined) assertNotCompressed(request);
-  const bytes = taken ?? (await readBody(request, limits));
+  const parsedBefore = bodyOfOtherParser(request);
+  if (parsedBefore !== undefined && !Buffer.isBuffer(parsedBefore)) throw bodyAlreadyRead();
+  if (parsedBefore === undefined) assertNotCompressed(request);
+  const bytes = parsedBefore ?? (await readBody(request, limits));
   if (bytes.length > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
   return bytes;
 }
 
 /**
- * The body that a parser of the surrounding app (`express.json()` and its like) has read already, as bytes or as JSON;
- * undefined when the stream is untouched. Throws `unavailable` when a parser read it and left nothing to use.
+ * Returns the body that a parser of the surrounding app, such as `express.json()`, has already read, as bytes or as JSON;
+ * undefined when nothing was read. Throws `unavailable` when the body was read and is not available any more.
  */
-function takenBody(request: IncomingMessage): Buffer | { readonly json: Json } | undefined {
+function bodyOfOtherParser(request: IncomingMessage): Buffer | { readonly json: Json } | undefined {
   if (!request.readableDidRead) return undefined;
   const { body } = request as { readonly body?: unknown };
   if (Buffer.isBuffer(body)) return body;
   if (typeof body === 'string') return Buffer.from(body);
   if (typeof body === 'object' && body !== null) return { json: body as Json };
-  throw bodyIsGone();
+  throw bodyAlreadyRead();
 }
 
-function bodyIsGone(): LangoError {
+function bodyAlreadyRead(): LangoError {
   return new LangoError('unavailable', 'Another middleware has read the body of this request.', {
     hint: 'Mount lango.router() before body parsers, or use express.json() alone.',
   });
 }
 
-/** The limits of a body that is parsed already. The size counts as it would be written again. */
+/** Checks the limits of a body that was parsed before. Its size is that of its JSON text, serialized again. */
 function checkParsed(value: Json, limits: BodyLimits): Json {
   assertJsonValue(value, { depth: limits.jsonDepth, keys: limits.jsonKeys });
   if (Buffer.byteLength(JSON.stringify(value)) > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
   return value;
 }
 
-function memberTwice(): LangoError {
+function duplicateMember(): LangoError {
   return new LangoError(
     'invalid-input',
-    'An object of the body names a member twice. Send each member once.',
+    'An object in the body has two members of the same name. Send each member once.',
   );
 }
 
@@ -117,9 +118,11 @@ function unsupported(message: string): LangoError {
 async function readBody(request: IncomingMessage, limits: BytesLimits): Promise<Buffer> {
   const declared = Number(request.headers['content-length'] ?? 0);
   const bytes =
-    declared > limits.bodyBytes ? undefined : ((await arrived(request)) ?? (await collect(request, limits)));
+    declared > limits.bodyBytes
+      ? undefined
+      : ((await readArrived(request)) ?? (await collect(request, limits)));
   if (bytes && bytes.length <= limits.bodyBytes) return bytes;
-  await linger(request);
+  await discardRest(request);
   throw tooLarge(limits.bodyBytes);
 }
 
@@ -127,46 +130,46 @@ function tooLarge(limit: number): LangoError {
   return new LangoError('too-large', `The body is larger than ${limit} bytes (server.limits.bodyBytes).`);
 }
 
-/** A small body arrives in one packet with its headers: then it can be read as soon as that packet is parsed. */
-async function arrived(request: IncomingMessage): Promise<Buffer | undefined> {
+/** Returns a small body that arrived in one packet with its headers; undefined if the body is not complete yet. */
+async function readArrived(request: IncomingMessage): Promise<Buffer | undefined> {
   await new Promise<void>((resolve) => setImmediate(resolve));
   if (!request.complete || request.readableLength === 0) return undefined;
   return request.read() as Buffer;
 }
 
-/** Resolves with undefined once the body is too large. */
+/** Reads the body in chunks. Resolves with undefined once it is too large. */
 async function collect(request: IncomingMessage, limits: BytesLimits): Promise<Buffer | undefined> {
-  const late = AbortSignal.timeout(limits.bodySeconds * 1_000);
+  const timeout = AbortSignal.timeout(limits.bodySeconds * 1_000);
   const chunks: Buffer[] = [];
   let size = 0;
   try {
-    for await (const chunk of chunksOf(request, late)) {
+    for await (const chunk of chunksOf(request, timeout)) {
       size += chunk.length;
       if (size > limits.bodyBytes) return undefined;
       chunks.push(chunk);
     }
   } catch (cause) {
-    if (late.aborted)
+    if (timeout.aborted)
       throw new LangoError('timeout', `The body did not arrive within ${limits.bodySeconds} s.`, { cause });
   }
   if (request.readableEnded) return Buffer.concat(chunks, size);
   throw new LangoError('canceled', 'The client went away before the body was complete.');
 }
 
-/** Drops the rest of a body, within bounds. The answer's `Connection: close` cuts off a client that sends even more. */
-async function linger(request: IncomingMessage): Promise<void> {
+/** Reads and drops the rest of a body, within limits. A client that sends more is cut off by `Connection: close`. */
+async function discardRest(request: IncomingMessage): Promise<void> {
   let size = 0;
   try {
-    for await (const chunk of chunksOf(request, AbortSignal.timeout(LINGER_MS))) {
+    for await (const chunk of chunksOf(request, AbortSignal.timeout(DISCARD_MS))) {
       size += chunk.length;
-      if (size > LINGER_BYTES) return;
+      if (size > DISCARD_BYTES) return;
     }
   } catch {
-    // The rest did not come in time, or the client is gone.
+    // The rest did not arrive in time, or the client closed the connection.
   }
 }
 
-/** Yields the chunks that arrive. The stream's own iterator would destroy the request at the end, and so the answer. */
+/** Yields the chunks of the body. The stream's own iterator would destroy the request at its end, and the response with it. */
 async function* chunksOf(request: IncomingMessage, signal: AbortSignal): AsyncGenerator<Buffer, void> {
   if (request.readableEnded || request.destroyed) return;
   try {

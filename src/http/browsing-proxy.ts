@@ -12,27 +12,27 @@ import { createCheckedAgents } from './checked-connections.js';
 export interface BrowsingProxyOptions {
   /** Hosts that may have a private or loopback address, as `name` or `name:port`. */
   readonly allowPrivate: readonly string[];
-  /** How many bytes may arrive until the next `renew`; further ones are refused. */
+  /** Maximum bytes that may arrive until the next `renew`. At the limit the proxy ends all connections. */
   readonly maxBytes: number;
   /** Called once for each connection that failed or was refused. */
-  readonly onFailure: (failure: PassageFailure) => void;
+  readonly onFailure: (failure: ConnectionFailure) => void;
 }
 
-export interface PassageFailure {
+export interface ConnectionFailure {
   /** `name:port`, as the browser asked for it. */
   readonly host: string;
-  /** `private`: its address is refused. `weight`: `maxBytes` are used up. `unreachable`: no connection, or a lost one. */
+  /** `private`: the address is refused. `weight`: `maxBytes` are used up. `unreachable`: the connection failed. */
   readonly why: 'private' | 'weight' | 'unreachable';
 }
 
 export interface BrowsingProxy {
-  /** On 127.0.0.1. */
+  /** The port on 127.0.0.1. */
   readonly port: number;
-  /** How the browser shows who it is (HTTP Basic). All other programs of this machine are answered 407. */
+  /** The browser's credentials (HTTP Basic). The proxy answers requests of other programs with 407. */
   readonly login: {
     readonly username: string;
     readonly password: string;
-    /** The proxy answers this address itself. */
+    /** The proxy answers requests for this URL itself, so that the browser can log in. */
     readonly url: string;
   };
   /** Starts a new count of bytes and ends the connections that are still open. */
@@ -59,22 +59,21 @@ const HOP_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The egress of a browser: an HTTP proxy on loopback that checks every address when it connects, as the egress client
- * does. Redirects, sub-requests and WebSockets all pass it, and so do names that change their address. It serves one
- * browser: the one that knows its password.
+ * Opens the egress of one browser: an HTTP proxy on loopback that checks every address when it connects, as the egress
+ * client does. Redirects, subrequests and WebSockets all use it. Only the browser knows its password.
  */
 export async function openBrowsingProxy(options: BrowsingProxyOptions): Promise<BrowsingProxy> {
-  const passage = new Passage(options);
+  const connections = new ProxyConnections(options);
   const password = randomBytes(PASSWORD_BYTES).toString('base64url');
-  const isOurs = knowing(password);
+  const isOurs = passwordCheck(password);
   const server = createServer((request, response) => {
     if (!isOurs(request)) response.writeHead(407, { 'Proxy-Authenticate': CHALLENGE }).end();
     else if (request.url === LOGIN_URL) response.writeHead(200, { 'Access-Control-Allow-Origin': '*' }).end();
-    else passage.forward(request, response);
+    else connections.forward(request, response);
   });
   server.maxConnections = CONNECTIONS_MAX;
   server.on('connect', (request, client, head) => {
-    if (isOurs(request)) passage.tunnel(request, client, head);
+    if (isOurs(request)) connections.tunnel(request, client, head);
     else refuse(client, 407, `Proxy-Authenticate: ${CHALLENGE}\r\n`);
   });
   server.on('upgrade', (_request, client) => client.destroy());
@@ -84,9 +83,9 @@ export async function openBrowsingProxy(options: BrowsingProxyOptions): Promise<
   return {
     port: (server.address() as AddressInfo).port,
     login: { username: PROXY_USER, password, url: LOGIN_URL },
-    renew: () => passage.renew(),
+    renew: () => connections.renew(),
     async close() {
-      passage.end();
+      connections.end();
       server.close();
       server.closeAllConnections();
       if (server.listening) await once(server, 'close');
@@ -97,8 +96,8 @@ export async function openBrowsingProxy(options: BrowsingProxyOptions): Promise<
 const PASSWORD_BYTES = 32;
 const CHALLENGE = 'Basic realm="lango"';
 
-/** Makes the check whether a request shows this password. */
-function knowing(password: string): (request: IncomingMessage) => boolean {
+/** Returns a function that tells whether a request has this password. Compares in constant time. */
+function passwordCheck(password: string): (request: IncomingMessage) => boolean {
   const expected = Buffer.from(`Basic ${Buffer.from(`${PROXY_USER}:${password}`).toString('base64')}`);
   return ({ headers }) => {
     const given = Buffer.from(headers['proxy-authorization'] ?? '');
@@ -106,7 +105,7 @@ function knowing(password: string): (request: IncomingMessage) => boolean {
   };
 }
 
-class Passage {
+class ProxyConnections {
   readonly #options: BrowsingProxyOptions;
   readonly #agents: CheckedAgents;
   /** All open streams, in both directions. */
@@ -136,9 +135,9 @@ class Passage {
       return;
     }
     const method = request.method ?? 'GET';
-    const headers = passOn(request.headers);
+    const headers = withoutHopHeaders(request.headers);
     const outgoing = openRequest(url, { method, headers, agent: this.#agents.of(url) });
-    outgoing.on('socket', (socket) => this.#hold(socket));
+    outgoing.on('socket', (socket) => this.#track(socket));
     outgoing.setTimeout(IDLE_MS, () => outgoing.destroy(new Error('silent for too long')));
     outgoing.on('error', (error) => {
       const why = this.#report(url, error);
@@ -148,7 +147,7 @@ class Passage {
     outgoing.on('response', (answer) => {
       this.#count(url, answer);
       answer.on('error', () => response.destroy());
-      response.writeHead(answer.statusCode ?? 502, rawPassOn(answer.rawHeaders));
+      response.writeHead(answer.statusCode ?? 502, withoutRawHopHeaders(answer.rawHeaders));
       answer.pipe(response);
     });
     response.on('close', () => outgoing.destroy());
@@ -161,22 +160,22 @@ class Passage {
     client.on('error', () => client.destroy());
     const url = targetOf(`http://${request.url ?? ''}`);
     if (!url || this.#isFull(url)) return refuse(client, 403);
-    const far = this.#agents.connect(url);
-    this.#hold(far);
-    this.#hold(client);
-    far.on('error', (error) => refuse(client, this.#report(url, error) === 'private' ? 403 : 502));
-    far.on('close', () => client.destroy());
-    client.on('close', () => far.destroy());
-    far.once('connect', () => {
+    const upstream = this.#agents.connect(url);
+    this.#track(upstream);
+    this.#track(client);
+    upstream.on('error', (error) => refuse(client, this.#report(url, error) === 'private' ? 403 : 502));
+    upstream.on('close', () => client.destroy());
+    client.on('close', () => upstream.destroy());
+    upstream.once('connect', () => {
       client.write('HTTP/1.1 200 Connection established\r\n\r\n');
-      far.write(head);
-      this.#count(url, far);
-      far.pipe(client);
-      client.pipe(far);
+      upstream.write(head);
+      this.#count(url, upstream);
+      upstream.pipe(client);
+      client.pipe(upstream);
     });
   }
 
-  #hold(stream: Duplex): void {
+  #track(stream: Duplex): void {
     this.#open.add(stream);
     stream.once('close', () => this.#open.delete(stream));
   }
@@ -194,7 +193,7 @@ class Passage {
     return isFull;
   }
 
-  #report(url: URL, error: Error): PassageFailure['why'] {
+  #report(url: URL, error: Error): ConnectionFailure['why'] {
     const why = isAddressRefusal(errorText(error)) ? 'private' : 'unreachable';
     this.#options.onFailure({ host: hostOf(url), why });
     return why;
@@ -210,11 +209,11 @@ function hostOf(url: URL): string {
   return `${url.hostname}:${portOf(url)}`;
 }
 
-function passOn(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+function withoutHopHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_HEADERS.has(name)));
 }
 
-function rawPassOn(headers: readonly string[]): string[] {
+function withoutRawHopHeaders(headers: readonly string[]): string[] {
   return headers.filter((_, index) => !HOP_HEADERS.has(headers[index - (index % 2)]!.toLowerCase()));
 }
 

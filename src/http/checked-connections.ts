@@ -6,13 +6,13 @@ import type { Duplex } from 'node:stream';
 import nodeFetch from 'node-fetch';
 import type { RequestInit, Response } from 'node-fetch';
 import type { ServerTrust } from '../core/http.js';
-import { REFUSED, allowList, isForeignPort, isPublicAddress, portOf } from './address-check.js';
+import { REFUSAL_TEXTS, allowList, isBlockedPort, isPublicAddress, portOf } from './address-check.js';
 
-/** Opens connections to checked addresses: all addresses of a name are checked at each connection. */
+/** Opens connections, each after a check of all addresses of the name. */
 export interface CheckedAgents {
   /** The agent for one request to this URL. */
   of(url: URL): Agent;
-  /** A plain connection to the URL's host and port. A refused address is an `error` of the stream: see `isAddressRefusal`. */
+  /** Opens a plain connection to the URL's host and port. The stream fails for a refused address: see `isAddressRefusal`. */
   connect(url: URL): Duplex;
 }
 
@@ -22,9 +22,10 @@ export interface CheckedAgents {
  */
 export function createCheckedAgents(allowPrivate: readonly string[], trust?: ServerTrust): CheckedAgents {
   const mayBePrivate = allowList(allowPrivate);
-  const strict = agents(false, trust);
-  const open = agents(true, trust);
-  const choose = (url: URL): typeof strict => (mayBePrivate(url.hostname, portOf(url)) ? open : strict);
+  const publicOnly = agents(false, trust);
+  const unrestricted = agents(true, trust);
+  const choose = (url: URL): typeof publicOnly =>
+    mayBePrivate(url.hostname, portOf(url)) ? unrestricted : publicOnly;
   return {
     of: (url) => choose(url)[url.protocol === 'https:' ? 'https' : 'http'],
     connect(url) {
@@ -42,8 +43,8 @@ export function createCheckedFetch(allowPrivate: readonly string[], trust?: Serv
   return (url, init) => nodeFetch(url, { ...init, agent: (hop) => agents.of(hop) });
 }
 
-function agents(isOpen: boolean, trust?: ServerTrust) {
-  if (isOpen) return { http: new Agent(), https: new SecureAgent({ ...trust }) };
+function agents(allowsPrivate: boolean, trust?: ServerTrust) {
+  if (allowsPrivate) return { http: new Agent(), https: new SecureAgent({ ...trust }) };
   return { http: new CheckedAgent(), https: new CheckedSecureAgent({ ...trust }) };
 }
 
@@ -61,19 +62,20 @@ class CheckedSecureAgent extends SecureAgent {
   }
 }
 
-/** A connection that fails, for a port or an address that is refused without asking for a name. */
+/** Returns a failed socket for a port or an address that is refused; undefined for a name, whose addresses are not known yet. */
 function refusedSocket({ host, port }: ClientRequestArgs): Socket | undefined {
   const isPrivate = isIP(host ?? '') !== 0 && !isPublicAddress(host ?? '');
-  if (!isPrivate && !isForeignPort(port ?? 0)) return undefined;
-  return new Socket().destroy(new Error(isPrivate ? REFUSED.address : REFUSED.port));
+  if (!isPrivate && !isBlockedPort(port ?? 0)) return undefined;
+  return new Socket().destroy(new Error(isPrivate ? REFUSAL_TEXTS.address : REFUSAL_TEXTS.port));
 }
 
-/** As `dns.lookup`, but fails for a name that has any address outside of the public internet. */
+/** Like `dns.lookup`, but fails for a name that has any address outside the public internet. */
 const publicLookup: LookupFunction = (name, options, done) => {
   lookup(name, { ...options, all: true }, (error, found: LookupAddress[]) => {
     const [first] = found ?? [];
     if (error || !first) return done(error ?? new Error(`${name} has no address`), []);
-    if (!found.every(({ address }) => isPublicAddress(address))) return done(new Error(REFUSED.address), []);
+    if (!found.every(({ address }) => isPublicAddress(address)))
+      return done(new Error(REFUSAL_TEXTS.address), []);
     if (options.all) done(null, found);
     else done(null, first.address, first.family);
   });

@@ -12,7 +12,7 @@ export interface BodyRules {
 
 const STATUS_WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** The web-standard response of a node-fetch answer: the same status and headers, with the body streamed. */
+/** Converts a response of node-fetch to a web-standard one with the same status and headers, and streams its body. */
 export function toWebResponse(answer: NodeResponse, rules: BodyRules): Response {
   const headers = new Headers();
   for (const [name, values] of Object.entries(answer.headers.raw())) {
@@ -66,7 +66,7 @@ function toWebStream(source: Readable, rules: BodyRules): ReadableStream<Uint8Ar
   );
 }
 
-/** A signal that follows the caller's signal, and aborts with `timeout` when expected data does not arrive in time. */
+/** Provides a signal that aborts with the caller's signal, or with `timeout` when expected data does not arrive in time. */
 export class ReadDeadline {
   readonly #controller = new AbortController();
   readonly #outer: AbortSignal | undefined;
@@ -82,7 +82,7 @@ export class ReadDeadline {
     return this.#controller.signal;
   }
 
-  /** Starts a wait of `ms`; it replaces the one before. `message` becomes the error's text. */
+  /** Starts a wait of `ms` in place of the previous one. `message` is the text of the error. */
   expect(ms: number, message: string): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {

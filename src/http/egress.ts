@@ -2,24 +2,24 @@ import type { Response as NodeResponse } from 'node-fetch';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import type { ServerTrust } from '../core/http.js';
 import type { Logger } from '../core/logger.js';
-import { REFUSED, foreignPort, isAddressRefusal } from './address-check.js';
+import { REFUSAL_TEXTS, blockedPort, isAddressRefusal } from './address-check.js';
 import type { CheckedFetch } from './checked-connections.js';
 import { ReadDeadline, toWebResponse } from './egress-response.js';
 
 export interface EgressOptions {
   /** Hosts that may have a private or loopback address, as `name` or `name:port`. */
   readonly allowPrivate: readonly string[];
-  /** An address from the configuration: the operator chose it, so its host may have a private address too. */
+  /** A URL from the configuration. Its host may have a private address, because the operator chose it. */
   readonly configuredUrl?: string | undefined;
-  /** Time for a request and its whole answer; for an event stream, time until its headers arrive. */
+  /** Maximum time of a request with its whole answer; for an event stream, until its headers arrive. */
   readonly timeoutMs: number;
-  /** How long an event stream may be silent. */
+  /** Maximum time between two chunks of an event stream. */
   readonly idleMs?: number;
   /** The largest decoded size of an answer that is no event stream. */
   readonly maxBytes?: number;
   /**
-   * Which requests may be answered with an event stream. Any other answer of that type counts as a plain one. Default:
-   * those whose `Accept` header names the type.
+   * The requests whose answer may be an event stream. An event stream in answer to any other request has the limits of a
+   * plain answer. Default: `accepted`, the requests whose `Accept` header names the type.
    */
   readonly streams?: 'accepted' | 'always';
   /** The largest decoded size of an event stream. */
@@ -37,11 +37,10 @@ const DEFAULT_STREAM_BYTES = 256 * 1024 * 1024;
 const EVENT_STREAM = 'text/event-stream';
 
 /**
- * Makes the egress client, the only way out of the program: a `fetch` that checks every address when it connects,
- * ignores proxy variables, follows no redirect unless the request asks for it, and bounds time and size; a stream is
- * taken only where the caller asked for one. It rejects with
- * a `LangoError`: `forbidden` (private address), `timeout`, `too-large`, `unavailable`, `invalid-input`; or with the
- * reason of the caller's signal. Reading the body may reject with the same errors.
+ * Makes the egress client, a `fetch` for all outgoing requests. It checks every address when it connects, ignores proxy
+ * variables, follows redirects only if the request asks for it, and limits time and size. It rejects with a `LangoError`:
+ * `forbidden` (private address), `timeout`, `too-large`, `unavailable`, `invalid-input`; or with the reason of the caller's
+ * signal. Reading the body may reject with the same errors.
  */
 export function createEgress(options: EgressOptions): typeof fetch {
   const { configuredUrl } = options;
@@ -49,7 +48,7 @@ export function createEgress(options: EgressOptions): typeof fetch {
     ? [...options.allowPrivate, new URL(configuredUrl).host]
     : options.allowPrivate;
   let loaded: Promise<CheckedFetch> | undefined;
-  // Loaded on first use: a server that sends no request starts faster and smaller without it.
+  // Loaded on first use, because a server that sends no requests starts faster and smaller without it.
   const load = () =>
     (loaded ??= import('./checked-connections.js').then((module) =>
       module.createCheckedFetch(allowPrivate, options.trust),
@@ -63,10 +62,10 @@ export function createEgress(options: EgressOptions): typeof fetch {
     const deadline = new ReadDeadline(call.init.signal ?? undefined);
     deadline.expect(options.timeoutMs, `${call.url.host} did not answer within ${options.timeoutMs} ms.`);
     const explain = (error: unknown): Error =>
-      explained(error, call.url, { signal: deadline.signal, ...options });
+      toEgressError(error, call.url, { signal: deadline.signal, ...options });
     try {
       const fetchChecked = await load();
-      // With a signal that has aborted already, node-fetch fails in a way that no caller can catch.
+      // node-fetch, given an aborted signal, fails in a way that no caller can catch.
       deadline.signal.throwIfAborted();
       const answer = await fetchChecked(call.url, {
         method: call.init.method ?? 'GET',
@@ -107,7 +106,7 @@ async function describeCall(input: string | URL | Request, init: RequestInit = {
     ? { method: request.method, signal: request.signal, headers: request.headers, ...init }
     : init;
   const headers = new Headers(merged.headers);
-  // A web Response turns every kind of body into bytes, and knows its content type.
+  // A web Response converts every kind of body to bytes and determines its content type.
   const source = new Response(init.body ?? request?.body ?? null);
   const type = source.headers.get('content-type');
   if (type !== null && !headers.has('content-type')) headers.set('content-type', type);
@@ -139,16 +138,16 @@ function typeOf(answer: NodeResponse): string {
   return (answer.headers.get('content-type') ?? '').split(';')[0]!.trim().toLowerCase();
 }
 
-interface Circumstances {
+interface EgressErrorContext {
   readonly signal: AbortSignal;
   readonly privateHint?: string;
 }
 
-function explained(error: unknown, url: URL, { signal, privateHint }: Circumstances): Error {
+function toEgressError(error: unknown, url: URL, { signal, privateHint }: EgressErrorContext): Error {
   if (signal.aborted) return signal.reason instanceof Error ? signal.reason : new Error('aborted');
   if (isLangoError(error)) return error;
   const text = errorText(error);
-  if (text.includes(REFUSED.port)) return foreignPort(url.host);
+  if (text.includes(REFUSAL_TEXTS.port)) return blockedPort(url.host);
   if (isAddressRefusal(text)) {
     return new LangoError('forbidden', `${url.host} has a private or loopback address.`, {
       hint: privateHint ?? `If that is meant, add "${url.host}" to egress.allowPrivate.`,
@@ -172,8 +171,8 @@ function explained(error: unknown, url: URL, { signal, privateHint }: Circumstan
 const UNKNOWN_AUTHORITY =
   'If you trust it, set NODE_EXTRA_CA_CERTS to a file with the certificate of its authority (PEM) and start again.';
 
-/** What to do when Node refuses the certificate of a server, by error code. */
-const ADVICE: ReadonlyMap<unknown, string> = new Map([
+/** Advice for each error code with which Node refuses the certificate of a server. */
+const CERTIFICATE_ADVICE: ReadonlyMap<unknown, string> = new Map([
   ['DEPTH_ZERO_SELF_SIGNED_CERT', UNKNOWN_AUTHORITY],
   ['SELF_SIGNED_CERT_IN_CHAIN', UNKNOWN_AUTHORITY],
   ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', UNKNOWN_AUTHORITY],
@@ -186,9 +185,9 @@ const ADVICE: ReadonlyMap<unknown, string> = new Map([
   ],
 ]);
 
-/** The error for a server whose certificate was refused; undefined when something else went wrong. */
+/** Returns the error for a refused certificate; undefined for any other failure. */
 function certificateRefusal(host: string, code: unknown, cause: unknown): LangoError | undefined {
-  const hint = ADVICE.get(code);
+  const hint = CERTIFICATE_ADVICE.get(code);
   if (hint === undefined) return undefined;
   const message = `The certificate of ${host} is not trusted (${String(code)}).`;
   return new LangoError('unavailable', message, { cause, hint, retryable: true });

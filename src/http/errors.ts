@@ -16,12 +16,12 @@ export interface ErrorBody {
 
 const INTERNAL_MESSAGE = 'Something went wrong on the server.';
 
-/** The answer for an error that only HTTP defines. */
+/** Returns the body of an answer for an error that only HTTP defines. */
 export function httpErrorBody(code: number, status: string, message: string): ErrorBody {
   return { error: { code, status, message, details: [] } };
 }
 
-/** The answer for an error. A defect (any error but a `LangoError`) shows no detail. */
+/** Returns the body of an answer for an error. Shows no details of a defect (any error but a `LangoError`). */
 function toErrorBody(error: unknown): ErrorBody {
   if (!isLangoError(error)) return httpErrorBody(500, 'INTERNAL', INTERNAL_MESSAGE);
   const [code, status] = statusOf(error.code);
@@ -32,7 +32,7 @@ function toErrorBody(error: unknown): ErrorBody {
   return { error: { code, status, message, details } };
 }
 
-/** Answers with `error` or, when the headers were sent already, cuts the connection, so that a client sees the failure. */
+/** Answers with `error`. If the headers were already sent, closes the connection, so that the client sees the failure. */
 function sendError(response: ServerResponse, error: unknown): void {
   if (response.headersSent) {
     response.destroy();
@@ -54,7 +54,7 @@ export function answerError({ request, response }: FailedRequest, error: unknown
     const stack = error instanceof Error ? error.stack : undefined;
     logger.error('request failed', { error: errorText(error), stack });
   }
-  // The rest of an unread request would be taken for the next one.
+  // Otherwise the server would read the rest of this request as the next one.
   if (!request.complete && !response.headersSent) response.setHeader('Connection', 'close');
   sendError(response, error);
 }

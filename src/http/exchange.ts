@@ -21,7 +21,7 @@ export interface ExchangeFacts {
   readonly logger: Logger;
   /** The client's address. */
   readonly address: () => string;
-  /** Whether a proxy may share one connection among clients. */
+  /** Whether requests come through a proxy, which may send those of several clients over one connection. */
   readonly isProxied: boolean;
   readonly authenticator: Authenticator;
   /** See `PipelineOptions.sessionAuthorization`. */
@@ -32,7 +32,7 @@ export interface ExchangeFacts {
 
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
 
-/** Costly parts (a child logger, an abort signal, the parsed query) are made on first use. */
+/** One request with its response. Creates costly parts (child logger, abort signal, parsed query) on first use. */
 export class Exchange implements HttpExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -160,7 +160,7 @@ function isSecure(socket: IncomingMessage['socket']): socket is TLSSocket {
   return 'encrypted' in socket && socket.encrypted === true;
 }
 
-/** Node gives a code here, although its types say an error. */
+/** Node passes an error code here, although its types declare an error. */
 function problemOf(problem: unknown): string {
   if (problem instanceof Error) return problem.message;
   return typeof problem === 'string' ? problem : 'not verified';

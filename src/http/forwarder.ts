@@ -9,40 +9,40 @@ import type { Scrubber, SecretUse } from '../core/secrets.js';
 import { readBytes } from './body.js';
 
 export interface ForwarderOptions {
-  /** The folder for the sockets. It is made when there is none. */
+  /** The folder for the sockets. It is created if it is missing. */
   readonly folder: string;
   /** The egress client. */
   readonly webFetch: typeof fetch;
   /**
-   * Puts the values of secrets into a header for a host. `use.scrubbed` settles once the answer is scrubbed. Rejects with
-   * `not-found` or `forbidden`.
+   * Replaces the references in a header by secrets that the host may get. `use.scrubbed` settles once the answer is
+   * scrubbed. Rejects with `not-found` or `forbidden`.
    */
   readonly resolve: (
     value: string,
     host: string,
     use: Required<Pick<SecretUse, 'signal' | 'scrubbed'>>,
   ) => Promise<string>;
-  /** Whether a host is this machine: its services are called by plain HTTP. */
+  /** Whether the host is this machine, whose services are called over plain HTTP. */
   readonly isLocal: (host: string) => boolean;
   /** Removes the values of secrets from an answer. */
   readonly scrubber: Scrubber;
 }
 
-/** Each may hold an answer in memory. */
+/** Each connection may hold an answer in memory. */
 const MAX_CONNECTIONS = 16;
 const BODY_LIMITS = { bodyBytes: 1024 * 1024, bodySeconds: 30 };
-/** In a command the reference with `:http` stands for a value that is put in here, and never reaches the command. */
+/** A command writes this reference into a header. The forwarder replaces it, so that the command never sees the value. */
 const REFERENCE = /\{\{secret:([A-Za-z][A-Za-z0-9_.-]{0,63}):http\}\}/g;
 /** Headers of one connection (RFC 9110 section 7.6.1), and those that describe a body that is decoded here. */
-const OWN_HEADERS: ReadonlySet<string> = new Set([
+const DROPPED_HEADERS: ReadonlySet<string> = new Set([
   ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
   ...['host', 'expect', 'content-length', 'content-encoding', 'accept-encoding', 'proxy-authorization'],
 ]);
 
 /**
- * Opens the way out for one command: a Unix socket that takes plain HTTP, whose requests go on by TLS with secrets put
- * into their headers. `folder` holds the socket and nothing else. The outer folder is closed to other users of the machine; the inner one, which a sandbox mounts, is
- * open to the account that commands run as.
+ * Opens the HTTP forwarder of one command: a Unix socket that takes plain HTTP requests, inserts secrets into their headers
+ * and sends them on over TLS. `folder` contains only the socket. A sandbox mounts it, so it is open to the account that
+ * commands run as; its parent folder is closed to other users of the machine.
  */
 export async function openForwarder(options: ForwarderOptions) {
   await mkdir(options.folder, { recursive: true, mode: 0o700 });
@@ -76,7 +76,7 @@ async function answer(
     const bytes = Buffer.from(await received.arrayBuffer());
     const encoding = bytes.includes(0) ? 'latin1' : 'utf8';
     const body = Buffer.from(options.scrubber.text(bytes.toString(encoding)), encoding);
-    const headers = [...received.headers].filter(([name]) => !OWN_HEADERS.has(name));
+    const headers = [...received.headers].filter(([name]) => !DROPPED_HEADERS.has(name));
     const safe = headers.map(([name, value]) => [name, options.scrubber.text(value)] as const);
     response.writeHead(received.status, Object.fromEntries(safe)).end(body);
   } catch (error) {
@@ -91,9 +91,9 @@ async function answer(
 }
 
 /**
- * Sends a request on, to the host of its `Host` header. Every reference `{{secret:NAME:http}}` in a header is resolved. A
- * request without one is refused: a command without network must not find a way to any host here, but to those alone that
- * its owner permitted.
+ * Sends a request on to the host of its `Host` header and resolves every reference `{{secret:NAME:http}}` in its headers.
+ * Refuses a request without a reference, because a command without network may reach only the hosts that the owner
+ * permitted for a secret.
  */
 async function forward(
   request: IncomingMessage,
@@ -106,13 +106,16 @@ async function forward(
   let hasSecret = false;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const [name, value] = [rawHeaders[index]!, rawHeaders[index + 1]!];
-    if (OWN_HEADERS.has(name.toLowerCase())) continue;
-    const asked = value.replace(REFERENCE, '{{secret:$1}}');
-    hasSecret ||= asked !== value;
-    headers.append(name, asked === value ? value : await resolve(asked, target.hostname, use));
+    if (DROPPED_HEADERS.has(name.toLowerCase())) continue;
+    const withReferences = value.replace(REFERENCE, '{{secret:$1}}');
+    hasSecret ||= withReferences !== value;
+    headers.append(
+      name,
+      withReferences === value ? value : await resolve(withReferences, target.hostname, use),
+    );
   }
   if (!hasSecret) {
-    throw new LangoError('forbidden', 'Only requests with a secret in a header go out here.', {
+    throw new LangoError('forbidden', 'The forwarder sends only requests with a secret in a header.', {
       hint: 'Write {{secret:NAME:http}} in a header, with a secret that may be sent to this host.',
     });
   }
@@ -125,7 +128,7 @@ async function forward(
   });
 }
 
-/** TLS for every host but those of this machine. A proxy's client names the whole address, any other one the path. */
+/** Returns the URL to request, with https unless the host is this machine. The request line holds a path or a whole URL. */
 function targetOf(url: string, host: string | undefined, isLocal: (host: string) => boolean): URL {
   const target = URL.parse(url.startsWith('/') ? `http://${host ?? ''}${url}` : url);
   if (target?.protocol !== 'http:' || target.username !== '') {

@@ -39,10 +39,10 @@ export interface HostAddress {
 }
 
 const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::', '']);
-/** Time for answers that are being sent when the server stops. */
+/** Maximum time to finish sending answers when the server stops. */
 const FLUSH_MS = 500;
 
-/** The HTTP server: it listens, and gives each request to the pipeline. */
+/** The HTTP server, which passes each request to the pipeline. */
 export class Host {
   readonly #options: HostOptions;
   readonly #server: ReturnType<typeof createNodeServer>;
@@ -55,26 +55,26 @@ export class Host {
     this.#pipeline = new RequestPipeline({
       ...options,
       hsts: options.tls !== undefined,
-      allowedHosts: WILDCARDS.has(host) ? options.allowedHosts : [...options.allowedHosts, urlHost(host)],
+      allowedHosts: WILDCARDS.has(host) ? options.allowedHosts : [...options.allowedHosts, hostInUrl(host)],
     });
     const headersTimeout = limits.headerSeconds * 1000;
-    const times = {
+    const timeouts = {
       maxHeaderSize: limits.headerBytes,
       headersTimeout,
       requestTimeout: headersTimeout + limits.bodySeconds * 1000,
       connectionsCheckingInterval: Math.min(1_000, headersTimeout / 2),
     };
-    this.#server = createNodeServer(times, options.tls);
+    this.#server = createNodeServer(timeouts, options.tls);
     this.#server.maxConnections = limits.connections;
     this.#silent = new SilentConnections(this.#server);
     this.#server.on('clientError', answerBrokenRequest);
     this.#server.on('request', (request, response) => {
-      this.#silent.heard(request.socket);
+      this.#silent.requestArrived(request.socket);
       void this.#pipeline.handle(request, response);
     });
   }
 
-  /** Rejects with `unavailable` when the address cannot be taken. Call it once. */
+  /** Starts to listen. Rejects with `unavailable` when the address is not free. Call it once. */
   async start(): Promise<HostAddress> {
     const { host, port, tls, logger } = this.#options;
     try {
@@ -84,31 +84,31 @@ export class Host {
     }
     this.#server.on('error', (error) => logger.error('http server failed', { error: errorText(error) }));
     const { port: taken } = this.#server.address() as AddressInfo;
-    const name = WILDCARDS.has(host) ? 'localhost' : urlHost(host);
+    const name = WILDCARDS.has(host) ? 'localhost' : hostInUrl(host);
     return { host, port: taken, origin: `${tls ? 'https' : 'http'}://${name}:${taken}` };
   }
 
   /**
-   * Answers a request of another server in whose app this one is mounted, and hands paths of others to the app's next
-   * handler. Works without `start`.
+   * Answers a request inside another express app, and calls `next` for paths of that app. Works without `start`.
    */
   answerMounted(request: IncomingMessage, response: ServerResponse, next: () => void): void {
     this.#pipeline.answerMounted(request, response, next);
   }
 
-  /** The address that the first request came to; undefined before it. */
+  /** The base URL of the first request; undefined before it. */
   get baseUrl(): string | undefined {
     return this.#pipeline.baseUrl;
   }
 
-  /** New connections get this certificate from now on. */
+  /** Uses this certificate for new connections. */
   renewTls(tls: TlsMaterial): void {
     renewCertificates(this.#server, tls);
   }
 
   /**
-   * Aborts `signal` of open exchanges and waits for them up to `drainSeconds`, then cuts. Requests that arrive meanwhile
-   * are answered `unavailable`, and health is not ready; it listens for `noticeSeconds` at least. Never rejects.
+   * Aborts the `closing` signal of open exchanges, waits for them up to `drainSeconds`, and then closes their connections.
+   * Listens for at least `noticeSeconds`, during which new requests are answered `unavailable` and health is not ready. Never
+   * rejects.
    */
   async stop(): Promise<void> {
     const { noticeSeconds = 0 } = this.#options.limits;
@@ -119,7 +119,7 @@ export class Host {
       this.#pipeline.cut();
       return;
     }
-    // The server listened until now, so that late clients were told that it stops.
+    // The server listens until here, so that new requests learn that it stops.
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#server.closeIdleConnections();
     this.#silent.destroy();
@@ -129,6 +129,6 @@ export class Host {
   }
 }
 
-function urlHost(host: string): string {
+function hostInUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }

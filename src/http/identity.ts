@@ -25,26 +25,26 @@ export interface AuthenticatorOptions {
   };
   /** In mode `mtls`. Default: `cn`. */
   readonly certificateName?: CertificateName;
-  /** The nodes that are trusted to say who asks. Default: none. */
+  /** The nodes that are trusted to name the owner of a request. Default: none. */
   readonly nodes?: TrustedNodes | undefined;
   /** The owner of all data in the modes `token` (default: 'default') and `none` (default: 'local'). */
   readonly owner?: string;
-  /** Whether a caller operates this server, and so may read the data of others. Default: nobody does. */
+  /** Whether a caller is an operator of this server, who may read the data of all owners. Default: no caller is. */
   readonly isOperator?: (caller: Caller) => boolean;
-  /** How often each caller may ask, and each address from which public pages are read. Default: without a limit. */
+  /** The request rates of a caller, and of an address without authentication. Default: no limits. */
   readonly rates?: { readonly caller: Rate; readonly address: Rate };
   readonly audit?: Audit;
   readonly logger: Logger;
 }
 
-/** The owner of all data in the modes that know one person only. */
+/** The owner of all data in the modes with a single owner. */
 export const ONLY_OWNER = { none: 'local', token: 'default' } as const;
 
-/** Throws `invalid-config` when the mode lacks what it needs. */
+/** Creates the authenticator. Throws `invalid-config` when an option that the mode requires is missing. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const verifier = verifierOf(options);
   const { nodes } = options;
-  return new CountingAuthenticator(nodes ? createNodeVerifier(nodes, verifier) : verifier, options);
+  return new LimitingAuthenticator(nodes ? createNodeVerifier(nodes, verifier) : verifier, options);
 }
 
 function verifierOf(options: AuthenticatorOptions): Verifier {
@@ -69,13 +69,13 @@ function issuerVerifier({ rules, keys, introspection }: NonNullable<Authenticato
   return introspection ? createIntrospectionVerifier(introspection, rules, signed) : signed;
 }
 
-/** Limits the requests of each caller, slows down addresses that fail, and tells the audit about refusals. */
-class CountingAuthenticator implements Authenticator {
+/** Limits the requests of each caller, delays attempts from addresses with many failures, and audits refusals. */
+class LimitingAuthenticator implements Authenticator {
   readonly #verify: Verifier;
   readonly #failures = new FailureCounter();
-  /** Requests without credentials. They are no guesses, so they slow nobody down; the count bounds what is logged. */
+  /** Requests without credentials. They are not guesses, so they delay nobody; the count limits the log lines. */
   readonly #missing = new FailureCounter();
-  /** Whether a connection was accepted and never failed. Its owner is not slowed down by the failures of a neighbor. */
+  /** Whether authentication on a connection succeeded and never failed. Failures of others then do not delay its requests. */
   readonly #isTrusted = new WeakMap<object, boolean>();
   readonly #callers: RateLimit | undefined;
   readonly #addresses: RateLimit | undefined;
@@ -98,11 +98,11 @@ class CountingAuthenticator implements Authenticator {
     const { connection } = credentials;
     const isTrusted = connection !== undefined && this.#isTrusted.get(connection);
     try {
-      if (!isTrusted) await this.#turn(credentials);
+      if (!isTrusted) await this.#waitIfSlowed(credentials);
       const known = this.#verify(credentials);
       caller = known instanceof Promise ? await known : known;
     } catch (error) {
-      if (isLangoError(error, 'unauthenticated')) throw this.#failed(error, credentials);
+      if (isLangoError(error, 'unauthenticated')) throw this.#recordFailure(error, credentials);
       if (isLangoError(error, 'forbidden')) {
         const { message: reason } = error;
         this.#audit({ operation: 'Authenticate', outcome: 'forbidden', from: credentials.address, reason });
@@ -116,15 +116,15 @@ class CountingAuthenticator implements Authenticator {
       this.#audit({ operation: 'Authenticate', outcome: 'too-many', caller, from: credentials.address });
       throw error;
     }
-    return credentials.views ? this.#viewing(credentials.views, caller, credentials) : caller;
+    return credentials.views ? this.#viewingOwner(credentials.views, caller, credentials) : caller;
   }
 
   admitAnyone(address: string): void {
     this.#addresses?.take(networkOf(address));
   }
 
-  /** The operator who reads as the owner that the header `Lango-Owner` names: `owner=user%3Aalice&tenant=acme`. */
-  #viewing(header: string, caller: Caller, { address: from }: Credentials): Caller {
+  /** Returns an operator with the owner whose data they read, named by the header `Lango-Owner`: `owner=user%3Aalice&tenant=acme`. */
+  #viewingOwner(header: string, caller: Caller, { address: from }: Credentials): Caller {
     const named = new URLSearchParams(header);
     const views = { tenant: named.get('tenant') ?? '', owner: named.get('owner') ?? '' };
     if (views.owner === '')
@@ -133,22 +133,23 @@ class CountingAuthenticator implements Authenticator {
       });
     if (this.#isOperator(caller)) return { ...caller, views };
     this.#audit({ operation: 'Authenticate', outcome: 'forbidden', caller, from });
-    throw new LangoError('forbidden', 'Only an operator of this server reads the data of other people.', {
+    throw new LangoError('forbidden', 'Only an operator of this server may read the data of other owners.', {
       hint: 'Leave out the header Lango-Owner.',
     });
   }
 
   /**
-   * Lets an attempt of a slowed address wait before its credentials are looked at. Right credentials wait too: an answer
-   * that came sooner would let the address go on guessing.
+   * Delays an attempt from a slowed address before its credentials are checked. Valid credentials are delayed too, because
+   * a fast answer would let the address continue to guess at full speed.
    */
-  #turn(credentials: Credentials): Promise<void> | undefined {
+  #waitIfSlowed(credentials: Credentials): Promise<void> | undefined {
     const network = networkOf(credentials.address);
     const mayPass = this.#failures.slowedFor(network) === undefined || isMissing(credentials);
-    return mayPass ? undefined : this.#failures.turn(network);
+    return mayPass ? undefined : this.#failures.waitSlowed(network);
   }
 
-  #failed(error: LangoError, credentials: Credentials): LangoError {
+  /** Counts, logs and audits a failed authentication, and returns the error to answer with. */
+  #recordFailure(error: LangoError, credentials: Credentials): LangoError {
     const { address, connection } = credentials;
     const isGuess = !isMissing(credentials);
     if (connection && isGuess) this.#isTrusted.set(connection, false);
@@ -164,7 +165,7 @@ class CountingAuthenticator implements Authenticator {
   }
 }
 
-/** Whether a request came with neither a token nor a certificate. */
+/** Whether a request has neither a token nor a certificate. */
 function isMissing(credentials: Credentials): boolean {
   return credentials.authorization === undefined && credentials.certificate() === undefined;
 }

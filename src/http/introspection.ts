@@ -12,16 +12,16 @@ export interface IntrospectionOptions {
   readonly url: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** How long an answer is used, at most until the token ends. */
+  /** Time for which an answer is reused, at most until the token expires. */
   readonly cacheSeconds: number;
-  /** Whether signed tokens are asked about too, so that a revoked one is refused. */
+  /** Whether signed tokens are introspected too, so that revoked ones are refused. */
   readonly always: boolean;
   readonly fetch: typeof fetch;
 }
 
 const MAX_ANSWERS = 10_000;
-const MAX_QUESTIONS = 100;
-const LONGEST_TOKEN = 16 * 1024;
+const MAX_CONCURRENT = 100;
+const TOKEN_MAX_LENGTH = 16 * 1024;
 const SIGNED = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 interface Answer {
@@ -30,8 +30,8 @@ interface Answer {
 }
 
 /**
- * Asks the issuer about tokens that are not signed, and with `always` about signed ones that `verifySigned` accepts. An
- * answer is kept for `cacheSeconds`; it counts for the same token only.
+ * Asks the issuer about tokens that are not signed, and with `always` also about signed ones that `verifySigned` accepts.
+ * Reuses an answer for the same token for `cacheSeconds`.
  */
 export function createIntrospectionVerifier(
   options: IntrospectionOptions,
@@ -39,11 +39,11 @@ export function createIntrospectionVerifier(
   verifySigned: Verifier,
 ): Verifier {
   const answers = new Map<string, Answer>();
-  let questions = 0;
+  let running = 0;
 
-  const ask = async (token: string, answer: Answer): Promise<Caller> => {
-    if (questions >= MAX_QUESTIONS) throw unavailable('too many tokens are being checked');
-    questions += 1;
+  const introspectCaller = async (token: string, answer: Answer): Promise<Caller> => {
+    if (running >= MAX_CONCURRENT) throw unavailable('too many tokens are being checked');
+    running += 1;
     try {
       const facts = await introspect(token, options);
       const left = secondsLeft(facts);
@@ -51,10 +51,10 @@ export function createIntrospectionVerifier(
       answer.until = performance.now() + 1_000 * seconds;
       return callerIn(facts, rules);
     } finally {
-      questions -= 1;
+      running -= 1;
     }
   };
-  const find = (token: string): Promise<Caller> => {
+  const cachedCaller = (token: string): Promise<Caller> => {
     const key = hash('sha256', token, 'base64');
     const known = answers.get(key);
     if (known && performance.now() < known.until) return known.caller;
@@ -63,19 +63,19 @@ export function createIntrospectionVerifier(
     answers.delete(key);
     if (answers.size >= MAX_ANSWERS) answers.delete(answers.keys().next().value!);
     answers.set(key, answer);
-    resolve(ask(token, answer));
+    resolve(introspectCaller(token, answer));
     promise.catch((error: unknown) => {
-      // Without an answer of the issuer the next request asks again.
+      // If the issuer did not answer, the next request asks again.
       if (!isLangoError(error, 'unauthenticated') && answers.get(key) === answer) answers.delete(key);
     });
     return promise;
   };
   return async (credentials) => {
     const token = bearerToken(credentials.authorization);
-    if (token === undefined || token.length > LONGEST_TOKEN) throw noBearer();
-    if (!SIGNED.test(token)) return find(token);
+    if (token === undefined || token.length > TOKEN_MAX_LENGTH) throw noBearer();
+    if (!SIGNED.test(token)) return cachedCaller(token);
     const caller = await verifySigned(credentials);
-    return options.always ? find(token) : caller;
+    return options.always ? cachedCaller(token) : caller;
   };
 }
 
@@ -91,32 +91,32 @@ async function introspect(token: string, options: IntrospectionOptions): Promise
     },
     body: new URLSearchParams({ token, token_type_hint: 'access_token' }).toString(),
   }).catch((cause: unknown) => {
-    throw unavailable('their issuer cannot be asked', cause);
+    throw unavailable('their issuer cannot be reached', cause);
   });
   const facts: unknown = response.ok ? await response.json().catch(() => undefined) : undefined;
   if (!response.ok) await response.body?.cancel();
   if (isJsonObject(facts) && typeof facts['active'] === 'boolean') return facts;
-  throw unavailable('their issuer does not answer as RFC 7662 says');
+  throw unavailable('the answer of their issuer does not follow RFC 7662');
 }
 
-/** Keeps the rules of signed tokens, apart from the signature. Throws `unauthenticated`. */
+/** Reads the caller from an answer. Applies the rules of signed tokens, apart from the signature. Throws `unauthenticated`. */
 function callerIn(facts: JsonObject, rules: JwtRules): Caller {
   if (facts['active'] !== true) throw noBearer('The token is not active.');
   if (secondsLeft(facts) <= 0) throw noBearer('The token has expired.');
   const { iss, aud } = facts;
-  if (iss !== undefined && iss !== rules.issuer) throw missing('iss');
+  if (iss !== undefined && iss !== rules.issuer) throw wrongClaim('iss');
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
-  if (!audiences.some((one) => rules.audience.includes(String(one)))) throw missing('aud');
+  if (!audiences.some((one) => rules.audience.includes(String(one)))) throw wrongClaim('aud');
   const absent = rules.requiredClaims.find((claim) => facts[claim] === undefined);
-  if (absent !== undefined) throw missing(absent);
+  if (absent !== undefined) throw wrongClaim(absent);
   return callerOf(facts, rules);
 }
 
-function missing(claim: string): LangoError {
+function wrongClaim(claim: string): LangoError {
   return noBearer(`The claim ${claim} is missing or not what it must be.`);
 }
 
-/** Until the end of the token; without one, forever. */
+/** The seconds until the token expires; `Infinity` for a token that does not expire. */
 function secondsLeft({ exp }: JsonObject): number {
   return typeof exp === 'number' ? exp - Date.now() / 1_000 : Infinity;
 }

@@ -15,9 +15,9 @@ const UPPER_E = 0x45;
 const NUMBER_SIGNS: ReadonlySet<number | undefined> = new Set(Buffer.from('.eE+-'));
 
 /**
- * Throws `invalid-input` for a JSON text beyond `limits`, in one pass over the bytes before `JSON.parse`, which accepts
- * depths that other code cannot walk, and turns large numbers into infinity. It does not check the syntax. Returns how many
- * members are written in all objects of the text.
+ * Throws `invalid-input` for a JSON text beyond `limits`, in one pass over the bytes. Call it before `JSON.parse`, which
+ * accepts depths that other code cannot process and turns large numbers into infinity. Does not check the syntax. Returns
+ * the number of members in all objects of the text, duplicates included.
  */
 export function assertJsonLimits(bytes: Buffer, limits: JsonLimits): number {
   const keys: number[] = [0];
@@ -56,7 +56,7 @@ export function assertJsonLimits(bytes: Buffer, limits: JsonLimits): number {
   return members;
 }
 
-/** How many members all objects of a parsed value have: fewer than its text when an object names one of them twice. */
+/** Counts the members of all objects in a parsed value. There are fewer than in its text if a name occurs twice. */
 export function membersOf(value: Json): number {
   if (typeof value !== 'object' || value === null) return 0;
   let count = 0;
@@ -72,7 +72,7 @@ export function membersOf(value: Json): number {
 /** Without an exponent, a number needs this many digits to be infinite. */
 const INFINITE_DIGITS = 309;
 
-/** Returns the index of the number's last byte. */
+/** Throws for a number that would become infinite. Returns the index of the number's last byte. */
 function assertNumber(bytes: Buffer, start: number): number {
   let end = start + 1;
   let hasExponent = false;

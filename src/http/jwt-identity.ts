@@ -23,7 +23,7 @@ type Claims = Readonly<Record<string, unknown>>;
 /** The claim that some issuers use for scopes instead of the one of RFC 8693. */
 const OTHER_SCOPE_CLAIM = 'scp';
 
-/** A signed token of one issuer names the caller (RFC 7519, RFC 9068). */
+/** Makes the verifier of signed tokens from one issuer, which name the caller (RFC 7519, RFC 9068). */
 export function createJwtVerifier(rules: JwtRules, keys: JwtKeys): Verifier {
   const { ownerClaim, tenantClaim } = rules;
   const requiredClaims = ['exp', ownerClaim, ...(tenantClaim ? [tenantClaim] : []), ...rules.requiredClaims];
@@ -73,7 +73,7 @@ export function scopesIn(claim: unknown): ReadonlySet<string> {
   return new Set(words.filter((word) => typeof word === 'string' && word !== '') as string[]);
 }
 
-/** What is wrong with a token. The text shows nothing of the token's content. */
+/** Says why a token is refused, without quoting it. */
 export function reasonOf(error: unknown): string {
   const { code, claim } = (error ?? {}) as { readonly code?: unknown; readonly claim?: unknown };
   switch (code) {

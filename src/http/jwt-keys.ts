@@ -19,18 +19,18 @@ const DISCOVERY_PATH = '/.well-known/openid-configuration';
 
 type Find = LocalJWKSet;
 
-interface Held {
+interface LoadedKeys {
   readonly find: Find;
   readonly at: number;
 }
 
-/** How many refresh times keys stay trusted that cannot be renewed; after that every token is refused. */
+/** Keys that cannot be renewed stay trusted for this many times `refreshSeconds`. After that, every token is refused. */
 const MAX_AGE_IN_REFRESHES = 12;
 
 /** The public keys of an issuer: read on first use, and again when they are old or lack the key of a token. */
 export class JwtKeys {
   readonly #options: JwtKeysOptions;
-  #held: Held | undefined;
+  #loaded: LoadedKeys | undefined;
   #triedAt = -Infinity;
   #loading: Promise<void> | undefined;
   #problem: unknown;
@@ -39,7 +39,7 @@ export class JwtKeys {
     this.#options = options;
   }
 
-  /** Reads the keys ahead of the first request. Never rejects: a failure stands in the log. */
+  /** Reads the keys before the first request. Never rejects: a failure is logged. */
   async prepare(): Promise<void> {
     await this.#renew();
   }
@@ -48,26 +48,26 @@ export class JwtKeys {
   async find(header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<Awaited<ReturnType<Find>>> {
     const { refreshSeconds } = this.#options;
     if (this.#age() > refreshSeconds) await this.#renew();
-    const held = this.#require();
+    const loaded = this.#require();
     try {
-      return await held.find(header, token);
+      return await loaded.find(header, token);
     } catch (error) {
       if ((error as { readonly code?: unknown }).code !== 'ERR_JWKS_NO_MATCHING_KEY') throw error;
       await this.#renew();
       const renewed = this.#require();
-      if (renewed === held) throw error;
+      if (renewed === loaded) throw error;
       return renewed.find(header, token);
     }
   }
 
   /** In seconds. */
   #age(): number {
-    return this.#held ? (performance.now() - this.#held.at) / 1_000 : Infinity;
+    return this.#loaded ? (performance.now() - this.#loaded.at) / 1_000 : Infinity;
   }
 
-  #require(): Held {
+  #require(): LoadedKeys {
     const { refreshSeconds, cooldownSeconds } = this.#options;
-    if (this.#held && this.#age() <= refreshSeconds * MAX_AGE_IN_REFRESHES) return this.#held;
+    if (this.#loaded && this.#age() <= refreshSeconds * MAX_AGE_IN_REFRESHES) return this.#loaded;
     throw new LangoError(
       'unavailable',
       'Tokens cannot be checked now: the keys of their issuer cannot be read.',
@@ -94,20 +94,20 @@ export class JwtKeys {
     try {
       const { createLocalJWKSet } = await import('jose');
       const set = await this.#options.load();
-      this.#held = { find: createLocalJWKSet(set as JSONWebKeySet), at: performance.now() };
+      this.#loaded = { find: createLocalJWKSet(set as JSONWebKeySet), at: performance.now() };
     } catch (error) {
       this.#problem = error;
       this.#options.logger.warn('the keys that signatures are checked with cannot be read', {
         error: errorText(error),
-        until: this.#held ? 'the keys from before are used' : 'every signature is refused',
+        until: this.#loaded ? 'the keys from before are used' : 'every signature is refused',
       });
     }
   }
 }
 
 /** Reads a key set from an address. */
-export function keysFromUrl(url: string, get: typeof fetch): () => Promise<unknown> {
-  return () => readJson(url, get);
+export function keysFromUrl(url: string, send: typeof fetch): () => Promise<unknown> {
+  return () => readJson(url, send);
 }
 
 /** Reads a key set from a file. */
@@ -121,25 +121,30 @@ export function keysFromFile(file: string): () => Promise<unknown> {
   };
 }
 
-/** Reads a key set from the address in the issuer's metadata, which `learn` gets (OpenID Connect Discovery 1.0 section 4). */
+/**
+ * Reads a key set from the address in the issuer's metadata (OpenID Connect Discovery 1.0, section 4). Calls `onMetadata`
+ * with the metadata at each read.
+ */
 export function keysFromIssuer(
   issuer: string,
-  get: typeof fetch,
-  learn: (facts: JsonObject) => void,
+  send: typeof fetch,
+  onMetadata: (facts: JsonObject) => void,
 ): () => Promise<unknown> {
   return async () => {
-    const facts = await readJson(discoveryUrl(issuer), get);
+    const facts = await readJson(discoveryUrl(issuer), send);
     if (!isJsonObject(facts) || facts['issuer'] !== issuer) {
-      throw new LangoError('unavailable', `${issuer} describes itself as another issuer.`);
+      throw new LangoError('unavailable', `The metadata at ${issuer} is that of another issuer.`, {
+        hint: 'Set auth.jwt.issuer to the issuer exactly as its metadata names it.',
+      });
     }
     const { jwks_uri: jwks } = facts;
     const address = typeof jwks === 'string' ? URL.parse(jwks) : null;
-    // Keys over plain HTTP could be anybody's. Only an issuer without TLS (in tests) may have its keys there, at its own origin.
+    // Keys over plain HTTP could be forged. They are accepted only from the origin of an issuer that itself has no TLS (tests).
     if (!address || (address.protocol !== 'https:' && address.origin !== new URL(issuer).origin)) {
-      throw new LangoError('unavailable', `${issuer} names no safe address of its keys.`);
+      throw new LangoError('unavailable', `The metadata of ${issuer} names no https address of its keys.`);
     }
-    learn(facts);
-    return readJson(address.href, get);
+    onMetadata(facts);
+    return readJson(address.href, send);
   };
 }
 
@@ -147,8 +152,8 @@ export function discoveryUrl(issuer: string): string {
   return issuer.replace(/\/+$/, '') + DISCOVERY_PATH;
 }
 
-async function readJson(url: string, get: typeof fetch): Promise<unknown> {
-  const response = await get(url, { headers: { accept: 'application/json' } });
+async function readJson(url: string, send: typeof fetch): Promise<unknown> {
+  const response = await send(url, { headers: { accept: 'application/json' } });
   if (!response.ok) {
     await response.body?.cancel();
     throw new LangoError('unavailable', `${url} answered ${response.status}.`);

@@ -9,29 +9,29 @@ import type { JwtKeys } from './jwt-keys.js';
 import type { Verifier } from './verifiers.js';
 import { MAX_NAME_LENGTH, bearerToken, noBearer } from './verifiers.js';
 
-/** The `typ` of a token with which one node asks another on behalf of somebody (RFC 7523; RFC 8725 section 3.11). */
+/** The `typ` of a token with which one node calls another on behalf of an owner (RFC 7523; RFC 8725 section 3.11). */
 export const ASSERTION_TYPE = 'lango-node+jwt';
 
 const LIFETIME_SECONDS = 60;
 const SKEW_SECONDS = 30;
 const ALGORITHMS = ['EdDSA', 'ES256', 'RS256', 'PS256'];
-/** The most tokens of two minutes that are remembered: beyond, the oldest are forgotten. */
-const MAX_USED = 100_000;
-/** How a node names itself by its key (RFC 9278). */
+/** Maximum ids of used tokens in memory. Beyond it the oldest are dropped. */
+const USED_TOKENS_MAX = 100_000;
+/** The start of a node's name; the thumbprint of its key follows (RFC 9278). */
 const THUMBPRINT = 'urn:ietf:params:oauth:jwk-thumbprint:sha-256:';
-/** The longest header of a JWT that is looked at, in characters. */
-const MAX_HEADER = 1_000;
+/** Maximum length of a JWT header that is parsed. */
+const HEADER_MAX_LENGTH = 1_000;
 
 export interface AssertionFacts {
   readonly key: Pick<SigningKey, 'kid'>;
-  /** The node that is asked. */
+  /** The node that is called. */
   readonly audience: string;
   readonly caller: Caller;
   /** The task that delegates. */
   readonly task: string | undefined;
 }
 
-/** The claims of a token for one request. */
+/** Returns the claims of a token for one request. */
 export function assertionClaims({ key, audience, caller, task }: AssertionFacts): JsonObject {
   const { owner, tenant, scopes } = caller;
   const now = Math.floor(Date.now() / 1_000);
@@ -43,25 +43,26 @@ export function assertionClaims({ key, audience, caller, task }: AssertionFacts)
   };
 }
 
-/** The right to do all that the owners of a node may do themselves. */
+/** The right to do everything that the owners of a node may do. */
 const MAY_ACT = 'act';
 
-/** A node of ours, and what it may do for every owner. */
+/** A trusted node, and its rights for every owner. */
 interface TrustedNode {
   readonly name: string;
   readonly keys: JwtKeys;
   readonly may: readonly string[];
 }
 
-/** Whose keys are trusted to say who asks, and what their tokens must name as their audience. */
+/** The nodes that are trusted to name the owner of a request. */
 export interface TrustedNodes {
   readonly nodes: readonly TrustedNode[];
+  /** The audience that their tokens must name. */
   readonly audience: string;
   /** The right with which a node may ask for a path, also without `MAY_ACT`; undefined for all other paths. */
   readonly rightFor: (path: string) => string | undefined;
 }
 
-/** Takes each token of trusted nodes once, and leaves all other credentials to `others`. */
+/** Accepts each token of a trusted node once, and passes all other credentials to `others`. */
 export function createNodeVerifier({ nodes, audience, rightFor }: TrustedNodes, others: Verifier): Verifier {
   const options = {
     ...{ audience, algorithms: ALGORITHMS, typ: ASSERTION_TYPE, clockTolerance: SKEW_SECONDS },
@@ -97,8 +98,8 @@ export function createNodeVerifier({ nodes, audience, rightFor }: TrustedNodes, 
 }
 
 /**
- * Throws the error that says most: of the node that has the key of the token, else of a node whose keys cannot be read
- * now, as it may be the one that signed.
+ * Throws the most useful of the errors: that of the node with the key of the token, else that of a node whose keys cannot
+ * be read now, because it may be the one that signed.
  */
 function mainReason({ errors }: AggregateError): never {
   const reasons = errors as readonly unknown[];
@@ -110,16 +111,16 @@ function mainReason({ errors }: AggregateError): never {
   );
 }
 
-/** The ids of the tokens that were used, for as long as they would be accepted again. */
+/** The ids of used tokens, each until the token expires. */
 class UsedTokens {
-  /** When each may be forgotten, the oldest first. */
+  /** The time at which each id may be dropped, oldest first. */
   readonly #until = new Map<string, number>();
 
   /** Returns false for an id that was added before. */
   add(id: string): boolean {
     const now = performance.now();
     for (const [known, until] of this.#until) {
-      if (until > now && this.#until.size < MAX_USED) break;
+      if (until > now && this.#until.size < USED_TOKENS_MAX) break;
       this.#until.delete(known);
     }
     if (this.#until.has(id)) return false;
@@ -131,7 +132,7 @@ class UsedTokens {
 /** The `typ` of a JWT; undefined for any other token. */
 function typeOf(token: string): unknown {
   const [head = ''] = token.split('.', 1);
-  if (head === token || head.length > MAX_HEADER) return undefined;
+  if (head === token || head.length > HEADER_MAX_LENGTH) return undefined;
   try {
     return (JSON.parse(Buffer.from(head, 'base64url').toString()) as { readonly typ?: unknown } | null)?.typ;
   } catch {
@@ -139,7 +140,7 @@ function typeOf(token: string): unknown {
   }
 }
 
-/** The owner as the other node knows them: the nodes of one stack share their owners. */
+/** Reads the owner from a token. The nodes of one stack have the same owners, so the name needs no prefix. */
 function callerIn({ sub = '', tenant, scope }: JWTPayload): Caller {
   if (
     sub === '' ||

@@ -6,7 +6,7 @@ import { LangoError } from '../core/errors.js';
 import { httpErrorBody } from './errors.js';
 import type { TlsMaterial } from './tls.js';
 
-/** Not imported, since an import reads all exports of the module, and one of them loads a WebSocket client (some 5 MB). */
+/** Not imported, because an import reads all exports of the module, and one of them loads a WebSocket client (about 5 MB). */
 const { createServer } = process.getBuiltinModule('node:http');
 
 /** Makes Node's server, for plain HTTP or over TLS. */
@@ -26,12 +26,12 @@ export function createNodeServer(
   });
 }
 
-/** Gives new connections this certificate, and asks their clients for one of these authorities. */
+/** Uses this certificate, and these authorities for client certificates, on new connections. */
 export function renewCertificates(server: Server | SecureServer, tls: TlsMaterial): void {
   if ('setSecureContext' in server) server.setSecureContext(tls);
 }
 
-/** The connections without a request so far, which Node does not count among the idle ones. */
+/** Tracks the connections that sent no request yet. Node does not count them as idle. */
 export class SilentConnections {
   readonly #sockets = new Set<Socket>();
   /** Connections in their TLS handshake, by address and port. */
@@ -40,7 +40,7 @@ export class SilentConnections {
   constructor(server: Server | SecureServer) {
     const isSecure = 'setSecureContext' in server;
     server.on('connection', (socket: Socket) => {
-      if (isSecure) this.#keep(socket);
+      if (isSecure) this.#addInHandshake(socket);
       else this.#add(socket);
     });
     if (!isSecure) return;
@@ -51,7 +51,7 @@ export class SilentConnections {
   }
 
   /** Call it when a request arrives on a connection. */
-  heard(socket: Socket): void {
+  requestArrived(socket: Socket): void {
     this.#sockets.delete(socket);
   }
 
@@ -64,7 +64,7 @@ export class SilentConnections {
     socket.once('close', () => this.#sockets.delete(socket));
   }
 
-  #keep(socket: Socket): void {
+  #addInHandshake(socket: Socket): void {
     const peer = peerOf(socket);
     this.#inHandshake.set(peer, socket);
     socket.once('close', () => this.#inHandshake.delete(peer));
@@ -79,10 +79,10 @@ const ANSWERS: Readonly<Record<string, readonly [number, string, string]>> = {
   HPE_HEADER_OVERFLOW: [431, 'INVALID_ARGUMENT', 'The headers are too large.'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'DEADLINE_EXCEEDED', 'The request did not arrive in time.'],
 };
-const LINGER_MS = 1_000;
+const CLOSE_GRACE_MS = 1_000;
 const MALFORMED = [400, 'INVALID_ARGUMENT', 'The request is not valid HTTP.'] as const;
 
-/** Answers a request that is not valid HTTP (node's `clientError`), and closes the connection. */
+/** Answers a request that is not valid HTTP (Node's `clientError`) and closes the connection. */
 export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
   // A client whose TLS handshake failed could not read an answer.
   if (!socket.writable || error.code === 'ECONNRESET' || error.code?.startsWith('ERR_SSL')) {
@@ -91,8 +91,8 @@ export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex
   }
   const [code, status, message] = ANSWERS[error.code ?? ''] ?? MALFORMED;
   const text = `${JSON.stringify(httpErrorBody(code, status, message))}\n`;
-  // The client has this long to read the answer; then the connection ends, even when the client keeps its side open.
-  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  // Closes the connection after the client had time to read the answer, even if the client keeps its side open.
+  setTimeout(() => socket.destroy(), CLOSE_GRACE_MS).unref();
   socket.end(
     [
       `HTTP/1.1 ${code} ${status}`,

@@ -29,10 +29,10 @@ export interface AccessToken {
   readonly seconds: number;
 }
 
-/** How long a token is kept when the issuer does not say. */
-const DEFAULT_SECONDS = 300;
-const LONGEST_SECONDS = 86_400;
-const LONGEST_TOKEN = 16 * 1024;
+/** The lifetime of a token whose issuer names none. */
+const DEFAULT_LIFETIME_SECONDS = 300;
+const MAX_LIFETIME_SECONDS = 86_400;
+const TOKEN_MAX_LENGTH = 16 * 1024;
 const TOKEN_PATTERN = /^[\x21-\x7e]+$/;
 
 const load = () => loadPackage('openid-client', () => import('openid-client'));
@@ -48,9 +48,9 @@ export function createTokenRequest(options: OAuthClientOptions): () => Promise<A
     try {
       const { clientCredentialsGrant } = await load();
       const { scopes, parameters } = options;
-      const asked = new URLSearchParams(parameters);
-      if (scopes.length > 0) asked.set('scope', scopes.join(' '));
-      const answer = await clientCredentialsGrant(await openClient(options), asked);
+      const request = new URLSearchParams(parameters);
+      if (scopes.length > 0) request.set('scope', scopes.join(' '));
+      const answer = await clientCredentialsGrant(await openClient(options), request);
       return checkedToken(answer.access_token, answer.expires_in, endpoint);
     } catch (error) {
       throw isLangoError(error) ? error : noToken(error, endpoint);
@@ -58,7 +58,7 @@ export function createTokenRequest(options: OAuthClientOptions): () => Promise<A
   };
 }
 
-/** Reads the metadata and the key anew: a token is asked for rarely, and both may change. */
+/** Reads the metadata and the key for each token: tokens are requested rarely, and both may change. */
 async function openClient(options: OAuthClientOptions): Promise<Configuration> {
   const { issuer, tokenUrl, clientId } = options;
   const client = await load();
@@ -74,19 +74,19 @@ async function openClient(options: OAuthClientOptions): Promise<Configuration> {
     [client.customFetch]: fetchOf(options),
     ...(issuer?.startsWith('http:') ? { execute: [client.allowInsecureRequests] } : {}),
   });
-  assertOwnEndpoint(configuration.serverMetadata().token_endpoint, issuer ?? '');
+  assertSameOrigin(configuration.serverMetadata().token_endpoint, issuer ?? '');
   return configuration;
 }
 
-/** Metadata is text from outside: it does not send the client's secret to another server. */
-function assertOwnEndpoint(endpoint: string | undefined, issuer: string): void {
+/** Rejects a token endpoint on another origin, because metadata from outside must not redirect the client's secret. */
+function assertSameOrigin(endpoint: string | undefined, issuer: string): void {
   const url = endpoint === undefined ? null : URL.parse(endpoint);
   if (url?.origin === new URL(issuer).origin) return;
   const named = url
     ? `the token endpoint ${url.origin}${url.pathname}, which is not on its origin`
     : 'no token endpoint';
   throw new LangoError('unavailable', `The issuer ${issuer} names ${named}.`, {
-    hint: url ? 'If that is the right one, set tokenUrl to it.' : 'Set tokenUrl to the token endpoint.',
+    hint: url ? 'If this endpoint is correct, set tokenUrl to it.' : 'Set tokenUrl to the token endpoint.',
   });
 }
 
@@ -150,13 +150,13 @@ function badKey(why: string): LangoError {
 }
 
 function checkedToken(token: string, expiresIn: number | undefined, endpoint: string): AccessToken {
-  if (!TOKEN_PATTERN.test(token) || token.length > LONGEST_TOKEN)
+  if (!TOKEN_PATTERN.test(token) || token.length > TOKEN_MAX_LENGTH)
     throw new LangoError('unavailable', `${endpoint} answered with a token that no header can carry.`);
-  const seconds = expiresIn ?? DEFAULT_SECONDS;
-  return { token, seconds: Math.min(Math.max(seconds, 1), LONGEST_SECONDS) };
+  const seconds = expiresIn ?? DEFAULT_LIFETIME_SECONDS;
+  return { token, seconds: Math.min(Math.max(seconds, 1), MAX_LIFETIME_SECONDS) };
 }
 
-/** RFC 6749 section 5.2. Other text of the answer is left out: it may hold what was sent. */
+/** The error codes of RFC 6749 section 5.2. Errors quote no other text of an answer, which may repeat the request. */
 const ERRORS: ReadonlySet<unknown> = new Set([
   ...['invalid_request', 'invalid_client', 'invalid_grant', 'unauthorized_client', 'unsupported_grant_type'],
   ...['invalid_scope', 'invalid_target'],

@@ -15,13 +15,13 @@ import { createWebApp, mountHealth } from './web-app.js';
 
 export interface PipelineOptions extends AdmissionRules {
   readonly limits: BodyLimits & {
-    /** Time that open requests get to end when the server stops. */
+    /** Maximum time that open requests get to finish when the server stops. */
     readonly drainSeconds: number;
   };
   readonly authenticator: Authenticator;
-  /** Stands in for the Authorization header of a request that has none. Default: nothing does. */
+  /** Replaces the missing Authorization header of a request with a session. Default: there are no sessions. */
   readonly sessionAuthorization?: SessionAuthorization | undefined;
-  /** The hot path: plain handlers, asked in this order before express. */
+  /** The hot path: plain handlers, called in this order before express. */
   readonly routes: readonly HttpRoute[];
   /** Whether one of `routes` may answer this request; needed for `answerMounted` alone. */
   readonly claims?: (method: string, path: string) => boolean;
@@ -30,7 +30,7 @@ export interface PipelineOptions extends AdmissionRules {
   /** Whether answers tell browsers to use HTTPS only. */
   readonly hsts?: boolean;
   readonly health: () => Health;
-  /** Told each request that is over. Default: nobody is. */
+  /** Called after each request. */
   readonly onAnswered?: ((answer: { method: string; status: number; ms: number }) => void) | undefined;
   readonly logger: Logger;
 }
@@ -39,8 +39,8 @@ const HSTS = 'max-age=31536000';
 const NOT_READY: Health = { ready: false, reason: 'The server is stopping.' };
 
 /**
- * Handles every HTTP request: checks Host and Origin, tries the handlers of the hot path, then express. Both share one set
- * of limit, identity and error functions.
+ * Handles every HTTP request: checks Host and Origin, tries the handlers of the hot path, then express. Both use the same
+ * limits, authentication and error handling.
  */
 export class RequestPipeline {
   readonly #options: PipelineOptions;
@@ -63,7 +63,7 @@ export class RequestPipeline {
     return this.#open.size === 0;
   }
 
-  /** The address that the first admitted request came to; undefined before it. */
+  /** The base URL of the first admitted request; undefined before it. */
   get baseUrl(): string | undefined {
     return this.#baseUrl;
   }
@@ -96,7 +96,7 @@ export class RequestPipeline {
     }
   }
 
-  /** Answers a request inside another app, and gives paths that are not ours to the app's next handler. */
+  /** Answers a request inside another express app, and calls `next` for paths of that app. */
   answerMounted(request: IncomingMessage, response: ServerResponse, next: () => void): void {
     if (this.#claims(request)) void this.handle(request, response);
     else next();
@@ -151,19 +151,19 @@ export class RequestPipeline {
     for (const route of this.#options.routes) {
       if (await route(exchange)) return;
     }
-    // Express is loaded by the first request that needs it: a start without it is faster and smaller.
+    // The first request that needs express loads it, because a start without it is faster and smaller.
     this.#webApp ??= createWebApp(this.#mounts, this.#options.logger);
     attachExchange(exchange);
     (await this.#webApp)(exchange.request, exchange.response);
   }
 }
 
-/** The path that a router of express is mounted at. */
+/** The path at which an express app mounts this server; empty without one. */
 function mountPathOf(request: IncomingMessage): string {
   return 'baseUrl' in request && typeof request.baseUrl === 'string' ? request.baseUrl : '';
 }
 
-/** Resolves when `work` does, or after that time. */
+/** Resolves when `work` resolves, after `ms` at the latest. */
 export async function within(ms: number, work: Promise<void>): Promise<void> {
   const done = new AbortController();
   await Promise.race([work, delay(ms, undefined, { signal: done.signal }).catch(() => {})]);

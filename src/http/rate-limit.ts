@@ -3,11 +3,11 @@ import { LangoError } from '../core/errors.js';
 
 export interface Rate {
   readonly perSecond: number;
-  /** Requests that are taken at once after a pause. */
+  /** Requests that are accepted at once after a pause. */
   readonly burst: number;
 }
 
-/** Memory is bounded: beyond this the oldest bucket is dropped, which counts as full again. */
+/** Beyond this number, the oldest bucket is dropped to limit memory; its key starts with a full bucket again. */
 const MAX_BUCKETS = 10_000;
 
 interface Bucket {
@@ -50,7 +50,7 @@ export class RateLimit {
     const seconds = Math.max(1, Math.ceil(retryAfterMs / 1_000));
     const window = Math.max(1, Math.ceil(burst / perSecond));
     return new LangoError('too-many', 'Too many requests.', {
-      hint: `At most ${perSecond} a second are taken.`,
+      hint: `At most ${perSecond} requests a second are accepted. Wait, then try again.`,
       retryable: true,
       retryAfterMs,
       headers: {
@@ -64,9 +64,9 @@ export class RateLimit {
 const WINDOW_MS = 60_000;
 const FAILURES_PER_WINDOW = 20;
 const MAX_ADDRESSES = 10_000;
-/** How long each attempt of a slowed address waits before its credentials are looked at, right or wrong. */
+/** The delay of each attempt from a slowed address before its credentials are checked. */
 const SLOWED_MS = 2_000;
-/** The attempts of one slowed address that wait at once. With `SLOWED_MS` they bound how fast it can guess. */
+/** Maximum waiting attempts of one slowed address. Together with `SLOWED_MS` it limits how fast the address can guess. */
 const SLOWED_AT_ONCE = 32;
 
 interface Window {
@@ -77,12 +77,12 @@ interface Window {
 
 /**
  * Counts the failed authentications of each address, in windows of one minute. An address with many failures is slowed
- * down until its window ends. It is never shut out, because people may share it with a client that fails.
+ * down until its window ends. It is never blocked, because other clients may share it.
  */
 export class FailureCounter {
   readonly #windows = new Map<string, Window>();
 
-  /** How long the address stays slowed, in milliseconds; undefined when it is not. */
+  /** The milliseconds for which the address stays slowed; undefined when it is not slowed. */
   slowedFor(address: string): number | undefined {
     if (this.#windows.size === 0) return undefined;
     const window = this.#windows.get(address);
@@ -93,8 +93,8 @@ export class FailureCounter {
     return undefined;
   }
 
-  /** Waits for the turn of one attempt of a slowed address. Rejects with `too-many` when too many attempts wait. */
-  async turn(address: string): Promise<void> {
+  /** Delays one attempt of a slowed address. Rejects with `too-many` when too many attempts wait. */
+  async waitSlowed(address: string): Promise<void> {
     const window = this.#windows.get(address);
     if (!window) return;
     if (window.waiting >= SLOWED_AT_ONCE) throw tooManyFailures(SLOWED_MS);
@@ -119,7 +119,7 @@ export function tooManyFailures(retryAfterMs: number): LangoError {
   return new LangoError('too-many', 'Too many failed authentications.', { retryable: true, retryAfterMs });
 }
 
-/** Returns the part that is counted: all of an IPv4 address, and the network (/64) of an IPv6 one, which one host may use up. */
+/** Returns an IPv4 address, or the /64 network of an IPv6 address, because one host may use all addresses of its network. */
 export function networkOf(address: string): string {
   if (!address.includes(':') || address.includes('.')) return address;
   const [head = '', tail] = address.split('%', 1)[0]!.split('::');
@@ -130,7 +130,7 @@ export function networkOf(address: string): string {
   return [...groups, ...zeros, ...rest].slice(0, 4).join(':');
 }
 
-/** Makes room for one more entry in a map of at most `max`. */
+/** Removes the oldest entry of a map that holds `max` entries. */
 function dropOldest(map: Map<string, unknown>, max: number): void {
   if (map.size < max) return;
   const oldest = map.keys().next();

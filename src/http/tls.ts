@@ -45,7 +45,10 @@ export async function loadTls(files: TlsFiles): Promise<TlsMaterial> {
   return { cert, key, minVersion: files.minVersion, ...(ca ? { ca } : {}), ...(crl ? { crl } : {}) };
 }
 
-/** Trusts what Node trusts, and the holder of one certificate under any host name. Throws when the text holds no certificate. */
+/**
+ * Trusts the authorities that Node trusts, and one certificate under any host name. Throws when the text contains no
+ * certificate.
+ */
 export function trustCertificate(pem: string): ServerTrust {
   const certificate = new X509Certificate(pem);
   return {
@@ -70,7 +73,7 @@ export interface ClientCertificateFiles {
  * Rejects with `invalid-config`.
  */
 export function clientCertificate(files: ClientCertificateFiles): () => Promise<ServerTrust> {
-  let held: { readonly bytes: Buffer; readonly trust: ServerTrust } | undefined;
+  let cached: { readonly bytes: Buffer; readonly trust: ServerTrust } | undefined;
   return async () => {
     try {
       const [cert, key, ca] = await Promise.all([
@@ -79,11 +82,11 @@ export function clientCertificate(files: ClientCertificateFiles): () => Promise<
         files.caFile === undefined ? undefined : readFile(files.caFile),
       ]);
       const bytes = Buffer.concat([cert, key, ca ?? Buffer.alloc(0)]);
-      if (held?.bytes.equals(bytes)) return held.trust;
+      if (cached?.bytes.equals(bytes)) return cached.trust;
       const trusted = ca && [...process.getBuiltinModule('node:tls').getCACertificates('default'), ca];
       const secureContext = createSecureContext({ cert, key, ...(trusted && { ca: trusted }) });
-      held = { bytes, trust: { secureContext, checkServerIdentity } };
-      return held.trust;
+      cached = { bytes, trust: { secureContext, checkServerIdentity } };
+      return cached.trust;
     } catch (cause) {
       throw new LangoError('invalid-config', 'The client certificate or its key cannot be read.', {
         hint: 'Correct auth.mtls in its entry of a2a.remoteAgents.',

@@ -2,10 +2,10 @@ import { timingSafeEqual } from 'node:crypto';
 import { LangoError } from '../core/errors.js';
 import type { Caller, ClientCertificate, Credentials } from '../core/identity.js';
 
-/** Finds the caller behind one kind of credential. Throws, or rejects with, a `LangoError` that holds the challenge. */
+/** Verifies one kind of credential and returns the caller. Throws or rejects with a `LangoError` that holds the challenge. */
 export type Verifier = (credentials: Credentials) => Caller | Promise<Caller>;
 
-/** Which name in a certificate names the owner. */
+/** The name in a certificate that is the owner. */
 export type CertificateName = 'cn' | 'dns' | 'email' | 'uri';
 
 /** The longest name of an owner or a tenant, in characters. */
@@ -13,9 +13,9 @@ export const MAX_NAME_LENGTH = 256;
 
 const PREFIX = { dns: 'DNS', email: 'email', uri: 'URI' } as const;
 
-/** One secret for all callers: each request that carries `token` comes from `caller`. */
+/** Makes the verifier of one token for all requests: a request with `token` comes from `caller`. */
 export function createTokenVerifier(token: string, caller: Caller): Verifier {
-  const isToken = equalityWith(token);
+  const isToken = constantTimeEquals(token);
   return ({ authorization }: Credentials) => {
     const given = bearerToken(authorization);
     if (given === undefined) throw noBearer();
@@ -24,7 +24,7 @@ export function createTokenVerifier(token: string, caller: Caller): Verifier {
   };
 }
 
-/** The TLS client certificate names the caller; the name must be there exactly once. */
+/** Makes the verifier of client certificates. A certificate must contain the name of the owner exactly once. */
 export function createCertificateVerifier(name: CertificateName): Verifier {
   return (credentials: Credentials) => {
     const certificate = credentials.certificate();
@@ -39,12 +39,12 @@ export function createCertificateVerifier(name: CertificateName): Verifier {
   };
 }
 
-/** The token of `Authorization: Bearer TOKEN`; undefined for anything else. */
+/** Returns the token of `Authorization: Bearer TOKEN`; undefined for any other header. */
 export function bearerToken(header: string | undefined): string | undefined {
   return /^bearer +(\S+) *$/i.exec(header ?? '')?.[1];
 }
 
-/** The error for a request without a valid bearer token; `reason` says what is wrong with the one given (RFC 6750 section 3). */
+/** The error for a request without a valid bearer token. `reason` says why a given token is refused (RFC 6750 section 3). */
 export function noBearer(reason?: string): LangoError {
   const fault = reason === undefined ? '' : `, error="invalid_token", error_description="${reason}"`;
   return new LangoError('unauthenticated', 'A valid bearer token is required.', {
@@ -53,8 +53,8 @@ export function noBearer(reason?: string): LangoError {
   });
 }
 
-/** Compares in constant time: all bytes are compared, whatever text is given. */
-function equalityWith(secret: string): (given: string) => boolean {
+/** Returns a function that compares a text with `secret` in constant time. */
+function constantTimeEquals(secret: string): (given: string) => boolean {
   const expected = Buffer.from(secret);
   const copy = Buffer.alloc(expected.length);
   return (given) => {

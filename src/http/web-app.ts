@@ -7,22 +7,22 @@ import type { Logger } from '../core/logger.js';
 import { answerError, httpErrorBody, sendJson } from './errors.js';
 
 /**
- * Routes of the express app. A handler finds caller, body and limits of its request in `exchangeOf(request)`; what it
- * throws is answered by the error handler at the end of the app.
+ * Routes of the express app. A handler gets the caller, the body and the limits of its request from `exchangeOf(request)`.
+ * The error handler at the end of the app answers its errors.
  */
 export interface Mount {
   /** The paths that these routes answer, each with all below it. */
   readonly paths: readonly string[];
   /**
-   * `caller`: requests below `paths` are authenticated before a route sees them. `anyone`: they are public, and only
-   * counted against the limit for unknown callers.
+   * `caller`: requests below `paths` are authenticated before a route handles them. `anyone`: they are public, and count
+   * only against the rate limit of their address.
    */
   readonly access: 'caller' | 'anyone';
   /** Adds the routes, with their whole paths, to a router of their own. Called once, at the first request for express. */
   readonly addTo: (router: Router) => void;
 }
 
-/** Matches paths to the letter, as the protocol's own routes do. */
+/** Matches paths exactly, as the protocol's own routes do. */
 const EXACT = { caseSensitive: true, strict: true };
 
 /** The express app behind the hot path: the mounted routes, "not found" for all other paths, and the error handler. */
@@ -67,14 +67,14 @@ function isMalformed(error: unknown): boolean {
   return error instanceof Error && 'status' in error && error.status === 400;
 }
 
-/** Whether the server takes work, for `/readyz`. */
+/** Whether the server accepts work, for `/readyz`. */
 export interface Health {
   readonly ready: boolean;
-  /** Why it does not; `/readyz` shows it to everyone. */
+  /** The reason if it does not. `/readyz` shows it to everyone. */
   readonly reason?: string;
 }
 
-/** `/healthz` says that the process answers, `/readyz` that it takes work. Both also answer while the server stops. */
+/** Adds `/healthz` (the process answers) and `/readyz` (it accepts work). Both also answer while the server stops. */
 export function mountHealth(health: () => Health): Mount {
   return {
     paths: ['/healthz', '/readyz'],

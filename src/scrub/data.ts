@@ -39,7 +39,7 @@ function scrubBase64(base64: string, scrubber: Scrubber): string {
   return scrubbed === text ? base64 : Buffer.from(scrubbed, encoding).toString('base64');
 }
 
-/** Scrubs what an agent said, did or got. Ids, keys and states stay unchanged. */
+/** Scrubs the texts, arguments and results in an event. Ids, keys and states stay unchanged. */
 export function scrubEvent<Body extends EventBody>(body: Body, scrubber: Scrubber): Body {
   return scrubber.isEmpty ? body : (scrubBody(body, scrubber) as Body);
 }
@@ -107,7 +107,7 @@ export function scrubMessage(message: Message, scrubber: Scrubber): Message {
   return scrubber.isEmpty ? message : scrubMembers(message, ['parts', 'metadata'], scrubber);
 }
 
-/** The names of all members that some form of a union has. */
+/** The names of the members of all alternatives of a union. */
 type MemberOf<T> = T extends unknown ? keyof T : never;
 
 /** Scrubs the named members of an object, where it has them. Its other members stay unchanged. */

@@ -5,12 +5,12 @@ import {
   SKIPPED,
   WordReader,
   type Fold,
-  type Found,
+  type FoundWord,
   type WordAutomaton,
 } from './word-finder.js';
 
 /** A value to remove from texts, and its replacement. */
-export interface Hidden {
+export interface HiddenValue {
   readonly value: string;
   /** Replaces the plain value. */
   readonly mask: string;
@@ -19,7 +19,7 @@ export interface Hidden {
 }
 
 /** Compiles one automaton per family of forms, so the cost of a text does not depend on the number of values. */
-export function compileScrubber(hidden: readonly Hidden[]): Scrubber {
+export function compileScrubber(hidden: readonly HiddenValue[]): Scrubber {
   if (hidden.length === 0) return noScrubber;
   const masks = hidden.flatMap(({ mask, encodedMask }) => [mask, encodedMask ?? mask]);
   const forms = hidden.map(({ value }) => formsOf(value));
@@ -55,11 +55,11 @@ class MaskingStream implements ScrubStream {
   readonly #automata: readonly WordAutomaton[];
   #readers: readonly WordReader[];
   /** The text that has not been returned yet, and its position. */
-  #held = '';
+  #pending = '';
   #base = 0;
   /** A returned mask covers the text up to here. */
   #maskedTo = 0;
-  #found: Found[] = [];
+  #found: FoundWord[] = [];
 
   constructor(automata: readonly WordAutomaton[], masks: readonly string[]) {
     this.#automata = automata;
@@ -67,49 +67,49 @@ class MaskingStream implements ScrubStream {
     this.#readers = automata.map((words) => new WordReader(words));
   }
 
-  push(piece: string): string {
-    const first = this.#base + this.#held.length;
-    this.#held += piece;
-    let openSince = first + piece.length;
+  push(chunk: string): string {
+    const first = this.#base + this.#pending.length;
+    this.#pending += chunk;
+    let openSince = first + chunk.length;
     for (const reader of this.#readers) {
-      for (let index = 0; index < piece.length; index += 1) {
-        const found = reader.read(piece.charCodeAt(index), first + index);
+      for (let index = 0; index < chunk.length; index += 1) {
+        const found = reader.read(chunk.charCodeAt(index), first + index);
         if (found) this.#found.push(found);
       }
       openSince = Math.min(openSince, reader.openSince ?? openSince);
     }
-    return this.#show(openSince);
+    return this.#release(openSince);
   }
 
   end(): string {
-    const rest = this.#show(this.#base + this.#held.length);
+    const rest = this.#release(this.#base + this.#pending.length);
     this.#readers = this.#automata.map((words) => new WordReader(words));
     return rest;
   }
 
   /** Returns the text before `end`. Overlapping finds get one mask, that of the first and longest. */
-  #show(end: number): string {
+  #release(end: number): string {
     const ready = this.#found.filter(({ start }) => start < end);
     if (ready.length > 0) this.#found = this.#found.filter(({ start }) => start >= end);
     ready.sort((a, b) => a.start - b.start || b.end - a.end);
-    let shown = '';
+    let released = '';
     let at = this.#base;
-    const showTo = (position: number): void => {
+    const releaseTo = (position: number): void => {
       const from = Math.max(at, this.#maskedTo);
-      if (from < position) shown += this.#held.slice(from - this.#base, position - this.#base);
+      if (from < position) released += this.#pending.slice(from - this.#base, position - this.#base);
       at = Math.max(at, position);
     };
     for (const { start, end: foundEnd, id } of ready) {
       if (start >= this.#maskedTo) {
-        showTo(start);
-        shown += this.#masks[id]!;
+        releaseTo(start);
+        released += this.#masks[id]!;
       }
       this.#maskedTo = Math.max(this.#maskedTo, foundEnd);
     }
-    showTo(end);
-    this.#held = this.#held.slice(end - this.#base);
+    releaseTo(end);
+    this.#pending = this.#pending.slice(end - this.#base);
     this.#base = end;
-    return shown;
+    return released;
   }
 }
 

@@ -1,10 +1,10 @@
 /** The written forms of a value, grouped by the characters that may interrupt them. */
 export interface SecretForms {
-  /** Not interrupted. */
+  /** Forms that nothing interrupts. */
   readonly plain: readonly string[];
-  /** In the standard alphabet. Line breaks may interrupt. */
+  /** Forms in the standard alphabet, which line breaks may interrupt. */
   readonly base64: readonly string[];
-  /** In lower case. Separators may interrupt. */
+  /** Forms in lower case, which separators may interrupt. */
   readonly hex: readonly string[];
 }
 
@@ -12,7 +12,7 @@ export interface SecretForms {
 const MIN_LINE_CHARACTERS = 16;
 
 export function formsOf(value: string): SecretForms {
-  // White space around a value is easily lost, and the rest reveals as much.
+  // A text may contain the value without its surrounding white space.
   const bytes = Buffer.from(value.trim(), 'utf8');
   return {
     plain: [...plainForms(value), ...plainForms(value.trim())],

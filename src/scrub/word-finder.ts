@@ -1,5 +1,5 @@
 /** A word that was found, by its position in the whole text. */
-export interface Found {
+export interface FoundWord {
   readonly start: number;
   readonly end: number;
   /** The id of the word, as given to `compileWords`. */
@@ -14,7 +14,7 @@ export const SKIPPED = -1;
 const MAX_SKIPPED_CHARACTERS = 8;
 const ASCII = 128;
 
-/** The state after the characters of a word's beginning. */
+/** The state of the automaton after the first characters of a word. */
 interface Node {
   /** The number of characters that lead here; 0 for the root. */
   readonly depth: number;
@@ -103,7 +103,7 @@ export class WordReader {
   }
 
   /** Reads the character at `position` and returns the longest word that ends with it. */
-  read(code: number, position: number): Found | undefined {
+  read(code: number, position: number): FoundWord | undefined {
     const { root, fold, begins } = this.#words;
     // Fast path for most characters: no word has begun, and none begins here.
     if (this.#node === root && begins[code] === 0) return undefined;

@@ -2,8 +2,8 @@ import type { NewPassage, Provenance } from './library.js';
 import type { Scope } from '../core/task.js';
 
 /**
- * `knowledge` is kept under a key. A `learning` says what fixed a problem. A `fact` is what a person wants remembered; its
- * own words are its key.
+ * `knowledge` is stored under a key. A `learning` is the fix of a problem. A `fact` is a statement that a person wants to be
+ * remembered; its text is its key.
  */
 export type EntryKind = 'knowledge' | 'learning' | 'fact';
 

@@ -11,7 +11,7 @@ export interface Provenance {
   readonly contextId?: string;
 }
 
-/** What is known about a document besides its text. */
+/** The metadata of a document. */
 interface DocumentFacts extends Provenance {
   readonly category?: string;
   readonly tags?: readonly string[];
@@ -169,7 +169,7 @@ export interface SearchAnswer {
   readonly note: string | undefined;
 }
 
-/** Searches what an owner keeps, by words and, with an embedding provider, by meaning. */
+/** Searches an owner's stored texts by words and, with an embedding provider, by meaning. */
 export interface Retrieval {
   /** When the embedding provider fails, searches by words only and says so in `note`. */
   search(scope: Scope, request: SearchRequest, signal: AbortSignal): Promise<SearchAnswer>;

@@ -7,9 +7,9 @@ export interface Observation {
   readonly agent: string;
   readonly contextId: string;
   readonly text: string;
-  /** The time of the newest event that it tells, in milliseconds since the epoch. */
+  /** The time of the newest event that it is about, in milliseconds since the epoch. */
   readonly at: number;
-  /** The first and the last task that it was made from. */
+  /** The first and the last task that it was derived from. */
   readonly tasks: readonly [first: string, last: string];
   /** The author: a model's id, `rules`, or the agent that recorded it. */
   readonly by: string;

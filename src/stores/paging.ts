@@ -8,7 +8,7 @@ export interface SizedPage extends Page<unknown> {
 /** A page ends with the read that reaches this size. */
 const PAGE_SIZE = 500_000;
 
-/** Reads small pages until one page is full, so that pages have a similar size whatever the size of the items. */
+/** Combines small pages into one of about `PAGE_SIZE`, so that pages have a similar size for items of any size. */
 export async function pageBySize(
   after: string,
   read: (after: string) => Promise<SizedPage>,

@@ -35,7 +35,7 @@ export interface Payment extends Scope {
   readonly signed: string | undefined;
   /** The transaction, once known. */
   readonly hash: string | undefined;
-  /** Why the payment failed, or the last news about it. */
+  /** The reason of a failure, or the last known progress. */
   readonly note: string | undefined;
   /** Milliseconds since the epoch, by the store's clock. */
   readonly createdAt: number;

@@ -16,7 +16,7 @@ export interface PushCounts {
   readonly givenUp: number;
 }
 
-/** The durable state of push notifications. The rules of `TaskStore` hold. */
+/** The durable state of push notifications. The rules of `TaskStore` apply. */
 export interface PushStore extends PushConfigStore {
   /** Lists the active configs after `after`, by key. */
   listActive(after: string, limit: number): Promise<readonly PushDelivery[]>;
@@ -36,5 +36,5 @@ export interface PushStore extends PushConfigStore {
   onFreed(listener: () => void): void;
 }
 
-/** How long a claim of a delivery lasts, by the store's clock: longer than the longest attempt. */
+/** The duration of a claim of a delivery by the store's clock. Longer than the longest attempt. */
 export const PUSH_LEASE_MS = 60_000;

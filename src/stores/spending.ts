@@ -1,7 +1,7 @@
 import type { UsageRow } from '../core/model.js';
 import type { Scope } from '../core/task.js';
 
-/** Keeps the cost of each owner's models by day (UTC), by the store's clock. The rules of `TaskStore` hold. */
+/** Stores the cost of each owner's models by day (UTC, by the store's clock). The rules of `TaskStore` apply. */
 export interface SpendingStore {
   /**
    * Reserves up to `amount` of what `limit` leaves to the owner today, for the call `key`, and resolves with the reserved
@@ -14,7 +14,7 @@ export interface SpendingStore {
   left(scope: Scope, limit: number): Promise<number>;
   /** Counts a model call that no task made: on the bill and, by its cost, as spent. Its node is this one. */
   addBackground(scope: Scope, row: UsageRow): Promise<void>;
-  /** Reads the bill of what no task asked for. */
+  /** Reads the bill of the model calls that no task made. */
   readBackground(scope: Scope): Promise<readonly BackgroundRow[]>;
 }
 

@@ -14,7 +14,7 @@ import type { VaultStore } from './vault.js';
 export interface Storage {
   /** The stable name of the node whose database this is. */
   readonly nodeId: string;
-  /** Why the last commit failed; undefined after a commit. While there is a problem the store tries by itself to write. */
+  /** The error of the last commit; undefined if it succeeded. While there is a problem, the store itself retries a write. */
   problem(): LangoError | undefined;
   readonly tasks: TaskStore;
   readonly retention: RetentionStore;

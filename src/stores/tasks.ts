@@ -58,16 +58,16 @@ export interface TaskStore {
    */
   claimSuspect(worker: string, agents: readonly string[]): Promise<TaskRecord | undefined>;
   /**
-   * Renews leases of `worker`; to be called every `LEASE_RENEW_MS`. Resolves with the heads of the tasks whose lease it still
-   * has, so that their runs also find what other processes appended when nobody told of it.
+   * Renews leases of `worker`; call it every `LEASE_RENEW_MS`. Resolves with the heads of the tasks whose lease the worker
+   * still has, so that their runs find what other processes appended even if a notification was lost.
    */
   renew(worker: string, taskIds: readonly string[]): Promise<readonly TaskHead[]>;
   /** Ends the lease of one task, or all leases of `worker`, so that others can claim the tasks at once. */
   release(worker: string, taskId?: string): Promise<void>;
 
-  /** The reason that the previous process noted when it crashed. Undefined if it stopped, was killed, or ran out of memory. */
+  /** The reason that the previous process recorded at its crash. Undefined if it stopped, was killed, or ran out of memory. */
   readonly lastCrash: string | undefined;
-  /** Notes why this process crashes, for the next one. Returns after the write. Never throws. */
+  /** Records why this process crashes, for the next one. Returns after the write. Never throws. */
   noteCrash(reason: string): void;
 
   get(scope: Scope, taskId: string): Promise<TaskRecord | undefined>;
@@ -89,9 +89,9 @@ export interface TaskStore {
    * that removes the listener.
    */
   onAppend(listener: (taskId: string, head: number) => void): () => void;
-  /** The heads of tasks, for a follower that may not have been told. Leaves out tasks that are gone. */
+  /** Reads the heads of tasks, for a follower that may have missed a notification. Leaves out removed tasks. */
   heads(taskIds: readonly string[]): Promise<readonly TaskHead[]>;
-  /** How often `heads` is to be asked, in milliseconds; undefined when `onAppend` misses no append. */
+  /** The interval at which a follower calls `heads`, in milliseconds; undefined if `onAppend` reports every append. */
   readonly pollMs: number | undefined;
 }
 
@@ -200,9 +200,9 @@ export interface OpenTaskCount {
   readonly value: number;
 }
 
-/** Lists and removes tasks. The rules of `TaskStore` hold. */
+/** Lists and removes tasks. The rules of `TaskStore` apply. */
 export interface RetentionStore {
-  /** Of the next `limit` tasks of all owners, lists the ids of those that ended at least `ageMs` ago by the store's clock. */
+  /** Reads the next `limit` tasks of all owners and lists those that ended at least `ageMs` ago by the store's clock. */
   listEnded(ageMs: number, after: string, limit: number): Promise<Page<string>>;
   /**
    * Lists the tasks of an owner, of all agents; each once, unless its state changes meanwhile. Throws `invalid-input` for an

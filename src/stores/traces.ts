@@ -9,7 +9,7 @@ export interface DueTrace {
   readonly exported: number;
 }
 
-/** Notes how far the spans of each task were exported. The rules of `TaskStore` hold. */
+/** Stores the progress of the export of spans. The rules of `TaskStore` apply. */
 export interface TraceStore {
   /**
    * Lists tasks of all owners, in the order of their creation: those that ended since their last export, and those that run
@@ -20,11 +20,11 @@ export interface TraceStore {
   claim(worker: string): Promise<boolean>;
   /** Ends the lease of `worker`. */
   release(worker: string): Promise<void>;
-  /** Notes that the spans of these tasks are exported, as far as their records go. */
+  /** Records that the spans of these tasks are exported up to the heads in their records. */
   noteExported(traces: readonly DueTrace[]): Promise<void>;
 }
 
-/** A task that runs for longer is exported in parts. */
+/** A task that runs for longer than this is exported in parts. */
 export const TRACE_AFTER_MS = 60_000;
 
 /** Longer than the longest request to a collector, by the store's clock. */

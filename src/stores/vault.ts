@@ -76,9 +76,9 @@ export interface VaultStore {
   scopes(kind: VaultKind): Promise<readonly Scope[]>;
   /**
    * Writes the next version. Rejects with `conflict` when the newest version (0 for none) is not the one before it, and with
-   * `too-many` when the owner would have more than `most` entries of the kind.
+   * `too-many` when the owner would have more than `maxEntries` entries of the kind.
    */
-  putEntry(scope: Scope, entry: NewSealedEntry, most: number): Promise<SealedEntry>;
+  putEntry(scope: Scope, entry: NewSealedEntry, maxEntries: number): Promise<SealedEntry>;
   deleteEntry(scope: Scope, kind: VaultKind, name: string): Promise<boolean>;
 }
 
@@ -111,7 +111,7 @@ export interface SealedEntry extends NewSealedEntry {
   readonly updatedAt: number;
 }
 
-/** The places and hosts to which an owner lets a secret be sent. Without a place it is sent nowhere. */
+/** The places in which an owner allows a secret, and the hosts to which it may be sent. */
 export interface SecretPermission {
   readonly places: readonly SecretPlace[];
   /** Lower-case names, exact: "api.example.com". */

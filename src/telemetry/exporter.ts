@@ -14,7 +14,7 @@ export interface TraceExporterOptions {
   readonly headers: Readonly<Record<string, string>>;
   /** The names of this node: `service.name`, `service.version` and `service.instance.id`. */
   readonly service: { readonly name: string; readonly version: string; readonly instance: string };
-  /** Whether spans have what people and models said. */
+  /** Whether spans contain the texts of people, models and tools. */
   readonly content: boolean;
   readonly traces: TraceStore;
   readonly tasks: Pick<TaskStore, 'read'>;
@@ -26,21 +26,22 @@ type SentSpan = Parameters<OTLPTraceExporter['export']>[0][number];
 const PACKAGE = '@opentelemetry/exporter-trace-otlp-proto';
 const REQUEST_MS = 10_000;
 const POLL_MS = 1_000;
-/** The pause after a failure. It doubles with each one in a row. */
+/** The pause after a failure. It doubles with each further failure in a row. */
 const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 60_000;
 const STOP_MS = 1_000;
-const READS = 3;
+const READ_ATTEMPTS = 3;
 const TASKS_AT_ONCE = 50;
-/** Of one request, and of the tasks that are read before one. */
+/** Maximum spans of one request, and of the tasks that are read before it. */
 const SPANS_AT_ONCE = 500;
-/** A collector that answers so refuses these spans, and would refuse them again. */
-const REFUSED: ReadonlySet<number> = new Set([400, 413]);
+/** The HTTP statuses with which a collector refuses spans for good. */
+const REFUSAL_STATUSES: ReadonlySet<number> = new Set([400, 413]);
 
 /**
- * Exports the spans of all tasks in the database over OTLP, and returns what stops it. How far it came is noted in the
- * database, so nothing is left out after a crash, an outage of the collector or a time in which it was off; what is sent
- * twice has the same ids. Of the processes that share a database one exports. Rejects with `not-supported` without the package.
+ * Exports the spans of all tasks in the database over OTLP. Resolves with a function that stops the export. The progress is
+ * stored in the database, so a crash, an outage of the collector or a pause of the export loses no span; a span that is
+ * sent twice has the same id. Of the processes that share a database, one exports. Rejects with `not-supported` when the
+ * package is not installed.
  */
 export async function startTraceExport(options: TraceExporterOptions): Promise<() => Promise<void>> {
   const { OTLPTraceExporter: Exporter } = await loadPackage(
@@ -61,15 +62,15 @@ export async function startTraceExport(options: TraceExporterOptions): Promise<(
 }
 
 class TraceExporter {
-  /** Names this process in leases. */
+  /** The name of this process in leases. */
   readonly name = newId();
   readonly #options: TraceExporterOptions;
   readonly #collector: OTLPTraceExporter;
   readonly #resource: SentSpan['resource'];
-  /** Whether the collector has taken anything: before that, a refusal is taken for a wrong address. */
-  #isAccepted = false;
-  /** The tasks that could not be read, with how often. */
-  readonly #unread = new Map<string, number>();
+  /** Whether the collector has accepted any span. Before that, a refusal means that the address is wrong. */
+  #hasAccepted = false;
+  /** The number of failed reads of each task that could not be read. */
+  readonly #failedReads = new Map<string, number>();
 
   constructor(options: TraceExporterOptions, collector: OTLPTraceExporter) {
     this.#options = options;
@@ -89,7 +90,7 @@ class TraceExporter {
         if (signal.aborted) return;
         failures += 1;
         const retryMs = Math.min(RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS);
-        // Once per outage, as it may last.
+        // Warns once per outage, which may last long.
         const log = failures === 1 ? 'warn' : 'debug';
         this.#options.logger[log]('spans could not be exported', { error: errorText(error), retryMs });
         await pause(retryMs, signal);
@@ -98,7 +99,7 @@ class TraceExporter {
     }
   }
 
-  /** False when there is nothing to export, or another process exports. */
+  /** Exports the next tasks. False when there is nothing to export or another process exports. */
   async #exportSome(): Promise<boolean> {
     const { traces } = this.#options;
     const due = await traces.listDue(TASKS_AT_ONCE);
@@ -118,17 +119,17 @@ class TraceExporter {
     return true;
   }
 
-  /** None of a task that cannot be read, time after time: it would keep all others back. */
+  /** Reads the spans of a task. Returns none after several failed reads, so that a damaged task does not block the others. */
   async #spansOf(task: TaskRecord, after: number): Promise<readonly SentSpan[]> {
     const { tasks, content, logger } = this.#options;
     try {
       const spans = await endedSpans(tasks, task, { after, content });
       return spans.map((span) => this.#toSent(span, task));
     } catch (error) {
-      const failures = (this.#unread.get(task.id) ?? 0) + 1;
-      this.#unread.set(task.id, failures);
-      if (failures < READS) throw error;
-      this.#unread.delete(task.id);
+      const failures = (this.#failedReads.get(task.id) ?? 0) + 1;
+      this.#failedReads.set(task.id, failures);
+      if (failures < READ_ATTEMPTS) throw error;
+      this.#failedReads.delete(task.id);
       logger.warn('the spans of a task are not exported', { task: task.id, error: errorText(error) });
       return [];
     }
@@ -158,14 +159,14 @@ class TraceExporter {
   }
 
   /**
-   * Sends spans, in halves where the collector refuses them, down to those that it refuses alone: they are left out. Rejects
-   * when the collector has taken nothing yet.
+   * Sends spans. When the collector refuses them, sends them in halves, down to single spans that it refuses, which are
+   * left out with a warning. Rejects when the collector has accepted nothing yet.
    */
   async #send(spans: readonly SentSpan[]): Promise<void> {
     const refused = await this.#trySend(spans);
     if (refused.length === 0) return;
     const [{ span, error }] = refused as [Refused];
-    if (!this.#isAccepted) throw error;
+    if (!this.#hasAccepted) throw error;
     const { traceId, spanId } = span.spanContext();
     const fields = { spans: refused.length, traceId, spanId, error: errorText(error) };
     this.#options.logger.warn('the collector refused spans', fields);
@@ -174,10 +175,10 @@ class TraceExporter {
   async #trySend(spans: readonly SentSpan[]): Promise<readonly Refused[]> {
     try {
       await this.#request(spans);
-      this.#isAccepted = true;
+      this.#hasAccepted = true;
       return [];
     } catch (error) {
-      if (!REFUSED.has((error as { readonly code?: number }).code ?? 0)) throw error;
+      if (!REFUSAL_STATUSES.has((error as { readonly code?: number }).code ?? 0)) throw error;
       if (spans.length === 1) return [{ span: spans[0]!, error }];
       const half = Math.ceil(spans.length / 2);
       return [...(await this.#trySend(spans.slice(0, half))), ...(await this.#trySend(spans.slice(half)))];
@@ -189,7 +190,10 @@ class TraceExporter {
       this.#collector.export([...spans], ({ code, error }) => {
         if (Number(code) === SUCCESS) resolve();
         else
-          reject(error ?? new LangoError('unavailable', 'The collector took no spans.', { retryable: true }));
+          reject(
+            error ??
+              new LangoError('unavailable', 'The collector did not accept the spans.', { retryable: true }),
+          );
       });
     });
   }
@@ -200,7 +204,7 @@ interface Refused {
   readonly error: unknown;
 }
 
-/** Values of the enumerations of OpenTelemetry's API, which is not loaded for them. */
+/** Values of enumerations in OpenTelemetry's API, copied to avoid loading it. */
 const KINDS = { internal: 0, server: 1, client: 2 } as const;
 const SAMPLED = 1;
 const UNSET = 0;

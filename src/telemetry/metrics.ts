@@ -6,7 +6,7 @@ import type { OpenTaskCount, TaskStore } from '../stores/tasks.js';
 import { Instruments, type PromClient } from './instruments.js';
 import { observeStore } from './task-meter.js';
 
-/** What each scrape reads. */
+/** The sources that each scrape reads. */
 export interface MetricSources {
   /** The unfinished tasks of all owners. */
   readonly openTasks: () => Promise<readonly OpenTaskCount[]>;
@@ -51,7 +51,7 @@ export class Metrics {
     this.#allowed = networks(options.allowFrom);
   }
 
-  /** Adds sources. A part of the node that does not run adds none, and has no metrics. */
+  /** Adds sources. A part of the node that does not run adds none, so its metrics stay empty. */
   addSources(sources: Partial<MetricSources>): void {
     this.#sources = { ...this.#sources, ...sources };
   }
@@ -114,7 +114,7 @@ export class Metrics {
   }
 }
 
-/** Throws `invalid-config` for what is neither an address nor a network. */
+/** Builds the list of networks. Throws `invalid-config` for a text that is neither an address nor a network. */
 function networks(given: readonly string[]): BlockList {
   const list = new BlockList();
   for (const text of given) {
@@ -125,10 +125,14 @@ function networks(given: readonly string[]): BlockList {
       else list.addSubnet(address, Number(bits), family);
     } catch (cause) {
       const hint = 'Write an address (10.0.0.7) or a network (10.0.0.0/8).';
-      throw new LangoError('invalid-config', `metrics.allowFrom has no address in "${text}".`, {
-        hint,
-        cause,
-      });
+      throw new LangoError(
+        'invalid-config',
+        `metrics.allowFrom: "${text}" is neither an address nor a network.`,
+        {
+          hint,
+          cause,
+        },
+      );
     }
   }
   return list;

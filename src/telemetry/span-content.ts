@@ -10,7 +10,7 @@ export type Attributes = Readonly<Record<string, Attribute>>;
 /** The longest text of one attribute, in characters. */
 const TEXT_CHARACTERS = 16_384;
 
-/** Returns what people, models and tools said in an entry of the journal, as attributes of its span. */
+/** Returns the texts of people, models and tools in an entry of the journal, as attributes of its span. */
 export function contentOf(body: EventBody): Attributes {
   switch (body.type) {
     case 'message':
@@ -41,7 +41,7 @@ function textPart(parts: readonly Part[]): readonly object[] {
   return [{ type: 'text', content: short(textOf(parts)) }];
 }
 
-/** Content of one vendor alone, such as a signed thought, is left out. */
+/** Converts a block of an answer. Leaves out blocks that only their vendor can read, such as signed thoughts. */
 function toPart(block: AnswerBlock): readonly object[] {
   if (block.type === 'text') return [{ type: 'text', content: short(block.text) }];
   if (block.type === 'opaque') return [];

@@ -7,19 +7,19 @@ import { spanIdOf, traceIdOfTask } from '../core/trace.js';
 import { contentOf, type Attribute, type Attributes } from './span-content.js';
 
 /**
- * A stretch of work, read from the journal. Names and attributes are those of OpenTelemetry's semantic conventions for
- * GenAI, version 1.41.0; `lango.*` are our own. It holds no text of people or models.
+ * A unit of work, read from the journal. Names and attributes follow OpenTelemetry's semantic conventions for GenAI,
+ * version 1.41.0; attributes of Lango itself begin with `lango.`. Contains texts of people and models only on request.
  */
 export interface Span {
-  /** Made from the ids of the task and its step, so each reading gives the same span. */
+  /** Derived from the ids of the task and the step, so that each reading gives the same id. */
   readonly id: string;
-  /** Absent for the span of the task that was asked for, and of one that nobody gave a trace. */
+  /** Absent for the root of a `TaskTrace`, and for a task whose request named no trace. */
   readonly parent?: string;
   readonly kind: 'server' | 'client' | 'internal';
   readonly name: string;
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
-  /** Absent while the work goes on. */
+  /** Absent until the work ends. */
   readonly endedAt?: number;
   readonly attributes: Attributes;
 }
@@ -36,25 +36,26 @@ type Tasks = Pick<Journal, 'get' | 'read'>;
 
 const EVENTS_PER_READ = 200;
 const MAX_SPANS = 5_000;
-/** Where a traceparent has the span of its sender. */
+/** The range of the sender's span id in a traceparent. */
 const PARENT = [36, 52] as const;
-/** Of the agents and peers, whatever their models are; of a model whose id names no vendor. */
+/** The provider name of agents and peers, and of models whose id names no vendor. */
 const OWN_PROVIDER = 'lango';
 
 /**
- * Returns what reads the spans of an owner's task and of the tasks below it on this node. A task on another node is a
- * client span that names it (`lango.child.task`). Rejects with `not-found` for a task that is not in the scope.
+ * Returns a function that reads the spans of an owner's task and of the tasks below it on this node. A task on another node
+ * appears as a client span that names it (`lango.child.task`). The function rejects with `not-found` for a task that is not
+ * in the scope.
  */
 export function createTaskTraces({ tasks }: { readonly tasks: Tasks }) {
   return async (scope: Scope, taskId: string): Promise<TaskTrace> => {
     const root = await tasks.get(scope, taskId);
     if (!root) {
-      throw new LangoError('not-found', `There is no task "${taskId}" of yours here.`, {
+      throw new LangoError('not-found', `You have no task "${taskId}" on this server.`, {
         hint: 'See: lango tasks list',
       });
     }
     const spans: Span[] = [];
-    // A peer on another node may name any task: only a child of this task counts, and only once.
+    // A peer on another node may name any task, so only a child of this task is followed, and only once.
     const seen = new Set([root.id]);
     const queue: { task: TaskRecord; parent: string | undefined }[] = [{ task: root, parent: undefined }];
     for (const { task, parent } of queue) {
@@ -77,7 +78,7 @@ export function createTaskTraces({ tasks }: { readonly tasks: Tasks }) {
 
 type OpenSpan = { -readonly [Key in keyof Span]: Span[Key] } & { attributes: Record<string, Attribute> };
 
-/** The span of the task first. At most one span more than `MAX_SPANS`. */
+/** Reads the spans of a task, its own first: at most `MAX_SPANS` and one more. */
 async function spansOf(tasks: Pick<Journal, 'read'>, task: TaskRecord): Promise<readonly OpenSpan[]> {
   const projection = new Projection(task);
   const isFull = (): boolean => projection.spans.length > MAX_SPANS;
@@ -88,7 +89,7 @@ async function spansOf(tasks: Pick<Journal, 'read'>, task: TaskRecord): Promise<
   return projection.spans;
 }
 
-/** Reads the journal of a task up to the head that its record has. */
+/** Reads the journal of a task up to the head in its record. */
 async function* eventsOf(tasks: Pick<Journal, 'read'>, { id, head }: TaskRecord): AsyncIterable<TaskEvent> {
   for (let seq = 0; seq < head; seq += EVENTS_PER_READ) {
     const events = await tasks.read(id, seq, EVENTS_PER_READ);
@@ -98,8 +99,8 @@ async function* eventsOf(tasks: Pick<Journal, 'read'>, { id, head }: TaskRecord)
 }
 
 /**
- * Returns the spans of a task that ended after its entry number `after`, up to the head that its record has. `content`: with
- * what people and models said.
+ * Returns the spans of a task that ended after its entry number `after` and up to the head in its record. With `content`,
+ * spans contain the texts of people, models and tools.
  */
 export async function endedSpans(
   tasks: Pick<Journal, 'read'>,
@@ -116,7 +117,7 @@ export async function endedSpans(
 
 class Projection {
   readonly spans: OpenSpan[];
-  /** In the order of their ends. */
+  /** The ended spans, in the order of their ends. */
   readonly ended: OpenSpan[] = [];
   readonly #task: OpenSpan;
   readonly #taskId: string;
@@ -193,7 +194,7 @@ class Projection {
     }
   }
 
-  /** A step that begins again was cut off by the end of its process. */
+  /** Begins a span. An open span of the same step was interrupted by the end of its process. */
   #begin(step: string, { at }: TaskEvent, given: Pick<Span, 'kind' | 'name'> & Partial<Span>): void {
     this.#end(step, at, { 'error.type': 'interrupted' });
     const [operation = ''] = given.name.split(' ');
@@ -236,7 +237,7 @@ class Projection {
     this.#end(step, at, { ...usageOf(usage), 'gen_ai.response.finish_reasons': [stopReason] });
   }
 
-  /** What is open when a run ends did not succeed. A waiting task goes on. */
+  /** Ends the run. Spans that are still open failed, unless the task waits for a person. */
   #endRun({ state, reason, usage }: BodyOf<'run-end'>, at: number): void {
     const { attributes } = this.#task;
     if (!isInterrupted(state)) {
@@ -250,7 +251,7 @@ class Projection {
   }
 }
 
-/** Tokens and money, with those of the tasks below. Money of several currencies is left out. */
+/** Tokens and cost, including the tasks below. Costs in several currencies are left out. */
 function usageOf({ input, output, cached, written, rows = [] }: Usage): Record<string, Attribute> {
   const tokens = {
     ...{ 'gen_ai.usage.input_tokens': input, 'gen_ai.usage.output_tokens': output },

@@ -7,17 +7,17 @@ import type { Instruments } from './instruments.js';
 /** A task that this node works on. */
 interface Observed {
   readonly agent: string;
-  /** When this node accepted it; undefined once its first run began. */
+  /** The time at which this node accepted the task; undefined once its first run has begun. */
   acceptedAt: number | undefined;
   runAt: number | undefined;
-  /** When the model call under way began, and whether it has said something. */
+  /** The start of the current model call, and whether it has produced text. */
   turn: { readonly at: number; hasText: boolean } | undefined;
   readonly tools: Map<string, { readonly tool: string; readonly at: number }>;
 }
 
 /**
- * Returns the store with a listener on what this node appends. Every model call, tool call and run has its events in the
- * journal, so they are counted here and nowhere else; a repeated step of a resumed run appends nothing and counts once.
+ * Returns a store that also counts what this node appends. Every model call, tool call and run has its events in the
+ * journal, so they are counted only here. A step that a resumed run repeats appends nothing, so it counts once.
  */
 export function observeStore(store: TaskStore, instruments: Instruments): TaskStore {
   const meter = new TaskMeter(instruments);
@@ -77,7 +77,7 @@ class TaskMeter {
     this.#instruments = instruments;
   }
 
-  /** Notes a task that this node has; one that it has already stays as it is. */
+  /** Adds a task that this node works on. A known task stays unchanged. */
   begin({ id, agent }: TaskRecord, acceptedAt?: number): void {
     if (this.#tasks.has(id)) return;
     this.#tasks.set(id, { agent, acceptedAt, runAt: undefined, turn: undefined, tools: new Map() });
@@ -158,7 +158,7 @@ class TaskMeter {
     this.#instruments.time('toolSeconds', { tool }, now - at);
   }
 
-  /** A run that ends in a turn ends by the failure of its model call, or by a cancellation of it. */
+  /** Counts the end of a run. If a turn is open, its model call failed or was canceled. */
   #readEnd({ agent, turn, runAt }: Observed, { state, reason = '' }: BodyOf<'run-end'>, now: number): void {
     if (turn) this.#instruments.count('modelCalls', { agent, model: '', outcome: reason || state });
     this.#instruments.count('runs', { agent, state, reason });

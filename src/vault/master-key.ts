@@ -6,7 +6,7 @@ import { KEY_BYTES, keyId } from './sealing.js';
 /** The file with the master key. Only its owner can read it, and its writes resolve once they are durable. */
 export interface KeyFile {
   readonly path: string;
-  /** The file in the same folder whose name is this one's with `suffix`. */
+  /** Returns the file whose path is this one's followed by `suffix`. */
   withSuffix(suffix: string): KeyFile;
   /** Undefined without such a file. Rejects if other users can read it. */
   load(): Promise<string | undefined>;
@@ -31,8 +31,8 @@ export interface MasterKey {
 
 /** A master key that will replace the current one. */
 export interface NextMasterKey extends MasterKey {
-  /** To be called once the vault is encrypted under this key. */
-  settle(): Promise<void>;
+  /** Makes this key the only one. Call it once the vault is encrypted under this key. */
+  finish(): Promise<void>;
 }
 
 /** The cost N of scrypt. It takes 128 MiB and about half a second. */
@@ -40,10 +40,13 @@ const SCRYPT_COST = 2 ** 17;
 const SCRYPT_BLOCK = 8;
 const SALT_BYTES = 16;
 
-/** The key that `record` describes. Throws with advice if it is missing or wrong. Changes nothing. */
+/** Loads the key that `record` describes. Rejects with advice if it is missing or wrong. */
 export async function unlock(record: MasterRecord, sources: KeySources): Promise<MasterKey> {
   const { source } = record;
-  return { record, key: source.kind === 'file' ? await fromFile(record, sources) : await fromPassphrase() };
+  return {
+    record,
+    key: source.kind === 'file' ? await keyFromFile(record, sources) : await fromPassphrase(),
+  };
 
   async function fromPassphrase(): Promise<Buffer> {
     if (sources.passphrase === undefined) {
@@ -69,20 +72,20 @@ export async function createMaster({ keyFile, passphrase }: KeySources): Promise
 /** Creates a key to rotate to: from `passphrase`, or a random key in the key file if there is none. */
 export async function nextMaster(keyFile: KeyFile, passphrase?: string): Promise<NextMasterKey> {
   if (passphrase !== undefined) {
-    return { ...(await newFromPassphrase(passphrase)), settle: () => keyFile.remove() };
+    return { ...(await newFromPassphrase(passphrase)), finish: () => keyFile.remove() };
   }
   const key = randomBytes(KEY_BYTES);
   await nextFile(keyFile).replace(textOf(key));
-  return { ...masterKeyOf({ kind: 'file' }, key), settle: () => settleKey(keyFile, key) };
+  return { ...masterKeyOf({ kind: 'file' }, key), finish: () => finishRotation(keyFile, key) };
 }
 
-async function fromFile({ id }: MasterRecord, { keyFile }: KeySources): Promise<Buffer> {
+async function keyFromFile({ id }: MasterRecord, { keyFile }: KeySources): Promise<Buffer> {
   const key = await readKey(keyFile);
   if (key && keyId(key) === id) return key;
   // A rotation was interrupted after the vault was encrypted under its new key.
   const next = await readKey(nextFile(keyFile));
   if (next && keyId(next) === id) {
-    await settleKey(keyFile, next);
+    await finishRotation(keyFile, next);
     return next;
   }
   const problem = key ? 'holds the key of another vault' : 'is missing';
@@ -119,7 +122,7 @@ function nextFile(keyFile: KeyFile): KeyFile {
 }
 
 /** Makes the key of a finished rotation the key of the vault. */
-async function settleKey(keyFile: KeyFile, key: Buffer): Promise<void> {
+async function finishRotation(keyFile: KeyFile, key: Buffer): Promise<void> {
   await keyFile.replace(textOf(key));
   await nextFile(keyFile).remove();
 }
@@ -136,7 +139,7 @@ async function readKey(file: KeyFile): Promise<Buffer | undefined> {
   return text === undefined ? undefined : parseKey(text, file);
 }
 
-/** Two processes that create the file at once get the same key. */
+/** Creates the key file. Two processes that create it at the same time get the same key. */
 async function createKey(file: KeyFile): Promise<Buffer> {
   return parseKey(await file.create(textOf(randomBytes(KEY_BYTES))), file);
 }

@@ -28,8 +28,8 @@ interface SecretsOfOwner {
 }
 
 /**
- * The secrets of all owners. They are stored in the vault, resolved only where their owner allowed it, and removed from
- * texts by scrubbers. Their values stay in memory while the server runs, as the scrubbers search for them.
+ * The secrets of all owners. The vault stores them, tools get them only where their owner allowed it, and scrubbers remove
+ * them from texts. Their values stay in memory while the server runs, because the scrubbers search for them.
  */
 export class OwnerSecrets implements SecretStore, SecretGuard {
   readonly #vault: SealedVault;
@@ -52,7 +52,7 @@ export class OwnerSecrets implements SecretStore, SecretGuard {
     return secrets;
   }
 
-  /** Removes the secrets of all owners. For the log. */
+  /** The scrubber for the log, which removes the secrets of all owners. */
   readonly everywhere: Scrubber = new LiveScrubber(
     () => (this.#all ??= compileValues([...this.#owned.values()].flatMap(({ values }) => [...values]))),
   );
@@ -81,7 +81,7 @@ export class OwnerSecrets implements SecretStore, SecretGuard {
       metadata: { ...permission, ...(key === undefined ? {} : { key }) },
     };
     const item = await this.#vault.put(scope, entry, replace ? undefined : 0);
-    this.#remember(scope, name, value);
+    this.#setValue(scope, name, value);
     return toItem(item);
   }
 
@@ -140,7 +140,7 @@ export class OwnerSecrets implements SecretStore, SecretGuard {
     }
   }
 
-  #remember(scope: Scope, name: string, value: string): void {
+  #setValue(scope: Scope, name: string, value: string): void {
     this.#of(scope).values.set(name, value);
     this.#changed(scope);
   }

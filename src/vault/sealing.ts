@@ -9,7 +9,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 export const KEY_BYTES = 32;
 
-/** Encrypts a value with AES-256-GCM and a fresh nonce. `associated` is authenticated with it: `unseal` needs the same text. */
+/** Encrypts a value with AES-256-GCM and a new nonce. `unseal` requires the same `associated` text, which is authenticated. */
 export function seal(key: Uint8Array, value: Uint8Array, associated: string): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
@@ -33,7 +33,7 @@ export function unseal(key: Uint8Array, sealed: Uint8Array, associated: string):
   }
 }
 
-/** The fingerprint of a key: 32 hex digits. */
+/** Returns the fingerprint of a key: 32 hex digits. */
 export function keyId(key: Uint8Array): string {
   return createHmac('sha256', key).update('lango-vault-master').digest('hex').slice(0, 32);
 }

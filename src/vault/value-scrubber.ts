@@ -1,8 +1,8 @@
 import { secretReference, type ScrubStream, type Scrubber } from '../core/secrets.js';
 import { compileScrubber } from '../scrub/scrubber.js';
 
-/** Stands in for a mask that itself contains the value of a secret. Scrubbing a text twice thus gives the same text. */
-const BLANK = '***';
+/** Replaces a mask that contains the value of a secret, so that scrubbing a text twice gives the same text. */
+const SAFE_MASK = '***';
 
 /** Compiles a scrubber of secrets, each a name and its value. It writes their references in place of the values. */
 export function compileValues(secrets: readonly (readonly [name: string, value: string])[]): Scrubber {
@@ -17,13 +17,13 @@ export function compileValues(secrets: readonly (readonly [name: string, value: 
   return compileScrubber(
     hidden.map(({ value, mask, encodedMask }) => ({
       value,
-      mask: isClean(mask) ? mask : BLANK,
-      encodedMask: isClean(encodedMask) ? encodedMask : BLANK,
+      mask: isClean(mask) ? mask : SAFE_MASK,
+      encodedMask: isClean(encodedMask) ? encodedMask : SAFE_MASK,
     })),
   );
 }
 
-/** A scrubber that always uses the current secrets. */
+/** A scrubber for the secrets at the time of each call. */
 export class LiveScrubber implements Scrubber {
   readonly #current: () => Scrubber;
 

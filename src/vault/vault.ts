@@ -100,7 +100,7 @@ export class SealedVault implements Vault {
     await store.rotate(old.record.id, next.record, wrapped);
     this.#master = Promise.resolve(next);
     this.#source = next.record.source.kind;
-    await next.settle();
+    await next.finish();
   }
 
   async #dataKey(scope: Scope): Promise<Buffer> {

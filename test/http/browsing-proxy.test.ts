@@ -5,7 +5,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import * as dns from 'node:dns';
 import { lookup as madeUp, resolved } from '../support/made-up-names.js';
-import type { BrowsingProxy, PassageFailure } from '../../src/http/browsing-proxy.js';
+import type { BrowsingProxy, ConnectionFailure } from '../../src/http/browsing-proxy.js';
 
 const lookup = jest.fn(madeUp);
 jest.unstable_mockModule('node:dns', () => ({ ...dns, lookup, default: { ...dns, lookup } }));
@@ -31,7 +31,7 @@ async function openTarget(): Promise<{ host: string; server: Server }> {
 }
 
 async function openProxy(allowPrivate: readonly string[], maxBytes = 1_000_000) {
-  const failures: PassageFailure[] = [];
+  const failures: ConnectionFailure[] = [];
   const proxy = await openBrowsingProxy({ allowPrivate, maxBytes, onFailure: (each) => failures.push(each) });
   closers.push(() => proxy.close());
   return { proxy, failures };

@@ -244,7 +244,7 @@ describe('limits before parsing (3.2 #6)', () => {
     const answer = await post(host, text);
     expect([answer.status, await answer.text()]).toEqual([
       400,
-      expect.stringContaining('names a member twice'),
+      expect.stringContaining('has two members of the same name'),
     ]);
     expect((await post(host, '{"a":{"a":[{"a":1},{"a":2}]},"b":":,:"}')).status).toBe(200);
   });

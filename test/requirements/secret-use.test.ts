@@ -126,7 +126,7 @@ describe.each([
       const refused = await run(site.origin.replace('127.0.0.1', 'localhost'));
       expect(refused.end.text).toContain('may not be used for localhost (http)');
       const bare = await run(`${site.origin}/ -H "X-Api-Key;" #`);
-      expect(bare.end.text).toContain('Only requests with a secret in a header go out here.');
+      expect(bare.end.text).toContain('The forwarder sends only requests with a secret in a header.');
       expect(seen).toHaveLength(1);
       expect(traces([sent, refused])).toEqual([]);
       expect(sockets()).toEqual([]);

@@ -112,7 +112,7 @@ describe('/metrics', () => {
       { model, settings: { metrics: { enabled: true, allowFrom: ['ten/8'] } } },
       async () => {},
     );
-    await expect(wrong).rejects.toThrow('metrics.allowFrom has no address in "ten/8"');
+    await expect(wrong).rejects.toThrow('metrics.allowFrom: "ten/8" is neither an address nor a network');
   });
 
   it('is not there unless it is switched on', async () => {
