@@ -46,7 +46,7 @@ export function compileScrubber(hidden: readonly HiddenValue[]): Scrubber {
   };
 }
 
-function isPlain(text: string, { value }: Hidden): boolean {
+function isPlain(text: string, { value }: HiddenValue): boolean {
   return text === value || text === Buffer.from(value, 'utf8').toString('latin1');
 }
 

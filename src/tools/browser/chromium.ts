@@ -15,7 +15,7 @@ export interface Chromium {
 }
 
 export interface ChromiumSearch {
-  /** As configured. When absent, `findChromium` searches for one. */
+  /** The configured executable. When absent, `findChromium` searches for one. */
   readonly executable?: string;
   readonly sandbox: boolean;
   /** The server's PATH, searched after the system's folders. */
@@ -34,9 +34,13 @@ const KNOWN_PATHS = [
 /** Finds a Chromium without starting it. Rejects with `unavailable` and advice when a browser cannot run here. */
 export async function findChromium(search: ChromiumSearch): Promise<Chromium> {
   if (!isInstalled('playwright-core')) {
-    throw new LangoError('unavailable', 'playwright-core, which drives the browser, is not installed.', {
-      hint: 'Install it next to lango: npm install playwright-core',
-    });
+    throw new LangoError(
+      'unavailable',
+      'The package playwright-core, which drives the browser, is not installed.',
+      {
+        hint: 'Install it next to lango: npm install playwright-core',
+      },
+    );
   }
   const executable = await findExecutable(search);
   const setpriv = await findProgram('setpriv');
@@ -69,6 +73,6 @@ async function findExecutable({ executable, path }: ChromiumSearch): Promise<str
     if (await isExecutable(candidate)) return candidate;
   }
   throw new LangoError('unavailable', 'no Chromium was found.', {
-    hint: 'apt install chromium, or set tools.browser.executable.',
+    hint: 'Run: apt install chromium. Or set tools.browser.executable.',
   });
 }

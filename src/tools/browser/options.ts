@@ -38,7 +38,7 @@ type OpenBrowserProxy = (onFailure: (failure: ProxyFailure) => void) => Promise<
 /** An HTTP proxy on 127.0.0.1 that belongs to one browser. */
 export interface BrowserProxy {
   readonly port: number;
-  /** The proxy serves only the client that shows these. It answers `url` itself. */
+  /** The credentials without which the proxy refuses requests. It answers requests for `url` itself. */
   readonly login: { readonly username: string; readonly password: string; readonly url: string };
   /** Resets the byte count of the current page. */
   renew(): void;

@@ -7,12 +7,12 @@ import type { Range } from './report.js';
 /** A page has settled when it loaded nothing and changed nothing for this time. */
 const QUIET_MS = 300;
 const POLL_MS = 50;
-/** A page that is never quiet is described as it is after this time. */
+/** After this time, the page is described even if it is not quiet. */
 const SETTLE_MAX_MS = 5_000;
-/** Requests that stay open, or that change nothing that can be seen. */
+/** Types of requests that stay open or change nothing visible. */
 const ENDLESS = new Set(['eventsource', 'websocket', 'media', 'ping']);
 
-/** Watches what the page loads because of an action. */
+/** Watches the requests of a page during an action. */
 export class PageWatch {
   readonly #session: Session;
   readonly #open = new Set<Request>();
@@ -22,7 +22,7 @@ export class PageWatch {
     this.#session = session;
   }
 
-  /** Resolves, after the action, with whether the page became quiet. A navigation may take `navigationMs`. */
+  /** Runs the action and resolves with whether the page became quiet after it. A navigation may take `navigationMs`. */
   async during(action: () => Promise<void>, navigationMs: number): Promise<boolean> {
     const { page } = this.#session;
     page.on('request', this.#begin).on('requestfinished', this.#end).on('requestfailed', this.#end);
@@ -46,7 +46,7 @@ export class PageWatch {
     }
   }
 
-  /** False also while another document is taking the place of this one. */
+  /** Whether the document stopped changing. False also while another document replaces it. */
   async #isStill(): Promise<boolean> {
     const still = await this.#session.evaluate<number>('lango.stillFor()').catch(() => 0);
     return still >= QUIET_MS;
@@ -66,7 +66,7 @@ export class PageWatch {
   };
 }
 
-/** What can be seen of a page: its address, its lines of text and its elements by number. */
+/** The visible state of a page: its address, its lines of text and its elements by number. */
 export interface Sight {
   readonly url: string;
   /** The number of the document. */
@@ -93,7 +93,7 @@ export async function look(session: Session): Promise<Sight> {
   };
 }
 
-/** Describes the differences of two sights of one document, in lines. Empty when nothing changed. */
+/** Describes the differences between two states of one document, one a line. Empty when nothing changed. */
 export function differences(before: Sight, after: Sight): readonly string[] {
   const elements = [...after.elements].flatMap(([number, now]) => {
     const was = before.elements.get(number);

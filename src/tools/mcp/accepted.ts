@@ -8,12 +8,12 @@ import type { Definition } from './connection.js';
 const hashes = z.record(z.string(), z.string());
 const fileSchema = z.object({ target: z.string(), tools: hashes, held: hashes.default({}) });
 
-type Kept = Omit<z.output<typeof fileSchema>, 'target'>;
+type StoredHashes = Omit<z.output<typeof fileSchema>, 'target'>;
 
-/** A server that goes on naming new tools fills no disk: further ones are held back until a person looks. */
-const MOST_KEPT = 1_000;
+/** Maximum stored definitions, so that a server cannot fill the disk with new tools. Further tools are held back. */
+const STORED_MAX = 1_000;
 
-/** Whether the definition of a tool was accepted. `changed`: another definition of the same tool was. */
+/** Whether the definition of a tool is accepted. `changed`: only another definition of the tool is. */
 export type Verdict = 'accepted' | 'new' | 'changed';
 
 /** The hash of the members that the model and the approval depend on. */
@@ -27,8 +27,8 @@ export function definitionHash({
 }
 
 /**
- * The definitions of tools that were accepted, in a file. The first definition of a tool is accepted when it is first
- * seen. A changed one is held back, because a server could have a tool approved and then change what it does.
+ * The accepted definitions of tools, in a file. The first definition of a tool is accepted. A changed one is held back,
+ * because a server could otherwise change a tool that a person has approved.
  */
 export class AcceptedTools {
   readonly #file: string;
@@ -39,19 +39,19 @@ export class AcceptedTools {
     this.#target = target;
   }
 
-  /** Judges the definitions. Keeps the new ones, and which ones it holds back. */
+  /** Compares the definitions with the accepted ones. Stores new ones as accepted, and changed ones as held back. */
   async judge(definitions: readonly Definition[]): Promise<ReadonlyMap<string, Verdict>> {
     const { tools, held } = await this.#read();
-    let room = MOST_KEPT - Object.keys(tools).length;
+    let remaining = STORED_MAX - Object.keys(tools).length;
     const verdicts = new Map(
       definitions.map((definition): [string, Verdict] => {
         const known = Object.hasOwn(tools, definition.name) ? tools[definition.name] : undefined;
-        if (known === undefined) return [definition.name, room-- > 0 ? 'new' : 'changed'];
+        if (known === undefined) return [definition.name, remaining-- > 0 ? 'new' : 'changed'];
         return [definition.name, known === definitionHash(definition) ? 'accepted' : 'changed'];
       }),
     );
     const of = (wanted: Verdict) => hashesOf(definitions.filter(({ name }) => verdicts.get(name) === wanted));
-    const next = { tools: { ...tools, ...of('new') }, held: last({ ...held, ...of('changed') }) };
+    const next = { tools: { ...tools, ...of('new') }, held: newest({ ...held, ...of('changed') }) };
     if (canonicalJson(next) !== canonicalJson({ tools, held })) await this.#write(next);
     return verdicts;
   }
@@ -63,7 +63,7 @@ export class AcceptedTools {
     return Object.keys(held);
   }
 
-  async #read(): Promise<Kept> {
+  async #read(): Promise<StoredHashes> {
     const nothing = { tools: {}, held: {} };
     try {
       const { target, ...kept } = fileSchema.parse(JSON.parse(await readFile(this.#file, 'utf8')));
@@ -77,7 +77,7 @@ export class AcceptedTools {
     }
   }
 
-  async #write(kept: Kept): Promise<void> {
+  async #write(kept: StoredHashes): Promise<void> {
     await mkdir(dirname(this.#file), { recursive: true });
     const draft = `${this.#file}.new`;
     await writeFile(draft, JSON.stringify({ target: this.#target, ...kept }, null, 2), { mode: 0o600 });
@@ -85,9 +85,9 @@ export class AcceptedTools {
   }
 }
 
-/** The last ones of a record. */
-function last(hashes: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(hashes).slice(-MOST_KEPT));
+/** Returns the newest entries of a record, at most `STORED_MAX`. */
+function newest(hashes: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(hashes).slice(-STORED_MAX));
 }
 
 function hashesOf(definitions: readonly Definition[]): Record<string, string> {

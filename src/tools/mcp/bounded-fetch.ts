@@ -1,14 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LangoError } from '../../core/errors.js';
-import { LONGEST_MESSAGE } from './process-transport.js';
+import { MESSAGE_MAX_BYTES } from './process-transport.js';
 
 const EVENT_STREAM = 'text/event-stream';
 const LINE_FEED = 0x0a;
-/** A message has about three, and the library may answer each with a request. */
+/** A message has about three lines, and the library may send a request for each message. */
 const LINES_PER_SECOND = 500;
 const SECOND_MS = 1_000;
 
-/** Ends an event stream that sends longer or more messages than a program may: reading them would hold this process. */
+/** Ends an event stream with messages that are too long or too many, because reading them would block the event loop. */
 export function boundedFetch(egress: typeof fetch): typeof fetch {
   return async (input, init) => {
     const response = await egress(input, init);
@@ -31,8 +31,8 @@ function bounds(): TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuff
       for (let at = chunk.indexOf(LINE_FEED); at !== -1; at = chunk.indexOf(LINE_FEED, at + 1)) lines += 1;
       const last = chunk.lastIndexOf(LINE_FEED);
       bytes = last === -1 ? bytes + chunk.length : chunk.length - last;
-      if (bytes > LONGEST_MESSAGE || lines > LINES_PER_SECOND)
-        throw new LangoError('too-large', 'The MCP server sends more than is read.');
+      if (bytes > MESSAGE_MAX_BYTES || lines > LINES_PER_SECOND)
+        throw new LangoError('too-large', 'The MCP server sends messages that are too long or too many.');
       controller.enqueue(chunk);
       await nextTurn();
     },

@@ -7,7 +7,7 @@ export interface McpServerOptions {
   readonly name: string;
   /** How to reach it. */
   readonly reach: McpReach;
-  /** Names what `reach` leads to: other tools behind the same name are accepted anew. */
+  /** Identifies the server that `reach` leads to. The accepted definitions of tools belong to it. */
   readonly target: string;
   /** The tools to offer, by the server's own names. Undefined: all. */
   readonly include: readonly string[] | undefined;
@@ -15,7 +15,7 @@ export interface McpServerOptions {
   readonly approval: 'annotations' | 'always' | 'never';
   readonly effect: 'unsafe' | 'pure';
   readonly timeoutMs: number;
-  /** The file that keeps which definitions of tools were accepted. Its folder exists or can be made. */
+  /** The file with the accepted definitions of tools. Its folder is created if it is missing. */
   readonly acceptedFile: string;
   readonly logger: Logger;
 }
@@ -30,7 +30,7 @@ export type McpReach =
     }
   | { readonly kind: 'process'; readonly start: () => Promise<ServerProcess> };
 
-/** The program of a server that is asked through its pipes. */
+/** The process of a server that speaks MCP over stdin and stdout. */
 export interface ServerProcess {
   readonly stdin: Writable;
   readonly stdout: Readable;

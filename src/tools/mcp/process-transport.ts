@@ -2,22 +2,22 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { isJsonObject } from '../../core/json.js';
 import type { ServerProcess } from './options.js';
 
-/** The longest message of a server, in bytes. A server that writes a longer one is ended. */
-export const LONGEST_MESSAGE = 2 * 1024 * 1024;
-/** The most lines a second. A server that writes more is ended, because reading them would keep this process from its work. */
+/** Maximum size of a message. A server that writes a larger one is ended. */
+export const MESSAGE_MAX_BYTES = 2 * 1024 * 1024;
+/** Maximum lines a second. A server that writes more is ended, because reading them would block the event loop. */
 const LINES_PER_SECOND = 2_000;
 const SECOND_MS = 1_000;
 const LINE_FEED = 0x0a;
 
 /**
- * Messages to and from a program, one a line. Lines that are no message are left out, because programs print to their
- * standard output by mistake.
+ * Sends messages to a process and reads its messages, one a line. Ignores lines that are not messages, because programs
+ * print to their stdout by mistake.
  */
 export class ProcessTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: Transport['onmessage'];
-  // The library takes a transport with these two members for one of a program, which may know only an old protocol.
+  // The library recognizes a transport to a process, which may know only an old protocol, by these two members.
   readonly stderr = null;
   readonly pid = null;
   readonly #process: ServerProcess;
@@ -57,20 +57,20 @@ export class ProcessTransport implements Transport {
       end !== -1 && !this.#isClosed;
       end = chunk.indexOf(LINE_FEED, start)
     ) {
-      this.#keep(chunk.subarray(start, end));
+      this.#collect(chunk.subarray(start, end));
       const line = Buffer.concat(this.#line).toString('utf8');
       this.#line = [];
       this.#lineBytes = 0;
       this.#deliver(line);
       start = end + 1;
     }
-    this.#keep(chunk.subarray(start));
+    this.#collect(chunk.subarray(start));
   }
 
-  #keep(part: Buffer): void {
+  #collect(part: Buffer): void {
     this.#lineBytes += part.length;
     if (this.#isClosed) return;
-    if (this.#lineBytes <= LONGEST_MESSAGE) this.#line.push(part);
+    if (this.#lineBytes <= MESSAGE_MAX_BYTES) this.#line.push(part);
     else void this.close();
   }
 

@@ -2,18 +2,18 @@ import type { Part } from '../../core/message.js';
 import type { ToolOutput } from '../../core/tool.js';
 import type { CallToolResult } from './connection.js';
 
-/** The largest file that is kept: with base64 it still fits into one event of the journal. */
-const LARGEST_FILE_BYTES = 180_000;
-const MOST_FILES = 8;
-const LONGEST_URI = 500;
+/** Maximum size of a file, so that its base64 text fits into one event of the journal. */
+const FILE_MAX_BYTES = 180_000;
+const FILES_MAX = 8;
+const URI_MAX_LENGTH = 500;
 
 type Block = CallToolResult['content'][number];
 
-/** The answer of a server: text for the model; images, sounds and other files become artifacts of the task. */
+/** Converts the result of a call: text goes to the model, and images, sounds and other files become artifacts of the task. */
 export function outputOf({ content, structuredContent, isError }: CallToolResult): ToolOutput {
   const files: Part[] = [];
   const texts = content.map((block) => textOf(block, files));
-  // A server sends its structured answer as text too.
+  // A server should also send its structured content as text. If it did not, its JSON is used.
   const hasText = texts.some((text) => text !== '');
   if (!hasText && structuredContent !== undefined) texts.push(JSON.stringify(structuredContent));
   return {
@@ -23,20 +23,20 @@ export function outputOf({ content, structuredContent, isError }: CallToolResult
   };
 }
 
-/** The text of a block for the model. A file in it is added to `files`. */
+/** Returns the text of a block for the model. Adds its file to `files`. */
 function textOf(block: Block, files: Part[]): string {
   switch (block.type) {
     case 'text':
       return block.text;
     case 'image':
     case 'audio':
-      return keep({ bytes: block.data, mediaType: block.mimeType, name: block.type }, files);
+      return addFile({ bytes: block.data, mediaType: block.mimeType, name: block.type }, files);
     case 'resource_link':
-      return `[a link to ${named(block.uri)}, which was not fetched]`;
+      return `[a link to ${shortUri(block.uri)}, which was not fetched]`;
     case 'resource': {
       const { uri, mimeType } = block.resource;
-      if ('text' in block.resource) return `[${named(uri)}]\n${block.resource.text}`;
-      return keep({ bytes: block.resource.blob, mediaType: mimeType, name: named(uri) }, files);
+      if ('text' in block.resource) return `[${shortUri(uri)}]\n${block.resource.text}`;
+      return addFile({ bytes: block.resource.blob, mediaType: mimeType, name: shortUri(uri) }, files);
     }
   }
 }
@@ -48,17 +48,16 @@ interface File {
   readonly name: string;
 }
 
-function keep({ bytes, mediaType, name }: File, files: Part[]): string {
+function addFile({ bytes, mediaType, name }: File, files: Part[]): string {
   const size = Buffer.byteLength(bytes, 'base64');
   const about = `${name}, ${mediaType ?? 'of unknown type'}, ${size} bytes`;
-  if (files.length >= MOST_FILES) return `[left out, as an answer may hold ${MOST_FILES} files: ${about}]`;
-  if (size > LARGEST_FILE_BYTES)
-    return `[left out, as it is larger than ${LARGEST_FILE_BYTES} bytes: ${about}]`;
+  if (files.length >= FILES_MAX) return `[left out, as an answer may hold ${FILES_MAX} files: ${about}]`;
+  if (size > FILE_MAX_BYTES) return `[left out, as it is larger than ${FILE_MAX_BYTES} bytes: ${about}]`;
   const filename = name.split('/').at(-1) || 'file';
   files.push({ kind: 'file', bytes, filename, ...(mediaType === undefined ? {} : { mediaType }) });
   return `[kept as a file of the task: ${about}]`;
 }
 
-function named(uri: string): string {
-  return uri.slice(0, LONGEST_URI);
+function shortUri(uri: string): string {
+  return uri.slice(0, URI_MAX_LENGTH);
 }
