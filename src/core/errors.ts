@@ -9,6 +9,7 @@ export type ErrorCode =
   | 'already-ended'
   | 'not-cancelable'
   | 'conflict'
+  | 'generation-mismatch'
   | 'not-supported'
   | 'content-type-not-supported'
   | 'version-not-supported'

@@ -74,6 +74,7 @@ const STATUS: Readonly<Partial<Record<ErrorCode, readonly [number, string]>>> = 
   'already-ended': [400, 'FAILED_PRECONDITION'],
   'not-cancelable': [400, 'FAILED_PRECONDITION'],
   conflict: [409, 'ALREADY_EXISTS'],
+  'generation-mismatch': [409, 'ABORTED'],
   'not-supported': [501, 'UNIMPLEMENTED'],
   'content-type-not-supported': [415, 'INVALID_ARGUMENT'],
   unauthenticated: [401, 'UNAUTHENTICATED'],

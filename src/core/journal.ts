@@ -8,8 +8,8 @@ export interface Journal {
   /**
    * Accepts a message: a new task, or a follow-up when `taskId` is set. Resolves after commit. The same message id with the
    * same content gives the same task again (`repeated`), also after a restart. Rejects with `not-found` (no such task in
-   * this scope), `already-ended`, `conflict` (id used with other content), `invalid-input` (context of another task) or
-   * `too-many`.
+   * this scope), `already-ended`, `conflict` (id used with other content), `invalid-input` (context of another task),
+   * `too-many` or `fenced` (see `ifHead`).
    */
   submit(submission: Submission): Promise<Accepted>;
   /** Undefined for a task that is absent or in another scope. */
@@ -33,6 +33,8 @@ export interface Submission {
   readonly scope: Scope;
   readonly agent: string;
   readonly message: Message;
+  /** The task must have this head, unless the message is a repeated one. */
+  readonly ifHead?: number;
   readonly contextId: string | undefined;
   readonly taskId: string | undefined;
   readonly parentTaskId: string | undefined;

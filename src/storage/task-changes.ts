@@ -107,6 +107,8 @@ export function* addInput(
   const earlier = yield* earlierOutcome(context, sent);
   if (earlier) return earlier;
   if (isTerminal(task.state)) return { kind: 'already-ended' };
+  if (entry.ifHead !== undefined && entry.ifHead !== task.head)
+    throw new LangoError('fenced', 'The task has another head.');
   if (entry.push) yield* pushes.assertRoom(entry, entry.push);
   const idle = isIdle(task, now);
   const leased = entry.lease !== undefined && idle;

@@ -142,6 +142,8 @@ export interface NewInput {
   /** The other members of the request, for agents that read them. */
   readonly request?: JsonObject | undefined;
   readonly requestHash: string;
+  /** The head that the task must have: another one is `fenced`. */
+  readonly ifHead?: number;
   readonly lease: string | undefined;
   readonly push?: NewPush | undefined;
 }

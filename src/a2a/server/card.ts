@@ -3,7 +3,7 @@ import { AgentCard, SecurityScheme } from '@a2a-js/sdk';
 import type { AgentProfile, Skill } from '../../core/agent.js';
 import type { CardFile } from '../../core/card.js';
 import type { JsonObject } from '../../core/json.js';
-import { EXTENSIONS, GRPC_TLS } from '../translate/extensions.js';
+import { EXTENSIONS, GENERATION, GRPC_TLS } from '../translate/extensions.js';
 import type { LoginFlow } from './login-flows.js';
 
 const DEFAULT_MODES = ['text/plain', 'application/json'];
@@ -17,6 +17,13 @@ const EXTENSION_TEXTS: Readonly<Record<keyof typeof EXTENSIONS, string>> = {
   chain: 'Carries the chain of delegations with the remaining depth, time and tokens.',
   approval: 'Carries questions to a person and their answers as data parts.',
   usage: 'Reports the tokens of the task and its sub-tasks on the final status.',
+};
+
+const GENERATION_DECLARED: AgentExtension = {
+  uri: GENERATION,
+  description: 'Numbers tasks and events by `generation`, as the draft of A2A 1.1 does.',
+  required: false,
+  params: undefined,
 };
 
 /** Says that gRPC uses TLS. The address cannot say it: stock clients accept host:port only. */
@@ -66,6 +73,7 @@ export function buildCard(parts: CardParts): AgentCard {
       ...(auth === 'none' ? {} : { extendedAgentCard: true }),
       extensions: [
         ...declaredExtensions(),
+        GENERATION_DECLARED,
         ...(parts.grpc !== undefined && parts.isGrpcSecure ? [GRPC_TLS_DECLARED] : []),
       ],
     },

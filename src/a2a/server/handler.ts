@@ -1,4 +1,4 @@
-import { SendMessageConfiguration, TaskState } from '@a2a-js/sdk';
+import { TaskState } from '@a2a-js/sdk';
 import type {
   AgentCard,
   CancelTaskRequest,
@@ -22,7 +22,6 @@ import type { AgentProfile } from '../../core/agent.js';
 import { LangoError } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
 import type { Accepted, Journal } from '../../core/journal.js';
-import type { JsonObject } from '../../core/json.js';
 import type { EventType, Grant, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
 import { isTerminal } from '../../core/task.js';
 import type { Call } from '../translate/call.js';
@@ -31,11 +30,15 @@ import { keepAskedInEvent, isBareWorking } from '../translate/asked.js';
 import { fromWireMessage, fromWireState, toWireMessage } from '../translate/content.js';
 import type { NumberedResponse } from '../translate/events.js';
 import { toStreamResponse } from '../translate/events.js';
+import { Changes, eventWithGeneration } from '../translate/generation.js';
 import type { ChainMark } from '../translate/extensions.js';
 import { chainIn } from '../translate/extensions.js';
 import type { TaskView } from '../translate/task.js';
+import { changesUpTo, submitAt, untilBeyond, wantsGeneration } from './generations.js';
 import { assertInputModes, assertOutputModes } from './modes.js';
 import type { PushConfigs } from './push-configs.js';
+import type { OfDraft } from './requests.js';
+import { requestForExecutor } from './requests.js';
 import type { AuthorOf } from './task-reading.js';
 import { WaitingTasks, readTask, readUpTo } from './task-reading.js';
 
@@ -130,8 +133,13 @@ class AgentHandler implements A2ARequestHandler {
   }
 
   async getTask(params: GetTaskRequest, context: ServerCallContext): Promise<Task> {
-    const { scope, extensions: asked } = callOf(context);
-    const record = await this.#require(scope, params.id);
+    const { scope, signal, extensions: asked } = callOf(context);
+    const { currentGeneration: generation } = params as OfDraft;
+    let record = await this.#require(scope, params.id);
+    if (generation !== undefined) {
+      await untilBeyond(this.#journal, record, { generation, signal });
+      record = await this.#require(scope, params.id);
+    }
     return this.#read(record, { historyLength: params.historyLength, includeArtifacts: true, asked });
   }
 
@@ -248,7 +256,7 @@ class AgentHandler implements A2ARequestHandler {
     const mark = chainIn(wire.metadata);
     const { trace } = call;
     const { approver } = this.#options;
-    const accepted = await this.#journal.submit({
+    const submission = {
       scope: call.scope,
       agent: this.#options.agent.name,
       message,
@@ -257,9 +265,18 @@ class AgentHandler implements A2ARequestHandler {
       parentTaskId: mark.parentTaskId,
       grant: { ...this.#options.grant(mark, call.scope), ...(trace === undefined ? {} : { trace }) },
       mayDecide: approver === undefined || (call.scope.scopes?.has(approver) ?? true),
-      ...(this.#options.agent.isExecutor ? { request: requestOf(params, call) } : {}),
+      ...(this.#options.agent.isExecutor ? { request: requestForExecutor(params, call) } : {}),
       ...(push ? { push } : {}),
-    });
+    };
+    const { taskId } = submission;
+    const { ifGenerationMatch: generation } = (configuration ?? {}) as OfDraft;
+    const accepted =
+      generation === undefined || taskId === undefined
+        ? await this.#journal.submit(submission)
+        : await submitAt(this.#journal, generation, {
+            submission,
+            find: () => this.#require(call.scope, taskId),
+          });
     if (push) this.#options.push?.accepted(accepted.task.id);
     return accepted;
   }
@@ -313,17 +330,20 @@ class AgentHandler implements A2ARequestHandler {
     { after, call, isLast }: EventRange,
   ): AsyncGenerator<NumberedResponse, void, undefined> {
     const ids = { taskId: task.id, contextId: task.contextId };
-    let isStart = false;
+    const isNumbered = wantsGeneration(call.extensions);
+    const changes = isNumbered ? await changesUpTo(this.#journal, task.id, after) : new Changes();
     // Begins one event earlier, so that a client sees the same of an event wherever its stream begins.
-    for await (const batch of this.#journal.follow(task.id, Math.max(0, after - 1), call.signal)) {
+    const from = isNumbered ? after : Math.max(0, after - 1);
+    for await (const batch of this.#journal.follow(task.id, from, call.signal)) {
       for (const event of batch) {
-        // The start of the run has just said that the task is in work.
-        const isRepeat = isStart && event.body.type === 'turn-start';
-        isStart = event.body.type === 'run-start';
+        const isShown = changes.add(event);
         if (event.seq <= after) continue;
-        const response = isRepeat ? undefined : toStreamResponse(event, ids, this.#authorOf(event));
+        const response = isShown ? toStreamResponse(event, ids, this.#authorOf(event)) : undefined;
         const payload = response && keepAskedInEvent(response, call.extensions);
-        if (payload && (isStart || !isBareWorking(payload))) yield { payload, seq: event.seq };
+        if (payload && isNumbered)
+          yield { payload: eventWithGeneration(payload, changes.generation), seq: event.seq };
+        else if (payload && (event.body.type === 'run-start' || !isBareWorking(payload)))
+          yield { payload, seq: event.seq };
         if (isLast(event)) return;
       }
     }
@@ -360,16 +380,6 @@ function replyIn({ body }: TaskEvent): WireMessage | undefined {
   if (body.type !== 'artifact' || !body.reply) return undefined;
   const { contextId, taskId, ...message } = body.reply;
   return toWireMessage({ ...message, parts: body.artifact.parts }, { contextId, taskId });
-}
-
-/** Returns what an executor gets of a request besides the message. The push config is left out, since it holds secrets. */
-function requestOf({ configuration, metadata }: SendMessageRequest, { extensions }: Call): JsonObject {
-  const sent = configuration && { ...configuration, taskPushNotificationConfig: undefined };
-  return {
-    ...(metadata ? { metadata } : {}),
-    ...(sent ? { configuration: SendMessageConfiguration.toJSON(sent) as JsonObject } : {}),
-    ...(extensions && extensions.size > 0 ? { extensions: [...extensions] } : {}),
-  };
 }
 
 function endsRun({ body }: TaskEvent): boolean {

@@ -12,6 +12,7 @@ import { readingOnly, type Audit } from '../../core/identity.js';
 import type { Json } from '../../core/json.js';
 import { traceIdOf } from '../../core/trace.js';
 import { callOf } from '../translate/call.js';
+import { jsonWithGenerations } from '../translate/generation.js';
 import { cardJson } from './card.js';
 import { parseAs } from './proto-json.js';
 import type { OperationName, Params } from './requests.js';
@@ -150,7 +151,10 @@ function unary<Name extends OperationName, Result>(
       const result = row.run(request.agent.handler, params, request.context);
       const change = row.changes && { name, request, task: row.changes(params) };
       const message = await (change ? audited(change, result) : result);
-      return { message, toJson: () => row.result.toJSON(message, params) as Json };
+      return {
+        message,
+        toJson: () => jsonWithGenerations(row.result.toJSON(message, params), message) as Json,
+      };
     },
   };
 }

@@ -7,6 +7,7 @@ import {
   ListTaskPushNotificationConfigsRequest,
   ListTasksRequest,
   Role,
+  SendMessageConfiguration,
   SendMessageRequest,
   SubscribeToTaskRequest,
   TaskPushNotificationConfig,
@@ -15,6 +16,8 @@ import {
 import type { MessageFns } from '@a2a-js/sdk';
 import { z } from 'zod';
 import { BASE64 } from '../../core/message.js';
+import type { JsonObject } from '../../core/json.js';
+import type { Call } from '../translate/call.js';
 import { MAX_ID_LENGTH } from '../translate/extensions.js';
 import { bool, jsonObject, protoEnum, protoObject, text, whole } from './proto-json.js';
 
@@ -106,6 +109,7 @@ const configuration = protoObject({
   taskPushNotificationConfig: pushOfMessage.optional(),
   historyLength: whole(0).optional(),
   returnImmediately: bool().optional(),
+  ifGenerationMatch: whole(0).optional(),
 });
 
 const sendMessage = protoObject({
@@ -116,7 +120,12 @@ const sendMessage = protoObject({
 });
 
 const taskName = protoObject({ tenant, id: requiredId });
-const getTask = protoObject({ tenant, id: requiredId, historyLength: whole(0).optional() });
+const getTask = protoObject({
+  tenant,
+  id: requiredId,
+  historyLength: whole(0).optional(),
+  currentGeneration: whole(0).optional(),
+});
 const cancelTask = protoObject({ tenant, id: requiredId, metadata: jsonObject().optional() });
 const nothing = protoObject({ tenant });
 
@@ -170,9 +179,25 @@ const SEND_MESSAGE: MessageFns<SendMessageRequest> = {
   fromJSON(json) {
     const request = SendMessageRequest.fromJSON(json);
     for (const one of request.message?.parts ?? []) one.content ??= { $case: 'data', value: null };
+    const { ifGenerationMatch } = (json as { configuration?: OfDraft }).configuration ?? {};
+    if (request.configuration) Object.assign(request.configuration, { ifGenerationMatch });
     return request;
   },
 };
+
+const GET_TASK: MessageFns<GetTaskRequest> = {
+  ...GetTaskRequest,
+  fromJSON(json) {
+    const { currentGeneration } = json as OfDraft;
+    return { ...GetTaskRequest.fromJSON(json), currentGeneration } as GetTaskRequest;
+  },
+};
+
+/** Parameters of the draft of A2A 1.1, which the codec does not know. */
+export interface OfDraft {
+  readonly currentGeneration?: number;
+  readonly ifGenerationMatch?: number;
+}
 
 /**
  * The request of each operation: the SDK's codec, and the schema of what clients may send. The codec's own parser accepts
@@ -181,7 +206,7 @@ const SEND_MESSAGE: MessageFns<SendMessageRequest> = {
 export const REQUESTS: { readonly [Name in OperationName]: RequestRow<Params[Name]> } = {
   SendMessage: { codec: SEND_MESSAGE, schema: sendMessage },
   SendStreamingMessage: { codec: SEND_MESSAGE, schema: sendMessage },
-  GetTask: { codec: GetTaskRequest, schema: getTask },
+  GetTask: { codec: GET_TASK, schema: getTask },
   ListTasks: { codec: ListTasksRequest, schema: listTasks },
   CancelTask: { codec: CancelTaskRequest, schema: cancelTask },
   SubscribeToTask: { codec: SubscribeToTaskRequest, schema: taskName },
@@ -209,4 +234,17 @@ function headerText(maxLength: number) {
 function isWebUrl(value: string): boolean {
   const url = URL.parse(value);
   return url !== null && (url.protocol === 'http:' || url.protocol === 'https:') && url.hostname !== '';
+}
+
+/** Returns what an executor gets of a request besides the message. The push config is left out, since it holds secrets. */
+export function requestForExecutor(
+  { configuration, metadata }: SendMessageRequest,
+  { extensions }: Call,
+): JsonObject {
+  const sent = configuration && { ...configuration, taskPushNotificationConfig: undefined };
+  return {
+    ...(metadata ? { metadata } : {}),
+    ...(sent ? { configuration: SendMessageConfiguration.toJSON(sent) as JsonObject } : {}),
+    ...(extensions && extensions.size > 0 ? { extensions: [...extensions] } : {}),
+  };
 }

@@ -1,5 +1,5 @@
 import { LangoError } from '../../core/errors.js';
-import { EXTENSIONS } from '../translate/extensions.js';
+import { EXTENSIONS, GENERATION } from '../translate/extensions.js';
 
 /*
  * The service parameters of a call (A2A 1.0 section 3.2.6), which are HTTP headers or gRPC metadata.
@@ -16,7 +16,7 @@ export type ProtocolVersion = '1.0' | '0.3';
 
 const VERSION = /^(\d{1,6})(?:\.(\d{1,6}))?(?:\.\d{1,6})*$/;
 const CURSOR = /^\d{1,15}$/;
-const KNOWN_EXTENSIONS: readonly string[] = Object.values(EXTENSIONS);
+const KNOWN_EXTENSIONS: readonly string[] = [...Object.values(EXTENSIONS), GENERATION];
 
 /**
  * The version that a client named; undefined when it named none. Patch digits are ignored (section 3.6). Throws

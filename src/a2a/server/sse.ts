@@ -4,6 +4,7 @@ import type { HttpExchange } from '../../core/http.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Scope } from '../../core/task.js';
 import type { NumberedResponse } from '../translate/events.js';
+import { jsonWithGenerations } from '../translate/generation.js';
 import { seqIn } from '../translate/extensions.js';
 import type { StreamLimits } from './stream-slots.js';
 import { StreamSlots, stallMs } from './stream-slots.js';
@@ -71,7 +72,7 @@ function frame(event: StreamResponse, framing: Framing): string {
   // The handler's events have their number also for clients that did not ask for the cursor extension.
   const { seq = payload && seqIn(payload.value.metadata) } = event as NumberedResponse;
   const id = seq === undefined ? '' : `id: ${seq}\n`;
-  return `${id}data: ${framing.event(StreamResponse.toJSON(event) as JsonObject)}\n\n`;
+  return `${id}data: ${framing.event(jsonWithGenerations(StreamResponse.toJSON(event), event) as JsonObject)}\n\n`;
 }
 
 function delay(ms: number): Promise<void> {

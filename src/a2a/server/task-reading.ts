@@ -3,6 +3,7 @@ import { BoundedCache } from '../../core/bounded-cache.js';
 import type { Journal } from '../../core/journal.js';
 import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import { isTerminal, stateAfter } from '../../core/task.js';
+import { wantsGeneration } from './generations.js';
 import { withAuthor } from '../translate/events.js';
 import type { TaskView } from '../translate/task.js';
 import { TaskFold } from '../translate/task.js';
@@ -115,7 +116,8 @@ export async function readTask(
   record: TaskRecord,
   { view, authorOf }: ReadOptions,
 ): Promise<Task> {
-  if (view.historyLength === 0 && !view.includeArtifacts) return new TaskFold().toTask(record, view);
+  const needsLog = view.includeArtifacts || wantsGeneration(view.asked);
+  if (view.historyLength === 0 && !needsLog) return new TaskFold().toTask(record, view);
   const reading = new TaskReading(record, authorOf);
   await readUpTo(journal, reading, record);
   return reading.toTask(view);

@@ -60,6 +60,7 @@ const TABLE: Readonly<Partial<Record<ErrorCode, Row>>> = {
   },
   'extension-required': { jsonRpc: -32008, reason: 'EXTENSION_SUPPORT_REQUIRED', http: PRECONDITION },
   'version-not-supported': { jsonRpc: -32009, reason: 'VERSION_NOT_SUPPORTED', http: PRECONDITION },
+  'generation-mismatch': { jsonRpc: -32010, reason: 'TASK_GENERATION_MISMATCH' },
   'invalid-input': { jsonRpc: -32602, reason: 'INVALID_PARAMS' },
   conflict: { jsonRpc: -32602, reason: 'INVALID_PARAMS' },
 };

@@ -24,6 +24,9 @@ export const EXTENSIONS = {
   usage: 'urn:lango:a2a:usage:v1',
 } as const;
 
+/** Asks for `generation` on tasks and events, by the draft of A2A 1.1. Our own peers do without: they have the cursor. */
+export const GENERATION = 'urn:lango:a2a:generation:v1';
+
 /** On a card only: its gRPC interfaces use TLS. */
 export const GRPC_TLS = 'urn:lango:a2a:grpc-tls:v1';
 

@@ -8,7 +8,8 @@ import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import { isPlainText, toWireArtifact, toWireMessage, toWireState } from './content.js';
 import { closingMetadata, withAuthor, textMessage, textArtifact } from './events.js';
 import { keepAsked } from './asked.js';
-import { cursorMetadata } from './extensions.js';
+import { GENERATION, cursorMetadata } from './extensions.js';
+import { Changes, withGeneration } from './generation.js';
 
 export interface TaskView {
   /** The number of newest messages to include; undefined for all. */
@@ -31,6 +32,7 @@ export class TaskFold {
   readonly #messagesById = new Map<string, Message>();
   readonly #artifacts = new Map<string, Growing<Artifact>>();
   readonly #continued = new Set<string>();
+  readonly #changes = new Changes();
   /** The metadata of an executor's events. */
   #metadata: JsonObject = {};
   /** The final metadata of the newest run, once it has ended. */
@@ -39,6 +41,7 @@ export class TaskFold {
   /** Adds the next event. `author` is the resolved author (requirements A1 and A2). */
   add(event: TaskEvent, author: string): void {
     const { body } = event;
+    this.#changes.add(event);
     switch (body.type) {
       case 'message':
         this.#addMessage(body.message);
@@ -80,7 +83,7 @@ export class TaskFold {
   toTask(record: TaskRecord, view: TaskView): Task {
     const ids = { taskId: record.id, contextId: record.contextId };
     const artifacts = [...this.#artifacts.values()].map((open) => toWireArtifact(open.close()));
-    return keepAsked(
+    const task = keepAsked(
       {
         id: record.id,
         contextId: record.contextId,
@@ -95,6 +98,7 @@ export class TaskFold {
       },
       view.asked,
     );
+    return withGeneration(task, view.asked?.has(GENERATION) ? this.#changes.generation : undefined);
   }
 
   /** Ids of artifacts and messages that began before the first added event. */

@@ -118,6 +118,7 @@ describe('X1 a card', () => {
       'urn:lango:a2a:author:v1',
       'urn:lango:a2a:chain:v1',
       'urn:lango:a2a:cursor:v1',
+      'urn:lango:a2a:generation:v1',
       'urn:lango:a2a:usage:v1',
     ]);
     expect(capabilities?.extensions.some(({ required }) => required)).toBe(false);

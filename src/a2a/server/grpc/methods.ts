@@ -5,6 +5,7 @@ import { isJsonObject } from '../../../core/json.js';
 import type { Answer, Operation } from '../operations.js';
 import { OPERATIONS } from '../operations.js';
 import type { ProtocolVersion } from '../service-parameters.js';
+import { bytesWithGenerations, int64At } from './generation-fields.js';
 
 /** One method of a gRPC service: its operation, and the translation of its messages to the JSON of A2A 1.0. */
 export interface GrpcMethod {
@@ -40,10 +41,22 @@ function toMethod(operation: Operation): GrpcMethod {
   return {
     path: definition.path,
     operation,
-    decode: (bytes) => requestOf(codec.toJSON(decoded(deserialize, bytes))),
-    encode: ({ message }) => serialize(message ?? {}),
-    encodeEvent: serialize,
+    decode: (bytes) => requestOf(withDraft(name, codec.toJSON(decoded(deserialize, bytes)), bytes)),
+    encode: ({ message }) => bytesWithGenerations(serialize(message ?? {}), message),
+    encodeEvent: (event) => bytesWithGenerations(serialize(event), event),
   };
+}
+
+/** Adds the parameters of the draft of A2A 1.1 to those that the codec knows. */
+function withDraft(name: string, json: unknown, bytes: Buffer): unknown {
+  if (!isJsonObject(json)) return json;
+  if (name === 'GetTask') {
+    const currentGeneration = int64At(bytes, [4]);
+    return currentGeneration === undefined ? json : { ...json, currentGeneration };
+  }
+  const ifGenerationMatch = name.startsWith('Send') ? int64At(bytes, [3, 5]) : undefined;
+  if (ifGenerationMatch === undefined) return json;
+  return { ...json, configuration: { ...(json['configuration'] as object), ifGenerationMatch } };
 }
 
 /** Decodes bytes. Throws `invalid-input` when they are not such a message. */
