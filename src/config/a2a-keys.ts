@@ -160,7 +160,7 @@ const keptAt = (what: string, right: string) =>
       audience: optional(text(), 'The `auth.audience` of that server. Default: its address in `url`.'),
       allowPrivate: flag(false, 'Allow a private or loopback address.'),
     }),
-    `The server of ours that keeps ${what}. It names this one in \`auth.nodes\`, with \`may: [${right}]\`. The address of this server itself means nothing. Default: none; this server keeps them.`,
+    `The server that stores ${what}. It must list this server in \`auth.nodes\`, with \`may: [${right}]\`. The address of this server itself has no effect. Default: none; this server stores them.`,
   );
 
 export const a2a = group('Remote agents, and what this server publishes.', {
@@ -182,7 +182,7 @@ export const a2a = group('Remote agents, and what this server publishes.', {
     distinct(remoteAgent, (peer) => peer.name, ['name']),
     'Agents on other servers. SIGHUP reloads the list.',
   ),
-  keptAt: group('Where owners keep what the tools of this server use.', {
+  keptAt: group('The servers that store what owners keep for the tools of this server.', {
     secrets: keptAt('the secrets that commands and requests refer to', 'secrets'),
     skills: keptAt('the skills that owners save', 'skills'),
   }),

@@ -139,22 +139,22 @@ export function modelFindings(settings: Settings): readonly Finding[] {
   const main = modelOf(model);
   const keys = modelKeysOf(settings, main);
   const own = [...choiceFindings(['model', 'provider'], main, keys), ...tuningFindings(['model'], main)];
-  const named = model.provider === 'openai' && model.name === undefined;
-  const unnamed = named ? finding(['model', 'provider'], NAME_MISSING) : [];
+  const lacksName = model.provider === 'openai' && model.name === undefined;
+  const nameFindings = lacksName ? finding(['model', 'provider'], NAME_MISSING) : [];
   const others = entriesOf(settings).flatMap((one) => {
     const choice = resolve(one, main);
     const at = typeof one.entry === 'string' ? one.path : [...one.path, 'provider'];
-    const nameless = choice.provider !== 'offline' && choice.name === undefined;
+    const lacksName = choice.provider !== 'offline' && choice.name === undefined;
     return [
       ...choiceFindings(at, choice, keys),
       ...tuningFindings(one.path, choice),
-      ...(nameless ? finding([...one.path, 'baseUrl'], NAME_MISSING) : []),
+      ...(lacksName ? finding([...one.path, 'baseUrl'], NAME_MISSING) : []),
     ];
   });
-  return [...(model.provider === 'auto' ? [] : own), ...unnamed, ...others];
+  return [...(model.provider === 'auto' ? [] : own), ...nameFindings, ...others];
 }
 
-const NAME_MISSING = 'needs to know which model to ask: set the name of the model beside it';
+const NAME_MISSING = 'needs the name of a model: set name next to this key';
 
 /** Patterns of the names of each vendor's own models. */
 const NAMES_OF_VENDOR = { anthropic: /^claude-/, openai: /^(gpt-|o[134](-|$)|chatgpt)/ };

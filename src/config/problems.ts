@@ -3,7 +3,7 @@ import { errorText, isLangoError, LangoError } from '../core/errors.js';
 import { shorten } from '../core/text.js';
 import type { KeySchema, Path } from './schema.js';
 
-/** One error in the configuration. `text` never quotes a value, as it might be a secret. */
+/** One error in the configuration. `text` never quotes a value, because it might be a secret. */
 export interface Problem {
   /** "FILE:LINE:COLUMN", or the variable or flag that the value came from. */
   readonly at: string;

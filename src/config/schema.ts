@@ -56,7 +56,7 @@ export type SettingsInput = z.input<typeof settingsSchema>;
 /** The checked settings with their defaults. They still hold secrets. */
 export type Settings = z.output<typeof settingsSchema>;
 
-/** The way to a value: keys and list positions, outermost first. */
+/** The path to a value: keys and list positions, outermost first. */
 export type Path = readonly PropertyKey[];
 
 /** The subset of JSON Schema that zod generates for the settings. */
@@ -76,7 +76,7 @@ export interface KeySchema {
 
 let cached: KeySchema | undefined;
 
-/** The settings as JSON Schema, draft 2020-12. Generated at first use, as most starts never need it. */
+/** Returns the settings as JSON Schema, draft 2020-12. Generated at first use, because most starts do not need it. */
 export function rootSchema(): KeySchema {
   cached ??= z.toJSONSchema(settingsSchema, {
     io: 'input',

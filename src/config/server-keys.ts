@@ -215,14 +215,14 @@ const mtls = group('Client certificates, for mode `mtls`.', {
 
 const trustedNode = z
   .strictObject({
-    name: text().describe('Its name in messages.'),
+    name: text().describe('The name of that server in messages.'),
     jwks: optional(httpUrl(), 'URL of its keys: `/.well-known/jwks.json` of that server. Default: none.'),
     keys: optional(path(), 'The same keys as a file. Default: none.'),
     may: distinct(z.enum(['act', 'secrets', 'skills']), (right) => right)
       .min(1)
       .default(['act'])
       .describe(
-        'What it may do for every owner. `act`: all that the owner may do. `secrets`: get the values of secrets, each for a use that its owner allowed. `skills`: read the skills that the owner saved.',
+        'The rights of that server for every owner. `act`: everything that the owner may do. `secrets`: get the values of secrets, each for a use that its owner allowed. `skills`: read the skills that the owner saved.',
       ),
   })
   .refine(

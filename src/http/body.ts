@@ -26,12 +26,12 @@ const DISCARD_MS = 1_000;
 
 /** Reads the body as JSON. Checks every limit before parsing. Rejects like `HttpExchange.readJson`. */
 export async function readJson(request: IncomingMessage, limits: BodyLimits): Promise<Json> {
-  const parsedBefore = bodyOfOtherParser(request);
-  if (parsedBefore !== undefined && !Buffer.isBuffer(parsedBefore))
-    return checkParsed(parsedBefore.json, limits);
+  const earlierBody = bodyOfOtherParser(request);
+  if (earlierBody !== undefined && !Buffer.isBuffer(earlierBody))
+    return checkParsed(earlierBody.json, limits);
   assertJsonType(request);
-  if (parsedBefore === undefined) assertNotCompressed(request);
-  const bytes = parsedBefore ?? (await readBody(request, limits));
+  if (earlierBody === undefined) assertNotCompressed(request);
+  const bytes = earlierBody ?? (await readBody(request, limits));
   if (bytes.length > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
   if (bytes.length === 0) throw new LangoError('invalid-input', 'The request has no body; JSON is expected.');
   if (!isUtf8(bytes)) throw new LangoError('invalid-input', 'The body is not UTF-8 text.');
@@ -44,10 +44,10 @@ export async function readJson(request: IncomingMessage, limits: BodyLimits): Pr
 
 /** Reads the body as bytes. Rejects like `HttpExchange.readBytes`. */
 export async function readBytes(request: IncomingMessage, limits: BytesLimits): Promise<Buffer> {
-  const parsedBefore = bodyOfOtherParser(request);
-  if (parsedBefore !== undefined && !Buffer.isBuffer(parsedBefore)) throw bodyAlreadyRead();
-  if (parsedBefore === undefined) assertNotCompressed(request);
-  const bytes = parsedBefore ?? (await readBody(request, limits));
+  const earlierBody = bodyOfOtherParser(request);
+  if (earlierBody !== undefined && !Buffer.isBuffer(earlierBody)) throw bodyAlreadyRead();
+  if (earlierBody === undefined) assertNotCompressed(request);
+  const bytes = earlierBody ?? (await readBody(request, limits));
   if (bytes.length > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
   return bytes;
 }

@@ -17,8 +17,8 @@ export interface CheckedAgents {
 }
 
 /**
- * `allowPrivate` names the hosts that may have a private or loopback address, as `name` or `name:port`. Without `trust`
- * the certificate of a server must be one that Node trusts.
+ * Creates the agents. `allowPrivate` names the hosts that may have a private or loopback address, as `name` or
+ * `name:port`. Without `trust`, Node must trust the certificate of a server.
  */
 export function createCheckedAgents(allowPrivate: readonly string[], trust?: ServerTrust): CheckedAgents {
   const mayBePrivate = allowList(allowPrivate);

@@ -4,13 +4,13 @@ import type { Page } from './page.js';
 /** A skill that an owner saved. */
 export interface SkillVersion {
   readonly name: string;
-  /** Changes with each time that the skill is saved. */
+  /** Changes each time the skill is saved. */
   readonly version: string;
 }
 
 /** A file of a skill. */
 export interface SavedSkillFile {
-  /** Inside the skill, separated by slashes. */
+  /** The path inside the skill, separated by slashes. */
   readonly path: string;
   readonly base64: string;
   readonly isExecutable: boolean;

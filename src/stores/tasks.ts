@@ -31,9 +31,9 @@ export interface TaskStore {
    */
   append(fence: Fence, events: readonly NewEvent[]): Promise<number>;
   /**
-   * In one transaction, sets the events of a task aside from the first one that is missing or damaged, puts empty ones in
-   * their place, and appends `end`. Resolves with the number of the first one; undefined, with nothing written, when all
-   * can be read. Rejects with `fenced` like `append`.
+   * In one transaction, moves all events from the first missing or damaged one on out of the journal, replaces them by
+   * empty ones, and appends `end`. Resolves with the number of the first one; undefined, with nothing written, when all can
+   * be read. Rejects with `fenced` like `append`.
    */
   endDamaged(fence: Fence, end: NewEvent): Promise<number | undefined>;
   /**
@@ -75,8 +75,8 @@ export interface TaskStore {
   read(taskId: string, after: number, limit: number): Promise<readonly TaskEvent[]>;
   /**
    * Reads the newest `limit` conversation events of earlier tasks of the session, the oldest first. Without `unfinished`,
-   * only those of tasks that had ended when `task` was accepted: a task that ran beside it is no part of its past, and
-   * every run of `task` reads the same. With `after`, only events of tasks later than that task.
+   * only those of tasks that had ended when `task` was accepted, so that every run of `task` reads the same. With `after`,
+   * only events of tasks later than that task.
    */
   readSession(
     task: TaskRecord,
@@ -219,8 +219,8 @@ export interface RetentionStore {
   listContext(scope: Scope, contextId: string, limit: number): Promise<readonly TaskRecord[]>;
   /**
    * Removes tasks with their events, idempotency rows and push configs, and resolves with their ids. Skips tasks that have
-   * not ended, or whose parent is here and has not. After the first commit nothing shows them; small transactions remove
-   * the rest, and the next call removes what a crash left.
+   * not ended, or whose parent is stored here and has not ended. After the first commit they are not listed any more; small
+   * transactions remove the rest, and after a crash the next call removes it.
    */
   remove(taskIds: readonly string[]): Promise<readonly string[]>;
 }

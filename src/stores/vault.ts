@@ -14,7 +14,7 @@ export interface Vault {
    */
   put(scope: Scope, entry: VaultEntry, expected?: number): Promise<VaultItem>;
   /** Undefined without such an entry. Rejects with `storage` when the entry was damaged or tampered with. */
-  get(scope: Scope, kind: VaultKind, name: string): Promise<KeptEntry | undefined>;
+  get(scope: Scope, kind: VaultKind, name: string): Promise<OpenedEntry | undefined>;
   /** Lists entries without their values, by name. */
   list(scope: Scope, kind: VaultKind): Promise<readonly VaultItem[]>;
   /** False without such an entry. */
@@ -50,7 +50,8 @@ export interface VaultItem {
   readonly updatedAt: number;
 }
 
-export interface KeptEntry extends VaultItem {
+/** An entry with its decrypted value. */
+export interface OpenedEntry extends VaultItem {
   readonly value: Uint8Array;
 }
 

@@ -6,7 +6,7 @@ import { scopeKey, type Scope } from '../core/task.js';
 import { bothScrubbers, compileValues, LiveScrubber } from './value-scrubber.js';
 
 export interface BorrowedSecretsOptions {
-  /** Asks the node that keeps the secrets for a value. Rejects with `not-found`, `forbidden` or `unavailable`. */
+  /** Asks the node that stores the secrets for a value. Rejects with `not-found`, `forbidden` or `unavailable`. */
   readonly ask: (scope: Scope, name: string, use: SecretUse) => Promise<string>;
   /** The scrubbers of the secrets in this node's own vault, which are searched for too. */
   readonly own: Pick<SecretGuard, 'scrubber'>;
@@ -20,21 +20,21 @@ interface Held {
 }
 
 /**
- * The secrets that owners keep on another node of ours. That node decides about each use. A value is held here in memory
- * from its answer until all that came of the call is scrubbed, and nowhere else.
+ * The secrets that owners store on another node, which decides about each use. This node holds a value only in memory, from
+ * the answer of that node until all output of the call is scrubbed.
  */
 export class BorrowedSecrets implements SecretGuard {
   readonly #options: BorrowedSecretsOptions;
-  /** By owner: a value for each use that is not over. */
+  /** The values in use, by owner: one for each call that has not ended. */
   readonly #held = new Map<string, ReadonlySet<Held>>();
-  /** Compiled at first use after a change: by owner, and '' for all. */
+  /** The scrubbers by owner, and '' for all owners. Compiled at first use after a change. */
   readonly #compiled = new Map<string, Scrubber>();
 
   constructor(options: BorrowedSecretsOptions) {
     this.#options = options;
   }
 
-  /** Removes the secrets of all owners. For the log. */
+  /** The scrubber for the log, which removes the secrets of all owners. */
   get everywhere(): Scrubber {
     const held = new LiveScrubber(() => this.#compile('', [...this.#held.values()]));
     return bothScrubbers(this.#options.ownEverywhere, held);
@@ -49,9 +49,13 @@ export class BorrowedSecrets implements SecretGuard {
   async resolve(scope: Scope, text: string, use: SecretUse): Promise<string> {
     const names = referencedSecrets(text);
     if (names.length > 0 && use.place === 'browser') {
-      throw new LangoError('not-supported', 'A secret of another server cannot be put into a page here.', {
-        hint: 'Pass it in a header, with http_request, or run the agent of the browser on the server that keeps it.',
-      });
+      throw new LangoError(
+        'not-supported',
+        'A secret that another server stores cannot be typed into a page here.',
+        {
+          hint: 'Send it in a header with http_request, or run the browser agent on the server that stores the secret.',
+        },
+      );
     }
     const values = new Map<string, string>();
     for (const name of names) {

@@ -4,7 +4,7 @@ import { compileScrubber } from '../scrub/scrubber.js';
 /** Replaces a mask that contains the value of a secret, so that scrubbing a text twice gives the same text. */
 const SAFE_MASK = '***';
 
-/** Compiles a scrubber of secrets, each a name and its value. It writes their references in place of the values. */
+/** Compiles a scrubber that replaces the values of secrets by their references. */
 export function compileValues(secrets: readonly (readonly [name: string, value: string])[]): Scrubber {
   const hidden = secrets.map(([name, value]) => ({
     value,
@@ -44,7 +44,7 @@ export class LiveScrubber implements Scrubber {
   }
 }
 
-/** Scrubs with `first`, and what that leaves with `second`. */
+/** Returns a scrubber that applies `first` and then `second`. */
 export function bothScrubbers(first: Scrubber, second: Scrubber): Scrubber {
   return {
     get isEmpty() {

@@ -4,7 +4,7 @@ import { canonicalJson } from '../core/json.js';
 import type { Scope } from '../core/task.js';
 import { scopeKey } from '../core/task.js';
 import type {
-  KeptEntry,
+  OpenedEntry,
   MasterSource,
   NewSealedEntry,
   SealedEntry,
@@ -64,7 +64,7 @@ export class SealedVault implements Vault {
     return toItem(await store.putEntry(scope, { ...next, sealed }, MAX_ENTRIES));
   }
 
-  async get(scope: Scope, kind: VaultKind, name: string): Promise<KeptEntry | undefined> {
+  async get(scope: Scope, kind: VaultKind, name: string): Promise<OpenedEntry | undefined> {
     const entry = await this.#options.store.entry(scope, kind, name);
     if (!entry) return undefined;
     const value = unseal(await this.#dataKey(scope), entry.sealed, associatedWithEntry(scope, entry));

@@ -457,7 +457,7 @@ describe('the model', () => {
       [1, 'is anthropic, which has no model "gpt-6.1-sol"; set the provider to openai'],
       [1, 'needs a key: set model.apiKeys.openai or OPENAI_API_KEY'],
       [4, expect.stringContaining('is for anthropic')],
-      [4, expect.stringContaining('needs to know which model to ask')],
+      [4, expect.stringContaining('needs the name of a model')],
     ]);
   });
 

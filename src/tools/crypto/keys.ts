@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Scope } from '../../core/task.js';
-import type { KeptEntry, Vault, VaultItem } from '../../stores/vault.js';
+import type { OpenedEntry, Vault, VaultItem } from '../../stores/vault.js';
 import { nameField } from '../vault-fields.js';
 import { KEY_ALGORITHMS, privateKeyOf, type KeyAlgorithm, type SigningAlgorithm } from './algorithms.js';
 
@@ -80,7 +80,7 @@ export class Keys {
   }
 }
 
-function describedKey(entry: KeptEntry): JsonObject {
+function describedKey(entry: OpenedEntry): JsonObject {
   const algorithm = algorithmOf(entry);
   const about = { name: entry.name, algorithm, createdAt: new Date(entry.createdAt).toISOString() };
   if (algorithm === 'aes256') return about;

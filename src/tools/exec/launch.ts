@@ -16,7 +16,7 @@ export interface Launch {
   readonly contained: boolean;
 }
 
-/** A shell command, before the choice of where to run it. */
+/** A shell command, independent of the sandbox that it runs in. */
 export interface ShellCommand {
   readonly shell: string;
   readonly command: string;
@@ -114,7 +114,7 @@ export interface ExecOptions {
   readonly readable?: (scope: Scope) => readonly string[];
   /** Opens a forwarder for one command, so that its requests can carry secrets that it cannot read. */
   readonly openForwarder?: ((scope: Scope) => Promise<Forwarder>) | undefined;
-  /** Removes the secrets of an owner from the output of a command, before a part of it is kept. Default: none does. */
+  /** Removes the secrets of an owner from the output of a command before it is stored. Default: no scrubber. */
   readonly scrubber?: (scope: Scope) => Scrubber;
   readonly limits: ExecLimits;
   readonly logger: Logger;

@@ -82,7 +82,7 @@ function open(launch: Launch, stdin: 'ignore' | 'pipe') {
   return { child, ended, killNow, stop: () => stopProcess({ child, ended, contained }) };
 }
 
-/** A function of its own, so that nothing that outlives the start holds the environment, which may have secrets. */
+/** Separate from `open`, so that its closures do not keep the environment, which may contain secrets, in memory. */
 function spawnChild(launch: Launch, stdin: 'ignore' | 'pipe', mark: string | undefined): ChildProcess {
   const env = mark === undefined ? launch.env : { ...launch.env, [MARK_VARIABLE]: mark };
   const child = withDescriptors(
@@ -102,21 +102,21 @@ function writeInputs(child: ChildProcess, inputs: Launch['pipedInputs']): void {
   });
 }
 
-/** Returns the function that keeps what the scrubber held back, and forgets the scrubber. */
+/** Captures an output. Returns a function to call at its end, which captures the rest that the scrubber still holds. */
 function captureOutput(stream: Readable, capture: Capture, scrubber: Scrubber): () => void {
   let scrubbing = scrubber.isEmpty ? undefined : scrubber.stream();
-  // A character for each byte: a value may lie across two chunks, and so may a character.
-  const keep = (text: string): void => capture.append(Buffer.from(text, 'latin1'));
+  // Decodes each byte as one character, because a chunk may end inside a UTF-8 character.
+  const write = (text: string): void => capture.append(Buffer.from(text, 'latin1'));
   stream.on('error', () => undefined);
   stream.on('data', (chunk: Buffer) => {
-    if (scrubbing) keep(scrubbing.push(chunk.toString('latin1')));
+    if (scrubbing) write(scrubbing.push(chunk.toString('latin1')));
     else capture.append(chunk);
     if (!capture.isCut) return;
     stream.pause();
     setTimeout(() => stream.resume(), READ_PAUSE_MS);
   });
   return () => {
-    if (scrubbing) keep(scrubbing.end());
+    if (scrubbing) write(scrubbing.end());
     scrubbing = undefined;
     stream.removeAllListeners('data');
   };

@@ -30,10 +30,10 @@ export function deleteTool(workspace: Workspace): Tool {
         const { signal } = context;
         signal.throwIfAborted();
         const target = await access.removable(pathArgument(path));
-        const free = ({ stats }: OpenPath) => workspace.budget.add(context, -bytesOnDisk(stats));
-        const entries = recursive ? await clearFolder(access, target.existing, { signal, free }) : 0;
+        const onDeleted = ({ stats }: OpenPath) => workspace.budget.add(context, -bytesOnDisk(stats));
+        const entries = recursive ? await clearFolder(access, target.existing, { signal, onDeleted }) : 0;
         await removeTarget(target, access.displayPath(target.path));
-        free(target.existing);
+        onDeleted(target.existing);
         await syncFolder(target.folder);
         const content = entries === 0 ? '' : ` with ${counted(entries, 'item')} in it`;
         return { content: `deleted ${access.displayPath(target.path)}${content}` };
@@ -54,7 +54,7 @@ export function deleteTool(workspace: Workspace): Tool {
 interface ClearOptions {
   readonly signal: AbortSignal;
   /** Called for each deleted entry. */
-  readonly free: (deleted: OpenPath) => void;
+  readonly onDeleted: (deleted: OpenPath) => void;
 }
 
 /**
@@ -64,7 +64,7 @@ interface ClearOptions {
 export async function clearFolder(
   access: WorkspaceAccess,
   folder: OpenPath,
-  { signal, free }: ClearOptions,
+  { signal, onDeleted }: ClearOptions,
 ): Promise<number> {
   if (!folder.stats.isDirectory()) return 0;
   let deleted = 0;
@@ -72,9 +72,9 @@ export async function clearFolder(
     signal.throwIfAborted();
     const opened = await access.child(folder, name);
     if (opened === undefined) continue;
-    deleted += 1 + (await clearFolder(access, opened, { signal, free }));
+    deleted += 1 + (await clearFolder(access, opened, { signal, onDeleted }));
     await remove(opened, `${folder.at}/${name}`);
-    free(opened);
+    onDeleted(opened);
     await access.release(opened);
   }
   return deleted;

@@ -151,14 +151,14 @@ class PageBuilder {
   }
 
   #keep(part: Buffer): boolean {
-    const room = this.#range.maxBytes - this.#bytes;
-    if (part.length <= room) {
+    const remaining = this.#range.maxBytes - this.#bytes;
+    if (part.length <= remaining) {
       this.#current.push(Buffer.from(part));
       this.#bytes += part.length;
       return true;
     }
     if (this.#lines > 0) return false;
-    this.#current.push(Buffer.from(part.subarray(0, room)));
+    this.#current.push(Buffer.from(part.subarray(0, remaining)));
     this.#isCut = true;
     this.#isOpen = true;
     return false;

@@ -26,7 +26,7 @@ const CURSOR = /^(\d{1,3}) (\d{1,15}) (.+)$/s;
 export function createOwnedFiles(parts: WorkspaceParts): OwnedKind {
   const workspace = new Workspace(parts);
   const clear = (access: WorkspaceAccess, folder: OpenPath): Promise<number> =>
-    clearFolder(access, folder, { signal: new AbortController().signal, free: () => undefined });
+    clearFolder(access, folder, { signal: new AbortController().signal, onDeleted: () => undefined });
   return {
     kind: 'files',
     list: (scope, after) => workspace.read(scope, WHOLE, (access) => readPage(access, after)),

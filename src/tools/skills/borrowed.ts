@@ -10,9 +10,9 @@ import type { SkillCatalog } from './catalog.js';
 import { checkedPath, SKILL_MAX_BYTES, SkillSize, type SkillFile } from './files.js';
 import { NAME_MAX_LENGTH, NAME_PATTERN, parseSkillText, SKILL_FILE } from './skill-file.js';
 
-/** The node that keeps the skills of owners. */
+/** The node that stores the skills of owners. */
 export interface SkillsElsewhere {
-  /** Lists the skills of an owner; without them when `unless` is their version. */
+  /** Lists the skills of an owner. Omits them when `unless` is their current version. */
   list(
     scope: Scope,
     unless: string | undefined,
@@ -21,23 +21,23 @@ export interface SkillsElsewhere {
   read(scope: Scope, name: string, after: string): Promise<Page<SavedSkillFile>>;
 }
 
-/** How long a run waits for the node that keeps the skills. It then begins with the copies that are here. */
-const LONGEST_WAIT_MS = 2_000;
+/** Maximum time that a run waits for the node that stores the skills. After it, the run uses the existing copies. */
+const REFRESH_WAIT_MS = 2_000;
 const SKILLS_MAX = 200;
 const OWNER_MAX_BYTES = 5 * SKILL_MAX_BYTES;
-/** In the folder of the copies. Its name begins with a dot, so no skill has it. */
+/** The file in the folder of the copies that records their versions. No skill can have this name. */
 const STATE_FILE = '.copied.json';
 
 const copied = z.object({
   version: z.string(),
-  /** By name. A skill that is left out has no bytes. */
+  /** The copied skills by name. A skill that was left out has 0 bytes. */
   skills: z.record(z.string(), z.object({ version: z.string(), bytes: z.number() })),
 });
 type Copied = z.output<typeof copied>;
 
 /**
- * Copies of the skills that owners save on another node of ours: text and scripts, which run here as those of this node do.
- * They are asked for before each run of their owner, and fetched when they changed.
+ * Copies of the skills that owners save on another node. Their scripts run here like those of this node. Each run of an
+ * owner first asks that node for changes and copies the changed skills.
  */
 export class BorrowedSkills {
   readonly #catalog: SkillCatalog;
@@ -51,7 +51,10 @@ export class BorrowedSkills {
     this.#logger = logger;
   }
 
-  /** Resolves once the copies are those of the other node, or after a while: then they are refreshed beside the run. Never rejects. */
+  /**
+   * Resolves once the copies are up to date, after `REFRESH_WAIT_MS` at the latest; then the refresh continues in the
+   * background. Never rejects.
+   */
   async refresh(scope: Scope): Promise<void> {
     const owner = scopeKey(scope);
     const refreshing =
@@ -59,13 +62,13 @@ export class BorrowedSkills {
       this.#copyChanged(scope)
         .catch((error: unknown) => {
           const fields = { owner: scope.owner, error: errorText(error) };
-          this.#logger.warn('the skills of an owner could not be asked for; their copies stay', fields);
+          this.#logger.warn('the skills of an owner could not be refreshed; the copies are used', fields);
         })
         .finally(() => this.#refreshing.delete(owner));
     this.#refreshing.set(owner, refreshing);
-    const late = Promise.withResolvers<void>();
-    const timer = setTimeout(late.resolve, LONGEST_WAIT_MS);
-    await Promise.race([refreshing, late.promise]);
+    const timeout = Promise.withResolvers<void>();
+    const timer = setTimeout(timeout.resolve, REFRESH_WAIT_MS);
+    await Promise.race([refreshing, timeout.promise]);
     clearTimeout(timer);
   }
 
@@ -76,7 +79,7 @@ export class BorrowedSkills {
     if (!skills || (skills.length === 0 && !before)) return;
     const after: Copied = { version, skills: {} };
     let bytes = 0;
-    for (const { name, version: newest } of skills.filter(hasGoodName).slice(0, SKILLS_MAX)) {
+    for (const { name, version: newest } of skills.filter(hasValidName).slice(0, SKILLS_MAX)) {
       const kept = before?.skills[name];
       const isSame = kept?.version === newest;
       const size = isSame ? kept.bytes : await this.#copy(scope, name, OWNER_MAX_BYTES - bytes);
@@ -90,10 +93,10 @@ export class BorrowedSkills {
     await this.#catalog.refresh(scope);
   }
 
-  /** Resolves with the size of the copy; 0 for a skill that is left out, as it is too large or wrong. */
-  async #copy(scope: Scope, name: string, room: number): Promise<number> {
+  /** Resolves with the size of the copy; 0 for a skill that is left out because it is too large or invalid. */
+  async #copy(scope: Scope, name: string, remainingBytes: number): Promise<number> {
     try {
-      const files = await this.#download(scope, name, room);
+      const files = await this.#download(scope, name, remainingBytes);
       const main = files.find(({ path }) => path === SKILL_FILE);
       const text = await parseSkillText(main?.content.toString('utf8') ?? '');
       if (text.name !== name) throw new LangoError('invalid-input', `It calls itself ${text.name}.`);
@@ -107,7 +110,7 @@ export class BorrowedSkills {
     }
   }
 
-  async #download(scope: Scope, name: string, room: number): Promise<readonly SkillFile[]> {
+  async #download(scope: Scope, name: string, remainingBytes: number): Promise<readonly SkillFile[]> {
     const files: SkillFile[] = [];
     const size = new SkillSize();
     let after: string | undefined = '';
@@ -123,14 +126,14 @@ export class BorrowedSkills {
       }
       after = page.next;
     }
-    if (sizeOf(files) > room) {
+    if (sizeOf(files) > remainingBytes) {
       const most = `the skills of one owner have at most ${OWNER_MAX_BYTES} bytes here`;
-      throw new LangoError('too-large', `There is no room for it: ${most}.`);
+      throw new LangoError('too-large', `The skill cannot be copied: ${most}.`);
     }
     return files;
   }
 
-  /** Removes a copy. It comes back when the other node still has it. */
+  /** Removes a copy. The next refresh copies the skill again if the other node still has it. */
   async remove(scope: Scope, name: string): Promise<void> {
     if (!NAME_PATTERN.test(name)) return;
     const folder = this.#catalog.ownerFolder(scope);
@@ -145,7 +148,7 @@ export class BorrowedSkills {
   }
 }
 
-function hasGoodName({ name }: SkillVersion): boolean {
+function hasValidName({ name }: SkillVersion): boolean {
   return name.length <= NAME_MAX_LENGTH && NAME_PATTERN.test(name);
 }
 
@@ -153,7 +156,7 @@ function sizeOf(files: readonly SkillFile[]): number {
   return files.reduce((sum, { content }) => sum + content.length, 0);
 }
 
-/** What was copied; undefined when that is not known. */
+/** Reads the record of the copies; undefined when there is none or it cannot be read. */
 async function readState(folder: string): Promise<Copied | undefined> {
   try {
     return copied.parse(JSON.parse(await readFile(join(folder, STATE_FILE), 'utf8')));

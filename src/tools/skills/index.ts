@@ -59,7 +59,7 @@ export function createSkills(options: SkillsOptions): Skills {
   };
 }
 
-/** The skills that owners saved here, for the nodes of ours that use them. */
+/** Opens the skills that owners saved on this node, for other nodes that use them. */
 export function openSavedSkills(options: SkillCatalogOptions): SavedSkills {
   return savedSkills(new SkillCatalog(options));
 }

@@ -77,13 +77,13 @@ export function copiedSkills(borrowed: BorrowedSkills): OwnedKind {
   };
 }
 
-/** The skills that owners saved, for other nodes of ours. */
+/** The skills that owners saved on this node, as other nodes read them. */
 export function savedSkills(catalog: SkillCatalog): SavedSkills {
   return {
     async list(scope) {
       const skills = await listOwned(catalog, scope);
       const versions = skills.map(async ({ name, folder }) => {
-        // Each save makes a new folder.
+        // Each save creates a new folder, so its inode and times identify the version.
         const [{ ino, ctimeMs }, file] = await Promise.all([stat(folder), stat(join(folder, SKILL_FILE))]);
         return { name, version: `${ino}-${ctimeMs}-${file.mtimeMs}` };
       });
