@@ -1,8 +1,8 @@
 import { guardProcess, toPlainError, type PlainError } from './separate-process.js';
 
 /**
- * The parsers of bytes from outside. A small input can keep a parser busy for minutes or fill its memory, so they run in
- * this process, which the server ends (`parsers.ts`). Inputs and outputs are plain data.
+ * The parsers of bytes from outside. Even a small input can take minutes or much memory, so they run in this process, which
+ * the server can end (`parsers.ts`). Inputs and outputs are plain data.
  */
 const PARSERS = {
   html: async (html: string) => (await import('./html.js')).toMarkdown(html),

@@ -5,16 +5,16 @@ import type { ParserInput, ParserKind, ParserOutput, ParserReply, ParserRequest 
 import { endedForMemory, fromPlainError, startProcess } from './separate-process.js';
 
 export interface ParserLimits {
-  /** The longest time of one input. */
+  /** Maximum time of one input. */
   readonly timeoutSeconds: number;
-  /** The largest resident memory of one process, in bytes. */
+  /** Maximum resident memory of one process, in bytes. */
   readonly maxMemoryBytes: number;
-  /** The most processes at once. */
+  /** Maximum number of processes. */
   readonly processes: number;
 }
 
 interface ParserCall {
-  /** Whose input it is. Inputs of one owner are parsed one after another, so that owners take turns. */
+  /** The owner of the input. Inputs of one owner are parsed one after another, so that owners take turns. */
   readonly scope: Scope;
   readonly signal: AbortSignal;
 }
@@ -32,13 +32,14 @@ const RETRY_AFTER_MS = 1_000;
 /** An idle process is ended after this time, to free its memory. */
 const IDLE_MS = 30_000;
 const BYTES_PER_MIB = 1024 * 1024;
+
 /**
- * Parses bytes from outside in processes apart from the server, within limits of time and memory. Starts a process when
- * it is needed.
+ * Parses bytes from outside in processes apart from the server, within limits of time and memory. Starts processes on
+ * demand.
  */
 export class Parsers {
   readonly #limits: ParserLimits;
-  /** The jobs that wait, by owner; the owner whose turn is next comes first. */
+  /** The waiting jobs by owner. The first owner is the next one to be served. */
   readonly #waiting = new Map<string, Job[]>();
   readonly #busy = new Map<string, ParserProcess>();
   readonly #idle: ParserProcess[] = [];
@@ -49,9 +50,9 @@ export class Parsers {
   }
 
   /**
-   * Rejects with the parser's own error; with `timeout` and `too-large` for an input that takes too much time or memory;
-   * with `too-many` when too many inputs wait; with `unavailable` when the process was ended by somebody else; with the
-   * reason of the signal, which also ends the work.
+   * Parses an input. Rejects with the parser's error; with `timeout` or `too-large` when the input takes too much time or
+   * memory; with `too-many` when too many inputs wait; with `unavailable` when the process ended for another reason; and
+   * with the reason of the signal, which also ends the parsing.
    */
   async parse<Kind extends ParserKind>(
     kind: Kind,
@@ -66,18 +67,18 @@ export class Parsers {
     if (own.length >= MAX_WAITING_OF_OWNER || all >= MAX_WAITING) throw tooMany();
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const job: Job = { kind, input, owner, signal, resolve, reject };
-    const leave = () => this.#leave(job);
-    signal.addEventListener('abort', leave, { once: true });
+    const onAbort = () => this.#cancel(job);
+    signal.addEventListener('abort', onAbort, { once: true });
     this.#waiting.set(owner, [...own, job]);
     this.#startNext();
     try {
       return (await promise) as ParserOutput<Kind>;
     } finally {
-      signal.removeEventListener('abort', leave);
+      signal.removeEventListener('abort', onAbort);
     }
   }
 
-  /** Ends all processes. What was asked for is rejected with `unavailable`. */
+  /** Ends all processes and rejects all calls with `unavailable`. */
   close(): void {
     this.#isClosed = true;
     for (const { reject } of [...this.#waiting.values()].flat()) reject(serverStopping());
@@ -85,15 +86,15 @@ export class Parsers {
     for (const one of [...this.#busy.values(), ...this.#idle.splice(0)]) one.end(serverStopping());
   }
 
-  #leave(job: Job): void {
-    this.#keepWaiting(
+  #cancel(job: Job): void {
+    this.#setWaiting(
       job.owner,
       (this.#waiting.get(job.owner) ?? []).filter((one) => one !== job),
     );
     job.reject(job.signal.reason);
   }
 
-  #keepWaiting(owner: string, jobs: Job[]): void {
+  #setWaiting(owner: string, jobs: Job[]): void {
     if (jobs.length > 0) this.#waiting.set(owner, jobs);
     else this.#waiting.delete(owner);
   }
@@ -103,7 +104,7 @@ export class Parsers {
     const next = [...this.#waiting].find(([owner]) => !this.#busy.has(owner));
     if (!next) return;
     const [owner, [job, ...others]] = next;
-    this.#keepWaiting(owner, others);
+    this.#setWaiting(owner, others);
     void this.#run(job!);
     this.#startNext();
   }
@@ -117,18 +118,18 @@ export class Parsers {
       job.reject(error);
     }
     this.#busy.delete(job.owner);
-    // The owner goes to the end of the line.
+    // Moves the owner to the end of the queue.
     const others = this.#waiting.get(job.owner) ?? [];
     this.#waiting.delete(job.owner);
-    this.#keepWaiting(job.owner, others);
-    if (worker.isUsable && !this.#isClosed) this.#keepIdle(worker);
+    this.#setWaiting(job.owner, others);
+    if (worker.isUsable && !this.#isClosed) this.#addIdle(worker);
     else worker.end(serverStopping());
     this.#startNext();
   }
 
-  #keepIdle(worker: ParserProcess): void {
+  #addIdle(worker: ParserProcess): void {
     this.#idle.push(worker);
-    worker.onIdle(IDLE_MS, () => {
+    worker.park(IDLE_MS, () => {
       const at = this.#idle.indexOf(worker);
       if (at >= 0) this.#idle.splice(at, 1);
     });
@@ -147,10 +148,10 @@ class ParserProcess {
     this.#limits = limits;
     const { maxMemoryBytes } = limits;
     this.#child = startProcess({ module: 'parser-process', beside: import.meta.url, maxMemoryBytes });
-    this.#child.on('error', () => undefined); // `run` hears of it by the exit, or by the message that is not sent.
+    this.#child.on('error', () => undefined); // `run` rejects by the exit of the process, or when it sends the input.
   }
 
-  /** Whether the next input finds it alive and small enough. */
+  /** Whether the process runs and has enough memory left for the next input. */
   get isUsable(): boolean {
     return this.#child.connected && this.#residentBytes < this.#limits.maxMemoryBytes / 2;
   }
@@ -161,8 +162,8 @@ class ParserProcess {
     this.#child.kill('SIGKILL');
   }
 
-  /** Lets the server's process end meanwhile, and ends this one after the time. `onEnd` runs however it ends. */
-  onIdle(idleMs: number, onEnd: () => void): void {
+  /** Keeps the idle process for `idleMs`, without keeping the server's process alive. Calls `onEnd` when it ends. */
+  park(idleMs: number, onEnd: () => void): void {
     this.#child.unref();
     this.#child.channel?.unref();
     this.#child.once('exit', onEnd);
@@ -197,7 +198,7 @@ class ParserProcess {
 
 function tooMany(): LangoError {
   return new LangoError('too-many', 'Too many files wait to be read.', {
-    hint: 'Send the next file when an earlier one was answered.',
+    hint: 'Wait until an earlier file is read, then try again.',
     retryable: true,
     retryAfterMs: RETRY_AFTER_MS,
   });

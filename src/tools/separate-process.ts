@@ -4,31 +4,37 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { errorText, isLangoError, LangoError, type ErrorCode } from '../core/errors.js';
 
-/** Processes of our own beside the server, for what may take too much time or memory. They exchange plain data. */
-
-/** Node runs a source as it is, but does not find "x.ts" for an import of "x.js". */
+/** Node runs TypeScript sources, but does not resolve an import of "x.js" to "x.ts". */
 const FIND_SOURCES = `data:text/javascript,${encodeURIComponent(`
 import { registerHooks } from 'node:module';
 registerHooks({
   resolve: (name, context, next) => next(/^[.].*[.]js$/.test(name) && context.parentURL.endsWith('.ts') ? name.replace(/js$/, 'ts') : name, context),
 });`)}`;
 
-export interface SeparateProcess {
+export interface SeparateProcessOptions {
   /** The name of the module that the process runs, without suffix. */
   readonly module: string;
-  /** The URL of a module in the same folder. Its suffix counts, as tests run the sources. */
+  /** The URL of a module in the same folder, which also gives the suffix: tests run the sources. */
   readonly beside: string;
-  /** The largest resident memory, in bytes. The module calls `guardProcess` to keep it. */
+  /** Maximum resident memory in bytes. The module must call `guardProcess`, which enforces it. */
   readonly maxMemoryBytes: number;
   readonly env?: Readonly<Record<string, string>>;
 }
 
 const BYTES_PER_MIB = 1024 * 1024;
-/** The rest of the memory is for buffers, which V8's limit does not count, and for Node itself. */
+/** The share of the memory for V8's heap. The rest is for buffers, which V8's limit does not count, and for Node itself. */
 const HEAP_SHARE = 1 / 2;
 
-/** Starts a process that inherits nothing of the server's environment. */
-export function startProcess({ module, beside, maxMemoryBytes, env = {} }: SeparateProcess): ChildProcess {
+/**
+ * Starts a process apart from the server, for work that may take too much time or memory. It inherits nothing of the
+ * server's environment and exchanges plain data with the server.
+ */
+export function startProcess({
+  module,
+  beside,
+  maxMemoryBytes,
+  env = {},
+}: SeparateProcessOptions): ChildProcess {
   const suffix = extname(beside);
   const heapMib = Math.round((maxMemoryBytes * HEAP_SHARE) / BYTES_PER_MIB);
   return fork(fileURLToPath(new URL(`./${module}${suffix}`, beside)), [String(maxMemoryBytes)], {
@@ -39,13 +45,13 @@ export function startProcess({ module, beside, maxMemoryBytes, env = {} }: Separ
   });
 }
 
-/** The guard ends a process that takes too much memory with this signal, which the server tells from other ends. */
+/** The signal with which the guard ends a process that takes too much memory, so that the server knows the reason. */
 const MEMORY_SIGNAL = 'SIGUSR2';
 const GUARD_INTERVAL_MS = 20;
 
 /**
- * Runs beside the work, which may hold its thread: ends the process when it is too large (V8's own limit counts no
- * buffers), or when its server is gone.
+ * Runs in a thread of its own, because the work may block the main thread. Ends the process when it takes too much memory
+ * (V8's own limit does not count buffers) or when its server is gone.
  */
 const GUARD = `
 const { workerData } = require('node:worker_threads');
@@ -55,33 +61,35 @@ setInterval(() => {
   if (process.ppid !== parent) process.kill(process.pid, 'SIGKILL');
 }, ${GUARD_INTERVAL_MS});`;
 
-/** A terminal and a service manager send these to all processes of the server, which may let its work come to a result. */
-const LEFT_TO_SERVER = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** Terminals and service managers send these to all processes of the server. The server may let the work finish first. */
+const IGNORED_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** To be called by the module of a separate process, once. The server alone then ends the process. */
+/** Limits the memory of this process and leaves its end to the server. The module of a separate process calls it once. */
 export function guardProcess(): void {
-  for (const signal of LEFT_TO_SERVER) process.on(signal, () => undefined);
+  for (const signal of IGNORED_SIGNALS) process.on(signal, () => undefined);
   const maxBytes = Number(process.argv[2]);
   new Worker(GUARD, { eval: true, workerData: { maxBytes }, stdout: true, stderr: true }).unref();
 }
 
-/** Whether the process ended for its memory. V8 ends one that reaches the limit of its heap with SIGABRT. */
+/** Whether a process ended because of its memory. V8 ends a process that reaches its heap limit with SIGABRT. */
 export function endedForMemory(signal: NodeJS.Signals | null): boolean {
   return signal === MEMORY_SIGNAL || signal === 'SIGABRT';
 }
 
+/** A `LangoError` as plain data, for a message between processes. */
 export interface PlainError {
   readonly code: ErrorCode;
   readonly message: string;
   readonly hint?: string;
 }
 
-/** The longest message of an error that is none of ours; it may quote what comes from outside. */
-const MAX_MESSAGE = 2_000;
+/** Maximum length of the message of any other error than a `LangoError`. It may quote text from outside. */
+const MESSAGE_MAX_LENGTH = 2_000;
 
-/** Returns the error as plain data. An error that is none of ours gets the code `otherwise`. */
-export function toPlainError(error: unknown, otherwise: ErrorCode): PlainError {
-  if (!isLangoError(error)) return { code: otherwise, message: errorText(error).slice(0, MAX_MESSAGE) };
+/** Returns the error as plain data. Any other error than a `LangoError` gets `defaultCode`. */
+export function toPlainError(error: unknown, defaultCode: ErrorCode): PlainError {
+  if (!isLangoError(error))
+    return { code: defaultCode, message: errorText(error).slice(0, MESSAGE_MAX_LENGTH) };
   const { code, message, hint } = error;
   return { code, message, ...(hint === undefined ? {} : { hint }) };
 }

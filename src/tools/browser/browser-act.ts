@@ -7,7 +7,7 @@ import { OVERHEAD_MS } from './browser-navigate.js';
 import { ACTIONS, type Action, type Steps } from './driver-messages.js';
 import type { BrowserLimits } from './options.js';
 import { REF_PATTERN, resolveRef, staleRef } from './browser-observe.js';
-import { differences, look, PageWatch, type Sight } from './page-change.js';
+import { differences, readPageState, PageWatch, type PageState } from './page-change.js';
 import { describePage } from './report.js';
 import type { Session } from './session.js';
 import type { Sessions } from './sessions.js';
@@ -49,7 +49,7 @@ interface Target {
   readonly number: number;
 }
 
-/** The effect is unsafe: a click may place an order, and after a crash only a person can tell whether it did. */
+/** The effect is `unsafe`, because a click may place an order, and after a crash only a person can tell whether it did. */
 export function actTool(sessions: Sessions, { navigationSeconds }: BrowserLimits): Tool {
   return defineTool({
     name: 'browser_act',
@@ -78,7 +78,7 @@ export function actTool(sessions: Sessions, { navigationSeconds }: BrowserLimits
 
 export async function act(session: Session, { ref, action, value }: Steps['act']): Promise<ToolOutput> {
   const target = { session, ref, number: await resolveRef(session, ref) };
-  const before = await look(session);
+  const before = await readPageState(session);
   const watch = new PageWatch(session);
   const navigationMs = 1_000 * session.limits.navigationSeconds;
   const isQuiet = await watch.during(() => perform(target, action, value), navigationMs);
@@ -138,7 +138,7 @@ async function type(target: Target, value: string): Promise<void> {
   );
 }
 
-/** Resolves secrets, and only for password fields: elsewhere the page and its screenshots would show the value. */
+/** Resolves secrets for password fields only, because other fields show the value on the page and in screenshots. */
 async function textToType({ session, ref }: Target, value: string, isPassword: boolean): Promise<string> {
   if (referencedSecrets(value).length === 0) return value;
   if (!isPassword) {
@@ -190,9 +190,13 @@ async function callPage(target: Target, call: string): Promise<ActionResult> {
   return answer;
 }
 
-/** Describes what the action changed: another page by the beginning of its text, the same one by the differences. */
-async function describeChange(session: Session, before: Sight, facts: readonly string[]): Promise<string> {
-  const after = await look(session);
+/** Describes the change: a new page by the start of its text, the same page by its differences. */
+async function describeChange(
+  session: Session,
+  before: PageState,
+  facts: readonly string[],
+): Promise<string> {
+  const after = await readPageState(session);
   if (after.page !== before.page) {
     const opened = 'The action opened another page: call browser_observe for its refs';
     const preview = [...after.lines].join('\n').slice(0, PREVIEW_CHARACTERS);

@@ -36,7 +36,7 @@ interface Html extends JsonObject {
   readonly isCut: boolean;
 }
 
-/** What Readability finds besides the text: title, byline, site, and the time of publication. */
+/** An article, and what Readability finds about it: title, byline, site, and the time of publication. */
 interface Article extends Html {
   readonly about: Readonly<Record<string, string>>;
 }

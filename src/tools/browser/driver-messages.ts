@@ -4,13 +4,14 @@ import type { Chromium } from './chromium.js';
 import type { ProfileFiles } from './launch.js';
 import type { BrowserLimits, BrowserProxy, ProxyFailure } from './options.js';
 
-/** What the server and the driver's process send to each other. All of it is plain data and bounded. */
-
 export const ACTIONS = ['click', 'type', 'select', 'check', 'uncheck', 'press'] as const;
 export type Action = (typeof ACTIONS)[number];
 export const MODES = ['text', 'markdown', 'links', 'article'] as const;
 
-/** The steps of a browser by name, each with its input. The first is `open`. */
+/**
+ * The steps of a browser by name, each with its input. The first is `open`. All messages between the server and the
+ * driver's process are plain data of bounded size.
+ */
 export interface Steps {
   open: DriverLaunch;
   navigate: { readonly url: string };
@@ -30,11 +31,11 @@ export interface DriverLaunch {
   readonly limits: BrowserLimits;
 }
 
-/** What a step asks of the server. A call that rejects with an error of ours rejects in the driver with the same. */
+/** The functions of the server that a step may call. Their `LangoError`s reach the driver unchanged. */
 export interface ServerCalls {
-  /** Returns what the proxy refused since the last call. */
+  /** Returns the connections that the proxy refused since the last call. */
   takeFailures(): Promise<readonly ProxyFailure[]>;
-  /** Resets the byte count of the proxy and what it refused. */
+  /** Resets the proxy's byte count and its list of refused connections. */
   renewProxy(): Promise<void>;
   toMarkdown(html: string): Promise<string>;
   /** Replaces each `{{secret:NAME}}` in the text with the value, which `host` receives. */

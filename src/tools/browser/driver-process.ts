@@ -18,8 +18,8 @@ import type { ProxyFailure } from './options.js';
 import { Session } from './session.js';
 
 /**
- * Drives one browser. A page can make Chromium send messages of any size and number, so they are read in this process,
- * which the server ends (`driver.ts`). The server gets the bounded results of steps, one step at a time.
+ * Drives one browser. A page can make Chromium send messages of any size and number, so this process reads them, and the
+ * server can end it (`driver.ts`). The server gets bounded results, one step at a time.
  */
 const STEPS: {
   readonly [Name in keyof Steps]: (session: Session, input: Steps[Name]) => Promise<ToolOutput>;
@@ -35,13 +35,13 @@ const STEPS: {
 };
 
 let opened: Session | undefined;
-/** Settles the call that the step waits for: steps make one at a time. */
-let answered: ((answer: Answer) => void) | undefined;
+/** Resolves the call to the server that the current step waits for. A step makes one call at a time. */
+let resolveCall: ((answer: Answer) => void) | undefined;
 
 if (process.send) {
   guardProcess();
   process.on('message', (message: ToDriver) => {
-    if (message.type === 'answer') answered?.(message);
+    if (message.type === 'answer') resolveCall?.(message);
     else void run(message);
   });
   process.on('disconnect', () => {
@@ -51,8 +51,8 @@ if (process.send) {
 
 async function run({ step, input }: StepRequest): Promise<void> {
   const work = STEPS[step] as (session: Session | undefined, input: unknown) => Promise<ToolOutput>;
-  const going = opened ? opened.use((session) => work(session, input)) : work(undefined, input);
-  const result = await going.then(
+  const running = opened ? opened.use((session) => work(session, input)) : work(undefined, input);
+  const result = await running.then(
     (output) => ({ output }),
     (error: unknown) => ({ error: toPlainError(error, 'tool') }),
   );
@@ -72,14 +72,14 @@ async function open(_: unknown, launch: DriverLaunch): Promise<ToolOutput> {
 
 async function call(name: keyof ServerCalls, input?: unknown): Promise<unknown> {
   const { promise, resolve } = Promise.withResolvers<Answer>();
-  answered = resolve;
+  resolveCall = resolve;
   send({ type: 'call', name, input });
   const { value, error } = await promise;
   if (error) throw fromPlainError(error);
   return value;
 }
 
-/** Sends nothing when the server is gone: this process then ends. */
+/** Sends a message, or nothing when the server is gone, because this process then ends. */
 function send(message: FromDriver): void {
   if (process.connected) process.send!(message, undefined, undefined, () => undefined);
 }

@@ -6,26 +6,26 @@ import type { FromDriver, SecretRequest, ServerCalls, Steps, ToDriver } from './
 import { createProfile, type Profile } from './launch.js';
 import type { BrowserOptions, BrowserProxy, ProxyFailure } from './options.js';
 
-/** Limit for the whole start of a browser. */
+/** Maximum time for the start of a browser. */
 const OPEN_MS = 60_000;
-/** A driver that has not closed its browser after this time is ended from outside. */
+/** A driver that has not closed its browser after this time is killed. */
 const CLOSE_MS = 8_000;
 const MAX_MEMORY_BYTES = 512 * 1024 * 1024;
 const MAX_FAILURES = 12;
 
 type Handlers = { readonly [Name in keyof ServerCalls]: (input: never) => Promise<unknown> };
 
-/** What the driver's process sends while a step runs, and how it ends. */
-interface Waiting {
+/** The step that the driver's process runs now: the functions that it may call, and how to settle it. */
+interface CurrentStep {
   readonly handlers: Handlers;
   readonly resolve: (output: ToolOutput) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * One browser of one conversation, driven in a process of its own (`driver-process.ts`). Steps run one after the other.
- * It ends for good when a step is canceled, when its page does not answer or takes too much memory, and when the browser
- * crashes. When the process ends, the browser ends with it.
+ * The browser of one conversation, driven in a separate process (`driver-process.ts`), with which it ends. Steps run one
+ * after the other. The browser ends for good when a step is canceled, when the page does not answer or takes too much
+ * memory, and when the browser crashes.
  */
 export class Driver {
   readonly #options: BrowserOptions;
@@ -35,7 +35,7 @@ export class Driver {
   #proxy: BrowserProxy | undefined;
   #child: ChildProcess | undefined;
   #exit: Promise<unknown> = Promise.resolve();
-  #waitingFor: Waiting | undefined;
+  #currentStep: CurrentStep | undefined;
   #queue: Promise<unknown> = Promise.resolve();
   #steps = 0;
   #usedAt = Date.now();
@@ -73,7 +73,7 @@ export class Driver {
     return this.#usedAt;
   }
 
-  /** Runs one step after the steps before it. Aborting the signal ends the browser, and so does an idle time. */
+  /** Runs a step after the earlier ones. Aborting the signal ends the browser. The browser also ends when it is idle. */
   async run<Name extends keyof Steps>(
     step: Name,
     input: Steps[Name],
@@ -81,9 +81,9 @@ export class Driver {
   ): Promise<ToolOutput> {
     this.#steps += 1;
     clearTimeout(this.#idle);
-    const going = this.#queue.then(() => this.#step(step, input, context));
-    this.#queue = going.catch(() => undefined);
-    return going.finally(() => {
+    const running = this.#queue.then(() => this.#step(step, input, context));
+    this.#queue = running.catch(() => undefined);
+    return running.finally(() => {
       this.#steps -= 1;
       this.#usedAt = Date.now();
       if (this.isBusy || this.#hasEnded) return;
@@ -111,7 +111,7 @@ export class Driver {
     });
     this.#child = child;
     this.#exit = new Promise((resolve) => child.once('exit', resolve).once('error', resolve));
-    child.once('error', () => this.#onExit(null)); // It could not be started.
+    child.once('error', () => this.#onExit(null)); // The process could not be started.
     child.once('exit', (_, signal) => this.#onExit(signal));
     child.on('message', (message: FromDriver) => this.#read(message));
     const launch = { chromium, profile: { folder, artifacts, prefix }, proxy: { port, login }, limits };
@@ -128,7 +128,7 @@ export class Driver {
     if (this.#hasEnded) throw browserEnded();
     const { promise, resolve, reject } = Promise.withResolvers<ToolOutput>();
     const handlers = this.#handlers('key' in context ? context : undefined);
-    this.#waitingFor = { handlers, resolve, reject };
+    this.#currentStep = { handlers, resolve, reject };
     const onAbort = (): void => {
       reject(signal.reason);
       void this.end();
@@ -138,17 +138,17 @@ export class Driver {
     try {
       return await promise;
     } finally {
-      this.#waitingFor = undefined;
+      this.#currentStep = undefined;
       signal.removeEventListener('abort', onAbort);
       if (this.#hasEnded) void this.end();
     }
   }
 
-  /** The calls of a step belong to the task that it runs for. */
+  /** Returns the functions that a step may call, bound to the task that it runs for. */
   #handlers(context: ToolContext | undefined): Handlers {
     const { parsers } = this.#options;
     const required = (): ToolContext => {
-      if (!context) throw new LangoError('internal', 'A browser that starts has no task.');
+      if (!context) throw new LangoError('internal', 'The step `open` runs for no task.');
       return context;
     };
     return {
@@ -170,9 +170,9 @@ export class Driver {
   }
 
   #read(message: FromDriver): void {
-    const waiting = this.#waitingFor;
+    const waiting = this.#currentStep;
     if (message.type === 'ended') {
-      // The result of the step that runs is still to come.
+      // The result of the current step arrives later.
       this.#hasEnded = true;
       if (!waiting) void this.end();
     } else if (message.type === 'call') {
@@ -192,19 +192,19 @@ export class Driver {
     this.#send({ type: 'answer', ...answer });
   }
 
-  /** A message that cannot be sent is lost, because the process ends; the step then rejects. */
+  /** Sends a message. A message that cannot be sent is dropped: the process ends, and the step rejects. */
   #send(message: ToDriver): void {
     if (this.#child?.connected) this.#child.send(message, () => undefined);
   }
 
   #onExit(signal: NodeJS.Signals | null): void {
-    this.#waitingFor?.reject(endedForMemory(signal) ? tooLarge() : browserEnded());
+    this.#currentStep?.reject(endedForMemory(signal) ? tooLarge() : browserEnded());
     void this.end();
   }
 
   #recordFailure(failure: ProxyFailure): void {
-    const hasRoom = this.#failures.size < MAX_FAILURES || failure.why === 'weight';
-    if (hasRoom) this.#failures.set(failure.host, failure);
+    const isKept = this.#failures.size < MAX_FAILURES || failure.why === 'weight';
+    if (isKept) this.#failures.set(failure.host, failure);
   }
 
   async #close(): Promise<void> {
@@ -221,7 +221,7 @@ export class Driver {
 }
 
 function browserEnded(): LangoError {
-  return new LangoError('unavailable', 'The browser ended, and its page is lost.', { hint: START_AGAIN });
+  return new LangoError('unavailable', 'The browser ended, and its page is lost.', { hint: RESTART_HINT });
 }
 
 function tooLarge(): LangoError {
@@ -229,8 +229,8 @@ function tooLarge(): LangoError {
   return new LangoError(
     'too-large',
     `The page sent the browser's driver more than fits into ${mib} MiB of memory, and was closed.`,
-    { hint: START_AGAIN },
+    { hint: RESTART_HINT },
   );
 }
 
-const START_AGAIN = 'Call browser_navigate to start a new browser.';
+const RESTART_HINT = 'Call browser_navigate to start a new browser.';

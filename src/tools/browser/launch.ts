@@ -24,8 +24,8 @@ export interface Profile extends ProfileFiles {
 }
 
 /**
- * The first of the user ids that browsers of a root server run as, one for each browser, without name and files. They
- * lie between the ids that systemd assigns and `nobody`.
+ * The first of the user ids that browsers of a root server run as, one for each browser. The ids have no account and own no
+ * other files. They lie between those that systemd assigns and `nobody`.
  */
 const FIRST_UID = 65_520;
 /** Number of these user ids. */
@@ -51,17 +51,22 @@ export async function createProfile({ setpriv }: Chromium, slot: number): Promis
     await chown(folder, uid, uid);
   }
   const account = isRoot && setpriv !== undefined ? [setpriv, ...dropPrivileges(uid)] : [];
-  const tied = setpriv === undefined ? [] : ['--pdeathsig', 'KILL', '--'];
+  const killWithServer = setpriv === undefined ? [] : ['--pdeathsig', 'KILL', '--'];
   const program = account.length > 0 || setpriv === undefined ? account : [setpriv];
-  return { folder, artifacts, prefix: [...program, ...tied], remove: () => removeAs(account, outer) };
+  return {
+    folder,
+    artifacts,
+    prefix: [...program, ...killWithServer],
+    remove: () => removeAs(account, outer),
+  };
 }
 
 const REMOVE_TRIES = 10;
 const REMOVE_PAUSE_MS = 100;
 
 /**
- * Removes the profile with the rights of `account` and never as root, because a browser created its content. Tries
- * again, as a browser that was killed may still write.
+ * Removes the profile with the rights of `account` and never as root, because a browser created its content. Retries,
+ * because a killed browser may still write for a moment.
  */
 async function removeAs(account: readonly string[], outer: string): Promise<void> {
   const profile = join(outer, 'profile');

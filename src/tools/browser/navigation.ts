@@ -3,9 +3,9 @@ import type { Page, Request, Response } from 'playwright-core';
 import { LangoError, errorText } from '../../core/errors.js';
 import type { Session } from './session.js';
 
-/** How long to wait for images and scripts after the document is parsed. */
+/** Maximum wait for images and scripts after the document is parsed. */
 const SUBRESOURCES_MS = 5_000;
-const TRIES_MAX = 5;
+const ATTEMPTS_MAX = 5;
 const PAUSE_MS = 50;
 const OTHER_SCHEME = /^(?!https?:\/\/)([a-z][a-z0-9+.-]*:(?!\d{1,5}(?:[/?#]|$))|[a-z][a-z0-9+.-]*:\/\/)/i;
 
@@ -55,23 +55,23 @@ export async function goTo(session: Session, url: URL): Promise<readonly string[
 }
 
 /**
- * Starts a navigation, with retries. After a failure Chromium shows its own error page, which may arrive so late that
- * it interrupts the next navigation; and a remainder of the failed navigation may interrupt its repetition.
+ * Starts a navigation, with retries. After a failure, Chromium shows its own error page, which may arrive so late that it
+ * interrupts the next navigation. The failed navigation itself may also interrupt its repetition.
  */
 async function startNavigation(page: Page, url: URL, timeout: number): Promise<Response | null> {
-  for (let tries = 1; ; tries += 1) {
+  for (let attempt = 1; ; attempt += 1) {
     try {
       return await page.goto(url.href, { timeout, waitUntil: 'commit' });
     } catch (error) {
       const end = /interrupted by another navigation to "([^"]*)"/.exec(errorText(error))?.[1];
       const isLate = end !== undefined && (end.startsWith('chrome-error:') || end === url.href);
-      if (!isLate || tries === TRIES_MAX) throw error;
-      await sleep(PAUSE_MS * tries);
+      if (!isLate || attempt === ATTEMPTS_MAX) throw error;
+      await sleep(PAUSE_MS * attempt);
     }
   }
 }
 
-/** Follows a navigation through its redirects and notices when the document fails to load. */
+/** Tracks a navigation through its redirects. `failed` aborts when the document fails to load. */
 function trackNavigation(page: Page, url: URL) {
   const trail = { target: url.href, failed: new AbortController(), end };
   const isDocument = (request: Request) =>

@@ -67,7 +67,7 @@ export class PageWatch {
 }
 
 /** The visible state of a page: its address, its lines of text and its elements by number. */
-export interface Sight {
+export interface PageState {
   readonly url: string;
   /** The number of the document. */
   readonly page: number;
@@ -80,7 +80,7 @@ const ELEMENTS_SEEN = 1_000;
 const LINE_CHARACTERS = 200;
 const LINES_SHOWN = 30;
 
-export async function look(session: Session): Promise<Sight> {
+export async function readPageState(session: Session): Promise<PageState> {
   const page = await session.documentNumber();
   const { text } = await session.evaluate<Range & { readonly text: string }>(`lango.text(0, ${TEXT_SEEN})`);
   const { elements } = await session.evaluate<Observation>(`lango.observe(0, ${ELEMENTS_SEEN})`);
@@ -94,7 +94,7 @@ export async function look(session: Session): Promise<Sight> {
 }
 
 /** Describes the differences between two states of one document, one a line. Empty when nothing changed. */
-export function differences(before: Sight, after: Sight): readonly string[] {
+export function differences(before: PageState, after: PageState): readonly string[] {
   const elements = [...after.elements].flatMap(([number, now]) => {
     const was = before.elements.get(number);
     return was === now ? [] : [`${was === undefined ? 'new' : 'now'}: ${now}`];

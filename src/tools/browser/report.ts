@@ -20,7 +20,7 @@ export async function pageInfo(session: Session): Promise<PageInfo> {
 }
 
 /**
- * Describes the page for a model: first the page and the facts in our words, then the page text between marks that
+ * Describes the page for a model: first the title, the address, facts and notes, then the page text between marks that
  * label it as data from outside.
  */
 export async function describePage(

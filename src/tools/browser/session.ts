@@ -83,7 +83,10 @@ export class Session {
     return this.#ending !== undefined;
   }
 
-  /** Runs one step. Its error is that the browser ended when it did meanwhile, but for a page that did not answer. */
+  /**
+   * Runs one step. If the browser ends meanwhile, rejects with `unavailable` in place of the step's error, unless the page
+   * did not answer in time.
+   */
   async use<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
     if (this.hasEnded) throw browserEnded();
     try {
@@ -94,15 +97,15 @@ export class Session {
     }
   }
 
-  /** Notes what the proxy refused since the last call. */
+  /** Adds a note for each connection that the proxy refused since the last call. */
   async readFailures(): Promise<void> {
     for (const failure of await this.server.takeFailures()) this.notes.recordFailure(failure);
   }
 
-  /** Waits for the page. When the time is over, rejects with `timeout` and ends the session. */
+  /** Waits for an answer of the page. After `ms`, rejects with `timeout` and ends the session. */
   async withTimeout<Result>(promise: Promise<Result>, ms = STEP_MS): Promise<Result> {
     let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
+    const timeout = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(() => {
         reject(
           new LangoError('timeout', `The page did not answer within ${ms / 1_000} s and was closed.`, {
@@ -113,7 +116,7 @@ export class Session {
       }, ms);
     });
     promise.catch(() => undefined);
-    return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+    return Promise.race([promise, timeout]).finally(() => clearTimeout(timer));
   }
 
   /** Evaluates an expression in the isolated world of the page, after running `before` there. */
@@ -170,9 +173,9 @@ export class Session {
   async #close(): Promise<void> {
     this.#onEnd();
     const { browser, pid } = this.#parts;
-    const late = setTimeout(() => kill(pid), CLOSE_MS);
+    const timeout = setTimeout(() => kill(pid), CLOSE_MS);
     await browser.close().catch(() => undefined);
-    clearTimeout(late);
+    clearTimeout(timeout);
   }
 
   #watch(): void {
@@ -219,8 +222,8 @@ function browserEnded(cause?: unknown): LangoError {
 }
 
 /**
- * Shows the proxy the password once; the browser keeps it for all later connections of this context. Pages cannot ask for
- * it: only the challenge of a proxy is answered, and only now.
+ * Logs in to the proxy. The browser then sends the password on all later connections of this context. A page cannot obtain
+ * it, because only challenges of the proxy are answered, and only during this call.
  */
 async function logIn(page: Page, cdp: CDPSession, { url, ...account }: BrowserProxy['login']): Promise<void> {
   cdp.on('Fetch.requestPaused', ({ requestId }) => {

@@ -1,4 +1,4 @@
-import { LangoError } from '../../core/errors.js';
+import { LangoError, serverStopping } from '../../core/errors.js';
 import type { ToolContext } from '../../core/tool.js';
 import type { BrowserOptions } from './options.js';
 import { SLOTS, removeStaleProfiles } from './launch.js';
@@ -8,8 +8,8 @@ type SessionScope = Pick<ToolContext, 'tenant' | 'owner' | 'contextId'>;
 
 interface Entry {
   readonly slot: number;
-  readonly session: Promise<Driver>;
-  /** Set once the session is open. */
+  readonly driver: Promise<Driver>;
+  /** Set once the browser is open. */
   opened?: Driver;
 }
 
@@ -25,19 +25,18 @@ export class Sessions {
   }
 
   /** Returns the browser of the conversation, or starts one. Rejects with `too-many` when all browsers are busy. */
-  async open(whose: SessionScope): Promise<Driver> {
-    if (this.#isClosed)
-      throw new LangoError('unavailable', 'The server is shutting down.', { retryable: true });
-    const key = keyOf(whose);
+  async open(scope: SessionScope): Promise<Driver> {
+    if (this.#isClosed) throw serverStopping();
+    const key = keyOf(scope);
     const known = this.#entries.get(key);
-    if (known && !known.opened?.hasEnded) return known.session;
+    if (known && !known.opened?.hasEnded) return known.driver;
     if (known) await this.#close(key, known);
-    this.#makeRoom();
+    this.#closeOldestIfFull();
     const slot = this.#freeSlot();
-    const entry: Entry = { slot, session: this.#launch(slot, () => this.#forget(key, entry)) };
+    const entry: Entry = { slot, driver: this.#launch(slot, () => this.#forget(key, entry)) };
     this.#entries.set(key, entry);
     try {
-      entry.opened = await entry.session;
+      entry.opened = await entry.driver;
       return entry.opened;
     } catch (error) {
       this.#forget(key, entry);
@@ -46,17 +45,17 @@ export class Sessions {
   }
 
   /** Returns the browser of the conversation. Rejects with `not-found` when there is none. */
-  async require(whose: SessionScope): Promise<Driver> {
-    const entry = this.#entries.get(keyOf(whose));
-    if (entry && !entry.opened?.hasEnded) return entry.session;
+  async require(scope: SessionScope): Promise<Driver> {
+    const entry = this.#entries.get(keyOf(scope));
+    if (entry && !entry.opened?.hasEnded) return entry.driver;
     throw new LangoError('not-found', 'No page is open in this conversation.', {
       hint: 'Call browser_navigate first. A restart of the server and a long idle time close the page.',
     });
   }
 
   /** Closes the browser of the conversation. Resolves with whether one was open. */
-  async close(whose: SessionScope): Promise<boolean> {
-    const key = keyOf(whose);
+  async close(scope: SessionScope): Promise<boolean> {
+    const key = keyOf(scope);
     const entry = this.#entries.get(key);
     if (!entry) return false;
     const wasOpen = !entry.opened?.hasEnded;
@@ -75,8 +74,8 @@ export class Sessions {
   }
 
   async #close(key: string, entry: Entry): Promise<void> {
-    const session = await entry.session.catch(() => undefined);
-    await session?.end();
+    const driver = await entry.driver.catch(() => undefined);
+    await driver?.end();
     this.#forget(key, entry);
   }
 
@@ -84,8 +83,8 @@ export class Sessions {
     if (this.#entries.get(key) === entry) this.#entries.delete(key);
   }
 
-  /** Closes the browser that has been idle for longest, to make room for another. */
-  #makeRoom(): void {
+  /** At the limit, closes the browser that has been idle for longest. Throws `too-many` when all are busy. */
+  #closeOldestIfFull(): void {
     if (this.#entries.size < this.#maxSessions()) return;
     const idle = [...this.#entries].filter(([, { opened }]) => opened && !opened.isBusy);
     const [oldest] = idle.sort(([, a], [, b]) => a.opened!.usedAt - b.opened!.usedAt);
