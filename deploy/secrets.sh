@@ -8,7 +8,8 @@ mkdir -p "$folder"
 for name in token vault-passphrase database-password; do
   [ -s "$folder/$name" ] || openssl rand -hex 24 >"$folder/$name"
 done
-echo "postgres://lango:$(cat "$folder/database-password")@database:5432/lango" >"$folder/database-url"
+[ -s "$folder/database-url" ] ||
+  echo "postgres://lango:$(cat "$folder/database-password")@database:5432/lango" >"$folder/database-url"
 # Empty without a key for a model.
 touch "$folder/anthropic-api-key"
 [ "$(id -u)" != 0 ] || chown -R 1000:1000 "$folder"

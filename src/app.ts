@@ -69,7 +69,14 @@ export { createModel } from './app/agents.js';
 export { openMcpServers } from './app/mcp.js';
 export type { ReadConfig } from './app/peers.js';
 export { openHome } from './app/owners.js';
-export { backUp, inspectServer, moveDatabase, restore, verifyDatabase } from './app/stores.js';
+export {
+  backUp,
+  inspectServer,
+  moveDatabase,
+  restore,
+  upgradeDatabase,
+  verifyDatabase,
+} from './app/stores.js';
 
 export interface AppOptions extends LoadedConfig {
   /** Reads the configuration again. Without it no remote agents can be added while the node runs. */

@@ -7,7 +7,7 @@ import { LangoNode, freePort } from './lango-node.js';
 
 const TOKEN = 'demo-7Qf2xW9kLr4TzB6vNc8d';
 const SUB_AGENTS = ['operator', 'navigator', 'vault', 'librarian', 'planner', 'chronicler'];
-const DEPLOY = path.resolve(import.meta.dirname, '../../../deploy');
+const DEPLOY = path.resolve(import.meta.dirname, '../../../deploy/nodes');
 const CHANGE_MS = 20_000;
 
 /**

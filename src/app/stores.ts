@@ -99,12 +99,7 @@ export async function moveDatabase(
   { file = config.storage.sqlite.file, onTable }: { file?: string; onTable?: (name: string) => void },
 ): Promise<Moved> {
   const { sqlite, ...server } = config.storage;
-  const { databaseUrl: url } = secrets;
-  if (url === undefined) {
-    throw new LangoError('invalid-config', 'The configuration names no database to move into.', {
-      hint: 'Set LANGO_DATABASE_URL, or storage.url, to an empty PostgreSQL database.',
-    });
-  }
+  const url = requireUrl(secrets);
   const { openMoveSource } = await import('../storage/sqlite/move.js');
   const { moveIntoPostgres } = await import('../storage/postgres/move.js');
   const source = await openMoveSource({ ...sqlite, file, logger });
@@ -113,6 +108,24 @@ export async function moveDatabase(
   } finally {
     source.close();
   }
+}
+
+/**
+ * Makes the tables in the PostgreSQL database of the configuration, or upgrades them. Rejects with `LangoError`
+ * `invalid-config` or `storage`.
+ */
+export async function upgradeDatabase(
+  sources: Pick<StoresOptions, 'config' | 'secrets' | 'logger'>,
+): Promise<void> {
+  requireUrl(sources.secrets);
+  await (await openStorage(sources)).close();
+}
+
+function requireUrl({ databaseUrl }: Secrets): string {
+  if (databaseUrl !== undefined) return databaseUrl;
+  throw new LangoError('invalid-config', 'The configuration names no PostgreSQL database.', {
+    hint: 'Set LANGO_DATABASE_URL, or storage.url.',
+  });
 }
 
 /** Says what is known of the PostgreSQL database of the configuration; undefined for the embedded one. */

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { moveDatabase } from '../app.js';
+import { inspectServer, moveDatabase, upgradeDatabase } from '../app.js';
 import { loadConfig } from '../config/load.js';
 import { silentLogger } from '../core/logger.js';
 import { counted } from '../core/text.js';
@@ -9,17 +9,30 @@ import type { Call, Report } from './terminal.js';
 
 interface MigrateFlags extends FolderFlags {
   readonly from?: string;
+  readonly schema?: boolean;
 }
 
 const FROM = /^sqlite:(.+)$/;
 
-/** `lango migrate [--from sqlite:FILE]`: moves an embedded database into the PostgreSQL database of the configuration. */
+/**
+ * `lango migrate [--from sqlite:FILE]`: moves an embedded database into the PostgreSQL database of the configuration. With
+ * `--schema` it only makes or upgrades the tables there.
+ */
 export async function migrate({ flags, env, terminal }: Call<MigrateFlags>): Promise<Report> {
   const from = flags.from === undefined ? undefined : FROM.exec(flags.from)?.[1];
   if (flags.from !== undefined && from === undefined) {
     throw usageError('--from names an embedded database: sqlite:FILE', 'See: lango migrate --help');
   }
+  if (flags.schema === true && from !== undefined) {
+    throw usageError('--schema moves nothing, so it goes without --from', 'See: lango migrate --help');
+  }
   const { config, secrets } = await loadConfig({ env, overrides: overridesOf(flags) });
+  if (flags.schema === true) {
+    const sources = { config, secrets, logger: silentLogger };
+    await upgradeDatabase(sources);
+    const { text = '' } = (await inspectServer(sources)) ?? {};
+    return { json: { database: text }, lines: [text] };
+  }
   const file = resolve(from ?? config.storage.sqlite.file);
   terminal.progress.start(`reading ${file}`);
   try {

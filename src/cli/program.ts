@@ -204,6 +204,7 @@ function addDatabaseCommands(program: Command, act: Act): void {
   withFolders(withJson(program.command('migrate')))
     .description('move the embedded database into the PostgreSQL database of the configuration')
     .option('--from <database>', 'sqlite:FILE; default: the database in the data folder')
+    .option('--schema', 'move nothing: only make or upgrade the tables')
     .action(actionsOf(act, () => import('./migrate.js'))('migrate'));
 }
 

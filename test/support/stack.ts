@@ -122,7 +122,7 @@ export class Stack {
 
   /** Lets the navigator open a host with a private address. */
   async allowInBrowser(host: string): Promise<void> {
-    const config = await readFile(join(this.#folder, 'deploy/sub-agent.yaml'), 'utf8');
+    const config = await readFile(join(this.#folder, 'deploy/nodes/sub-agent.yaml'), 'utf8');
     const browser = `tools: { browser: { allowHosts: ['${host}'] } }\n`;
     await writeFile(join(this.#folder, 'navigator.yaml'), config + browser);
   }

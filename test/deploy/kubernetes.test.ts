@@ -1,0 +1,276 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { findBuilder, Kit, workloadsOf, type Manifest, type Workload } from './kit.js';
+import { readNode, variablesOf } from './nodes.js';
+import { addressFindings, containersOf, referenceFindings } from './references.js';
+import { schemaFindings } from './schemas.js';
+
+/** deploy/kubernetes, as kustomize builds it: nothing here runs on a cluster. */
+
+const builder = findBuilder();
+if (builder === undefined)
+  console.warn('SKIPPED: the manifests of deploy/kubernetes. Neither kustomize nor kubectl is here.');
+
+const OVERLAYS = [
+  ['single', []],
+  ['replicas', []],
+  ['stack', []],
+  ['replicas', ['prometheus']],
+  ['stack', ['anthropic', 'prometheus']],
+] as const;
+
+const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner', 'vault'];
+
+(builder === undefined ? describe.skip : describe)('the manifests of deploy/kubernetes', () => {
+  let kit: Kit;
+  const built = new Map<string, readonly Manifest[]>();
+  const manifestsOf = (overlay: string, components: readonly string[] = []) =>
+    built.get([overlay, ...components].join(' '))!;
+
+  beforeAll(async () => {
+    kit = await Kit.open(builder!);
+    for (const [overlay, components] of OVERLAYS)
+      built.set([overlay, ...components].join(' '), await kit.build(overlay, components));
+  }, 60_000);
+  afterAll(() => kit.close());
+
+  describe.each(OVERLAYS)('%s %s', (overlay, components: readonly string[]) => {
+    it('are what the API knows, and name only what is there', async () => {
+      const manifests = manifestsOf(overlay, components);
+      expect((await Promise.all(manifests.map(schemaFindings))).flat()).toEqual([]);
+      expect(referenceFindings(manifests)).toEqual([]);
+    });
+
+    it('give each node a configuration that Lango takes, and time to stop', async () => {
+      const manifests = manifestsOf(overlay, components);
+      for (const workload of workloadsOf(manifests)) {
+        const { findings, keys } = await readNode(workload, manifests);
+        expect(findings).toEqual([]);
+        expect(addressFindings(addressesOf(workload, keys), manifests)).toEqual([]);
+        if (!workload.isServer) continue;
+        expect(secondsToSpare(workload, keys)).toBeGreaterThanOrEqual(5);
+        expect(keys.get('server.allowedHosts')).toContain(workload.name);
+        const isScraped = components.includes('prometheus') && workload.name === 'lango';
+        expect(keys.get('metrics.enabled')).toBe(isScraped);
+      }
+    }, 120_000);
+
+    it('give no pod rights that it does not need', () => {
+      for (const { name, pod, isServer } of workloadsOf(manifestsOf(overlay, components))) {
+        const own = { runAsNonRoot: true, runAsUser: 1000, seccompProfile: { type: 'RuntimeDefault' } };
+        // Kubernetes would set LANGO_PORT for the Service lango.
+        const expected = { enableServiceLinks: false, automountServiceAccountToken: false };
+        expect({ name, pod }).toMatchObject({ name, pod: { ...expected, securityContext: own } });
+        for (const container of containersOf(pod)) {
+          const { securityContext = {}, resources } = container;
+          const { seccompProfile, ...rights } = securityContext;
+          expect(rights).toMatchObject({
+            allowPrivilegeEscalation: false,
+            readOnlyRootFilesystem: true,
+            capabilities: { drop: ['ALL'] },
+          });
+          expect(rights.capabilities).not.toHaveProperty('add');
+          expect(rights).not.toHaveProperty('privileged');
+          expect(rights).not.toHaveProperty('runAsUser');
+          expect(resources?.requests).toMatchObject({ cpu: expect.any(String), memory: expect.any(String) });
+          expect(resources?.limits).toHaveProperty('memory');
+          const hasSandbox = ['navigator', 'operator'].includes(name) || (overlay !== 'stack' && isServer);
+          expect([name, container.name, seccompProfile?.type]).toEqual([
+            name,
+            container.name,
+            hasSandbox && container.name === 'lango' ? 'Unconfined' : undefined,
+          ]);
+          for (const { name: variable, value = '' } of container.env ?? [])
+            if (/TOKEN|KEY|PASSPHRASE|DATABASE_URL/.test(variable)) {
+              expect(variable).toMatch(/_FILE$/);
+              expect(value).toMatch(/^\/run\/secrets\//);
+            }
+        }
+        const probes = pod.containers[0];
+        if (isServer) expect(probes.readinessProbe?.httpGet.path).toBe('/readyz');
+        if (isServer) expect(probes.livenessProbe?.httpGet.path).toBe('/healthz');
+      }
+    });
+  });
+
+  it('run the agents that they say', () => {
+    const names = (overlay: string) => workloadsOf(manifestsOf(overlay)).map(({ name }) => name);
+    expect(names('single')).toEqual(['lango']);
+    expect(names('replicas')).toEqual(['lango', 'lango-migration']);
+    expect(names('stack').toSorted()).toEqual([...SUB_AGENTS, 'lango', 'lango-migration'].toSorted());
+    for (const workload of workloadsOf(manifestsOf('stack')).filter(({ name }) =>
+      SUB_AGENTS.includes(name),
+    )) {
+      const { name } = workload;
+      const variables = { LANGO_AGENT: name, LANGO_BASE_URL: `http://${name}:4100` };
+      expect(Object.fromEntries(variablesOf(workload))).toMatchObject(variables);
+    }
+  });
+
+  it('show each secret only to the node that needs it', () => {
+    const seen = workloadsOf(manifestsOf('stack')).flatMap(({ name, pod }) =>
+      pod.volumes.flatMap(({ secret }) => (secret?.items ?? []).map(({ key }) => `${name} ${key}`)),
+    );
+    expect(seen.toSorted()).toEqual([
+      'lango database-url',
+      'lango keys.json',
+      'lango token',
+      'lango vault-passphrase',
+      'lango-migration database-url',
+      'vault vault-passphrase',
+    ]);
+  });
+
+  describe('are refused by this test', () => {
+    const find = (manifests: readonly Manifest[], kind: string, name = 'lango') =>
+      manifests.find((one) => one.kind === kind && one.metadata.name === name)!;
+    const pod = (manifests: readonly Manifest[], name = 'lango') =>
+      workloadsOf(manifests).find((one) => one.name === name)!.pod;
+    const fields = (manifest: Manifest, key: string) => manifest.spec![key] as Record<string, unknown>;
+
+    const MISSPELT: readonly (readonly [string, string, (manifests: readonly Manifest[]) => object])[] = [
+      ['a pod', 'enableServicelinks', pod],
+      ['a container', 'livenessprobe', (all) => pod(all).containers[0]],
+      ['rights', 'readOnlyRootFileSystem', (all) => pod(all).containers[0].securityContext!],
+      ['a probe', 'pathh', (all) => pod(all).containers[0].livenessProbe!.httpGet],
+      ['a Service', 'sessionAffinty', (all) => find(all, 'Service').spec!],
+      ['a policy', 'policytypes', (all) => find(all, 'NetworkPolicy').spec!],
+      ['an autoscaler', 'minreplicas', (all) => find(all, 'HorizontalPodAutoscaler').spec!],
+      ['a budget', 'maxUnavailble', (all) => find(all, 'PodDisruptionBudget').spec!],
+      ['a claim', 'accesModes', (all) => find(all, 'PersistentVolumeClaim', 'vault').spec!],
+      ['a monitor', 'endpoint', (all) => find(all, 'ServiceMonitor').spec!],
+    ];
+    it.each(MISSPELT)('with a misspelt field of %s', async (_, field, place) => {
+      const manifests = structuredClone(manifestsOf('stack', ['anthropic', 'prometheus']));
+      Object.assign(place(manifests), { [field]: 1 });
+      const found = (await Promise.all(manifests.map(schemaFindings))).flat();
+      expect(found).toEqual([expect.stringContaining(`/${field} is no field of it`)]);
+    });
+
+    it('with a value that the API does not take', async () => {
+      const manifests = structuredClone(manifestsOf('stack'));
+      Object.assign(pod(manifests).containers[0].resources!.limits!, { memory: '1 GB' });
+      const found = (await Promise.all(manifests.map(schemaFindings))).flat();
+      expect(found.join('\n')).toMatch(/^Deployment lango: .*\/limits\/memory/);
+    });
+
+    const DANGLING: readonly (readonly [string, (manifests: Manifest[]) => void, string])[] = [
+      [
+        'a ConfigMap',
+        (all) => (pod(all).volumes.find((one) => one.configMap)!.configMap!.name = 'gone'),
+        'there is no ConfigMap gone',
+      ],
+      [
+        'a Secret',
+        (all) => (pod(all).volumes.find((one) => one.secret)!.secret!.secretName = 'gone'),
+        'there is no Secret gone',
+      ],
+      [
+        'a key of a Secret',
+        (all) => (pod(all).volumes.find((one) => one.secret)!.secret!.items![0]!.key = 'gone'),
+        'there is no key gone in Secret lango',
+      ],
+      [
+        'a claim',
+        (all) =>
+          (pod(all, 'vault').volumes.find(
+            (one) => one.persistentVolumeClaim,
+          )!.persistentVolumeClaim!.claimName = 'gone'),
+        'there is no PersistentVolumeClaim gone',
+      ],
+      [
+        'a volume',
+        (all) => (pod(all).containers[0].volumeMounts![0]!.name = 'gone'),
+        'there is no volume gone',
+      ],
+      [
+        'a port of a probe',
+        (all) => (pod(all).containers[0].readinessProbe!.httpGet.port = 'gone'),
+        'there is no port gone',
+      ],
+      [
+        'a port of a Service',
+        (all) => Object.assign((find(all, 'Service').spec!['ports'] as object[])[0]!, { targetPort: 'gone' }),
+        'lango has no port gone',
+      ],
+      [
+        'the pods of a Service',
+        (all) => (fields(find(all, 'Service'), 'selector')['app.kubernetes.io/name'] = 'gone'),
+        'Service lango: no pod has',
+      ],
+      [
+        'the pods of a Deployment',
+        (all) => Object.assign(find(all, 'Deployment').spec!, { selector: { matchLabels: { a: 'b' } } }),
+        'is not of its pods',
+      ],
+      [
+        'the pods of a policy',
+        (all) =>
+          Object.assign(find(all, 'NetworkPolicy').spec!, { podSelector: { matchLabels: { a: 'b' } } }),
+        'NetworkPolicy lango: no pod has',
+      ],
+      [
+        'the pods of a budget',
+        (all) =>
+          Object.assign(fields(find(all, 'PodDisruptionBudget'), 'selector'), { matchLabels: { a: 'b' } }),
+        'PodDisruptionBudget lango: no pod has',
+      ],
+      [
+        'the target of an autoscaler',
+        (all) => (fields(find(all, 'HorizontalPodAutoscaler'), 'scaleTargetRef')['name'] = 'gone'),
+        'there is no Deployment gone',
+      ],
+      [
+        'the Service of a monitor',
+        (all) => Object.assign(fields(find(all, 'ServiceMonitor'), 'selector'), { matchLabels: { a: 'b' } }),
+        'no Service has',
+      ],
+      [
+        'the port of a monitor',
+        (all) =>
+          Object.assign((find(all, 'ServiceMonitor').spec!['endpoints'] as object[])[0]!, { port: 'gone' }),
+        'has no port gone',
+      ],
+    ];
+    it.each(DANGLING)('without %s', (_, change, finding) => {
+      const manifests = structuredClone(manifestsOf('stack', ['anthropic', 'prometheus'])) as Manifest[];
+      change(manifests);
+      expect(referenceFindings(manifests).join('\n')).toContain(finding);
+    });
+
+    it('with a configuration, a variable or an address that Lango does not take', async () => {
+      const manifests = structuredClone(manifestsOf('stack')) as Manifest[];
+      const config = manifests.find(({ kind }) => kind === 'ConfigMap')!.data as Record<string, string>;
+      config['sub-agent.yaml'] = config['sub-agent.yaml']!.replace('publish:', 'publishes:');
+      const [vault, planner] = ['vault', 'planner'].map((wanted) =>
+        workloadsOf(manifests).find(({ name }) => name === wanted)!,
+      );
+      vault!.pod.containers[0].env!.push({ name: 'LANGO_LOG_LEVELS', value: 'debug' });
+      expect((await readNode(vault!, manifests)).findings).toEqual([
+        'vault: Lango does not read LANGO_LOG_LEVELS',
+        expect.stringContaining('publishes'),
+      ]);
+      config['sub-agent.yaml'] = config['sub-agent.yaml'].replace('publishes:', 'publish:');
+      const variable = planner!.pod.containers[0].env!.find(({ name }) => name === 'ORCHESTRATOR_URL')!;
+      variable.value = 'http://front:4100';
+      const { keys } = await readNode(planner!, manifests);
+      expect(addressFindings(addressesOf(planner!, keys), manifests)).toEqual([
+        'no Service answers at front:4100',
+      ]);
+    });
+  });
+});
+
+/** The addresses of nodes in a configuration. */
+function addressesOf({ name }: Workload, keys: ReadonlyMap<string, unknown>): readonly string[] {
+  const others = [...keys].filter(([key]) => /^(a2a\.remoteAgents|auth\.nodes)\[\d\]\.(url|jwks)$/.test(key));
+  const own = SUB_AGENTS.includes(name) ? [keys.get('a2a.baseUrl')] : [];
+  return [...own, ...others.map(([, url]) => url)].map(String);
+}
+
+/** What is left of the time that Kubernetes gives a pod to stop, when Lango takes all of its own. */
+function secondsToSpare({ pod }: Workload, keys: ReadonlyMap<string, unknown>): number {
+  const { terminationGracePeriodSeconds = 30, containers } = pod;
+  const { seconds = 0 } = containers[0].lifecycle?.preStop?.sleep ?? {};
+  const notice = Number(keys.get('server.limits.noticeSeconds') ?? 5);
+  return terminationGracePeriodSeconds - seconds - notice - Number(keys.get('server.limits.drainSeconds'));
+}

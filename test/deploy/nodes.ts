@@ -1,0 +1,99 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { ENV_VARIABLES, SECRET_VARIABLES } from '../../src/config/env.js';
+import { fileVariable } from '../../src/config/secret-files.js';
+import { lango } from '../cli/lango-process.js';
+import type { Manifest, Workload } from './kit.js';
+
+const READ: ReadonlySet<string> = new Set([
+  ...Object.values(ENV_VARIABLES).map(({ name }) => name),
+  ...SECRET_VARIABLES.map((key) => fileVariable(ENV_VARIABLES[key].name)),
+]);
+const IN_CONFIG = /\$\{([A-Z_]+)/g;
+/** The home of the image. */
+const HOME = '/data';
+
+interface ShownKey {
+  readonly key: string;
+  readonly value: unknown;
+}
+
+/** A node of the manifests as Lango reads it. */
+export interface ReadNode {
+  /** Of `lango config check`, and variables that are not read. */
+  readonly findings: readonly string[];
+  /** Of `lango config show`. */
+  readonly keys: ReadonlyMap<string, unknown>;
+}
+
+/** Lays the files of a pod out in a folder, and reads the configuration there. */
+export async function readNode(workload: Workload, manifests: readonly Manifest[]): Promise<ReadNode> {
+  const root = await mkdtemp(path.join(tmpdir(), 'lango-pod-'));
+  try {
+    const texts = await layOut(workload, { manifests, root });
+    const env = Object.fromEntries(
+      variablesOf(workload).map(([name, value]) => [
+        name,
+        /^\/(etc|run|data)\//.test(value) ? path.join(root, value) : value,
+      ]),
+    );
+    const options = { env: { ...env, LANGO_HOME: path.join(root, HOME) } };
+    const config = texts.get(env['LANGO_CONFIG'] ?? '') ?? '';
+    const inConfig = new Set(Array.from(config.matchAll(IN_CONFIG), ([, name]) => name!));
+    const unread = Object.keys(env).filter((name) => !READ.has(name) && !inConfig.has(name));
+    const check = await lango(['config', 'check'], options);
+    const shown = await lango(['config', 'show', '--json'], options);
+    const { keys = [] } = JSON.parse(shown.stdout || '{}') as { keys?: readonly ShownKey[] };
+    return {
+      findings: [
+        ...unread.map((name) => `${workload.name}: Lango does not read ${name}`),
+        ...(check.code === 0 ? [] : [`${workload.name}: ${check.stdout}${check.stderr}`]),
+      ],
+      keys: new Map(keys.map(({ key, value }) => [key, value])),
+    };
+  } finally {
+    await rm(root, { recursive: true });
+  }
+}
+
+/** Writes the mounted files below `root`; their texts by their paths there. */
+async function layOut(
+  { pod }: Workload,
+  { manifests, root }: { readonly manifests: readonly Manifest[]; readonly root: string },
+): Promise<ReadonlyMap<string, string>> {
+  const texts = new Map<string, string>();
+  const dataOf = (kind: string, wanted: string) =>
+    manifests.find((one) => one.kind === kind && one.metadata.name === wanted)?.data ?? {};
+  await mkdir(path.join(root, HOME), { mode: 0o700 });
+  for (const { name, mountPath } of pod.containers[0].volumeMounts ?? []) {
+    const { configMap, secret } = pod.volumes.find((one) => one.name === name) ?? {};
+    const files = new Map<string, string>();
+    for (const [file, text] of Object.entries(configMap ? dataOf('ConfigMap', configMap.name) : {}))
+      files.set(file, text);
+    const sealed = secret ? dataOf('Secret', secret.secretName) : {};
+    for (const { key, path: file } of secret?.items ?? [])
+      if (sealed[key] !== undefined) files.set(file, Buffer.from(sealed[key], 'base64').toString());
+    for (const [file, text] of files) {
+      const at = path.join(root, mountPath, file);
+      await mkdir(path.dirname(at), { recursive: true });
+      await writeFile(at, text, { mode: secret ? 0o440 : 0o644 });
+      texts.set(at, text);
+    }
+  }
+  return texts;
+}
+
+/** The variables of a container as the kubelet sets them. */
+export function variablesOf({ pod, labels }: Workload): readonly (readonly [string, string])[] {
+  const known = new Map<string, string>();
+  for (const { name, value, valueFrom } of pod.containers[0].env ?? []) {
+    const label = /^metadata\.labels\['(.+)'\]$/.exec(valueFrom?.fieldRef.fieldPath ?? '')?.[1];
+    const text = value ?? (label === undefined ? '' : (labels[label] ?? ''));
+    known.set(
+      name,
+      text.replace(/\$\(([A-Z_]+)\)/g, (reference, other: string) => known.get(other) ?? reference),
+    );
+  }
+  return [...known];
+}
