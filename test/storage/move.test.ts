@@ -86,12 +86,28 @@ const server = await startPostgres();
     expect((await migrate(own.url)).stderr).toContain('is not empty');
     await own.drop();
     const none = await lango(['migrate'], home);
-    expect(none.stderr).toContain('names no database to move into');
+    expect(none.stderr).toContain('names no PostgreSQL database');
     const missing = await lango(['migrate', '--from', 'sqlite:/nowhere/lango.db'], {
       env: { ...home.env, LANGO_DATABASE_URL: own.url },
     });
     expect(missing.stderr).toContain('There is no database /nowhere/lango.db');
     expect((await lango(['migrate', '--from', 'lango.db'], home)).stderr).toContain('sqlite:FILE');
+  });
+
+  it('makes the tables alone with --schema, as often as it is asked', async () => {
+    const own = await server!.database();
+    const env = { ...home.env, LANGO_DATABASE_URL: own.url };
+    for (let time = 0; time < 2; time += 1) {
+      const { stdout, code } = await lango(['migrate', '--schema'], { env });
+      expect({ stdout, code }).toEqual({ stdout: expect.stringMatching(/^PostgreSQL .*schema \d/), code: 0 });
+    }
+    expect((await own.run('SELECT count(*)::int AS count FROM tasks')).rows).toEqual([{ count: 0 }]);
+    const none = await lango(['migrate', '--schema'], home);
+    expect(none.stderr).toContain('names no PostgreSQL database');
+    const both = await lango(['migrate', '--schema', '--from', `sqlite:${file}`], { env });
+    expect(both.stderr).toContain('--schema moves nothing');
+    expect((await migrate(own.url)).code).toBe(0);
+    await own.drop();
   });
 
   it('leaves the other database empty when one row does not arrive as it was', async () => {
