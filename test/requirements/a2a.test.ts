@@ -370,7 +370,7 @@ describe('X. A2A', () => {
       /^lango(-full)?:/.test(image),
     );
     const published = services.map(async ([name, { environment }]) => {
-      const configFile = environment['LANGO_CONFIG']!.replace('/etc/lango', 'deploy');
+      const configFile = environment['LANGO_CONFIG']!.replace('/etc/lango', 'deploy/nodes');
       const { LANGO_AGENT, LANGO_BASE_URL } = environment;
       const isFront = LANGO_AGENT === undefined;
       const env = readEnv({ LANGO_HOME: '/data', ...(!isFront && { LANGO_AGENT, LANGO_BASE_URL }) });
