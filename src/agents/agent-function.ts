@@ -68,7 +68,7 @@ export function intentOf(call: Call, step: string, effect: EffectClass): EventBo
   };
 }
 
-/** Answers a call with a text and without any effect. The journal records both, so a resumed run sees the same. */
+/** Answers a call with a text, without any effect. The journal records call and answer, so a resumed run sees the same. */
 export async function reply(call: Call, content: string, isError: boolean): Promise<CallOutcome> {
   return { type: 'result', result: await recordResult(call, content, isError) };
 }
@@ -89,13 +89,14 @@ export async function refuse(call: Call, reason: string): Promise<CallOutcome> {
 interface TypedFunction<Schema extends z.ZodObject> extends Omit<FunctionSpec, 'parameters'> {
   readonly schema: Schema;
   readonly first?: boolean;
+  /** Whether the model gets the parameters only when it asks for them, which saves tokens in each request. */
   readonly isRare?: boolean | undefined;
 }
 
-/** The parameters of a rare function, until it is asked for them. */
-const ANY: JsonObject = { type: 'object', properties: {}, additionalProperties: true };
+/** The schema that a model gets for a rare function, which says its real parameters when it is called without arguments. */
+const ANY_PARAMETERS: JsonObject = { type: 'object', properties: {}, additionalProperties: true };
 
-/** Makes a function that passes its calls to `use` once their arguments match the schema. */
+/** Makes a function that passes a call to `use` when its arguments match the schema, and refuses it otherwise. */
 export function typedFunction<Schema extends z.ZodObject>(
   { schema, first = false, isRare = false, name, description }: TypedFunction<Schema>,
   use: (call: Call, input: z.infer<Schema>) => Promise<CallOutcome>,
@@ -104,10 +105,19 @@ export function typedFunction<Schema extends z.ZodObject>(
   const perform = (call: Call) => withArguments(reader, call, (input) => use(call, input));
   if (isRare) {
     const [sentence = ''] = description.split(/(?<=\.) /);
-    const spec = { name, description: `${sentence} Call it without arguments first.`, parameters: ANY };
+    const spec = {
+      name,
+      description: `${sentence} Call it without arguments first.`,
+      parameters: ANY_PARAMETERS,
+    };
     const manual = () => `${description} Its arguments: ${JSON.stringify(reader.parameters)}`;
-    const asks = (call: Call) => Object.keys(call.arguments).length === 0;
-    return { name, spec, first, call: (call) => (asks(call) ? reply(call, manual(), false) : perform(call)) };
+    const asksForManual = (call: Call) => Object.keys(call.arguments).length === 0;
+    return {
+      name,
+      spec,
+      first,
+      call: (call) => (asksForManual(call) ? reply(call, manual(), false) : perform(call)),
+    };
   }
   return {
     name,

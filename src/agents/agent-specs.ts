@@ -140,7 +140,7 @@ Report: give your results clearly: what was done, what came out, and what failed
   takesUnmatched: true,
 };
 
-/** The four roles of the classic roster (requirement P5): what matches nothing goes to the executor. */
+/** The four roles of the classic roster (requirement P5). A tool whose name matches no prefix goes to the executor. */
 const CLASSIC_ROSTER: Roster = [executor, researcher, memoryManager, PLANNER];
 
 /** The shipped rosters by their names in the configuration. */

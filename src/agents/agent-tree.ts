@@ -69,7 +69,9 @@ function buildTeam(options: AgentTreeOptions): AgentTree {
   const runsHere = (name: string) => publish?.includes(name) ?? true;
   const owned = partitionTools(tools, roster);
   for (const { name } of owned.unmatched)
-    logger.warn(`no agent owns the tool ${name}, so no agent can call it`, { tool: name });
+    logger.warn(`no agent owns the tool ${name}, so no agent can call it; add its prefix to the roster`, {
+      tool: name,
+    });
   const subAgents = roster
     .filter((spec) => runsHere(spec.name))
     .map((spec) => ({ spec, toolbox: toolboxOf(spec, owned[spec.name]!, options) }))
@@ -103,7 +105,7 @@ function subAgent(spec: AgentSpec, toolbox: Toolbox, options: AgentTreeOptions):
     toolbox,
     controls: [declineRequest, askUser],
     output: spec.output,
-    // An agent that owns no tools plans for the others.
+    // An agent that owns no tools plans work for the others, so its instruction describes them.
     ...(spec.prefixes.length === 0 && !spec.takesUnmatched
       ? { others: () => othersBlock(options.peers.list(), spec.name) }
       : {}),
@@ -142,7 +144,7 @@ interface ToolUser {
   readonly controls: readonly AgentFunction[];
   /** The schema of its answers. Default: the agent answers with text. */
   readonly output?: z.ZodObject | JsonObject | undefined;
-  /** Describes the other agents. Default: the agent is not told of them. */
+  /** Describes the other agents to this one. Default: their descriptions are not part of its instruction. */
   readonly others?: () => readonly SystemBlock[];
 }
 
@@ -212,7 +214,7 @@ function instructionSource({ roster, limits }: AgentTreeOptions): (peers: readon
   };
 }
 
-/** The skills of a peer as skills of the orchestrator, which has the peer do the work. */
+/** Lists the skills of a peer as skills of the orchestrator, which delegates to the peer. */
 function peerSkills({ name, skills }: Peer): Agent['profile']['skills'] {
   return skills.map((skill) => ({ ...skill, id: `${name}/${skill.id}`, name: `${name}: ${skill.name}` }));
 }
@@ -221,9 +223,13 @@ function peerSkills({ name, skills }: Peer): Agent['profile']['skills'] {
 function assertTools(tools: readonly Tool[]): void {
   const names = tools.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice) throw new LangoError('invalid-config', `two tools are named ${twice}`);
+  if (twice)
+    throw new LangoError('invalid-config', `two tools are named ${twice}`, { hint: 'Rename one of them.' });
   const taken = [TRANSFER_NAME, ...CONTROL_NAMES].find((name) => names.includes(name));
-  if (taken) throw new LangoError('invalid-config', `a tool cannot be named ${taken}`);
+  if (taken)
+    throw new LangoError('invalid-config', `a tool cannot be named ${taken}`, {
+      hint: 'Rename it: each agent has a function of this name.',
+    });
 }
 
 function assertPublished(options: Pick<AgentTreeOptions, 'multiAgent' | 'roster' | 'publish'>): void {
@@ -241,7 +247,7 @@ export function agentNames({
   return multiAgent ? [ORCHESTRATOR_NAME, ...roster.map(({ name }) => name)] : [FLAT_AGENT_NAME];
 }
 
-/** The names in `publish` that are no agents of this server. */
+/** The names in `publish` that belong to no agent of this server. */
 export function unknownPublished(
   options: Pick<AgentTreeOptions, 'multiAgent' | 'roster' | 'publish'>,
 ): readonly string[] {

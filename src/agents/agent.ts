@@ -25,19 +25,19 @@ import type { Toolbox } from './toolbox.js';
 export interface AgentContext {
   readonly multiAgent: boolean;
   readonly model: ModelProvider;
-  /** By the names of agents: the models of those with one of their own. */
+  /** The models of agents that do not use `model`, by the agent's name. */
   readonly models?: ReadonlyMap<string, ModelProvider>;
   /** The name of this node in chains of delegation. */
   readonly nodeId: string;
   readonly limits: AgentLimits;
   /** Finds the price of an agent's model. Default: no bill is kept. */
   readonly meterOf?: (model: ModelProvider) => Meter;
-  /** Default: there is no limit of an owner and day. */
+  /** Counts what each owner spends in a day. Default: no limit per owner and day. */
   readonly spending?: DailySpending;
   readonly additions?: Additions;
-  /** Whether the person behind a run may read the vendor's own words when the model fails. Default: nobody may. */
+  /** Whether the owner of a run may read the vendor's error message when the model fails. Default: no owner may. */
   readonly showsReasons?: (run: Pick<Run, 'task' | 'grant'>) => boolean;
-  /** Default: agents are not told where they work. */
+  /** The machine and folders for the instruction. Default: the instruction names none. */
   readonly surroundings?: Surroundings;
   /** The memories that are recalled for each run. Default: none. */
   readonly memories?: readonly RunMemory[];
@@ -120,10 +120,16 @@ function refuseByGrant(run: Run, nodeId: string, limits: AgentLimits): RunEnd | 
   const { chain, depth, deadline, tokens } = run.grant;
   const { agent } = run.task;
   if (chain.includes(`${agent}@${nodeId}`)) {
-    return rejected('delegation-cycle', `${agent} already works on this: ${chain.join(' > ')}.`);
+    return rejected(
+      'delegation-cycle',
+      `${agent} already works on this request, so it would delegate in a circle: ${chain.join(' > ')}.`,
+    );
   }
   if (depth < 0 || chain.length > limits.depth) {
-    return rejected('limit-depth', 'This request was delegated too deep (agent.limits.depth).');
+    return rejected(
+      'limit-depth',
+      `This request was delegated too often in a row: at most ${limits.depth} times (agent.limits.depth).`,
+    );
   }
   if (deadline !== undefined && deadline <= Date.now()) {
     return rejected('limit-seconds', 'The deadline of this request has passed.');
@@ -138,12 +144,12 @@ function rejected(reason: string, text: string): RunEnd {
   return { state: 'rejected', reason, text };
 }
 
-/** A memory that fails does not fail the run: the other memories and the newest messages are still there. */
+/** Recalls all memories. A memory that fails is logged and left out: the newest messages are still there. */
 async function recall(run: Run, memories: readonly RunMemory[]): Promise<Recollection> {
   const recalled = await Promise.all(
     memories.map((memory) =>
       memory.recall(run).catch((error: unknown) => {
-        run.logger.warn('memory could not be recalled; the run goes on without it', {
+        run.logger.warn('a memory could not be recalled; the run goes on without it', {
           error: errorText(error),
         });
         return NOTHING_RECALLED;

@@ -3,22 +3,23 @@ import { LangoError, errorText } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import type { Tool } from '../core/tool.js';
 
-/** Checks the arguments of a call with `parse` and describes them to the model with `parameters`, from one schema. */
+/** One schema for both sides of a call: `parameters` describes the arguments to the model, `parse` checks them. */
 export interface ArgumentReader<T> {
-  /** JSON Schema for a model, without what only `parse` needs. Unknown keys are refused. */
+  /** JSON Schema for the model, without the keywords that only refuse values. */
   readonly parameters: JsonObject;
+  /** Returns the checked input, or what is wrong. Refuses unknown keys. */
   parse(value: JsonObject): { readonly input: T } | { readonly problem: string };
 }
 
 export function argumentReader<Schema extends z.ZodObject>(schema: Schema): ArgumentReader<z.infer<Schema>> {
-  // Made at first use, because the start of a server needs neither for its hundred tools.
-  let made: Schema | undefined;
-  let shown: JsonObject | undefined;
-  // A schema that says what further keys may be keeps that.
-  const strict = (): Schema => (made ??= schema.def.catchall ? schema : (schema.strict() as Schema));
+  // Both are made at first use, so that a start of the server does not make them for its hundred tools.
+  let strictSchema: Schema | undefined;
+  let parameters: JsonObject | undefined;
+  // A schema with a rule for further keys keeps that rule.
+  const strict = (): Schema => (strictSchema ??= schema.def.catchall ? schema : (schema.strict() as Schema));
   return {
     get parameters() {
-      return (shown ??= jsonSchemaOf(strict()));
+      return (parameters ??= jsonSchemaOf(strict()));
     },
     parse(value) {
       const parsed = strict().safeParse(value);
@@ -30,7 +31,7 @@ export function argumentReader<Schema extends z.ZodObject>(schema: Schema): Argu
 
 const TOOL_NAME = /^[a-z][a-z0-9_]{0,63}$/;
 
-/** Throws `invalid-config` when no model could call the tool: for its name, or as its arguments cannot be described. */
+/** Throws `invalid-config` when no model could call the tool, because of its name or of arguments without a JSON Schema. */
 export function assertDescribable({ name, schema }: Tool): void {
   if (!TOOL_NAME.test(name)) {
     const hint = 'Begin with a letter and use only lower-case letters, digits and underscores, 64 at most.';
@@ -40,7 +41,7 @@ export function assertDescribable({ name, schema }: Tool): void {
     jsonSchemaOf(schema);
   } catch (error) {
     throw new LangoError('invalid-config', `The arguments of the tool ${name} have no JSON Schema.`, {
-      hint: `Take other types for them: ${errorText(error)}.`,
+      hint: `Use types that JSON has: ${errorText(error)}.`,
       cause: error,
     });
   }

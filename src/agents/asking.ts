@@ -6,12 +6,12 @@ import type { AskedQuestion, Run, RunInput } from '../core/run.js';
 import type { Answer, Question } from '../core/task.js';
 import type { CallOutcome } from './agent-function.js';
 
-/** The outcome of a question so far. */
+/** What became of a question so far. */
 export type Verdict =
   | Pick<Answer, 'decision' | 'text'>
-  /** Nobody answered in time. */
+  /** The time to answer is over. */
   | { readonly decision: 'expired' }
-  /** So many questions of the task are open that this one was not asked. */
+  /** The question was not asked, since too many of the task are open. */
   | { readonly decision: 'refused' }
   | { readonly decision: 'open'; readonly outcome: CallOutcome };
 
@@ -32,7 +32,7 @@ export function askPerson(question: Question, run: Run, step: string): Verdict {
   return asked.expiredAt === undefined ? open(asked.question) : { decision: 'expired' };
 }
 
-/** A person who is asked more at once reads none of it. */
+/** The most open questions of one task: a person would not read more. */
 export const MAX_OPEN_QUESTIONS = 16;
 
 function countOpen({ questions, inputs }: Run): number {
@@ -43,7 +43,7 @@ function countOpen({ questions, inputs }: Run): number {
 /** Characters that cannot be seen, or that change the order in which others are shown. Emoji need U+FE0F. */
 const HIDDEN = /(?!\n|\t|\ufe0f)[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu;
 
-/** Names hidden characters in a question, so that a person sees all that it says: "<U+202E>". */
+/** Replaces each hidden character of a question by its name, such as "<U+202E>", so that a person sees all of it. */
 export function withVisibleCharacters(text: string): string {
   return text.replace(
     HIDDEN,
@@ -87,7 +87,7 @@ export function findAnswer(asked: AskedQuestion, inputs: readonly RunInput[]): G
   for (const input of inputs) {
     if (input.seq <= seq || input.seq >= expiredAt) continue;
     const answer = answerIn(input, asked);
-    // The input's time is that of the transaction which stored it. A late no says the same as the time that ran out.
+    // `input.at` is the time of the transaction that stored the message. A late denial counts: an expiry denies too.
     const isLate = input.at > expiresAt && answer?.answer.decision === 'approve';
     if (answer && !isLate) return { ...answer, ...input };
   }
@@ -107,7 +107,7 @@ function answerIn(
   const text = textOf(parts).trim();
   if (answers.length > 0 || text === '') return undefined;
   if (kind === 'input') return { answer: { hash, decision: 'approve', text }, isText: true };
-  // Words decide only what the person had read.
+  // A text decides only a question that was shown to the person before.
   const decision = seq > shownAt ? decisionIn(text, hash) : undefined;
   return decision && { answer: { hash, decision }, isText: true };
 }

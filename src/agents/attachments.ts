@@ -28,18 +28,19 @@ const TEXT_TYPES = [
 ] as const;
 const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
 
-/** The input modes of an agent whose model reads images, or not. */
+/** The input modes of an agent, by whether its model reads images. */
 export function inputModes(readsImages = true): readonly string[] {
   return readsImages ? [...TEXT_TYPES, ...IMAGE_TYPES] : TEXT_TYPES;
 }
 
-const CACHED_TEXTS = 64;
+const MAX_CACHED_TEXTS = 64;
+const MAX_CACHED_CHARACTERS = 128 * 1024;
 const CUT_ADVICE = 'the file holds more: ask the user for the part that matters';
 
 /** Makes the files of messages readable for a model: documents become their text, images stay for a model that reads them. */
 export class Attachments {
   readonly #read: ReadDocument | undefined;
-  /** The newest texts by the hash of their files: every run of a conversation has the files of its earlier messages. */
+  /** The newest texts, by the hash of their files. Each run of a conversation reads the files of earlier messages again. */
   readonly #texts = new Map<string, string>();
 
   constructor(read: ReadDocument | undefined) {
@@ -60,10 +61,10 @@ export class Attachments {
       if (type?.startsWith('image/')) {
         return readsImages
           ? { ...part, mediaType: type }
-          : note(part, 'it is an image, and this model reads none');
+          : problemNote(part, 'it is an image, and this model reads none');
       }
       const { text, problem } = await this.#textOf(part, run);
-      if (text === undefined) return note(part, problem);
+      if (text === undefined) return problemNote(part, problem);
       return fileText(part, cutText(scrubData(text, run.scrubber), limitBytes, CUT_ADVICE).text);
     };
     return Promise.all(
@@ -74,7 +75,7 @@ export class Attachments {
     );
   }
 
-  /** Returns the parts as an agent with these input modes takes them. A file that it does not take becomes its text. */
+  /** Replaces files that an agent with these input modes does not take by their text. */
   async fit(parts: readonly Part[], modes: readonly string[], run: Run): Promise<readonly Part[]> {
     return Promise.all(
       parts.map(async (part): Promise<Part> => {
@@ -99,7 +100,7 @@ export class Attachments {
         ? { text: content.toString('utf8') }
         : { text: undefined, problem: `it holds ${content.length} bytes that are not text` };
     }
-    if (!this.#read) return { text: undefined, problem: 'nothing here reads its type' };
+    if (!this.#read) return { text: undefined, problem: 'this server has no reader for its type' };
     const hash = createHash('sha256').update(type).update(content).digest('base64');
     const known = this.#texts.get(hash);
     if (known !== undefined) return { text: known };
@@ -116,14 +117,12 @@ export class Attachments {
   }
 
   #keep(hash: string, text: string): void {
-    if (text.length > LONGEST_CACHED) return;
+    if (text.length > MAX_CACHED_CHARACTERS) return;
     this.#texts.set(hash, text);
     const [oldest] = this.#texts.keys();
-    if (this.#texts.size > CACHED_TEXTS && oldest !== undefined) this.#texts.delete(oldest);
+    if (this.#texts.size > MAX_CACHED_TEXTS && oldest !== undefined) this.#texts.delete(oldest);
   }
 }
-
-const LONGEST_CACHED = 128 * 1024;
 
 interface ReadableOptions {
   readonly run: Run;
@@ -139,7 +138,7 @@ export function isFile(part: Part): part is FilePart {
   return part.kind === 'file' && 'bytes' in part;
 }
 
-/** Whether a part holds a file, also one that came as text. */
+/** Whether a part holds a file: its bytes, or a text with a file name. */
 export function isAttached(part: Part): boolean {
   return isFile(part) || (part.kind === 'text' && part.filename !== undefined);
 }
@@ -166,12 +165,12 @@ function nameOf({ filename, mediaType }: FilePart): string {
   return JSON.stringify(filename ?? mediaType ?? 'without a name');
 }
 
-/** Tells a model of a file that it does not get. */
-function note(part: FilePart, problem: string): Part {
+/** Replaces a file that the model does not get, and says why. */
+function problemNote(part: FilePart, problem: string): Part {
   return { kind: 'data', data: { file: part.filename ?? part.mediaType ?? 'without a name', problem } };
 }
 
-/** The text of a file. Its name tells it from what the user wrote. */
+/** Makes a part of a file's text. The file name tells it apart from what the user wrote. */
 function fileText({ filename, mediaType }: FilePart, text: string): Part {
   return {
     kind: 'text',

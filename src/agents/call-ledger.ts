@@ -3,7 +3,7 @@ import type { AgentLimits } from '../core/agent.js';
 import type { FunctionCall } from '../core/model.js';
 import type { RunEnd } from '../core/run.js';
 
-/** The run ends when the model repeats a call this many times more after the first refusal. */
+/** How many repeats of a call are refused before the run ends. */
 const WARNINGS_BEFORE_END = 2;
 
 export type Admission =
@@ -24,11 +24,12 @@ export class CallLedger {
     this.#limits = limits;
   }
 
-  /** Whether the limit of calls is reached. */
+  /** Whether the run has used up its calls. */
   get exhausted(): boolean {
     return this.#calls >= this.#limits.toolCalls;
   }
 
+  /** Counts a call, and says whether to perform it, to refuse it, or to end the run. */
   enter(call: FunctionCall): Admission {
     const { repeats, toolCalls } = this.#limits;
     const exhausted = this.exhausted;

@@ -42,10 +42,10 @@ export function capabilityDescription(tools: readonly Pick<Tool, 'name'>[]): str
   return [...new Set(tools.map(({ name }) => capabilityOf(name)))].join(', ');
 }
 
-/** The capabilities of `tools` as skills, in generated words. Holds no name of a tool. */
+/** One skill for each capability of `tools`, with a generated text that names no tool. */
 export function skillsOf(tools: readonly Pick<Tool, 'name'>[]): readonly Skill[] {
-  const words = new Set(tools.map(({ name }) => capabilityOf(name)));
-  return [...words].map((capability) => ({
+  const capabilities = new Set(tools.map(({ name }) => capabilityOf(name)));
+  return [...capabilities].map((capability) => ({
     id: slug(capability),
     name: capability.charAt(0).toUpperCase() + capability.slice(1),
     description: `Handles requests for ${capability}.`,
@@ -55,8 +55,8 @@ export function skillsOf(tools: readonly Pick<Tool, 'name'>[]): readonly Skill[]
 }
 
 /**
- * The skills for an agent's card. Of `own`, the skills of the agent's card file, those that stand for a capability are
- * left out while `live` lacks it; the others come first. A live skill takes its text from `own`, else from `reviewed`.
+ * The skills for an agent's card: first the skills of its card file (`own`) that stand for no capability, then a skill for
+ * each capability that the agent has now (`live`), with its text from `own`, else from `reviewed`, if one of them has it.
  */
 export function cardSkills(
   live: readonly Skill[],

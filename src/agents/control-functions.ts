@@ -10,7 +10,7 @@ export const declineRequest = typedFunction(
   {
     name: 'decline_request',
     description:
-      'Decline a request that is outside what you do, so that somebody else gets it. Call nothing else with it.',
+      'Decline a request that is outside what you do, so that another agent gets it. Call nothing else with it.',
     schema: z.object({ reason: z.string().min(1).max(LONGEST_TEXT) }),
     first: true,
   },
@@ -42,5 +42,5 @@ export const askUser = typedFunction(
   },
 );
 
-/** Names that no tool may have. */
+/** The names of these functions, which no tool may have. */
 export const CONTROL_NAMES: readonly string[] = [declineRequest.name, askUser.name];

@@ -3,11 +3,11 @@ import type { Run, RunEnd } from '../core/run.js';
 import type { Money, Scope } from '../core/task.js';
 import { estimatedCost, moneySpent, withinAmount, type Spending } from './meter.js';
 
-/** Keeps what the models of each owner cost in a day (UTC), over all processes that share the database. */
+/** Keeps the day's (UTC) cost of each owner's model calls, together for all processes that share the database. */
 export interface DailySpending {
   /**
-   * Reserves up to `amount` of what `limit` leaves to the owner today, for the call `key`, and resolves with the reserved
-   * amount. An earlier reservation of the call ends.
+   * Reserves `amount` for the call `key`, or less when `limit` leaves the owner less today. Resolves with the reserved
+   * amount. Replaces an earlier reservation of the same call.
    */
   reserve(scope: Scope, call: { key: string; amount: number; limit: number }): Promise<number>;
   /** Ends the reservation of a call and counts its cost. Does nothing for a call without one. */
@@ -41,13 +41,16 @@ export async function withinDay<Result>(
   });
   const before = moneySpent(run.usage(), limit.currency);
   try {
-    const fitting = withinAmount(turn, request, { amount, currency: limit.currency });
-    if (typeof fitting === 'string') return ended(fitting);
-    return await call(fitting);
+    const affordable = withinAmount(turn, request, { amount, currency: limit.currency });
+    if (typeof affordable === 'string') return ended(affordable);
+    return await call(affordable);
   } finally {
     const cost = moneySpent(run.usage(), limit.currency) - before;
     await spending.settle(run.task, key, Math.max(0, cost)).catch((error: unknown) => {
-      run.logger.warn('the cost of a model call could not be counted; its reservation stays', { error });
+      run.logger.warn(
+        'the cost of a model call could not be counted; its reservation stays until the day ends',
+        { error },
+      );
     });
   }
 }
@@ -62,16 +65,16 @@ export async function settleStep({ run, step, limits, spending }: Step, usage: U
 
 /**
  * Reserves money for a delegation to another node and returns it: half of what the owner has left today, less when several
- * delegations share it, and at most `most`. The rest is for other tasks. Returns undefined without a limit.
+ * delegations share it, and at most `max`. The other half is for other tasks. Returns undefined without a limit.
  */
 export async function reserveShare(
   { run, step, limits, spending }: Step,
-  { most = Infinity, sharedBy }: { readonly most: number | undefined; readonly sharedBy: number },
+  { max = Infinity, sharedBy }: { readonly max: number | undefined; readonly sharedBy: number },
 ): Promise<Money | undefined> {
   const limit = limits.ownerCostPerDay;
   if (!limit || !spending) return undefined;
   const share = (await spending.left(run.task, limit.amount)) / (sharedBy + 1);
-  const call = { key: keyOf(run, step), amount: Math.min(share, most), limit: limit.amount };
+  const call = { key: keyOf(run, step), amount: Math.min(share, max), limit: limit.amount };
   return { ...limit, amount: await spending.reserve(run.task, call) };
 }
 

@@ -9,7 +9,7 @@ import { outputReader } from './output.js';
 
 /** An agent as its author writes it: a model works through its tasks by the instruction, with the tools. */
 export interface AgentDefinition {
-  /** Lower-case letters, digits and hyphens: it is a part of the agent's address. */
+  /** Lower-case letters, digits and hyphens, since the name is a part of the agent's address. */
   readonly name: string;
   /** One or two sentences for people and for the orchestrator, which chooses agents by them. */
   readonly description: string;
@@ -49,7 +49,7 @@ export function defineAgent(definition: AgentDefinition): DefinedAgent {
     throw new LangoError('invalid-config', `${name} is the name of the server's own root agent.`, { hint });
   }
   const empty = Object.entries({ description, instruction }).find(([, text]) => !text?.trim());
-  if (empty) throw new LangoError('invalid-config', `The agent ${name} needs a text as its ${empty[0]}.`);
+  if (empty) throw new LangoError('invalid-config', `The agent ${name} has an empty ${empty[0]}.`);
   tools.forEach(assertDescribable);
   if (definition.output) outputReader(name, definition.output);
   const skill: Skill = { id: name, name, description, tags: [name], examples: [] };

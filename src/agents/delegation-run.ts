@@ -40,7 +40,7 @@ export interface DelegationRun {
   readonly spending: DailySpending | undefined;
   /** The number of delegations that share the remaining budget. */
   readonly roundSize: () => number;
-  /** The time, by `performance.now`, at which the peer is given up so that this agent can still answer. */
+  /** The time, by `performance.now`, at which the delegation ends, so that this agent has time left to answer. */
   readonly until: number;
 }
 
@@ -55,7 +55,7 @@ interface Exchange {
   /** The questions that an answer is for. */
   readonly questions?: readonly Question[];
   readonly isAnswer: boolean;
-  /** Whether the peer may ask nothing more: it had as many answers as one task may have turns. */
+  /** Whether the peer may ask no more questions: it got as many answers as one task may have turns. */
   readonly isLast: boolean;
 }
 
@@ -69,8 +69,8 @@ export async function runDelegation(
   const { call } = delegation;
   const forwarded = new Set<string>();
   const progress = { taskId: call.run.recorded(call.step)?.childTaskId, used: NO_USAGE };
-  const first = { step: call.step, message: await requestMessage(delegation) };
-  let exchange: Exchange = { ...first, isAnswer: false, isLast: false };
+  const message = await requestMessage(delegation);
+  let exchange: Exchange = { step: call.step, message, isAnswer: false, isLast: false };
   for (let number = 1; ; number += 1) {
     const end = await endOf(delegation, exchange, progress);
     progress.used = addUsage(progress.used, end.usage);
@@ -129,7 +129,7 @@ async function exchangeWithPeer(
   }
   const { entryBytes } = delegation.limits;
   const relay = new PeerRelay({
-    ...{ run, step, agent, live: final, entryBytes },
+    ...{ run, step, agent, isAnswer: final, entryBytes },
     sharedBy: delegation.roundSize(),
   });
   const reached = await followPeer(delegation, exchange, { relay, progress, isRepeat });
@@ -184,7 +184,7 @@ async function followPeer(
   const money = moneyLeft(run, limits);
   const share = money && shareOf(money, sharedBy);
   const reserved = peer.isRemote
-    ? await reserveShare({ run, step, limits, spending }, { most: share?.amount, sharedBy })
+    ? await reserveShare({ run, step, limits, spending }, { max: share?.amount, sharedBy })
     : undefined;
   const grant = childGrant(delegation, { sharedBy, step, cost: reserved ?? share });
   const { taskId } = progress;
@@ -199,13 +199,13 @@ async function followPeer(
     ...(taskId === undefined ? {} : { taskId }),
     ...(questions === undefined ? {} : { questions }),
   };
-  const late = new AbortController();
+  const deadline = new AbortController();
   const timer = setTimeout(
-    () => late.abort(new LangoError('timeout', 'it did not finish in time (agent.limits.seconds)')),
+    () => deadline.abort(new LangoError('timeout', 'it did not finish in time (agent.limits.seconds)')),
     Math.min(Math.max(0, until - performance.now()), LONGEST_TIMER_MS),
   );
   try {
-    for await (const event of peer.send(request, AbortSignal.any([run.signal, late.signal]))) {
+    for await (const event of peer.send(request, AbortSignal.any([run.signal, deadline.signal]))) {
       if (event.type === 'task' && progress.taskId === undefined) progress.taskId = event.taskId;
       if (event.type === 'end') {
         relay.finish(event, questionsOf(delegation, step, event));
@@ -225,7 +225,7 @@ async function followPeer(
   return failed(agent, `the connection to ${agent} ended without an answer`);
 }
 
-/** Ends the task of a peer that asks again after each answer. */
+/** Cancels the task of a peer that asks another question after its last answer. */
 async function giveUp(
   { call, peers, agent, limits }: DelegationRun,
   end: PeerEnd,
@@ -249,12 +249,12 @@ function childGrant(
     tokens: Math.max(0, Math.floor(left / sharedBy)),
     fromOutside: run.hasReadOutside(),
     ...(cost && { cost }),
-    // The child's span is below the one of this delegation, on whichever node it runs.
+    // The span of the child task is below that of this delegation, also when it runs on another node.
     trace: continueTrace(run.task, step),
   });
 }
 
-/** The request, with the files and data of the user as the peer's card says that it takes them. */
+/** Makes the request to the peer, with the user's files and data in the forms that the peer's card accepts. */
 async function requestMessage(delegation: DelegationRun): Promise<Message> {
   const { call, request, agent, peers, attachments } = delegation;
   const carried = carriedUserMessage(call.run);
@@ -264,15 +264,15 @@ async function requestMessage(delegation: DelegationRun): Promise<Message> {
   return { ...carried, id: call.key, role: 'user', parts: [textPart(request), ...parts] };
 }
 
-/** A reply to the peer's question: a person's message, or a denial because nobody answered in time. */
+/** A reply to the peer's question: a person's message, or the denial of an expired question. */
 interface Reply extends Pick<Message, 'parts'> {
   /** The ids of the messages and expiries that it is made of. */
   readonly ids: readonly string[];
 }
 
 /**
- * Returns the first reply to one of the peer's questions that was not forwarded yet. An agent of another framework gets its
- * decisions at once: it may not name the other calls again after the first.
+ * Returns the first reply to one of the peer's questions that was not forwarded yet. An agent of another framework gets all
+ * its decisions in one message, because it may not ask about the other calls again after the first decision.
  */
 function nextReply(
   run: Run,
@@ -292,7 +292,7 @@ function nextReply(
       return answer ? [{ ...answer, question: one.question }] : [];
     });
     const decided = given.filter(({ isText, question: { kind } }) => isText && kind !== 'input');
-    // The peer gets a decision in words as data: it may know no codes.
+    // A decision in words is sent to the peer as data, since the peer may not know the codes.
     if (decided.length > 0)
       return [{ ids: [input.message.id], parts: decided.map(({ answer }) => answerPart(answer)) }];
     const [first] = given;
@@ -322,7 +322,7 @@ function hasExpired({ expiredAt }: AskedQuestion): boolean {
   return expiredAt !== undefined;
 }
 
-/** The denial of an expired question. The peer may have another clock and not know of the expiry yet. */
+/** Denies an expired question. The peer's clock may differ, so the question may still be open there. */
 function denialOf({ question: { hash } }: AskedQuestion): Reply {
   const text = 'nobody answered in time';
   return { ids: [expiryId(hash)], parts: [answerPart({ hash, decision: 'deny', text })] };
@@ -332,7 +332,7 @@ function expiryId(hash: string): string {
   return `expiry:${hash}`;
 }
 
-/** The peer's questions. A peer that waits without a typed question gets one with its text. */
+/** Returns the peer's questions. When the peer waits without a typed question, makes one of its text. */
 function questionsOf(delegation: DelegationRun, step: string, end: PeerEnd): readonly Question[] {
   const { call, agent, limits } = delegation;
   if (!isInterrupted(end.state)) return [];
@@ -346,7 +346,7 @@ function questionsOf(delegation: DelegationRun, step: string, end: PeerEnd): rea
   return [{ hash: questionHash(call.key, step), kind: 'input', text, author: end.author }];
 }
 
-/** Returns that the run waits while a question of the peer is open, else an error that tells the model of the expiry. */
+/** Makes the run wait while a question of the peer is open. Otherwise returns an error that names the expiry to the model. */
 function waiting(
   { call, agent }: DelegationRun,
   { state, questions = [] }: DelegationEnd,

@@ -13,13 +13,13 @@ export interface DelegationOptions {
   readonly limits: AgentLimits;
   /** The name of this node in chains of delegation. */
   readonly nodeId: string;
-  /** Fits files to what a peer takes. Default: they are sent as they are. */
+  /** Converts files that a peer does not accept. Default: files are sent as they are. */
   readonly attachments?: Attachments | undefined;
   readonly spending?: DailySpending | undefined;
 }
 
-/** The share of a task's time after which its delegations end: the agent needs the rest to answer. */
-const DELEGATION_SHARE = 0.9;
+/** The share of a task's time that its delegations may take. The agent needs the rest to answer. */
+const DELEGATION_TIME_SHARE = 0.9;
 
 /**
  * The delegations of one run. A resumed run repeats the recorded ones step by step, which restores the count of rounds
@@ -38,10 +38,10 @@ export class Delegations {
   constructor(options: DelegationOptions) {
     this.#options = options;
     this.#maxRounds = options.limits.delegationRounds;
-    this.#until = performance.now() + 1_000 * options.limits.seconds * DELEGATION_SHARE;
+    this.#until = performance.now() + 1_000 * options.limits.seconds * DELEGATION_TIME_SHARE;
   }
 
-  /** Whether the limit of rounds is reached. */
+  /** Whether the run has used up its rounds of delegation. */
   get exhausted(): boolean {
     return this.#rounds.size >= this.#maxRounds;
   }

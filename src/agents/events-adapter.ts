@@ -13,11 +13,11 @@ import { withoutAnswers } from './user-messages.js';
 export interface EventsAdapterOptions {
   /** The author of events that name none (requirement A2). */
   readonly rootAgentName: string;
-  /** About how many tokens of earlier conversation a model gets, newest first. */
+  /** The most tokens of earlier conversation that a model gets, by estimate. The newest are kept. */
   readonly historyTokens: number;
 }
 
-/** A user's message, or an answer with the results of all its calls. */
+/** Messages that are kept or left out together: a user's message, or an answer with the results of all its calls. */
 interface Turn {
   readonly messages: readonly ModelMessage[];
   readonly tokens: number;
@@ -52,12 +52,12 @@ export class EventsAdapter {
    */
   #turns(task: readonly TaskEvent[]): readonly Turn[] {
     if (task[0]?.body.type !== 'message') return [];
-    const longest = this.#options.historyTokens;
-    const results = resultsByTurn(task, longest);
+    const maxBytes = this.#options.historyTokens;
+    const results = resultsByTurn(task, maxBytes);
     return task.flatMap((event, index) => {
       const { body } = event;
       const author = event.author ?? this.#options.rootAgentName;
-      if (body.type === 'message') return userTurn(withoutAnswers(body.message.parts), longest);
+      if (body.type === 'message') return userTurn(withoutAnswers(body.message.parts), maxBytes);
       if (body.type === 'run-end') return endTurn(author, body, task[index - 1]);
       if (body.type !== 'turn-end' || body.content.length === 0) return [];
       return [answerTurn(author, body.content, results.get(body.step) ?? new Map())];
@@ -66,8 +66,8 @@ export class EventsAdapter {
 }
 
 /**
- * Says why a task ended without an answer. Otherwise its request would stand unanswered before the next one, as if both
- * were to be done now.
+ * Adds a sentence on why a task ended without an answer. Without it the model would see an open request before the next
+ * one, and do both.
  */
 function endTurn(
   author: string,
@@ -81,9 +81,9 @@ function endTurn(
   return [turnOf({ role: 'assistant', author, content: [{ type: 'text', text }] })];
 }
 
-function userTurn(parts: readonly Part[], longest: number): readonly Turn[] {
+function userTurn(parts: readonly Part[], maxBytes: number): readonly Turn[] {
   if (parts.length === 0) return [];
-  return [turnOf({ role: 'user', parts: parts.map((part) => shortened(part, longest)) })];
+  return [turnOf({ role: 'user', parts: parts.map((part) => shortened(part, maxBytes)) })];
 }
 
 /**
@@ -115,7 +115,7 @@ function answerTurn(
 /** Results by the step of their turn, then by call id. A delegation that waits for a person has no result yet. */
 function resultsByTurn(
   task: readonly TaskEvent[],
-  longest: number,
+  maxBytes: number,
 ): ReadonlyMap<string, Map<string, FunctionResult>> {
   const turns = new Map<string, Map<string, FunctionResult>>();
   for (const { body } of task) {
@@ -123,7 +123,7 @@ function resultsByTurn(
     if (body.type === 'delegation-end' && isInterrupted(body.state)) continue;
     const turn = turnStep(body.step);
     const results = turns.get(turn) ?? new Map<string, FunctionResult>();
-    const content = cut(body.result.content, longest);
+    const content = cut(body.result.content, maxBytes);
     turns.set(turn, results.set(body.result.id, { ...body.result, content }));
   }
   return turns;
@@ -169,16 +169,16 @@ function textsOf(message: ModelMessage): readonly string[] {
   }
 }
 
-/** The tokens that a file of an earlier task counts: about those of an image. Its text is cut to the budget's size. */
+/** The estimated tokens of a file of an earlier task: about those of an image. */
 const FILE_TOKENS = 1_500;
 
-/** Keeps a file for the reader of attachments, and replaces one that is elsewhere by its name. */
-function shortened(part: Part, longest: number): Part {
-  if (part.kind === 'text') return { ...part, text: cut(part.text, longest) };
+/** Cuts text. Keeps a file, which `Attachments` reads later, and replaces a file that is only linked by its name. */
+function shortened(part: Part, maxBytes: number): Part {
+  if (part.kind === 'text') return { ...part, text: cut(part.text, maxBytes) };
   if (part.kind === 'data' || isFile(part)) return part;
   return textPart(`[a file: ${[part.filename, part.mediaType].filter(Boolean).join(', ') || 'unnamed'}]`);
 }
 
-function cut(text: string, longest: number): string {
-  return cutText(text, longest, 'the whole text was available in the earlier task').text;
+function cut(text: string, maxBytes: number): string {
+  return cutText(text, maxBytes, 'the whole text was available in the earlier task').text;
 }

@@ -36,11 +36,11 @@ export interface LoopOptions {
   readonly spending?: DailySpending | undefined;
   /** The session's earlier conversation. */
   readonly history: readonly ModelMessage[];
-  /** Replaces the files of messages by what the model reads of them. */
+  /** Replaces the files of messages by their text, or by images that the model reads. */
   readonly readable: (messages: readonly ModelMessage[]) => Promise<readonly ModelMessage[]>;
   /** Whether the run begins with text from outside (a page, a document, an agent of another server). */
   readonly fromOutside: boolean;
-  /** Whether the person is told the vendor's own words when the model fails. */
+  /** Whether the vendor's error message is shown to the user when the model fails. */
   readonly showsReasons: boolean;
   /** Reads the answer of an agent that answers with data. Default: the answer is text. */
   readonly output?: OutputReader | undefined;
@@ -119,13 +119,13 @@ function conclude(run: Run, answer: TurnEnd, output?: OutputReader): RunEnd {
   const cut = answer.stopReason === 'max-tokens';
   if (text.trim() === '') {
     const why = cut
-      ? ' It used up the length of an answer before it said anything (agent.limits.answerTokens).'
+      ? ' It used up all tokens of an answer before its first text (agent.limits.answerTokens).'
       : '';
     return { state: 'failed', reason: 'model-empty', text: `The model gave no answer.${why}` };
   }
   if (output) return concludeWithData(run, text, output);
   if (cut) {
-    const mark = '[The answer was cut off at its greatest length (agent.limits.answerTokens).]';
+    const mark = '[The answer was cut off at the limit of its length (agent.limits.answerTokens).]';
     sayAnswer(run, { text: `${text}\n\n${mark}`, replace: true });
   }
   return { state: 'completed' };
@@ -139,7 +139,7 @@ function tokensSpent(run: Run, limits: AgentLimits): RunEnd | undefined {
   return { state: 'failed', reason: 'limit-tokens', text };
 }
 
-/** A run ends after so many answers in a row of which no call could be made: the model does not learn from the reasons. */
+/** The run ends after this many answers in a row without a call that could be made: the model does not heed the reasons. */
 const MAX_REFUSALS = 4;
 
 function endOfRefusals({ results }: Done): RunEnd {
@@ -148,7 +148,7 @@ function endOfRefusals({ results }: Done): RunEnd {
 }
 
 interface LastTurn {
-  /** Tells the model that it gets no functions any more. */
+  /** Tells the model that it can call no more functions. */
   readonly note: string;
   /** The end of the run when the model calls a function nevertheless. */
   readonly end: RunEnd;
@@ -244,7 +244,7 @@ async function performCall(batch: CallBatch, index: number, admission: Admission
   if (!given)
     return refuse(
       call,
-      `the arguments of ${name} are not a JSON object that can be used: ${invalid ?? 'nothing'}`,
+      `the arguments of ${name} are not a JSON object that can be used: ${invalid ?? 'there are none'}`,
     );
   const called = functions.find((candidate) => candidate.name === name);
   if (called) return called.call(call);
@@ -255,10 +255,10 @@ async function performCall(batch: CallBatch, index: number, admission: Admission
   return refuse(call, `there is no function "${name}"${cutOff}. Valid names: ${names}`);
 }
 
-/** Adds to open approvals that other words do not decide them. */
+/** Adds to the text of open approvals that any other reply leaves them open. */
 function withApprovalHint(end: RunEnd): RunEnd {
   if (!end.questions?.some(({ kind }) => kind !== 'input')) return end;
-  return { ...end, text: `${end.text ?? ''}\nOther words decide nothing.` };
+  return { ...end, text: `${end.text ?? ''}\nAny other reply leaves this open.` };
 }
 
 /** Returns the end of a run with calls that wait for a person; undefined when none waits. */

@@ -11,7 +11,7 @@ interface Price {
   readonly output: number;
   readonly cacheRead?: number | undefined;
   readonly cacheWrite?: number | undefined;
-  /** What a prompt of more tokens than `above` multiplies the prices by. */
+  /** Factors on the prices of input and output when the prompt has more tokens than `above`. */
   readonly long?: { readonly above: number; readonly input: number; readonly output: number } | undefined;
 }
 
@@ -22,7 +22,7 @@ export interface Meter {
   readonly currency: string;
   /** Undefined when the price is not known: tokens are counted, money is not. */
   readonly price: Price | undefined;
-  /** Of the models that may answer in its place. */
+  /** The meters of models that may answer in place of this one. */
   readonly fallbacks?: readonly Meter[];
 }
 
@@ -35,16 +35,16 @@ export interface Spending {
 
 const MILLION = 1_000_000;
 const BILLION = 1_000_000_000;
-/** An answer that can afford fewer tokens is not asked for. */
-const LEAST_ANSWER_TOKENS = 256;
+/** The model is not called when the money pays for a shorter answer than this. */
+const MIN_ANSWER_TOKENS = 256;
 
-/** Returns the answer with the rows of its bill: its own, and those of attempts that failed before. */
+/** Returns the answer with the rows of its bill: those of the answer, and those of attempts that failed before it. */
 export function billed({ by, failed = [], ...answer }: ModelAnswer, spending: Spending): ModelAnswer {
   const own = priced({ by, usage: answer.usage }, spending);
   return { ...answer, usage: failed.reduce((sum, spent) => addUsage(sum, priced(spent, spending)), own) };
 }
 
-/** Puts what failed attempts cost on the bill of the task, as no answer has it. */
+/** Puts the cost of failed attempts on the bill of the task, when no answer follows that would hold it. */
 export function chargeFailed(failed: readonly SpentUsage[], spending: Spending): void {
   const usage = failed.reduce((sum, spent) => addUsage(sum, priced(spent, spending)), NO_USAGE);
   if (failed.length > 0) spending.run.charge(usage);
@@ -78,7 +78,7 @@ function factorOf({ long }: Price, input: number): { readonly input: number; rea
   return long && input > long.above ? long : { input: 1, output: 1 };
 }
 
-/** The money that the task may still cost; undefined without a limit. */
+/** The money that the task may still spend; undefined without a limit. */
 export function moneyLeft(run: Run, limits: AgentLimits): Money | undefined {
   // The grant of a task has the limit of its node already.
   const limit = run.grant.cost ?? limits.cost;
@@ -102,8 +102,8 @@ function toBillionths(amount: number): number {
 }
 
 /**
- * Returns the request with the longest answer that the rest of the task's money can pay, whichever model answers, or the end
- * of the task when it does not suffice.
+ * Shortens the answer to what the rest of the task's money pays for, also when a fallback answers. Returns the end of the
+ * task when the money does not suffice.
  */
 export function withinBudget(
   spending: Spending & { readonly request: Omit<ModelRequest, 'signal'> },
@@ -111,11 +111,11 @@ export function withinBudget(
   const { run, limits, request } = spending;
   const left = moneyLeft(run, limits);
   if (!left) return request;
-  const fitting = withinAmount(spending, request, left);
-  return typeof fitting === 'string' ? ended(fitting) : fitting;
+  const affordable = withinAmount(spending, request, left);
+  return typeof affordable === 'string' ? ended(affordable) : affordable;
 }
 
-/** Shortens the answer to what the money pays for after the estimated input. Returns why that cannot be done. */
+/** Shortens the answer to what the money pays for besides the estimated input; returns the reason when it pays for none. */
 export function withinAmount(
   { meter }: Pick<Spending, 'meter'>,
   request: Omit<ModelRequest, 'signal'>,
@@ -128,17 +128,17 @@ export function withinAmount(
     if (!price || currency !== left.currency) {
       return `the price of ${model} in ${left.currency} is not known here (prices, bill.currency)`;
     }
-    const affordable = affordableTokens(price, input, left.amount);
-    if (affordable < Math.min(LEAST_ANSWER_TOKENS, maxTokens)) {
+    const tokens = affordableTokens(price, input, left.amount);
+    if (tokens < Math.min(MIN_ANSWER_TOKENS, maxTokens)) {
       const rest = Math.max(0, left.amount).toFixed(4);
       return `the ${rest} ${currency} that are left do not pay for another answer of ${model}`;
     }
-    maxTokens = Math.min(maxTokens, affordable);
+    maxTokens = Math.min(maxTokens, tokens);
   }
   return { ...request, maxTokens };
 }
 
-/** The most that a call may cost by its estimated input and its longest answer, whichever model answers. */
+/** The most that a call may cost, by its estimated input and its longest answer, with the dearest of the models. */
 export function estimatedCost(meter: Meter, request: Omit<ModelRequest, 'signal'>): number {
   const input = estimateInput(request);
   const costs = [meter, ...(meter.fallbacks ?? [])].map(({ price }) => {
@@ -152,7 +152,7 @@ export function estimatedCost(meter: Meter, request: Omit<ModelRequest, 'signal'
 
 const MESSAGE_TOKENS = new WeakMap<ModelMessage, number>();
 
-/** Estimates each message once, however many calls it is a part of: a long conversation is not serialized for each call. */
+/** Estimates the tokens of a request. Each message is estimated once, so no call serializes a long conversation again. */
 function estimateInput({ system, messages, functions }: Omit<ModelRequest, 'signal'>): number {
   return messages.reduce(
     (sum, message) => {

@@ -26,7 +26,7 @@ interface TurnOptions {
   readonly model: ModelProvider;
   readonly meter: Meter | undefined;
   readonly limits: AgentLimits;
-  /** Default: there is no limit of an owner and day. */
+  /** Undefined when there is no limit per owner and day. */
   readonly spending: DailySpending | undefined;
   readonly request: Omit<ModelRequest, 'signal'>;
   /** Whether the request holds text from outside; the answer is marked the same. */
@@ -44,9 +44,9 @@ export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> 
   }
   const request = withinBudget(options);
   if ('state' in request) return request;
-  return withinDay(options, request, async (fitting) => {
+  return withinDay(options, request, async (affordable) => {
     if (!recorded) run.emit({ type: 'turn-start', step });
-    return askModel(options, fitting);
+    return askModel(options, affordable);
   });
 }
 
@@ -83,14 +83,14 @@ async function askModel(options: TurnOptions, request: TurnOptions['request']): 
     }
   }
   run.signal.throwIfAborted();
-  throw new LangoError('model', 'the model provider ended its stream without an end event');
+  throw new LangoError('model', 'the model provider ended its stream without an end or error event');
 }
 
-/** A shorter wait is over before a person has read of it. */
-const SHOWN_WAIT_MS = 1_000;
+/** Shorter waits are not shown: they are over before a person has read the line. */
+const MIN_SHOWN_WAIT_MS = 1_000;
 
 function showRetry(run: Run, code: ModelErrorCode, delayMs: number): void {
-  if (delayMs < SHOWN_WAIT_MS) return;
+  if (delayMs < MIN_SHOWN_WAIT_MS) return;
   const what = code === 'unreachable' ? 'The model cannot be reached' : 'The model vendor is busy';
   const text = `${what}, trying again in ${Math.ceil(delayMs / 1_000)} s.\n`;
   run.emit({ type: 'activity', activity: { type: 'text', text } });
@@ -108,18 +108,18 @@ export function sayAnswer(run: Run, { text, replace, author }: Speech): void {
   run.emit({ type: 'text-delta', artifactId: ANSWER_ARTIFACT_ID, text, replace, lastChunk: false }, author);
 }
 
-/** The text for callers who may not read the vendor's own words: those can name accounts, limits and addresses. */
+/** The texts for callers who may not read the vendor's error message, which can name accounts, limits and addresses. */
 const FAILURES: Readonly<Record<ModelErrorCode | RefusalReason, string>> = {
   canceled: 'The model call was canceled.',
   overloaded: 'The model is overloaded. Try again later.',
   'rate-limited': 'The model provider takes no more requests for now. Try again later.',
   unreachable: 'The model could not be reached. `lango doctor --model` says why.',
   rejected: 'The model provider refused the request. The server log says why.',
-  'bad-answer': 'The model gave an answer that could not be read.',
-  key: 'The model vendor refused the key of this server. Its operator can see why: `lango doctor --model`.',
+  'bad-answer': 'The model gave an answer that could not be read. Try again; the server log says more.',
+  key: 'The model vendor refused the API key of this server. Its operator can see why: `lango doctor --model`.',
   'model-name':
     'The model vendor does not know the model of this server. Its operator can see why: `lango doctor --model`.',
-  credit: 'The account of this server at the model vendor has no credit left.',
+  credit: 'The account of this server at the model vendor has no credit left. Its operator can add some.',
   length: 'The conversation is too long for the model. Begin a new one, or send less.',
 };
 
@@ -131,8 +131,8 @@ function failure(
   return { state: 'failed', reason: `model-${code}`, text };
 }
 
-/** How many images of results a request holds: an image costs about as much as a page of text, at every turn. */
-const IMAGES_SHOWN = 2;
+/** The most images of results in a request: at every turn an image costs about as much as a page of text. */
+const MAX_IMAGES = 2;
 
 const NO_LONGER_SHOWN =
   '[The image that came with this is not shown any more. Call the function again to see how it is now.]';
@@ -146,7 +146,7 @@ export function withNewestImages(
   readsImages = true,
 ): readonly ModelMessage[] {
   if (!readsImages) return messages.map(withoutResultImages);
-  let left = IMAGES_SHOWN;
+  let left = MAX_IMAGES;
   const newestFirst = messages.toReversed().map((message) => {
     if (message.role !== 'results') return message;
     const results = message.results.toReversed().map((result) => {

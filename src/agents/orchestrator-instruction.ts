@@ -11,7 +11,7 @@ const LONGEST_CAPABILITIES = 500;
 export interface OrchestratorRules {
   /** The limit of delegation rounds in one task, which the code enforces. */
   readonly delegationRounds: number;
-  /** Describes the agents known by name; agents that it does not hold are described by their cards. */
+  /** Describes the agents of its specs. All other agents are described by their cards. */
   readonly roster: Roster;
 }
 
@@ -49,7 +49,7 @@ ${peers.map((peer) => entry(peer, roster)).join('\n') || '(no agent is available
 Do not ask that agent again. Choose another that fits, and ask it once. When none fits, answer from what you have and say what could not be done.`;
 }
 
-/** Tells an agent that plans which other agents can carry out steps. */
+/** Describes to a planning agent the other agents, which can carry out steps. */
 export function othersBlock(
   peers: readonly Pick<Peer, 'name' | 'description'>[],
   self: string,
@@ -76,7 +76,7 @@ function entry(
   return [`- ${name}`, ...parts.flat()].join('\n');
 }
 
-/** "File operations" becomes "file operations"; "USDC payments" stays. */
+/** Changes the first letter for use within a sentence: "File operations" to "file operations", but not "USDC payments". */
 function inSentence(name: string): string {
   return /^\p{Lu}\p{Ll}/u.test(name) ? name.charAt(0).toLowerCase() + name.slice(1) : name;
 }

@@ -25,7 +25,7 @@ export function outputReader(agent: string, given: z.ZodObject | JsonObject): Ou
         value = JSON.parse(unfenced(text));
         assertJsonValue(value, OUTPUT_LIMITS);
       } catch {
-        return { problem: 'it is not JSON that can be kept' };
+        return { problem: 'it is not JSON, or has more than 64 levels or 10000 keys' };
       }
       const parsed = reader.safeParse(value);
       if (parsed.success) return { value: parsed.data as Json };
@@ -50,7 +50,7 @@ function readSchema(agent: string, given: z.ZodObject | JsonObject): ReadSchema 
   } catch (error) {
     throw unusable(agent, errorText(error), error);
   }
-  throw unusable(agent, 'it describes no object');
+  throw unusable(agent, 'it does not describe an object');
 }
 
 function unusable(agent: string, why: string, cause?: unknown): LangoError {
@@ -67,7 +67,7 @@ function forVendors({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.Bas
   if (jsonSchema.type === 'object' && jsonSchema.properties) jsonSchema.additionalProperties ??= false;
 }
 
-/** Models that no vendor holds to a schema like to put their JSON into a block of Markdown. */
+/** Removes the Markdown block that some models put their JSON into. */
 function unfenced(text: string): string {
   return /^\s*```(?:json)?\n([\s\S]*?)\n```\s*$/.exec(text)?.[1] ?? text;
 }
@@ -91,8 +91,8 @@ export function concludeWithData(run: Run, text: string, output: OutputReader): 
   return { state: 'completed' };
 }
 
-/** The words for a model whose answer did not fit. It is asked once. */
+/** The message to a model whose answer did not fit. The loop sends it once. */
 export function repairRequest({ text = '' }: RunEnd): ModelMessage {
-  const request = `${text}. Write the whole answer again, as JSON alone.`;
+  const request = `${text}. Write the whole answer again, as one JSON object and nothing else.`;
   return { role: 'user', parts: [{ kind: 'text', text: request }] };
 }

@@ -7,8 +7,8 @@ import { partitionTools } from './partition.js';
 import { slot } from './prompts.js';
 
 const SKILL_PREFIX = 'skill_';
-const LONGEST_LINE = 300;
-const LONGEST_LIST = 4_000;
+const MAX_LINE_LENGTH = 300;
+const MAX_LIST_LENGTH = 4_000;
 
 export interface OwnSkillsOptions {
   readonly scope: Scope;
@@ -20,21 +20,21 @@ export interface OwnSkillsOptions {
 }
 
 /**
- * The lines of the routing table for skills that only this owner has: no public card shows them. Empty when the owner
- * has none. Of a skill from outside, the line tells only the name.
+ * Lists the skills that only this owner has, each with the agent that can use it: no public card shows them. Returns no
+ * block when the owner has none. For a skill from outside the line holds the name only.
  */
 export function ownSkillsBlock({ scope, sources, roster, peers }: OwnSkillsOptions): readonly SystemBlock[] {
   const common = new Set(sources.flatMap((source) => source.list(undefined)));
   const own = sources.flatMap((source) => source.list(scope)).filter((tool) => !common.has(tool));
   const owned = partitionTools(own, roster);
-  const lines = peers.flatMap(({ name }) => (owned[name] ?? []).map((tool) => line(name, tool)));
+  const lines = peers.flatMap(({ name }) => (owned[name] ?? []).map((tool) => skillLine(name, tool)));
   if (lines.length === 0) return [];
-  const meaning = "This user's own skills, each behind the agent that has it, as data.";
-  return [slot('own-skills', meaning, lines.join('\n').slice(0, LONGEST_LIST))];
+  const meaning = "This user's own skills, each after the agent that can use it, as data.";
+  return [slot('own-skills', meaning, lines.join('\n').slice(0, MAX_LIST_LENGTH))];
 }
 
-function line(agent: string, { name, description, bringsOutside }: Tool): string {
+function skillLine(agent: string, { name, description, bringsOutside }: Tool): string {
   const skill = name.slice(name.startsWith(SKILL_PREFIX) ? SKILL_PREFIX.length : 0).replaceAll('_', '-');
   const about = bringsOutside ? 'from outside' : description;
-  return oneLine(`- ${agent}: use the skill ${skill} (${about})`).slice(0, LONGEST_LINE);
+  return oneLine(`- ${agent}: use the skill ${skill} (${about})`).slice(0, MAX_LINE_LENGTH);
 }

@@ -40,11 +40,19 @@ export function roleOf(toolName: string, roster: Roster): string | undefined {
 export function assertRoster(roster: Roster): void {
   const names = roster.map(({ name }) => name);
   for (const taken of [UNMATCHED, ORCHESTRATOR_NAME, FLAT_AGENT_NAME]) {
-    if (names.includes(taken)) throw new LangoError('invalid-config', `a sub-agent cannot be named ${taken}`);
+    if (names.includes(taken)) {
+      const hint = 'The server uses this name itself. Choose another in agent.roster.';
+      throw new LangoError('invalid-config', `a sub-agent cannot be named ${taken}`, { hint });
+    }
   }
   const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice) throw new LangoError('invalid-config', `two sub-agents are named ${twice}`);
+  if (twice)
+    throw new LangoError('invalid-config', `two sub-agents are named ${twice}`, {
+      hint: 'Rename one of them.',
+    });
   if (roster.filter(({ takesUnmatched }) => takesUnmatched).length > 1) {
-    throw new LangoError('invalid-config', 'only one sub-agent can take the unmatched tools');
+    throw new LangoError('invalid-config', 'more than one sub-agent takes the unmatched tools', {
+      hint: 'Set takesUnmatched on one of them only.',
+    });
   }
 }

@@ -10,8 +10,8 @@ export interface RelayOptions {
   readonly run: Run;
   readonly step: string;
   readonly agent: string;
-  /** Whether the peer's text is the user's answer; else it is shown as activity. */
-  readonly live: boolean;
+  /** Whether the peer's text is the user's answer. Any other text is shown as activity. */
+  readonly isAnswer: boolean;
   /** The largest journal entry, in bytes. */
   readonly entryBytes: number;
   /** The number of delegations that share the journal of this task. */
@@ -24,31 +24,32 @@ type Comment = { readonly id: string; readonly text: string; readonly replace?: 
 type EndEvent = Extract<PeerEvent, { type: 'end' }>;
 
 /** The most bytes that one delegation adds to the journal of its task. */
-const RELAYED_BYTES = 16 * 1024 * 1024;
+const MAX_RELAYED_BYTES = 16 * 1024 * 1024;
 /** The share of an entry that open questions may fill: the end of a run holds their text up to three times. */
 const QUESTION_SHARE = 0.3;
-/** The share of an entry that is left for what the journal adds. */
+/** The share of an entry that stays free for the members that the journal adds. */
 const MARGIN_SHARE = 1 / 16;
 /** JSON writes one UTF-16 code unit with at most six bytes. The rest of an entry is for its other fields. */
 const BYTES_PER_UNIT = 8;
-/** How many artifacts the result names, and the longest name, in characters. */
-const NAMES_SHOWN = 20;
-const NAME_LENGTH = 100;
+/** The most artifacts that the result names, and the longest name in characters. */
+const MAX_NAMES = 20;
+const MAX_NAME_LENGTH = 100;
 
 /**
  * Writes the events of a peer into this task, each under the name of its author. `pass` and `finish` throw `too-large` for
- * what the journal of the task cannot hold, and before the peer leaves no room there for the task itself.
+ * an event that the journal of the task cannot hold, and before the peer's events take the room that the task itself needs.
  */
 export class PeerRelay {
   readonly #options: RelayOptions;
   readonly #artifacts: string[] = [];
   /** How many turns each author has begun, for agents that report them. */
   readonly #turns = new Map<string, number>();
-  /** The id of the message that the text of an artifact is part of, by artifact id. */
+  /** The ids of the messages that collect the text of artifacts, by artifact id. */
   readonly #messages = new Map<string, string>();
-  /** How many events this peer may add when less than half of the room is left. */
+  /** The most events of this peer while the room for events is less than `#scarceRoom`. */
   readonly #share: number;
-  readonly #scarce: number;
+  /** Half of the room for events at the start of the delegation. */
+  readonly #scarceRoom: number;
   #events = 0;
   #bytes = 0;
   #taskKnown: boolean;
@@ -58,13 +59,13 @@ export class PeerRelay {
   constructor(options: RelayOptions) {
     const { run, step, sharedBy } = options;
     this.#options = options;
-    this.#scarce = Math.floor(run.room / 2);
-    this.#share = Math.floor(this.#scarce / sharedBy);
+    this.#scarceRoom = Math.floor(run.room / 2);
+    this.#share = Math.floor(this.#scarceRoom / sharedBy);
     this.#taskKnown = run.recorded(step)?.childTaskId !== undefined;
   }
 
   pass(event: PassedEvent): void {
-    const { step, live } = this.#options;
+    const { step, isAnswer } = this.#options;
     switch (event.type) {
       case 'task':
         if (!this.#taskKnown) this.#emit({ type: 'delegation-task', step, taskId: event.taskId });
@@ -74,7 +75,7 @@ export class PeerRelay {
         this.#report(event.activity, event.author);
         break;
       case 'text-delta':
-        if (live) this.#say(event.text, event.replace, event.author);
+        if (isAnswer) this.#say(event.text, event.replace, event.author);
         else this.#comment({ ...event, id: this.#messageId(event) }, event.author);
         break;
       case 'artifact':
@@ -88,9 +89,9 @@ export class PeerRelay {
    * the end as they will be asked.
    */
   finish(end: EndEvent, questions: readonly Question[]): void {
-    const { live, agent, entryBytes } = this.#options;
+    const { isAnswer, agent, entryBytes } = this.#options;
     assertSize(questions, entryBytes * QUESTION_SHARE, 'questions');
-    if (!live || end.state !== 'completed') return;
+    if (!isAnswer || end.state !== 'completed') return;
     const text = end.text.trim() === '' ? `${agent} finished without any text.` : end.text;
     if (text !== this.#text) this.#say(text, true, end.author);
   }
@@ -98,7 +99,7 @@ export class PeerRelay {
   /** A line for the model that names the artifacts which the user got; empty without artifacts. */
   delivered(): readonly string[] {
     if (this.#artifacts.length === 0) return [];
-    const names = this.#artifacts.slice(0, NAMES_SHOWN).map((name) => shorten(name, NAME_LENGTH));
+    const names = this.#artifacts.slice(0, MAX_NAMES).map((name) => shorten(name, MAX_NAME_LENGTH));
     const rest = this.#artifacts.length - names.length;
     return [`[delivered to the user: ${names.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}]`];
   }
@@ -109,13 +110,13 @@ export class PeerRelay {
     if (type !== 'text') this.#emit({ type: 'activity', activity }, author);
     else if (activity.id !== undefined) this.#comment({ ...activity, id: activity.id }, author);
     else {
-      for (const text of this.#pieces(activity.text)) {
+      for (const text of this.#chunks(activity.text)) {
         this.#emit({ type: 'activity', activity: { type, text } }, author);
       }
     }
   }
 
-  /** Each turn of an agent starts its answer again: its text is then another message. */
+  /** Returns the id of the message for a text. Each turn of an agent starts its answer again, so it gets a new message. */
   #messageId({ artifactId, replace, author }: TextDelta): string {
     const known = this.#messages.get(artifactId);
     if (known !== undefined && !replace) return known;
@@ -128,11 +129,11 @@ export class PeerRelay {
   #comment({ id, text, replace = false }: Comment, author: string): void {
     const artifactId = `${this.#options.step}/${id}`;
     let restart = replace;
-    for (const piece of this.#pieces(text)) {
+    for (const chunk of this.#chunks(text)) {
       const body = {
         type: 'text-delta',
         artifactId,
-        text: piece,
+        text: chunk,
         replace: restart,
         isMessage: true,
       } as const;
@@ -141,14 +142,15 @@ export class PeerRelay {
     }
   }
 
+  /** Writes text of the user's answer. */
   #say(text: string, replace: boolean, author: string): void {
     let restart = replace || this.#text === undefined;
-    // A peer that starts its answer again without a text yet: its next text replaces the old one.
+    // An empty restart writes nothing yet; the next text then replaces the old answer.
     this.#text = !restart ? this.#text + text : text === '' ? undefined : text;
     if (text === '') return;
-    for (const piece of this.#pieces(text)) {
-      this.#admit(Buffer.byteLength(piece));
-      sayAnswer(this.#options.run, { text: piece, replace: restart, author });
+    for (const chunk of this.#chunks(text)) {
+      this.#admit(Buffer.byteLength(chunk));
+      sayAnswer(this.#options.run, { text: chunk, replace: restart, author });
       restart = false;
     }
   }
@@ -165,35 +167,35 @@ export class PeerRelay {
     run.emit(body, author);
   }
 
-  /** Counts an event. Noisy peers are stopped first: a quiet one may still write when others have used up the room. */
+  /** Counts an event. Throws for a noisy peer first, so that a quiet one can still write when the room gets scarce. */
   #admit(bytes: number): void {
     this.#events += 1;
     this.#bytes += bytes;
-    if (this.#bytes > RELAYED_BYTES) throw tooLarge(`more than ${counted(RELAYED_BYTES, 'byte')}`);
-    if (this.#events > this.#share && this.#options.run.room < this.#scarce) {
+    if (this.#bytes > MAX_RELAYED_BYTES) throw tooLarge(`more than ${counted(MAX_RELAYED_BYTES, 'byte')}`);
+    if (this.#events > this.#share && this.#options.run.room < this.#scarceRoom) {
       throw tooLarge(`more than ${counted(this.#share, 'event')}, its share of this task (tasks.events)`);
     }
   }
 
-  /** Splits text so that each piece fits into one entry: at least one piece. Never splits a character. */
-  *#pieces(text: string): Generator<string> {
+  /** Splits text into chunks that fit into one entry each, at least one. Never splits a character. */
+  *#chunks(text: string): Generator<string> {
     const longest = Math.floor(this.#options.entryBytes / BYTES_PER_UNIT);
     let rest = text;
     while (rest.length > longest) {
       const isSplit = /[\ud800-\udbff]/.test(rest[longest - 1]!);
-      const piece = rest.slice(0, isSplit ? longest - 1 : longest);
-      yield piece;
-      rest = rest.slice(piece.length);
+      const chunk = rest.slice(0, isSplit ? longest - 1 : longest);
+      yield chunk;
+      rest = rest.slice(chunk.length);
     }
     yield rest;
   }
 }
 
-/** Returns the size of a value as JSON. Throws `too-large` when it is above `most` bytes. */
-function assertSize(value: unknown, most: number, what: string): number {
+/** Returns the size of a value as JSON. Throws `too-large` when it is above `maxBytes`. */
+function assertSize(value: unknown, maxBytes: number, what: string): number {
   const bytes = Buffer.byteLength(JSON.stringify(value));
-  if (bytes > most)
-    throw tooLarge(`more than ${Math.floor(most)} bytes in one ${what} entry (tasks.eventBytes)`);
+  if (bytes > maxBytes)
+    throw tooLarge(`more than ${Math.floor(maxBytes)} bytes in one ${what} entry (tasks.eventBytes)`);
   return bytes;
 }
 

@@ -7,9 +7,9 @@ import { relayedUserMessage } from './user-messages.js';
 
 /** The texts of the configured prompt files. */
 export interface PromptTexts {
-  /** AGENTS.md: who the agent is. Only the flat agent's instruction holds it (requirement O7). */
+  /** The text of AGENTS.md, which says who the agent is. Only the flat agent's instruction holds it (requirement O7). */
   readonly identity: string;
-  /** TOOL_USAGE.md: how to use tools. Only the flat agent's instruction holds it. */
+  /** The text of TOOL_USAGE.md, which says how to use tools. Only the flat agent's instruction holds it. */
   readonly toolUsage: string;
   /** The rules for all agents of this node; empty for none. */
   readonly houseRules?: string;
@@ -38,7 +38,7 @@ export function subAgentInstruction(spec: Pick<AgentSpec, 'instruction'>): strin
   return `${spec.instruction.trim()}\n\n${SUB_AGENT_RULES}`;
 }
 
-/** The instruction of an agent with the rules for all agents. It does not change while the node runs. */
+/** The instruction of an agent and the rules for all agents, as blocks that stay the same while the node runs. */
 export function instructionBlocks(
   instruction: string,
   { houseRules = '' }: Pick<PromptTexts, 'houseRules'>,
@@ -47,7 +47,7 @@ export function instructionBlocks(
   return [instruction, ...rules].filter((text) => text !== '').map((text) => ({ text, stable: true }));
 }
 
-/** Tells an agent the date and, with the owner of the task, where on this machine it acts. */
+/** Makes the block with the date and, for the scope of a task, with the machine and workspace that the agent works in. */
 export function surroundingsBlock(
   { system, workspace }: Surroundings,
   scope: Scope | undefined,
@@ -71,7 +71,7 @@ export async function runtimeBlocks(
 ): Promise<readonly SystemBlock[]> {
   const relayed = relayedUserMessage(run);
   const added = await additions?.(run).catch((error: unknown) => {
-    run.logger.warn('text for the prompt could not be loaded; the run goes on without it', {
+    run.logger.warn('the additions to the prompt could not be loaded; the run goes on without them', {
       error: errorText(error),
     });
     return undefined;

@@ -9,16 +9,16 @@ import type { Tool, ToolContext, ToolOutput } from '../core/tool.js';
 import type { AgentFunction, CallOutcome } from './agent-function.js';
 import { intentOf, refuse, resultOf, typedFunction } from './agent-function.js';
 import { askPerson, questionHash } from './asking.js';
-import { heldForApproval } from './tool-permission.js';
+import { approvalOutcome } from './tool-permission.js';
 import type { Input, ToolRules, Work } from './tool-work.js';
 import { quotedReason, failureText, withinTimeout, questionOf } from './tool-work.js';
 
-/** Makes a tool callable by a model. Checks grant, arguments and approval; enforces time, effect class and output size. */
+/** Makes a tool callable by a model: checks grant, arguments and approval; enforces time, effect class and output size. */
 export function toolFunction(tool: Tool, rules: ToolRules): AgentFunction {
   const granted = typedFunction(tool, async (call, input) => {
     const work: Work = { call, tool, input, rules };
-    const held = await heldForApproval(work);
-    if (held) return held;
+    const withheld = await approvalOutcome(work);
+    if (withheld) return withheld;
     const last = lastAttempt(call.run, call.step);
     return last ? resumeCall(work, last) : perform(work, call.step);
   });
@@ -163,7 +163,7 @@ function outputOf(given: ToolOutput): ToolOutput {
   if (areParts && typeof readable(given?.content) === 'string') return given;
   throw new LangoError(
     'tool',
-    'it returned no valid output: an object with content and, optionally, files that are message parts',
+    'its output is not valid: a tool returns an object with content and, optionally, files that are message parts',
   );
 }
 

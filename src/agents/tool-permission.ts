@@ -5,14 +5,14 @@ import type { Work } from './tool-work.js';
 import { quotedReason, failureText, withinTimeout, questionOf } from './tool-work.js';
 
 /** Asks a person to approve the call if the policy requires it. Returns undefined once the call may run, else its outcome. */
-export async function heldForApproval(work: Work): Promise<CallOutcome | undefined> {
+export async function approvalOutcome(work: Work): Promise<CallOutcome | undefined> {
   const { call, tool } = work;
   if (!needsApproval(work)) return undefined;
-  const words = tool.describe?.(work.input);
+  const description = tool.describe?.(work.input);
   const question = questionOf(work, {
-    hash: words === undefined ? call.key : questionHash(call.key, words),
+    hash: description === undefined ? call.key : questionHash(call.key, description),
     kind: 'approval',
-    text: `May ${call.run.task.agent} ${words ?? `run ${tool.name} with these arguments`}?`,
+    text: `May ${call.run.task.agent} ${description ?? `run ${tool.name} with these arguments`}?`,
   });
   if (!call.run.questions.has(question.hash)) {
     const obstacle = await obstacleTo(work);
@@ -27,7 +27,10 @@ export async function heldForApproval(work: Work): Promise<CallOutcome | undefin
     case 'deny':
       return refuse(call, `a person refused this call${quotedReason(verdict.text)}; do not try it again`);
     case 'refused':
-      return refuse(call, `nobody was asked: ${MAX_OPEN_QUESTIONS} questions of this task are open already`);
+      return refuse(
+        call,
+        `the call needs approval, but ${MAX_OPEN_QUESTIONS} questions of this task are open already; wait for their answers`,
+      );
     case 'expired':
       return refuse(call, 'nobody allowed this call in time, so it was not made; do not try it again');
   }

@@ -9,7 +9,7 @@ import type { Tool, ToolContext } from '../core/tool.js';
 import type { Call } from './agent-function.js';
 import { withinAnswerTime } from './asking.js';
 
-/** The tool calls that wait for a person: dangerous ones, all, none, or those of the named tools. */
+/** The tool calls that need a person's approval: dangerous ones, all, none, or those of the named tools. */
 export type ApprovalPolicy = 'dangerous' | 'all' | 'none' | readonly string[];
 
 export interface ToolRules {
@@ -49,7 +49,7 @@ export function failureText({ call: { run }, tool }: Work, error: unknown): stri
   if (!(error instanceof LangoError)) {
     run.logger.warn('a tool failed', { tool: tool.name, error: errorText(error) });
   }
-  return `${tool.name} failed: ${advised(error)}`;
+  return `${tool.name} failed: ${withHint(error)}`;
 }
 
 /** Makes a question to a person about the call, with its exact arguments. */
@@ -88,7 +88,7 @@ function contextOf({ call, tool, rules, scrubbed }: Work, signal: AbortSignal): 
   };
 }
 
-function advised(error: unknown): string {
+function withHint(error: unknown): string {
   const hint = error instanceof LangoError && error.hint !== undefined ? ` (${error.hint})` : '';
   return `${errorText(error)}${hint}`;
 }
@@ -102,8 +102,8 @@ interface TimeLimit {
 }
 
 /**
- * Runs `work` with a signal that aborts on `signal` or at the time limit. Once the time limit has
- * passed, rejects with code `timeout`, whatever `work` throws and even if it ignores its signal.
+ * Runs `work` with a signal that aborts with `signal` or at the time limit. After the time limit it rejects with `timeout`,
+ * also when `work` throws another error or ignores its signal.
  */
 async function withinTime<T>(
   work: (signal: AbortSignal) => Promise<T>,
@@ -114,7 +114,7 @@ async function withinTime<T>(
     timeout.abort(
       new LangoError(
         'timeout',
-        `no result after ${timeoutMs / 1_000} s; what it did until then is not known`,
+        `it gave no result within ${timeoutMs / 1_000} s, and may have taken effect in part`,
       ),
     );
   const timer = setTimeout(onTimeout, Math.min(timeoutMs, LONGEST_TIMER_MS));

@@ -8,14 +8,14 @@ import { toolFunction } from './tool-function.js';
 export interface ToolboxOptions {
   /** The tools that do not change while the server runs. */
   readonly tools: readonly Tool[];
-  /** The sources of tools that come and go. Those of which the agent owns nothing are left out. */
+  /** The sources of tools that come and go. The toolbox ignores sources whose kind of tool the agent does not own. */
   readonly sources: readonly ToolSource[];
   /** Whether the agent owns a tool of this name. */
   readonly owns: (tool: Pick<Tool, 'name'>) => boolean;
   readonly rules: ToolRules;
 }
 
-/** The tools of one agent. Tools from `source` may belong to one owner and are offered to that owner alone. */
+/** The tools of one agent. A tool of a source may belong to one owner, and only that owner gets it. */
 export class Toolbox {
   readonly #options: ToolboxOptions;
   readonly #fixed: readonly AgentFunction[];
@@ -36,11 +36,11 @@ export class Toolbox {
 
   /** Without a scope: the tools that all owners have. */
   tools(scope?: Scope): readonly Tool[] {
-    return [...this.#options.tools, ...this.#further(scope)];
+    return [...this.#options.tools, ...this.#sourceTools(scope)];
   }
 
   functions(scope: Scope): readonly AgentFunction[] {
-    return [...this.#fixed, ...this.#further(scope).map((tool) => this.#toFunction(tool))];
+    return [...this.#fixed, ...this.#sourceTools(scope).map((tool) => this.#toFunction(tool))];
   }
 
   /** The kinds of work that the agent can do for any owner, also with tools that an owner may add later. */
@@ -54,7 +54,7 @@ export class Toolbox {
   }
 
   /** The tools of the sources, without those that have the name of a fixed tool. */
-  #further(scope: Scope | undefined): readonly Tool[] {
+  #sourceTools(scope: Scope | undefined): readonly Tool[] {
     const { owns } = this.#options;
     return this.#sources
       .flatMap((source) => source.list(scope))

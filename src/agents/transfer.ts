@@ -35,7 +35,7 @@ export const transferReader = argumentReader(transferSchema);
 export function transferSpec(agents: readonly Pick<Peer, 'name'>[]): FunctionSpec | undefined {
   const [first, ...others] = agents.map(({ name }) => name);
   if (first === undefined) return undefined;
-  const named = z.object({ ...fields, agent_name: z.enum([first, ...others]).describe('Whom to ask.') });
+  const named = z.object({ ...fields, agent_name: z.enum([first, ...others]).describe('The agent to ask.') });
   return {
     name: TRANSFER_NAME,
     description:

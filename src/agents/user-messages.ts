@@ -54,24 +54,24 @@ export class UserMessages {
   /** Whether the newest message came while an approval was open and did not decide it. */
   get leftApprovalOpen(): boolean {
     const newest = this.#run.inputs.at(-1)!;
-    return this.#besideQuestions().has(newest.message.id);
+    return this.#leftOpen().has(newest.message.id);
   }
 
-  /** The ids of messages that the model does not get: answers to its questions, and messages in place of an approval. */
+  /** The ids of messages that the model does not get: answers to questions, and messages that left an approval open. */
   #notForModel(): ReadonlySet<string> {
     const { inputs, questions } = this.#run;
     const replies = [...questions.values()].flatMap((one) => {
       const given = findAnswer(one, inputs);
       return given?.isText ? [given.message.id] : [];
     });
-    return new Set([...this.#besideQuestions(), ...replies]);
+    return new Set([...this.#leftOpen(), ...replies]);
   }
 
   /**
-   * The ids of messages without an answer that came while an approval was open. They were replied to with the question
-   * again; a text such as "go on" is no request of its own.
+   * The ids of messages that came while an approval was open and did not answer it. The reply to them was the question
+   * again: a text such as "go on" is no request of its own.
    */
-  #besideQuestions(): ReadonlySet<string> {
+  #leftOpen(): ReadonlySet<string> {
     const { inputs, questions } = this.#run;
     const asked = [...questions.values()];
     const answers = new Set(asked.flatMap((one) => findAnswer(one, inputs)?.seq ?? []));

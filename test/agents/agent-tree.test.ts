@@ -82,7 +82,7 @@ describe('the agent tree', () => {
     expect(() => tree({ roster: [spec!, spec!] })).toThrow('two sub-agents are named librarian');
     expect(() => tree({ roster: [{ ...spec!, name: 'unmatched' }] })).toThrow('cannot be named unmatched');
     const takers = STANDARD_ROSTER.map((one) => ({ ...one, takesUnmatched: true }));
-    expect(() => tree({ roster: takers })).toThrow('only one sub-agent');
+    expect(() => tree({ roster: takers })).toThrow('more than one sub-agent');
     expect(() => tree({ tools: named('exec', 'exec') })).toThrow('two tools are named exec');
     expect(() => tree({ tools: named('ask_user') })).toThrow('a tool cannot be named ask_user');
     expect(() => tree({ publish: ['nobody'] })).toThrow('nobody');

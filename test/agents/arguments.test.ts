@@ -14,7 +14,7 @@ it('a tool of a program whose arguments no model can be told is refused before a
     expect.objectContaining({
       code: 'invalid-config',
       message: 'The arguments of the tool exec_remind have no JSON Schema.',
-      hint: 'Take other types for them: Date cannot be represented in JSON Schema.',
+      hint: 'Use types that JSON has: Date cannot be represented in JSON Schema.',
     }),
   );
 });

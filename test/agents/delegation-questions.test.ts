@@ -57,7 +57,7 @@ describe('questions of those below', () => {
     const asked = await run.perform(root);
     const again = await run.followedBy('approved').perform(root);
     expect(again).toMatchObject({ state: 'input-required', questions: asked.questions });
-    expect(again.text).toContain('Other words decide nothing');
+    expect(again.text).toContain('Any other reply leaves this open');
     expect(peers.requests).toHaveLength(2);
   });
 

@@ -97,7 +97,7 @@ describe('tool calls', () => {
     });
     await run.perform(agent);
     expect(told).toBe(true);
-    expect(resultsIn(model.requests[1])[0]).toMatch(/fs_rm failed: no result after 0.01 s/);
+    expect(resultsIn(model.requests[1])[0]).toMatch(/fs_rm failed: it gave no result within 0.01 s/);
   });
 
   it('takes any time for one, also longer than a timer of Node', async () => {
@@ -278,7 +278,7 @@ describe('approval', () => {
       state: 'completed',
     });
     expect(
-      resultsIn(model.requests.at(-1)).filter((text) => text.startsWith('nobody was asked')),
+      resultsIn(model.requests.at(-1)).filter((text) => text.startsWith('the call needs approval')),
     ).toHaveLength(4);
   });
 
@@ -295,7 +295,7 @@ describe('approval', () => {
   it('takes no prose and no other hash for an answer, and asks the same again', async () => {
     const { agent, log, run, model } = setUp(dangerous);
     const asked = await run.perform(agent);
-    const again = { ...asked, text: `${asked.text}\nOther words decide nothing.` };
+    const again = { ...asked, text: `${asked.text}\nAny other reply leaves this open.` };
     const prose = run.followedBy('approved, go ahead');
     expect(await prose.perform(agent)).toEqual(again);
     const other = prose.followedBy(answering({ hash: 'f'.repeat(64), decision: 'approve' }));

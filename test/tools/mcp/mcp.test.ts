@@ -118,7 +118,7 @@ describe('an MCP server as tools', () => {
       const tool = bad[round % bad.length]!;
       const { end } = await ask(tool);
       expect(end.state).toBe('completed');
-      expect(end.text).toMatch(tool === 'rubbish' ? /^after the rubbish$/ : /not known|no result after 3 s/);
+      expect(end.text).toMatch(tool === 'rubbish' ? /^after the rubbish$/ : /not known|no result within 3 s/);
       expect((await ask('read_note', { note: tool })).end.text).toBe(`the note ${tool}`);
     }
   }, 600_000);
