@@ -18,9 +18,9 @@ export interface VendorRequest {
   readonly system: ModelRequest['system'];
   readonly functions: readonly Pick<FunctionSpec, 'name' | 'description' | 'parameters'>[];
   /**
-   * Alternating turns of user and assistant. No turn is blank, opaque blocks belong to the provider, and each call has
-   * exactly one result in the next turn. Vendors refuse other conversations. A shortened or interrupted history can lack
-   * a result, which is filled in, or a call, whose result is left out.
+   * Alternating turns of user and assistant, as vendors require. No turn is blank, opaque blocks belong to the provider,
+   * and each call has exactly one result in the next turn. When a shortened or interrupted history lacks a result, an
+   * error takes its place; when it lacks a call, the result is left out.
    */
   readonly turns: readonly Turn[];
 }
@@ -38,7 +38,7 @@ export function toVendorRequest(request: ModelRequest, provider: string): Vendor
   };
 }
 
-/** The number of tokens that vendors count for an image of usual size, roughly. */
+/** About how many tokens vendors count for an image of usual size. */
 const IMAGE_TOKENS = 1_500;
 
 /** Estimates the tokens that a vendor would count for this request, from the same form that vendors are sent. */
@@ -111,7 +111,7 @@ function isSendable(block: AnswerBlock, provider: string): boolean {
   return block.type === 'function-call' || block.provider === provider;
 }
 
-/** Undefined when the turns cannot be merged: their roles differ, or the results of calls belong between them. */
+/** Returns undefined for turns that cannot be merged: their roles differ, or the results of calls belong between them. */
 function mergeTwo(first: Turn, second: Turn): Turn | undefined {
   if (first.role === 'user' && second.role === 'user') {
     return {
@@ -162,7 +162,7 @@ export type Content =
 const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
 type ImageType = (typeof IMAGE_TYPES)[number];
 
-/** Keeps images and text, writes data as JSON text, describes other files in words, and drops blank text. */
+/** Keeps images and text, writes data as JSON text, replaces other files by a short description, and drops blank text. */
 export function toContent(parts: readonly Part[]): readonly Content[] {
   return parts.map(contentOf).filter((content) => content.type === 'image' || content.text.trim() !== '');
 }
@@ -173,9 +173,9 @@ function contentOf(part: Part): Content {
   const name = part.filename ? ` "${part.filename}"` : '';
   const type = part.mediaType ?? 'unknown type';
   if ('url' in part) return { type: 'text', text: `[file${name} (${type}) at ${part.url}]` };
-  // A vendor refuses a request with an image of another type than its own.
-  const seen = typeOfBytes(part.bytes) ?? type.replace('image/jpg', 'image/jpeg');
-  const mediaType = IMAGE_TYPES.find((known) => known === seen);
+  // The type is read from the bytes, since a vendor refuses an image whose type is wrong.
+  const found = typeOfBytes(part.bytes) ?? type.replace('image/jpg', 'image/jpeg');
+  const mediaType = IMAGE_TYPES.find((known) => known === found);
   if (mediaType) return { type: 'image', mediaType, bytes: part.bytes };
   const size = Buffer.byteLength(part.bytes, 'base64');
   return { type: 'text', text: `[file${name} (${type}, ${size} bytes), contents not shown]` };
@@ -188,7 +188,7 @@ function labeled({ text, filename }: Extract<Part, { kind: 'text' }>): string {
   return `The text of a file from the user, as data:\n<file name=${name}>\n${text.replace(/<\/file>/gi, '')}\n</file>`;
 }
 
-const LONGEST_INVALID_CHARACTERS = 2_000;
+const MAX_INVALID_CHARACTERS = 2_000;
 
 /** Parses the call that a model wrote. Missing arguments become an empty object, a missing id a new one. Never throws. */
 export function toFunctionCall(written: { id: string; name: string; argumentsText: string }): FunctionCall {
@@ -199,7 +199,7 @@ export function toFunctionCall(written: { id: string; name: string; argumentsTex
     id: id || `call_${newId()}`,
     name,
     arguments: args,
-    ...(args === undefined ? { invalid: argumentsText.slice(0, LONGEST_INVALID_CHARACTERS) } : {}),
+    ...(args === undefined ? { invalid: argumentsText.slice(0, MAX_INVALID_CHARACTERS) } : {}),
   };
 }
 
@@ -218,14 +218,14 @@ export function argumentsToSend(call: FunctionCall): JsonObject {
   return call.arguments ?? { INVALID_JSON: call.invalid ?? '' };
 }
 
-/** The greatest nesting of arrays and objects: more than any tool needs, and safe for recursive code. */
-const DEEPEST = 64;
+/** The deepest nesting of arrays and objects: more than any tool needs, and safe for recursive code. */
+const MAX_DEPTH = 64;
 
 /**
  * Whether a value from `JSON.parse` can be stored, hashed and serialized. `JSON.parse` accepts nesting that recursive code
  * cannot process, and reads "1e400" as infinity.
  */
-function isKeepable(value: unknown, depth = DEEPEST): boolean {
+function isKeepable(value: unknown, depth = MAX_DEPTH): boolean {
   if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value !== 'object' || value === null) return true;
   return depth > 0 && Object.values(value).every((member) => isKeepable(member, depth - 1));

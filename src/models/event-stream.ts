@@ -6,8 +6,8 @@ export interface ServerEvent {
   readonly data: string;
 }
 
-/** To parse a longer one would hold the event loop, and no task keeps an answer of this size. */
-const LONGEST_EVENT_CHARACTERS = 1024 * 1024;
+/** Parsing a longer event would block the event loop, and no task can store an answer of this size. */
+const MAX_EVENT_CHARACTERS = 1024 * 1024;
 
 /**
  * Reads server-sent events (WHATWG HTML section 9.2) from bytes that may be cut anywhere. A last event
@@ -39,14 +39,14 @@ export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGener
 
 async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string, void> {
   const decoder = new TextDecoder();
-  // Pieces of a line that has not ended. Only what is new is searched for its end.
+  // The chunks of a line that has not ended. Only a new chunk is searched for the line break.
   let begun: string[] = [];
   let size = 0;
   let isHalfBreak = false;
   for await (const chunk of chunks) {
     const text = decoder.decode(chunk, { stream: true });
     if (text === '') continue;
-    // A line feed belongs to the carriage return at the end of the chunk before.
+    // A line feed at the start completes the carriage return at the end of the chunk before.
     const [first = '', ...others] = text
       .slice(isHalfBreak && text.startsWith('\n') ? 1 : 0)
       .split(LINE_BREAK);
@@ -64,10 +64,13 @@ async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<str
 
 const LINE_BREAK = /\r\n|\n|\r/;
 
-/** Throws `bad-answer`. */
+/** Throws `bad-answer` when an event is longer than the limit. */
 export function assertNotTooLong(characters: number): void {
-  if (characters > LONGEST_EVENT_CHARACTERS)
-    throw new ModelFailure('bad-answer', 'The model server sent an event that is far too long.');
+  if (characters > MAX_EVENT_CHARACTERS)
+    throw new ModelFailure(
+      'bad-answer',
+      `The model server sent an event of more than ${MAX_EVENT_CHARACTERS} characters.`,
+    );
 }
 
 function fieldOf(line: string): readonly [string, string] {

@@ -12,7 +12,7 @@ export interface AnswerReader {
   accept(event: ServerEvent): string;
   /** Whether the answer is complete. A connection that fails after that is no error. */
   readonly isWhole: boolean;
-  /** What the vendor has reported so far. */
+  /** The usage that the vendor has reported so far. */
   usage(): Usage;
 }
 
@@ -24,20 +24,21 @@ export interface Exchange {
   readonly endpoint: Endpoint;
   readonly signal: AbortSignal;
   readonly silenceMs: number;
-  /** The most tokens of the answer, which the server was told. */
+  /** The most tokens of the answer, as the request tells the server. */
   readonly maxTokens: number;
 }
 
-/** A streamed token takes some 200 bytes with its event; a server that sends far more does not keep to its limit. */
+/** A streamed token takes about 200 bytes with its event. A server that sends far more ignores the limit of the answer. */
 const BYTES_PER_STREAMED_TOKEN = 1_024;
 const MIN_ANSWER_BYTES = 1_024 * 1_024;
 const EVENTS_PER_TOKEN = 4;
 const MIN_EVENTS = 10_000;
 
-const MANY_BYTES = 4 * 1024;
-const MOST_BLOCKS = 1_000;
+/** After a larger chunk, other work runs before the next one is read. */
+const LARGE_CHUNK_BYTES = 4 * 1024;
+const MAX_BLOCKS = 1_000;
 /** More than any model writes in one answer. */
-const MOST_CHARACTERS = 1024 * 1024;
+const MAX_CHARACTERS = 1024 * 1024;
 
 const EVENT_STREAM = 'text/event-stream';
 
@@ -111,14 +112,14 @@ async function* chunksOf(
     left -= chunk.byteLength;
     if (left < 0) throw tooMuch(exchange);
     yield chunk;
-    // A chunk may hold thousands of events, and the next one may be here already.
-    if (chunk.byteLength > MANY_BYTES) await nextTurn();
+    // A large chunk holds thousands of events, and the next one may be waiting already.
+    if (chunk.byteLength > LARGE_CHUNK_BYTES) await nextTurn();
     watch.wait();
   }
 }
 
 function tooMuch({ endpoint, maxTokens }: Exchange): ModelFailure {
-  const text = `${endpoint.place} sent far more than the ${maxTokens} tokens it was asked for.`;
+  const text = `${endpoint.place} sent far more than the ${maxTokens} tokens that the request allows (agent.limits.answerTokens).`;
   return new ModelFailure('bad-answer', text);
 }
 
@@ -126,17 +127,18 @@ function tooMuch({ endpoint, maxTokens }: Exchange): ModelFailure {
 export class AnswerBounds {
   #characters = 0;
 
-  /** Counts a piece of a text or of arguments, and returns it. */
-  piece(text: string): string {
+  /** Counts a chunk of a text or of arguments, and returns it. */
+  chunk(text: string): string {
     this.#characters += text.length;
-    if (this.#characters > MOST_CHARACTERS)
-      throw new ModelFailure('bad-answer', `The model server sent more than ${MOST_CHARACTERS} characters.`);
+    if (this.#characters > MAX_CHARACTERS)
+      throw new ModelFailure('bad-answer', `The model server sent more than ${MAX_CHARACTERS} characters.`);
     return text;
   }
 
+  /** Checks the number of blocks. */
   blocks(count: number): void {
-    if (count > MOST_BLOCKS)
-      throw new ModelFailure('bad-answer', `The model server sent more than ${MOST_BLOCKS} blocks.`);
+    if (count > MAX_BLOCKS)
+      throw new ModelFailure('bad-answer', `The model server sent more than ${MAX_BLOCKS} blocks.`);
   }
 }
 
@@ -172,7 +174,10 @@ function acceptEvent(reader: AnswerReader, event: ServerEvent): string {
     return reader.accept(event);
   } catch (error) {
     if (error instanceof ModelFailure) throw error;
-    throw new ModelFailure('bad-answer', 'The model server sent an event that cannot be read.');
+    throw new ModelFailure(
+      'bad-answer',
+      'The model server sent an event that is not in the form of its API. Check model.provider and model.baseUrl.',
+    );
   }
 }
 
@@ -216,7 +221,7 @@ export class SilenceWatch implements Disposable {
     this.#limitMs = Math.min(this.#limitMs, limitMs);
   }
 
-  /** Starts the deadline again: the server has to send something. */
+  /** Starts the deadline again: the server has to send something before it passes. */
   wait(): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {

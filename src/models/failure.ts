@@ -21,13 +21,13 @@ export interface FailureDetails {
   readonly about?: RefusalReason;
 }
 
-/** Why a model call ended without an answer; becomes its `error` event. `message` never holds a key. */
+/** The reason why a model call ended without an answer. It becomes the `error` event. `message` never holds a key. */
 export class ModelFailure extends Error {
   readonly code: ModelErrorCode;
   readonly retryable: boolean;
   readonly retryAfterMs: number | undefined;
   readonly about: RefusalReason | undefined;
-  /** What the vendor reported of the attempt. */
+  /** The usage that the vendor reported for the attempt. */
   usage: Usage | undefined;
 
   constructor(code: ModelErrorCode, message: string, details: FailureDetails = {}) {
@@ -53,7 +53,7 @@ export interface VendorError {
 
 const MAX_QUOTED_CHARACTERS = 500;
 
-/** The names of errors in the vendors' bodies, and the kinds they stand for. */
+/** The kinds of errors, by their names in the bodies of the vendors. */
 const KINDS: Readonly<Record<string, Kind>> = {
   authentication_error: 'key',
   invalid_api_key: 'key',
@@ -73,7 +73,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   overloaded_error: 'overload',
 };
 
-/** A conversation that is too long is an invalid request to most vendors; only the text of the error tells. */
+/** Most vendors report a conversation that is too long as an invalid request, so only the text of the error tells. */
 const TOO_LONG = /prompt is too long|context (length|window)|maximum context|too many (input )?tokens/i;
 
 type Kind = RefusalReason | 'rate' | 'overload' | 'redirect' | 'other';
@@ -88,11 +88,11 @@ function kindOfStatus(status: number): Kind {
   return status >= 300 && status < 400 ? 'redirect' : 'other';
 }
 
-/** The rest of the message: what happened, and what to do. */
+/** Completes a message that begins with the server: says what happened, and what to do. */
 function verdictOn(kind: Kind, status: string, endpoint: Endpoint): string {
   switch (kind) {
     case 'key': {
-      const key = endpoint.apiKey ? 'refuses the API key' : 'wants an API key';
+      const key = endpoint.apiKey ? 'refuses the API key' : 'requires an API key';
       return `${key} ${status}. Set ${endpoint.keyVariable} or model.apiKey to a key that may use it.`;
     }
     case 'credit':
@@ -102,9 +102,9 @@ function verdictOn(kind: Kind, status: string, endpoint: Endpoint): string {
     case 'length':
       return `finds the request too large ${status}. Begin a new conversation, or send less text or smaller images.`;
     case 'rate':
-      return `limits our rate ${status}.`;
+      return `limits the rate of requests ${status}. Try again later.`;
     case 'overload':
-      return `cannot answer right now ${status}.`;
+      return `cannot answer right now ${status}. Try again later.`;
     case 'redirect':
       return `answers with a redirect ${status}, which is not followed. Set model.baseUrl to the final address.`;
     case 'other':
@@ -131,7 +131,7 @@ export function inStreamFailure(body: unknown, endpoint: Endpoint): ModelFailure
   return vendorFailure({ status: undefined, body }, endpoint);
 }
 
-/** The status decides, except for what only the body tells: a lack of credit, and why a request is invalid. */
+/** Returns the kind of the status, except for kinds that only the body tells: no credit, and why a request is invalid. */
 function kindOf({ status, body }: VendorError): Kind {
   const named = namedKind(body);
   if (status === undefined) return named ?? 'overload';
@@ -189,15 +189,15 @@ export function connectionFailure(error: unknown, endpoint: Endpoint): ModelFail
   if (untrusted) {
     return new ModelFailure(
       'unreachable',
-      `${endpoint.place} shows a certificate that is not trusted (${untrusted}).`,
+      `${endpoint.place} shows a certificate that is not trusted (${untrusted}). Start this server with NODE_EXTRA_CA_CERTS if the authority is your own.`,
     );
   }
-  // The egress refuses the same address again at the next attempt.
+  // The egress would refuse the same address at the next attempt too.
   const refused = causes.filter((cause) => isLangoError(cause)).find(({ retryable }) => !retryable);
   if (refused) return new ModelFailure('rejected', refused.message);
   const reason = codes.map((code) => REASONS[code]).find((words) => words !== undefined);
   const message = reason
-    ? `${endpoint.place} cannot be reached: ${reason}. Check model.baseUrl and that the server runs.`
-    : `${endpoint.place} gave no whole answer: the connection failed.`;
+    ? `${endpoint.place} cannot be reached: ${reason}. Check model.baseUrl, and that the server runs.`
+    : `${endpoint.place} gave no complete answer: the connection failed.`;
   return new ModelFailure('unreachable', message, { retryable: true });
 }

@@ -3,12 +3,12 @@ import type { ModelEvent, ModelProvider, ModelRequest, SpentUsage } from '../cor
 
 type Failure = Extract<ModelEvent, { type: 'error' }>;
 
-/** How long a model rests after a failure: it is asked only when no other one answers. */
+/** How long a model rests after a failure. A resting model is asked only when no other one answers. */
 const REST_MS = 60_000;
 
 /**
- * A model that asks the providers in order until one answers. Each has made its own retries by then. The text of a provider
- * that failed in the middle of its answer is replaced by that of the next.
+ * Creates a model that asks the providers in order until one answers. Each provider makes its own retries first. When one
+ * fails in the middle of its answer, the text of the next one replaces its text.
  */
 export function withFallbacks(providers: readonly ModelProvider[], logger: Logger): ModelProvider {
   const [first, ...others] = providers;
@@ -41,7 +41,7 @@ export function withFallbacks(providers: readonly ModelProvider[], logger: Logge
           return;
         }
         restUntil.set(provider, Date.now() + REST_MS);
-        logger.warn('a model did not answer, so the next one is asked', {
+        logger.warn('a model did not answer; the next one is asked', {
           ...{ model: provider.id, next: next.id, code: failure.code, reason: failure.message },
         });
       }
@@ -51,14 +51,14 @@ export function withFallbacks(providers: readonly ModelProvider[], logger: Logge
 
 type End = Extract<ModelEvent, { type: 'end' }>;
 
-/** The answer with the attempts of earlier providers, and those of its own, which are by the one that answered. */
+/** Adds the failed attempts of earlier providers to the answer, and names its provider in its own failed attempts. */
 function withFailed({ answer, ...end }: End, earlier: readonly SpentUsage[]): End {
   const { by, failed: own = [] } = answer;
   const failed = [...earlier, ...own.map(({ usage }) => ({ usage, ...(by !== undefined && { by }) }))];
   return { ...end, answer: { ...answer, ...(failed.length > 0 && { failed }) } };
 }
 
-/** The answer of one provider. With `replaces`, its first text replaces what another one has said. */
+/** Yields the answer of one provider. With `replaces`, its first text replaces the text of the provider before. */
 async function* answerOf(
   provider: ModelProvider,
   request: ModelRequest,
@@ -77,7 +77,7 @@ async function* answerOf(
 function mayFollow({ code, about }: Failure, failed: ModelProvider, next: ModelProvider): boolean {
   if (code === 'canceled') return false;
   if (code !== 'rejected' || about === 'model-name') return true;
-  // The models of one vendor mostly share its key and its account.
+  // The models of one vendor mostly share one key and one account.
   return (about === 'key' || about === 'credit') && vendorOf(failed) !== vendorOf(next);
 }
 

@@ -1,6 +1,9 @@
 import { isJsonObject, type JsonObject } from '../core/json.js';
 
-/** Members of what a vendor sent. One of another type counts as missing, which for most servers some member is. */
+/*
+ * Readers of members that a vendor sent. A member of the wrong type counts as missing: most servers leave some members out.
+ */
+
 export function textIn(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
@@ -13,7 +16,7 @@ export function listIn(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** A number of tokens, or the place of a block. */
+/** Reads a number of tokens, or the index of a block; 0 when it is missing. */
 export function countIn(value: unknown): number {
   return Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : 0;
 }

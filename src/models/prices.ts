@@ -8,7 +8,7 @@ interface Price {
   readonly long?: { readonly above: number; readonly input: number; readonly output: number };
 }
 
-/** The day on which the prices below were looked up, some of them in second-hand copies of the vendors' lists. */
+/** The day on which the prices below were read. Some come from copies of the vendors' lists, not from the vendors. */
 export const PRICES_READ = '2026-11-23';
 export const PRICES_CURRENCY = 'USD';
 

@@ -56,7 +56,7 @@ const CANCELED = new ModelFailure('canceled', 'The model call was canceled.');
 function toFailure(error: unknown, { signal, logger }: Call): ModelFailure {
   if (signal.aborted) return CANCELED;
   if (error instanceof ModelFailure) return error;
-  // The vendor's package is missing.
+  // `loadPackage` throws this when the vendor's package is not installed.
   if (isLangoError(error, 'not-supported'))
     return new ModelFailure('rejected', `${error.message} ${error.hint}.`);
   logger.error('a model call failed with an unexpected error', { error: errorText(error) });

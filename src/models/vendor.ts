@@ -5,10 +5,10 @@ import type { ModelProvider, ModelRequest } from '../core/model.js';
 import type { Endpoint } from './failure.js';
 import { streamCall, type AnswerEvent } from './retry.js';
 
-/** How much a model thinks and how it chooses its words. What is left out is the model's own default. */
+/** Settings of the model's thinking and sampling. An omitted setting has the model's own default. */
 export interface Tuning {
   readonly effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | undefined;
-  /** A number is the most tokens of thinking. */
+  /** A number sets the most tokens of thinking. */
   readonly thinking?: 'adaptive' | 'off' | number | undefined;
   readonly temperature?: number | undefined;
 }
@@ -37,8 +37,8 @@ export interface VendorOptions extends Tuning {
 function openEndpoint({ vendor, ...parts }: Omit<Endpoint, 'place'> & { readonly vendor: string }): Endpoint {
   const url = URL.parse(parts.baseUrl);
   if (!url || !/^https?:$/.test(url.protocol)) {
-    throw new LangoError('invalid-config', 'The base URL of the model is not a web address.', {
-      hint: 'Set model.baseUrl to something like http://127.0.0.1:11434/v1.',
+    throw new LangoError('invalid-config', 'The base URL of the model is not an http or https address.', {
+      hint: 'Set model.baseUrl to an address such as http://127.0.0.1:11434/v1.',
     });
   }
   const port = url.port || (url.protocol === 'https:' ? '443' : '80');
@@ -65,7 +65,7 @@ export function sdkSettings({ fetch }: VendorOptions, { baseUrl }: Endpoint) {
 const DEFAULT_MAX_RETRIES = 3;
 const DEFAULT_SILENCE_MS = 300_000;
 
-/** What differs from vendor to vendor. */
+/** The parts of a provider that differ from vendor to vendor. */
 interface Vendor<Client> extends Omit<Parameters<typeof openEndpoint>[0], 'model' | 'apiKey'> {
   /** The first part of the provider's id: "anthropic". The name of the model follows it. */
   readonly name: string;
@@ -75,9 +75,9 @@ interface Vendor<Client> extends Omit<Parameters<typeof openEndpoint>[0], 'model
   readonly answer: (request: ModelRequest, context: VendorContext<Client>) => AsyncIterable<AnswerEvent>;
 }
 
-/** What the body of a request is made of, besides the request itself. */
+/** What the body of a request holds besides the request itself. */
 export interface BodyContext {
-  /** Opaque blocks of this provider are sent back. */
+  /** The id of the provider, whose opaque blocks are sent back. */
   readonly id: string;
   readonly endpoint: Pick<Endpoint, 'model' | 'baseUrl'>;
   readonly tuning: Tuning;
@@ -92,10 +92,10 @@ export interface VendorContext<Client> extends BodyContext {
 /** Creates a provider that retries failed calls. Throws `LangoError` `invalid-config` when `baseUrl` is not an HTTP or HTTPS URL. */
 export function createVendorProvider<Client>(
   { model, apiKey, timeoutMs, maxRetries, images = true, logger, ...tuning }: VendorOptions,
-  { name, open, answer, ...place }: Vendor<Client>,
+  { name, open, answer, ...address }: Vendor<Client>,
 ): ModelProvider {
   const id = `${name}/${model}`;
-  const endpoint = openEndpoint({ ...place, model, apiKey });
+  const endpoint = openEndpoint({ ...address, model, apiKey });
   let client: Promise<Client> | undefined;
   const context: VendorContext<Client> = {
     ...{ id, endpoint, tuning },

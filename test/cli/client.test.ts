@@ -374,7 +374,7 @@ describe('errors of client commands', () => {
     for (const args of [['send', 'hi'], ['agents'], ['tasks', 'list']]) {
       const { code, stderr } = await run(...args, '--token', 'wrong');
       expect(code).toBe(8);
-      expect(stderr).toContain('wants a valid token. It says: The token is wrong.\nSet LANGO_TOKEN');
+      expect(stderr).toContain('requires a valid token. It says: The token is wrong.\nSet LANGO_TOKEN');
     }
   });
 

@@ -250,7 +250,8 @@ describe('a whole server', () => {
     };
     expect(await state()).toMatchObject({
       state: 'degraded',
-      reason: 'Its card asks for an API key in the header X-Key; its entry has no credential.',
+      reason:
+        'Its card requires an API key in the header X-Key; its entry in a2a.remoteAgents has no credential.',
       hint: 'Set auth in its entry of a2a.remoteAgents.',
     });
     expect(await state({ bearer: 'abcdef' })).toMatchObject({ state: 'degraded' });

@@ -173,7 +173,7 @@ describe('a peer that is fast', () => {
         response.writeHead(429, { 'retry-after': wanted }).end();
       });
       expect(state).toBe('completed');
-      expect(text).toMatch(/^told: stranger failed: .*It wants 3\d\d\d s of rest/);
+      expect(text).toMatch(/^told: stranger failed: .*It asks for a pause of 3\d\d\d s/);
       expect(peer?.methods).toEqual(['SendStreamingMessage']);
     },
   );

@@ -241,7 +241,7 @@ describe('auth.mode jwt', () => {
     const refused = await cli(alice, 'tasks', 'list', '--agent', 'planner');
     expect(refused).toMatchObject({
       code: 8,
-      stderr: expect.stringContaining('asks for the scope lango.plan'),
+      stderr: expect.stringContaining('requires the scope lango.plan'),
     });
   });
 

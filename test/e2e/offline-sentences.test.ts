@@ -122,7 +122,7 @@ describe('A request beyond the table', () => {
     calls = [];
     const outcome = await sendText(server, sentence);
     expect(outcome.end.state).toBe('rejected');
-    expect(outcome.end.text).toMatch(/I do not understand|which is not here/);
+    expect(outcome.end.text).toMatch(/I do not understand|which this server/);
     expect(outcome.end.text).toContain('I understand, for example:\n- ');
     expect(calls).toEqual([]);
     // Only the agent that was asked by name is troubled.

@@ -90,7 +90,7 @@ describe('reload', () => {
       await server.reload(knowing(entry('beta', two, 'wrong')));
       expect(await peersOf(server)).toEqual({ beta: 'ready' });
       expect(await answer('alpha say one')).toBe('no alpha');
-      expect(await answer('beta say two')).toContain('wants a valid token');
+      expect(await answer('beta say two')).toContain('requires a valid token');
 
       await server.reload(knowing(entry('beta', two)));
       expect(await answer('beta say two')).toBe('two');

@@ -123,7 +123,7 @@ const KEPT: readonly (readonly [agent: string, keeps: string, asks: string, hold
     const operator = await stack.container('operator');
     await docker('stop', operator);
     await stack.ready(['operator']);
-    expect(await stack.ask('run cat note.txt')).toContain('operator, which is not here');
+    expect(await stack.ask('run cat note.txt')).toContain('operator, which this server cannot reach');
     expect(await stack.ask('what do you know about milk?')).toContain('drinks milk');
     await docker('start', operator);
     await stack.ready();

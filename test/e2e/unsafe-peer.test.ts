@@ -36,7 +36,7 @@ afterEach(async () => {
 describe('rule 5: an agent that would do it twice', () => {
   it('is not asked again after a restart: what came of it is not known, and the orchestrator is told so', async () => {
     script = (_call, wire) => wire.refuse(-32601, 'no such method');
-    expect(await answerAfterRestart()).toMatch(/^payer failed: it may have been asked before/);
+    expect(await answerAfterRestart()).toMatch(/^payer failed: the request may have reached it before/);
     expect(sends()).toHaveLength(1);
   });
 

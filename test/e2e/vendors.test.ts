@@ -130,14 +130,21 @@ describe.each(VENDORS)('a task with a model of $provider', (kind) => {
     [
       'a rate for an hour',
       status(429, wire.errorBody('slow down'), { 'retry-after': '3600' }),
-      { state: 'failed', text: expect.stringMatching(/limits our rate \(HTTP 429\)\. It says: slow down/) },
+      {
+        state: 'failed',
+        text: expect.stringMatching(
+          /limits the rate of requests \(HTTP 429\)\. Try again later\. It says: slow down/,
+        ),
+      },
     ],
     [
       'an overload in the middle of an answer',
       events(wire.beginning('so') + wire.streamError('overloaded', 'busy')),
       {
         state: 'failed',
-        text: expect.stringMatching(/cannot answer right now \(in its answer\)\. It says: busy/),
+        text: expect.stringMatching(
+          /cannot answer right now \(in its answer\)\. Try again later\. It says: busy/,
+        ),
       },
     ],
     [

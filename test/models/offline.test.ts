@@ -243,8 +243,11 @@ describe('the offline model delegates', () => {
   });
 
   it.each([
-    ['hash hello', /"hash hello" is for the agent vault, which is not here\. Agents that are: operator, /],
-    ['ask nobody to dance', /for the agent nobody, which is not here/],
+    [
+      'hash hello',
+      /"hash hello" is for the agent vault, which this server cannot reach\. The agents are: operator, /,
+    ],
+    ['ask nobody to dance', /for the agent nobody, which this server cannot reach/],
     ['call strange_tool', /No agent of this server has the tool/],
     ['roll 3 dice', /I do not understand "roll 3 dice"\./],
     ['list the files and then roll 3 dice', /I do not understand "roll 3 dice"\. Nothing was done\./],
@@ -315,7 +318,7 @@ describe('the offline model is bounded', () => {
     const photo = { kind: 'file', bytes: 'AAAA', mediaType: 'image/png' } as const;
     const message = { role: 'user', parts: [{ kind: 'text', text: 'make a plan for x' }, photo] } as const;
     const { content } = await answerOf(provider, modelRequest({ messages: [message] }));
-    expect(answerText(content)).toContain('did not read what came with the text');
+    expect(answerText(content)).toContain('did not read the files and data');
     const alone = await answerOf(provider, modelRequest({ messages: [{ role: 'user', parts: [photo] }] }));
     expect(alone.stopReason).toBe('refusal');
   });

@@ -173,7 +173,7 @@ describe('The OpenAI provider with servers that only resemble it', () => {
       expect(server.requests[0]!.headers).not.toHaveProperty('authorization');
       expect(JSON.stringify(server.requests[0]!.headers)).not.toMatch(/org-1|project-1/);
       const error = await errorOf(open, modelRequest());
-      expect(error.message).toMatch(/wants an API key .* OPENAI_API_KEY or model.apiKey .* key please/);
+      expect(error.message).toMatch(/requires an API key .* OPENAI_API_KEY or model.apiKey .* key please/);
     } finally {
       for (const name of Object.keys(held)) delete process.env[name];
     }

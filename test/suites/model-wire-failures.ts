@@ -267,8 +267,8 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
     });
 
     it('when its base URL is none, as soon as it is made', () => {
-      expect(() => create({ baseUrl: 'file:///etc' })).toThrow(/not a web address/);
-      expect(() => create({ baseUrl: 'nonsense' })).toThrow(/not a web address/);
+      expect(() => create({ baseUrl: 'file:///etc' })).toThrow(/not an http or https address/);
+      expect(() => create({ baseUrl: 'nonsense' })).toThrow(/not an http or https address/);
     });
   });
 

@@ -1,12 +1,13 @@
 /** Failures of the connection in a row after which no new work goes to a peer. */
 const FAILURES_TO_OPEN = 3;
-/** How long a peer rests before it gets one try; doubled each time that one fails. */
+/** How long a peer gets no work before one try; doubled each time that the try fails. */
 const FIRST_REST_MS = 1_000;
 const LONGEST_REST_MS = 60_000;
 
 /**
- * Whether a peer gets new work: it gets none after its connection failed some times in a row ("open"), then one try
- * after a rest ("half open"). An answer of any kind closes it. Tasks that the peer already has are followed regardless.
+ * A circuit breaker for one peer. It opens after some failures of the connection in a row: the peer gets no new work.
+ * After a rest the peer gets one try, and an answer of any kind closes the breaker. Tasks that the peer already has are
+ * followed in every state.
  */
 export class Breaker {
   readonly #onChange: () => void;
@@ -28,7 +29,7 @@ export class Breaker {
     return this.#reason;
   }
 
-  /** The peer answered, whatever it said. */
+  /** Call it when the peer answered, also with an error. */
   answered(): void {
     if (this.#failures === 0) return;
     this.#failures = 0;
@@ -37,14 +38,14 @@ export class Breaker {
     this.#set(undefined);
   }
 
-  /** The peer could not be reached, or its connection broke. */
+  /** Call it when the peer could not be reached, or its connection broke. */
   failed(reason: string): void {
     this.#failures += 1;
     this.#reason = reason;
     if (this.#failures >= FAILURES_TO_OPEN) this.#set(performance.now());
   }
 
-  /** The card of the peer can be read: after its rest it gets one try. */
+  /** Call it when the card of the peer could be read. After its rest the peer gets one try. */
   probed(): void {
     if (this.#openedAt === undefined || performance.now() - this.#openedAt < this.#restMs) return;
     this.#restMs = Math.min(2 * this.#restMs, LONGEST_REST_MS);

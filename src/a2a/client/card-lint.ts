@@ -4,9 +4,9 @@ import { WARNING, cardSchema, show, shortened, templateSchema } from './card-sch
 
 /** A defect of an agent card. */
 export interface CardFinding {
-  /** `error`: the card violates the A2A specification. `warning`: it is of little help to a foreign orchestrator. */
+  /** `error`: the card violates the A2A specification. `warning`: it helps a foreign orchestrator little. */
   readonly severity: 'error' | 'warning';
-  /** The place in the card, as in `skills[0].tags`. Empty for the card as a whole. The text goes on from it. */
+  /** The place in the card, as in `skills[0].tags`; empty for the card as a whole. The subject of `text`. */
   readonly path: string;
   /** One sentence: the fault, why it matters, and what to write instead. */
   readonly text: string;
@@ -23,8 +23,8 @@ const MAX_FINDINGS = 100;
 const MAX_CARD_BYTES = 64 * 1024;
 
 /**
- * Checks an agent card against A2A 1.0 and for its use to a foreign orchestrator. Takes any value and never throws.
- * Does no I/O: of signatures it checks the form only. Errors come before warnings.
+ * Checks an agent card against A2A 1.0, and whether it helps a foreign orchestrator. Takes any value and never throws.
+ * Does no I/O, so it checks only the form of signatures. Returns errors before warnings.
  */
 export function lintCard(
   card: unknown,
@@ -50,7 +50,7 @@ export function lintCard(
   return [...all.slice(0, MAX_FINDINGS), { severity, path: '', text }];
 }
 
-/** Checks what one part of a card says of another. */
+/** Checks the references from one part of a card to another. */
 function referenceErrors(card: JsonObject): readonly CardFinding[] {
   const { securitySchemes, securityRequirements, capabilities, skills } = card;
   const known = new Set(isJsonObject(securitySchemes) ? Object.keys(securitySchemes) : []);

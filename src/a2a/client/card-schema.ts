@@ -10,7 +10,7 @@ const MAX_SKILLS = 64;
 const MAX_EXAMPLES = 16;
 const MIN_DESCRIPTION = 20;
 const MAX_DESCRIPTION = 1_000;
-/** Characters of a text that are checked. */
+/** How many characters of a text are checked. */
 const MAX_READ = 2_000;
 const MIN_EXAMPLE_WORDS = 2;
 const KNOWN_VERSIONS = ['1.0', '0.3'];
@@ -38,7 +38,7 @@ function objectWith<Shape extends z.ZodRawShape>(shape: Shape, wanted: string) {
   return z.looseObject(shape, { error: needs(wanted) });
 }
 
-/** Marks an issue as a warning: the card is valid, but of little help to a foreign orchestrator. */
+/** Marks an issue as a warning: the card is valid, but helps a foreign orchestrator little. */
 export const WARNING = { severity: 'warning' };
 
 /** A check that adds a warning when `find` returns a text. */
@@ -189,13 +189,13 @@ const signatureSchema = objectWith(
   {
     signature: textOf('the signature in base64url'),
     protected: textOf('the protected header in base64url').refine(isSignatureHeader, {
-      error: 'names no algorithm (alg) or no key (kid), so nobody can verify the signature.',
+      error: 'names no algorithm (alg) or no key (kid), so the signature cannot be verified.',
     }),
   },
   'an object { protected, signature }',
 );
 
-const always = {
+const commonFields = {
   name,
   description: description('a sentence or two on what the agent does'),
   documentationUrl: webUrl.optional(),
@@ -214,7 +214,7 @@ const organization = textOf('the name of the organization');
 /** The fields that a card file of agent-cards/ must have before the server completes the card. */
 export const templateSchema = objectWith(
   {
-    ...always,
+    ...commonFields,
     provider: objectWith({ organization, url: webUrl.optional() }, 'an object { organization }').optional(),
   },
   'a JSON object',
@@ -223,7 +223,7 @@ export const templateSchema = objectWith(
 /** The requirements of A2A 1.0 for a card. Each message completes a sentence that begins with the path. */
 export const cardSchema = objectWith(
   {
-    ...always,
+    ...commonFields,
     version: textOf('the version of the agent, such as "1.2.0"'),
     provider: objectWith(
       { organization, url: textOf('the web address of the organization').pipe(webUrl) },
@@ -288,7 +288,7 @@ function parsedUrl(url: string): URL | undefined {
   return URL.canParse(url) ? new URL(url) : undefined;
 }
 
-/** A value for a message: short, and quoted when it is text. */
+/** Formats a value for a message: short, and in quotes when it is text. */
 export function show(value: unknown): string {
   if (typeof value === 'string') return `"${shortened(value)}"`;
   if (Array.isArray(value)) return 'a list';

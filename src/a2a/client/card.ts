@@ -16,11 +16,11 @@ import { parseGrpcAddress } from './grpc-transport.js';
 export interface CardRequest {
   /** The address of the card, the agent or its host. */
   readonly url: string;
-  /** Requests to the origin of `url` only. */
+  /** Sends requests to the origin of `url` only. */
   readonly fetch: typeof fetch;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
-  /** The last cards by address: they are asked for again by their entity tags (RFC 9110 section 13). */
+  /** The last cards by address, with the entity tags for the next request (RFC 9110 section 13). */
   readonly held?: HeldCards | undefined;
 }
 
@@ -32,7 +32,7 @@ const MAX_EXAMPLES = 64;
 const MAX_DESCRIPTION = 1_000;
 const MAX_LABEL = 200;
 const MAX_NAME = 64;
-/** As for requests to this server: what walks a card may recurse. */
+/** The limits of requests to this server: functions that read a card may recurse. */
 const JSON_LIMITS = { depth: 64, keys: 1_000 };
 
 /** Fetches a card as JSON. Rejects with a `LangoError`: `not-found`, `too-large`, `invalid-agent-response`, … */
@@ -50,7 +50,10 @@ export async function fetchCardJson(request: CardRequest): Promise<JsonObject> {
       continue;
     }
     if (!response.ok)
-      throw new LangoError('unavailable', `The card was answered with status ${response.status}.`);
+      throw new LangoError(
+        'unavailable',
+        `The server answered the request for the card with status ${response.status}.`,
+      );
     const json = parseJson(await readText(response, request.maxBytes));
     const etag = response.headers.get('etag');
     if (etag !== null) request.held?.set(url, { etag, json });
@@ -106,13 +109,15 @@ export function parseCard(json: JsonObject): AgentCard {
   try {
     card = isCurrent ? AgentCard.fromJSON(whole) : legacyResolver.normalizeAgentCard(whole);
   } catch (cause) {
-    throw new LangoError('invalid-agent-response', 'The card is malformed.', { cause });
+    throw new LangoError('invalid-agent-response', 'The card does not have the form of A2A 1.0 or 0.3.', {
+      cause,
+    });
   }
   if (!isCurrent) assertFields(AgentCard.toJSON(card) as JsonObject);
   return { ...card, supportedInterfaces: card.supportedInterfaces.map(withKnownVersion) };
 }
 
-/** The versions before 1.0 are spoken as 0.3: some frameworks name 0.2 and speak 0.3. */
+/** Treats all versions before 1.0 as 0.3: some frameworks name 0.2 and use 0.3. */
 function withKnownVersion(one: AgentInterface): AgentInterface {
   return one.protocolVersion.startsWith('0.') ? { ...one, protocolVersion: '0.3' } : one;
 }
@@ -126,7 +131,7 @@ function assertFields(json: JsonObject): void {
     const value = json[field];
     if (typeof value !== 'string' || value.trim() === '') throw wrong(`${field} is missing`);
   }
-  if (typeof (json['description'] ?? '') !== 'string') throw wrong('description is not a text');
+  if (typeof (json['description'] ?? '') !== 'string') throw wrong('description is not a string');
   const interfaces = json['supportedInterfaces'];
   if (!Array.isArray(interfaces) || interfaces.length === 0) throw wrong('supportedInterfaces is missing');
   for (const one of interfaces) {
@@ -145,8 +150,8 @@ function assertFields(json: JsonObject): void {
 export function assertReachable(card: AgentCard, origin: string): void {
   for (const { url, protocolBinding } of card.supportedInterfaces) {
     if (protocolBinding === 'GRPC') {
-      const place = parseGrpcAddress(url);
-      if (place?.host.toLowerCase() === new URL(origin).hostname) continue;
+      const address = parseGrpcAddress(url);
+      if (address?.host.toLowerCase() === new URL(origin).hostname) continue;
       throw new LangoError(
         'forbidden',
         `The card names the gRPC address ${label(url)}, which is not on the host of ${origin}.`,
@@ -167,14 +172,17 @@ export function assertReachable(card: AgentCard, origin: string): void {
     ({ uri, required }) => required && !OUR_EXTENSIONS.includes(uri),
   );
   if (foreign) {
-    throw new LangoError('extension-required', `The agent requires the extension ${label(foreign.uri)}.`);
+    throw new LangoError(
+      'extension-required',
+      `The agent requires the extension ${label(foreign.uri)}, which this client does not support.`,
+    );
   }
 }
 
-/** Names the address that works, or the setting that makes this one work. */
+/** Advises on the two settings that can help: the address of the card's origin, or `relocate`. */
 function hintFor(url: string, origin: string): string {
   const named = URL.canParse(url)
-    ? `set url to ${new URL(url).origin} if that is reached from here, or `
+    ? `set url to ${new URL(url).origin} if this machine can reach it, or `
     : '';
   return `In its entry of a2a.remoteAgents, ${named}set relocate: true to call it at ${origin}.`;
 }
@@ -183,9 +191,9 @@ function hintFor(url: string, origin: string): string {
 export function relocated(card: AgentCard, origin: string): AgentCard {
   const supportedInterfaces = card.supportedInterfaces.map((one) => {
     if (one.protocolBinding === 'GRPC') {
-      const place = parseGrpcAddress(one.url);
-      const scheme = place?.isSecure ? 'grpcs://' : '';
-      return place ? { ...one, url: `${scheme}${new URL(origin).hostname}:${place.port}` } : one;
+      const address = parseGrpcAddress(one.url);
+      const scheme = address?.isSecure ? 'grpcs://' : '';
+      return address ? { ...one, url: `${scheme}${new URL(origin).hostname}:${address.port}` } : one;
     }
     if (!/^https?:/i.test(one.url) || !URL.canParse(one.url)) return one;
     const { pathname, search } = new URL(one.url);
@@ -202,7 +210,7 @@ export function toProfile(card: AgentCard, name: string | undefined): AgentProfi
   const chosen = name ?? slug(card.name);
   if (!AGENT_NAME.test(chosen)) {
     throw wrong(
-      `the name "${label(name ?? card.name)}" cannot be used (letters, digits and hyphens are needed)`,
+      `the name "${label(name ?? card.name)}" cannot be used: a name has letters, digits and hyphens, and begins with a letter`,
     );
   }
   return {
@@ -245,7 +253,7 @@ export function label(text: string): string {
   return oneLine(text, MAX_LABEL);
 }
 
-/** Removes characters that could fake lines of a prompt or a terminal, or hide words from a person that a model reads. */
+/** Removes characters that could fake lines of a prompt or a terminal, or carry text that a model reads and a person cannot see. */
 function oneLine(text: string, limit: number): string {
   return text
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\s]+/gu, ' ')
@@ -264,14 +272,14 @@ export type FindKey = (
   token: FlattenedJWSInput,
 ) => Promise<Awaited<ReturnType<LocalJWKSet>>>;
 
-/** The card is there, and not the one that was accepted. */
+/** The error for a card that was read, but is not the one that was accepted. */
 export class UntrustedCard extends LangoError {
   constructor(message: string, details: { readonly hint?: string } = {}) {
     super('forbidden', message, details);
   }
 }
 
-/** What a remote card must prove before it is used. */
+/** The conditions under which a remote card is trusted. */
 export interface CardTrust {
   /** Finds the trusted keys: one signature must be by one of them. */
   readonly findKey?: FindKey;
@@ -315,14 +323,14 @@ export async function verifyCard(card: JsonObject, findKey: FindKey): Promise<Ca
     try {
       return await verifyOne(signature, payload, findKey);
     } catch (error) {
-      reasons.push(whyOf(error));
+      reasons.push(reasonOf(error));
     }
   }
   throw new UntrustedCard(`No signature of the card can be verified: ${[...new Set(reasons)].join('; ')}.`);
 }
 
-/** The reason of a failed verification; without keys, the reason why there are none. */
-function whyOf(error: unknown): string {
+/** Returns the reason of a failed verification. When the keys could not be loaded, returns the reason of that. */
+function reasonOf(error: unknown): string {
   const isWithoutKeys = error instanceof LangoError && error.code === 'unavailable';
   return errorText(isWithoutKeys ? error.cause : error).replace(/\.$/, '');
 }

@@ -13,7 +13,7 @@ interface OfferedAgent {
   readonly url: string;
   /** The catalog that offers it. */
   readonly catalog: string;
-  /** From 1 to 100: the share of the words of the search that its entry has. */
+  /** The share of the search words that its entry has, from 1 to 100. */
   readonly score: number;
 }
 
@@ -34,7 +34,7 @@ const MAX_ENTRIES = 10_000;
 const MAX_FOUND = 20;
 const CALL_MS = 30_000;
 
-/** Reads the catalogs and ranks their agents by words. Catalogs in catalogs are not followed. Never rejects. */
+/** Reads the catalogs and ranks their agents by the words of the search. Does not follow nested catalogs. Never rejects. */
 export async function searchCatalogs({
   catalogs,
   text,
@@ -47,7 +47,8 @@ export async function searchCatalogs({
         const signal = AbortSignal.timeout(CALL_MS);
         const request = { url: catalog, fetch: fetchFor(catalog), maxBytes: MAX_BYTES, signal };
         const { entries } = await fetchCardJson(request);
-        if (!Array.isArray(entries)) throw new Error('It is not an AI Catalog.');
+        if (!Array.isArray(entries))
+          throw new Error('The document is not an AI Catalog: it has no list of entries.');
         return entries.slice(0, MAX_ENTRIES).flatMap((entry) => offerIn(entry, catalog, text));
       } catch (error) {
         failed.push({ catalog, reason: errorText(error) });

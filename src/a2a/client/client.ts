@@ -104,8 +104,8 @@ export interface AgentClient {
 
 const MAX_BYTES = 1024 * 1024;
 const CALL_MS = 30_000;
-/** Asked for with a task: servers of the SDK's 0.3 line send no history otherwise. */
-const MOST_MESSAGES = 10_000;
+/** The history length of `get`: servers of the SDK's 0.3 line send no history without one. */
+const MAX_MESSAGES = 10_000;
 
 export function createClient(options: ClientOptions): AgentClient {
   return new Client(options);
@@ -130,8 +130,8 @@ class Client implements AgentClient {
       contextId: contextId || undefined,
       isAnswer: taskId !== '',
     });
-    const what = { request: toSendRequest({ id: newId(), role: 'user', parts }, { taskId, contextId }) };
-    yield* this.#watch({ reader, agent, signal, what });
+    const start = { request: toSendRequest({ id: newId(), role: 'user', parts }, { taskId, contextId }) };
+    yield* this.#watch({ reader, agent, signal, start });
   }
 
   async *subscribe(
@@ -140,12 +140,12 @@ class Client implements AgentClient {
   ): AsyncGenerator<ClientEvent, void, undefined> {
     const { taskId, agent, after } = task;
     const reader = new TaskReader({ agent: agent ?? 'agent', taskId });
-    yield* this.#watch({ reader, agent, signal, what: after === undefined ? {} : { after } });
+    yield* this.#watch({ reader, agent, signal, start: after === undefined ? {} : { after } });
   }
 
   async get({ taskId, agent }: TaskRef): Promise<TaskView> {
     const task = await this.#call(agent, (link, options) =>
-      link.transport.getTask({ tenant: '', id: taskId, historyLength: MOST_MESSAGES }, options),
+      link.transport.getTask({ tenant: '', id: taskId, historyLength: MAX_MESSAGES }, options),
     );
     return toTaskView(task);
   }
@@ -189,7 +189,7 @@ class Client implements AgentClient {
     return entries.flatMap((entry) => (isJsonObject(entry) ? toCatalogEntry(entry) : []));
   }
 
-  async *#watch({ reader, agent, signal, what }: WatchFacts): AsyncGenerator<ClientEvent, void, undefined> {
+  async *#watch({ reader, agent, signal, start }: WatchFacts): AsyncGenerator<ClientEvent, void, undefined> {
     let link: Link;
     try {
       link = await this.#link(agent);
@@ -197,7 +197,7 @@ class Client implements AgentClient {
       yield reader.giveUp('failed', fromWireError(error).message);
       return;
     }
-    yield* watchTask({ link, reader, scope: undefined, signal, retry: this.#retry, ...what });
+    yield* watchTask({ link, reader, scope: undefined, signal, retry: this.#retry, ...start });
   }
 
   async #call<T>(agent: string | undefined, call: LinkCallback<T>): Promise<T> {
@@ -249,12 +249,13 @@ interface WatchFacts {
   readonly reader: TaskReader;
   readonly agent: string | undefined;
   readonly signal: AbortSignal;
-  readonly what: Pick<Parameters<typeof watchTask>[0], 'request' | 'after'>;
+  /** What the watch begins with: a message to send, or the event after which to resume. */
+  readonly start: Pick<Parameters<typeof watchTask>[0], 'request' | 'after'>;
 }
 
 type LinkCallback<T> = (link: Link, options: RequestOptions) => Promise<T>;
 
-/** Reads an entry under both names of its media type: `type` is the newer one. */
+/** Reads an entry of a catalog. Its media type is in `type`, or in `mediaType`, the older name. */
 function toCatalogEntry(entry: JsonObject): readonly CatalogEntry[] {
   if ((entry['type'] ?? entry['mediaType']) !== CARD_TYPE) return [];
   const { displayName, description, url } = entry;
@@ -273,7 +274,7 @@ export interface TaskView {
   readonly id: string;
   readonly contextId: string;
   readonly state: TaskState;
-  /** When the state was set (ISO 8601); undefined when the server does not say. */
+  /** The time of the state (ISO 8601); undefined when the server does not send it. */
   readonly stateAt: string | undefined;
   /** The reason, or the question; empty when there is none. */
   readonly text: string;

@@ -12,23 +12,23 @@ export type CredentialKind =
   | { readonly type: 'oauth2'; readonly scopes: readonly string[] }
   | { readonly type: 'apiKey'; readonly in: 'header' | 'query'; readonly name: string };
 
-/** The credential for one server. Who uses it sends the values to the origin of that server only. */
+/** The credential for one server. Its users send the values to the origin of that server only. */
 export interface PeerCredential {
   readonly kinds: readonly CredentialKind[];
-  /** Resolves with current values. Many callers at once cause one request for them. */
+  /** Resolves with current values. Concurrent calls share one request for them. */
   present(): Promise<Presented>;
-  /** Says that the server refused these values. Returns whether another attempt would show other values. */
+  /** Call it when the server refused these values. Returns whether another attempt would present other values. */
   refused(shown: Presented): boolean;
 }
 
 export interface LoadedValues {
   readonly shown: Presented;
-  /** How long they are good for. Undefined: until the server refuses them. */
+  /** How long the values are valid. Undefined: until the server refuses them. */
   readonly seconds?: number | undefined;
 }
 
 /** Values are renewed this long before their end, or in the last fifth of a short life. */
-const LONGEST_MARGIN_SECONDS = 60;
+const MAX_MARGIN_SECONDS = 60;
 /** The pause after a failure, and the least time between two renewals that refusals cause. */
 const PAUSE_MS = 5_000;
 
@@ -87,7 +87,7 @@ export class KeptCredential implements PeerCredential {
       const loaded = await this.#load();
       const { seconds = Infinity } = loaded;
       const now = performance.now();
-      const margin = Math.min(LONGEST_MARGIN_SECONDS, seconds / 5);
+      const margin = Math.min(MAX_MARGIN_SECONDS, seconds / 5);
       const held = { ...loaded, renewAt: now + 1_000 * (seconds - margin), endsAt: now + 1_000 * seconds };
       this.#failure = undefined;
       this.#held = held;
@@ -106,16 +106,16 @@ export function tokenCredential(token: string | undefined): PeerCredential | und
   return new KeptCredential([{ type: 'bearer' }], async () => ({ shown }));
 }
 
-/** A shorter value could not be told from a word. */
-const SHORTEST_MASKED = 8;
+/** The shortest value that is masked: shorter ones could be ordinary words. */
+const MIN_MASKED_LENGTH = 8;
 
-/** Masks what was shown to a server in a text of that server. */
+/** Masks the values that were presented to a server in a text from that server. */
 export function withoutShown(text: string, { headers, query }: Presented): string {
   const values = [
     ...Object.values(headers),
     ...Object.values(headers).map((value) => value.split(' ').at(-1)!),
   ];
   return [...values, query?.[1] ?? '']
-    .filter((value) => value.length >= SHORTEST_MASKED)
+    .filter((value) => value.length >= MIN_MASKED_LENGTH)
     .reduce((rest, value) => rest.replaceAll(value, '***'), text);
 }

@@ -13,13 +13,13 @@ interface AgentState {
   readonly kind: CardSource['kind'];
   readonly url?: string;
   /**
-   * `ready`; `degraded`: used, but its last check or call failed; `open`: its calls failed, so it gets no new work until
-   * it answers; `held`: its card is not the one that was accepted; `skipped`: it cannot be used.
+   * `ready`: used. `degraded`: used, but its last check or call failed. `open`: gets no new work until it answers, since
+   * its calls failed. `held`: not used, since its card is not the one that was accepted. `skipped`: cannot be used.
    */
   readonly state: 'ready' | 'degraded' | 'open' | 'held' | 'skipped';
-  /** When it came into this state (ISO 8601). */
+  /** The time of the last change of state (ISO 8601). */
   readonly since: string;
-  /** Why it is not ready. */
+  /** Why the agent is not ready. */
   readonly reason?: string;
   /** The advice for the person, as a sentence. */
   readonly hint?: string;
@@ -53,7 +53,8 @@ interface Entry {
   readonly source: CardSource;
   agent: LoadedAgent | undefined;
   failures: number;
-  miss: SkipReason | undefined;
+  /** Why the source has no agent, or why its agent may refuse requests. */
+  problem: SkipReason | undefined;
   loading: Promise<void> | undefined;
   readonly breaker: Breaker;
   /** The state as of the last check, and when it began. */
@@ -80,7 +81,7 @@ export class RefreshingDirectory implements PeerDirectory {
   #newEntry(source: CardSource): Entry {
     const entry: Entry = {
       ...{ source, agent: undefined, failures: 0, loading: undefined },
-      miss: { reason: 'Its card has not come yet.' },
+      problem: { reason: 'Its card was not loaded yet.' },
       seen: { state: 'skipped', at: Date.now() },
       breaker: new Breaker(() => {
         const agent = entry.agent?.peer.name ?? labelOf(source);
@@ -112,7 +113,7 @@ export class RefreshingDirectory implements PeerDirectory {
       const peer = this.get(name);
       if (peer || !this.#isExpected(name) || signal.aborted || Date.now() >= until) return peer;
       await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
-      // A card that hangs does not delay the peer that is waited for.
+      // The race ends the wait for slow cards of other peers.
       await Promise.race([this.refresh(), delay(POLL_MS, undefined, { ref: false })]);
     }
   }
@@ -121,7 +122,7 @@ export class RefreshingDirectory implements PeerDirectory {
     return this.#entries.some(({ source }) => labelOf(source) === name);
   }
 
-  /** Loads all sources again, none twice at a time: a slow one delays no other. Never rejects. */
+  /** Loads all sources again in parallel, each at most once at a time. Never rejects. */
   refresh(): Promise<void> {
     return this.#load(this.#entries);
   }
@@ -147,33 +148,33 @@ export class RefreshingDirectory implements PeerDirectory {
   /** The state of every source, in their order. */
   states(): readonly AgentState[] {
     for (const entry of this.#entries) noteState(entry);
-    return this.#entries.map(({ source, agent, miss, breaker, seen }) => ({
+    return this.#entries.map(({ source, agent, problem, breaker, seen }) => ({
       name: agent?.peer.name ?? labelOf(source),
       kind: source.kind,
       ...(source.kind === 'remote' ? { url: source.url } : {}),
       state: seen.state,
       since: new Date(seen.at).toISOString(),
       ...(breaker.reason === undefined ? {} : { reason: breaker.reason }),
-      ...(miss === undefined ? {} : skipReason(miss)),
+      ...(problem === undefined ? {} : skipReason(problem)),
       ...(agent ? { description: agent.peer.description } : {}),
       skills: agent?.peer.skills ?? [],
     }));
   }
 
-  /** The card of a remote agent as it came; undefined while it is not here. */
+  /** The card of a remote agent as it was received; undefined while there is none. */
   cardOf(name: string): JsonObject | undefined {
     const found = this.#entries.find(({ source, agent }) => (agent?.peer.name ?? labelOf(source)) === name);
     return found?.source.kind === 'remote' ? found.agent?.card : undefined;
   }
 
-  /** Where the remote agents are, with the skills on their cards; undefined while a card is not here. */
+  /** The remote sources, each with the skills on its card; undefined while there is no card. */
   remotes(): readonly { readonly source: RemoteSource; readonly skills: readonly Skill[] | undefined }[] {
     return this.#entries.flatMap(({ source, agent }) =>
       source.kind === 'remote' ? { source, skills: agent?.peer.skills } : [],
     );
   }
 
-  /** Each peer joins as soon as its own card is there. */
+  /** Loads the cards of entries. Each peer joins as soon as its own card is loaded. */
   async #load(entries: readonly Entry[]): Promise<void> {
     await Promise.all(
       entries.map((entry) => {
@@ -212,8 +213,8 @@ export class RefreshingDirectory implements PeerDirectory {
     this.#previous.set(name, agent);
   }
 
-  #update(entry: Entry, { agents: [agent], skipped: [miss] }: LoadedAgents): void {
-    if (!agent) this.#recordFailure(entry, miss);
+  #update(entry: Entry, { agents: [agent], skipped: [problem] }: LoadedAgents): void {
+    if (!agent) this.#recordFailure(entry, problem);
     else if (this.#isTaken(agent.peer.name, entry)) this.#recordFailure(entry, nameTaken(agent));
     else this.#join(entry, agent);
   }
@@ -224,11 +225,11 @@ export class RefreshingDirectory implements PeerDirectory {
   }
 
   #join(entry: Entry, agent: LoadedAgent): void {
-    // A peer whose card failed too was away as a whole, and is back.
+    // The card could not be loaded before, so the whole server was away: now it is back.
     if (entry.failures > 0) entry.breaker.answered();
     else entry.breaker.probed();
     entry.failures = 0;
-    entry.miss = agent.note;
+    entry.problem = agent.note;
     agent.link.breaker = entry.source.kind === 'remote' ? entry.breaker : undefined;
     if (entry.agent?.fingerprint === agent.fingerprint) return;
     const change = entry.agent ? 'agent changed its card' : 'agent joined';
@@ -240,16 +241,16 @@ export class RefreshingDirectory implements PeerDirectory {
     entry.agent = agent;
   }
 
-  #recordFailure(entry: Entry, miss: SkipReason = { reason: 'It was not loaded.' }): void {
+  #recordFailure(entry: Entry, problem: SkipReason = { reason: 'Its card was not loaded.' }): void {
     entry.failures += 1;
     if (entry.agent && entry.failures < FAILURES_TO_LEAVE) {
-      entry.miss = miss;
+      entry.problem = problem;
       return;
     }
-    if (entry.agent || entry.miss?.reason !== miss.reason) this.#skip(entry, miss);
+    if (entry.agent || entry.problem?.reason !== problem.reason) this.#skip(entry, problem);
   }
 
-  /** Skips agents whose name an earlier source has: one may have kept its peer through a failure. */
+  /** Skips agents whose name an earlier source has, such as a source that kept its peer through a failure. */
   #skipDuplicates(): void {
     for (const entry of this.#entries) {
       const { agent } = entry;
@@ -257,12 +258,12 @@ export class RefreshingDirectory implements PeerDirectory {
     }
   }
 
-  #skip(entry: Entry, miss: SkipReason): void {
+  #skip(entry: Entry, problem: SkipReason): void {
     const change = entry.agent ? 'agent left' : 'agent skipped';
     const agent = entry.agent?.peer.name ?? labelOf(entry.source);
-    this.#options.logger.warn(change, { agent, ...skipReason(miss) });
+    this.#options.logger.warn(change, { agent, ...skipReason(problem) });
     entry.agent = undefined;
-    entry.miss = miss;
+    entry.problem = problem;
   }
 }
 
@@ -272,10 +273,10 @@ function noteState(entry: Entry): void {
   if (entry.seen.state !== state) entry.seen = { state, at: Date.now() };
 }
 
-function stateOf({ agent, miss, breaker }: Entry): AgentState['state'] {
-  if (!agent) return miss?.isHeld === true ? 'held' : 'skipped';
+function stateOf({ agent, problem, breaker }: Entry): AgentState['state'] {
+  if (!agent) return problem?.isHeld === true ? 'held' : 'skipped';
   if (breaker.isOpen) return 'open';
-  return miss || breaker.reason !== undefined ? 'degraded' : 'ready';
+  return problem || breaker.reason !== undefined ? 'degraded' : 'ready';
 }
 
 function isSameSource(a: CardSource, b: CardSource): boolean {

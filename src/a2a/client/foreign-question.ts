@@ -13,25 +13,25 @@ interface WaitingTask {
   readonly author: string;
   /** The parts of the message with which it waits. */
   readonly parts: readonly Part[];
-  /** The texts that the agent sent before. */
+  /** The texts that the agent sent before that message. */
   readonly said: string;
   /** The calls that wait for approval, as far as earlier messages named them. */
   readonly approvals: ForeignApprovals;
 }
 
-/** The questions of a waiting task. A message without any is itself a question that wants text. */
+/** Returns the questions of a waiting task. A message without typed questions becomes one question, answered by text. */
 export function questionsOf({ taskId, author, parts, said, approvals }: WaitingTask): readonly Question[] {
   const asked = textWithData(parts) || said.trim() || `${author} needs more input.`;
   approvals.read(parts);
   const open = approvals.questions({ taskId, author, said: asked });
   if (open.length > 0) return open.slice(0, MAX_QUESTIONS);
   const schema = parts.map(answerSchemaIn).find((one) => one !== undefined);
-  const text = schema ? `${asked}\n${wantedBy(schema)}` : asked;
+  const text = schema ? `${asked}\n${membersOf(schema)}` : asked;
   const hash = hashJson([taskId, text]);
   return [{ hash, kind: 'input', text, author, ...(schema ? { answerSchema: schema } : {}) }];
 }
 
-/** The questions of a task that waits with a message of these parts, as a snapshot shows it. */
+/** Returns the questions of a waiting task from its snapshot. `parts`: those of the message with which it waits. */
 export function questionsInSnapshot(
   { id, history }: { readonly id: string; readonly history: readonly Message[] },
   parts: readonly Part[],
@@ -52,13 +52,13 @@ export function questionsInSnapshot(
   return questionsOf({ taskId: id, author: 'agent', parts, said: said.join('\n'), approvals });
 }
 
-/** The questions that an agent with our extension asks. It takes our answers: other forms are those of an agent below it. */
+/** Returns the typed questions of an agent with our extension, without other answer forms, which are for agents below it. */
 export function typedQuestions(parts: readonly Part[]): readonly Question[] {
   const typed = questionsIn(parts).slice(0, MAX_QUESTIONS);
   return typed.map(({ answerSchema: _, replies: __, ...question }) => question);
 }
 
-/** The text of a message with its data as JSON: a person must see all of what a peer asks. */
+/** The text of a message with its data as JSON, so that a person sees all that a peer asks. */
 export function textWithData(parts: readonly Part[]): string {
   const shown = parts.map((part) =>
     part.kind === 'data' ? JSON.stringify(part.data, withoutSchema, 2) : textOf([part]),
@@ -71,15 +71,15 @@ function withoutSchema(name: string, value: unknown): unknown {
 }
 
 /** A sentence that names the members of a schema. */
-function wantedBy({ properties }: JsonObject): string {
+function membersOf({ properties }: JsonObject): string {
   const members = Object.entries(isJsonObject(properties) ? properties : {});
   const named = members.map(
     ([name, schema]) => `${name} (${isJsonObject(schema) ? JSON.stringify(schema['type']) : 'any'})`,
   );
-  return named.length === 0 ? '' : `It wants as an answer: ${named.join(', ')}.`;
+  return named.length === 0 ? '' : `The answer needs: ${named.join(', ')}.`;
 }
 
-/** The schema of the reply that a question of Mastra names. */
+/** The schema for the reply, which a question of Mastra holds. */
 function answerSchemaIn(part: Part): JsonObject | undefined {
   const schema = part.kind === 'data' && isJsonObject(part.data) ? part.data['resumeSchema'] : undefined;
   const parsed: unknown = typeof schema === 'string' ? tryParse(schema) : schema;
@@ -125,7 +125,7 @@ export class ForeignApprovals {
     for (const id of named) this.#open.delete(id);
   }
 
-  /** The approvals as questions. `said` is all that the agent said, the text of a question that is alone. */
+  /** The approvals as questions. A single question gets `said`, all that the agent said, as its text. */
   questions(facts: {
     readonly taskId: string | undefined;
     author: string;
@@ -151,7 +151,7 @@ function callOfGemini({ request, status }: JsonObject): FoundCall | undefined {
   return { id: callId, isOpen: status === 'awaiting_approval', ...named(name, args), replies };
 }
 
-/** A tool call of Mastra that needs approval. A tool that asks for input has a payload of its own inside. */
+/** A tool call of Mastra that needs approval; undefined for a tool that asks for input, which has an inner payload. */
 function callOfMastra({ suspendPayload: call }: JsonObject): FoundCall | undefined {
   if (!isJsonObject(call) || typeof call['toolCallId'] !== 'string') return undefined;
   const { toolCallId, toolName, args, suspendPayload } = call;
@@ -160,7 +160,7 @@ function callOfMastra({ suspendPayload: call }: JsonObject): FoundCall | undefin
   return { id: toolCallId, isOpen: true, ...named(toolName, args), replies };
 }
 
-/** A question whose answer is one yes or no. */
+/** A question of Mastra whose answer is one yes or no. */
 function choiceIn(part: Part): FoundCall | undefined {
   const { properties, required } = answerSchemaIn(part) ?? {};
   if (!isJsonObject(properties)) return undefined;
@@ -180,7 +180,7 @@ function named(tool: unknown, args: unknown): Pick<Question, 'tool' | 'arguments
 }
 
 /**
- * Writes answers as the agent that asked takes them: in its own form when the question names one, else as they are.
+ * Converts answers to the form that their question names. Leaves an answer unchanged when its question names none.
  */
 export function inFormOf(questions: readonly Question[], parts: readonly Part[]): readonly Part[] {
   return parts.map((part) => {
@@ -190,19 +190,19 @@ export function inFormOf(questions: readonly Question[], parts: readonly Part[])
       : questions.find(({ answerSchema }) => answerSchema);
     if (asked?.replies && answer)
       return { kind: 'data', data: asked.replies[answer['decision'] === 'approve' ? 'approve' : 'deny'] };
-    const words = answer ? answer['text'] : textOf([part]);
-    const isReply = asked?.answerSchema && typeof words === 'string' && words !== '';
-    return (isReply && replyBySchema(asked.answerSchema, words)) || part;
+    const text = answer ? answer['text'] : textOf([part]);
+    const isReply = asked?.answerSchema && typeof text === 'string' && text !== '';
+    return (isReply && replyBySchema(asked.answerSchema, text)) || part;
   });
 }
 
 /**
- * Writes a person's words as the data that an agent's schema asks for: an object given as JSON, or the one member that
- * the schema requires. Returns undefined when the words do not fit: the agent then gets them as text. A schema that wants
- * one yes or no is that of an approval, which words alone do not decide.
+ * Converts a person's text to the data that an agent's schema asks for: an object written as JSON, or the one member that
+ * the schema requires. Returns undefined when the text does not fit; the agent then gets the text. A single boolean is an
+ * approval, which text alone does not decide.
  */
-function replyBySchema(schema: JsonObject, words: string): Part | undefined {
-  const given = objectIn(words);
+function replyBySchema(schema: JsonObject, text: string): Part | undefined {
+  const given = objectIn(text);
   const properties = isJsonObject(schema['properties']) ? schema['properties'] : {};
   const required: readonly unknown[] = Array.isArray(schema['required'])
     ? schema['required']
@@ -210,22 +210,22 @@ function replyBySchema(schema: JsonObject, words: string): Part | undefined {
   const [name] = required;
   if (given) return { kind: 'data', data: given };
   if (required.length !== 1 || typeof name !== 'string') return undefined;
-  const value = valueOf(properties[name], words.trim());
+  const value = valueOf(properties[name], text.trim());
   return value === undefined ? undefined : { kind: 'data', data: { [name]: value } };
 }
 
-function objectIn(words: string): JsonObject | undefined {
+function objectIn(text: string): JsonObject | undefined {
   try {
-    const value: unknown = JSON.parse(words);
+    const value: unknown = JSON.parse(text);
     return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined;
   }
 }
 
-function valueOf(schema: Json | undefined, words: string): Json | undefined {
+function valueOf(schema: Json | undefined, text: string): Json | undefined {
   const type = isJsonObject(schema) ? schema['type'] : undefined;
   if (type === 'number' || type === 'integer')
-    return words !== '' && !Number.isNaN(Number(words)) ? Number(words) : undefined;
-  return type === 'string' ? words : undefined;
+    return text !== '' && !Number.isNaN(Number(text)) ? Number(text) : undefined;
+  return type === 'string' ? text : undefined;
 }

@@ -25,7 +25,7 @@ export interface ChannelFacts {
 
 const MAX_MESSAGE_BYTES = 10 * 1024 * 1024;
 
-/** Opens a gRPC connection to one address with the SDK's transport of that version. Connects at the first call. */
+/** Creates a gRPC connection to one address, with the SDK's transport for that version. It connects at the first call. */
 export async function openGrpcChannel(facts: ChannelFacts): Promise<GrpcChannel> {
   const { host, port, address, version } = facts;
   const options: ClientOptions = {
@@ -49,7 +49,7 @@ function credentialsOf({ isSecure, trust }: ChannelFacts): ChannelCredentials {
   return credentials.createFromSecureContext(secureContext, { checkServerIdentity });
 }
 
-/** Replaces the connection of the SDK's transport by ours: the SDK takes neither a connection nor its options. */
+/** Replaces the connection of the SDK's transport by ours: the SDK accepts neither a connection nor options for one. */
 function overConnection(transport: Transport, connection: Client): Transport {
   const own = transport as unknown as { grpcClient: Client };
   own.grpcClient.close();

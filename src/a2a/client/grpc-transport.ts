@@ -24,15 +24,15 @@ const DEFAULT_IDLE_MS = 120_000;
 
 export interface GrpcPeer {
   readonly rules: GrpcRules;
-  /** The credential of each call, beside the metadata of its own. */
+  /** The credential that is added to the metadata of each call. */
   readonly credential: PeerCredential | undefined;
-  /** Whether gRPC uses TLS whatever the address says: the card came over https, or declares it. */
+  /** Whether gRPC uses TLS even when the address does not say so: the card came over https, or declares TLS. */
   readonly isSecure: boolean;
 }
 
 interface Authorized {
   readonly options: RequestOptions;
-  /** Whether the error refuses the credential and another attempt would show other values. */
+  /** Whether the peer refused the credential, and another attempt would present other values. */
   readonly isRefused: (error: LangoError) => boolean;
 }
 
@@ -45,7 +45,7 @@ export interface GrpcAddress {
 
 const TLS_PORT = '443';
 
-/** Reads the address of a gRPC interface: host:port, or a URL, whose path counts for nothing. Undefined for other texts. */
+/** Parses the address of a gRPC interface: host:port, or a URL, whose path is ignored. Returns undefined for other texts. */
 export function parseGrpcAddress(url: string): GrpcAddress | undefined {
   const [, scheme, rest = ''] = /^(?:(grpcs?|grpc\+(?:tls|insecure)|https?|dns):\/*)?(.*)$/i.exec(url) ?? [];
   const [, host, given, path = '/'] = /^(\[[0-9a-f:.]+\]|[^\s/:]+)(?::(\d{1,5}))?(\/\S*)?$/i.exec(rest) ?? [];
@@ -70,12 +70,12 @@ export function createGrpcTransport({ url, protocolVersion }: AgentInterface, pe
     opened = undefined;
   };
   const failed = (error: unknown): LangoError => {
-    const told = fromWireError(error);
-    if (BROKEN.has(told.code)) close();
-    return told;
+    const failure = fromWireError(error);
+    if (BROKEN.has(failure.code)) close();
+    return failure;
   };
-  const authorized = (options: RequestOptions | undefined, late: AbortSignal): Promise<Authorized> =>
-    withCredential(options, late, peer.credential);
+  const authorized = (options: RequestOptions | undefined, timeout: AbortSignal): Promise<Authorized> =>
+    withCredential(options, timeout, peer.credential);
   const unary =
     <Params, Result>(
       call: (transport: Transport, params: Params, options: RequestOptions) => Promise<Result>,
@@ -88,8 +88,8 @@ export function createGrpcTransport({ url, protocolVersion }: AgentInterface, pe
           const { transport } = await open();
           return await call(transport, params, attempt.options);
         } catch (error) {
-          const told = failed(silence.isOver ? silence.signal.reason : error);
-          if (isLast || !attempt.isRefused(told)) throw told;
+          const failure = failed(silence.isOver ? silence.signal.reason : error);
+          if (isLast || !attempt.isRefused(failure)) throw failure;
         } finally {
           silence.end();
         }
@@ -109,8 +109,8 @@ export function createGrpcTransport({ url, protocolVersion }: AgentInterface, pe
           }
           return;
         } catch (error) {
-          const told = failed(silence.isOver ? silence.signal.reason : error);
-          if (isLast || !attempt.isRefused(told)) throw told;
+          const failure = failed(silence.isOver ? silence.signal.reason : error);
+          if (isLast || !attempt.isRefused(failure)) throw failure;
         } finally {
           silence.end();
         }
@@ -141,18 +141,22 @@ export function createGrpcTransport({ url, protocolVersion }: AgentInterface, pe
   };
 }
 
-/** Adds what the credential shows to the metadata of a call, which keeps its own. */
+/** Adds the values of the credential to the metadata of a call. The call's own metadata takes precedence. */
 async function withCredential(
   options: RequestOptions = {},
-  late: AbortSignal,
+  timeout: AbortSignal,
   credential: PeerCredential | undefined,
 ): Promise<Authorized> {
   const shown = await credential?.present();
-  if (shown?.query) throw new LangoError('not-supported', 'A key in the query cannot travel over gRPC.');
+  if (shown?.query)
+    throw new LangoError(
+      'not-supported',
+      'An API key in the query cannot be sent over gRPC. Use a key in a header, or another binding.',
+    );
   const own = options.serviceParameters;
   const isRefused = (error: LangoError): boolean =>
     error.code === 'unauthenticated' && !own?.['authorization'] && !!shown && !!credential?.refused(shown);
-  const signal = options.signal ? AbortSignal.any([options.signal, late]) : late;
+  const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
   return { options: { ...options, signal, serviceParameters: { ...shown?.headers, ...own } }, isRefused };
 }
 
@@ -189,15 +193,15 @@ class SilenceTimer {
 type Events = AsyncGenerator<StreamResponse, void, undefined>;
 
 async function openChannel(url: string, version: '1.0' | '0.3', peer: GrpcPeer): Promise<GrpcChannel> {
-  const place = parseGrpcAddress(url);
-  if (!place) throw new LangoError('invalid-agent-response', 'The card names no host and port for gRPC.');
+  const target = parseGrpcAddress(url);
+  if (!target) throw new LangoError('invalid-agent-response', 'The card names no host and port for gRPC.');
   const { addressOf, trust } = peer.rules;
-  const address = await addressOf(place.host, place.port);
+  const address = await addressOf(target.host, target.port);
   // Loaded on demand: a server without gRPC peers starts faster and smaller.
   const { openGrpcChannel } = await loadPackage('@grpc/grpc-js', () => import('./grpc-channel.js'));
-  const isSecure = peer.isSecure || place.isSecure;
+  const isSecure = peer.isSecure || target.isSecure;
   return openGrpcChannel({
-    ...{ ...place, address, version, isSecure },
+    ...{ ...target, address, version, isSecure },
     trust: typeof trust === 'function' ? await trust() : trust,
   });
 }

@@ -6,7 +6,7 @@ import type { Scope } from '../../core/task.js';
 import type { Trace } from '../../core/trace.js';
 import { toCallContext } from '../translate/call.js';
 
-/** What accompanies the parameters of a call inside the process. Over HTTP the headers carry it. */
+/** The facts about a call inside the process that the headers carry over HTTP. */
 export interface CallFacts {
   readonly scope: Scope;
   readonly after: number | undefined;

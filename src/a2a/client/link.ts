@@ -30,13 +30,13 @@ export interface Link {
   /** Whether the agent replays missed events by cursor and recognizes a repeated message. */
   readonly replays: boolean;
   readonly extensions: readonly string[];
-  /** Set for a node of ours that is told who asks. */
+  /** Makes the token that names the caller to the agent; undefined for servers that are not told the caller. */
   readonly credentialFor?: CredentialFor | undefined;
   /** Records how calls went. */
   readonly breaker?: Breaker | undefined;
 }
 
-/** On whose behalf a task acts. */
+/** Returns the caller on whose behalf a task acts, with the scopes of its grant. */
 export function callerOf({ tenant, owner }: Scope, { scopes }: Grant): Caller {
   return { tenant, owner, ...(scopes && { scopes: new Set(scopes) }) };
 }
@@ -105,8 +105,8 @@ export function createLink(transport: Transport, card: AgentCard, credentialFor?
   };
 }
 
-/** What a connection to a peer needs. */
-export interface Reach {
+/** The means to connect to a peer. */
+export interface Connectors {
   readonly fetch: typeof fetch;
   /** Undefined disables gRPC. */
   readonly grpc: GrpcPeer | undefined;
@@ -118,8 +118,8 @@ export interface Reach {
  * Creates the transport for the first supported interface of the card. Version 1.0 goes before 0.3, HTTP before gRPC,
  * and in 0.3 JSON-RPC first; otherwise the card's order counts. Rejects with `not-supported` when there is none.
  */
-export async function createRemoteTransport(card: AgentCard, reach: Reach): Promise<Transport> {
-  const { binding } = reach;
+export async function createRemoteTransport(card: AgentCard, connectors: Connectors): Promise<Transport> {
+  const { binding } = connectors;
   const offered = card.supportedInterfaces.filter(
     (one) => binding === undefined || one.protocolBinding === binding,
   );
@@ -127,13 +127,13 @@ export async function createRemoteTransport(card: AgentCard, reach: Reach): Prom
   for (const agentInterface of inOrder(offered)) {
     const { url, protocolBinding, tenant } = agentInterface;
     const mended = isOld(agentInterface) ? fetchOfOld : fetchOfNew;
-    const fetchImpl = protocolBinding === JSON_RPC && !isLango ? mended(reach.fetch) : reach.fetch;
+    const fetchImpl = protocolBinding === JSON_RPC && !isLango ? mended(connectors.fetch) : connectors.fetch;
     const options = { fetchImpl, legacyCompat: { enabled: true } };
     const factories = [new JsonRpcTransportFactory(options), new RestTransportFactory(options)];
     const factory = factories.find(({ protocolName }) => protocolName === protocolBinding);
     const transport =
-      protocolBinding === GRPC && reach.grpc
-        ? createGrpcTransport(agentInterface, reach.grpc)
+      protocolBinding === GRPC && connectors.grpc
+        ? createGrpcTransport(agentInterface, connectors.grpc)
         : await factory?.create(url, { ...card, supportedInterfaces: [agentInterface] });
     if (!transport) continue;
     const isProtoOfOld = isOld(agentInterface) && protocolBinding !== JSON_RPC;
@@ -173,7 +173,7 @@ export async function requestOptions(link: Link, call: LinkCall): Promise<Reques
   };
 }
 
-/** Without scopes: the request was checked when it came to this server, and its grant goes along. */
+/** Leaves out the scopes: this server has checked them for the request, and its grant carries them on. */
 function inProcess({ tenant, owner }: Caller, facts: Pick<LinkCall, 'after' | 'trace'>): CallFacts {
   return { scope: { tenant, owner }, after: facts.after, trace: facts.trace };
 }
@@ -195,7 +195,7 @@ export async function* send(
 
 type Events = AsyncGenerator<StreamResponse, void, undefined>;
 
-const GOES_ON: ReadonlySet<TaskState | undefined> = new Set([
+const IN_WORK_STATES: ReadonlySet<TaskState | undefined> = new Set([
   TaskState.TASK_STATE_SUBMITTED,
   TaskState.TASK_STATE_WORKING,
 ]);
@@ -209,7 +209,7 @@ function withWholeArtifacts(transport: Transport): Transport {
     for await (const event of events) {
       const { payload } = event;
       if (payload?.$case === 'artifactUpdate') continue;
-      if (payload?.$case !== 'statusUpdate' || goesOn(payload.value.status)) yield event;
+      if (payload?.$case !== 'statusUpdate' || isInWork(payload.value.status)) yield event;
       else {
         const task = await transport.getTask({ tenant: '', id: payload.value.taskId }, options);
         yield { payload: { $case: 'task', value: task } };
@@ -224,6 +224,6 @@ function withWholeArtifacts(transport: Transport): Transport {
   });
 }
 
-function goesOn(status: TaskStatus | undefined): boolean {
-  return GOES_ON.has(status?.state);
+function isInWork(status: TaskStatus | undefined): boolean {
+  return IN_WORK_STATES.has(status?.state);
 }

@@ -51,11 +51,11 @@ export interface RemoteSource {
   readonly token?: string;
   /** The credential of each request to the origin of `url`. */
   readonly credential?: PeerCredential | undefined;
-  /** Makes the token of a request that somebody is behind, in the place of another `Authorization`. */
+  /** Makes the token of a request on behalf of a caller, which replaces any other `Authorization`. */
   readonly credentialFor?: CredentialFor | undefined;
-  /** Sends requests to its server on behalf of an owner; undefined for a server that is not told who asks. */
+  /** Sends requests to its server on behalf of a caller; undefined for a server that is not told the caller. */
   readonly fetchAs?: ((caller: Caller) => Promise<typeof fetch>) | undefined;
-  /** What the card must prove. Without it, any card from that origin is trusted. */
+  /** The conditions for trusting the card. Default: any card from that origin is trusted. */
   readonly trust?: CardTrust | undefined;
   /** How to connect to this agent. Default: as in `OpenOptions`. */
   readonly connect?: Pick<OpenOptions, 'fetch' | 'grpc' | 'relocate'> | undefined;
@@ -94,7 +94,7 @@ export interface LoadedAgent {
   readonly peer: Peer;
   /** The connection that the peer uses. */
   readonly link: MovingLink;
-  /** The card as it came. */
+  /** The card as it was received. */
   readonly card: JsonObject;
   /** Changes when the card does, apart from its signatures. */
   readonly fingerprint: string;
@@ -113,7 +113,7 @@ export interface SkipReason {
   readonly reason: string;
   /** The advice for the person, as a sentence. */
   readonly hint?: string;
-  /** Whether the card is there but not the one that was accepted. */
+  /** Whether the card could be read, but is not the one that was accepted. */
   readonly isHeld?: boolean;
 }
 
@@ -217,20 +217,20 @@ function adviceFor({ code, hint }: LangoError): string {
   if (hint !== undefined) return hint;
   switch (code) {
     case 'unauthenticated':
-      return 'Set token or auth in its entry of a2a.remoteAgents to what it takes.';
+      return 'Set token or auth in its entry of a2a.remoteAgents to a credential that it accepts.';
     case 'not-found':
       return 'Set url in its entry of a2a.remoteAgents to the address of the agent, of its card or of its host.';
     case 'unavailable':
     case 'timeout':
-      return 'It joins when it answers. See that it runs, and that url in its entry of a2a.remoteAgents leads to it.';
+      return 'It joins when it answers. Check that it runs, and that url in its entry of a2a.remoteAgents is its address.';
     default:
       return 'Check its entry in a2a.remoteAgents. If its card is wrong, only its operator can correct it.';
   }
 }
 
 /**
- * Gives the local names of agents of another server: the peer has its local name, and its sub-agents are prefixed with
- * that name. So no remote agent can write under the name of a local one.
+ * Makes the function that maps author names of another server to local names: the peer gets its local name, and each of
+ * its sub-agents gets that name as a prefix. So no remote agent can write under the name of a local one.
  */
 function renamer(source: CardSource, card: AgentCard, { name }: AgentProfile): (author: string) => string {
   if (source.kind === 'local') return (author) => author;
@@ -240,7 +240,7 @@ function renamer(source: CardSource, card: AgentCard, { name }: AgentProfile): (
 
 interface OpenAgent {
   readonly card: AgentCard;
-  /** The card as it came. */
+  /** The card as it was received. */
   readonly json: JsonObject;
   readonly link: Link;
   /** A sentence about a credential that the card asks for and the entry does not have; undefined when they fit. */
@@ -265,9 +265,10 @@ export async function openRemote(
   const { origin } = new URL(source.url);
   const credential = source.credential ?? tokenCredential(source.token);
   const bound = createOriginFetch({ fetch: options.fetch, origin, credential });
-  const late = new AbortController();
+  const timeout = new AbortController();
   const timer = setTimeout(
-    () => late.abort(new LangoError('timeout', `The card did not come within ${timeoutMs} ms.`)),
+    () =>
+      timeout.abort(new LangoError('timeout', `The server did not send the card within ${timeoutMs} ms.`)),
     timeoutMs,
   );
   try {
@@ -276,7 +277,7 @@ export async function openRemote(
       fetch: bound,
       maxBytes: cardBytes,
       held: heldCardsOf(source),
-      signal: options.signal ? AbortSignal.any([late.signal, options.signal]) : late.signal,
+      signal: options.signal ? AbortSignal.any([timeout.signal, options.signal]) : timeout.signal,
     });
     if (source.trust) await assertTrustedCard(json, source.trust);
     const named = parseCard(json);

@@ -3,12 +3,12 @@ import type { JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
 
 const EVENT_STREAM = 'text/event-stream';
-/** VoltAgent writes it before the data of each event. JSON holds no raw control characters. */
+/** VoltAgent writes this character before the data of each event. Valid JSON holds no raw control characters. */
 const RECORD_SEPARATOR = '\u001e';
-/** A longer line is passed on unread. */
+/** A longer line is passed on unchanged. */
 const MAX_LINE = 8 * 1024 * 1024;
 
-/** How 1.0 names the member that holds what 0.3 calls by its kind. */
+/** The members of 1.0 for the kinds of 0.3. */
 const MEMBERS: ReadonlyMap<unknown, string> = new Map([
   ['status-update', 'statusUpdate'],
   ['artifact-update', 'artifactUpdate'],
@@ -16,27 +16,25 @@ const MEMBERS: ReadonlyMap<unknown, string> = new Map([
 
 /** Wraps `fetch` for servers of A2A 0.x over JSON-RPC: adds the `kind` that some leave out of their results. */
 export function fetchOfOld(send: typeof fetch): typeof fetch {
-  return fetchMended(send, withKind);
+  return fetchRepaired(send, withKind);
 }
 
 /** Wraps `fetch` for servers of A2A 1.0 over JSON-RPC: LangGraph writes the events of its streams as 0.3 does. */
 export function fetchOfNew(send: typeof fetch): typeof fetch {
-  return fetchMended(send, withMember);
+  return fetchRepaired(send, withMember);
 }
 
-function fetchMended(send: typeof fetch, mend: (result: JsonObject) => JsonObject): typeof fetch {
-  const withMended = (text: string): string => mendResult(text, mend);
+function fetchRepaired(send: typeof fetch, repair: (result: JsonObject) => JsonObject): typeof fetch {
+  const repaired = (text: string): string => repairResult(text, repair);
   return async (input, init) => {
     const response = await send(input, init);
     const type = response.headers.get('content-type') ?? '';
     if (!response.body || !response.ok) return response;
     const facts = { status: response.status, headers: response.headers };
-    if (!type.startsWith(EVENT_STREAM)) return new Response(withMended(await response.text()), facts);
+    if (!type.startsWith(EVENT_STREAM)) return new Response(repaired(await response.text()), facts);
     const body = response.body
       .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
-      .pipeThrough(
-        eachLine((line) => (line.startsWith('data:') ? `data: ${withMended(line.slice(5))}` : line)),
-      )
+      .pipeThrough(eachLine((line) => (line.startsWith('data:') ? `data: ${repaired(line.slice(5))}` : line)))
       .pipeThrough(new TextEncoderStream());
     return new Response(body, facts);
   };
@@ -48,13 +46,13 @@ function eachLine(convert: (line: string) => string): TransformStream<string, st
     async transform(chunk, controller) {
       const lines = (rest + chunk.replaceAll(RECORD_SEPARATOR, '')).split('\n');
       rest = lines.pop() ?? '';
-      // One text for all lines of a chunk: a chunk may hold thousands, and each text takes several turns of the streams.
+      // Enqueues all lines of a chunk at once: a chunk may hold thousands, and each `enqueue` costs several event-loop turns.
       controller.enqueue(lines.map((line) => `${convert(line)}\n`).join(''));
       if (rest.length > MAX_LINE) {
         controller.enqueue(rest);
         rest = '';
       }
-      // The next chunk may be here already; other work comes before it.
+      // Lets other work run first: the next chunk may be waiting already.
       await nextTurn();
     },
     flush(controller) {
@@ -63,9 +61,9 @@ function eachLine(convert: (line: string) => string): TransformStream<string, st
   });
 }
 
-/** Returns the JSON-RPC response with its result mended; other texts unchanged. */
-function mendResult(text: string, mend: (result: JsonObject) => JsonObject): string {
-  // Parsing what is no JSON costs 10 µs: a chunk of thousands of such lines would hold the event loop.
+/** Repairs the result in the text of a JSON-RPC response. Returns other texts unchanged. */
+function repairResult(text: string, repair: (result: JsonObject) => JsonObject): string {
+  // A failed parse costs 10 µs: a chunk with thousands of lines that are not JSON would block the event loop.
   if (!text.includes('"result"')) return text;
   let response: unknown;
   try {
@@ -75,8 +73,8 @@ function mendResult(text: string, mend: (result: JsonObject) => JsonObject): str
   }
   const result = isJsonObject(response) ? response['result'] : undefined;
   if (!isJsonObject(response) || !isJsonObject(result)) return text;
-  const mended = mend(result);
-  return mended === result ? text : JSON.stringify({ ...response, result: mended });
+  const fixed = repair(result);
+  return fixed === result ? text : JSON.stringify({ ...response, result: fixed });
 }
 
 function withKind(result: JsonObject): JsonObject {

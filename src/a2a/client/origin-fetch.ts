@@ -5,7 +5,7 @@ import { withoutShown, type PeerCredential, type Presented } from './credential.
 
 export interface OriginFetchOptions {
   readonly fetch: typeof fetch;
-  /** The only origin that requests may go to, and the only one that is shown the credential. */
+  /** The only origin that requests, and with them the credential, may go to. */
   readonly origin: string;
   /** The credential of each request. It never replaces a header that a request has. */
   readonly credential: PeerCredential | undefined;
@@ -13,8 +13,8 @@ export interface OriginFetchOptions {
 
 /**
  * Creates a `fetch` for one server. It rejects with `forbidden` for any other origin, and with a `LangoError` for
- * responses about access or load (401, 403, 429, 502 to 504). After a 401 it asks once more when the credential has
- * other values to show.
+ * responses about access or load (401, 403, 429, 502 to 504). After a 401 it sends the request once more when the
+ * credential has other values.
  */
 export function createOriginFetch({ fetch: send, origin, credential }: OriginFetchOptions): typeof fetch {
   return async (input, init) => {
@@ -78,17 +78,17 @@ function refusalOf(response: Response, { host, shown, said }: Refusal): LangoErr
   switch (response.status) {
     case 401: {
       const why = challengeIn(response, 'error_description');
-      return new LangoError('unauthenticated', `${host} wants a valid token.${saying(why)}`);
+      return new LangoError('unauthenticated', `${host} requires a valid token.${saying(why)}`);
     }
     case 403: {
       const scope = challengeIn(response, 'scope');
       const asks =
-        scope === undefined ? saying(said) : ` It asks for the scope ${withoutShown(scope, shown)}.`;
+        scope === undefined ? saying(said) : ` It requires the scope ${withoutShown(scope, shown)}.`;
       return new LangoError('forbidden', `${host} refused access.${asks}`);
     }
     case 429:
     case 503:
-      return new LangoError('too-many', `${host} takes no requests at the moment.${saying(said)}`, {
+      return new LangoError('too-many', `${host} accepts no requests at the moment.${saying(said)}`, {
         retryable: true,
         retryAfterMs: retryAfterMs(response.headers) ?? 0,
       });
@@ -127,7 +127,7 @@ async function reasonIn({ body }: Response): Promise<string | undefined> {
 
 const LONGEST_CHALLENGE = 200;
 
-/** A parameter of the server's challenge (RFC 6750 section 3), on one line; undefined without it. */
+/** Returns a parameter of the server's challenge (RFC 6750 section 3) on one line; undefined when it is absent. */
 function challengeIn({ headers }: Response, parameter: 'error_description' | 'scope'): string | undefined {
   const challenge = headers.get('www-authenticate') ?? '';
   const said = new RegExp(`\\b${parameter}="([^"\\\\]+)"`).exec(challenge)?.[1];

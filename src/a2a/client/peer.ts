@@ -20,7 +20,8 @@ export interface PeerFacts {
   readonly isRemote: boolean;
 }
 
-const OUTCOME_UNKNOWN = 'it may have been asked before this server restarted, and cannot tell the outcome';
+const OUTCOME_UNKNOWN =
+  'the request may have reached it before this server restarted, and its outcome cannot be found out';
 
 /** Creates the core `Peer` for the agent behind `link`. */
 export function createPeer({ profile, link, retry, limits, rename, isRemote }: PeerFacts): Peer {
@@ -44,7 +45,7 @@ export function createPeer({ profile, link, retry, limits, rename, isRemote }: P
         yield reader.giveUp('failed', OUTCOME_UNKNOWN);
         return;
       }
-      // A request that may have been sent before is looked for until the peer is back.
+      // A request that may have reached the peer before is followed even while the breaker is open.
       if (!isWatch && request.isRepeat !== true && link.breaker?.isOpen === true) {
         yield reader.giveUp('failed', `it does not answer at the moment: ${link.breaker.reason}`);
         return;
@@ -53,9 +54,9 @@ export function createPeer({ profile, link, retry, limits, rename, isRemote }: P
       const { trace } = grant;
       const caller = callerOf(request.scope, grant);
       const mayBeLate = request.isAnswer ?? false;
-      const of = { link, reader, scope: caller, task };
-      const what = isWatch ? {} : { request: toWireRequest(request), mayBeLate };
-      for await (const event of watchTask({ ...of, trace, signal, retry, limits, ...what })) {
+      const watch = { link, reader, scope: caller, task };
+      const start = isWatch ? {} : { request: toWireRequest(request), mayBeLate };
+      for await (const event of watchTask({ ...watch, trace, signal, retry, limits, ...start })) {
         if (event.type !== 'status') yield event;
       }
     },

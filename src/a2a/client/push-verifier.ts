@@ -62,7 +62,11 @@ export function createPushVerifier({ issuer, audience, token, fetch }: PushVerif
         event: JSON.parse(body) as JsonObject,
       };
     } catch (cause) {
-      throw new LangoError('forbidden', `This is no delivery of ${issuer}: ${errorText(cause)}.`, { cause });
+      throw new LangoError(
+        'forbidden',
+        `The request is not a valid delivery of ${issuer}: ${errorText(cause)}.`,
+        { cause },
+      );
     }
   };
 }

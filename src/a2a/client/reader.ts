@@ -37,7 +37,7 @@ export interface ReaderOptions {
   readonly isRemote?: boolean;
   /** Gives the local name of an author that the sender names. Default: the same name. */
   readonly rename?: (author: string) => string;
-  /** Default: those of a person's client. */
+  /** Default: `CLIENT_LIMITS`. */
   readonly limits?: Pick<WatchLimits, 'events' | 'characters'>;
 }
 
@@ -65,7 +65,7 @@ export class TaskReader {
   #pendingEnd: EndEvent | undefined;
   /** The event that completed the task without an answer. Some agents send the answer after it. */
   #completed: (() => EndEvent) | undefined;
-  /** The texts of `working` messages: some agents ask in them, and then only say that they wait. */
+  /** The texts of `working` messages. Some agents ask in them, and then wait with a message without text. */
   #said = '';
   readonly #approvals = new ForeignApprovals();
   #state: TaskState | undefined;
@@ -104,7 +104,7 @@ export class TaskReader {
     if (++this.#events > events) throw tooLarge(`more than ${events} events`);
     this.#pendingEnd = undefined;
     if (payload === undefined) return [];
-    const failure = this.#failureBeside(payload);
+    const failure = this.#failureOfOtherTask(payload);
     if (failure) return [failure];
     const before = this.#identify(payload);
     this.#cursor = seqIn(payload.value.metadata) ?? this.#cursor;
@@ -122,7 +122,7 @@ export class TaskReader {
     }
   }
 
-  /** To be called when the stream is over. Returns the end that a later event could have withdrawn, if there is one. */
+  /** Call it when the stream is over. Returns the end that was held back because a later event could have replaced it. */
   settle(): EndEvent | undefined {
     const end = this.#pendingEnd ?? this.#completed?.();
     if (end) this.#hasEnded = true;
@@ -148,8 +148,8 @@ export class TaskReader {
     return [{ type: 'task', taskId: this.#taskId }];
   }
 
-  /** The end for a failure that an agent reports under another task id of the same context, as stock servers of 0.3 do. */
-  #failureBeside(payload: NonNullable<StreamResponse['payload']>): EndEvent | undefined {
+  /** Returns the end for a failure that is reported under another task id of the context, as stock servers of 0.3 do. */
+  #failureOfOtherTask(payload: NonNullable<StreamResponse['payload']>): EndEvent | undefined {
     if (payload.$case !== 'task' && payload.$case !== 'statusUpdate') return undefined;
     const { contextId, status, metadata } = payload.value;
     const id = payload.$case === 'task' ? payload.value.id : payload.value.taskId;
@@ -173,7 +173,7 @@ export class TaskReader {
     return [...artifacts, ...status];
   }
 
-  /** Reads a message that came instead of a task: it is the whole answer. */
+  /** Reads a message that was sent instead of a task. It is the whole answer. */
   #readMessage(message: WireMessage): readonly ClientEvent[] {
     if (this.#isAnnounced) throw invalid('The agent sent a message in the middle of a task.');
     return [...this.#readSnapshot(toArtifact(message)), this.#end('completed', undefined, message.metadata)];
@@ -181,7 +181,7 @@ export class TaskReader {
 
   #readStatus(status: TaskStatus | undefined, metadata: unknown): readonly ClientEvent[] {
     const state = status && fromWireState(status.state);
-    if (!state) throw invalid('The agent sent a task without a state that we know.');
+    if (!state) throw invalid('The agent sent a task without a state of A2A 1.0.');
     const events: ClientEvent[] = [];
     if (state !== this.#state) events.push({ type: 'status', state });
     this.#state = state;
@@ -300,7 +300,7 @@ export class TaskReader {
       author,
       questions: isInterrupted(state) ? this.#questions(state, parts, author) : [],
       usage: this.#usage,
-      // Agents of this server mark it. Without a mark the text counts as from outside.
+      // Agents of this server set the mark. Without a mark the text counts as from outside.
       fromOutside: this.#isRemote || (authorIn(metadata)?.fromOutside ?? true),
     };
   }
@@ -314,8 +314,8 @@ export class TaskReader {
 
   #count(characters: number): void {
     this.#characters += characters;
-    const most = this.#limits.characters;
-    if (this.#characters > most) throw tooLarge(`more than ${most} characters`);
+    const { characters: limit } = this.#limits;
+    if (this.#characters > limit) throw tooLarge(`more than ${limit} characters`);
   }
 }
 
@@ -334,7 +334,7 @@ class SeenArtifact {
     return { type: 'text-delta', author: this.author, artifactId: this.#id, text, replace };
   }
 
-  /** Files and data are passed on whole: earlier ones are repeated together with the new ones. */
+  /** Returns an event with all files and data of the artifact, the earlier ones included. */
   addFiles(files: readonly Part[], artifact: WireArtifact): ClientEvent {
     this.files = [...this.files, ...files];
     const whole = { ...fromWireArtifact(artifact), parts: this.files };

@@ -10,8 +10,8 @@ export interface SecurityNote {
 const HINT = 'Set auth in its entry of a2a.remoteAgents.';
 
 /**
- * Says what the card asks for when its entry has nothing that fits; undefined when something fits. Nothing is ever sent
- * to an address that a card names: the entry says where tokens come from.
+ * Returns a note with the credentials that the card requires, when the entry has none that fits; undefined when one fits.
+ * No token is fetched from an address on a card: only the entry names issuers.
  */
 export function securityNote(card: AgentCard, kinds: readonly CredentialKind[]): SecurityNote | undefined {
   const { securitySchemes, securityRequirements } = card;
@@ -23,12 +23,12 @@ export function securityNote(card: AgentCard, kinds: readonly CredentialKind[]):
   );
   if (alternatives.length === 0) return undefined;
   const unmet = alternatives.map((needs) =>
-    needs.filter((need) => !kinds.some((kind) => fits(kind, need.scheme, need.scopes))),
+    needs.filter((need) => !kinds.some((kind) => satisfies(kind, need.scheme, need.scopes))),
   );
   if (unmet.some(({ length }) => length === 0)) return undefined;
   const wanted = unmet.map((needs) => needs.map(describe).join(' and ')).join(', or ');
   const has = kinds.map(({ type }) => NAMES[type]).join(' and ') || 'no credential';
-  const reason = `Its card asks for ${label(wanted)}; its entry has ${has}.`;
+  const reason = `Its card requires ${label(wanted)}; its entry in a2a.remoteAgents has ${has}.`;
   return { reason, hint: HINT };
 }
 
@@ -42,8 +42,8 @@ const NAMES: Readonly<Record<CredentialKind['type'], string>> = {
 
 type Scheme = SecurityScheme['scheme'];
 
-/** A kind of scheme that this version does not know fits anything: only a request can tell. */
-function fits(kind: CredentialKind, scheme: Scheme, scopes: readonly string[]): boolean {
+/** Whether a credential satisfies a scheme. An unknown kind of scheme counts as satisfied: only a request can tell. */
+function satisfies(kind: CredentialKind, scheme: Scheme, scopes: readonly string[]): boolean {
   switch (scheme?.$case) {
     case 'apiKeySecurityScheme': {
       if (kind.type !== 'apiKey' || scheme.value.location !== kind.in) return false;
@@ -58,7 +58,7 @@ function fits(kind: CredentialKind, scheme: Scheme, scopes: readonly string[]): 
     case 'oauth2SecurityScheme':
     case 'openIdConnectSecurityScheme':
       if (kind.type === 'bearer') return true;
-      // Without configured scopes the issuer decides.
+      // Without configured scopes the issuer chooses them.
       return (
         kind.type === 'oauth2' &&
         (kind.scopes.length === 0 || scopes.every((scope) => kind.scopes.includes(scope)))

@@ -31,25 +31,25 @@ export interface Watch {
   readonly link: Link;
   readonly reader: TaskReader;
   readonly scope: Caller | undefined;
-  /** The task that delegates. */
+  /** The task that delegates; undefined for a person's client. */
   readonly task?: string;
   readonly trace?: Trace | undefined;
   /** The message to send first. Without it the watch begins with the current state of the task that `reader` names. */
   readonly request?: SendMessageRequest;
-  /** For an answer in `request`: it is no failure when another client answered first. */
+  /** Whether `request` is an answer to a question, so that a faster answer of another client is no failure. */
   readonly mayBeLate?: boolean;
   /** Without `request`: the `seq` after which to resume, instead of reading the current state first. */
   readonly after?: number;
   readonly signal: AbortSignal;
   readonly retry: RetryRules;
-  /** Set for a task that only this server asked for: a watch that ends early cancels it. Default: a person's client. */
+  /** Set for a task that only this server watches: it is canceled when the watch ends early. Default: `CLIENT_LIMITS`. */
   readonly limits?: WatchLimits;
 }
 
 const MAX_DELAY_MS = 5_000;
-/** A connection that lasted this long is no sign of a peer that ends each one at once. */
+/** Connections that last less count as short-lived, which makes the pauses between them longer. */
 const STEADY_MS = 10_000;
-/** Abort reasons that cancel the task: nobody will ask for it again. */
+/** Abort reasons that cancel the task, since no later call will ask for it. */
 const CANCELING: ReadonlySet<ErrorCode> = new Set(['canceled', 'timeout', 'limit-reached']);
 /** The errors with which an ended task refuses a message. Over the wire they are one code, "unsupported". */
 const TASK_HAS_ENDED: ReadonlySet<ErrorCode> = new Set(['already-ended', 'not-supported']);
@@ -75,7 +75,7 @@ class TaskWatch {
   readonly #reader: TaskReader;
   /** Aborts the open request. It fires later than the caller's signal while the task's id is awaited. */
   readonly #connection = new AbortController();
-  /** Aborts with the caller's reason, or when the task brings nothing new for too long. */
+  /** Aborts with the caller's reason, or when the task sends no new event for too long. */
   readonly #stop = new AbortController();
   readonly #limits: WatchLimits;
   #idle: NodeJS.Timeout | undefined;
@@ -211,7 +211,7 @@ class TaskWatch {
     return this.#reader.taskId ?? '';
   }
 
-  /** Returns the end when a retry is useless; else pauses and returns undefined. */
+  /** Returns the end when a retry cannot help. Otherwise pauses and returns undefined. */
   async #afterFailure(error: LangoError): Promise<EndEvent | undefined> {
     const { retry, link } = this.#watch;
     const askedMs = error.retryAfterMs ?? 0;
@@ -229,16 +229,16 @@ class TaskWatch {
       await this.#pause(Math.max(this.#backoff(Math.max(this.#failures, this.#shortLived)), askedMs));
       return undefined;
     }
-    // The task may still run, and nobody reads its events any more.
-    if (this.#isAlone || error.code === 'too-large' || error.code === 'invalid-agent-response')
+    // The task may still run, but no watcher reads its events any more.
+    if (this.#isOnlyWatch || error.code === 'too-large' || error.code === 'invalid-agent-response')
       await this.#cancel();
     const state = error.code === 'limit-reached' ? 'rejected' : 'failed';
-    const wait = askedMs > LONGEST_ASKED_MS ? ` It wants ${Math.ceil(askedMs / 1_000)} s of rest.` : '';
+    const wait = askedMs > LONGEST_ASKED_MS ? ` It asks for a pause of ${Math.ceil(askedMs / 1_000)} s.` : '';
     return this.#reader.giveUp(state, `${error.message}${wait}`);
   }
 
-  /** Whether nobody else follows the task. */
-  get #isAlone(): boolean {
+  /** Whether this watch is the only one of the task. */
+  get #isOnlyWatch(): boolean {
     return this.#watch.limits !== undefined;
   }
 
@@ -264,7 +264,7 @@ class TaskWatch {
   }
 
   readonly #onIdle = (): void => {
-    const text = `It brought nothing new for ${this.#limits.idleMs / 1_000} s (a2a.idleSeconds).`;
+    const text = `It sent nothing new for ${this.#limits.idleMs / 1_000} s (a2a.idleSeconds).`;
     this.#stop.abort(new LangoError('timeout', text));
     this.#connection.abort(this.#signal.reason);
   };
@@ -296,9 +296,9 @@ function wasNeverSent(error: unknown): boolean {
 /** The time limit of calls that are best effort. */
 const BEST_EFFORT_MS = 2_000;
 
-/** A recent task is among the newest of its context, and its history is short. */
-const NEWEST_TASKS = 20;
-const NEWEST_MESSAGES = 50;
+/** How many tasks of a context, and messages of each, are searched for a message: the newest. */
+const MAX_TASKS = 20;
+const MAX_MESSAGES = 50;
 
 /** Finds the id of the task that began with this message, if the peer lists its tasks. Never rejects. */
 export async function findTaskByMessage(
@@ -310,9 +310,9 @@ export async function findTaskByMessage(
     tenant: '',
     contextId,
     status: TaskState.TASK_STATE_UNSPECIFIED,
-    pageSize: NEWEST_TASKS,
+    pageSize: MAX_TASKS,
     pageToken: '',
-    historyLength: NEWEST_MESSAGES,
+    historyLength: MAX_MESSAGES,
     statusTimestampAfter: undefined,
   };
   const page = await withinTimeLimit(async (signal) =>

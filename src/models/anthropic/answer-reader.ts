@@ -79,7 +79,7 @@ export class AnthropicAnswerReader implements AnswerReader {
     return drafts.flatMap((draft) => this.#finished(draft));
   }
 
-  /** The vendor counts tokens written to and read from its cache apart from `input_tokens`. */
+  /** Adds the tokens written to and read from the cache to the input: the vendor counts them apart from `input_tokens`. */
   usage(): Usage {
     const counts = this.#counts;
     const cached = countIn(counts.cache_read_input_tokens);
@@ -108,16 +108,16 @@ export class AnthropicAnswerReader implements AnswerReader {
     const draft = this.#drafts.get(index);
     if (!draft) return '';
     const { block } = draft;
-    if (delta.type === 'input_json_delta') draft.inputText += this.#bounds.piece(textIn(delta.partial_json));
+    if (delta.type === 'input_json_delta') draft.inputText += this.#bounds.chunk(textIn(delta.partial_json));
     if (delta.type === 'text_delta' && block.type === 'text') {
-      const text = this.#bounds.piece(textIn(delta.text));
+      const text = this.#bounds.chunk(textIn(delta.text));
       draft.block = { ...block, text: textIn(block.text) + text };
       return text;
     }
     if (delta.type === 'thinking_delta' && block.type === 'thinking') {
       draft.block = {
         ...block,
-        thinking: textIn(block.thinking) + this.#bounds.piece(textIn(delta.thinking)),
+        thinking: textIn(block.thinking) + this.#bounds.chunk(textIn(delta.thinking)),
       };
     }
     if (delta.type === 'signature_delta' && block.type === 'thinking') {

@@ -20,7 +20,7 @@ import { toAnthropicRequest } from './request.js';
 
 const DEFAULT_BASE_URL = 'https://api.anthropic.com';
 
-/** How often one answer may pause. */
+/** How often the model may pause in one answer. */
 const MAX_PAUSES = 8;
 
 /**
@@ -46,7 +46,7 @@ async function openClient(options: VendorOptions, endpoint: Endpoint): Promise<A
   return new Anthropic({ ...sdkSettings(options, endpoint), apiKey, openTelemetry: false });
 }
 
-/** One answer. Each pause of the model needs another request. */
+/** Streams one answer. After each pause of the model, another request continues it. */
 async function* answer(request: ModelRequest, context: Context): AsyncGenerator<AnswerEvent, void> {
   const client = await context.connect();
   let content: readonly AnswerBlock[] = [];

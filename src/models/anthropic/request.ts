@@ -24,9 +24,9 @@ import type { BodyContext, Tuning } from '../vendor.js';
 const CACHED = { cache_control: { type: 'ephemeral' } } as const;
 
 /**
- * The body of a Messages API request; opaque blocks of its provider are sent back. Cache marks, of which the API takes four,
- * stand at the last function, the last stable block of the instruction, the end of the conversation, with which the next
- * request begins, and the end of the turn before the last answer, where the previous request ended.
+ * Makes the body of a Messages API request; opaque blocks of the provider are sent back. The API accepts four cache marks.
+ * They stand at the last function, at the last stable block of the instruction, at the end of the conversation, with which
+ * the next request begins, and at the end of the turn before the last answer, where the previous request ended.
  */
 export function toAnthropicRequest(
   request: ModelRequest,
@@ -55,19 +55,19 @@ function outputConfig(
   if (!output && !effort) return {};
   return {
     output_config: {
-      // `config check` refuses the levels that are OpenAI's alone.
+      // `config check` refuses the levels that only OpenAI has.
       ...(effort && { effort: effort as OutputConfig['effort'] }),
       ...(output && { format: { type: 'json_schema', schema: { ...output } } }),
     },
   };
 }
 
-/** The least budget that the API takes. */
-const LEAST_THINKING_TOKENS = 1_024;
+/** The smallest budget that the API accepts. */
+const MIN_THINKING_TOKENS = 1_024;
 
 /**
- * The budget for thinking is a part of the answer's limit. The API refuses a budget when the answer that the results belong
- * to began without thinking, as the answer of another model does.
+ * Sets the budget for thinking, which counts towards the limit of the answer. Sets none after results for an answer that
+ * began without thinking, as those of another model do: the API would refuse it.
  */
 function thinkingField(
   { thinking }: Tuning,
@@ -79,7 +79,7 @@ function thinkingField(
   const [before, last] = turns.slice(-2);
   const isForeign = last?.role === 'user' && last.results.length > 0 && before?.content[0]?.type !== 'opaque';
   const budget = Math.min(thinking, maxTokens - 1);
-  if (isForeign || budget < LEAST_THINKING_TOKENS) return {};
+  if (isForeign || budget < MIN_THINKING_TOKENS) return {};
   return { thinking: { type: 'enabled', budget_tokens: budget } };
 }
 

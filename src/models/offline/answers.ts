@@ -7,16 +7,16 @@ const ADVICE = 'For a real model set ANTHROPIC_API_KEY, OPENAI_API_KEY or model.
 const IDENTITY = `I am Lango's offline model: I compare requests with a table of sentences and know nothing else. ${ADVICE}`;
 
 const GREETINGS = ['hello', 'hi', 'hey', 'hello there', 'hi there', 'good morning'];
-const LONGEST_TALK = 40;
-const LONGEST_QUOTE = 100;
+const MAX_TALK_LENGTH = 40;
+const MAX_QUOTE_LENGTH = 100;
 const MAX_EXAMPLES = 5;
 
-/** Whether a tool can be called, or delegated to the agent that owns it. */
+/** Returns whether a tool can be called, or delegated to the agent that owns it. */
 export type Offers = (tool: string) => boolean;
 
-/** The answer to small talk; undefined for anything else. */
+/** Returns the answer to small talk; undefined for any other text. */
 export function smallTalk(text: string, offers: Offers): string | undefined {
-  if (text.length > LONGEST_TALK) return undefined;
+  if (text.length > MAX_TALK_LENGTH) return undefined;
   const plain = text.toLowerCase().replace(/[\s.,!?]+$/, '');
   if (GREETINGS.includes(plain)) return 'Hello! Ask "what can you do" to see what I understand.';
   if (plain === 'thanks' || plain === 'thank you') return 'You are welcome.';
@@ -38,14 +38,14 @@ function sentencesFor(offers: Offers): readonly string[] {
   return rows.map(([sentence]) => `- ${sentence.replace(/\{(\w+)(\.\.\.)?\}/g, '[$1]')}`);
 }
 
-/** A sentence in quotes, short and on one line. */
+/** Puts a sentence in quotes, shortened and on one line. */
 export function quoted(sentence: string): string {
-  return `"${shorten(sentence.slice(0, 2 * LONGEST_QUOTE).replace(/\s+/g, ' '), LONGEST_QUOTE)}"`;
+  return `"${shorten(sentence.slice(0, 2 * MAX_QUOTE_LENGTH).replace(/\s+/g, ' '), MAX_QUOTE_LENGTH)}"`;
 }
 
 /** Returns the same outline for every goal, because the offline model cannot plan. */
 export function outline(goal: string): string {
-  return `Plan: ${shorten(goal, 2 * LONGEST_QUOTE)}
+  return `Plan: ${shorten(goal, 2 * MAX_QUOTE_LENGTH)}
 
 1. Say what the result is and how to tell that it is reached.
 2. Gather what is needed: what exists, what is missing, who has to agree.

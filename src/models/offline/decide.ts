@@ -6,7 +6,7 @@ import { labeled, outline, quoted, readable, refusal, smallTalk, type Offers } f
 import { MAX_STEPS, readRequest, type Step, type ToolCall } from './request.js';
 import { PLAN, TRANSFER } from './table.js';
 
-/** Gives the agent that owns a tool; undefined when no agent does. */
+/** Returns the agent that owns a tool; undefined when no agent does. */
 export type AgentOf = (tool: string) => string | undefined;
 
 /** The model's answer: text, a refusal with its reason, or calls. */
@@ -14,10 +14,10 @@ export type Decision =
   | { readonly type: 'text' | 'refusal'; readonly text: string }
   | { readonly type: 'calls'; readonly calls: readonly FunctionCall[] };
 
-/** The agent of every shipped roster that plans. */
+/** The planning agent of the shipped rosters. */
 const PLANNER = 'planner';
 const ID_PREFIX = 'offline_';
-const UNREAD = 'The offline model reads text only. It did not read what came with the text.';
+const UNREAD = 'The offline model reads text only. It did not read the files and data of the message.';
 const NO_RESULT = { content: 'No result came back.', isError: true };
 
 /** Decides from the request alone: the same request gets the same answer, ids of calls included. */
@@ -92,7 +92,7 @@ function teamOffers(agents: readonly string[], ownerOf: AgentOf): Offers {
     tool === TRANSFER || tool === '{tool}' ? agents.length > 0 : agents.includes(ownerOf(tool) ?? '');
 }
 
-/** One final delegation when a single agent owns the tools of all steps, else one for each step. */
+/** Returns one final delegation when a single agent owns the tools of all steps, else one delegation for each step. */
 function delegations(text: string, steps: readonly Step[], ownerOf: AgentOf): readonly Step[] {
   const owners = steps.map(({ call }) => call && call.name !== TRANSFER && ownerOf(call.name));
   const [owner] = owners;
@@ -130,9 +130,10 @@ function obstacleTo(
     const agent = call.name === TRANSFER ? textArgument(call, 'agent_name') : undefined;
     if (agent === '') return `No agent of this server has the tool for ${quoted(text)}.`;
     if (agents && agent !== undefined && !agents.includes(agent)) {
-      return `${quoted(text)} is for the agent ${agent}, which is not here. Agents that are: ${agents.join(', ')}.`;
+      return `${quoted(text)} is for the agent ${agent}, which this server cannot reach. The agents are: ${agents.join(', ')}.`;
     }
-    if (!offers(call.name)) return `${quoted(text)} needs the tool ${call.name}, which is not here.`;
+    if (!offers(call.name))
+      return `${quoted(text)} needs the tool ${call.name}, which this server does not have.`;
   }
   return undefined;
 }
@@ -179,7 +180,7 @@ function roundsOf(jobs: readonly Step[]): readonly (readonly Step[])[] {
   return rounds;
 }
 
-/** Ids are unique in the conversation: a vendor refuses a history in which one occurs twice. */
+/** Gives the calls ids that are unique in the conversation: a vendor refuses a history with the same id twice. */
 function toCalls(jobs: readonly Step[], usedIds: ReadonlySet<string>): readonly FunctionCall[] {
   let number = usedIds.size;
   return jobs.flatMap(({ call }) => {

@@ -18,7 +18,7 @@ export function createOfflineProvider(agentOf: AgentOf = () => undefined): Model
 
 async function* stream(request: ModelRequest, agentOf: AgentOf): AsyncGenerator<ModelEvent, void> {
   const answer = await tryToAnswer(request, agentOf);
-  // The text of a refusal is why the task ends, not an answer to show on the way.
+  // The text of a refusal is the reason of the task's end, so it is not streamed as an answer.
   const text = answer && answer.stopReason !== 'refusal' ? answerText(answer.content) : '';
   for (const [chunk] of text.matchAll(CHUNK)) {
     if (request.signal.aborted) break;
@@ -28,14 +28,17 @@ async function* stream(request: ModelRequest, agentOf: AgentOf): AsyncGenerator<
   else
     yield answer
       ? { type: 'end', answer }
-      : failure('bad-answer', 'The offline model cannot read this request.');
+      : failure(
+          'bad-answer',
+          'The offline model cannot read this request. Set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a real model.',
+        );
 }
 
 function failure(code: 'canceled' | 'bad-answer', message: string): ModelEvent {
   return { type: 'error', code, message, retryable: false };
 }
 
-/** Undefined when the request breaks its contract: a provider never throws. Loads the rules at the first request. */
+/** Returns undefined for a request that breaks its contract, since a provider never throws. Loads the rules on first use. */
 async function tryToAnswer(request: ModelRequest, agentOf: AgentOf): Promise<ModelAnswer | undefined> {
   try {
     const { decide } = await import('./decide.js');
@@ -47,7 +50,7 @@ async function tryToAnswer(request: ModelRequest, agentOf: AgentOf): Promise<Mod
   }
 }
 
-/** Text is cut at the limit; calls are made whole or not at all. */
+/** Cuts text at the limit. Replaces calls that exceed the limit by a refusal. */
 function withinLimit(decision: Decision, maxTokens: number): Pick<ModelAnswer, 'content' | 'stopReason'> {
   if (decision.type === 'calls') {
     const needed = answerTokens(decision.calls);

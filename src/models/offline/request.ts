@@ -3,7 +3,7 @@ import { parseObject } from '../conversation.js';
 import { matchSentence, parseSentence, toTokens, type Token } from './sentence.js';
 import { TABLE, type TableRow } from './table.js';
 
-/** One thing that a request asks for. */
+/** One action that a request asks for. */
 export interface Step {
   /** The exact text of this step in the request. */
   readonly text: string;
@@ -23,10 +23,10 @@ type Values = ReadonlyMap<string, string>;
 /** More steps than a person writes in one message. */
 export const MAX_STEPS = 30;
 
-/** A longer text is data, in characters: to read it would hold the event loop. */
-const LONGEST_REQUEST = 400_000;
+/** Longer texts, in characters, are not understood: reading them would block the event loop. */
+const MAX_REQUEST_LENGTH = 400_000;
 
-/** The words between two steps. Those without "and" count only after a comma or semicolon. */
+/** The words between two steps. A joint without "and" counts only after a comma or semicolon. */
 const JOINTS = [
   { words: ['and', 'then'], isParallel: false },
   { words: ['then'], isParallel: false },
@@ -39,11 +39,11 @@ const SENTENCES = TABLE.map((row) => ({ row, sentence: parseSentence(row[0]) }))
 );
 
 /**
- * The steps of a request, in order; at most `MAX_STEPS` and one, which holds the rest. Splits between words, never
+ * Returns the steps of a request in order: at most `MAX_STEPS`, and one more that holds the rest. Splits between words, never
  * inside a quotation. Takes time in proportion to the length of the text.
  */
 export function readRequest(text: string): readonly Step[] {
-  if (text.length > LONGEST_REQUEST) return [{ text, isParallel: false, call: undefined }];
+  if (text.length > MAX_REQUEST_LENGTH) return [{ text, isParallel: false, call: undefined }];
   const tokens = toTokens(text);
   const steps: Step[] = [];
   let start = tokens[0]?.word === 'please' ? 1 : 0;
@@ -90,7 +90,7 @@ function toStep(text: string, tokens: readonly Token[]): Omit<Step, 'isParallel'
   return { text: own, call: undefined };
 }
 
-/** The sentence "call TOOL with JSON" brings all arguments at once; it is not understood when they are no JSON object. */
+/** Makes the call of a row. Returns undefined for "call TOOL with JSON" when the text after it is not a JSON object. */
 function toCall([, tool, others = {}]: TableRow, values: Values): ToolCall | undefined {
   const used = JSON.stringify([tool, others]);
   const { arguments: json, ...own } = Object.fromEntries(
@@ -102,7 +102,7 @@ function toCall([, tool, others = {}]: TableRow, values: Values): ToolCall | und
   return { name, arguments: { ...given, ...fillAll(others, values) } };
 }
 
-/** Puts values into the texts of the template, which is JSON: what they hold stays text. */
+/** Replaces the placeholders in a template by values. The values are escaped, so they stay texts. */
 function fillAll(template: JsonObject, values: Values): JsonObject {
   const inJson = new Map([...values].map(([name, value]) => [name, JSON.stringify(value).slice(1, -1)]));
   return JSON.parse(fill(JSON.stringify(template), inJson)) as JsonObject;

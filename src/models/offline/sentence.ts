@@ -10,27 +10,27 @@ export interface Token {
 
 type Element =
   | { readonly type: 'word'; readonly word: string }
-  /** Takes one token, which has to end with the suffix. */
+  /** Matches one token, which has to end with the suffix. */
   | { readonly type: 'one'; readonly name: string; readonly suffix: string }
-  /** Takes all tokens that the elements before and after it leave, one at least. */
+  /** Matches all tokens that the elements before and after it leave over, at least one. */
   | { readonly type: 'rest'; readonly name: string };
 
 /** A sentence of the table, ready to be compared with requests. */
 export interface Sentence {
   readonly elements: readonly Element[];
-  /** The number of its fixed words. The matching sentence with the most wins. */
+  /** The number of fixed words. Of several matching sentences, the one with the most fixed words wins. */
   readonly weight: number;
   readonly isQuestion: boolean;
 }
 
 const CLOSING_QUOTES: Readonly<Record<string, string>> = { '"': '"', "'": "'", '`': '`', '“': '”', '‘': '’' };
-/** A longer word is data: it matches no word of a sentence. */
-const LONGEST_WORD = 40;
+/** A longer word matches no fixed word of a sentence. */
+const MAX_WORD_LENGTH = 40;
 const PUNCTUATION = /[,.;:!?]{0,4}/y;
 
 /**
- * Splits a text at white space; a quotation stays one token, whatever it holds. A quote that is never closed is an
- * ordinary character. Takes time in proportion to the length of the text.
+ * Splits a text at white space. A quotation stays one token. A quote that is never closed counts as an ordinary
+ * character. Takes time in proportion to the length of the text.
  */
 export function toTokens(text: string): readonly Token[] {
   const tokens: Token[] = [];
@@ -51,7 +51,7 @@ export function toTokens(text: string): readonly Token[] {
   return tokens;
 }
 
-/** The position of the quote that closes: white space, punctuation or nothing follows it. -1 when there is none. */
+/** Finds the closing quote, which stands before white space, punctuation or the end. Returns -1 when there is none. */
 function closingQuote(text: string, from: number, closer: string): number {
   for (let at = text.indexOf(closer, from); at !== -1; at = text.indexOf(closer, at + 1)) {
     if (/^\s?$/.test(text.charAt(afterPunctuation(text, at + 1)))) return at;
@@ -65,7 +65,7 @@ function afterPunctuation(text: string, from: number): number {
 }
 
 function plainWord(word: string): string {
-  return word.length > LONGEST_WORD ? '' : word.replace(/[,.;!?]+$/, '').toLowerCase();
+  return word.length > MAX_WORD_LENGTH ? '' : word.replace(/[,.;!?]+$/, '').toLowerCase();
 }
 
 export function parseSentence(source: string): Sentence {
@@ -80,7 +80,7 @@ function toElement(part: string): Element {
   return dots === undefined ? { type: 'one', name, suffix } : { type: 'rest', name };
 }
 
-/** The values of the placeholders that make the sentence these tokens of `text`; undefined for another sentence. */
+/** Returns the values of the placeholders when the tokens match the sentence; otherwise undefined. */
 export function matchSentence(
   { elements, isQuestion }: Sentence,
   text: string,

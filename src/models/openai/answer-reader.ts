@@ -16,8 +16,8 @@ import { countIn, listIn, objectIn, textIn } from '../loose.js';
 const DONE = '[DONE]';
 
 /**
- * Assembles the chunks of one Chat Completions stream into an answer. Of a server in practice every field may be missing,
- * and `message` may replace `delta`.
+ * Assembles the chunks of one Chat Completions stream into an answer. Real servers leave out any field, and some send
+ * `message` in place of `delta`.
  */
 export class OpenaiAnswerReader implements AnswerReader {
   readonly #endpoint: Endpoint;
@@ -77,12 +77,12 @@ export class OpenaiAnswerReader implements AnswerReader {
     this.#hasDelta = true;
     this.#hasRefused ||= refusal !== '';
     for (const fragment of listIn(delta.tool_calls)) this.#calls.add(objectIn(fragment));
-    const text = this.#bounds.piece(textOf(delta.content) + refusal);
+    const text = this.#bounds.chunk(textOf(delta.content) + refusal);
     this.#text += text;
     return text;
   }
 
-  /** Calls count more than "stop", with which some servers end them. A refusal may come with any finish reason. */
+  /** Calls take precedence over "stop", with which some servers end them. A refusal may come with any finish reason. */
   #stopReason(hasCalls: boolean): StopReason {
     if (this.#finishReason === 'length') return 'max-tokens';
     if (this.#finishReason === 'content_filter' || this.#hasRefused) return 'refusal';
@@ -106,11 +106,11 @@ function toUsage(usage: JsonObject): Usage {
   };
 }
 
-/** How often the arguments of one call are parsed to learn whether a further fragment begins another call. */
-const MOST_LOOKS = 100;
+/** How often the arguments of one call are parsed, at most, to find out whether a fragment begins another call. */
+const MAX_PARSES = 100;
 
-/** The call that a fragment belongs to, as far as the fragment says: it may leave out anything. */
-interface Begun {
+/** The call that a fragment names. A fragment may leave out any of these. */
+interface NamedCall {
   readonly index: number | undefined;
   readonly id: string;
   readonly name: string;
@@ -121,7 +121,7 @@ interface Draft {
   id: string;
   name: string;
   argumentsText: string;
-  looks: number;
+  parses: number;
 }
 
 /**
@@ -143,7 +143,7 @@ class CallCollector {
     const draft = this.#draftFor({ index, id, name });
     if (id && id !== draft.id) draft.id += id;
     if (name && name !== draft.name) draft.name += name;
-    if (typeof args === 'string') draft.argumentsText += this.#bounds.piece(args);
+    if (typeof args === 'string') draft.argumentsText += this.#bounds.chunk(args);
     else if (args !== undefined && args !== null) draft.argumentsText = JSON.stringify(args);
   }
 
@@ -157,21 +157,21 @@ class CallCollector {
     });
   }
 
-  #draftFor(begun: Begun): Draft {
-    const { index } = begun;
+  #draftFor(named: NamedCall): Draft {
+    const { index } = named;
     const open = this.#drafts.findLast((draft) => index === undefined || draft.index === index);
-    if (open && !beginsAnother(begun, open)) return open;
-    const draft: Draft = { index, id: '', name: '', argumentsText: '', looks: 0 };
+    if (open && !beginsAnother(named, open)) return open;
+    const draft: Draft = { index, id: '', name: '', argumentsText: '', parses: 0 };
     this.#drafts.push(draft);
     this.#bounds.blocks(this.#drafts.length);
     return draft;
   }
 }
 
-function beginsAnother({ index, id, name }: Begun, open: Draft): boolean {
+function beginsAnother({ index, id, name }: NamedCall, open: Draft): boolean {
   if (!name) return false;
   if (id && open.id) return id !== open.id;
   if (index === undefined) return true;
-  open.looks += 1;
-  return open.looks <= MOST_LOOKS && parseObject(open.argumentsText) !== undefined;
+  open.parses += 1;
+  return open.parses <= MAX_PARSES && parseObject(open.argumentsText) !== undefined;
 }

@@ -13,11 +13,11 @@ import { toResponsesRequest } from './responses-request.js';
 const DEFAULT_BASE_URL = 'https://api.openai.com/v1';
 
 export interface OpenaiOptions extends VendorOptions {
-  /** Default: `auto`, which takes Responses for reasoning models at OpenAI's own address, else Chat Completions. */
+  /** Default: `auto`, which uses Responses for reasoning models at OpenAI's own address, and else Chat Completions. */
   readonly api?: 'auto' | 'chat' | 'responses';
 }
 
-/** The models that do not reason: the Responses API refuses a request for their reasoning. */
+/** The models that do not reason. The Responses API refuses to include their reasoning. */
 const WITHOUT_REASONING = /^(ft:)?(gpt-[34]|chatgpt)/;
 
 /**
@@ -26,7 +26,7 @@ const WITHOUT_REASONING = /^(ft:)?(gpt-[34]|chatgpt)/;
  */
 export function createOpenaiProvider(options: OpenaiOptions): ModelProvider {
   const { api = 'auto', model, baseUrl = DEFAULT_BASE_URL } = options;
-  // On Chat Completions, OpenAI's newer models take functions only without reasoning, or not at all.
+  // Over Chat Completions, OpenAI's newer models accept functions only without reasoning, or not at all.
   const reasons = URL.parse(baseUrl)?.hostname === 'api.openai.com' && !WITHOUT_REASONING.test(model);
   const speaksResponses = api === 'responses' || (api === 'auto' && reasons);
   return createVendorProvider(options, {

@@ -48,7 +48,7 @@ export function toOpenaiRequest(
   };
 }
 
-/** The schema that an answer has to match. Without `strict` a server only tries. */
+/** The schema for the answer. Only with `strict` does a server guarantee that the answer matches it. */
 export function outputFormat(schema: JsonObject) {
   return { schema: { ...schema }, strict: isStrict(schema) };
 }
@@ -79,7 +79,7 @@ function answerLimit(
   return isOpenai ? { max_completion_tokens: maxTokens } : { max_tokens: maxTokens };
 }
 
-/** One message: many chat templates accept a single system message, at the start. */
+/** Joins the blocks to one message: many chat templates accept only a single system message, at the start. */
 function systemMessage(system: readonly SystemBlock[]): readonly ChatCompletionMessageParam[] {
   const texts = system.map((block) => block.text);
   return texts.length > 0 ? [{ role: 'system', content: texts.join('\n\n') }] : [];

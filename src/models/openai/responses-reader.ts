@@ -79,12 +79,12 @@ export class ResponsesReader implements AnswerReader {
 
   #grow(at: number, type: string, delta: string): string {
     const draft = this.#drafts.get(at) ?? { item: { type }, text: '' };
-    draft.text += this.#bounds.piece(delta);
+    draft.text += this.#bounds.chunk(delta);
     this.#keep(at, draft);
     return delta;
   }
 
-  /** Some servers do not stream: the items, and their text, are in the last event alone. */
+  /** Takes the last event. For servers that do not stream, it holds all items and their text. */
   #finish(end: JsonObject): string {
     this.#counts = end.usage;
     if (end.status === 'failed' || end.error) throw inStreamFailure(end, this.#endpoint);
@@ -112,7 +112,7 @@ export class ResponsesReader implements AnswerReader {
         return [toFunctionCall({ id: textIn(item.call_id), name: textIn(item.name), argumentsText })];
       }
       case 'reasoning':
-        // The server stored nothing, so it could not find reasoning that is not in the item.
+        // The server stores nothing, so reasoning without its encrypted content is useless to it.
         return textIn(item.encrypted_content) ? [this.#opaque(item)] : [];
       default:
         return [];

@@ -10,8 +10,8 @@ import type { BodyContext } from '../vendor.js';
 import { outputFormat } from './request.js';
 
 /**
- * The body of a Responses request. The vendor stores nothing: reasoning comes encrypted, as opaque blocks, and
- * is sent back with the conversation.
+ * Makes the body of a Responses request. The vendor stores nothing: it sends reasoning encrypted, as opaque blocks, which
+ * go back with the conversation.
  */
 export function toResponsesRequest(
   request: ModelRequest,
@@ -65,7 +65,7 @@ function toInput(content: Content): Input {
   return { type: 'input_image', image_url: url, detail: 'auto' };
 }
 
-/** The API refuses reasoning without the item that it led to, as a truncated answer may have it. */
+/** Whether an item follows a block of reasoning. A truncated answer may have none, and the API refuses such reasoning. */
 function isFollowed(block: AnswerBlock, index: number, blocks: readonly AnswerBlock[]): boolean {
   return block.type !== 'opaque' || blocks.slice(index).some(({ type }) => type !== 'opaque');
 }

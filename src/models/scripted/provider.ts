@@ -20,11 +20,11 @@ export interface ScriptedModel extends ModelProvider {
   readonly requests: readonly ModelRequest[];
 }
 
-/** Texts come in pieces of this many characters, as vendors send them. */
+/** Texts come in chunks of this many characters, as vendors send them. */
 const DELTA_CHARACTERS = 4;
 
 /**
- * Makes a model for tests of agents: it needs no key, and says what the script says, in small pieces. A call after the last
+ * Makes a model for tests of agents. It needs no key and answers by the script, in small chunks. A call after the last
  * answer of a list fails with `bad-answer`. Agents that work at the same time need a function, or a model each.
  */
 export function scriptedModel(script: ModelScript): ScriptedModel {
@@ -47,14 +47,14 @@ async function* play(answer: ScriptedAnswer, request: ModelRequest): AsyncGenera
     return;
   }
   const { text = '', calls } = typeof answer === 'string' ? { text: answer, calls: [] } : answer;
-  for (const piece of text.match(PIECES) ?? []) {
-    // Each piece has a turn of the event loop of its own, as when it comes over a connection.
+  for (const chunk of text.match(CHUNKS) ?? []) {
+    // Each chunk has a turn of the event loop of its own, as over a connection.
     await nextTurn();
     if (request.signal.aborted) {
       yield failure('canceled', 'The model call was canceled.');
       return;
     }
-    yield { type: 'text', text: piece };
+    yield { type: 'text', text: chunk };
   }
   const content: readonly AnswerBlock[] = [
     ...(text === '' ? [] : [{ type: 'text', text } as const]),
@@ -65,7 +65,7 @@ async function* play(answer: ScriptedAnswer, request: ModelRequest): AsyncGenera
   yield { type: 'end', answer: { content, stopReason: calls.length > 0 ? 'function-calls' : 'end', usage } };
 }
 
-const PIECES = new RegExp(`.{1,${DELTA_CHARACTERS}}`, 'gsu');
+const CHUNKS = new RegExp(`.{1,${DELTA_CHARACTERS}}`, 'gsu');
 
 function failure(code: 'bad-answer' | 'canceled', message: string): ModelEvent {
   return { type: 'error', code, message, retryable: false };
