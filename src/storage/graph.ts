@@ -10,7 +10,7 @@ import { nameKey } from '../stores/graph.js';
 import type { Page } from '../stores/page.js';
 import type { Scope } from '../core/task.js';
 import type { Query, SqlDatabase, Step } from './sql.js';
-import { all, column, first, lockOf, run } from './sql.js';
+import { all, column, first, lockOf, run, writeInSteps } from './sql.js';
 import { parsePosition, toPositionText } from './position.js';
 import type { Row } from './records.js';
 import { toRecord } from './records.js';
@@ -21,7 +21,7 @@ const NAME_ID = 'SELECT id FROM graph_names WHERE tenant = ? AND owner = ? AND k
 const INSERT_NAME = 'INSERT INTO graph_names (tenant, owner, key, name) VALUES (?, ?, ?, ?) RETURNING id';
 const INSERT_TRIPLE = `INSERT INTO graph_triples (subject, predicate, object, source, context, at, from_outside)
   VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`;
-/** The id for "no context". */
+/** The id that stands for "no context". */
 const NONE = 0;
 /** An id that no name has. */
 const UNKNOWN = -1;
@@ -167,7 +167,7 @@ export class SqlGraphStore implements GraphStore {
     return { sql: ` AND predicate IN (${ids.map(() => '?').join(', ')})`, values: ids };
   }
 
-  /** A name that this owner does not have is queried as `UNKNOWN`, which matches nothing. */
+  /** Builds the condition for a pattern. A name that this owner does not have becomes `UNKNOWN`, which matches nothing. */
   *#matching(scope: Scope, pattern: TriplePattern): Query<Condition> {
     const named = COLUMNS.filter((one) => pattern[one] !== undefined);
     if (named.length === 0) return { sql: OWNED, values: [scope.tenant, scope.owner] };
@@ -221,16 +221,16 @@ export class SqlGraphStore implements GraphStore {
     }
   }
 
-  /** The condition is built again in each step, as the id of a removed name may be reused. */
+  /** Deletes in steps. Builds the condition again in each step, because the id of a removed name may be reused. */
   #deleteAll(scope: Scope, condition: () => Query<Condition>): Promise<number> {
-    return this.#database.writeInSteps(lockOf(scope), () => this.#deleteStep(condition));
+    return writeInSteps(this.#database, lockOf(scope), () => this.#deleteStep(condition));
   }
 
   *#deleteStep(condition: () => Query<Condition>): Query<Step> {
     return yield* this.#deleteSome(yield* condition());
   }
 
-  /** Counts the triples that no other source states: those are removed for good. */
+  /** Deletes some rows. Counts the triples that no source states any more. */
   *#deleteSome({ sql, values }: Condition): Query<Step> {
     const rows = yield* all<Ids>(
       `SELECT subject, predicate, object, source, context FROM graph_triples WHERE ${sql} LIMIT ?`,

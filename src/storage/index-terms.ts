@@ -4,7 +4,7 @@ import { trigramsOf } from './search-terms.js';
 /** A passage that has a term at least this often is also indexed under the `often` form of the term. */
 const OFTEN = 3;
 
-/** The forms of a term in the index. Each begins with the id of its collection. Terms themselves hold no "~". */
+/** Makes the forms of a term in the index. Each begins with the id of its collection. A term holds no "~" itself. */
 export const indexed = {
   word: (collectionId: number, term: string) => `${collectionId}~${term}`,
   /** A word that a passage has often, or in its name or headings. */
@@ -13,7 +13,7 @@ export const indexed = {
   trigram: (collectionId: number, trigram: string) => `${collectionId}~~${trigram}`,
 } as const;
 
-/** The index text of a passage: each of its terms once, in all forms. */
+/** Makes the index text of a passage: each of its terms once, in all forms. */
 export function indexTextOf(collectionId: number, { counts, names }: PassageTerms): string {
   const words = [...counts].flatMap(([term, count]) => [
     indexed.word(collectionId, term),

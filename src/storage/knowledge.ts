@@ -47,7 +47,7 @@ const inContext = (dialect: Dialect): string =>
 /** The number of entries that one transaction removes. */
 const FORGOTTEN_AT_ONCE = 20;
 
-/** Stores every version of an entry in a table. The newest version is also a document of the library, to be found. */
+/** Stores every version of an entry in a table. The newest version is also a document of the library, for searches. */
 export class SqlKnowledgeStore implements KnowledgeStore {
   readonly #database: SqlDatabase;
   readonly #library: SqlLibraryStore;

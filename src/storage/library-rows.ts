@@ -19,7 +19,7 @@ const hits = ({ items }: Dialect): string => `
   FROM passages p JOIN documents d ON d.id = p.document JOIN collections c ON c.id = p.collection
   WHERE p.id IN ${items('number')}`;
 
-/** The passages with their scores, in the given order. Passages that were removed meanwhile are left out. */
+/** Reads the passages with their scores, in the given order. Leaves out passages that were removed meanwhile. */
 export function* readHits(dialect: Dialect, found: ReadonlyMap<number, number>): Query<readonly Hit[]> {
   const rows = yield* all<Row & Pick<Hit, 'id'>>(hits(dialect), JSON.stringify([...found.keys()]));
   const byId = new Map(rows.map((row) => [row.id, row]));
@@ -29,7 +29,7 @@ export function* readHits(dialect: Dialect, found: ReadonlyMap<number, number>):
   });
 }
 
-/** The source of triples extracted from a document: it names the document and its version. */
+/** Names the source of triples that are extracted from a document: the document and its version. */
 export function sourceOf({ collection, origin, name, hash, facts }: DocumentVersion): string {
   return facts.version === undefined
     ? `${collection} ${origin} version ${hash.slice(0, SHOWN_HASH_CHARACTERS)}`
@@ -58,7 +58,7 @@ const COLLECTIONS = `SELECT id, name, model, dimension, documents, passages, emb
   WHERE tenant = ? AND owner = ? ORDER BY id`;
 const ADD_COLLECTION = 'INSERT INTO collections (tenant, owner, name) VALUES (?, ?, ?) RETURNING id';
 
-/** The collections of an owner that pass the filter. */
+/** Finds the collections of an owner that pass the filter. */
 export function* findCollections(
   scope: Scope,
   { only, except }: CollectionFilter,
@@ -75,7 +75,7 @@ export function* requireCollection(scope: Scope, name: string): Query<Collection
   if (all.length >= MAX_COLLECTIONS) {
     throw new LangoError(
       'too-many',
-      `There are ${MAX_COLLECTIONS} collections already, which is the limit.`,
+      `This owner has ${MAX_COLLECTIONS} collections already, which is the limit.`,
       {
         hint: 'Use one of them, or remove one.',
       },

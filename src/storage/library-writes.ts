@@ -9,7 +9,7 @@ import { indexTextOf } from './index-terms.js';
 import type { Dialect, Query } from './sql.js';
 import { column, first, run } from './sql.js';
 
-/** What a write removed. The caller removes the vectors from memory and the triples from the graph. */
+/** The documents and passages that a write removed. The caller drops their vectors from memory and their triples from the graph. */
 export interface Removed {
   readonly documents: readonly DocumentVersion[];
   readonly passages: readonly number[];
@@ -39,11 +39,11 @@ const PASSAGES_OF = 'SELECT id FROM passages WHERE document = ?';
 const BEYOND_FIRST = 'SELECT id FROM passages WHERE document = ? ORDER BY id LIMIT ? OFFSET ?';
 const MARK_UNFINISHED = 'UPDATE documents SET hash = ? WHERE id = ?';
 
-/** Stands for the hash of a document whose passages are not all written: it equals no other. */
+/** The hash of a document whose passages are not all written yet. It equals no real hash. */
 const UNFINISHED = '';
 const FINISH = 'UPDATE documents SET hash = ?, reads_left = ? WHERE id = ?';
 const EXISTS = 'SELECT 1 FROM documents WHERE id = ?';
-/** The passages that one transaction writes or removes: a long document would hold the event loop. */
+/** The most passages that one transaction writes or removes, so that a long document does not block the event loop. */
 export const PASSAGES_AT_ONCE = 40;
 
 interface Found extends Omit<DocumentVersion, 'collection'> {
@@ -56,8 +56,8 @@ export interface WholeDocument extends NewDocument {
   readonly atOnce?: number;
 }
 
-/** Where a document goes. */
-interface Place {
+/** The collection that a document is written to. */
+interface Target {
   readonly dialect: Dialect;
   readonly collection: CollectionRow;
 }
@@ -71,19 +71,19 @@ interface PutDocument {
 }
 
 /**
- * To be called inside a write. Adds a document to a collection, and replaces the one with the same origin. Passages
+ * Call it inside a write. Adds a document to a collection, and replaces the one with the same origin. Passages
  * beyond `atOnce` are left to `addMorePassages`; until the last of them is written the document counts as changed.
  */
 export function* putDocument(
-  place: Place,
+  target: Target,
   { atOnce = Infinity, ...document }: WholeDocument,
 ): Query<PutDocument> {
-  const found = yield* findDocument(place.collection, document.origin);
+  const found = yield* findDocument(target.collection, document.origin);
   if (found?.hash === document.hash) {
     yield* run(REFRESH, document.name, document.modifiedAt, JSON.stringify(document.facts), found.id);
     return { outcome: 'unchanged', removed: { documents: [], passages: [] }, id: found.id, left: [] };
   }
-  const removed = yield* dropDocuments(place, found ? [found] : []);
+  const removed = yield* dropDocuments(target, found ? [found] : []);
   const { passages } = document;
   const left = passages.slice(atOnce);
   const isWhole = left.length === 0;
@@ -91,23 +91,23 @@ export function* putDocument(
     ADD_DOCUMENT,
     toParameters({
       ...document,
-      collection: place.collection.id,
+      collection: target.collection.id,
       hash: isWhole ? document.hash : UNFINISHED,
       passages: passages.length,
       readsLeft: isWhole ? MAX_EXTRACTION_ATTEMPTS : 0,
     }),
   );
   const { id } = row!;
-  yield* addPassages({ ...place, document, id }, passages.slice(0, atOnce));
+  yield* addPassages({ ...target, document, id }, passages.slice(0, atOnce));
   return { outcome: found ? 'changed' : 'added', removed, id, left };
 }
 
-interface PlacedDocument extends Place {
+interface PlacedDocument extends Target {
   readonly document: NewDocument;
   readonly id: number;
 }
 
-/** To be called inside a write. Returns the passages that are left then; none when the document was replaced meanwhile. */
+/** Call it inside a write. Writes some passages and returns those that are left; none when the document was replaced meanwhile. */
 export function* addMorePassages(
   placed: PlacedDocument,
   passages: readonly NewPassage[],
@@ -120,23 +120,23 @@ export function* addMorePassages(
   return left;
 }
 
-/** To be called inside a write. Removes the documents with these origins from a collection. */
-export function* removeDocuments(place: Place, origins: readonly string[]): Query<Removed> {
+/** Call it inside a write. Removes the documents with these origins from a collection. */
+export function* removeDocuments(target: Target, origins: readonly string[]): Query<Removed> {
   const found: Found[] = [];
   for (const origin of origins) {
-    const document = yield* findDocument(place.collection, origin);
+    const document = yield* findDocument(target.collection, origin);
     if (document) found.push(document);
   }
-  return yield* dropDocuments(place, found);
+  return yield* dropDocuments(target, found);
 }
 
 /**
- * To be called inside a write, again and again before a document is replaced or removed, until it returns nothing.
- * Removes some of its passages, all but the first ones in the end, unless it has the given hash. From then on the
- * document counts as changed. Returns the ids of the passages.
+ * Removes some passages of a document, unless it has the given hash, and returns their ids. Call it inside writes until it
+ * returns none, before the document is replaced or removed; only its first passages are left then. From the first call on
+ * the document counts as changed.
  */
 export function* thinDocument(
-  { dialect, collection }: Place,
+  { dialect, collection }: Target,
   { origin, hash }: { readonly origin: string; readonly hash?: string },
 ): Query<readonly number[]> {
   const found = yield* findDocument(collection, origin);
@@ -159,7 +159,7 @@ function* findDocument({ id }: CollectionRow, origin: string): Query<Found | und
   return row && toRecord(row, DOCUMENT_FORMAT);
 }
 
-function* dropDocuments({ dialect, collection }: Place, found: readonly Found[]): Query<Removed> {
+function* dropDocuments({ dialect, collection }: Target, found: readonly Found[]): Query<Removed> {
   const passages: number[] = [];
   for (const { id } of found) {
     const dropped = yield* column<number>(PASSAGES_OF, id);
@@ -178,7 +178,7 @@ function* addPassages(
     const some = passages.slice(from, from + ROWS_AT_ONCE);
     const rows = some.map((passage) => ({ ...passage, document: id, collection: collection.id }));
     const insert = insertRows('passages', PASSAGE_MEMBERS, rows);
-    // Ids rise in the order of the rows.
+    // The ids rise in the order of the rows.
     const ids = (yield* column<number>(`${insert.sql} RETURNING id`, ...insert.values)).toSorted(
       (a, b) => a - b,
     );

@@ -72,7 +72,7 @@ export class SqlLibraryStore implements LibraryStore {
     await this.#thin(scope, document.collection, document);
     const put = await this.#database.write(lockOf(scope), (now) => this.#put(scope, document, now));
     this.#vectors.removed(put.row.id, put.passages);
-    const placed = { ...this.#placeOf(put.row), document, id: put.id };
+    const placed = { ...this.#targetOf(put.row), document, id: put.id };
     for (let { left } = put; left.length > 0;) {
       const passages = left;
       left = await this.#database.write(lockOf(scope), () => addMorePassages(placed, passages));
@@ -80,7 +80,7 @@ export class SqlLibraryStore implements LibraryStore {
     return put.outcome;
   }
 
-  /** Shortens the document of an origin in steps, so that the rest can go in one transaction. */
+  /** Shortens the document of an origin in steps, so that one transaction can remove the rest. */
   async #thin(
     scope: Scope,
     collection: string,
@@ -88,30 +88,30 @@ export class SqlLibraryStore implements LibraryStore {
   ): Promise<void> {
     const [row] = await this.#find(scope, { only: [collection] });
     if (!row) return;
-    for (let goesOn = true; goesOn;) {
+    for (let hasMore = true; hasMore;) {
       const gone = await this.#database.write(lockOf(scope), () =>
-        thinDocument(this.#placeOf(row), document),
+        thinDocument(this.#targetOf(row), document),
       );
       this.#vectors.removed(row.id, gone);
-      goesOn = gone.length > 0;
+      hasMore = gone.length > 0;
     }
   }
 
-  /** To be called inside a write. Throws before it writes anything. */
+  /** Call it inside a write. Throws before it writes anything. */
   requireInTransaction(scope: Scope, collection: string): Query<CollectionRow> {
     return requireCollection(scope, collection);
   }
 
-  /** To be called inside a write of another store. That store passes the removed passages to `forgetVectors` after the commit. */
+  /** Call it inside a write of another store, which passes the removed passages to `forgetVectors` after the commit. */
   *putInTransaction(scope: Scope, row: CollectionRow, document: WholeDocument) {
-    const { outcome, removed, id, left } = yield* putDocument(this.#placeOf(row), document);
+    const { outcome, removed, id, left } = yield* putDocument(this.#targetOf(row), document);
     for (const old of removed.documents) {
       yield* this.#graph.removeSourceInTransaction(scope, sourceOf(old));
     }
     return { row, outcome, id, left, passages: removed.passages };
   }
 
-  /** Like `putInTransaction`. */
+  /** Removes documents. Call it like `putInTransaction`. */
   *removeInTransaction(
     scope: Scope,
     collection: string,
@@ -119,7 +119,7 @@ export class SqlLibraryStore implements LibraryStore {
   ): Query<RemovedDocuments | undefined> {
     const [row] = yield* findCollections(scope, { only: [collection] });
     if (!row) return undefined;
-    const { documents, passages } = yield* removeDocuments(this.#placeOf(row), origins);
+    const { documents, passages } = yield* removeDocuments(this.#targetOf(row), origins);
     for (const gone of documents) {
       yield* this.#graph.removeSourceInTransaction(scope, sourceOf(gone));
       // Triples that a user added by hand, with this document as their source.
@@ -222,12 +222,12 @@ export class SqlLibraryStore implements LibraryStore {
     return this.#database.read(() => findCollections(scope, collections));
   }
 
-  #placeOf(collection: CollectionRow) {
+  #targetOf(collection: CollectionRow) {
     return { dialect: this.#database.dialect, collection };
   }
 }
 
-/** What `removeInTransaction` removed. */
+/** The documents that `removeInTransaction` removed. */
 export interface RemovedDocuments {
   readonly row: CollectionRow;
   readonly passages: readonly number[];
@@ -300,14 +300,15 @@ function assertFits(
   if (!isFor(collection, model)) {
     throw new LangoError(
       'conflict',
-      `The collection ${collection.name} has vectors of ${collection.model}.`,
+      `The collection ${collection.name} has vectors of ${collection.model}, not of ${model}.`,
       {
         hint: 'Compute them again with: lango ingest --reembed',
       },
     );
   }
   const lengths = new Set(Array.from(vectors.values(), ({ length }) => length));
-  if (lengths.size > 1) throw new LangoError('conflict', 'Vectors of one model differ in their dimension.');
+  if (lengths.size > 1)
+    throw new LangoError('conflict', 'The embedding model returned vectors of different dimensions.');
   for (const length of lengths) assertDimension(collection, length);
 }
 

@@ -11,7 +11,7 @@ import type { Scope } from '../core/task.js';
 import type { Row } from './records.js';
 import { insertInto, toParameters, toRecord } from './records.js';
 import type { Query, SqlDatabase, Step } from './sql.js';
-import { all, first, lockOf, run } from './sql.js';
+import { all, first, lockOf, run, writeInSteps } from './sql.js';
 
 const FORMAT = { json: ['tasks'], flags: ['fromOutside'] };
 const OBSERVATION = 'id, agent, context_id, text, at, tasks, "by", from_outside';
@@ -91,7 +91,7 @@ export class SqlMemoryStore implements MemoryStore {
 
   async forgetContext(scope: Scope, contextId: string): Promise<number> {
     const own = [scope.tenant, scope.owner, contextId];
-    const reflections = await this.#database.writeInSteps(lockOf(scope), () => removeReflections(own));
+    const reflections = await writeInSteps(this.#database, lockOf(scope), () => removeReflections(own));
     const condition = 'tenant = ? AND owner = ? AND context_id = ?';
     const observations = await this.#remove(scope, 'observations', { condition, values: own });
     await this.#remove(scope, 'observed', { condition, values: own });
@@ -107,7 +107,7 @@ export class SqlMemoryStore implements MemoryStore {
   }
 
   #remove(scope: Scope, table: Table, rows: Rows): Promise<number> {
-    return this.#database.writeInSteps(lockOf(scope), () => removeSome(table, rows));
+    return writeInSteps(this.#database, lockOf(scope), () => removeSome(table, rows));
   }
 
   async #list<Item>(sql: string, values: readonly unknown[]): Promise<readonly Item[]> {

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 
-/** A value as text, so that both databases can be compared exactly: numbers as decimals, bytes as hexadecimals. */
+/** A value as text, so that the two databases can be compared exactly: numbers in decimal, bytes in hexadecimal. */
 export type Field = string | null;
 
 /** The rows of one table that is moved. */
 export interface MovedTable {
   readonly name: string;
   readonly columns: readonly string[];
-  /** Read anew at each call. */
+  /** Reads the rows from the database at each call. */
   rows(): Iterable<readonly Field[]>;
   /** The column that the database numbers, and the largest number so far. */
   readonly numbered: { readonly column: string; readonly last: number } | undefined;

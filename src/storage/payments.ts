@@ -28,7 +28,7 @@ interface SpendingRow {
   readonly oldest: number | null;
 }
 
-/** Amounts may exceed the exact range of a number, so they are read as text. */
+/** Amounts are read as text, because they may exceed the exact range of a number. */
 const COLUMNS = `tenant, owner, key, kind, chain_id, token, "from", "to", CAST(amount AS TEXT) AS amount, purpose, state, nonce,
   signed, hash, note, created_at, updated_at`;
 
@@ -50,7 +50,7 @@ const SQL = {
         AND (CAST(@nonce AS BIGINT) IS NULL OR NOT EXISTS (
           SELECT 1 FROM payments AS other WHERE other.chain_id = payments.chain_id AND other."from" = payments."from"
             AND other.nonce = @nonce AND other.state IN ('signed', 'sent', 'confirmed')))`,
-  /** Two equal orders give the same transaction if the second one reuses the nonce of the first. The first one then fails. */
+  /** Fails a refused payment whose transaction another payment made again: equal orders with the same nonce are one transaction. */
   disown: `UPDATE payments SET state = 'failed', note = 'the next payment of the wallet reused its nonce', updated_at = @now
       WHERE hash = @hash AND state = 'refused'`,
   list: `SELECT ${COLUMNS} FROM payments WHERE tenant = ? AND owner = ? ORDER BY id DESC LIMIT ?`,
@@ -67,7 +67,7 @@ const listOpen = ({ using }: Dialect): string => `
   SELECT ${COLUMNS} FROM payments ${using('payments_open')}
     WHERE chain_id = ? AND state IN ('signed', 'sent', 'refused') ORDER BY "from", nonce, id LIMIT ?`;
 
-/** Payments are few, and owners may share a wallet: each write waits for the one before. */
+/** One lock for all payments: they are few, and owners may share a wallet. */
 const LOCK = 'payments';
 
 /** Stores payments. All times are of the database's clock. */
@@ -168,7 +168,7 @@ function* spending({ tenant, owner }: Scope, chainId: number, now: number): Quer
   };
 }
 
-/** What a payment has at first; columns with NULL give no member. */
+/** The members of a new payment that are not set yet: columns with NULL give no member. */
 const NOT_YET = { nonce: undefined, signed: undefined, hash: undefined, note: undefined } as const;
 
 function toPayment(row: Row): Payment {

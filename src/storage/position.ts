@@ -1,16 +1,16 @@
 import { LangoError } from '../core/errors.js';
 
-/** A place in a sorted list: the values of the columns that the list is sorted by. */
+/** A position in a sorted list: the values of the columns that the list is sorted by. */
 type Position = readonly (string | number)[];
 
-/** The position as an opaque text. It stays valid if the item at the position is removed. */
+/** Encodes a position as an opaque text. It stays valid when the item at the position is removed. */
 export function toPositionText(position: Position): string {
   return Buffer.from(JSON.stringify(position)).toString('base64url');
 }
 
 /**
- * Reads a position; an empty text is `start`. Throws `invalid-input` that names `field` for any other text than one from
- * `toPositionText` with values like those of `start`.
+ * Decodes a text of `toPositionText`; an empty text is `start`. Throws `invalid-input`, which names `field`, for any other
+ * text, and for values of other types than those of `start`.
  */
 export function parsePosition<Values extends Position>(text: string, start: Values, field = 'after'): Values {
   if (text === '') return start;

@@ -22,7 +22,7 @@ const WORK = `SELECT ${CONFIG}, p.key, p.cursor, p.up_to, p.attempts, p.next_at,
 const SETTLED = 'lease_by = NULL, lease_until = 0';
 
 const TASK = 'SELECT state, head FROM tasks WHERE id = ? AND tenant = ? AND owner = ?';
-/** The lock of writes that concern the configs of many owners. */
+/** The lock of writes to the configs of many owners. */
 const LOCK = 'pushes';
 
 const SQL = {
@@ -92,7 +92,7 @@ export interface PushStart {
 
 /** The processes that share a database. */
 interface Processes {
-  /** To be called with the name of a worker before it claims. */
+  /** Call it with the name of a worker before the worker claims. */
   add(worker: string): Promise<void>;
   /** Calls `listener` when the leases of ended processes were freed. */
   onFreed(listener: () => void): void;
@@ -228,12 +228,12 @@ function* settle(
   }
 }
 
-/** Removes the rows of configs that were given up long ago. To be called when the storage is opened. */
+/** Removes the rows of configs that were given up long ago. Call it when the storage is opened. */
 export function purgePushes(now: number): Query<number> {
   return run(SQL.purge, now - GIVEN_UP_KEPT_MS);
 }
 
-/** Ends all claims. Only for a database that no other process uses. */
+/** Ends all claims. Call it only for a database that no other process uses. */
 export function releaseAllPushes(): Query<number> {
   return run(SQL.releaseAll);
 }

@@ -15,10 +15,10 @@ export class RecentEvents {
   #events = 0;
   #characters = 0;
 
-  /** To be called after every commit, in order. */
+  /** Call it after every commit, in order. */
   add(taskId: string, events: readonly EventRow[]): void {
     const known = this.#tasks.get(taskId) ?? [];
-    // Another process wrote events between these.
+    // A gap means that another process wrote the events between.
     const isGap = known.length > 0 && known.at(-1)!.seq + 1 !== events[0]?.seq;
     if (isGap) this.#count(known, -1);
     const kept = isGap ? [] : known;
@@ -39,7 +39,7 @@ export class RecentEvents {
     }
   }
 
-  /** To be called when a task turns out to have a newer event than those here: another process wrote it. */
+  /** Call it with the head of a task. Forgets the task when another process has written a newer event than the cache has. */
   forgetBehind({ id, head }: TaskHead): void {
     const last = this.#tasks.get(id)?.at(-1);
     if (last && last.seq < head) this.forget([id]);

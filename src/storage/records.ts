@@ -1,12 +1,12 @@
 /**
- * How the stores off the hot path read and write rows, in every database: a member `contextId` is the column `context_id`,
- * an undefined member is NULL, a flag is 0 or 1, and a list or an object is JSON.
+ * Converts between records and rows, for the stores off the hot path and in every database: a member `contextId` is the
+ * column `context_id`, an undefined member is NULL, a flag is 0 or 1, and a list or an object is JSON.
  */
 
 /** A row as selected: values by column. */
 export type Row = Readonly<Record<string, unknown>>;
 
-/** The members that a column cannot hold as they are. */
+/** The members that need a conversion to fit into a column. */
 export interface Format {
   /** Stored as JSON. */
   readonly json?: readonly string[];

@@ -16,13 +16,13 @@ export type DescribedPassage = Pick<Hit, 'name' | 'heading' | 'facts' | 'text'>;
 
 /** A term of a query. */
 export interface QueryTerm {
-  /** How much the term says, as `rarity` computes it. */
+  /** The weight of the term, as `rarity` computes it. */
   readonly weight: number;
   /** How often the term occurs in a passage. */
   readonly countIn: (terms: PassageTerms) => number;
 }
 
-/** A word in the name, a heading, the category or a tag counts as so many words of the text. */
+/** The count of a word in the name, a heading, the category or a tag. A word in the text counts 1. */
 const TITLE_COUNT = 4;
 /** Parameters of BM25: how fast repeated words saturate (k1), and how much long passages are penalized (b). */
 const SATURATION = 1.2;
@@ -40,7 +40,7 @@ export function passageTerms({ name, heading, facts, text }: DescribedPassage): 
   return { counts, names: new Set([...title.names, ...body.names]), length: body.words.length };
 }
 
-/** Inverse document frequency: how much it says that a passage has a term that `count` of `total` passages have. Above 0. */
+/** The inverse document frequency of a term that `count` of `total` passages have. Above 0, and larger for rarer terms. */
 export function rarity(count: number, total: number): number {
   const others = Math.max(total - count, 0);
   return Math.log1p((others + 0.5) / (count + 0.5));

@@ -39,7 +39,7 @@ interface DroppedEvent {
 
 const owned = ({ using }: Dialect): string => `SELECT * FROM tasks ${using('tasks_by_status')}
   WHERE tenant = ? AND owner = ? AND (agent, status_at, id) > (?, ?, ?) ORDER BY agent, status_at, id LIMIT ?`;
-/** One look into the index for each owner, however many tasks there are. */
+/** Reads one index entry per owner, regardless of the number of tasks. */
 const nextOwner = ({ using }: Dialect): string => `SELECT tenant, owner FROM tasks ${using('tasks_by_status')}
   WHERE (tenant, owner) > (?, ?) ORDER BY tenant, owner LIMIT 1`;
 const ofContext = ({ using }: Dialect): string => `SELECT * FROM tasks ${using('tasks_by_context')}
@@ -48,15 +48,15 @@ const open = ({
   using,
 }: Dialect): string => `SELECT agent, state, count(*) AS value FROM tasks ${using('tasks_live')}
   WHERE state IN ('submitted', 'working') GROUP BY agent, state`;
-/** Only one process removes at a time: two would lock rows in different orders, and wait for each other. */
+/** The lock that lets one process remove at a time: two would lock rows in different orders, and wait for each other. */
 const LOCK = 'retention';
 
-/** Removes the row by which the message of a removed task is known. */
+/** Removes the inbox row of the message of a removed task. */
 export type ForgetMessage = (task: RemovedTask, messageId: string) => Query<unknown>;
 
 interface RetentionParts {
   readonly recent: RecentEvents;
-  /** Undefined where other processes remove tasks too. */
+  /** Undefined when other processes remove tasks too. */
   readonly counts: TaskCounts | undefined;
   readonly forgetMessage: ForgetMessage;
 }
@@ -143,7 +143,7 @@ export class SqlRetentionStore implements RetentionStore {
   }
 }
 
-/** Removes the rows of these tasks, so that no reader finds them. Resolves with the ids of those that could go. */
+/** Removes the rows of these tasks, so that no reader finds them. Returns the ids of the tasks that could be removed. */
 function* hideAll(taskIds: readonly string[], counts: TaskCounts | undefined): Query<readonly string[]> {
   const gone: string[] = [];
   for (const id of taskIds) {
@@ -158,7 +158,7 @@ function* hideAll(taskIds: readonly string[], counts: TaskCounts | undefined): Q
   return gone;
 }
 
-/** Empty for a damaged event: its inbox row stays. */
+/** Returns the message id of an event; empty for a damaged event, whose inbox row stays. */
 function messageIdOf(body: string): string {
   try {
     return (JSON.parse(body) as Extract<EventBody, { readonly type: 'message' }>).message.id;

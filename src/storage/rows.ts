@@ -61,12 +61,12 @@ export interface EventRow {
   readonly checksum: number | null;
 }
 
-/** The CRC-32 of what a row of `events` says. */
+/** Computes the CRC-32 of the content of a row of `events`. */
 export function checksumOf({ seq, at, author, body }: Omit<EventRow, 'checksum'>): number {
   return crc32(`${seq} ${at} ${author ?? ''}${body}`);
 }
 
-/** Throws `LangoError` `storage` for a row that is not as it was written. */
+/** Throws `LangoError` `storage` for a row that differs from what was written. */
 export function assertUnchanged(taskId: string, row: EventRow): void {
   if (row.checksum === null || row.checksum === checksumOf(row)) return;
   throw damagedTask(`Entry ${row.seq} of task ${taskId} is damaged.`);
@@ -74,7 +74,7 @@ export function assertUnchanged(taskId: string, row: EventRow): void {
 
 export function damagedTask(text: string): LangoError {
   return new LangoError('storage', text, {
-    hint: 'Look for more with lango doctor --database, and restore a backup (lango restore FILE).',
+    hint: 'Look for more damage with lango doctor --database, and restore a backup (lango restore FILE).',
   });
 }
 
@@ -171,7 +171,7 @@ function jsonOf({ body }: NewEvent): string {
   } catch (cause) {
     throw new LangoError(
       'invalid-input',
-      `An event of type ${body.type} holds a value that JSON cannot hold.`,
+      `An event of type ${body.type} has a value that JSON cannot represent, such as a cycle or a BigInt.`,
       {
         cause,
       },
@@ -179,8 +179,8 @@ function jsonOf({ body }: NewEvent): string {
   }
 }
 
-/** The events that a resumed run writes again although it gets no further, and those of others. */
-const REPEATED: ReadonlySet<EventType> = new Set([
+/** The events that are no progress: those that a resumed run writes again, and those that the run does not write itself. */
+const NO_PROGRESS: ReadonlySet<EventType> = new Set([
   'run-start',
   'text-delta',
   'status',
@@ -206,13 +206,13 @@ export function changeOf(events: readonly NewEvent[]): TaskChange {
     expiresAt = body.type === 'run-end' ? earliestExpiry(body.questions ?? []) : undefined;
   }
   const statusMessage = message === undefined ? null : sealStatus(JSON.stringify(message));
-  const isStep = events.some(({ body }) => !REPEATED.has(body.type));
+  const isStep = events.some(({ body }) => !NO_PROGRESS.has(body.type));
   return { state, statusMessage, isStep, endsRun, expiresAt };
 }
 
 /**
- * Keys must survive any database unchanged, and U+0000 and lone surrogates do not. Throws `LangoError` `invalid-input`
- * that names the field.
+ * Throws `LangoError` `invalid-input`, which names the field, for a key with U+0000 or a lone surrogate: databases would
+ * change it.
  */
 export function assertKeys(keys: Readonly<Record<string, string>>): void {
   for (const [field, value] of Object.entries(keys)) {
@@ -224,13 +224,13 @@ export function assertKeys(keys: Readonly<Record<string, string>>): void {
   }
 }
 
-const MOST_BYTES_PER_CODE_UNIT = 3;
+const MAX_BYTES_PER_CODE_UNIT = 3;
 
 function exceeds(text: string, bytes: number): boolean {
-  return text.length * MOST_BYTES_PER_CODE_UNIT > bytes && Buffer.byteLength(text) > bytes;
+  return text.length * MAX_BYTES_PER_CODE_UNIT > bytes && Buffer.byteLength(text) > bytes;
 }
 
-/** When the first of the questions expires; undefined if none of them does. */
+/** Returns the time at which the first of the questions expires; undefined if none of them does. */
 function earliestExpiry(questions: readonly Question[]): number | undefined {
   const times = questions.flatMap(({ expiresAt }) => expiresAt ?? []);
   return times.length === 0 ? undefined : Math.min(...times);

@@ -24,7 +24,7 @@ const RUN = /[\p{L}\p{N}\p{M}_$]+(?:[.-][\p{L}\p{N}\p{M}_$]+)*/gu;
 /** The parts of a name such as `parseHTTPHeader2` or `snake_case`. */
 const PART = /\p{Lu}+(?!\p{Ll})\p{M}*|\p{Lu}?[\p{Ll}\p{Lo}\p{Lm}\p{Lt}\p{M}]+|\p{Lu}|\p{N}+/gu;
 const MARKS = /(?<=[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]\p{M}*)\p{M}/gu;
-/** Most words of most texts. They need no further splitting. */
+/** Matches most words of most texts. They need no further splitting. */
 const PLAIN_WORD = /^[A-Za-z][a-z]*$/;
 const NOT_ASCII = /[^\p{ASCII}]/u;
 /** Letters that Unicode normalization does not decompose. */
@@ -41,7 +41,7 @@ const LETTERS: Readonly<Record<string, string>> = {
 };
 const SPECIAL_LETTERS = /[ßæœøđðłþı]/g;
 
-/** A longer run is data (base64, a hash, the tail of a URL). Only its beginning is indexed. */
+/** The longest run that is indexed as a whole. Of longer ones, which are data (base64, a hash), only the beginning is. */
 const MAX_RUN_LENGTH = 200;
 const MAX_TERM_LENGTH = 64;
 const MAX_PARTS = 8;
@@ -154,7 +154,7 @@ export function trigramsOf(name: string): readonly string[] {
   return characters.slice(TRIGRAM - 1).map((_, index) => characters.slice(index, index + TRIGRAM).join(''));
 }
 
-/** Removes the commonest English endings. Crude on purpose: stored texts and queries are stemmed alike. */
+/** Removes the commonest English endings. Simple rules suffice, because stored texts and queries are stemmed alike. */
 function stem(word: string): string {
   if (word.length < 4 || !/^[a-z]+$/.test(word)) return word;
   let rest = word;

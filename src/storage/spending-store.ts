@@ -7,7 +7,7 @@ import { all, column, lockOf, run } from './sql.js';
 const DAY_MS = 24 * 60 * 60 * 1_000;
 /** Amounts are whole billionths, so that sums are exact. */
 const BILLION = 1_000_000_000;
-/** The key of the row that has the settled sum of a day. The others are reservations. */
+/** The key of the row with the settled sum of a day. All other rows are reservations. */
 const SETTLED = '';
 
 const OF_OWNER = 'tenant = @tenant AND owner = @owner';
@@ -18,7 +18,7 @@ const SQL = {
   dayOf: `SELECT day FROM model_spending WHERE ${OF_OWNER} AND key = @key`,
   add: `INSERT INTO model_spending (tenant, owner, key, day, amount) VALUES (@tenant, @owner, @key, @day, @amount)
     ON CONFLICT (tenant, owner, key, day) DO UPDATE SET amount = model_spending.amount + excluded.amount`,
-  /** A sum with a call that had no price has none. */
+  /** The cost of a sum becomes NULL with the first call that has no price. */
   background: `INSERT INTO background_usage (tenant, owner, day, agent, model, currency, input, output, cached, written, cost)
     VALUES (@tenant, @owner, @day, @agent, @model, @currency, @input, @output, @cached, @written, @cost)
     ON CONFLICT (tenant, owner, day, agent, model, currency) DO UPDATE SET

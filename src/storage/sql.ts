@@ -1,6 +1,6 @@
 /**
- * The port between a database and the stores that are written once for all databases. A store describes its work as a
- * generator that yields statements. SQLite runs it in one go; PostgreSQL waits for the outcome of each statement.
+ * The port between a database and the stores that are written once for all databases. A store writes its work as a
+ * generator that yields statements. SQLite answers each statement at once; PostgreSQL answers it after a round trip.
  */
 
 import type { Scope } from '../core/task.js';
@@ -13,7 +13,7 @@ export interface Statement {
 }
 
 export interface Outcome {
-  /** What the statement returns; empty without `SELECT` or `RETURNING`. */
+  /** The rows that the statement returns; empty without `SELECT` or `RETURNING`. */
   readonly rows: readonly unknown[];
   /** The number of rows that were inserted, updated or deleted. */
   readonly changes: number;
@@ -42,8 +42,22 @@ export interface SqlDatabase {
    * the time at which the transaction begins. Work that throws a `LangoError` must have written nothing.
    */
   write<Result>(lock: string, work: (now: number) => Query<Result>): Promise<Result>;
-  /** Splits a long write into small transactions. After an interruption the committed steps remain. */
-  writeInSteps(lock: string, step: (now: number) => Query<Step>): Promise<number>;
+}
+
+/**
+ * Splits a long write into small transactions, and resolves with the sum of the counts. After an interruption the committed
+ * steps remain.
+ */
+export async function writeInSteps(
+  database: SqlDatabase,
+  lock: string,
+  step: (now: number) => Query<Step>,
+): Promise<number> {
+  for (let sum = 0; ;) {
+    const { count, isLast } = await database.write(lock, step);
+    sum += count;
+    if (isLast) return sum;
+  }
 }
 
 /** The SQL that differs from database to database. */
@@ -52,13 +66,13 @@ export interface Dialect {
   readonly member: (column: string, name: string) => string;
   /** A subquery: the items of a JSON list that is bound to the parameter. */
   readonly items: (type: 'text' | 'number', parameter?: string) => string;
-  /** Names the index to use, where the database chooses badly by itself. */
+  /** Names the index to use, for a database that would choose a worse one. */
   readonly using: (index: string) => string;
-  /** A join that reads the left table first, where the database can be told so. */
+  /** A join that reads the left table first, if the database supports that. */
   readonly orderedJoin: string;
   /** Ends a SELECT of rows that the transaction depends on, so that no other one changes them. */
   readonly forUpdate: string;
-  /** Like `forUpdate`, and leaves out the rows that another transaction works with. */
+  /** Like `forUpdate`, but leaves out rows that another transaction has locked. */
   readonly skipLocked: string;
   /** A key that is above the keys of all tasks so far, and not above those of later tasks. */
   readonly nextKey: string;
@@ -87,7 +101,7 @@ export interface WordIndex {
   readonly countTerm: string;
 }
 
-/** The lock of everything that one owner keeps. */
+/** Returns the lock for all data of one owner. */
 export function lockOf(scope: Scope): string {
   return scopeKey(scope);
 }
@@ -107,7 +121,7 @@ export function* column<Value>(sql: string, ...values: readonly unknown[]): Quer
   return rows.map((row) => Object.values(row as object)[0] as Value);
 }
 
-/** Resolves with the number of changed rows. */
+/** Runs a statement, and returns the number of changed rows. */
 export function* run(sql: string, ...values: readonly unknown[]): Query<number> {
   return (yield { sql, values }).changes;
 }

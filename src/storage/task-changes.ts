@@ -20,8 +20,8 @@ import type { TaskSql } from './task-sql.js';
 import { CHANGED_COLUMNS, insertEventRows } from './task-sql.js';
 
 /**
- * The rarer changes to tasks, for all databases. Accepting a message and appending events are written by hand for each
- * database. All changes run inside a transaction, and have written nothing if they throw.
+ * The context of the rarer changes to tasks, which are written once for all databases. Accepting a message and appending
+ * events have their own code for each database. All changes run inside a transaction, and write nothing if they throw.
  */
 export interface TaskContext {
   readonly sql: TaskSql;
@@ -53,7 +53,7 @@ interface Received {
 /** Maps the messages that were sent to tasks. A message without a context is forgotten after a while. */
 export interface Inbox {
   find(sent: SentMessage): Query<Received | undefined>;
-  /** To be called when `find` found nothing in the same transaction. */
+  /** Call it when `find` found nothing in the same transaction. */
   add(sent: SentMessage, task: Pick<TaskRow, 'id' | 'head'>, context: TaskContext): Query<unknown>;
 }
 
@@ -72,7 +72,7 @@ export function* earlierOutcome(
 
 const QUEUE_RETRY_MS = 2_000;
 
-/** Throws `too-many` for an owner with so many unfinished tasks that a further one may not wait. */
+/** Throws `too-many` for an owner that has reached the limit of unfinished tasks. */
 export function* assertQueueRoom(sql: TaskSql, { scope, grant }: NewTask, limit: number): Query<void> {
   const level = grant.chain.length;
   const found = yield* first<{ readonly count: number }>(
@@ -151,8 +151,8 @@ export interface Claim {
 const NO_OWNER: Scope = { tenant: '', owner: '' };
 
 /**
- * Claims tasks level by level, of each owner in turn the oldest, so that nobody waits for all tasks of somebody else. Before
- * that, tasks with an expired question become claimable again.
+ * Claims tasks level by level, and at each level the oldest task of each owner in turn, so that no owner waits for all tasks
+ * of another. Before that, tasks with an expired question become claimable again.
  */
 export function* claimTasks(context: TaskContext, claim: Claim): Query<readonly TaskRecord[]> {
   const { sql, now } = context;
@@ -209,15 +209,15 @@ export function headsOf(sql: TaskSql, taskIds: readonly string[]): Query<readonl
   return all<TaskHead>(sql.heads, JSON.stringify(taskIds));
 }
 
-/** The entry that stands for a lost one: readers of tasks and of conversations take nothing from it. */
+/** The entry in place of a lost one. Readers of tasks and of conversations ignore it. */
 const PLACEHOLDER: NewEvent['body'] = { type: 'turn-start', step: 'damaged' };
-/** A task with more lost entries has a damaged record: its number of entries is wrong. */
-const MOST_PLACEHOLDERS = 1_000_000;
+/** More lost entries than this mean that the record of the task is damaged: its number of entries is wrong. */
+const MAX_PLACEHOLDERS = 1_000_000;
 
 /**
- * Ends a task whose journal has a gap or a damaged entry. The entries from there on get negative numbers, which no reader
- * looks at and the retention removes. Those before it stay as they are, and no cursor of a client becomes invalid. Returns
- * the number of the first one; `end` is still to be appended then.
+ * Prepares the end of a task whose journal has a gap or a damaged entry. The entries from there on get negative numbers,
+ * which readers skip and the retention removes. The entries before stay as they are, and the cursors of clients stay valid.
+ * Returns the number of the first damaged entry; the caller appends the end.
  */
 export function* setDamagedAside(context: TaskContext, { taskId, epoch }: Fence): Query<number | undefined> {
   const { sql } = context;
@@ -226,7 +226,7 @@ export function* setDamagedAside(context: TaskContext, { taskId, epoch }: Fence)
   const firstLost = yield* firstDamaged(sql, taskId, task.head);
   if (firstLost === undefined) return undefined;
   const lost = task.head - firstLost + 1;
-  if (lost > MOST_PLACEHOLDERS) throw damagedTask(`The record of task ${taskId} is damaged.`);
+  if (lost > MAX_PLACEHOLDERS) throw damagedTask(`The record of task ${taskId} is damaged.`);
   yield* run(sql.setAside, task.key, firstLost);
   const placeholder = encodeEvent({ author: undefined, body: PLACEHOLDER });
   yield* insertEvents(context, { ...task, id: taskId }, Array<EncodedEvent>(lost).fill(placeholder));
@@ -254,7 +254,7 @@ function isChanged(taskId: string, row: EventRow): boolean {
   }
 }
 
-/** Without the status message, which no run reads: a damaged one must not keep all tasks from being claimed. */
+/** Leaves out the status message, which no run reads: a damaged one would stop the claim of all tasks. */
 function toClaimed(row: TaskRow): TaskRecord {
   return toTaskRecord({ ...row, status_message: null });
 }
@@ -315,7 +315,7 @@ export function numberEvents(
   });
 }
 
-/** True if no worker owns the task: it was never leased, or the lease was released or has expired. */
+/** Whether no worker owns the task: it was never leased, or its lease was released or has expired. */
 function isIdle(task: TaskRow, now: number): boolean {
   return task.lease_by === null || task.lease_until <= now;
 }

@@ -38,40 +38,40 @@ export function* listTasks(
   return { tasks: tasks.map(toTaskRecord), nextPageToken, totalSize };
 }
 
-/** The newest tasks that are counted one by one. Beyond it all are counted by an index. */
-const NEW_TASKS = 500;
-const OWNERS_KEPT = 1_000;
+/** When more tasks than this are new since the last count, all tasks are counted again. */
+const MAX_NEW_TASKS = 500;
+const MAX_OWNERS = 1_000;
 const NEWEST = 'SELECT coalesce(max(key), 0) FROM tasks';
 /** The pluses keep SQLite from an index that holds all tasks of the caller: it walks the newest keys alone. */
 const SINCE = 'SELECT count(*) FROM tasks WHERE key > ? AND +tenant = ? AND +owner = ? AND +agent = ?';
 
 /**
- * How many tasks each caller has of each agent, so that a page of a long list need not count all of it. Only for a database
- * that no other process writes to.
+ * Keeps the number of tasks of each caller and agent, so that a page of a long list does not count all of it again. Use it
+ * only for a database that no other process writes to.
  */
 export class TaskCounts {
   readonly #known = new Map<string, { readonly count: number; readonly newest: number }>();
 
-  /** To be called in each transaction that removes tasks. */
+  /** Call it in each transaction that removes tasks. */
   clear(): void {
     this.#known.clear();
   }
 
-  /** The count that is known and the tasks that came since, or else what `count` returns. */
+  /** Returns the known count plus the newer tasks; without a recent count, the result of `count`. */
   *of(owned: readonly [string, string, string], count: () => Query<readonly number[]>): Query<number> {
     const name = JSON.stringify(owned);
     const known = this.#known.get(name);
     const [newest = 0] = yield* column<number>(NEWEST);
-    const isNear = known && newest - known.newest <= NEW_TASKS;
+    const isNear = known && newest - known.newest <= MAX_NEW_TASKS;
     const [counted = 0] = yield* isNear ? column<number>(SINCE, known.newest, ...owned) : count();
     const total = isNear ? known.count + counted : counted;
-    if (this.#known.size >= OWNERS_KEPT) this.#known.clear();
+    if (this.#known.size >= MAX_OWNERS) this.#known.clear();
     this.#known.set(name, { count: total, newest });
     return total;
   }
 }
 
-/** Names the index: SQLite by itself would walk all tasks of the agent, instead of sorting the few of a context. */
+/** Names the index, because SQLite would choose to walk all tasks of the agent, instead of sorting the few of a context. */
 function from({ using }: Dialect, { contextId }: TaskQuery): string {
   return `FROM tasks ${using(contextId === undefined ? 'tasks_by_status' : 'tasks_by_context')}`;
 }

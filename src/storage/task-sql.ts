@@ -4,7 +4,7 @@ import type { EncodedEvent, EventRow, TaskRow } from './rows.js';
 import type { Dialect, Query } from './sql.js';
 import { run } from './sql.js';
 
-/** The event types that make up a conversation: what later tasks of the same session read. */
+/** The event types that later tasks of the same session read as the conversation. */
 const SESSION_EVENT_TYPES: ReadonlySet<EventBody['type']> = new Set([
   'message',
   'turn-end',
@@ -47,7 +47,7 @@ export function taskSql({ using, items, orderedJoin, forUpdate, skipLocked, next
       WHERE key = ?`,
     /** The task, if the worker with this epoch may still append to it. */
     fenced: `SELECT key, head FROM tasks WHERE id = ? AND epoch = ? AND ${NOT_ENDED}${forUpdate}`,
-    /** In no certain order. */
+    /** The rows come in no particular order. */
     events: `SELECT seq, at, author, body, checksum FROM events
       WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND seq <= ?`,
     setAside: 'UPDATE events SET seq = -seq WHERE task = ? AND seq >= ?',
@@ -107,7 +107,7 @@ export function* insertEventRows(task: number, rows: readonly (EventRow & Encode
   for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
     const some = rows.slice(from, from + ROWS_AT_ONCE);
     const values = some.flatMap((row) => [task, ...EVENT_COLUMNS.map((column) => row[column])]);
-    const places = some.map(() => `(?, ${EVENT_COLUMNS.map(() => '?').join(', ')})`).join(', ');
-    yield* run(`INSERT INTO events (task, ${EVENT_COLUMNS.join(', ')}) VALUES ${places}`, ...values);
+    const rowsSql = some.map(() => `(?, ${EVENT_COLUMNS.map(() => '?').join(', ')})`).join(', ');
+    yield* run(`INSERT INTO events (task, ${EVENT_COLUMNS.join(', ')}) VALUES ${rowsSql}`, ...values);
   }
 }

@@ -57,7 +57,7 @@ export function* searchText(
     .slice(0, query.limit);
 }
 
-/** A query to the index, and what a passage gains by matching it. */
+/** A query to the index, and the score that a passage gains by matching it. */
 interface IndexQuery {
   readonly expression: string;
   readonly weight: number;
@@ -99,7 +99,7 @@ function* rankRoughly(
   return new Map(best.list().map(({ id, score }) => [id, score]));
 }
 
-/** Finds the terms of each word in the index. It keeps all of them: a name counts as a whole as well as by its parts. */
+/** Finds the terms of each word in the index, all of them: a name counts as a whole and by its parts. */
 function* lookUp(
   index: TextIndex,
   collections: readonly CollectionRow[],
@@ -120,7 +120,7 @@ function rarestFirst(terms: readonly IndexedTerm[]): readonly IndexedTerm[] {
   return terms.toSorted((a, b) => a.count - b.count);
 }
 
-/** The term, if a passage has it. */
+/** Returns the term, if a passage has it. */
 function* knownTerm(
   { dialect: { words }, counts }: TextIndex,
   collections: readonly CollectionRow[],

@@ -5,7 +5,7 @@ import { toTaskRecord } from './rows.js';
 import type { Dialect, SqlDatabase } from './sql.js';
 import { all, run } from './sql.js';
 
-/** A quarter more entries than before: the entries that are read over and over add up to five times the task at most. */
+/** A task is due again when it has a quarter more entries, so that all exports read at most five times its entries. */
 const due = ({ using }: Dialect): string => `SELECT * FROM tasks ${using('tasks_untraced')}
   WHERE traced >= 0
     AND (ended_before IS NOT NULL OR (created_at <= ? AND head > traced AND 4 * head >= 5 * traced))
@@ -17,7 +17,7 @@ const SQL = {
   release: 'DELETE FROM trace_exporter WHERE worker = ?',
   exported: 'UPDATE tasks SET traced = ? WHERE id = ?',
 } as const;
-/** Of a task whose spans were all exported. */
+/** The mark of a task whose spans were all exported. */
 const ALL = -1;
 const LOCK = 'traces';
 

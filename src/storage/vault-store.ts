@@ -40,7 +40,7 @@ const SQL = {
   remove: `DELETE FROM vault_entries ${OWNED} AND kind = ? AND name = ?`,
 } as const;
 
-/** Whoever writes to the vault waits for the writer before: a rotation changes the keys of all owners. */
+/** One lock for all writes to the vault, because a rotation changes the keys of all owners. */
 const LOCK = 'vault';
 
 /** Stores the vault's keys and entries, all of them encrypted. */
@@ -90,9 +90,9 @@ export class SqlVaultStore implements VaultStore {
     return this.#database.read(() => all<Scope>(SQL.scopes, kind));
   }
 
-  async putEntry(scope: Scope, entry: NewSealedEntry, most: number): Promise<SealedEntry> {
+  async putEntry(scope: Scope, entry: NewSealedEntry, max: number): Promise<SealedEntry> {
     assertKeys({ tenant: scope.tenant, owner: scope.owner, name: entry.name });
-    return this.#database.write(LOCK, (now) => putEntry(scope, entry, { most, now }));
+    return this.#database.write(LOCK, (now) => putEntry(scope, entry, { max, now }));
   }
 
   async deleteEntry(scope: Scope, kind: VaultKind, name: string): Promise<boolean> {
@@ -106,7 +106,10 @@ function* readMaster(): Query<MasterRecord | undefined> {
 }
 
 function* createMaster({ id, source }: MasterRecord): Query<void> {
-  if (yield* readMaster()) throw new LangoError('conflict', 'The vault has a master key already.');
+  if (yield* readMaster())
+    throw new LangoError('conflict', 'The vault has a master key already: another process created it.', {
+      hint: 'Try again.',
+    });
   yield* run(SQL.insertMaster, id, JSON.stringify(source));
 }
 
@@ -131,7 +134,7 @@ function* rotate(from: string, to: MasterRecord, keys: readonly ScopedKey[]): Qu
 function* putEntry(
   scope: Scope,
   entry: NewSealedEntry,
-  { most, now }: { readonly most: number; readonly now: number },
+  { max, now }: { readonly max: number; readonly now: number },
 ): Query<SealedEntry> {
   const { kind, name, version, metadata, sealed } = entry;
   const key = keyOf(scope, kind, name);
@@ -139,8 +142,8 @@ function* putEntry(
   if ((before?.version ?? 0) !== version - 1) throw changedMeanwhile(name, before !== undefined);
   const { tenant, owner } = scope;
   const [count = 0] = yield* column<number>(SQL.count, tenant, owner, kind);
-  if (!before && count >= most) {
-    throw new LangoError('too-many', `There are ${most} entries of this kind already.`, {
+  if (!before && count >= max) {
+    throw new LangoError('too-many', `There are ${max} entries of this kind already, which is the limit.`, {
       hint: 'Delete one that is not needed any more.',
     });
   }

@@ -29,7 +29,7 @@ interface CachedTable {
   /** The memory they take. 0 while they are being read. */
   bytes: number;
   readonly dimension: number;
-  /** Of a shared database: what was written up to here is in the table, or still being read. */
+  /** In a shared database: vectors with a stamp up to this one are in the table, or still being read. */
   stamp: number;
 }
 
@@ -50,7 +50,7 @@ export class VectorSearch {
     this.#database = database;
   }
 
-  /** Ids of passages with their cosines, nearest first. Rejects with `conflict` if the dimension differs. */
+  /** Resolves with ids of passages and their cosines, nearest first. Rejects with `conflict` if the dimension differs. */
   async find(
     collections: readonly CollectionRow[],
     vector: Float32Array,
@@ -71,22 +71,22 @@ export class VectorSearch {
     return new Map(exact.slice(0, limit).map(({ id, score }) => [id, score]));
   }
 
-  /** To be called after a commit that added these vectors. */
+  /** Call it after a commit that added these vectors. */
   added(collectionId: number, vectors: ReadonlyMap<number, Float32Array>): void {
     this.#change(collectionId, (table) => vectors.forEach((vector, id) => table.set(id, vector)));
   }
 
-  /** To be called after a commit that removed these vectors. */
+  /** Call it after a commit that removed these vectors. */
   removed(collectionId: number, ids: readonly number[]): void {
     this.#change(collectionId, (table) => ids.forEach((id) => table.delete(id)));
   }
 
-  /** To be called after a commit that removed all vectors of the collection. */
+  /** Call it after a commit that removed all vectors of the collection. */
   dropped(collectionId: number): void {
     this.#tables.delete(collectionId);
   }
 
-  /** A table that is being read is changed afterwards, as its rows may have been read before the commit. */
+  /** Changes a table once it is read completely, because its rows may have been read before the commit. */
   #change(collectionId: number, change: (table: VectorTable) => void): void {
     this.#tables.get(collectionId)?.reading.then(change, () => undefined);
   }
@@ -122,7 +122,7 @@ export class VectorSearch {
     return { reading: this.#load(collection), bytes: 0, dimension, stamp: newest?.stamp ?? 0 };
   }
 
-  /** Reads what other processes wrote. What they removed stays in the table, and is left out when it is compared. */
+  /** Reads the vectors that other processes wrote. Vectors that they removed stay in the table until the exact comparison. */
   async #catchUp(collectionId: number, cached: CachedTable, table: VectorTable): Promise<void> {
     const rows = await this.#database.read(() => all<StampedRow>(NEW, collectionId, cached.stamp));
     for (const { passage, vector, stamp } of rows) {
@@ -165,7 +165,7 @@ export function assertDimension({ name, dimension }: CollectionRow, given: numbe
   );
 }
 
-/** Copies the bytes, as the driver's memory may not be aligned for floats. */
+/** Copies the bytes, because the driver's memory may not be aligned for floats. */
 function toVector(blob: Buffer): Float32Array {
   return new Float32Array(new Uint8Array(blob).buffer);
 }

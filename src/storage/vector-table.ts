@@ -9,7 +9,7 @@ export interface Near {
 
 const FIRST_CAPACITY = 64;
 
-/** Created at first use, and shared, as its memory is bounded. */
+/** Created at first use and shared by all tables. Its memory is bounded. */
 let products: CodeProducts | undefined;
 
 /** Rows from `from` up to but not including `to`. */
@@ -43,14 +43,14 @@ export class VectorTable {
     return this.#codes.byteLength;
   }
 
-  /** Replaces an earlier vector with this id. */
+  /** Adds a vector, or replaces the one with this id. */
   set(id: number, vector: Float32Array): void {
     const row = this.#rows.get(id) ?? this.#addRow(id);
     const start = row * this.#length;
     this.#scales[row] = encode(vector, this.#codes.subarray(start, start + vector.length));
   }
 
-  /** The last row moves into the gap. */
+  /** Removes a vector. The last row moves into its row. */
   delete(id: number): void {
     const row = this.#rows.get(id);
     if (row === undefined) return;
@@ -70,10 +70,10 @@ export class VectorTable {
     const query = new Int8Array(this.#length);
     const scale = encode(vector, query);
     products ??= createCodeProducts();
-    const most = products.maxRows(this.#length);
+    const maxRows = products.maxRows(this.#length);
     const end = Math.min(to, this.size);
-    for (let row = from; row < end; row += most) {
-      const rows = this.#codes.subarray(row * this.#length, Math.min(row + most, end) * this.#length);
+    for (let row = from; row < end; row += maxRows) {
+      const rows = this.#codes.subarray(row * this.#length, Math.min(row + maxRows, end) * this.#length);
       products.compute(rows, query).forEach((product, index) => {
         best.offer(this.#ids[row + index]!, product * this.#scales[row + index]! * scale);
       });

@@ -130,7 +130,7 @@ it('what cannot be copied or put back is refused with what to do, and nothing is
     expect(stderr).toMatch(hint);
     expect(readdirSync(home.folder)).toEqual(files);
   };
-  await refused(['backup', copy], /is there already/, /new name/);
+  await refused(['backup', copy], /exists already/, /new name/);
   await refused(
     ['backup', path.join(home.folder, 'missing', 'copy.db')],
     /folder .* does not exist.*missing/,

@@ -123,7 +123,7 @@ const server = await startPostgres();
       CREATE TRIGGER spoiled BEFORE INSERT ON reflections FOR EACH ROW EXECUTE FUNCTION spoil()`);
     const { stderr, code } = await migrate(own.url);
     expect(code).not.toBe(0);
-    expect(stderr).toContain('reflections did not arrive as they were: 2 rows given, 2 found.');
+    expect(stderr).toContain('The copy of reflections differs from the original: 2 rows written, 2 found.');
     for (const name of ['tasks', 'events', 'reflections', 'passages'])
       expect((await own.run(`SELECT 1 FROM ${name}`)).rows).toEqual([]);
     await own.drop();

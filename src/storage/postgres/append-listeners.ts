@@ -19,13 +19,14 @@ export class AppendListeners {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Tells of events that this process has committed. */
+  /** Notifies the listeners, and `onOwn`, of events that this process has committed. */
   announce(taskId: string, head: number): void {
-    this.tell(taskId, head);
+    this.notify(taskId, head);
     this.onOwn?.(taskId, head);
   }
 
-  tell(taskId: string, head: number): void {
+  /** Notifies the listeners of new events. A listener that throws is logged. */
+  notify(taskId: string, head: number): void {
     for (const listener of this.#listeners) {
       try {
         listener(taskId, head);

@@ -11,8 +11,8 @@ export interface ConnectionOptions {
   /** How long a statement may take. */
   readonly statementSeconds: number;
   /**
-   * `session`: straight to the server, or through a pooler that gives a client a connection of its own. `transaction`:
-   * through one that gives it a connection for a transaction, such as PgBouncer; nothing may outlive a transaction then.
+   * `session`: a direct connection, or a pooler that gives each client its own connection. `transaction`: a pooler that
+   * gives a client a connection for each transaction, such as PgBouncer; no state outlives a transaction then.
    */
   readonly pooling: 'session' | 'transaction';
 }
@@ -23,17 +23,17 @@ export interface Driver {
   connect(): Promise<Client>;
 }
 
-/** How long work waits for a connection, also for a free one of the pool. */
+/** How long a call waits for a connection: for a new one, or for a free one of the pool. */
 const CONNECT_MS = 10_000;
 const IDLE_MS = 60_000;
-/** This side gives up a statement this much later than the server. */
+/** The client gives up a statement this much later than the server. */
 const ANSWER_MS = 2_000;
 /** The types of results that PostgreSQL's driver would give as text: int8 and numeric. */
 const NUMBERS: ReadonlySet<number> = new Set([20, 1700]);
 /** The types that stay text, because the stores parse JSON themselves. */
 const JSON_TYPES: ReadonlySet<number> = new Set([114, 3802]);
 
-/** Loads pg when PostgreSQL is configured: the package is optional. Opens no connection yet. */
+/** Loads the optional package pg, and creates the pool. Opens no connection yet. */
 export async function createDriver(options: ConnectionOptions): Promise<Driver> {
   const { default: pg } = await loadDriver();
   const { url, connections, statementSeconds, pooling } = options;
@@ -46,7 +46,7 @@ export async function createDriver(options: ConnectionOptions): Promise<Driver> 
     application_name: 'lango',
     keepAlive: true,
     connectionTimeoutMillis: CONNECT_MS,
-    // On this side too: a server that cannot be reached any more ends no statement.
+    // A limit of the client too: a server that cannot be reached any more ends no statement.
     query_timeout: statementSeconds * 1_000 + ANSWER_MS,
     // A pooler refuses settings of the session.
     ...(pooling === 'session' ? limits : {}),
@@ -87,11 +87,11 @@ interface Compiled {
   readonly text: string;
   /** The named parameters by position; empty for positional ones. */
   readonly names: readonly string[];
-  /** Under this name a connection keeps the statement prepared. */
+  /** The name under which a connection keeps the statement prepared. */
   readonly name: string;
 }
 
-/** The texts are few: constants, or built from few parts. */
+/** By SQL text. The texts are few: constants, or built from few parts. */
 const compiled = new Map<string, Compiled>();
 
 /** Turns `?` and `@name` into PostgreSQL's `$1`. */
@@ -99,9 +99,9 @@ function compile(sql: string): Compiled {
   const known = compiled.get(sql);
   if (known) return known;
   const names: string[] = [];
-  let places = 0;
+  let position = 0;
   const text = sql.replace(/\?|@(\w+)/g, (_, name?: string) => {
-    if (name === undefined) return `$${(places += 1)}`;
+    if (name === undefined) return `$${(position += 1)}`;
     if (!names.includes(name)) names.push(name);
     return `$${names.indexOf(name) + 1}`;
   });
@@ -127,7 +127,7 @@ export async function query(
   return { rows, changes: rowCount ?? 0 };
 }
 
-/** PostgreSQL's texts hold every character but U+0000. Keys with one were refused before. */
+/** Replaces U+0000, the only character that PostgreSQL's texts cannot hold. Keys with one were refused before. */
 function toParameter(value: unknown): unknown {
   if (typeof value === 'string' && value.includes('\0')) return value.replaceAll('\0', '\ufffd');
   return value ?? null;

@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg';
 import { LangoError, errorText } from '../../core/errors.js';
 import { KeyedMutex } from '../../core/keyed-mutex.js';
 import type { Logger } from '../../core/logger.js';
-import type { Dialect, Outcome, Query, SqlDatabase, Statement, Step } from '../sql.js';
+import type { Dialect, Outcome, Query, SqlDatabase, Statement } from '../sql.js';
 import { runLater } from '../sql.js';
 import type { ConnectionOptions, Driver } from './connection.js';
 import { query } from './connection.js';
@@ -46,10 +46,10 @@ function lexeme(term: string): string {
   return `'${term.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
 }
 
-/** Tells this program's advisory locks from others: "LNGO". */
+/** The class of this program's advisory locks: "LNGO". */
 export const LOCK_CLASS = 0x4c4e474f;
 const REPEATS = 5;
-/** The pause between attempts to reach a database that cannot be reached. */
+/** The interval at which a database that failed is tried again. */
 const PROBE_MS = 500;
 const NOW = 'SELECT lango_now() AS now';
 
@@ -91,7 +91,8 @@ export class PostgresDatabase implements SqlDatabase {
 
   /** Throws `LangoError` `storage` after `close`. */
   assertOpen(): void {
-    if (!this.#isOpen) throw new LangoError('storage', 'The store is closed.');
+    if (!this.#isOpen)
+      throw new LangoError('storage', 'The store is closed: the server is stopping or has stopped.');
   }
 
   read<Result>(work: () => Query<Result>): Promise<Result> {
@@ -117,15 +118,7 @@ export class PostgresDatabase implements SqlDatabase {
     }
   }
 
-  async writeInSteps(lock: string, step: (now: number) => Query<Step>): Promise<number> {
-    for (let sum = 0; ;) {
-      const { count, isLast } = await this.write(lock, step);
-      sum += count;
-      if (isLast) return sum;
-    }
-  }
-
-  /** Waits for what was begun, and closes all connections. */
+  /** Waits for the active work, and closes all connections. */
   async close(): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
@@ -137,10 +130,10 @@ export class PostgresDatabase implements SqlDatabase {
   async #transact<Result>(lock: string, work: (now: number) => Query<Result>): Promise<Result> {
     const client: PoolClient = await this.#driver.pool.connect();
     let failure: unknown;
-    // A connection may end between two statements; the next statement fails then.
+    // A connection may end between two statements. The next statement then fails.
     client.on('error', ignore);
     try {
-      // One message is one round trip. Its text is built from numbers only, so that nothing can be injected.
+      // One message takes one round trip. Only numbers are put into its text, so nothing can be injected.
       const locking = lock === '' ? '' : `SELECT pg_advisory_xact_lock(${LOCK_CLASS}, ${crc32(lock) | 0});`;
       const begun = (await client.query(`BEGIN; ${locking} ${NOW}`)) as never as readonly {
         readonly rows: readonly { readonly now: number }[];

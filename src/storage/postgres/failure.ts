@@ -8,7 +8,7 @@ interface Advice {
 
 const GONE: Advice = {
   message: 'The PostgreSQL server cannot be reached, or it ended the connection.',
-  hint: 'Check that it runs, and the host and port of storage.url. Work goes on by itself when it is back.',
+  hint: 'Check that it runs, and the host and port of storage.url. Work continues by itself when it is back.',
   retryable: true,
 };
 
@@ -18,7 +18,7 @@ const ADVICE: Readonly<Record<string, Advice>> = {
   '57P': GONE,
   '57014': {
     message: 'A statement took longer than storage.statementSeconds.',
-    hint: 'Look for what keeps PostgreSQL busy, or allow more time.',
+    hint: 'Find out what keeps PostgreSQL busy, or raise storage.statementSeconds.',
     retryable: true,
   },
   '53300': {
@@ -32,8 +32,8 @@ const ADVICE: Readonly<Record<string, Advice>> = {
     retryable: true,
   },
   '25006': {
-    message: 'PostgreSQL takes no writes: it is a standby, or was set to read only.',
-    hint: 'Let storage.url lead to the primary, for example with target_session_attrs or a name that moves.',
+    message: 'PostgreSQL accepts no writes: it is a standby, or is set to read only.',
+    hint: 'Let storage.url name the primary, for example with target_session_attrs or a DNS name that moves.',
     retryable: true,
   },
   '28': {
@@ -46,7 +46,7 @@ const ADVICE: Readonly<Record<string, Advice>> = {
   },
   '42501': {
     message: 'The user of storage.url lacks a privilege on the database.',
-    hint: 'Let it own the schema, or grant it CREATE and USAGE on it.',
+    hint: 'Make this user the owner of the schema, or grant it CREATE and USAGE on the schema.',
   },
   '40': {
     message: 'The transaction conflicted with others too often.',
@@ -56,11 +56,11 @@ const ADVICE: Readonly<Record<string, Advice>> = {
 };
 
 const NETWORK = /^(E(CONN|PIPE|HOST|NET|TIMEDOUT|AI_AGAIN)|ENOTFOUND)/;
-/** Errors of the driver without a code: a connection that ended, or that could not be had in time. */
+/** Errors of the driver without a code: a connection ended, or none was available in time. */
 const BROKEN =
   /Connection terminated|connection error|timeout (exceeded|expired)|read timeout|Client has encountered/i;
 
-/** When clients should try again after a failure that may pass. */
+/** How long clients should wait before they retry after a temporary failure. */
 const RETRY_AFTER_MS = 2_000;
 
 const OTHER: Advice = {

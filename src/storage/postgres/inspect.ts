@@ -15,11 +15,11 @@ interface Facts {
   readonly made: boolean;
 }
 
-/** A database as it is, read without changing it. */
+/** The state of a database, read without changing it. */
 export interface PostgresState {
   /** Names the server and the database, without the password. */
   readonly text: string;
-  /** Why a server could not use it. */
+  /** The reason why a server could not use it; undefined if it could. */
   readonly problem: string | undefined;
 }
 
@@ -30,7 +30,7 @@ export async function inspectPostgres(options: ConnectionOptions): Promise<Postg
     const { rows } = await pool.query<Facts>(FACTS);
     const { version, checksums, name, standby, made } = rows[0]!;
     const schema = made ? Number((await pool.query<{ readonly value: string }>(VERSION)).rows[0]?.value) : 0;
-    const tables = made ? `schema ${schema}` : 'its tables will be made at the first start';
+    const tables = made ? `schema ${schema}` : 'its tables are created at the first start';
     return {
       text: `PostgreSQL ${version}, database ${name}, ${tables}, page checksums ${checksums}`,
       problem: problemOf(schema, standby),
@@ -43,7 +43,7 @@ export async function inspectPostgres(options: ConnectionOptions): Promise<Postg
 }
 
 function problemOf(schema: number, isStandby: boolean): string | undefined {
-  if (isStandby) return 'It is a standby and takes no writes: let storage.url lead to the primary.';
+  if (isStandby) return 'It is a standby and accepts no writes. Let storage.url name the primary.';
   if (schema <= MIGRATIONS.length) return undefined;
-  return `It was made by a newer version of Lango: schema ${schema} > ${MIGRATIONS.length}.`;
+  return `It was made by a newer version of Lango: schema ${schema} > ${MIGRATIONS.length}. Use that version or a later one.`;
 }

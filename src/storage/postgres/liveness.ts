@@ -12,26 +12,26 @@ export interface LivenessOptions {
   readonly driver: Driver;
   readonly database: PostgresDatabase;
   readonly listeners: AppendListeners;
-  /** The channel of this node: other nodes may use the same database. */
+  /** The notification channel of this node. Other nodes may use the same database. */
   readonly channel: string;
-  /** Without a session, leases end by their time alone, and other processes are not told of events. */
+  /** Whether there is a session. Without one, leases end only by their time, and other processes get no notifications. */
   readonly hasSession: boolean;
   readonly logger: Logger;
 }
 
 const LARGEST_LOCK = 2 ** 31 - 1;
 const RECONNECT_MS = 250;
-/** How long notifications are gathered: NOTIFY makes writers wait for each other at their commits. */
-const GATHER_MS = 10;
+/** How long notifications are collected before one NOTIFY, which makes writers wait for each other at their commits. */
+const COLLECT_MS = 10;
 /** A notification of PostgreSQL holds up to 8,000 bytes. */
 const TASKS_PER_NOTIFICATION = 100;
-/** The most tasks whose notifications wait for a session. Followers of the others look again by themselves. */
-const LARGEST_GATHERED = 10_000;
+/** The most tasks whose notifications wait for a session. Followers of other tasks find new events by polling. */
+const MAX_COLLECTED = 10_000;
 const MIN_CHECK_MS = 400;
 
 /**
- * The connection of this process that is not in the pool. While it lives it holds a lock by which others see that the
- * process lives, and hears of the events that others append.
+ * The session of this process: a connection apart from the pool. While the session lives it holds an advisory lock, which
+ * shows other processes that this one lives, and it receives notifications of the events that others append.
  */
 export class Liveness {
   readonly #options: LivenessOptions;
@@ -40,23 +40,23 @@ export class Liveness {
   readonly #workers = new Map<string, Promise<unknown>>();
   #session: Client | undefined;
   #retry: NodeJS.Timeout | undefined;
-  #gathering: NodeJS.Timeout | undefined;
-  #gathered = new Map<string, number>();
+  #collecting: NodeJS.Timeout | undefined;
+  #collected = new Map<string, number>();
   #checkedAt = -Infinity;
   #onFreed: (() => void) | undefined;
   #isOpen = true;
 
   constructor(options: LivenessOptions) {
     this.#options = options;
-    if (options.hasSession) options.listeners.onOwn = (taskId, head) => this.#gather(taskId, head);
+    if (options.hasSession) options.listeners.onOwn = (taskId, head) => this.#collect(taskId, head);
   }
 
-  /** Whether this process is told of what others append. */
-  get hears(): boolean {
+  /** Whether this process gets notifications of events that other processes append. */
+  get hasNotifications(): boolean {
     return this.#options.hasSession;
   }
 
-  /** Rejects when the database cannot be reached. Later the connection comes back by itself. */
+  /** Opens the session. Rejects when the database cannot be reached. A session that ends later is opened again. */
   async open(): Promise<void> {
     if (!this.#options.hasSession) return;
     const session = await this.#options.driver.connect();
@@ -66,8 +66,8 @@ export class Liveness {
       if (this.#session === session) this.#onLost();
     });
     try {
-      session.on('notification', ({ payload }) => this.#hear(payload ?? ''));
-      // A new number each time: the database may not know yet that the connection with the earlier one is gone.
+      session.on('notification', ({ payload }) => this.#onNotification(payload ?? ''));
+      // Takes a new number each time, because the database may still hold the lock of the lost connection.
       this.#lock = randomInt(1, LARGEST_LOCK);
       await session.query(`SELECT pg_advisory_lock(${LOCK_CLASS}, ${this.#lock})`);
       await session.query(`LISTEN ${this.#options.channel}`);
@@ -76,13 +76,13 @@ export class Liveness {
       await session.end().catch(() => undefined);
       throw error;
     }
-    if (hasEnded) throw new LangoError('storage', 'The session with the database ended.');
+    if (hasEnded) throw new LangoError('storage', 'The session with the database ended while it was opened.');
     if (!this.#isOpen) return session.end();
     this.#session = session;
     this.#sendSoon();
   }
 
-  /** To be called before the first lease to a name. */
+  /** Registers the name of a worker. Call it before the first lease to that name. */
   async add(worker: string): Promise<void> {
     if (!this.#options.hasSession || worker === '') return;
     const known = this.#workers.get(worker) ?? this.#register(worker);
@@ -95,7 +95,7 @@ export class Liveness {
     }
   }
 
-  /** Voids the leases of processes that are gone. */
+  /** Frees the leases of processes that have ended. */
   async freeDead(): Promise<void> {
     if (!this.#options.hasSession || performance.now() - this.#checkedAt < MIN_CHECK_MS) return;
     this.#checkedAt = performance.now();
@@ -112,7 +112,7 @@ export class Liveness {
   async close(): Promise<void> {
     this.#isOpen = false;
     clearTimeout(this.#retry);
-    clearTimeout(this.#gathering);
+    clearTimeout(this.#collecting);
     await this.#session?.end().catch(() => undefined);
   }
 
@@ -136,38 +136,38 @@ export class Liveness {
     this.#retry.unref();
   }
 
-  #gather(taskId: string, head: number): void {
-    if (this.#gathered.size < LARGEST_GATHERED) this.#gathered.set(taskId, head);
+  #collect(taskId: string, head: number): void {
+    if (this.#collected.size < MAX_COLLECTED) this.#collected.set(taskId, head);
     this.#sendSoon();
   }
 
   #sendSoon(): void {
-    this.#gathering ??= setTimeout(() => void this.#send(), GATHER_MS);
+    this.#collecting ??= setTimeout(() => void this.#send(), COLLECT_MS);
   }
 
-  /** Without a session, what was gathered waits for the next one. */
+  /** Sends the collected notifications. Without a session they wait for the next one. */
   async #send(): Promise<void> {
-    this.#gathering = undefined;
+    this.#collecting = undefined;
     const session = this.#session;
     if (!session) return;
-    const heads = [...this.#gathered];
-    this.#gathered = new Map();
+    const heads = [...this.#collected];
+    this.#collected = new Map();
     try {
       for (let from = 0; from < heads.length; from += TASKS_PER_NOTIFICATION) {
         const payload = JSON.stringify([this.#lock, ...heads.slice(from, from + TASKS_PER_NOTIFICATION)]);
         await session.query('SELECT pg_notify($1, $2)', [this.#options.channel, payload]);
       }
     } catch (error) {
-      // A connection that does not answer is opened again, and the next one sends all of them.
-      this.#gathered = new Map([...heads, ...this.#gathered]);
+      // The session is opened again, and the new one sends all of these notifications.
+      this.#collected = new Map([...heads, ...this.#collected]);
       void session.end();
       this.#options.logger.debug('a notification was not sent', { error: errorText(error) });
     }
   }
 
-  #hear(payload: string): void {
+  #onNotification(payload: string): void {
     const [from, ...heads] = JSON.parse(payload) as [number, ...(readonly [string, number])[]];
     if (from === this.#lock) return;
-    for (const [taskId, head] of heads) this.#options.listeners.tell(taskId, head);
+    for (const [taskId, head] of heads) this.#options.listeners.notify(taskId, head);
   }
 }

@@ -1,4 +1,4 @@
-/** The versions of the schema, and the way from each to the next. */
+/** The versions of the schema, with the SQL from each version to the next. */
 
 import { SCHEMA } from './schema.js';
 
@@ -8,7 +8,7 @@ import { SCHEMA } from './schema.js';
  */
 export const MIGRATIONS: readonly string[] = [
   SCHEMA,
-  // 2: up to which entry the spans of a task were exported; -1 once all were. See trace-store.ts.
+  // 2: the entry up to which the spans of a task were exported; -1 once all were. See trace-store.ts.
   `ALTER TABLE tasks ADD COLUMN traced BIGINT NOT NULL DEFAULT 0;
   CREATE INDEX tasks_untraced ON tasks (key) WHERE traced >= 0;
   -- The one process that exports. An embedded database has one process.
@@ -17,7 +17,7 @@ export const MIGRATIONS: readonly string[] = [
     worker TEXT COLLATE "C" NOT NULL,
     until BIGINT NOT NULL
   );`,
-  // 3: what the models of an owner cost in a day, in billionths. See spending-store.ts.
+  // 3: the cost of an owner's model calls in a day, in billionths. See spending-store.ts.
   `CREATE TABLE model_spending (
     tenant TEXT COLLATE "C" NOT NULL,
     owner TEXT COLLATE "C" NOT NULL,
@@ -26,7 +26,7 @@ export const MIGRATIONS: readonly string[] = [
     amount BIGINT NOT NULL,
     PRIMARY KEY (tenant, owner, key, day)
   );`,
-  // 4: what models used without a task.
+  // 4: the usage of model calls that belong to no task.
   `CREATE TABLE background_usage (
     tenant TEXT COLLATE "C" NOT NULL,
     owner TEXT COLLATE "C" NOT NULL,

@@ -18,7 +18,7 @@ export interface MoveOptions extends ConnectionOptions {
 
 type Row = readonly Field[];
 
-/** How rows of a table are written to PostgreSQL and read there. */
+/** Describes how rows of a table are written to PostgreSQL and read back. */
 interface Form {
   readonly columns: readonly string[];
   readonly toRow: (row: Row) => Row;
@@ -38,12 +38,12 @@ const PLAIN: Omit<Form, 'columns'> = {
 const MAX_PARAMETERS = 60_000;
 const MAX_BATCH_CHARACTERS = 2 * 1024 * 1024;
 const ROWS_AT_ONCE = 500;
-const SERVED = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = ${LOCK_CLASS} AND objid <> 0
+const IN_USE = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = ${LOCK_CLASS} AND objid <> 0
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
 /**
- * Moves all rows into an empty database, in one transaction: it gets everything or stays empty. Each table is read again
- * and compared by count and hash. Rejects with `LangoError` `storage` when the database is not empty, a server uses it, or
+ * Moves all rows into an empty database in one transaction, so that it gets all rows or stays empty. Reads each table again
+ * and compares it by count and hash. Rejects with `LangoError` `storage` when the database is not empty, a server uses it, or
  * its rows differ from those of the source.
  */
 export async function moveIntoPostgres(options: MoveOptions, source: MoveSource): Promise<Moved> {
@@ -52,7 +52,7 @@ export async function moveIntoPostgres(options: MoveOptions, source: MoveSource)
   try {
     await migrate(driver, options.logger);
     client = await driver.connect();
-    // A server that starts waits for this lock.
+    // A server takes this lock when it starts, so it waits until the move is done.
     await client.query(`BEGIN; SELECT pg_advisory_xact_lock(${LOCK_CLASS}, 0)`);
     await assertFree(client, source.tables);
     const moved: Record<string, number> = {};
@@ -72,7 +72,7 @@ export async function moveIntoPostgres(options: MoveOptions, source: MoveSource)
 }
 
 async function assertFree(client: Client, tables: readonly MovedTable[]): Promise<void> {
-  if ((await client.query(SERVED)).rowCount !== 0) {
+  if ((await client.query(IN_USE)).rowCount !== 0) {
     throw new LangoError('storage', 'A server uses the database of storage.url.', {
       hint: 'Stop it. Data is moved into an empty database that no server uses.',
     });
@@ -83,7 +83,7 @@ async function assertFree(client: Client, tables: readonly MovedTable[]): Promis
       'storage',
       `The database of storage.url is not empty: it has ${name.replace('_', ' ')}.`,
       {
-        hint: 'Make a new database and name it in storage.url. Nothing was changed.',
+        hint: 'Create a new database and name it in storage.url. Nothing was changed.',
       },
     );
   }
@@ -97,7 +97,7 @@ async function moveTable(client: Client, table: MovedTable): Promise<number> {
     for (const row of batch) given.add(form.compared(row));
     const width = form.columns.length;
     const rows = batch.map((_, at) => {
-      const values = form.columns.map((column, place) => form.value(`$${at * width + place + 1}`, column));
+      const values = form.columns.map((column, index) => form.value(`$${at * width + index + 1}`, column));
       return `(${values.join(', ')})`;
     });
     const into = form.columns.map((column) => `"${column}"`).join(', ');
@@ -106,9 +106,9 @@ async function moveTable(client: Client, table: MovedTable): Promise<number> {
   const found = new Tally();
   for await (const row of rowsIn(client, name, form)) found.add(form.compared(row));
   if (!found.equals(given)) {
-    const text = `${name.replace('_', ' ')} did not arrive as they were: ${given.rows} rows given, ${found.rows} found.`;
+    const text = `The copy of ${name.replace('_', ' ')} differs from the original: ${given.rows} rows written, ${found.rows} found.`;
     throw new LangoError('storage', text, {
-      hint: 'Nothing was moved. Report this: it is a fault of Lango.',
+      hint: 'Nothing was moved. Please report this as a bug of Lango.',
     });
   }
   if (numbered !== undefined && numbered.last > 0)

@@ -3,7 +3,7 @@
  * noted. See migrations.ts for what came after.
  */
 
-/** Tasks, their events, the inbox, and who runs them. */
+/** Tasks, their events, the inbox, and the workers. */
 const TASKS = `
   CREATE TABLE meta (
     key TEXT PRIMARY KEY,
@@ -364,7 +364,7 @@ const LIBRARY = `
   CREATE INDEX entries_by_context ON entries USING hash ((provenance ->> 'contextId'));
 `;
 
-/** Texts are compared and sorted by their bytes, as in SQLite, whatever the language of the database is. */
+/** Texts are compared and sorted by their bytes, as in SQLite, regardless of the collation of the database. */
 export const SCHEMA = [TASKS, PAYMENTS, GRAPH, VAULT, MEMORY, PUSH, LIBRARY]
   .join('')
   .replaceAll(/\bTEXT\b/g, 'TEXT COLLATE "C"');

@@ -85,7 +85,7 @@ export async function openPostgresStorage(options: StorageOptions): Promise<Stor
   }
 }
 
-/** Brings the schema up to date, one process at a time, and resolves with the name of the node. */
+/** Brings the schema up to date, one process at a time, and resolves with the id of the node. */
 export async function migrate({ pool }: Driver, logger: Logger): Promise<string> {
   const client = await pool.connect();
   try {
@@ -121,7 +121,7 @@ function assertKnown(version: number): void {
   if (version <= MIGRATIONS.length) return;
   const { length } = MIGRATIONS;
   const text = Number.isNaN(version)
-    ? 'The tables of this database are of another program.'
+    ? 'The tables of this database belong to another program.'
     : `The database was made by a newer version of Lango: schema ${version} > ${length}.`;
   throw new LangoError('storage', text, {
     hint: 'Start that version or a later one, or name another database in storage.url.',
@@ -135,7 +135,7 @@ function* forgetMessage(task: RemovedTask, messageId: string): Query<void> {
   }
 }
 
-/** PostgreSQL keeps deleted rows until they are vacuumed. */
+/** Removes the remains of deleted rows, which PostgreSQL keeps until a vacuum. */
 async function purge(database: PostgresDatabase): Promise<void> {
   await database.one({ sql: 'VACUUM', values: [] });
 }

@@ -6,7 +6,7 @@ import { first, run } from '../sql.js';
 import type { Inbox, SentMessage } from '../task-changes.js';
 import { LIVE, NOT_ENDED } from '../task-sql.js';
 
-/** Evaluated once per statement: `clock.now` is the same in all of its parts. */
+/** The clock, read once per statement, so that `clock.now` is the same in all of its parts. */
 const CLOCK = 'clock AS MATERIALIZED (SELECT lango_now() AS now)';
 
 /** The columns that a new task gets from its message. The database adds the others. */
@@ -53,8 +53,8 @@ export const ACCEPT = `
   SELECT key, created_at FROM task`;
 
 /**
- * The one conditional append: moves the head where id and epoch still match and the task has not ended, and inserts the
- * events with the numbers before it. The lock of the row keeps others away until the end of the statement.
+ * The only conditional append: if id and epoch still match and the task has not ended, it moves the head and inserts the
+ * events with the numbers up to it. The lock of the row excludes other writers until the end of the statement.
  */
 export const APPEND = `
   WITH ${CLOCK}, task AS (
@@ -80,21 +80,21 @@ export const RENEW = `
   UPDATE tasks SET lease_until = lango_now() + ${LEASE_MS} WHERE id = ANY(@ids::text[]) AND lease_by = @worker
   RETURNING id, head`;
 
-/** Keeps a name of this process in leases, with the number of the lock that it holds while it lives. */
+/** Registers a worker name of this process, with the number of the lock that the process holds while it lives. */
 export const ADD_WORKER = `
   INSERT INTO workers (name, lock, since) VALUES (@name, @lock, lango_now())
   ON CONFLICT (name) DO UPDATE SET lock = excluded.lock, since = excluded.since`;
 
-/** After a start of PostgreSQL, earlier workers have this long to take their locks again. */
+/** How long earlier workers have, after a start of PostgreSQL, to take their locks again. */
 const GRACE_MS = 5_000;
 
 /** A lease that ends this soon missed two renewals. */
 const STALE = `lease_until <= lango_now() + ${LEASE_MS - 2 * LEASE_RENEW_MS}`;
 
 /**
- * Voids the leases of workers whose process is gone: the database freed its lock when the connection ended, and the leases
- * are not renewed any more. One that lost this connection alone goes on renewing them, and takes its lock again. A restart
- * of PostgreSQL frees all locks, so those of earlier workers get some time.
+ * Frees the leases of workers whose process has ended: its lock is free, because the connection ended, and its leases are
+ * not renewed any more. A process that lost only this connection still renews its leases, and takes its lock again. A
+ * restart of PostgreSQL frees all locks, so earlier workers get some time to take theirs.
  */
 export const FREE_DEAD = `
   WITH server AS (SELECT extract(epoch FROM pg_postmaster_start_time()) * 1000 AS started), unlocked AS (
@@ -132,7 +132,7 @@ export function keyOfSent({ scope, agent, givenContextId = '', message }: SentMe
   return inboxKey({ ...scope, agent, context: givenContextId, messageId: message.id });
 }
 
-/** Forgets the ids of messages without a context after so many milliseconds of the database's clock. */
+/** Makes the inbox. It forgets the ids of messages without a context after `knownMs` of the database's clock. */
 export const inboxOf = (knownMs: number): Inbox => ({
   find(sent) {
     const sql = `SELECT request_hash, task, seq FROM inbox

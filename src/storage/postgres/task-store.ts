@@ -51,11 +51,11 @@ interface Parts {
 }
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
-/** A notification is lost only with its connection. */
+/** How often followers poll besides notifications, which are lost only with their connection. */
 const POLL_MS = 2_000;
-/** Behind a pooler there are no notifications. */
-const POLL_UNTOLD_MS = 250;
-/** The rows of a task keep its writers apart; no further lock is needed. */
+/** How often followers poll behind a pooler, where there are no notifications. */
+const POLL_WITHOUT_NOTIFICATIONS_MS = 250;
+/** Takes no lock: the locked row of a task already excludes other writers of the task. */
 const NO_LOCK = '';
 
 /** The first events of a new task, and the worker that gets the lease. */
@@ -69,7 +69,7 @@ type AcceptedRow = Pick<TaskRow, 'key' | 'created_at'>;
 
 /** The tasks of a database that several processes may share. */
 export class PostgresTaskStore implements TaskStore {
-  /** A process that crashes has no time to write to a database. */
+  /** Always undefined: a process that crashes has no time to write to this database. */
   readonly lastCrash = undefined;
   readonly pollMs: number;
   readonly #database: PostgresDatabase;
@@ -86,7 +86,7 @@ export class PostgresTaskStore implements TaskStore {
     this.#messageIdMs = parts.messageIdMs ?? DAY_MS;
     this.#inbox = inboxOf(this.#messageIdMs);
     parts.listeners.add((id, head) => parts.recent.forgetBehind({ id, head }));
-    this.pollMs = parts.liveness.hears ? POLL_MS : POLL_UNTOLD_MS;
+    this.pollMs = parts.liveness.hasNotifications ? POLL_MS : POLL_WITHOUT_NOTIFICATIONS_MS;
   }
 
   async findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined> {
@@ -104,7 +104,7 @@ export class PostgresTaskStore implements TaskStore {
       return this.#write(lockOf(entry.scope), (context) => this.#acceptIfRoom(context, entry, encoded));
     }
     const statement = { sql: ACCEPT, values: [this.#newRow(entry, encoded)] };
-    // Sends of the same message are answered in their order.
+    // The key makes sends of the same message run in their order.
     const key = keyOfSent(entry).toString('hex');
     const [row] = (await this.#database.one(statement, key)).rows as readonly AcceptedRow[];
     if (!row) return (await this.findEarlier(entry))!;
@@ -146,7 +146,7 @@ export class PostgresTaskStore implements TaskStore {
     await this.#parts.liveness.add(worker);
     await this.#parts.liveness.freeDead();
     return this.#write(NO_LOCK, (context) => {
-      // The work may run again from its start; the turn of the owners must not move by both.
+      // The work may run again from its start, so the served owners are taken over only after it has succeeded.
       const served = new Map(this.#served);
       return remember(claimTasks(context, { worker, agents, free, served }), () => {
         served.forEach((scope, level) => this.#served.set(level, scope));
@@ -155,7 +155,7 @@ export class PostgresTaskStore implements TaskStore {
   }
 
   async claimSuspect(worker: string, agents: readonly string[]): Promise<TaskRecord | undefined> {
-    // One suspect at a time, over all processes.
+    // The lock allows one suspect at a time, over all processes.
     const task = await this.#write('suspects', (context) => claimSuspect(context, worker, agents));
     return task && this.#known([task])[0];
   }
@@ -189,7 +189,7 @@ export class PostgresTaskStore implements TaskStore {
   async read(taskId: string, after: number, limit: number): Promise<readonly TaskEvent[]> {
     this.#database.assertOpen();
     const cached = this.#parts.recent.read(taskId, after, limit);
-    // Only the database says that there are no more. See `#known`.
+    // Only the database can tell that there are no more events. See `#known`.
     const rows = cached && cached.length > 0 ? cached : await this.#select(taskId, after, limit);
     return rows.map((row) => toTaskEvent(taskId, row));
   }
@@ -206,7 +206,7 @@ export class PostgresTaskStore implements TaskStore {
     return this.#known(await this.#database.read(() => headsOf(this.#sql, taskIds)));
   }
 
-  /** Whoever learns of a task's head here can read the events up to it. */
+  /** Makes sure that a caller which gets the head of a task here can read all events up to it. */
   #known<Row extends TaskHead>(rows: readonly Row[]): readonly Row[] {
     for (const row of rows) this.#parts.recent.forgetBehind(row);
     return rows;
@@ -274,7 +274,7 @@ export class PostgresTaskStore implements TaskStore {
     };
   }
 
-  /** Tells of the events after the commit. */
+  /** Runs a write, and announces its events after the commit. */
   async #write<Result>(lock: string, work: (context: TaskContext) => Query<Result>): Promise<Result> {
     const { pushes } = this.#parts;
     let touched: [taskId: string, events: readonly EventRow[]][] = [];
@@ -325,7 +325,7 @@ function* endDamaged(context: TaskContext, fence: Fence, batch: EncodedBatch): Q
   return damaged;
 }
 
-/** One list per column. */
+/** Converts events to one list per column. */
 function listsOf(events: readonly EncodedEvent[]) {
   return {
     authors: events.map(({ author }) => author),
@@ -334,7 +334,7 @@ function listsOf(events: readonly EncodedEvent[]) {
   };
 }
 
-/** The rows that a statement wrote which numbers the events by itself. */
+/** Builds the rows that `ACCEPT` and `APPEND` wrote: these statements number the events themselves. */
 function eventRows(events: readonly EncodedEvent[], before: number, at: number): readonly EventRow[] {
   return events.map(({ author, body }, index) => ({
     ...{ seq: before + index + 1, at, author, body, checksum: null },

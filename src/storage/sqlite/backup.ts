@@ -11,12 +11,12 @@ import type { Verdict } from './verify.js';
 import { verifyDatabase } from './verify.js';
 
 /**
- * Copies the database as of one moment into a new file, also while a server uses it, and reads the whole copy. Rejects with
- * `storage`, and leaves no file, when the copy is not whole.
+ * Copies the database as of one moment into a new file, also while a server uses it, and verifies the whole copy. Rejects
+ * with `storage`, and leaves no file, when the copy is damaged.
  */
 export async function backUp(file: string, to: string): Promise<Verdict> {
   if (existsSync(to))
-    throw new LangoError('storage', `${to} is there already.`, { hint: 'Choose a new name.' });
+    throw new LangoError('storage', `${to} exists already.`, { hint: 'Choose a new name.' });
   assertThere(file, 'There is no database yet.', 'Name its data folder with --home or LANGO_HOME.');
   assertThere(
     dirname(to),
@@ -46,7 +46,7 @@ export async function backUp(file: string, to: string): Promise<Verdict> {
 
 const ALL_PAGES = 0x7fff_ffff;
 
-/** Makes one file of the copy, without a log beside it. */
+/** Turns the copy into a single file, without a log beside it, and verifies it. */
 function wholeCopy(file: string): Verdict {
   const copy = new Database(file);
   copy.pragma('journal_mode = DELETE');
@@ -72,7 +72,7 @@ function requireWhole(file: string, hint: string): Verdict {
 }
 
 /**
- * Puts a backup in place of the database, once it is read whole. The files that were there are kept under another name.
+ * Puts a backup in place of the database, after the whole backup was verified. Keeps the earlier files under another name.
  * Throws `LangoError` `storage`, with nothing changed, while a server uses the database or when the backup is damaged.
  */
 export function restore(from: string, file: string): Verdict & { readonly kept: string | undefined } {
@@ -90,7 +90,7 @@ export function restore(from: string, file: string): Verdict & { readonly kept: 
         if (kept !== undefined && existsSync(real + ending)) renameSync(real + ending, kept + ending);
       }
       renameSync(part, real);
-      // The earlier mark has the number of commits of the files that are gone.
+      // Replaces the earlier mark, which has the number of commits of the files before.
       new CommitMark(real, { commits: commitsOf(real), synchronous: 'normal' }).close();
       return { ...verdict, kept };
     } finally {
@@ -101,7 +101,7 @@ export function restore(from: string, file: string): Verdict & { readonly kept: 
   }
 }
 
-/** Throws `LangoError` `storage` with the advice for a backup, which is another than for the database of a server. */
+/** Verifies a backup. Throws `LangoError` `storage` with advice that fits a backup, not the database of a server. */
 function requireBackup(from: string): Verdict {
   const hint = 'Nothing was changed. Restore an earlier backup, or another file that lango backup made.';
   try {

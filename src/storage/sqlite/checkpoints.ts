@@ -6,21 +6,21 @@ import type Database from 'better-sqlite3';
 import { errorText } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
 
-/** A checkpoint starts when so many pages of the log (32 MB) are not in the database file yet. */
+/** A checkpoint starts when this many pages of the log (32 MB) are not in the database file yet. */
 const CHECKPOINT_AT_PAGES = 8_000;
 /**
  * SQLite restarts the log only when a checkpoint has caught up with it. Under constant writes that never happens, so at
  * this size one checkpoint blocks the writes.
  */
 const LOG_LIMIT_PAGES = 32_000;
-/** The log is checked once per so many commits, as a check takes as long as a small commit. */
-const CHECK_EVERY = 8;
+/** The number of commits between two checks of the log. A check takes as long as a small commit. */
+const COMMITS_PER_CHECK = 8;
 /** An idle thread is ended after this time, to free its memory. */
 const IDLE_MS = 30_000;
 /** The pause after a failure, such as a full disk. */
 const RETRY_MS = 30_000;
 
-/** Has the same suffix as this file, as tests run the sources. */
+/** The module of the thread. It has the suffix of this file, because tests run the sources. */
 const WORKER = new URL(`./checkpoint-worker${extname(import.meta.url)}`, import.meta.url);
 
 /**
@@ -43,17 +43,17 @@ export class Checkpoints {
     this.#logger = logger;
   }
 
-  /** To be called after each commit. */
+  /** Call it after each commit. */
   onCommit(): void {
     this.#commits += 1;
-    if (this.#isRunning || this.#commits % CHECK_EVERY !== 0) return;
+    if (this.#isRunning || this.#commits % COMMITS_PER_CHECK !== 0) return;
     const { log, checkpointed } = this.#state.get()!;
     if (log - checkpointed < CHECKPOINT_AT_PAGES) return;
     this.#isRunning = true;
     void this.#checkpoint(log);
   }
 
-  /** To be called before the database is closed. */
+  /** Call it before the database is closed. */
   close(): void {
     clearTimeout(this.#idle);
     void this.#thread?.terminate();

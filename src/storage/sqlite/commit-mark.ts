@@ -2,7 +2,7 @@ import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } f
 import { dirname } from 'node:path';
 import { codeOf } from '../../core/errors.js';
 
-/** The number of the last commit that was acknowledged, as kept beside the database. */
+/** The number of the last acknowledged commit, kept in a file beside the database. */
 export interface Mark {
   readonly commits: number;
   /** Identifies the boot of the machine; empty where the system has no such id. */
@@ -14,7 +14,7 @@ const DIGITS = 16;
 const FORM = /^(\d{16}) commits, boot (\S*), synchronous (\w+)\n$/;
 const BOOT_FILE = '/proc/sys/kernel/random/boot_id';
 
-/** Where the mark of a database is. */
+/** Returns the path of the mark of a database. */
 function markFile(file: string): string {
   return `${file}.mark`;
 }
@@ -35,9 +35,9 @@ export function isOfEarlierBoot({ boot }: Mark): boolean {
 }
 
 /**
- * Keeps the number of the last commit outside of the database, so that a start sees when commits are missing: SQLite takes
- * a log that was cut off or removed for a shorter one. The number is written after each commit and before anyone hears of
- * it. It is not flushed to the disk, so it survives the process, and not always a loss of power.
+ * Keeps the number of the last commit outside of the database, so that a start detects missing commits: to SQLite, a log
+ * that was cut off or removed looks like a shorter log. The number is written after each commit and before the commit is
+ * acknowledged. It is not flushed to the disk, so it survives the end of the process, but not always a loss of power.
  */
 export class CommitMark {
   readonly #descriptor: number;
@@ -61,7 +61,7 @@ export class CommitMark {
   }
 }
 
-/** Makes new names in a folder survive a loss of power. Windows has no such call. */
+/** Flushes a folder, so that new names in it survive a loss of power. Windows has no such call. */
 function flushFolder(folder: string): void {
   if (process.platform === 'win32') return;
   const descriptor = openSync(folder, 'r');

@@ -21,7 +21,7 @@ export interface ConnectionOptions {
    * at the price of one disk flush per group of commits.
    */
   readonly synchronous: 'normal' | 'full';
-  /** Opens a database that lacks what was acknowledged, as it is. Default: refuses it. */
+  /** Whether to open a database that lacks acknowledged commits. Default: it is refused. */
   readonly acceptDamage?: boolean | undefined;
   readonly logger: Logger;
 }
@@ -29,7 +29,7 @@ export interface ConnectionOptions {
 export interface Connection {
   readonly database: Database.Database;
   readonly nodeId: string;
-  /** What is to be done around each commit. */
+  /** The checks and the mark around each commit; undefined in memory. */
   readonly hooks: CommitHooks | undefined;
   /** Checkpoints the write-ahead log into the database file, and releases the lock of this process. */
   close(): void;
@@ -38,9 +38,9 @@ export interface Connection {
 /** Older versions could reset the WAL while it was being read (https://sqlite.org/wal.html#walresetbug). */
 const OLDEST_SQLITE = '3.51.3';
 
-/** How long a statement of the start waits for a lock of another program, in milliseconds. The event loop is blocked. */
+/** How long a statement of the start waits for another program's lock, in milliseconds. It blocks the event loop. */
 const START_TIMEOUT_MS = 2_000;
-/** The same for later statements. Writes are then tried again: see group-commit.ts. */
+/** How long later statements wait for it. Writes are tried again after that: see group-commit.ts. */
 const BUSY_TIMEOUT_MS = 5;
 const CACHE_KIB = 8_192;
 /** The size that the write-ahead log is truncated to after a burst, in bytes. */
@@ -116,7 +116,7 @@ export function lockFile(file: string): Database.Database {
     lock.close();
     if (primaryCode(error) !== 'SQLITE_BUSY') throw error;
     throw new LangoError('storage', 'Another process uses this database.', {
-      hint: 'Stop the other server, or give this one a data folder of its own.',
+      hint: 'Stop the other server, or give this one its own data folder (--home or LANGO_HOME).',
       cause: error,
     });
   }
@@ -163,7 +163,7 @@ export function requireOwnVersion(database: Database.Database): number {
   const isEmpty = database.prepare('SELECT 1 FROM sqlite_schema').get() === undefined;
   if (isEmpty) return 0;
   if (numberPragma(database, 'application_id') !== APPLICATION_ID) {
-    throw new LangoError('storage', 'The file is the database of another program.', {
+    throw new LangoError('storage', 'The file is a database of another program.', {
       hint: 'Choose another data folder.',
     });
   }
@@ -171,7 +171,7 @@ export function requireOwnVersion(database: Database.Database): number {
     throw new LangoError(
       'storage',
       `The database was made by a build before the first release of Lango: schema ${version} < ${FIRST_VERSION}.`,
-      { hint: 'Its data cannot be taken over. Move it away, or choose another data folder.' },
+      { hint: 'Its data cannot be migrated. Move the file away, or choose another data folder.' },
     );
   }
   if (version > VERSION) {

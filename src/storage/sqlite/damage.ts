@@ -11,18 +11,18 @@ interface Opening {
   readonly logger: Logger;
 }
 
-/** A start checks the unfinished tasks and the newest ones, up to this many of each. */
-const LOOKED_AT = 10_000;
+/** How many of the unfinished tasks and of the newest tasks a start checks, at most. */
+const MAX_CHECKED = 10_000;
 /** The most tasks that a message names. */
-const NAMED = 3;
+const MAX_NAMED = 3;
 
 const TORN = `SELECT id, head, coalesce((SELECT seq FROM events WHERE task = tasks.key ORDER BY seq DESC LIMIT 1), 0) AS last
   FROM tasks WHERE key IN (
-    SELECT key FROM (SELECT key FROM tasks INDEXED BY tasks_live WHERE state IN ('submitted', 'working') LIMIT ${LOOKED_AT})
-    UNION SELECT key FROM (SELECT key FROM tasks ORDER BY key DESC LIMIT ${LOOKED_AT})
+    SELECT key FROM (SELECT key FROM tasks INDEXED BY tasks_live WHERE state IN ('submitted', 'working') LIMIT ${MAX_CHECKED})
+    UNION SELECT key FROM (SELECT key FROM tasks ORDER BY key DESC LIMIT ${MAX_CHECKED})
   ) AND head IS NOT last`;
 
-/** Throws `LangoError` `storage` if the database file is not there and its mark says that it held something. */
+/** Throws `LangoError` `storage` if the database file is missing although its mark counts commits. */
 export function assertNotGone(opening: Opening): void {
   const mark = readMark(realFile(opening.file));
   if (mark === undefined || existsSync(opening.file)) return;
@@ -32,7 +32,7 @@ export function assertNotGone(opening: Opening): void {
 
 /**
  * Throws `LangoError` `storage` if acknowledged commits are missing, or entries of a task: the write-ahead log was cut off
- * or removed, or the database was replaced by an older one. Looks at the newest and the unfinished tasks only.
+ * or removed, or the database was replaced by an older one. Checks the newest and the unfinished tasks only.
  */
 export function assertWhole(database: Database.Database, opening: Opening): void {
   const mark = readMark(realFile(opening.file));
@@ -41,11 +41,14 @@ export function assertWhole(database: Database.Database, opening: Opening): void
   const missing = missingCommits(database, mark);
   if (typeof mark === 'object' && missing > 0) {
     const text = `The last ${missing} of ${mark.commits} acknowledged commits are missing.`;
-    // With `synchronous: normal`, SQLite promises no more than that.
+    // With `synchronous: normal`, SQLite may lose the last commits at a loss of power.
     if (mark.synchronous === 'normal' && isOfEarlierBoot(mark)) {
       opening.logger.warn(`${text} The machine was started again, and storage.sqlite.synchronous is normal.`);
     } else
-      refuse(opening, `${text} The log of the database was cut off or removed, or an older file put in.`);
+      refuse(
+        opening,
+        `${text} The log of the database was cut off or removed, or the file was replaced by an older one.`,
+      );
   }
   const inconsistent = problemOfRecords(database);
   if (inconsistent !== undefined) refuse(opening, `The records of tasks are damaged: ${inconsistent}.`);
@@ -53,15 +56,15 @@ export function assertWhole(database: Database.Database, opening: Opening): void
   if (torn.length > 0) refuse(opening, `Entries of ${torn.length} tasks are missing: ${describeTorn(torn)}.`);
 }
 
-/** Compares the records with their indexes: a changed bit in either hides tasks. Larger databases are left to the doctor. */
+/** Compares the records with their indexes: a changed bit in either hides tasks. `lango doctor` checks larger databases. */
 function problemOfRecords(database: Database.Database): string | undefined {
   const newest = database.prepare<[], number>('SELECT max(key) FROM tasks').pluck().get() ?? 0;
-  if (newest > LOOKED_AT) return undefined;
+  if (newest > MAX_CHECKED) return undefined;
   const [first] = database.prepare<[], string>('PRAGMA integrity_check(tasks)').pluck().all();
   return first === 'ok' ? undefined : first;
 }
 
-/** Written once a mark is beside the database. */
+/** Notes in the database that it has a mark beside it. */
 const MARKED = "INSERT OR IGNORE INTO meta (key, value) VALUES ('marked', '1')";
 const IS_MARKED = "SELECT 1 FROM meta WHERE key = 'marked'";
 const UNMARK = "DELETE FROM meta WHERE key = 'marked'";
@@ -70,12 +73,12 @@ export function noteMark(database: Database.Database): void {
   database.prepare(MARKED).run();
 }
 
-/** For a copy, which has no mark beside it. */
+/** Removes that note. Call it for a copy, which has no mark beside it. */
 export function forgetMark(database: Database.Database): void {
   database.prepare(UNMARK).run();
 }
 
-/** A sentence, if the database has had a mark and now has none that can be read. */
+/** Returns a sentence when the mark of the database is gone or cannot be read; otherwise undefined. */
 export function lostMark(database: Database.Database, mark: ReturnType<typeof readMark>): string | undefined {
   const advice = 'Whether commits are missing cannot be known.';
   if (mark === 'unreadable') return `The mark beside the database cannot be read. ${advice}`;
@@ -102,18 +105,18 @@ interface TornTask {
 }
 
 function describeTorn(torn: readonly TornTask[]): string {
-  const named = torn.slice(0, NAMED).map(({ id, head, last }) => `${id} has ${last} of ${head}`);
-  return named.join(', ') + (torn.length > NAMED ? ', …' : '');
+  const named = torn.slice(0, MAX_NAMED).map(({ id, head, last }) => `${id} has ${last} of ${head}`);
+  return named.join(', ') + (torn.length > MAX_NAMED ? ', …' : '');
 }
 
 function refuse({ acceptDamage, logger }: Opening, text: string): void {
   if (acceptDamage) {
-    logger.warn(`${text} The server goes on without it, as it was told to.`);
+    logger.warn(`${text} The server starts nevertheless, because of --accept-damage.`);
     return;
   }
   throw new LangoError('storage', text, {
     hint:
       'Put the missing file back, or restore a backup (lango restore FILE). ' +
-      'To go on with what is there: lango serve --accept-damage.',
+      'To start with the data that is left: lango serve --accept-damage.',
   });
 }

@@ -13,8 +13,8 @@ const ENDINGS = ['', '-wal', '-shm', '.lock'] as const;
 const STAMP_STEP_MS = 50;
 
 /**
- * Watches over the files of an open database. SQLite goes on writing into files that were removed or replaced, and after
- * the process nobody finds what it wrote.
+ * Watches the files of an open database. SQLite continues to write into files that were removed or replaced, and what it
+ * writes there is lost when the process ends.
  */
 export class DatabaseFiles {
   readonly #folder: string;
@@ -23,7 +23,7 @@ export class DatabaseFiles {
   /** When an entry of the folder last changed, as of the last check that looked at each file. */
   #unchangedSince = 0;
 
-  /** `file` is open, in the mode WAL. */
+  /** `file` must be open, in WAL mode. */
   constructor(file: string) {
     const real = realFile(file);
     this.#folder = dirname(real);
@@ -39,12 +39,16 @@ export class DatabaseFiles {
     if (changedAt === this.#unchangedSince) return;
     const moved = this.#known.find(({ path, identity }) => identityOf(path) !== identity);
     if (moved) {
-      throw new LangoError('storage', `${basename(moved.path)} was removed or replaced under the server.`, {
-        hint:
-          'Nothing is stored until the same file is back. Save what the server still holds (its answers and streams), ' +
-          'stop it, put the file or a backup in place, and start it again.',
-        retryable: true,
-      });
+      throw new LangoError(
+        'storage',
+        `${basename(moved.path)} was removed or replaced while the server uses it.`,
+        {
+          hint:
+            'Nothing is stored until the same file is back. Save what the server still holds (its answers and streams), ' +
+            'stop it, put the file or a backup in place, and start it again.',
+          retryable: true,
+        },
+      );
     }
     this.#unchangedSince = changedAt < Date.now() - STAMP_STEP_MS ? changedAt : 0;
   }

@@ -14,7 +14,7 @@ export interface DatabaseOptions extends ConnectionOptions {
 }
 
 /**
- * One open database with the one queue of its writes. All stores share it. Opening throws `LangoError` `storage` with
+ * One open database with its queue of writes. All stores share it. Opening throws `LangoError` `storage` with
  * advice, and then leaves nothing open.
  */
 export class SqliteDatabase {
@@ -71,6 +71,7 @@ export class SqliteDatabase {
   }
 
   #assertOpen(): void {
-    if (!this.#isOpen) throw new LangoError('storage', 'The store is closed.');
+    if (!this.#isOpen)
+      throw new LangoError('storage', 'The store is closed: the server is stopping or has stopped.');
   }
 }

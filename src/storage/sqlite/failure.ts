@@ -23,12 +23,12 @@ const ADVICE: Readonly<Record<string, Advice>> = {
   },
   SQLITE_CANTOPEN: {
     message: 'The database cannot be opened in its folder.',
-    hint: 'Let this user write to the data folder, or choose another one.',
+    hint: 'Give this user write permission on the data folder, or choose another one.',
     retryable: true,
   },
   SQLITE_READONLY: {
-    message: 'The database cannot be written by this user.',
-    hint: 'Let this user write to the data folder and the files in it, or choose another folder.',
+    message: 'This user may not write to the database.',
+    hint: 'Give this user write permission on the data folder and its files, or choose another folder.',
     retryable: true,
   },
   SQLITE_NOTADB: {
@@ -46,7 +46,7 @@ const ADVICE: Readonly<Record<string, Advice>> = {
   },
 };
 
-/** The errors of the file system that mean the same. */
+/** The SQLite codes for errors of the file system. */
 const OF_SYSTEM: Readonly<Record<string, string>> = {
   EACCES: 'SQLITE_READONLY',
   EPERM: 'SQLITE_READONLY',
@@ -55,7 +55,7 @@ const OF_SYSTEM: Readonly<Record<string, string>> = {
   EIO: 'SQLITE_IOERR',
 };
 
-/** When clients should try again after a failure that may pass. */
+/** How long clients should wait before they retry after a temporary failure. */
 const RETRY_AFTER_MS = 5_000;
 
 const OTHER: Advice = {

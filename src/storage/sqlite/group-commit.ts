@@ -22,7 +22,7 @@ interface Pending {
   readonly reject: (error: LangoError) => void;
 }
 
-/** What is done around each commit. */
+/** Functions that are called around each commit. */
 export interface CommitHooks {
   /** Called as the last part of each transaction, which is rolled back when it throws. */
   readonly before: () => void;
@@ -32,10 +32,10 @@ export interface CommitHooks {
 
 const NO_HOOKS: CommitHooks = { before() {}, after() {} };
 
-/** How long writes wait for the lock of another program, and the pauses between the attempts. */
-const LOCK_PATIENCE_MS = 2_000;
+/** How long writes wait for the lock of another program, and the pause between two attempts. */
+const LOCK_WAIT_MS = 2_000;
 const LOCK_RETRY_MS = 50;
-/** While the last commit failed, a write is tried at this interval. */
+/** The interval at which a write is tried while the last commit failed. */
 const PROBE_MS = 1_000;
 
 /** The number of the last commit, kept in the database. Commits that change nothing are not counted. */
@@ -65,7 +65,7 @@ export class GroupCommit {
   /** SQLite's count of changed rows after the last commit. */
   #changes = 0;
 
-  /** `database` has the table `meta`. */
+  /** `database` must have the table `meta`. */
   constructor(database: Database.Database, logger: Logger, hooks = NO_HOOKS) {
     this.#logger = logger;
     this.#hooks = hooks;
@@ -147,7 +147,7 @@ export class GroupCommit {
   #onCommitted(number: NumberRow | undefined): void {
     this.#lockedSince = undefined;
     if (!number) return;
-    // The statement that counts is not in its own result yet.
+    // Plus one for the statement that counts: its own change is not in its result yet.
     this.#changes = number.changes + 1;
     try {
       this.#hooks.after(number.commits);
@@ -159,17 +159,17 @@ export class GroupCommit {
     this.#problem = undefined;
   }
 
-  /** Puts the writes back while another program holds the lock, unless it has held it for long. */
+  /** Puts the writes back into the queue while another program holds the lock, for at most `LOCK_WAIT_MS`. */
   #waitsForLock(group: readonly Pending[], error: unknown): boolean {
     if (primaryCode(error) !== 'SQLITE_BUSY') return false;
     this.#lockedSince ??= performance.now();
-    if (performance.now() - this.#lockedSince > LOCK_PATIENCE_MS) return false;
+    if (performance.now() - this.#lockedSince > LOCK_WAIT_MS) return false;
     this.#pending = [...group, ...this.#pending];
     this.#retry = setTimeout(() => this.flush(), LOCK_RETRY_MS);
     return true;
   }
 
-  /** Remembers and logs a failure of the database, and tries again from time to time. Others concern their write alone. */
+  /** Logs a failure. When the database as a whole failed, remembers the failure and tries a write from time to time. */
   #onFailure(failure: LangoError, error: unknown): void {
     const isNew = this.#problem?.message !== failure.message;
     if (isNew) this.#logger.error('a write failed', { error: errorText(error), hint: failure.hint });

@@ -1,4 +1,4 @@
-/** The versions of the schema, and the way from each to the next. */
+/** The versions of the schema, with the SQL from each version to the next. */
 
 /** The version that `SCHEMA` makes. Earlier versions were never released, and there is no way from them to this one. */
 export const FIRST_VERSION = 15;
@@ -10,7 +10,7 @@ export const FIRST_VERSION = 15;
 export const MIGRATIONS: readonly string[] = [
   // 16: the checksum of an event. NULL in events that were written before.
   'ALTER TABLE events ADD COLUMN checksum INTEGER;',
-  // 17: a message id is unique in its context. Whether earlier messages named theirs is not known: they are kept as both.
+  // 17: a message id is unique in its context. Earlier rows do not tell whether the client named a context, so they are kept as both.
   `CREATE TABLE inbox_by_context (
     tenant TEXT NOT NULL,
     owner TEXT NOT NULL,
@@ -33,10 +33,10 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE inbox_by_context RENAME TO inbox;
   ALTER TABLE removed_tasks ADD COLUMN id TEXT NOT NULL DEFAULT '';
   ALTER TABLE removed_tasks ADD COLUMN context TEXT NOT NULL DEFAULT '';`,
-  // 18: up to which entry the spans of a task were exported; -1 once all were. See trace-store.ts.
+  // 18: the entry up to which the spans of a task were exported; -1 once all were. See trace-store.ts.
   `ALTER TABLE tasks ADD COLUMN traced INTEGER NOT NULL DEFAULT 0;
   CREATE INDEX tasks_untraced ON tasks (key) WHERE traced >= 0;`,
-  // 19: what the models of an owner cost in a day, in billionths. See spending-store.ts.
+  // 19: the cost of an owner's model calls in a day, in billionths. See spending-store.ts.
   `CREATE TABLE model_spending (
     tenant TEXT NOT NULL,
     owner TEXT NOT NULL,
@@ -45,7 +45,7 @@ export const MIGRATIONS: readonly string[] = [
     amount INTEGER NOT NULL,
     PRIMARY KEY (tenant, owner, key, day)
   ) STRICT, WITHOUT ROWID;`,
-  // 20: what models used without a task.
+  // 20: the usage of model calls that belong to no task.
   `CREATE TABLE background_usage (
     tenant TEXT NOT NULL,
     owner TEXT NOT NULL,

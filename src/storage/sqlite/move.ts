@@ -8,14 +8,14 @@ import type { ConnectionOptions } from './connection.js';
 import { openConnection } from './connection.js';
 import { openSqliteStorage } from './storage.js';
 
-/** The other database keeps facts of its own in `meta`, and its index of words is made from the passages. */
+/** The tables to move. `meta` stays behind, since PostgreSQL has its own, and the index of words is made from the passages. */
 const TABLES = `SELECT name FROM pragma_table_list WHERE type = 'table' AND schema = 'main'
   AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name <> 'meta' ORDER BY name`;
 /** The columns that number rows. */
 const NUMBERED: Readonly<Record<string, string>> = {
   ...{ tasks: 'key', payments: 'id', graph_names: 'id', collections: 'id', documents: 'id', passages: 'id' },
 };
-/** Counted by the triggers of the other database, as it gets the rows. */
+/** Columns that the triggers of PostgreSQL fill when it gets the rows. */
 const COUNTED = ['documents', 'passages', 'embedded'];
 const PASSAGES = `SELECT p.id, p.collection, p.heading, p.text, d.name, d.facts
   FROM passages p JOIN documents d ON d.id = p.document`;
@@ -33,8 +33,7 @@ interface PassageRow {
 }
 
 /**
- * Opens a database to move it away. As at a start, its schema is brought up to date and the leases of a crash are given
- * back. Rejects with `LangoError` `not-found` or `storage`, with advice, when it is missing, damaged or in use.
+ * Opens a database to move its rows. As at a start, brings its schema up to date and frees the leases of a crash. Rejects with `LangoError` `not-found` or `storage`, with advice, when it is missing, damaged or in use.
  */
 export async function openMoveSource(options: ConnectionOptions): Promise<MoveSource> {
   if (!existsSync(options.file)) {
@@ -58,7 +57,7 @@ function readTable(database: Database.Database, name: string): MovedTable {
     .map((column) => column.name)
     .filter((column) => !(name === 'collections' && COUNTED.includes(column)));
   const listed = columns.map((column) => `"${column}"`).join(', ');
-  // As big integers: no number loses a digit.
+  // Numbers are read as big integers, so that none loses a digit.
   const each = database.prepare<[], SqlValue[]>(`SELECT ${listed} FROM ${name}`).raw().safeIntegers();
   const numbers = NUMBERED[name];
   return {
@@ -71,13 +70,13 @@ function readTable(database: Database.Database, name: string): MovedTable {
   };
 }
 
-/** Numbers of removed rows are not given again. */
+/** Returns the largest number that was given to a row, so that PostgreSQL does not give it again. */
 function lastNumber(database: Database.Database, table: string, column: string): number {
   const given = database.prepare('SELECT seq FROM sqlite_sequence WHERE name = ?').pluck().get(table);
   return Number(given ?? database.prepare(`SELECT max(${column}) FROM ${table}`).pluck().get() ?? 0);
 }
 
-/** SQLite's index of words keeps no text that could be read from it. */
+/** Makes the index of words from the passages, because SQLite's index keeps no text that could be read from it. */
 function wordsOf(database: Database.Database): MovedTable {
   const passages = database.prepare<[], PassageRow>(PASSAGES);
   return {
@@ -92,7 +91,7 @@ function wordsOf(database: Database.Database): MovedTable {
   };
 }
 
-/** Bytes are written as PostgreSQL writes them, which holds no U+0000 in a text. */
+/** Converts a value to PostgreSQL's notation. Replaces U+0000, which its texts cannot hold. */
 function toField(value: SqlValue): Field {
   if (value === null) return null;
   if (Buffer.isBuffer(value)) return `\\x${value.toString('hex')}`;

@@ -32,13 +32,13 @@ export type Value = string | number | null;
 /** The most rows that one statement inserts. */
 const ROWS_AT_ONCE = 16;
 
-/** Inserts several rows with one statement, as a statement costs more than a short row. */
+/** Inserts several rows with one statement, because a statement costs more than a short row. */
 export class RowInsert {
   readonly #handle: Database.Database;
   readonly #into: string;
   readonly #columns: number;
   readonly #row: string;
-  /** By number of rows. Prepared at first use. */
+  /** The statements by number of rows, each prepared at first use. */
   readonly #statements: Database.Statement<unknown[]>[] = [];
 
   constructor(handle: Database.Database, table: string, columns: readonly string[]) {
@@ -50,9 +50,9 @@ export class RowInsert {
 
   /** `values` holds the rows one after the other. */
   run(values: readonly Value[]): void {
-    const most = this.#columns * ROWS_AT_ONCE;
-    if (values.length <= most) this.#insert(values);
-    else for (let at = 0; at < values.length; at += most) this.#insert(values.slice(at, at + most));
+    const size = this.#columns * ROWS_AT_ONCE;
+    if (values.length <= size) this.#insert(values);
+    else for (let at = 0; at < values.length; at += size) this.#insert(values.slice(at, at + size));
   }
 
   #insert(values: readonly Value[]): void {

@@ -1,4 +1,4 @@
-import type { Dialect, Outcome, Query, SqlDatabase, Statement, Step } from '../sql.js';
+import type { Dialect, Outcome, Query, SqlDatabase, Statement } from '../sql.js';
 import { runNow } from '../sql.js';
 import type { SqliteDatabase } from './database.js';
 
@@ -53,15 +53,7 @@ export class StatementRunner implements SqlDatabase {
     return this.#database.write(() => this.run(work(this.#database.now())));
   }
 
-  async writeInSteps(lock: string, step: (now: number) => Query<Step>): Promise<number> {
-    for (let sum = 0; ;) {
-      const { count, isLast } = await this.write(lock, step);
-      sum += count;
-      if (isLast) return sum;
-    }
-  }
-
-  /** To be called inside a read or a write. */
+  /** Runs work at once. Call it inside a read or a write. */
   run<Result>(query: Query<Result>): Result {
     return runNow(query, this.#answer);
   }

@@ -57,7 +57,7 @@ export function prepareStatements(database: Database.Database) {
   };
 }
 
-/** A statement of the driver, as far as it is used here. */
+/** The methods of a driver's statement that are used here. */
 interface Statement<Parameters extends unknown[], Result> {
   get(...parameters: Parameters): Result | undefined;
   all(...parameters: Parameters): Result[];
@@ -119,13 +119,13 @@ function prepareTasks(prepare: Prepare) {
   };
 }
 
-/** The statements that hand tasks to workers. */
+/** The statements about leases. */
 function prepareLeases(prepare: Prepare) {
   return {
     renew: prepare<[leaseUntil: number, id: string, worker: string], TaskHead>(
       'UPDATE tasks SET lease_until = ? WHERE id = ? AND lease_by = ? RETURNING id, head',
     ),
-    /** A process that stops gives its leases back, so a lease that is still there at the start is that of a crash. */
+    /** Frees the leases of a crash: a process that stops regularly gives its leases back. */
     releaseAll: prepare(`UPDATE tasks INDEXED BY tasks_live
       SET epoch = epoch + 1, lease_by = NULL, lease_until = 0, crashes = crashes + 1
       WHERE ${LIVE} AND lease_by IS NOT NULL`),

@@ -82,8 +82,8 @@ const CHANGES = 'SELECT total_changes()';
 const MIN_MERGE_CHANGES = 2;
 
 /**
- * Removes what remains of deleted rows. The rows themselves were overwritten at once (`secure_delete`). Their terms remain
- * in parts of the word index that were not merged since, and their pages in the write-ahead log.
+ * Removes the remains of deleted rows. The rows themselves were overwritten at once (`secure_delete`), but their terms are
+ * still in parts of the word index that were not merged since, and their pages in the write-ahead log.
  */
 async function purge(database: SqliteDatabase): Promise<void> {
   // The first step, with a negative number, starts a merge of all parts of the index. The others continue it.
@@ -91,7 +91,7 @@ async function purge(database: SqliteDatabase): Promise<void> {
   database.read(() => database.handle.pragma('wal_checkpoint(TRUNCATE)'));
 }
 
-/** False if there was nothing left to merge. */
+/** Merges some pages. Resolves with false when there was nothing left to merge. */
 async function mergeSome(database: SqliteDatabase, pages: number): Promise<boolean> {
   const { handle } = database;
   return database.write(() => {

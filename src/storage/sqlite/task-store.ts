@@ -51,7 +51,7 @@ interface SharedParts {
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
-/** The tasks of a database, for the journal. Opening it voids the leases of an earlier process. */
+/** The tasks of a database, for the journal. The constructor frees the leases of an earlier process. */
 export class SqliteTaskStore implements TaskStore {
   readonly #database: SqliteDatabase;
   readonly #runner: StatementRunner;
@@ -193,7 +193,7 @@ export class SqliteTaskStore implements TaskStore {
   #select(taskId: string, after: number, limit: number): readonly EventRow[] {
     const rows = assertUnbroken(taskId, after, this.#statements.events.all(taskId, after, after + limit));
     const next = after + rows.length + 1;
-    // A damaged page can hide the last entries, which leaves no gap.
+    // Checks the head as well: a damaged page can hide the last entries, which leaves no gap.
     if (rows.length < limit && next <= (this.#statements.head.get(taskId)?.head ?? 0))
       throw damagedTask(`Entry ${next} of task ${taskId} is missing.`);
     return rows;

@@ -9,11 +9,11 @@ import type { StatementRunner } from './statement-runner.js';
 import type { Statements } from './statements.js';
 import { taskValues } from './statements.js';
 
-/** The context of the writes in this file. They all run inside a transaction, and have written nothing if they throw. */
+/** The context of the writes in this file, which all run inside a transaction, and write nothing if they throw. */
 export interface WriteContext extends TaskContext {
   readonly statements: Statements;
   readonly runner: StatementRunner;
-  /** A message without a context is a repeat only of one that came after this time. */
+  /** A message without a context is a repeat only of a message that came after this time. */
   readonly knownSince: number;
 }
 
@@ -80,8 +80,8 @@ export function acceptTask(
 }
 
 /**
- * The one conditional append: it succeeds only if task id and epoch still match and the task has not ended. Returns the new
- * head. Otherwise throws `LangoError` `fenced`: somebody else owns the task, so the caller must stop and drop its result.
+ * The only conditional append: it succeeds if task id and epoch still match and the task has not ended. Returns the new
+ * head. Otherwise throws `LangoError` `fenced`: another worker owns the task, so the caller must stop and drop its result.
  */
 export function appendEvents(context: WriteContext, fence: Fence, { change, events }: EncodedBatch): number {
   const { statements, now } = context;
@@ -113,7 +113,7 @@ function addToInbox(
   return statements.insertInbox.run(...values).changes === 1;
 }
 
-/* The statements run at once, so these yield none. */
+/* These generators run their statements themselves, so they yield none. */
 /* eslint-disable require-yield */
 export function inboxOf(statements: Statements, knownSince: () => number): Inbox {
   return {

@@ -8,16 +8,16 @@ import { lostMark, missingCommits } from './damage.js';
 import { realFile } from './database-files.js';
 import { storageError } from './failure.js';
 
-/** What is in a database, and what is wrong with it. */
+/** The contents of a database in numbers, and the problems found in it. */
 export interface Verdict {
   readonly tasks: number;
   readonly events: number;
-  /** Sentences, the first ones of all that is wrong. Empty for a whole database. */
+  /** The first problems found, each as a sentence. Empty for a database without damage. */
   readonly problems: readonly string[];
 }
 
-/** More problems than this are not listed. */
-const MOST_PROBLEMS = 20;
+/** The most problems that are listed. */
+const MAX_PROBLEMS = 20;
 
 /** Tasks whose record and events do not agree, and events without a task. */
 const TORN = `SELECT coalesce(t.id, 'without a record') AS id, coalesce(t.head, 0) AS head, coalesce(e.count, 0) AS count
@@ -27,12 +27,12 @@ const EVENTS =
   'SELECT t.id AS task, e.seq, e.at, e.author, e.body, e.checksum FROM events e JOIN tasks t ON t.key = e.task WHERE e.seq > 0';
 
 /**
- * Reads a whole database, also one that a server uses, and changes nothing. With its mark, it must hold all acknowledged
- * commits; a copy has no mark. Throws `LangoError` `storage` if it cannot be read as ours.
+ * Verifies a whole database, also one that a server uses, and changes nothing. Compares it with its mark, unless it is a
+ * copy, which has none. Throws `LangoError` `storage` when the file is not a database of Lango.
  */
 export function verifyDatabase(file: string, isCopy = false): Verdict {
   try {
-    // Before the database: a server may commit meanwhile.
+    // Reads the mark before the database, because a server may commit meanwhile.
     const mark = isCopy ? undefined : readMark(realFile(file));
     const database = new Database(file, { readonly: true, fileMustExist: true });
     try {
@@ -41,7 +41,7 @@ export function verifyDatabase(file: string, isCopy = false): Verdict {
       const missing = missingCommits(database, mark);
       const count = (table: string) =>
         Number(database.prepare(`SELECT count(*) FROM ${table}`).pluck().get());
-      const problems = [...problemsIn(database)].slice(0, MOST_PROBLEMS);
+      const problems = [...problemsIn(database)].slice(0, MAX_PROBLEMS);
       const lost = isCopy ? undefined : lostMark(database, mark);
       if (lost !== undefined) problems.unshift(lost);
       if (missing > 0) problems.unshift(`The last ${missing} acknowledged commits are missing.`);

@@ -179,7 +179,7 @@ describe('an executor written for the stock SDK, published', () => {
   });
 
   it('fails when it publishes what is no event, and when nothing can keep what it publishes', async () => {
-    const kept = /holds a value that JSON cannot hold/;
+    const kept = /has a value that JSON cannot represent/;
     const data = (value: unknown) => ({ ...text(''), content: { $case: 'data' as const, value } });
     const ways: readonly [Execute, RegExp][] = [
       [(bus) => bus.publish(undefined as never), /the server log says more/],

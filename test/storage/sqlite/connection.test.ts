@@ -151,7 +151,9 @@ describe('refusing a file', () => {
     database.pragma('user_version = 14');
     database.close();
     const before = readFileSync(file);
-    expect(refusal()).toMatchObject(saying(/before the first release of Lango: schema 14/, /Move it away/));
+    expect(refusal()).toMatchObject(
+      saying(/before the first release of Lango: schema 14/, /Move the file away/),
+    );
     expect(readFileSync(file).equals(before)).toBe(true);
   });
 
@@ -186,7 +188,10 @@ describe('refusing a file', () => {
     chmodSync(folder, 0o555);
     const said = await startProcess('try-unprivileged', file).first;
     expect(said).toMatchObject(
-      saying(/cannot be (written|opened)/, /Let this user write to the data folder/),
+      saying(
+        /may not write to the database|cannot be opened/,
+        /Give this user write permission on the data folder/,
+      ),
     );
   });
 
@@ -196,7 +201,10 @@ describe('refusing a file', () => {
     for (const name of [file, `${file}.lock`]) chmodSync(name, 0o444);
     const said = await startProcess('try-unprivileged', file).first;
     expect(said).toMatchObject(
-      saying(/cannot be (written|opened)/, /Let this user write to the data folder/),
+      saying(
+        /may not write to the database|cannot be opened/,
+        /Give this user write permission on the data folder/,
+      ),
     );
   });
 

@@ -87,7 +87,7 @@ describe('a start', () => {
     // A log that is gone takes the tables with it, so the file is an empty one.
     expect(refusal(at)).toMatchObject(saying(/The last \d+ of 20 acknowledged commits are missing/));
     const storage = open({ at, acceptDamage: true });
-    expect(log.lines.join('\n')).toContain('as it was told to');
+    expect(log.lines.join('\n')).toContain('because of --accept-damage');
     await acceptOne(storage.tasks);
     await storage.close();
     expect(
