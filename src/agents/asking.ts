@@ -13,7 +13,7 @@ export type Verdict =
   | { readonly decision: 'expired' }
   /** The question was not asked, since too many of the task are open. */
   | { readonly decision: 'refused' }
-  | { readonly decision: 'open'; readonly outcome: CallOutcome };
+  | { readonly decision: 'open'; readonly outcome: Extract<CallOutcome, { type: 'waiting' }> };
 
 /**
  * Asks the person `question`, or returns the outcome when it was asked before. The journal records a question once, in
@@ -62,7 +62,7 @@ export function questionHash(key: string, about: string): string {
   return hashJson([key, about]);
 }
 
-function open(question: Question): Verdict {
+function open(question: Question): Extract<Verdict, { decision: 'open' }> {
   return {
     decision: 'open',
     outcome: { type: 'waiting', state: 'input-required', questions: [question] },
@@ -78,8 +78,9 @@ export interface GivenAnswer extends RunInput {
 
 /**
  * The first answer to a question that came after it was asked and before it expired; undefined without one. A data part
- * counts when it names the hash of the question. Without such a part, the text of a message answers a question for input,
- * and decides an approval that was shown before when it is exactly what the question asked for (see `decisionIn`).
+ * counts when it names the hash of the question. Without such a part, the text of a message answers a question for input
+ * that was shown alone or whose code it begins with, and decides an approval that was shown before when it is exactly what
+ * the question asked for (see `decisionIn`).
  */
 export function findAnswer(asked: AskedQuestion, inputs: readonly RunInput[]): GivenAnswer | undefined {
   const { seq, expiredAt = Infinity, question } = asked;
@@ -96,7 +97,7 @@ export function findAnswer(asked: AskedQuestion, inputs: readonly RunInput[]): G
 
 function answerIn(
   { seq, message: { parts } }: RunInput,
-  { question: { hash, kind }, shownAt = Infinity }: AskedQuestion,
+  { question: { hash, kind }, shownAt = Infinity, aloneAt = Infinity }: AskedQuestion,
 ): Pick<GivenAnswer, 'answer' | 'isText'> | undefined {
   const answers = answersIn(parts);
   const named = answers.find((answer) => answer['hash'] === hash);
@@ -106,14 +107,21 @@ function answerIn(
   }
   const text = textOf(parts).trim();
   if (answers.length > 0 || text === '') return undefined;
-  if (kind === 'input') return { answer: { hash, decision: 'approve', text }, isText: true };
+  if (kind === 'input') {
+    const named = new RegExp(`^${codeOf(hash)}[:,]?\\s+`, 'i').exec(text)?.[0];
+    if (named === undefined && seq < aloneAt) return undefined;
+    return { answer: { hash, decision: 'approve', text: text.slice(named?.length ?? 0) }, isText: true };
+  }
   // A text decides only a question that was shown to the person before.
   const decision = seq > shownAt ? decisionIn(text, hash) : undefined;
   return decision && { answer: { hash, decision }, isText: true };
 }
 
-/** The text of a question, with the words that decide it. */
-export function questionText({ kind, text, hash }: Question): string {
-  if (kind === 'input') return text;
+/** The text of a question, with the words that decide it. A question for input beside another is answered by its code. */
+export function questionText({ kind, text, hash }: Question, all: readonly Question[]): string {
+  if (kind === 'input') {
+    const isAlone = all.filter((one) => one.kind === 'input').length === 1;
+    return isAlone ? text : `${text}\nReply: ${codeOf(hash)} and your answer.`;
+  }
   return `${text}\nReply: approve ${codeOf(hash)}, or: deny ${codeOf(hash)}.`;
 }

@@ -239,7 +239,7 @@ async function performCall(batch: CallBatch, index: number, admission: Admission
   const key = hashJson([run.task.id, step, name, given ?? {}]);
   const call: Call = { run, step, id, name, arguments: given ?? {}, key, alone: calls.length === 1 };
   const recorded = run.recorded(step)?.result;
-  if (recorded?.type === 'tool-result') return { type: 'result', result: recorded.result };
+  if (recorded?.type === 'tool-result' && !recorded.asks) return { type: 'result', result: recorded.result };
   if (admission.type === 'refuse') return refuse(call, admission.reason);
   if (!given)
     return refuse(
@@ -269,7 +269,7 @@ function waitingEnd(outcomes: readonly CallOutcome[]): RunEnd | undefined {
   const state = waiting.every((outcome) => outcome.state === 'auth-required')
     ? 'auth-required'
     : 'input-required';
-  return { state, text: questions.map(questionText).join('\n'), questions };
+  return { state, text: questions.map((one) => questionText(one, questions)).join('\n'), questions };
 }
 
 /** Whether the user sent a file: its contents are text from outside. */

@@ -2,13 +2,13 @@ import type { Json } from '../core/json.js';
 import { LangoError } from '../core/errors.js';
 import { isPart, type Part } from '../core/message.js';
 import type { RecordedStep, Run } from '../core/run.js';
-import type { EffectClass } from '../core/task.js';
+import type { Answer, EffectClass, EventBody } from '../core/task.js';
 import { scrubData } from '../scrub/data.js';
 import { cutText } from '../core/text.js';
 import type { Tool, ToolContext, ToolOutput } from '../core/tool.js';
 import type { AgentFunction, CallOutcome } from './agent-function.js';
 import { intentOf, refuse, resultOf, typedFunction } from './agent-function.js';
-import { askPerson, questionHash } from './asking.js';
+import { askPerson, questionHash, withinAnswerTime, type Verdict } from './asking.js';
 import { approvalOutcome } from './tool-permission.js';
 import type { Input, ToolRules, Work } from './tool-work.js';
 import { quotedReason, failureText, withinTimeout, questionOf } from './tool-work.js';
@@ -17,10 +17,7 @@ import { quotedReason, failureText, withinTimeout, questionOf } from './tool-wor
 export function toolFunction(tool: Tool, rules: ToolRules): AgentFunction {
   const granted = typedFunction(tool, async (call, input) => {
     const work: Work = { call, tool, input, rules };
-    const withheld = await approvalOutcome(work);
-    if (withheld) return withheld;
-    const last = lastAttempt(call.run, call.step);
-    return last ? resumeCall(work, last) : perform(work, call.step);
+    return (await approvalOutcome(work)) ?? performLegs(work);
   });
   return {
     ...granted,
@@ -33,11 +30,45 @@ export function toolFunction(tool: Tool, rules: ToolRules): AgentFunction {
   };
 }
 
+/** The end of a leg: the outcome of the call, or what it asks a person before it goes on. */
+type LegOutcome = CallOutcome | { readonly type: 'asks'; readonly asks: NonNullable<ToolOutput['asks']> };
+
+/**
+ * Performs the call. When the tool asks a person, the run waits, and the answers begin another leg of the call with a step
+ * of its own: "t2.c0.a1", …
+ */
+async function performLegs(work: Work): Promise<CallOutcome> {
+  const { run, step: first, key } = work.call;
+  let leg = work;
+  let step = first;
+  for (let number = 1; ; number += 1) {
+    const last = lastAttempt(run, step);
+    const outcome = last ? await resumeCall(leg, last) : await perform(leg, step);
+    if (outcome.type !== 'asks') return outcome;
+    const { questions, state } = outcome.asks;
+    const verdicts = questions.map((text, index) => {
+      const hash = questionHash(key, `${step} asks ${index}`);
+      const question = { hash, kind: 'input', text, author: run.task.agent } as const;
+      return askPerson(withinAnswerTime(question, work.rules.limits), run, step);
+    });
+    const open = verdicts.flatMap((verdict) =>
+      verdict.decision === 'open' ? verdict.outcome.questions : [],
+    );
+    if (open.length > 0) return { type: 'waiting', state: 'input-required', questions: open };
+    leg = { ...work, answered: { answers: verdicts.map(answerOf), state } };
+    step = `${first}.a${number}`;
+  }
+}
+
+function answerOf(verdict: Verdict): Pick<Answer, 'decision' | 'text'> | undefined {
+  return verdict.decision === 'approve' || verdict.decision === 'deny' ? verdict : undefined;
+}
+
 /** Continues a call that an earlier attempt began. The effect class decides what happens when its outcome is unknown. */
-async function resumeCall(work: Work, last: Attempt): Promise<CallOutcome> {
+async function resumeCall(work: Work, last: Attempt): Promise<LegOutcome> {
   const { call, tool } = work;
   const { recorded, step } = last;
-  if (recorded.result?.type === 'tool-result') return { type: 'result', result: recorded.result.result };
+  if (recorded.result?.type === 'tool-result') return endOf(recorded.result);
   switch (effectOf(work)) {
     case 'pure':
     case 'keyed':
@@ -84,12 +115,12 @@ function unknownOutcome(why: string): ToolOutput {
 }
 
 /** Records the intent, performs the effect, records the result. */
-async function perform(work: Work, step: string): Promise<CallOutcome> {
+async function perform(work: Work, step: string): Promise<LegOutcome> {
   await work.call.run.append(intentOf(work.call, step, effectOf(work)));
   return execute(work, step);
 }
 
-async function execute(given: Work, step: string, settle?: Settle): Promise<CallOutcome> {
+async function execute(given: Work, step: string, settle?: Settle): Promise<LegOutcome> {
   const { promise: scrubbed, resolve } = Promise.withResolvers<void>();
   try {
     return await executeWith({ ...given, scrubbed }, step, settle);
@@ -100,7 +131,7 @@ async function execute(given: Work, step: string, settle?: Settle): Promise<Call
 
 type Settle = (input: Input, context: ToolContext) => Promise<ToolOutput | undefined>;
 
-async function executeWith(work: Work, step: string, settle: Settle | undefined): Promise<CallOutcome> {
+async function executeWith(work: Work, step: string, settle: Settle | undefined): Promise<LegOutcome> {
   const { tool, input } = work;
   let output: ToolOutput;
   try {
@@ -116,7 +147,7 @@ async function executeWith(work: Work, step: string, settle: Settle | undefined)
   return finish(work, step, output);
 }
 
-async function finish({ call, tool, rules }: Work, step: string, given: ToolOutput): Promise<CallOutcome> {
+async function finish({ call, tool, rules }: Work, step: string, given: ToolOutput): Promise<LegOutcome> {
   // Scrubs before it cuts, because half of a secret's value would not be found.
   const output = scrubData(given, call.run.scrubber);
   const files = output.files ?? [];
@@ -134,8 +165,17 @@ async function finish({ call, tool, rules }: Work, step: string, given: ToolOutp
     ...(images.length === 0 ? {} : { images }),
   };
   const mark = tool.bringsOutside || output.fromOutside ? { fromOutside: true } : {};
-  await call.run.append({ type: 'tool-result', step, result, ...mark });
-  return { type: 'result', result };
+  const body = {
+    ...({ type: 'tool-result', step, result } as const),
+    ...mark,
+    ...(output.asks && { asks: output.asks }),
+  };
+  await call.run.append(body);
+  return endOf(body);
+}
+
+function endOf({ result, asks }: Extract<EventBody, { type: 'tool-result' }>): LegOutcome {
+  return asks ? { type: 'asks', asks } : { type: 'result', result };
 }
 
 interface Attempt {
@@ -160,7 +200,8 @@ function lastAttempt(run: Run, first: string): Attempt | undefined {
 function outputOf(given: ToolOutput): ToolOutput {
   const files = given?.files ?? [];
   const areParts = Array.isArray(files) && files.every(isPart);
-  if (areParts && typeof readable(given?.content) === 'string') return given;
+  const areTexts = given?.asks?.questions.every((text) => typeof text === 'string') ?? true;
+  if (areParts && areTexts && typeof readable(given?.content) === 'string') return given;
   throw new LangoError(
     'tool',
     'its output is not valid: a tool returns an object with content and, optionally, files that are message parts',

@@ -29,6 +29,8 @@ export interface Work {
   readonly rules: ToolRules;
   /** Settles once the result of the call is in the journal, without secrets. */
   readonly scrubbed?: Promise<unknown>;
+  /** What a person answered to the call. */
+  readonly answered?: ToolContext['answered'];
 }
 
 /** Calls `use` with a tool context that aborts at the time limit of the call. */
@@ -63,13 +65,14 @@ export function quotedReason(text: string | undefined): string {
   return text ? ` ("${text}")` : '';
 }
 
-function contextOf({ call, tool, rules, scrubbed }: Work, signal: AbortSignal): ToolContext {
+function contextOf({ call, tool, rules, scrubbed, answered }: Work, signal: AbortSignal): ToolContext {
   const { run, key, name } = call;
   const { id: taskId, contextId, tenant, owner } = run.task;
   const { secrets = noSecrets } = rules;
   return {
     ...{ signal, logger: run.logger.child({ tool: name }), key, tenant, owner, taskId, contextId },
     hasReadOutside: run.hasReadOutside(),
+    ...(answered && { answered }),
     attachment: (name) => attachedFile(run, name),
     progress: (text) => run.emit({ type: 'activity', activity: { type: 'text', text: `${text}\n` } }),
     async resolveSecrets(text, host) {

@@ -51,7 +51,19 @@ export async function tryTool(
     const stop = new AbortController();
     process.once('SIGINT', () => stop.abort(new LangoError('canceled', 'The call was given up.')));
     const progress = (text: string) => call.terminal.note(safeLine(text));
-    const result = await server.call(tool, input, { signal: stop.signal, progress });
+    const end = await server.call(tool, input, { signal: stop.signal, progress });
+    if ('asks' in end) {
+      const { questions } = end.asks;
+      const hint =
+        'lango mcp try cannot answer. Ask an agent to make the call: the question then comes to you.';
+      const lines = questions.flatMap((question) => question.split('\n'));
+      return {
+        json: { questions },
+        lines: [...lines.map((line) => safeLine(line)), hint],
+        exitCode: EXIT.failure,
+      };
+    }
+    const { result } = end;
     const texts = result.content.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`));
     return {
       json: result,

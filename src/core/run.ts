@@ -69,6 +69,8 @@ export interface AskedQuestion {
   readonly question: Question;
   /** The `seq` of the event that showed the question; undefined while the run that asked is active. */
   readonly shownAt?: number;
+  /** The `seq` of the first event that showed no other question for input. Words answer it from then on. */
+  readonly aloneAt?: number;
   /** The `seq` of the event that ended the question's time. Earlier answers count. */
   readonly expiredAt?: number;
 }

@@ -1,4 +1,4 @@
-import type { JsonObject } from './json.js';
+import type { Json, JsonObject } from './json.js';
 import type { Artifact, Message } from './message.js';
 import type { AnswerBlock, FunctionResult, StopReason, Usage } from './model.js';
 import type { Trace } from './trace.js';
@@ -185,6 +185,7 @@ export type EventBody =
       readonly step: string;
       readonly result: FunctionResult;
       readonly fromOutside?: boolean;
+      readonly asks?: Readonly<{ questions: readonly string[]; state: Json }>; // Another step goes on with the answers.
     }
   | {
       readonly type: 'delegation-start';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { EffectClass, Scope } from './task.js';
+import type { Answer, EffectClass, Scope } from './task.js';
 import type { Json } from './json.js';
 import type { Logger } from './logger.js';
 import type { Part } from './message.js';
@@ -66,6 +66,8 @@ export interface ToolContext {
   readonly hasReadOutside: boolean;
   attachment?(name: string): Buffer; // Finds a file that the task's messages brought. Throws `not-found`.
   progress?(text: string): void; // Tells the person how far the call is.
+  /** What a person answered to the questions that this call asked last; undefined for one without an answer in time. */
+  readonly answered?: Readonly<{ answers: readonly (Pick<Answer, 'decision' | 'text'> | undefined)[]; state: Json }>;
 }
 
 export interface ToolOutput {
@@ -76,6 +78,8 @@ export interface ToolOutput {
   readonly fromOutside?: boolean;
   /** Files for the person (screenshots, documents): each becomes an artifact of the task. */
   readonly files?: readonly Part[];
+  /** The call is not over: a person is asked, and `execute` runs again with the answers and the state. */
+  readonly asks?: Readonly<{ questions: readonly string[]; state: Json }>;
 }
 
 type ByInput<Schema extends z.ZodObject, Value> = Value | ((input: z.infer<Schema>) => Value);

@@ -181,6 +181,7 @@ export class AskedQuestions {
       }
       case 'run-end':
         for (const { hash } of body.questions ?? []) this.#setOnce(hash, { shownAt: seq });
+        this.#noteAlone(body.questions?.filter(({ kind }) => kind === 'input') ?? [], seq);
         break;
       case 'question-expiry':
         for (const { question } of this.#asked.values()) {
@@ -192,8 +193,12 @@ export class AskedQuestions {
     }
   }
 
+  #noteAlone([only, ...others]: readonly Question[], seq: number): void {
+    if (only && others.length === 0) this.#setOnce(only.hash, { aloneAt: seq });
+  }
+
   /** Sets fields of a question that are not set yet. */
-  #setOnce(hash: string, fields: Pick<AskedQuestion, 'shownAt' | 'expiredAt'>): void {
+  #setOnce(hash: string, fields: Pick<AskedQuestion, 'shownAt' | 'aloneAt' | 'expiredAt'>): void {
     const asked = this.#asked.get(hash);
     if (asked) this.#asked.set(hash, { ...fields, ...asked });
   }

@@ -78,7 +78,7 @@ function scrubBody(body: EventBody, scrubber: Scrubber): EventBody {
       };
     }
     case 'tool-result':
-      return { ...body, result: members(body.result, ['content', 'images']) };
+      return { ...members(body, ['asks']), result: members(body.result, ['content', 'images']) };
     case 'activity':
       return { ...body, activity: members(body.activity, ['text', 'arguments', 'request']) };
     case 'question':

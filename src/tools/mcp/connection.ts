@@ -1,4 +1,10 @@
-import type { CallToolResult, Client, Transport, Tool as Definition } from '@modelcontextprotocol/client';
+import type {
+  CallToolResult,
+  Client,
+  InputRequiredResult,
+  Transport,
+  Tool as Definition,
+} from '@modelcontextprotocol/client';
 import type * as Library from '@modelcontextprotocol/client';
 import { causesOf, errorText, LangoError } from '../../core/errors.js';
 import { oneLine, shorten } from '../../core/text.js';
@@ -6,13 +12,18 @@ import { assertJsonValue, type JsonObject } from '../../core/json.js';
 import { boundedFetch } from './bounded-fetch.js';
 import type { McpServerOptions } from './options.js';
 import { ProcessTransport } from './process-transport.js';
+import type { Answers } from './elicitation.js';
+import { LiveCalls, PAGE, type CallStep, type OnProgress } from './live-call.js';
 
 export type { CallToolResult, Definition };
 
 interface CallOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
-  readonly onProgress: (done: number, total: number | undefined) => void;
+  readonly onProgress: OnProgress;
+  /** The answers to what the server asked, and its own note. */
+  readonly inputResponses?: Answers;
+  readonly requestState?: string | undefined;
 }
 
 /** A connection to a server that has answered the handshake. */
@@ -20,7 +31,9 @@ export interface Connection {
   readonly isClosed: boolean;
   /** Lists all tools, page by page. */
   list(timeoutMs?: number): Promise<readonly Definition[]>;
-  call(tool: string, input: JsonObject, options: CallOptions): Promise<CallToolResult>;
+  call(tool: string, input: JsonObject, options: CallOptions): Promise<CallStep>;
+  /** The calls in the middle of which the server may ask; undefined for a server that asks by the answer to a call. */
+  readonly liveCalls: LiveCalls | undefined;
   close(): Promise<void>;
 }
 
@@ -48,6 +61,9 @@ export async function openConnection(options: McpServerOptions, listener: Listen
   const client = new library.Client(
     { name: 'lango', version: '1' },
     {
+      capabilities: { elicitation: { form: {}, url: {} } },
+      // A person answers later, maybe in another process.
+      inputRequired: { autoFulfill: false },
       versionNegotiation: { mode: 'auto', probe: { timeoutMs: PROBE_MS } },
       listChanged: {
         tools: {
@@ -63,6 +79,11 @@ export async function openConnection(options: McpServerOptions, listener: Listen
       },
     },
   );
+  const liveCalls = new LiveCalls();
+  client.setRequestHandler('elicitation/create', async ({ params }) => ({
+    ...(await liveCalls.ask(params)),
+  }));
+  let definitions: readonly Definition[] = [];
   let isClosed = false;
   client.onclose = () => {
     isClosed = true;
@@ -81,8 +102,12 @@ export async function openConnection(options: McpServerOptions, listener: Listen
     get isClosed() {
       return isClosed;
     },
-    list: (timeoutMs = LIST_MS) => listTools(client, timeoutMs),
-    call: (name, input, given) => callTool(client, { name, arguments: input }, given),
+    list: async (timeoutMs = LIST_MS) => (definitions = await listTools(client, timeoutMs)),
+    call: (name, input, given) => {
+      const definition = definitions.find((each) => each.name === name);
+      return callTool(client, { name, arguments: input }, { ...given, definition });
+    },
+    liveCalls: client.getProtocolEra() === 'modern' ? undefined : liveCalls,
     close: () => client.close(),
   };
 }
@@ -118,16 +143,55 @@ async function listTools(client: Client, timeoutMs: number): Promise<readonly De
 async function callTool(
   client: Client,
   params: { readonly name: string; readonly arguments: JsonObject },
-  { signal, timeoutMs, onProgress }: CallOptions,
-): Promise<CallToolResult> {
-  const result = await client.callTool(params, {
-    signal,
-    timeout: timeoutMs,
-    maxTotalTimeout: timeoutMs,
-    onprogress: ({ progress, total }) => onProgress(progress, total),
-  });
-  assertJsonValue(result, JSON_LIMITS);
-  return result;
+  given: CallOptions & { readonly definition: Definition | undefined },
+): Promise<CallStep> {
+  const { signal, timeoutMs, onProgress, inputResponses, requestState, definition } = given;
+  // A question would fail the check that the answer of a tool with this schema has data.
+  const { outputSchema, ...rest } = definition ?? {};
+  const answers = {
+    ...(inputResponses && Object.keys(inputResponses).length > 0 && { inputResponses }),
+    ...(requestState !== undefined && { requestState }),
+  };
+  try {
+    const result: CallToolResult | InputRequiredResult = await client.callTool(
+      { ...params, ...answers },
+      {
+        ...{ signal, timeout: timeoutMs, maxTotalTimeout: timeoutMs, allowInputRequired: true },
+        onprogress: ({ progress, total }) => onProgress(progress, total),
+        ...(outputSchema && { toolDefinition: rest as Definition }),
+      },
+    );
+    assertJsonValue(result, JSON_LIMITS);
+    if (client.getProtocolEra() !== 'modern' || !isInputRequired(result)) return { type: 'result', result };
+    const requests = Object.entries(result.inputRequests ?? {});
+    const other = requests.find(([, request]) => request?.method !== 'elicitation/create');
+    if (other) throw new LangoError('tool', 'It asks for what no person is asked.');
+    return {
+      type: 'asks',
+      requests: Object.fromEntries(requests.map(([name, request]) => [name, request.params])),
+      requestState: result.requestState,
+    };
+  } catch (error) {
+    return { type: 'asks', requests: pagesIn(error) };
+  }
+}
+
+function isInputRequired(result: CallToolResult | InputRequiredResult): result is InputRequiredResult {
+  return 'resultType' in result && result.resultType === 'input_required';
+}
+
+const PAGES_FIRST = -32042;
+
+/** The pages that a person must open before the call, as the version of 2025-11-25 says so. Else throws the error. */
+function pagesIn(error: unknown): Readonly<Record<string, unknown>> {
+  const { code, data } = error as {
+    readonly code?: unknown;
+    readonly data?: { readonly elicitations?: unknown };
+  };
+  const pages: unknown = data?.elicitations;
+  if (code !== PAGES_FIRST || !Array.isArray(pages) || pages.length === 0) throw error;
+  assertJsonValue(pages, JSON_LIMITS);
+  return Object.fromEntries(pages.map((params: unknown, index) => [`${PAGE}${index}`, params]));
 }
 
 function unreachable(error: unknown, stderr: string): LangoError {

@@ -2,7 +2,8 @@ import { hash } from 'node:crypto';
 import type { JsonObject } from '../../core/json.js';
 import { oneLine, shorten } from '../../core/text.js';
 import { defineTool, type Tool, type ToolContext } from '../../core/tool.js';
-import type { CallToolResult, Definition } from './connection.js';
+import type { Definition } from './connection.js';
+import type { CallEnd } from './conversation.js';
 import type { McpServerOptions } from './options.js';
 import { outputOf } from './results.js';
 import { argumentsSchema } from './schema.js';
@@ -11,13 +12,14 @@ const LONGEST_NAME = 64;
 const LONGEST_DESCRIPTION = 1_024;
 const MARK_LENGTH = 6;
 
-export type CallContext = Pick<ToolContext, 'signal' | 'progress'>;
+export type CallContext = Pick<ToolContext, 'signal' | 'progress' | 'answered'> &
+  Partial<Pick<ToolContext, 'tenant' | 'owner'>>;
 
 /** The server that a tool calls. */
 interface ToolServer {
   /** Rejects with a sentence when the server cannot be reached. */
   ready(signal: AbortSignal): Promise<void>;
-  call(tool: string, input: JsonObject, context: CallContext): Promise<CallToolResult>;
+  call(tool: string, input: JsonObject, context: CallContext): Promise<CallEnd>;
 }
 
 /**
@@ -64,7 +66,8 @@ export function mcpTool(definition: Definition, { name, options, server }: McpTo
       `call ${JSON.stringify(definition.name)} of the MCP server ${options.name} with these arguments`,
     check: (_, { signal }) => server.ready(signal),
     async execute(input, context) {
-      return outputOf(await server.call(definition.name, input as JsonObject, context));
+      const end = await server.call(definition.name, input as JsonObject, context);
+      return 'asks' in end ? { content: 'The server asks a person.', asks: end.asks } : outputOf(end.result);
     },
   });
 }

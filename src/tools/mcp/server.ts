@@ -5,13 +5,9 @@ import { counted } from '../../core/text.js';
 import type { Tool, ToolSource } from '../../core/tool.js';
 import type { NodeFinding } from '../tool-family.js';
 import { AcceptedTools, definitionHash } from './accepted.js';
-import {
-  openConnection,
-  outsideText,
-  type CallToolResult,
-  type Connection,
-  type Definition,
-} from './connection.js';
+import { openConnection, outsideText, type Connection, type Definition } from './connection.js';
+import { Calls } from './calls.js';
+import type { CallEnd } from './conversation.js';
 import { mcpTool, toolNames, type CallContext } from './mcp-tool.js';
 import type { McpServerOptions } from './options.js';
 
@@ -24,7 +20,6 @@ const ALIVE_MS = 2_000;
 const MOST_TOOLS = 128;
 /** As the protocol recommends it. */
 const LONGEST_TOOL_NAME = 128;
-const PROGRESS_PAUSE_MS = 1_000;
 
 /** A tool of a server, and what became of it. */
 export interface OfferedTool {
@@ -47,6 +42,7 @@ export class McpServer implements ToolSource {
   readonly kind: ToolSource['kind'];
   readonly #options: McpServerOptions;
   readonly #accepted: AcceptedTools;
+  readonly #calls: Calls;
   #connection: Connection | undefined;
   #opening: { readonly since: number; readonly done: Promise<Connection> } | undefined;
   #failure: { readonly error: LangoError; readonly retryAt: number; readonly pauseMs: number } | undefined;
@@ -62,6 +58,16 @@ export class McpServer implements ToolSource {
     this.#options = options;
     this.kind = { name: `mcp_${options.name}_` };
     this.#accepted = new AcceptedTools(options.acceptedFile, options.target);
+    this.#calls = new Calls(options, {
+      ready: async (signal) => {
+        await this.ready(signal);
+        return this.#connect();
+      },
+      drop: () => this.#drop(),
+      onSilent: (connection) => {
+        this.#checking = this.#endIfHanging(connection);
+      },
+    });
   }
 
   /** Tries to reach the server. Never rejects. */
@@ -127,58 +133,16 @@ export class McpServer implements ToolSource {
     );
   }
 
-  async call(tool: string, input: JsonObject, context: CallContext): Promise<CallToolResult> {
-    await this.ready(context.signal);
-    try {
-      return await this.#callOnce(tool, input, context);
-    } catch (error) {
-      // The server has forgotten the session, and so has not made the call.
-      if (statusOf(error) !== NO_SESSION) throw this.#explained(error, context.signal);
-      await this.#drop();
-      await this.ready(context.signal);
-      return await this.#callOnce(tool, input, context).catch((again: unknown) => {
-        throw this.#explained(again, context.signal);
-      });
-    }
+  call(tool: string, input: JsonObject, context: CallContext): Promise<CallEnd> {
+    return this.#calls.call(tool, input, context);
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#calls.close();
     const opening = this.#opening?.done.then((connection) => connection.close());
     await Promise.race([opening?.catch(() => undefined), wait(FIRST_PAUSE_MS, undefined, { ref: false })]);
     await this.#drop();
-  }
-
-  async #callOnce(
-    tool: string,
-    input: JsonObject,
-    { signal, progress }: CallContext,
-  ): Promise<CallToolResult> {
-    const connection = await this.#connect();
-    let shownAt = 0;
-    const onProgress = (done: number, total: number | undefined): void => {
-      if (Date.now() - shownAt < PROGRESS_PAUSE_MS) return;
-      shownAt = Date.now();
-      progress?.(`${tool}: ${done}${total === undefined ? '' : ` of ${total}`}`);
-    };
-    const timeoutMs = this.#options.timeoutMs;
-    try {
-      return await connection.call(tool, input, { signal, timeoutMs, onProgress });
-    } catch (error) {
-      if (!isAnswer(error)) this.#checking = this.#endIfHanging(connection);
-      throw error;
-    }
-  }
-
-  /** The error of a call, as a sentence for the model. */
-  #explained(error: unknown, signal: AbortSignal): Error {
-    if (signal.aborted) return signal.reason as Error;
-    if (error instanceof LangoError) return error;
-    const { name } = this.#options;
-    if (isAnswer(error))
-      return new LangoError('tool', `The MCP server ${name} refused: ${outsideText(error)}`);
-    const text = `The MCP server ${name} gave no answer (${outsideText(error)}). Whether it did the work is not known.`;
-    return new LangoError('outcome-unknown', text, { cause: error });
   }
 
   /** After a call without an answer: a server that answers nothing else either is ended, and started again on use. */
@@ -301,17 +265,6 @@ export class McpServer implements ToolSource {
 
 function isNews({ tool, state }: OfferedTool, before: readonly OfferedTool[]): boolean {
   return before.find((each) => each.tool === tool)?.state !== state;
-}
-
-const NO_SESSION = 404;
-
-function statusOf(error: unknown): unknown {
-  return (error as { readonly status?: unknown } | undefined)?.status;
-}
-
-/** Whether the server itself answered with this error. */
-function isAnswer(error: unknown): boolean {
-  return error instanceof Error && error.name === 'ProtocolError';
 }
 
 function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

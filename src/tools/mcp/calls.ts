@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto';
+import { LangoError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
+import { outsideText, type CallToolResult, type Connection } from './connection.js';
+import {
+  answersByRequest,
+  converse,
+  withAnswers,
+  type CallEnd,
+  type CallWork,
+  type State,
+} from './conversation.js';
+import { LiveCall, type CallStep } from './live-call.js';
+import type { CallContext } from './mcp-tool.js';
+import type { McpServerOptions } from './options.js';
+
+const PROGRESS_PAUSE_MS = 1_000;
+/** Calls that wait at the server while a person is asked: the most of one owner and of all, and the longest time. */
+const MOST_KEPT_OF_OWNER = 8;
+const MOST_KEPT = 64;
+const LONGEST_LIVE_MS = 60 * 60 * 1_000;
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const NO_SESSION = 404;
+
+interface Reach {
+  /** Rejects with a sentence when the server cannot be reached. */
+  ready(signal: AbortSignal): Promise<Connection>;
+  /** Forgets the connection. */
+  drop(): Promise<void>;
+  /** Is told of a call without an answer. */
+  onSilent(connection: Connection): void;
+}
+
+interface OneCall {
+  readonly tool: string;
+  readonly input: JsonObject;
+  readonly context: CallContext;
+}
+
+/** A call that waits at the server, and the connection that it was made on. */
+interface Kept {
+  readonly live: LiveCall;
+  readonly connection: Connection;
+  readonly owner: string;
+  readonly timer: NodeJS.Timeout;
+}
+
+/** The calls of the tools of one server, with the questions that it asks in them. */
+export class Calls {
+  readonly #options: Pick<McpServerOptions, 'name' | 'effect' | 'timeoutMs'>;
+  readonly #reach: Reach;
+  readonly #kept = new Map<string, Kept>();
+
+  constructor(options: McpServerOptions, reach: Reach) {
+    this.#options = options;
+    this.#reach = reach;
+  }
+
+  async call(tool: string, input: JsonObject, context: CallContext): Promise<CallEnd> {
+    const about = { server: this.#options.name, tool };
+    const answered = context.answered && withAnswers(about, context.answered);
+    if (answered && 'asks' in answered) return answered;
+    const call = { tool, input, context };
+    try {
+      const state = answered?.state;
+      const connection = await this.#reach.ready(context.signal);
+      if (connection.liveCalls || state?.live !== undefined)
+        return await this.#callLive(connection, call, state);
+      const next: CallWork['next'] = (inputResponses, requestState) =>
+        this.#tried(connection, (on) =>
+          on.call(tool, input, { ...this.#optionsOf(call), inputResponses, requestState }),
+        );
+      return await converse({ ...about, next }, state);
+    } catch (error) {
+      throw this.#explained(error, context.signal);
+    }
+  }
+
+  close(): void {
+    for (const id of this.#kept.keys()) this.#take(id)?.live.end(new Error('this node stops'));
+  }
+
+  /** A call in the middle of which the server may ask. It is kept in this process until a person has answered. */
+  async #callLive(connection: Connection, call: OneCall, state: State | undefined): Promise<CallEnd> {
+    const { tool, input, context } = call;
+    const kept = state?.live === undefined ? undefined : this.#take(state.live);
+    if (state?.live !== undefined && !kept && this.#options.effect !== 'pure')
+      throw this.#lost('the process that waited for the answer has ended');
+    const live =
+      kept?.live ??
+      new LiveCall(async (signal, onProgress) =>
+        this.#tried(connection, (on) =>
+          on.call(tool, input, { signal, onProgress, timeoutMs: LONGEST_TIMER_MS }),
+        ),
+      );
+    const on = kept?.connection ?? connection;
+    const owner = JSON.stringify([context.tenant, context.owner]);
+    const work: CallWork = {
+      ...{ server: this.#options.name, tool, live: randomUUID() },
+      // A call that is made again has the answers that were given before.
+      known: kept || !state ? new Map() : answersByRequest(state),
+      mayAsk: () => this.#mayKeep(owner),
+      next: (answers) => {
+        const options = { ...this.#optionsOf(call), answers };
+        return on.liveCalls ? on.liveCalls.next(live, options) : live.next(options);
+      },
+    };
+    let isKept = false;
+    try {
+      const end = await converse(work, kept ? state : undefined);
+      isKept = 'asks' in end;
+      if (isKept) this.#keep(work.live!, { live, connection: on, owner });
+      return 'asks' in end || !live.wasMistakable ? end : withNote(end.result);
+    } finally {
+      if (!isKept) {
+        live.end(new Error('nobody waits for it'));
+        on.liveCalls?.delete(live);
+      }
+    }
+  }
+
+  #keep(id: string, kept: Omit<Kept, 'timer'>): void {
+    const timer = setTimeout(() => this.#take(id)?.live.end(new Error('nobody answered')), LONGEST_LIVE_MS);
+    this.#kept.set(id, { ...kept, timer: timer.unref() });
+  }
+
+  #take(id: string): Kept | undefined {
+    const kept = this.#kept.get(id);
+    clearTimeout(kept?.timer);
+    this.#kept.delete(id);
+    return kept;
+  }
+
+  #mayKeep(owner: string): boolean {
+    const ofOwner = [...this.#kept.values()].filter((kept) => kept.owner === owner);
+    return ofOwner.length < MOST_KEPT_OF_OWNER && this.#kept.size < MOST_KEPT;
+  }
+
+  /** Makes the call, once more when the server has forgotten the session: it has not made the call then. */
+  async #tried(connection: Connection, make: (on: Connection) => Promise<CallStep>): Promise<CallStep> {
+    try {
+      return await make(connection);
+    } catch (error) {
+      if (statusOf(error) === NO_SESSION) {
+        await this.#reach.drop();
+        return make(await this.#reach.ready(AbortSignal.timeout(this.#options.timeoutMs)));
+      }
+      if (!isAnswer(error)) this.#reach.onSilent(connection);
+      throw error;
+    }
+  }
+
+  #optionsOf({ tool, context: { signal, progress } }: OneCall) {
+    let shownAt = 0;
+    const onProgress = (done: number, total: number | undefined): void => {
+      if (Date.now() - shownAt < PROGRESS_PAUSE_MS) return;
+      shownAt = Date.now();
+      progress?.(`${tool}: ${done}${total === undefined ? '' : ` of ${total}`}`);
+    };
+    return { signal, onProgress, timeoutMs: this.#options.timeoutMs };
+  }
+
+  /** The error of a call, as a sentence for the model. */
+  #explained(error: unknown, signal: AbortSignal): Error {
+    if (signal.aborted) return signal.reason as Error;
+    if (error instanceof LangoError) return error;
+    if (isAnswer(error))
+      return new LangoError('tool', `The MCP server ${this.#options.name} refused: ${outsideText(error)}`);
+    return this.#lost(outsideText(error), error);
+  }
+
+  #lost(why: string, cause?: unknown): LangoError {
+    const text = `The MCP server ${this.#options.name} gave no answer (${why}). Whether it did the work is not known.`;
+    return new LangoError('outcome-unknown', text, { cause });
+  }
+}
+
+function withNote(result: CallToolResult): CallEnd {
+  const text =
+    'The server asked a question in this call. It was answered with cancel, because another call was under way and nothing says which of the two asked. Call it again to be asked.';
+  return { result: { ...result, content: [...result.content, { type: 'text', text }] } };
+}
+
+function statusOf(error: unknown): unknown {
+  return (error as { readonly status?: unknown } | undefined)?.status;
+}
+
+/** Whether the server itself answered with this error. */
+function isAnswer(error: unknown): boolean {
+  return error instanceof Error && error.name === 'ProtocolError';
+}

@@ -1,0 +1,141 @@
+import type { CallToolResult } from '@modelcontextprotocol/client';
+import type { Answers, ElicitResult } from './elicitation.js';
+
+/** How questions are named that a server wants answered before a call: the call is made again then. */
+export const PAGE = 'page-first ';
+
+export type OnProgress = (done: number, total: number | undefined) => void;
+
+/** How a server's work on a call went on: it has a result, or it asks for input. */
+export type CallStep =
+  | { readonly type: 'result'; readonly result: CallToolResult }
+  | {
+      readonly type: 'asks';
+      /** What it asks, unchecked, by names that the answers have too. */
+      readonly requests: Readonly<Record<string, unknown>>;
+      /** The server's own note, which goes back with the answers. */
+      readonly requestState?: string | undefined;
+    };
+
+interface StepOptions {
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+  /** The answers to what was asked last, by its names. */
+  readonly answers: Answers;
+  readonly onProgress: OnProgress;
+}
+
+type Start = (signal: AbortSignal, onProgress: OnProgress) => Promise<CallStep>;
+type Ask = (params: unknown) => Promise<ElicitResult>;
+
+/**
+ * A call of a server that asks in the middle of it, as the versions before 2026-07-28 do: the call stays open at the
+ * server while a person is asked.
+ */
+export class LiveCall {
+  readonly #start: Start;
+  readonly #stop = new AbortController();
+  #result: Promise<CallStep> | undefined;
+  #onProgress: OnProgress = () => undefined;
+  #asked: { readonly params: unknown; readonly answer: (result: ElicitResult) => void }[] = [];
+  #onAsked: (() => void) | undefined;
+  /** Whether the server works on the call. Otherwise it waits for an answer. */
+  isActive = false;
+  /** Whether a question was refused because it might have been that of another call. */
+  wasMistakable = false;
+
+  constructor(start: Start) {
+    this.#start = start;
+  }
+
+  /** Takes a question of the server, and resolves with the person's answer. */
+  readonly ask: Ask = (params) =>
+    new Promise((answer) => {
+      this.#asked.push({ params, answer });
+      this.#onAsked?.();
+    });
+
+  /** Begins the call or goes on with it. Resolves with the next step; ends the call when `signal` aborts or the time is over. */
+  async next({ signal, timeoutMs, answers, onProgress }: StepOptions): Promise<CallStep> {
+    signal.throwIfAborted();
+    const end = () => this.end(signal.reason as Error);
+    const timer = setTimeout(() => this.end(new Error(`nothing for ${timeoutMs / 1_000} s`)), timeoutMs);
+    signal.addEventListener('abort', end, { once: true });
+    this.isActive = true;
+    try {
+      this.#onProgress = onProgress;
+      this.#result ??= this.#start(this.#stop.signal, (done, total) => this.#onProgress(done, total));
+      this.#answer(answers);
+      return await Promise.race([this.#result.then((step) => this.#settled(step)), this.#nextQuestions()]);
+    } finally {
+      this.isActive = false;
+      this.#onProgress = () => undefined;
+      // It may fail while nobody waits for it.
+      this.#result?.catch(() => undefined);
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+    }
+  }
+
+  /** Ends the call: the server is told, and its questions are canceled. */
+  end(reason: Error): void {
+    this.#stop.abort(reason);
+    this.#answer(Object.fromEntries(this.#asked.map((_, index) => [index, { action: 'cancel' }])));
+  }
+
+  /** After pages that a person must open first, the call is made again. */
+  #settled(step: CallStep): CallStep {
+    if (step.type === 'asks') this.#result = undefined;
+    return step;
+  }
+
+  #answer(answers: StepOptions['answers']): void {
+    const asked = this.#asked;
+    this.#asked = [];
+    for (const [index, { params, answer }] of asked.entries()) {
+      const given = answers[index];
+      // A question that came after the others has no answer yet.
+      if (given) answer(given);
+      else this.#asked.push({ params, answer });
+    }
+  }
+
+  async #nextQuestions(): Promise<CallStep> {
+    if (this.#asked.length === 0) await new Promise<void>((resolve) => (this.#onAsked = resolve));
+    return { type: 'asks', requests: Object.fromEntries(this.#asked.map(({ params }, at) => [at, params])) };
+  }
+}
+
+/** The live calls of one connection, and the question whose call it is. */
+export class LiveCalls {
+  readonly #calls = new Set<LiveCall>();
+  #turn: Promise<unknown> = Promise.resolve();
+  #asks = false;
+
+  delete(call: LiveCall): void {
+    this.#calls.delete(call);
+  }
+
+  /**
+   * Passes a question on to the call that it belongs to. These versions do not say which: with several calls under way the
+   * question is refused, because its answer could go to another owner's call. From then on one call at a time is made.
+   */
+  readonly ask: Ask = async (params) => {
+    this.#asks = true;
+    const calls = [...this.#calls];
+    const active = calls.filter(({ isActive }) => isActive);
+    const meant = active.length > 0 ? active : calls;
+    if (meant.length === 1) return meant[0]!.ask(params);
+    for (const call of meant) call.wasMistakable = true;
+    return { action: 'cancel' };
+  };
+
+  /** Makes the next step of the call, once the server has asked for something: after the steps of other calls. */
+  next(call: LiveCall, options: StepOptions): Promise<CallStep> {
+    this.#calls.add(call);
+    if (!this.#asks) return call.next(options);
+    const step = this.#turn.then(() => call.next(options));
+    this.#turn = step.catch(() => undefined);
+    return step;
+  }
+}
