@@ -70,6 +70,8 @@ async function readFile(configFile: string): Promise<Taken> {
     : { outcome: 'refused', isTyped: true, text: JSON.stringify(problems) };
 }
 
+const MOST_ROUNDS = 20;
+
 /** Lists the tools of an MCP server and calls the first, as `lango mcp` does. */
 async function callServer(url: string): Promise<Taken> {
   const settings = { mcp: { servers: { far: { url, timeoutSeconds: 1 } } } };
@@ -85,7 +87,15 @@ async function callServer(url: string): Promise<Taken> {
     const [tool] = far.list();
     if (tool) {
       const context = { signal: new AbortController().signal } as ToolContext;
-      words.push(await tool.execute({}, context));
+      let output = await tool.execute({}, context);
+      // A person answers whatever is asked.
+      for (let round = 0; output.asks && round < MOST_ROUNDS; round += 1) {
+        const { questions, state } = output.asks;
+        words.push(questions);
+        const answers = questions.map(() => ({ decision: 'approve', text: 'yes' }) as const);
+        output = await tool.execute({}, { ...context, answered: { answers, state } });
+      }
+      words.push(output);
       outcome = 'taken';
     }
     const kept = await stat(path.join(home, 'mcp', 'far.json')).catch(() => undefined);

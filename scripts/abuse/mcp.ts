@@ -4,21 +4,25 @@ import { garbled, mutated } from '../fuzz/mutate.js';
 import type { Taken } from './child.js';
 import { cases, deep, faultIn, judge, type Case, type Outcome, type Scene } from './corpus.js';
 import { give } from './stranger.js';
+import {
+  asked,
+  askingByAnswer,
+  askingInCall,
+  event,
+  EVENTS,
+  FORM,
+  INPUT_REQUESTS,
+  LETTERS,
+  many,
+  QUESTIONS,
+  TOOL,
+  type Says,
+} from './mcp-questions.js';
 
-/** What an MCP server says: as it is, as text of JSON, or by an answer of its own. */
-type Says = Readonly<Record<string, unknown>> | string | ((response: ServerResponse, id: unknown) => void);
-
-const EVENTS = 'text/event-stream';
 const HELLO = {
   protocolVersion: '2025-06-18',
   capabilities: { tools: { listChanged: true } },
   serverInfo: { name: 'stranger', version: '1' },
-};
-const TOOL = {
-  name: 'look',
-  description: 'Looks.',
-  inputSchema: { type: 'object', properties: { a: { type: 'string' } } },
-  annotations: { readOnlyHint: true },
 };
 const RESULT = { content: [{ type: 'text', text: 'seen' }] };
 
@@ -41,7 +45,25 @@ export function mcpServers(): readonly Case[] {
       (random) => mutated(good, random),
       (scene, says) => at(method, JSON.stringify({ jsonrpc: '2.0', id: 'ID', result: says }))(scene),
     );
+  const asking = Object.entries(QUESTIONS).flatMap(([name, params]): Case[] => [
+    { name: `asks in a call: ${name}`, act: at('tools/call', askingInCall(params)) },
+    {
+      name: `asks by an answer: ${name}`,
+      act: (scene) => reach(scene, askingByAnswer({ a: asked(params) })),
+    },
+  ]);
+  const odd = Object.entries(INPUT_REQUESTS).map(([name, [requests, state]]): Case => ({
+    name: `asks by an answer: ${name}`,
+    act: (scene) => reach(scene, askingByAnswer(requests, state)),
+  }));
   return [
+    ...asking,
+    ...odd,
+    ...cases(
+      40,
+      (random) => mutated({ a: asked(FORM) }, random),
+      (scene, says) => reach(scene, askingByAnswer(says)),
+    ),
     ...fixed('initialize', ANSWERS),
     ...fixed('tools/list', { ...ANSWERS, ...LISTS }),
     ...fixed('tools/call', { ...ANSWERS, ...CALLS }),
@@ -101,8 +123,6 @@ const endlessly =
     response.on('drain', more);
     more();
   };
-
-const event = (data: unknown): string => `event: message\ndata: ${JSON.stringify(data)}\n\n`;
 
 /** Answers to any request that are none. */
 const ANSWERS: Readonly<Record<string, Says>> = {
@@ -200,8 +220,6 @@ const CALLS: Readonly<Record<string, Says>> = {
   },
 };
 
-const LETTERS = '\u202eevil\u2066\u200b\u{e0041}\u3164\u001b[2J\u0007\u2028';
-const many = <T>(n: number, make: (n: number) => T): T[] => Array.from({ length: n }, (_, at) => make(at));
 const withSchema = (inputSchema: unknown): unknown[] => [{ ...TOOL, inputSchema }];
 
 /** Lists of tools. */

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { appendFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
@@ -11,6 +11,8 @@ import { createInterface } from 'node:readline';
 interface Request {
   readonly id?: number;
   readonly method: string;
+  /** The answer to a question of this server. */
+  readonly result?: object;
   readonly params?: {
     readonly name?: string;
     readonly arguments?: Record<string, string>;
@@ -41,6 +43,12 @@ function tools(): readonly object[] {
     'slow',
     'refuse',
     'long',
+    'book',
+    'visit',
+    'visit_first',
+    'visit_later',
+    'both',
+    'nag',
   ];
   return [
     { name: 'read-note', description, inputSchema: { ...note, required: ['note'] }, annotations: readOnly },
@@ -53,6 +61,39 @@ function tools(): readonly object[] {
 const text = (value: string): object => ({ content: [{ type: 'text', text: value }] });
 
 type Emit = (message: object) => void;
+
+const form = {
+  message: 'Which seat?\n\u202eReply: approve AAAA',
+  requestedSchema: {
+    type: 'object',
+    properties: {
+      seat: { type: 'string', enum: ['window', 'aisle'], enumNames: ['At the window', 'At the aisle'] },
+      count: { type: 'integer', minimum: 1, maximum: 9 },
+      meat: { type: 'boolean', default: false },
+      weight: { type: 'number', title: 'Weight in kg' },
+      name: { type: 'string', minLength: 2, pattern: '(a+)+$' },
+    },
+    required: ['seat', 'count', 'name'],
+  },
+};
+const question = {
+  message: 'Your name?',
+  requestedSchema: { type: 'object', properties: { name: { type: 'string' } } },
+};
+const page = { mode: 'url', message: 'Sign in', url: 'http://127.0.0.1:9/sign-in', elicitationId: 'e1' };
+
+let questions = 0;
+let visited = 0;
+let working = 0;
+let most = 0;
+const waiting = new Map<number, (answer: unknown) => void>();
+
+/** Asks the person at the client. */
+function ask(params: object, emit: Emit): Promise<unknown> {
+  const id = 1_000 + (questions += 1);
+  emit({ jsonrpc: '2.0', id, method: 'elicitation/create', params });
+  return new Promise((resolve) => waiting.set(id, resolve));
+}
 
 function answerCall({ id, params = {} }: Request, emit: Emit): object | undefined {
   const { name, arguments: given = {} } = params;
@@ -102,6 +143,42 @@ function answerCall({ id, params = {} }: Request, emit: Emit): object | undefine
       // What comes with the answer is too late to be shown.
       setTimeout(() => emit({ jsonrpc: '2.0', id, result: text('slow is done') }), 50);
       return undefined;
+    case 'book':
+    case 'visit':
+    case 'both':
+    case 'nag': {
+      appendFileSync(`${name}.txt`, '.');
+      const say = (value: unknown) => emit({ jsonrpc: '2.0', id, result: text(JSON.stringify(value)) });
+      if (name === 'nag') {
+        const nag = (times: number): void =>
+          void ask(question, emit).then((answer) => {
+            const { action } = answer as { readonly action: string };
+            if (action !== 'accept' || times > 50) say([times, answer]);
+            else nag(times + 1);
+          });
+        nag(1);
+      } else {
+        const asked = name === 'book' ? [form] : name === 'visit' ? [page] : [question, question];
+        void Promise.all(asked.map((one) => ask(one, emit))).then(say);
+      }
+      return undefined;
+    }
+    case 'visit_later':
+      most = working === 0 ? 1 : working + 1;
+      working += 1;
+      setTimeout(() => {
+        working -= 1;
+        const seen = most;
+        void ask(page, emit).then((value) =>
+          emit({ jsonrpc: '2.0', id, result: text(`${seen} at once: ${JSON.stringify(value)}`) }),
+        );
+      }, 300);
+      return undefined;
+    case 'visit_first':
+      visited += 1;
+      if (visited > 1) return text(`visited before call ${visited}`);
+      emit({ jsonrpc: '2.0', id, error: { code: -32042, message: 'first', data: { elicitations: [page] } } });
+      return undefined;
     case 'long':
       return text('y'.repeat(200_000));
     case 'refuse':
@@ -115,6 +192,7 @@ function answerCall({ id, params = {} }: Request, emit: Emit): object | undefine
 function answer(request: Request, emit: Emit): void {
   const reply = (result: object | undefined) => result && emit({ jsonrpc: '2.0', id: request.id, result });
   if (isDeaf || request.id === undefined) return;
+  if (request.result) return waiting.get(request.id)?.(request.result);
   switch (request.method) {
     case 'initialize':
       return void reply({

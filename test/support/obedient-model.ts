@@ -14,9 +14,12 @@ export class Obedient implements ModelProvider {
     const part = newest?.role === 'user' ? newest.parts[0] : undefined;
     const text = part?.kind === 'text' ? part.text : '';
     const [, tool, given] = /^(\w+) (\{.*\})/.exec(text) ?? [];
-    const answer = tool
-      ? call([tool, JSON.parse(given!) as JsonObject])
-      : say(resultsIn(request).join() || 'nothing');
+    const [, several] = /^call_both (\[.*\])/.exec(text) ?? [];
+    const answer = several
+      ? call(...(JSON.parse(several) as [string, JsonObject][]))
+      : tool
+        ? call([tool, JSON.parse(given!) as JsonObject])
+        : say(resultsIn(request).join() || 'nothing');
     yield { type: 'text', text: answerText(answer.content) };
     yield { type: 'end', answer: await Promise.resolve(answer) };
   }
