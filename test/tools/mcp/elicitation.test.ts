@@ -171,7 +171,7 @@ describe('a server that asks in the middle of a call', () => {
     for (const one of first.filter((each) => !canceled.includes(each))) await reply(one, 'decline');
     const asked = await both();
     expect(asked.map(({ end }) => end.state)).toEqual(['input-required', 'input-required']);
-    const ended = await Promise.all([reply(asked[0]!, 'done'), reply(asked[1]!, 'decline')]);
+    const ended = await Promise.all([reply(asked[0], 'done'), reply(asked[1], 'decline')]);
     expect(ended.map(({ end }) => end.text)).toEqual([
       '1 at once: {"action":"accept"}',
       '1 at once: {"action":"decline"}',
