@@ -67,7 +67,7 @@ export interface ToolContext {
   attachment?(name: string): Buffer; // Finds a file that the task's messages brought. Throws `not-found`.
   progress?(text: string): void; // Tells the person how far the call is.
   /** What a person answered to the questions that this call asked last; undefined for one without an answer in time. */
-  readonly answered?: Readonly<{ answers: readonly (Pick<Answer, 'decision' | 'text'> | undefined)[]; state: Json }>;
+  readonly answered?: Readonly<{ answers: readonly (Omit<Answer, 'hash'> | undefined)[]; state: Json }>;
 }
 
 export interface ToolOutput {
