@@ -37,7 +37,7 @@ describe('A call that waits for a person', () => {
       for (const words of ['approved, go on', 'yes', 'list the files']) {
         const prose = await sendText(server, words, { taskId: asked.taskId });
         expect(prose.end).toMatchObject({ state: 'input-required', questions: asked.end.questions });
-        expect(prose.end.text).toContain('Other words decide nothing');
+        expect(prose.end.text).toContain('Any other reply leaves this open');
         expect(doings(prose)).toEqual([]);
       }
       expect(existsSync(folder)).toBe(true);
@@ -68,7 +68,7 @@ describe('A call that waits for a person', () => {
         const where = isSameTask ? { taskId: asked.taskId } : { contextId };
         const wrong = await sendText(server, 'approve 0000', where);
         expect(existsSync(folder)).toBe(true);
-        if (isSameTask) expect(wrong.end.text).toContain('Other words decide nothing');
+        if (isSameTask) expect(wrong.end.text).toContain('Any other reply leaves this open');
         const yes = await sendText(server, 'yes', where);
         expect(yes).toMatchObject({ taskId: asked.taskId, end: { state: 'input-required' } });
         expect(yes.end.text).toContain(approve);
