@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { pagesOf } from '../../src/owners/client.js';
@@ -11,7 +12,6 @@ if (problem !== undefined) console.warn(`SKIPPED: the containers of docker-compo
 
 /** The navigator may open the proxy, which has a private address. */
 const OVERRIDE = `
-services:
   navigator:
     volumes: ['./navigator.yaml:/etc/lango/sub-agent.yaml:ro']
 `;
@@ -70,7 +70,7 @@ const KEPT: readonly (readonly [agent: string, keeps: string, asks: string, hold
   });
 
   it('keep what the people give the orchestrator where its agent is', async () => {
-    const { owner } = stack;
+    const { owner } = stack.people.anna;
     await owner.storeSecret({ name: 'typed', value: 'marmalade-5561' });
     expect(await stack.ask('which secrets are there')).toContain('typed');
     const content = Buffer.from('The quokka lives on Rottnest Island.');
@@ -88,6 +88,31 @@ const KEPT: readonly (readonly [agent: string, keeps: string, asks: string, hold
     expect(JSON.stringify(kept['facts'])).toContain('kitten sleeps');
     expect(JSON.stringify(kept['files'])).toContain('note.txt');
   }, 60_000);
+
+  it('use what each person keeps on another node, and show nobody a value', async () => {
+    const values = { anna: 'annas-S3cr3t-4711', ben: 'bens-S3cr3t-0815' };
+    for (const name of ['anna', 'ben'] as const) {
+      const { owner } = stack.people[name];
+      await owner.storeSecret({ name: 'api', value: values[name], places: ['exec'] });
+      const said = await stack.ask('run `printenv T; printenv T | sha256sum` with the secret api as T', name);
+      const hash = createHash('sha256').update(`${values[name]}\n`).digest('hex');
+      expect([name, said]).toEqual([name, expect.stringContaining(hash)]);
+      expect(said).toContain('{{secret:api}}');
+      await stack.ask(`create a skill named manner: answer as ${name} does`, name);
+      expect(await stack.ask('use the skill manner', name)).toContain(`answer as ${name} does`);
+    }
+    await stack.people.anna.owner.allowSecret({ name: 'api', places: [] });
+    const refused = await stack.ask('run `printenv T` with the secret api as T');
+    expect(refused).toContain('may not be used in commands');
+    const logs = await stack.compose(['logs', '--no-color']);
+    for (const value of Object.values(values)) {
+      expect(logs).not.toContain(value);
+      for (const node of ['operator', 'vault', 'orchestrator-1'])
+        await expect(stack.inside(node, 'grep', '-rqa', value, '/data')).rejects.toMatchObject({ code: 1 });
+    }
+    const words = ['"useSecret"', '"user:anna"', '"by":"operator"', '"subject":"api exec"'];
+    expect(logs.split('\n').filter((line) => words.every((word) => line.includes(word)))).not.toEqual([]);
+  }, 120_000);
 
   it('have no rights that they do not need', async () => {
     const ids = (await stack.compose(['ps', '-q'])).trim().split('\n');
@@ -117,6 +142,15 @@ const KEPT: readonly (readonly [agent: string, keeps: string, asks: string, hold
       [1, 2, 3, 4].map((number) => `survived ${number}`),
     );
     await stack.up();
+  }, 180_000);
+
+  it('say what is away when the vault is stopped, and go on when it is back', async () => {
+    const command = 'run `printenv T` with the secret api as T';
+    await docker('stop', await stack.container('vault'));
+    expect(await stack.ask(command, 'ben')).toContain('The server that keeps the secrets, http://vault:4100');
+    await docker('start', await stack.container('vault'));
+    await stack.ready();
+    expect(await stack.ask(command, 'ben')).toContain('{{secret:api}}');
   }, 180_000);
 
   it('go on without a node that is stopped, and find it again', async () => {

@@ -7,7 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { packageRoot } from '../../src/config/package-root.js';
 import { createOwnerClient, type OwnerClient } from '../../src/owners/client.js';
-import { connect, textPart, type AgentClient } from '../../src/index.js';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { answerPart, connect, textPart, type AgentClient } from '../../src/index.js';
 import { freePort } from './free-port.js';
 
 const run = promisify(execFile);
@@ -26,37 +27,71 @@ export function stackProblem(): string | undefined {
   return works(COMPOSE[0]!, ...COMPOSE.slice(1), 'version') ? undefined : `${COMPOSE.join(' ')} is not here`;
 }
 
+/** The people of the stack: each is an owner. */
+const PEOPLE = ['anna', 'ben'] as const;
+type Name = (typeof PEOPLE)[number];
+
+interface Person {
+  readonly token: string;
+  readonly client: AgentClient;
+  /** What the person keeps, asked at the proxy. */
+  readonly owner: OwnerClient;
+}
+
+/** Added to the configuration of the orchestrator: two people, whose tokens the test signs. */
+const ISSUER = 'https://issuer.test';
+const AUTH = `auth:
+  mode: jwt
+  jwt: { issuer: ${ISSUER}, audience: [lango], jwksFile: /etc/lango/jwks.json }
+`;
+const OVERRIDE = `
+services:
+${[1, 2]
+  .map(
+    (number) => `  orchestrator-${number}:
+    volumes:
+      - './orchestrator.yaml:/etc/lango/orchestrator.yaml:ro'
+      - './jwks.json:/etc/lango/jwks.json:ro'
+`,
+  )
+  .join('')}`;
+
 /** The containers of docker-compose.yml, with volumes and secrets of their own. */
 export class Stack {
   readonly url: string;
-  readonly token: string;
-  readonly client: AgentClient;
-  /** What the people of the stack keep, asked at the proxy. */
-  readonly owner: OwnerClient;
+  readonly people: Readonly<Record<Name, Person>>;
   readonly #folder: string;
   readonly #project = `lango-test-${process.pid}`;
 
-  private constructor(folder: string, port: number, token: string) {
+  private constructor(folder: string, port: number, tokens: readonly string[]) {
     this.#folder = folder;
     this.url = `http://127.0.0.1:${port}`;
-    this.token = token;
-    this.client = connect({ url: this.url, token });
-    const authorization = `Bearer ${token}`;
-    const withToken: typeof fetch = (input, init) =>
-      fetch(input, { ...init, headers: { ...init?.headers, authorization } });
-    this.owner = createOwnerClient({ url: this.url, fetch: withToken });
+    const people = PEOPLE.map((name, index) => [name, personAt(this.url, tokens[index]!)] as const);
+    this.people = Object.fromEntries(people) as Record<Name, Person>;
   }
 
-  /** Makes the images and a folder with the secrets. `override` is a second compose file. */
+  /** Makes the images and a folder with the secrets. `override` holds further services of a second compose file. */
   static async open(override: string): Promise<Stack> {
     await buildImages();
     const folder = await mkdtemp(join(tmpdir(), 'lango-stack-'));
     await cp(join(packageRoot(), 'deploy'), join(folder, 'deploy'), { recursive: true });
     await cp(join(packageRoot(), 'docker-compose.yml'), join(folder, 'docker-compose.yml'));
-    await writeFile(join(folder, 'docker-compose.override.yml'), override);
+    await writeFile(join(folder, 'docker-compose.override.yml'), OVERRIDE + override);
     await run(join(folder, 'deploy/secrets.sh'), [], { cwd: folder });
-    const token = (await readFile(join(folder, 'secrets/token'), 'utf8')).trim();
-    return new Stack(folder, await freePort(), token);
+    const config = await readFile(join(packageRoot(), 'deploy/orchestrator.yaml'), 'utf8');
+    await writeFile(join(folder, 'orchestrator.yaml'), config + AUTH);
+    const { privateKey, publicKey } = await generateKeyPair('ES256');
+    const jwk = { ...(await exportJWK(publicKey)), kid: 'test', alg: 'ES256', use: 'sig' };
+    await writeFile(join(folder, 'jwks.json'), JSON.stringify({ keys: [jwk] }));
+    const tokens = PEOPLE.map((sub) =>
+      new SignJWT({ sub })
+        .setProtectedHeader({ alg: 'ES256', kid: 'test' })
+        .setIssuer(ISSUER)
+        .setAudience('lango')
+        .setExpirationTime('2h')
+        .sign(privateKey),
+    );
+    return new Stack(folder, await freePort(), await Promise.all(tokens));
   }
 
   async compose(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {
@@ -97,7 +132,7 @@ export class Stack {
 
   /** GET of a node, with the token of the people; the body, or the status of a refusal. */
   async get(service: string, path: string): Promise<string> {
-    const script = `fetch('http://127.0.0.1:4100${path}', { headers: { authorization: 'Bearer ${this.token}' } })
+    const script = `fetch('http://127.0.0.1:4100${path}', { headers: { authorization: 'Bearer ${this.people.anna.token}' } })
       .then(async (answer) => process.stdout.write(answer.ok ? await answer.text() : String(answer.status)))`;
     return this.inside(service, 'node', '-e', script);
   }
@@ -109,15 +144,25 @@ export class Stack {
 
   /** How many tasks are being worked on. */
   async working(): Promise<number> {
-    return (await this.client.list({ state: 'working' })).totalSize;
+    return (await this.people.anna.client.list({ state: 'working' })).totalSize;
   }
 
-  /** The text with which the answer to a message ends. */
-  async ask(text: string): Promise<string> {
-    let answer = '';
-    for await (const event of this.client.send({ parts: [textPart(text)] }, AbortSignal.timeout(60_000)))
-      if (event.type === 'end') answer = event.text;
-    return answer;
+  /** The text with which the answer to a message ends. What needs approval is approved. */
+  async ask(text: string, name: Name = 'anna'): Promise<string> {
+    const { client } = this.people[name];
+    const send = async (request: Parameters<AgentClient['send']>[0]) => {
+      let taskId = '';
+      for await (const event of client.send(request, AbortSignal.timeout(60_000))) {
+        if (event.type === 'task') taskId ||= event.taskId;
+        if (event.type === 'end') return { ...event, taskId };
+      }
+      throw new Error('the stream had no end');
+    };
+    const first = await send({ parts: [textPart(text)] });
+    const [question] = first.questions;
+    if (!question) return first.text;
+    const yes = answerPart({ hash: question.hash, decision: 'approve' });
+    return (await send({ parts: [yes], taskId: first.taskId })).text;
   }
 
   /** Lets the navigator open a host with a private address. */
@@ -144,6 +189,13 @@ export class Stack {
     for (const late = AbortSignal.timeout(90_000); !(await holds().catch(() => false)); await sleep(500))
       late.throwIfAborted();
   }
+}
+
+function personAt(url: string, token: string): Person {
+  const authorization = `Bearer ${token}`;
+  const withToken: typeof fetch = (input, init) =>
+    fetch(input, { ...init, headers: { ...init?.headers, authorization } });
+  return { token, client: connect({ url, token }), owner: createOwnerClient({ url, fetch: withToken }) };
 }
 
 async function buildImages(): Promise<void> {
