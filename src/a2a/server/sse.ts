@@ -43,12 +43,15 @@ export class Streaming {
     let next = iterator.next();
     await Promise.race([next, delay(OPEN_AFTER_MS)]);
     const stream = new EventStream(response, { limits: this.#limits, headers });
+    const sendOne = async (item: IteratorResult<StreamResponse>): Promise<boolean> => {
+      if (item.done === true || response.destroyed) return false;
+      const waiting = stream.send(frame(item.value, framing));
+      if (waiting) await waiting;
+      return true;
+    };
     try {
-      for (let item = await next; item.done !== true && !response.destroyed; item = await next) {
-        const waiting = stream.send(frame(item.value, framing));
-        if (waiting) await waiting;
-        next = iterator.next();
-      }
+      // This function may wait for hours, and what it names stays in memory: so it names no event, which may be a whole task.
+      while (await next.then(sendOne)) next = iterator.next();
     } catch (error) {
       void stream.send(`event: error\ndata: ${framing.error(error)}\n\n`);
     } finally {
