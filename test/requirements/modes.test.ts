@@ -184,7 +184,7 @@ describe('M. Modes and the agent tree', () => {
     );
     expect(() => defineAgent({ ...agent, name: 'lango-agent' })).toThrow('root agent');
     expect(() => defineAgent({ ...agent, instruction: ' ' })).toThrow(
-      'clerk needs a text as its instruction',
+      'The agent clerk has an empty instruction.',
     );
     const tools = [defineTool({ ...tool, name: 'file it' })];
     expect(() => defineAgent({ ...agent, tools })).toThrow('A tool cannot be named "file it".');
