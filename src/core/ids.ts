@@ -4,7 +4,6 @@ import { randomBytes } from 'node:crypto';
 const POOL_BYTES = 4_096;
 let digits = '';
 let used = 0;
-
 let lastMs = 0;
 let counter = 0;
 /** The beginning of the ids of `lastMs`: time and version. */

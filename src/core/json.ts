@@ -56,7 +56,7 @@ export function assertJsonValue(root: unknown, limits: JsonLimits): void {
   for (let depth = 0; level.length > 0; depth += 1) {
     const next: unknown[] = [];
     for (const value of level) {
-      if (typeof value === 'number' && !Number.isFinite(value)) throw unholdableNumber();
+      if (typeof value === 'number' && !Number.isFinite(value)) throw infiniteNumber();
       if (typeof value !== 'object' || value === null) continue;
       if (depth >= limits.depth) throw tooDeep(limits.depth);
       const members = Object.values(value);
@@ -67,14 +67,7 @@ export function assertJsonValue(root: unknown, limits: JsonLimits): void {
   }
 }
 
-export function tooDeep(limit: number): LangoError {
-  return new LangoError('invalid-input', `The JSON is nested deeper than ${limit} levels.`);
-}
-
-export function unholdableNumber(): LangoError {
-  return new LangoError('invalid-input', 'A number is one that JSON cannot hold.');
-}
-
-export function tooManyKeys(limit: number): LangoError {
-  return new LangoError('invalid-input', `A JSON object has more than ${limit} members.`);
-}
+const refused = (text: string): LangoError => new LangoError('invalid-input', text);
+export const tooDeep = (limit: number) => refused(`The JSON is nested deeper than ${limit} levels.`);
+export const tooManyKeys = (limit: number) => refused(`A JSON object has more than ${limit} members.`);
+export const infiniteNumber = () => refused('A number is one that JSON cannot hold.');

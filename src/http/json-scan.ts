@@ -1,5 +1,5 @@
 import type { Json, JsonLimits, JsonObject } from '../core/json.js';
-import { tooDeep, tooManyKeys, unholdableNumber } from '../core/json.js';
+import { infiniteNumber, tooDeep, tooManyKeys } from '../core/json.js';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -81,7 +81,7 @@ function assertNumber(bytes: Buffer, start: number): number {
     end += 1;
   }
   const mayBeInfinite = hasExponent || end - start >= INFINITE_DIGITS;
-  if (mayBeInfinite && Number(bytes.toString('latin1', start, end)) === Infinity) throw unholdableNumber();
+  if (mayBeInfinite && Number(bytes.toString('latin1', start, end)) === Infinity) throw infiniteNumber();
   return end - 1;
 }
 

@@ -1,8 +1,7 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from '@jest/globals';
-import { BoundedCache } from '../../src/core/bounded-cache.js';
-import { ReleasingMap } from '../../src/core/releasing-map.js';
+import { BoundedCache, ReleasingMap } from '../../src/core/releasing-map.js';
 
 interface Slots {
   set(key: number, value: object): unknown;

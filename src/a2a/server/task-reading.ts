@@ -1,5 +1,5 @@
 import { Task } from '@a2a-js/sdk';
-import { BoundedCache } from '../../core/bounded-cache.js';
+import { BoundedCache } from '../../core/releasing-map.js';
 import type { Journal } from '../../core/journal.js';
 import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import { isTerminal, stateAfter } from '../../core/task.js';

@@ -98,13 +98,12 @@ function delegations(text: string, steps: readonly Step[], ownerOf: AgentOf): re
   const [owner] = owners;
   if (owner && owners.every((other) => other === owner))
     return [delegation(owner, { text, isParallel: false })];
+  const isOnly = steps.length === 1;
   return steps.map((step, index) => {
-    if (!step.call) return step;
-    if (step.call.name !== TRANSFER) return delegation(owners[index] || '', step, steps.length === 1);
-    return {
-      ...step,
-      call: { ...step.call, arguments: { ...step.call.arguments, final: steps.length === 1 } },
-    };
+    const { call } = step;
+    if (!call) return step;
+    if (call.name !== TRANSFER) return delegation(owners[index] || '', step, isOnly);
+    return { ...step, call: { ...call, arguments: { ...call.arguments, final: isOnly } } };
   });
 }
 
@@ -118,11 +117,7 @@ function textArgument(call: ToolCall, name: string): string {
 }
 
 /** Returns why a request is refused; undefined when all of its steps can be done. No step runs unless all can. */
-function obstacleTo(
-  jobs: readonly Step[],
-  agents: readonly string[] | undefined,
-  offers: Offers,
-): string | undefined {
+function obstacleTo(jobs: readonly Step[], agents: readonly string[] | undefined, offers: Offers) {
   if (jobs.length === 0) return 'The message holds no text.';
   if (jobs.length > MAX_STEPS) return `The message asks for more than ${MAX_STEPS} steps.`;
   for (const { text, call } of jobs) {

@@ -5,6 +5,8 @@ import { answerTokens, requestTokens } from '../conversation.js';
 import type { AgentOf, Decision } from './decide.js';
 
 const ID = 'offline';
+const UNREADABLE =
+  'The offline model cannot read this request. Set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a real model.';
 /** At most 32 characters, never half of a surrogate pair. */
 const CHUNK = /[^]{1,32}/gu;
 
@@ -25,13 +27,8 @@ async function* stream(request: ModelRequest, agentOf: AgentOf): AsyncGenerator<
     yield { type: 'text', text: chunk };
   }
   if (request.signal.aborted) yield failure('canceled', 'The request was canceled.');
-  else
-    yield answer
-      ? { type: 'end', answer }
-      : failure(
-          'bad-answer',
-          'The offline model cannot read this request. Set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a real model.',
-        );
+  else if (answer) yield { type: 'end', answer };
+  else yield failure('bad-answer', UNREADABLE);
 }
 
 function failure(code: 'canceled' | 'bad-answer', message: string): ModelEvent {
