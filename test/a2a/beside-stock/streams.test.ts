@@ -120,7 +120,8 @@ besideStock(
         const params = { tenant: side.tenant, ...message('x', { contextId }) };
         const stream = openGrpc(client, { method: 'sendStreamingMessage', params });
         const end = endOf(stream);
-        stream.pause();
+        // The client library takes everything off the wire until the first event is read, and only then stops with its reader.
+        stream.once('data', () => stream.pause());
         await lookAway(side, contextId);
         stream.resume();
         await end;

@@ -258,6 +258,15 @@ describe.each([rest, jsonRpc, overGrpc])('generation over $name', (way) => {
   });
 });
 
+it.each([
+  ['an end-group tag and half a varint', [0x7c, 0xff]],
+  ['a configuration that says it is longer than the message', [0x7c, 0x1a, 0x7f]],
+])('refuses %s after the message over gRPC', async (_what, bytes) => {
+  const request = SendMessageRequest.fromJSON({ message: message('say x'), tenant: 'worker' });
+  const { error } = await grpc('sendMessage', request, { bytes: Buffer.from(bytes) });
+  expect(error).toBe('INVALID_ARGUMENT');
+});
+
 it('is not there for clients that do not ask', async () => {
   const answer = await server.fetch('/agents/worker/message:stream', {
     ...{ method: 'POST', body: JSON.stringify({ message: message('chunks 3') }) },

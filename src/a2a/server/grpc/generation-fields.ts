@@ -10,7 +10,10 @@ import { generationsIn } from '../../translate/generation.js';
 const OWN_FIELD = { task: 7, statusUpdate: 5, artifactUpdate: 7 } as const;
 const TASKS = 1;
 
-/** Reads an int64 at a path of field numbers; undefined when it is not set. The bytes were decoded before. */
+/**
+ * Reads an int64 at a path of field numbers; undefined when it is not set. Throws for bytes that are no message: the SDK's
+ * codec stops at an end-group tag, and reads none of the bytes after it.
+ */
 export function int64At(bytes: Uint8Array, [field, ...inner]: readonly number[]): string | undefined {
   const reader = new BinaryReader(bytes);
   let found: string | undefined;

@@ -41,7 +41,8 @@ function toMethod(operation: Operation): GrpcMethod {
   return {
     path: definition.path,
     operation,
-    decode: (bytes) => requestOf(withDraft(name, codec.toJSON(decoded(deserialize, bytes)), bytes)),
+    decode: (bytes) =>
+      requestOf(decoded((sent) => withDraft(name, codec.toJSON(deserialize(sent)), sent), bytes)),
     encode: ({ message }) => bytesWithGenerations(serialize(message ?? {}), message),
     encodeEvent: (event) => bytesWithGenerations(serialize(event), event),
   };
