@@ -22,11 +22,17 @@ import { createHttpTools } from '../tools/http/index.js';
 import type { Parsers } from '../tools/parsers.js';
 import { isInstalled } from '../tools/programs.js';
 import { toUnits } from '../tools/payment/amount.js';
-import { isKeptElsewhere, skillsElsewhere } from './kept-elsewhere.js';
 import { openMcp } from './mcp.js';
 import { createSecretsTools } from '../tools/secrets/index.js';
 import { createSkills, type Skills } from '../tools/skills/index.js';
-import { createDisk, ownedSkillsRoot, type Disk, type VaultAccess } from './stores.js';
+import {
+  createDisk,
+  isKeptElsewhere,
+  ownedSkillsRoot,
+  skillsElsewhere,
+  type Disk,
+  type VaultAccess,
+} from './stores.js';
 
 /** What families are opened with. */
 export interface FamilyParts {

@@ -1,11 +1,17 @@
+import {
+  KeptCredential,
+  type CredentialKind,
+  type LoadedValues,
+  type PeerCredential,
+} from '../a2a/client/credential.js';
 import type { CardAuth } from '../a2a/server/card.js';
 import { flowsIn, type LoginFlow } from '../a2a/server/login-flows.js';
 import { skillIdOf } from '../agents/capabilities.js';
-import type { Config } from '../config/config.js';
+import type { Config, OAuth2Config, RemoteAgentConfig } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
 import { findingOfError, type Finding } from '../config/problems.js';
 import type { Path } from '../config/schema.js';
-import type { Secrets } from '../config/secrets.js';
+import type { RemoteSecrets, Secrets } from '../config/secrets.js';
 import { loadOrCreateToken, loadToken } from '../config/node-credentials.js';
 import { isWeakToken } from '../config/risks.js';
 import type { Agent } from '../core/agent.js';
@@ -14,12 +20,14 @@ import { serverUrl } from '../core/card.js';
 import type { Audit, Authenticator, Caller } from '../core/identity.js';
 import type { JsonObject } from '../core/json.js';
 import type { Logger } from '../core/logger.js';
+import { referencedSecrets, type SecretGuard } from '../core/secrets.js';
 import type { Tool } from '../core/tool.js';
 import { createEgress } from '../http/egress.js';
 import { createAuthenticator, ONLY_OWNER, type AuthenticatorOptions } from '../http/identity.js';
 import type { IntrospectionOptions } from '../http/introspection.js';
 import type { TrustedNodes } from '../http/node-assertion.js';
 import { rightForPath } from '../owners/endpoints.js';
+import { createTokenRequest } from '../http/oauth-client.js';
 import { JwtKeys, keysFromFile, keysFromIssuer, keysFromUrl, discoveryUrl } from '../http/jwt-keys.js';
 import { loadTls, type TlsMaterial } from '../http/tls.js';
 
@@ -230,4 +238,116 @@ export function isOperator(
 ): boolean {
   if (scopes) return new Set(scopes).has(jwt.operatorScope);
   return mode !== 'mtls' && Object.values<string>(ONLY_OWNER).includes(owner);
+}
+
+export interface CredentialParts {
+  readonly agent: RemoteAgentConfig;
+  readonly values: RemoteSecrets;
+  /** Resolves the references of values that are in the vault. */
+  readonly guard: SecretGuard;
+  /** The settings that the node was started with. */
+  readonly config: Config;
+  /** The values that the log hides: gets the newest access tokens. */
+  readonly hidden: Set<string>;
+  readonly logger: Logger;
+}
+
+/** How long a value of the vault is kept. A server that refuses it has it read again. */
+const VAULT_SECONDS = 300;
+const TOKEN_BYTES = 64 * 1024;
+/** The newest token, and the one before: requests with it may be under way. */
+const HIDDEN_TOKENS = 2;
+
+/** Makes what requests to a remote agent show, from its entry; undefined for an entry without a credential. */
+export function createPeerCredential(parts: CredentialParts): PeerCredential | undefined {
+  const { agent, values } = parts;
+  const { auth } = agent;
+  const host = new URL(agent.url).hostname;
+  const kinds = kindsOf(parts);
+  if (kinds.length === 0) return undefined;
+  if (auth?.oauth2) {
+    const { clientSecret } = values;
+    return new KeptCredential(kinds, oauthLoader({ ...parts, oauth2: auth.oauth2, clientSecret }));
+  }
+  return new KeptCredential(kinds, async () => {
+    const value = values.bearer ?? values.apiKey ?? values.password ?? '';
+    const seconds = referencedSecrets(value).length > 0 ? VAULT_SECONDS : undefined;
+    return { shown: shownOf(agent, values, await resolved(value, host, parts)), seconds };
+  });
+}
+
+function kindsOf({ agent: { auth }, values }: CredentialParts): readonly CredentialKind[] {
+  const { apiKey, basic, oauth2, mtls } = auth ?? {};
+  const { header, query } = apiKey ?? {};
+  return [
+    ...(values.bearer === undefined ? [] : [{ type: 'bearer' } as const]),
+    ...(header === undefined ? [] : [{ type: 'apiKey', in: 'header', name: header } as const]),
+    ...(query === undefined ? [] : [{ type: 'apiKey', in: 'query', name: query } as const]),
+    ...(basic ? [{ type: 'basic' } as const] : []),
+    ...(oauth2 ? [{ type: 'oauth2', scopes: oauth2.scopes } as const] : []),
+    ...(mtls ? [{ type: 'mtls' } as const] : []),
+  ];
+}
+
+function shownOf(
+  { auth }: RemoteAgentConfig,
+  { bearer }: RemoteSecrets,
+  value: string,
+): LoadedValues['shown'] {
+  const { apiKey, basic } = auth ?? {};
+  if (bearer !== undefined) return { headers: { authorization: `Bearer ${value}` } };
+  if (basic) {
+    const pair = Buffer.from(`${basic.user}:${value}`).toString('base64');
+    return { headers: { authorization: `Basic ${pair}` } };
+  }
+  if (apiKey?.query !== undefined) return { headers: {}, query: [apiKey.query, value] };
+  return { headers: apiKey?.header === undefined ? {} : { [apiKey.header.toLowerCase()]: value } };
+}
+
+/** Puts values of the vault in the place of their references. They belong to the owner of the node's own token. */
+function resolved(
+  text: string,
+  host: string,
+  { guard, config }: Pick<CredentialParts, 'guard' | 'config'>,
+): Promise<string> {
+  if (referencedSecrets(text).length === 0) return Promise.resolve(text);
+  const owner = config.auth.mode === 'none' ? ONLY_OWNER.none : ONLY_OWNER.token;
+  return guard.resolve({ tenant: '', owner }, text, { tool: 'a2a', place: 'http', host });
+}
+
+export interface OAuthParts extends Pick<CredentialParts, 'guard' | 'config' | 'hidden' | 'logger'> {
+  readonly oauth2: OAuth2Config;
+  readonly clientSecret: string | undefined;
+}
+
+/** Makes the function that gets access tokens by client credentials, as headers of requests. */
+export function oauthLoader(parts: OAuthParts): () => Promise<LoadedValues> {
+  const { config, oauth2, clientSecret, hidden, logger } = parts;
+  const { audience, resource, privateKeyFile, ...client } = oauth2;
+  const address = oauth2.tokenUrl ?? oauth2.issuer ?? '';
+  const request = createTokenRequest({
+    ...client,
+    keyFile: privateKeyFile,
+    parameters: {
+      ...(audience === undefined ? {} : { audience }),
+      ...(resource === undefined ? {} : { resource }),
+    },
+    clientSecret:
+      clientSecret === undefined ? undefined : () => resolved(clientSecret, new URL(address).hostname, parts),
+    fetch: createEgress({
+      allowPrivate: config.egress.allowPrivate,
+      configuredUrl: address,
+      timeoutMs: 1_000 * config.a2a.connectSeconds,
+      maxBytes: TOKEN_BYTES,
+      logger,
+    }),
+  });
+  const shownTokens: string[] = [];
+  return async () => {
+    const { token, seconds } = await request();
+    hidden.add(token);
+    shownTokens.push(token);
+    if (shownTokens.length > HIDDEN_TOKENS) hidden.delete(shownTokens.shift()!);
+    return { shown: { headers: { authorization: `Bearer ${token}` } }, seconds };
+  };
 }

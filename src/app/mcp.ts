@@ -12,7 +12,7 @@ import { createEgress } from '../http/egress.js';
 import type { Programs } from '../tools/exec/index.js';
 import type { Mcp, McpReach, McpServerOptions } from '../tools/mcp/index.js';
 import { isInstalled } from '../tools/programs.js';
-import { oauthLoader } from './peer-credentials.js';
+import { oauthLoader } from './identity.js';
 import { missing, off, type ToolFamily } from '../tools/tool-family.js';
 
 const NAME = 'mcp';

@@ -38,10 +38,10 @@ import { createOwnedFiles } from '../tools/fs/index.js';
 import { createSkills, openSavedSkills } from '../tools/skills/index.js';
 import type { SealedVault } from '../vault/vault.js';
 import { isOperator } from './identity.js';
-import { isKeptElsewhere } from './kept-elsewhere.js';
 import type { PeerRegistry } from './peers.js';
 import {
   createDisk,
+  isKeptElsewhere,
   openStorage,
   openVaultAccess,
   ownedSkillsRoot,

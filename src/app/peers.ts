@@ -26,8 +26,7 @@ import { createEgress } from '../http/egress.js';
 import { ASSERTION_TYPE, assertionClaims } from '../http/node-assertion.js';
 import { JwtKeys, keysFromFile, keysFromUrl } from '../http/jwt-keys.js';
 import { clientCertificate, type ClientCertificateFiles, type TlsMaterial } from '../http/tls.js';
-import { readTls } from './identity.js';
-import { createPeerCredential } from './peer-credentials.js';
+import { createPeerCredential, readTls } from './identity.js';
 
 /** The directory of this node's peers. It is empty until `replace` is called with the sources of their cards. */
 export function createDirectory(config: Config, logger: Logger, signal: AbortSignal): RefreshingDirectory {

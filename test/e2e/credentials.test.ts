@@ -7,7 +7,7 @@ import { createLocalJWKSet, exportJWK, jwtVerify } from 'jose';
 import { openRemote } from '../../src/a2a/client/load.js';
 import type { Binding } from '../../src/a2a/client/link.js';
 import { requestOptions } from '../../src/a2a/client/link.js';
-import { createPeerCredential } from '../../src/app/peer-credentials.js';
+import { createPeerCredential } from '../../src/app/identity.js';
 import { readEnv } from '../../src/config/env.js';
 import { resolveConfig } from '../../src/config/load.js';
 import { silentLogger } from '../../src/core/logger.js';
