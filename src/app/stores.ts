@@ -308,7 +308,7 @@ const PAUSES_MS = [250, 1_000];
  * absence of the node the call goes on, else it fails with nothing done. The model, or the person who approved an unsafe call,
  * decides about a later one.
  */
-export function askForSecrets(parts: ElsewhereParts): BorrowedSecretsOptions['ask'] | undefined {
+function askForSecrets(parts: ElsewhereParts): BorrowedSecretsOptions['ask'] | undefined {
   const other = clientOf('secrets', parts);
   if (!other) return undefined;
   const { url, clientFor } = other;
