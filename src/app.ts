@@ -266,7 +266,7 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   });
   const registry = new PeerRegistry({ home: config.home, peers: directory, read: options.read, reload });
   const listeners = await createListeners({
-    ...{ config, agents: published, root, tls, address, metrics, logger },
+    ...{ config, agents: published, known: () => directory.known(), root, tls, address, metrics, logger },
     authenticator: createIdentity({ config, secrets, access, token, audit, logger }),
     keys: keys.read,
     health: () => healthOf(storage),

@@ -4,6 +4,7 @@ import { grpcAddress } from '../a2a/server/card.js';
 import type { GrpcServer, GrpcServerOptions } from '../a2a/server/grpc/server.js';
 import type { GrpcTls } from '../a2a/server/grpc/listener.js';
 import type { PublishedAgent } from '../a2a/server/operations.js';
+import type { KnownAgent } from '../a2a/server/catalog.js';
 import { createA2aRoutes, createDiscoveryRoutes, isA2aPath, MCP_PATH } from '../a2a/server/routes.js';
 import { StreamSlots } from '../a2a/server/stream-slots.js';
 import { isLoopback } from '../config/risks.js';
@@ -64,6 +65,8 @@ export class NodeAddress {
 export interface ListenersOptions {
   readonly config: Config;
   readonly agents: ReadonlyMap<string, PublishedAgent>;
+  /** The remote agents in use, for the registry. */
+  readonly known: () => readonly KnownAgent[];
   /** The name of the agent that answers at the root of the host. */
   readonly root: string;
   /** Undefined for plain HTTP and gRPC in the clear. */
@@ -116,7 +119,7 @@ const ISSUER_BYTES = 256 * 1024;
 const NOTICE_SECONDS = 5;
 
 export async function createListeners(options: ListenersOptions): Promise<Listeners> {
-  const { config, agents, root, tls, authenticator, mounts, keys, health, address, metrics, logger } =
+  const { config, agents, known, root, tls, authenticator, mounts, keys, health, address, metrics, logger } =
     options;
   const { baseUrl } = config.a2a;
   const slots = new StreamSlots(config.server.limits);
@@ -139,7 +142,7 @@ export async function createListeners(options: ListenersOptions): Promise<Listen
     isLoopbackOnly: config.auth.mode === 'none',
     ...routeParts({ config, logger }, a2aRoutes, await createMcp(options, slots)),
     mounts: [
-      createDiscoveryRoutes({ agents, keys, baseUrl }),
+      createDiscoveryRoutes({ agents, keys, baseUrl, known, isOpen: config.auth.mode === 'none' }),
       ...(metrics ? [metricsMount(metrics)] : []),
       ...mounts,
     ],

@@ -3,6 +3,7 @@ import { loadConfig } from '../config/load.js';
 import { LangoError } from '../core/errors.js';
 import { silentLogger } from '../core/logger.js';
 import { counted } from '../core/text.js';
+import { isPrivate } from '../http/address-check.js';
 import { createEgress } from '../http/egress.js';
 import { overridesOf, type FolderFlags } from './connection.js';
 import { safeLine } from './safe-text.js';
@@ -17,11 +18,12 @@ export async function searchAgents(text: string, call: Call<FolderFlags>): Promi
   const { config } = await loadConfig({ env, overrides: overridesOf(flags), purpose: 'call' });
   const { catalogs } = config.a2a;
   if (catalogs.length === 0) {
-    const hint = 'Set a2a.catalogs to the addresses of AI Catalogs.';
+    const hint = 'Set a2a.catalogs to the addresses of catalogs (ARD or AI Catalog).';
     throw new LangoError('not-found', 'The configuration names no catalog.', { hint });
   }
   const { agents, failed } = await searchCatalogs({
     ...{ catalogs, text },
+    isPrivate: ({ hostname }) => isPrivate(hostname),
     fetchFor: (catalog) =>
       createEgress({ allowPrivate: [], configuredUrl: catalog, timeoutMs: TIMEOUT_MS, logger: silentLogger }),
   });
@@ -34,7 +36,7 @@ export async function searchAgents(text: string, call: Call<FolderFlags>): Promi
         `${paint.author(safeLine(name))}  ${safeLine(url)}`,
         ...(description === '' ? [] : [`  ${paint.dim(safeLine(description, DESCRIPTION_CHARACTERS))}`]),
       ]),
-      ...failed.map(({ catalog, reason }) => `${safeLine(catalog)} cannot be read: ${safeLine(reason)}`),
+      ...failed.map(({ catalog, reason }) => `${safeLine(catalog)}: ${safeLine(reason)}`),
       ...(agents.length === 0 ? [] : ['Add one with: lango agents add ADDRESS']),
     ],
   };

@@ -188,7 +188,7 @@ export const a2a = group('Remote agents, and what this server publishes.', {
   }),
   catalogs: list(
     z.array(httpUrl()),
-    'AI Catalogs that `lango agents search` searches. Their agents are added only on request.',
+    'Catalogs (ARD or AI Catalog), or their servers, that `lango agents search` searches. Their agents are added only on request.',
   ),
   cardBytes: count(256 * KIB, 'The largest card of a remote agent, in bytes.'),
   connectSeconds: seconds(10, 'The time a remote agent has to answer with its card.'),

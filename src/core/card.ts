@@ -4,10 +4,6 @@ import type { Skill } from './agent.js';
 export const CARD_PATH = '/.well-known/agent-card.json';
 /** The path of the card before version 0.3, and for some clients of 0.3. */
 export const OLD_CARD_PATH = '/.well-known/agent.json';
-/** The path of the catalog, which lists the cards of all agents of a server. */
-export const CATALOG_PATH = '/.well-known/ai-catalog.json';
-/** The media type of a card in the catalog. */
-export const CARD_TYPE = 'application/a2a-agent-card+json';
 /** The path of the keys that the server signs with (RFC 7517). */
 export const KEYS_PATH = '/.well-known/jwks.json';
 

@@ -87,7 +87,8 @@ export function portOf(url: URL): string {
   return url.port || (url.protocol === 'https:' ? '443' : '80');
 }
 
-function isPrivate(hostname: string): boolean {
+/** Whether the host of a URL is, by its text alone, one of a private network or this machine. */
+export function isPrivate(hostname: string): boolean {
   const address = hostname.replace(/^\[|\]$/g, '');
   if (isIP(address) !== 0) return !isPublicAddress(address);
   return !hostname.includes('.') || LOCAL_NAME.test(hostname.replace(/\.$/, ''));

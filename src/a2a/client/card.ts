@@ -35,16 +35,34 @@ const MAX_NAME = 64;
 /** The limits of requests to this server: functions that read a card may recurse. */
 const JSON_LIMITS = { depth: 64, keys: 1_000 };
 
-/** Fetches a card as JSON. Rejects with a `LangoError`: `not-found`, `too-large`, `invalid-agent-response`, … */
-export async function fetchCardJson(request: CardRequest): Promise<JsonObject> {
-  for (const url of cardUrls(request.url)) {
+/** A document, and the address that it was at. */
+interface FoundJson {
+  readonly url: string;
+  readonly json: JsonObject;
+}
+
+/** Fetches a card as JSON. Rejects as `fetchFirst` does. */
+export function fetchCard(request: CardRequest): Promise<FoundJson> {
+  return fetchFirst(cardUrls(request.url), 'card', request);
+}
+
+/**
+ * Fetches the first document that one of `urls` has, of the kind `what`. Rejects with a `LangoError`: `not-found`,
+ * `too-large`, `invalid-agent-response`, …
+ */
+export async function fetchFirst(
+  urls: readonly string[],
+  what: 'card' | 'catalog',
+  request: CardRequest,
+): Promise<FoundJson> {
+  for (const url of urls) {
     const known = request.held?.get(url);
     const condition = known && { 'if-none-match': known.etag };
     const response = await request.fetch(url, {
       headers: { accept: 'application/json', 'a2a-version': '1.0', ...condition },
       signal: request.signal,
     });
-    if (response.status === 304 && known) return known.json;
+    if (response.status === 304 && known) return { url, json: known.json };
     if (response.status === 404) {
       await response.body?.cancel();
       continue;
@@ -52,14 +70,16 @@ export async function fetchCardJson(request: CardRequest): Promise<JsonObject> {
     if (!response.ok)
       throw new LangoError(
         'unavailable',
-        `The server answered the request for the card with status ${response.status}.`,
+        `The server answered the request for the ${what} with status ${response.status}.`,
       );
-    const json = parseJson(await readText(response, request.maxBytes));
+    const json = parseJson(await readText(response, request.maxBytes, what), what);
     const etag = response.headers.get('etag');
     if (etag !== null) request.held?.set(url, { etag, json });
-    return json;
+    return { url, json };
   }
-  throw new LangoError('not-found', `There is no agent card at ${request.url}.`);
+  const { url } = request;
+  const text = what === 'card' ? `There is no agent card at ${url}.` : `There is no catalog at ${url}.`;
+  throw new LangoError('not-found', text);
 }
 
 function cardUrls(url: string): readonly string[] {
@@ -72,30 +92,33 @@ function cardUrls(url: string): readonly string[] {
   return [...[CARD_PATH, OLD_CARD_PATH].map((path) => new URL(`.${path}`, base).href), ...beside];
 }
 
-async function readText(response: Response, maxBytes: number): Promise<string> {
+async function readText(response: Response, maxBytes: number, what: string): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   const body: AsyncIterable<Uint8Array> | undefined = response.body ?? undefined;
   for await (const chunk of body ?? []) {
     size += chunk.length;
-    if (size > maxBytes) throw new LangoError('too-large', `The card is larger than ${maxBytes} bytes.`);
+    if (size > maxBytes) throw new LangoError('too-large', `The ${what} is larger than ${maxBytes} bytes.`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function parseJson(text: string): JsonObject {
+function parseJson(text: string, what: string): JsonObject {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new LangoError('invalid-agent-response', 'The card is not JSON.', { cause });
+    throw new LangoError('invalid-agent-response', `The ${what} is not JSON.`, { cause });
   }
-  if (!isJsonObject(value)) throw new LangoError('invalid-agent-response', 'The card is not a JSON object.');
+  if (!isJsonObject(value))
+    throw new LangoError('invalid-agent-response', `The ${what} is not a JSON object.`);
   try {
     assertJsonValue(value, JSON_LIMITS);
   } catch (cause) {
-    throw new LangoError('invalid-agent-response', `The card cannot be used. ${errorText(cause)}`, { cause });
+    throw new LangoError('invalid-agent-response', `The ${what} cannot be used. ${errorText(cause)}`, {
+      cause,
+    });
   }
   return value;
 }

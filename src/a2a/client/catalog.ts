@@ -1,9 +1,10 @@
-import { CARD_TYPE } from '../../core/card.js';
 import { errorText } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
+import { counted, shorten } from '../../core/text.js';
+import { CARD_TYPE, CATALOG_PATHS, LOCAL_PUBLISHER, publisherIn } from '../translate/catalog.js';
 import { wordScore } from '../translate/word-score.js';
-import { fetchCardJson } from './card.js';
+import { fetchFirst } from './card.js';
 
 /** An agent that a catalog offers. All its texts are from outside. */
 interface OfferedAgent {
@@ -19,57 +20,117 @@ interface OfferedAgent {
 
 export interface CatalogSearch {
   readonly agents: readonly OfferedAgent[];
-  /** The catalogs that cannot be read, each with the reason. */
+  /** The catalogs that cannot be read or used whole, each with the reason. */
   readonly failed: readonly { readonly catalog: string; readonly reason: string }[];
 }
 
 export interface CatalogSearchOptions {
+  /** Addresses of catalogs, or of the servers that have one. */
   readonly catalogs: readonly string[];
   readonly text: string;
   readonly fetchFor: (catalog: string) => typeof fetch;
+  /** Whether a URL names a host of a private network. */
+  readonly isPrivate: (url: URL) => boolean;
 }
 
 const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_ENTRIES = 10_000;
 const MAX_FOUND = 20;
+const MAX_NAME = 100;
+const MAX_DESCRIPTION = 1_000;
 const CALL_MS = 30_000;
 
-/** Reads the catalogs and ranks their agents by the words of the search. Does not follow nested catalogs. Never rejects. */
-export async function searchCatalogs({
-  catalogs,
-  text,
-  fetchFor,
-}: CatalogSearchOptions): Promise<CatalogSearch> {
+/**
+ * Reads the catalogs and ranks their agents by the words of the search. Fetches nothing but the catalogs: no card, no
+ * catalog that one names, no redirect. Never rejects.
+ */
+export async function searchCatalogs(options: CatalogSearchOptions): Promise<CatalogSearch> {
   const failed: { catalog: string; reason: string }[] = [];
-  const found = await Promise.all(
-    catalogs.map(async (catalog): Promise<readonly OfferedAgent[]> => {
+  const offers = await Promise.all(
+    options.catalogs.map(async (catalog) => {
+      const fail = (reason: string): void => void failed.push({ catalog, reason });
       try {
-        const signal = AbortSignal.timeout(CALL_MS);
-        const request = { url: catalog, fetch: fetchFor(catalog), maxBytes: MAX_BYTES, signal };
-        const { entries } = await fetchCardJson(request);
-        if (!Array.isArray(entries))
-          throw new Error('The document is not an AI Catalog: it has no list of entries.');
-        return entries.slice(0, MAX_ENTRIES).flatMap((entry) => offerIn(entry, catalog, text));
+        return offersIn(await entriesOf(catalog, options), { ...options, catalog, fail });
       } catch (error) {
-        failed.push({ catalog, reason: errorText(error) });
+        fail(errorText(error));
         return [];
       }
     }),
   );
-  const agents = found.flat().sort((a, b) => b.score - a.score);
-  return { agents: agents.slice(0, MAX_FOUND), failed };
+  // The best of each catalog first, so that one that praises thousands of its agents hides no other.
+  const inTurn = offers.flatMap((own) => own.map((offer, rank) => ({ offer, rank })));
+  const shown = inTurn.sort((a, b) => a.rank - b.rank || b.offer.score - a.offer.score).slice(0, MAX_FOUND);
+  return { agents: shown.map(({ offer }) => offer).sort((a, b) => b.score - a.score), failed };
 }
 
-function offerIn(entry: unknown, catalog: string, asked: string): readonly OfferedAgent[] {
-  if (!isJsonObject(entry) || (entry['type'] ?? entry['mediaType']) !== CARD_TYPE) return [];
-  const { displayName: name, url } = entry;
-  if (typeof name !== 'string' || typeof url !== 'string' || !/^https?:\/\//i.test(url) || !URL.canParse(url))
-    return [];
-  const description = textIn(entry, 'description');
-  const texts = [name, description, textIn(entry, 'identifier'), ...listIn(entry, 'tags')];
+async function entriesOf(catalog: string, { fetchFor }: CatalogSearchOptions): Promise<readonly unknown[]> {
+  const { pathname } = new URL(catalog);
+  const urls = pathname.endsWith('.json')
+    ? [catalog]
+    : Object.values(CATALOG_PATHS).map((path) => new URL(pathname.replace(/\/$/, '') + path, catalog).href);
+  const signal = AbortSignal.timeout(CALL_MS);
+  const request = { url: catalog, fetch: fetchFor(catalog), maxBytes: MAX_BYTES, signal };
+  const { entries } = (await fetchFirst(urls, 'catalog', request)).json;
+  if (!Array.isArray(entries)) throw new Error('The document is no catalog: it has no list of entries.');
+  return entries as readonly unknown[];
+}
+
+interface Reading extends CatalogSearchOptions {
+  readonly catalog: string;
+  readonly fail: (reason: string) => void;
+}
+
+/** The agents of a catalog that fit the search, best first. */
+function offersIn(
+  entries: readonly unknown[],
+  { catalog, text, isPrivate, fail }: Reading,
+): readonly OfferedAgent[] {
+  const from = new URL(catalog);
+  const foreign = new Set<string>();
+  const hidden = new Set<string>();
+  const offers = entries.slice(0, MAX_ENTRIES).flatMap((entry): readonly OfferedAgent[] => {
+    const offer = offerIn(entry, catalog, text);
+    if (!offer) return [];
+    const at = new URL(offer.url);
+    const { identifier, ...agent } = offer;
+    const isForeign = !mayPublish(identifier, [at, from]);
+    const isHidden = isPrivate(at) && !isPrivate(from);
+    if (isForeign) foreign.add(agent.name);
+    else if (isHidden) hidden.add(agent.name);
+    return isForeign || isHidden ? [] : [agent];
+  });
+  if (entries.length > MAX_ENTRIES)
+    fail(`It has ${entries.length} entries, of which only the first ${MAX_ENTRIES} are searched.`);
+  if (foreign.size > 0)
+    fail(`${counted(foreign.size, 'agent')} not offered: the identifier names a domain of others.`);
+  if (hidden.size > 0)
+    fail(`${counted(hidden.size, 'agent')} not offered: the address is in a private network.`);
+  return offers.sort((a, b) => b.score - a.score);
+}
+
+/** Whether an identifier names the domain of one of the addresses, or one above it. Without an identifier nothing is claimed. */
+function mayPublish(identifier: string, addresses: readonly URL[]): boolean {
+  const publisher = publisherIn(identifier);
+  if (publisher === undefined || publisher === LOCAL_PUBLISHER) return true;
+  return addresses.some(({ hostname }) => `.${hostname}`.endsWith(`.${publisher}`));
+}
+
+function offerIn(
+  entry: unknown,
+  catalog: string,
+  asked: string,
+): (OfferedAgent & { readonly identifier: string }) | undefined {
+  if (!isJsonObject(entry) || (entry['type'] ?? entry['mediaType']) !== CARD_TYPE) return undefined;
+  const { displayName, url } = entry;
+  if (typeof displayName !== 'string' || typeof url !== 'string') return undefined;
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) return undefined;
+  const name = shorten(displayName, MAX_NAME);
+  const description = shorten(textIn(entry, 'description'), MAX_DESCRIPTION);
+  const identifier = textIn(entry, 'identifier');
+  const texts = [name, description, identifier, ...listIn(entry, 'tags')];
   const queries = listIn(entry, 'representativeQueries');
   const score = wordScore(asked, [...texts, ...queries, ...listIn(entry, 'capabilities')].join('\n'));
-  return score === 0 ? [] : [{ name, description, url: new URL(url).href, catalog, score }];
+  return score === 0 ? undefined : { name, description, url: new URL(url).href, catalog, score, identifier };
 }
 
 function textIn(entry: JsonObject, member: string): string {

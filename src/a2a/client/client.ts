@@ -1,7 +1,7 @@
 import type { Task } from '@a2a-js/sdk';
 import type { RequestOptions } from '@a2a-js/sdk/client';
 import { TaskState as WireState } from '@a2a-js/sdk';
-import { CARD_TYPE, CATALOG_PATH, serverUrl } from '../../core/card.js';
+import { serverUrl } from '../../core/card.js';
 import { LangoError } from '../../core/errors.js';
 import { newId } from '../../core/ids.js';
 import type { JsonObject } from '../../core/json.js';
@@ -9,6 +9,7 @@ import { isJsonObject } from '../../core/json.js';
 import type { Part, Artifact, Message } from '../../core/message.js';
 import { textOf } from '../../core/message.js';
 import type { TaskState, Question } from '../../core/task.js';
+import { CARD_TYPE, CATALOG_PATHS } from '../translate/catalog.js';
 import {
   toSendRequest,
   toWireState,
@@ -17,7 +18,7 @@ import {
   fromWireState,
 } from '../translate/content.js';
 import { fromWireError } from '../translate/errors.js';
-import { fetchCardJson } from './card.js';
+import { fetchCard } from './card.js';
 import { tokenCredential } from './credential.js';
 import { inFormOf, questionsInSnapshot, typedQuestions } from './foreign-question.js';
 import type { GrpcRules } from './grpc-transport.js';
@@ -184,7 +185,7 @@ class Client implements AgentClient {
   }
 
   async catalog(): Promise<readonly CatalogEntry[]> {
-    const json = await this.#fetchJson(serverUrl(this.#options.url, CATALOG_PATH).href);
+    const json = await this.#fetchJson(serverUrl(this.#options.url, CATALOG_PATHS.aiCatalog).href);
     const entries = Array.isArray(json['entries']) ? json['entries'] : [];
     return entries.flatMap((entry) => (isJsonObject(entry) ? toCatalogEntry(entry) : []));
   }
@@ -238,7 +239,7 @@ class Client implements AgentClient {
     const bound = createOriginFetch({ fetch: send, origin, credential: tokenCredential(token) });
     const signal = AbortSignal.timeout(CALL_MS);
     try {
-      return await fetchCardJson({ url, fetch: bound, maxBytes: MAX_BYTES, signal });
+      return (await fetchCard({ url, fetch: bound, maxBytes: MAX_BYTES, signal })).json;
     } catch (error) {
       throw fromWireError(error);
     }

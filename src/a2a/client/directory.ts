@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import type { Peer, PeerDirectory, Skill } from '../../core/agent.js';
+import type { AgentProfile, Peer, PeerDirectory, Skill } from '../../core/agent.js';
 import type { JsonObject } from '../../core/json.js';
 import { silentLogger } from '../../core/logger.js';
 import { Breaker } from './breaker.js';
@@ -172,6 +172,16 @@ export class RefreshingDirectory implements PeerDirectory {
     return this.#entries.flatMap(({ source, agent }) =>
       source.kind === 'remote' ? { source, skills: agent?.peer.skills } : [],
     );
+  }
+
+  /** The remote agents in use, each with the address of its card without the query, which may hold a key. */
+  known(): readonly (AgentProfile & { readonly cardUrl: string })[] {
+    return this.#entries.flatMap(({ agent }) => {
+      if (agent?.cardUrl === undefined) return [];
+      const { name, description, skills } = agent.peer;
+      const { origin, pathname } = new URL(agent.cardUrl);
+      return { name, description, skills, cardUrl: origin + pathname };
+    });
   }
 
   /** Loads the cards of entries. Each peer joins as soon as its own card is loaded. */

@@ -14,7 +14,7 @@ import {
   UntrustedCard,
   assertTrustedCard,
   assertReachable,
-  fetchCardJson,
+  fetchCard,
   parseCard,
   relocated,
   toProfile,
@@ -96,6 +96,8 @@ export interface LoadedAgent {
   readonly link: MovingLink;
   /** The card as it was received. */
   readonly card: JsonObject;
+  /** The address of the card; undefined for an agent in this process. */
+  readonly cardUrl: string | undefined;
   /** Changes when the card does, apart from its signatures. */
   readonly fingerprint: string;
   /** Why the agent may refuse requests, although it is used. */
@@ -193,6 +195,7 @@ async function tryLoad(source: CardSource, options: LoadOptions): Promise<Loaded
         isRemote,
       }),
       card: opened.json,
+      cardUrl: opened.url,
       fingerprint: fingerprint(source, profile, card),
       note: opened.note,
     };
@@ -242,6 +245,8 @@ interface OpenAgent {
   readonly card: AgentCard;
   /** The card as it was received. */
   readonly json: JsonObject;
+  /** The address of the card; undefined for an agent in this process. */
+  readonly url?: string;
   readonly link: Link;
   /** A sentence about a credential that the card asks for and the entry does not have; undefined when they fit. */
   readonly note?: SkipReason | undefined;
@@ -272,7 +277,7 @@ export async function openRemote(
     timeoutMs,
   );
   try {
-    const json = await fetchCardJson({
+    const { json, url } = await fetchCard({
       url: source.url,
       fetch: bound,
       maxBytes: cardBytes,
@@ -291,7 +296,7 @@ export async function openRemote(
       ...(source.credentialFor ? [{ type: 'bearer' } as const] : []),
     ];
     const link = createLink(transport, card, source.credentialFor);
-    return { card, json, link, note: securityNote(card, kinds) };
+    return { card, json, url, link, note: securityNote(card, kinds) };
   } finally {
     clearTimeout(timer);
   }

@@ -1,10 +1,17 @@
-import { LangoError } from '../../core/errors.js';
+import { LangoError, isLangoError } from '../../core/errors.js';
+import type { HttpExchange } from '../../core/http.js';
+import { statusOf } from '../../core/http.js';
 import type { Json, JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
+import { publisherIn } from '../translate/catalog.js';
 import { wordScore } from '../translate/word-score.js';
+import { answerDocument, type EtagCache } from './documents.js';
+import { sendJson } from './http-call.js';
+import { parseFilter, textAt } from './list-filter.js';
+import { JSON_TYPE } from './modes.js';
 
-/** The paths of the registry (Agentic Resource Discovery 0.5). */
-export const REGISTRY_PATHS = { search: '/ard/search', list: '/ard/agents' } as const;
+/** The path of the registry (Agentic Resource Discovery 0.91). */
+export const REGISTRY_PATH = '/ard';
 
 /** An entry of the catalog, and further text that a search finds it by. */
 export interface IndexedEntry {
@@ -12,20 +19,77 @@ export interface IndexedEntry {
   readonly text: string;
 }
 
+export interface Registry {
+  /** The address that results name as their source. */
+  readonly source: string;
+  readonly entries: readonly IndexedEntry[];
+  readonly cache: EtagCache;
+}
+
 const MAX_TEXT = 2_000;
 const MAX_PAGE = 100;
 const SEARCH_PAGE = 10;
 const LIST_PAGE = 20;
-const ORDERS = ['displayName', 'updatedAt'];
+const ORDERS: Readonly<Record<string, string>> = {
+  ...{ displayName: 'displayName', updatedAt: 'updatedAt' },
+  // The names in the text of the specification.
+  ...{ name: 'displayName', created_at: 'updatedAt', updated_at: 'updatedAt' },
+};
 const FEDERATION = ['auto', 'referrals', 'none'];
 
-/** Answers `POST /search`: entries ranked by the words that they share with the query. Throws `invalid-input`. */
-export function searchEntries(entries: readonly IndexedEntry[], request: Json, source: string): JsonObject {
+/** Answers the paths below `REGISTRY_PATH`. Errors have the form of the registry's specification. */
+export async function answerRegistry(
+  exchange: HttpExchange,
+  open: () => Registry | Promise<Registry>,
+): Promise<void> {
+  const { request, path } = exchange;
+  const rest = path.slice(path.indexOf(REGISTRY_PATH) + REGISTRY_PATH.length);
+  const isGet = request.method === 'GET' || request.method === 'HEAD';
+  try {
+    const registry = await open();
+    if (rest === '/search' && request.method === 'POST')
+      answer(exchange, searchEntries(registry, await exchange.readJson()));
+    else if (rest === '/agents' && isGet) answer(exchange, listEntries(registry, exchange.query));
+    else if (rest.startsWith('/agents/') && isGet)
+      answerEntry(exchange, registry, entryWith(registry, rest.slice('/agents/'.length)));
+    else if (rest === '/explore' && request.method === 'POST')
+      throw new LangoError('not-supported', 'This registry computes no facets. Use POST /search.');
+    else throw new LangoError('not-found', `There is nothing at ${request.method} ${path}.`);
+  } catch (error) {
+    if (!isLangoError(error)) throw error;
+    const [status, errorCode] = statusOf(error.code);
+    const message = error.hint === undefined ? error.message : `${error.message} ${error.hint}`;
+    answer(exchange, { errorCode: CODES[status] ?? errorCode, message }, { status, headers: error.headers });
+  }
+}
+
+/** Where the specification has other names than google.rpc. */
+const CODES: Readonly<Record<number, string>> = { 429: 'RATE_LIMIT_EXCEEDED', 500: 'INTERNAL_ERROR' };
+
+function answer(
+  exchange: HttpExchange,
+  body: JsonObject,
+  { status = 200, headers = {} }: { status?: number; headers?: LangoError['headers'] } = {},
+): void {
+  sendJson(exchange, { status, type: JSON_TYPE, body: JSON.stringify(body), headers });
+}
+
+/** Serves one entry with its validators. */
+function answerEntry(exchange: HttpExchange, { cache }: Registry, entry: JsonObject): void {
+  const body = JSON.stringify(entry);
+  const document = cache.get(`registry ${textAt(entry, 'identifier')}`, body, () => body);
+  const scope = exchange.request.headers.authorization === undefined ? 'public' : 'private';
+  answerDocument(exchange, { type: JSON_TYPE, document, scope });
+}
+
+/** `POST /search`: entries ranked by the words that they share with the query. Throws `invalid-input`. */
+function searchEntries({ entries, source }: Registry, request: Json): JsonObject {
   if (!isJsonObject(request)) throw wrong('', 'must be a JSON object');
   const { query, federation = 'auto', pageSize, pageToken, ...others } = request;
   assertNone(others, '');
   if (!isJsonObject(query)) throw wrong('query', 'must be an object with the member text');
-  const { text, filter = {}, ...rest } = query;
+  // The context binds prefixes of further vocabularies, and no entry here has terms of one.
+  const { text, filter = {}, '@context': _context, ...rest } = query;
   assertNone(rest, 'query.');
   if (typeof text !== 'string' || text.trim() === '')
     throw wrong('query.text', 'must be a string that is not empty');
@@ -35,7 +99,9 @@ export function searchEntries(entries: readonly IndexedEntry[], request: Json, s
     throw wrong('federation', 'must be auto, referrals or none');
   const found = entries
     .filter(({ entry }) => Object.entries(filter).every(([path, wanted]) => holds(entry, path, wanted ?? [])))
-    .map(({ entry, text: own }) => ({ ...entry, score: wordScore(text, own), source }))
+    .map(({ entry: { representativeQueries: _queries, ...entry }, text: own }) => {
+      return { ...entry, score: wordScore(text, own), source };
+    })
     .filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score);
   const { items, next } = pageOf(found, { size: pageSize, token: pageToken, defaultSize: SEARCH_PAGE });
@@ -43,15 +109,38 @@ export function searchEntries(entries: readonly IndexedEntry[], request: Json, s
   return { results: items, ...(federation === 'referrals' && { referrals: [] }), ...next };
 }
 
-/** Answers `GET /agents`. Throws `invalid-input`. */
-export function listEntries(entries: readonly IndexedEntry[], query: URLSearchParams): JsonObject {
-  if (query.has('filter')) throw wrong('filter', 'is not supported; use POST /search');
-  const [field = '', direction = 'ASC', ...more] = (query.get('orderBy') ?? 'displayName').split(' ');
-  if (!ORDERS.includes(field) || !['ASC', 'DESC'].includes(direction) || more.length > 0)
-    throw wrong('orderBy', `must be ${ORDERS.join(' or ')}, with ASC or DESC behind it`);
+/** `GET /agents/IDENTIFIER`. Throws `invalid-input` or `not-found`. */
+function entryWith({ entries }: Registry, encoded: string): JsonObject {
+  const identifier = decoded(encoded);
+  if (identifier === undefined || publisherIn(identifier) === undefined)
+    throw wrong(
+      'identifier',
+      'must be like urn:air:HOST:agent:NAME, percent-encoded as one part of the path',
+    );
+  const found = entries.find(({ entry }) => entry['identifier'] === identifier);
+  if (!found) throw new LangoError('not-found', `This registry has no entry ${identifier}.`);
+  return found.entry;
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** `GET /agents`. Throws `invalid-input`. */
+function listEntries({ entries }: Registry, query: URLSearchParams): JsonObject {
+  const fits = filterIn(query);
+  const [name = '', direction = 'ASC', ...more] = (query.get('orderBy') ?? 'displayName').split(' ');
+  const field = Object.hasOwn(ORDERS, name) ? ORDERS[name] : undefined;
+  if (field === undefined || !['ASC', 'DESC'].includes(direction) || more.length > 0)
+    throw wrong('orderBy', 'must be displayName or updatedAt, with ASC or DESC behind it');
   const sign = direction === 'DESC' ? -1 : 1;
   const sorted = entries
     .map(({ entry }) => entry)
+    .filter(fits)
     .sort((a, b) => sign * textAt(a, field).localeCompare(textAt(b, field), 'en'));
   const size = query.get('pageSize');
   const paging = { size: size === null ? undefined : Number(size), defaultSize: LIST_PAGE };
@@ -59,9 +148,15 @@ export function listEntries(entries: readonly IndexedEntry[], query: URLSearchPa
   return { items, total: sorted.length, ...next };
 }
 
-function textAt(entry: JsonObject, field: string): string {
-  const value = entry[field];
-  return typeof value === 'string' ? value : '';
+function filterIn(query: URLSearchParams): (entry: JsonObject) => boolean {
+  const filter = query.get('filter')?.trim();
+  if (filter === undefined || filter === '') return () => true;
+  try {
+    return parseFilter(filter);
+  } catch (error) {
+    if (error instanceof SyntaxError) throw wrong('filter', error.message);
+    throw error;
+  }
 }
 
 interface Paging {
@@ -82,17 +177,21 @@ function pageOf(all: readonly JsonObject[], { size = 0, token = '', defaultSize 
 
 /** Whether the member at a dotted path is one of the wanted values, or holds one. */
 function holds(entry: JsonObject, path: string, wanted: Json): boolean {
-  const at = path
+  const choices: readonly unknown[] = Array.isArray(wanted) ? wanted : [wanted];
+  if (!choices.every((one) => typeof one === 'string'))
+    throw wrong('query.filter', 'must hold strings or lists of strings');
+  const at = path === 'publisher' ? publisherIn(textAt(entry, 'identifier')) : memberAt(entry, path);
+  const values: readonly unknown[] = Array.isArray(at) ? at : [at];
+  return values.some((value) => typeof value === 'string' && choices.includes(value));
+}
+
+function memberAt(entry: JsonObject, path: string): Json | undefined {
+  return path
     .split('.')
     .reduce<Json | undefined>(
       (value, key) => (isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),
       entry,
     );
-  const values: readonly unknown[] = Array.isArray(at) ? at : [at];
-  const choices: readonly unknown[] = Array.isArray(wanted) ? wanted : [wanted];
-  if (!choices.every((one) => typeof one === 'string'))
-    throw wrong('query.filter', 'must hold strings or lists of strings');
-  return values.some((value) => typeof value === 'string' && choices.includes(value));
 }
 
 function assertNone(others: JsonObject, prefix: string): void {

@@ -1,15 +1,23 @@
 import type { Request, Router } from 'express';
 import type { ReadKeys } from '../../core/card.js';
-import { CARD_PATH, CATALOG_PATH, KEYS_PATH, OLD_CARD_PATH } from '../../core/card.js';
+import { CARD_PATH, KEYS_PATH, OLD_CARD_PATH } from '../../core/card.js';
 import type { HttpExchange, HttpRoute } from '../../core/http.js';
 import { exchangeOf } from '../../core/http.js';
-import type { Catalog, Discovery } from './discovery.js';
-import { answerCard, answerCatalog, answerKeys, EtagCache, indexOf } from './discovery.js';
-import { sendJson } from './http-call.js';
+import { CATALOG_PATHS } from '../translate/catalog.js';
+import {
+  answerCatalog,
+  knownEntries,
+  publishedEntries,
+  registryUrl,
+  type Catalog,
+  type KnownAgent,
+} from './catalog.js';
+import type { Discovery } from './discovery.js';
+import { answerCard, answerKeys } from './discovery.js';
+import { EtagCache } from './documents.js';
 import { answerJsonRpc, sendNoSuchAgent } from './json-rpc.js';
-import { JSON_TYPE } from './modes.js';
 import type { PublishedAgent } from './operations.js';
-import { listEntries, REGISTRY_PATHS, searchEntries } from './registry.js';
+import { answerRegistry, REGISTRY_PATH } from './registry.js';
 import { answerRest, isRestPath, sendNoSuchPath, sendWrongMethod } from './rest.js';
 import { Streaming } from './sse.js';
 import type { StreamLimits, StreamSlots } from './stream-slots.js';
@@ -55,35 +63,43 @@ export function createA2aRoutes(options: A2aRoutesOptions): HttpRoute {
   };
 }
 
-export type DiscoveryOptions = Pick<A2aRoutesOptions, 'agents' | 'baseUrl'> & { readonly keys: ReadKeys };
+export interface DiscoveryOptions extends Pick<A2aRoutesOptions, 'agents' | 'baseUrl'> {
+  readonly keys: ReadKeys;
+  /** The remote agents in use. Read at each request. */
+  readonly known?: () => readonly KnownAgent[];
+  /** Whether every request has a caller (`auth.mode: none`). */
+  readonly isOpen?: boolean;
+}
 
-/** The public documents of the whole node, for express: the catalog of all cards, and the keys that it signs with. */
-export function createDiscoveryRoutes({ agents, baseUrl, keys }: DiscoveryOptions) {
+/**
+ * The public documents of the whole node, for express: the catalog of all cards, the registry over it, and the keys that
+ * it signs with. Only callers find the remote agents in the registry: their addresses may be those of a private network.
+ */
+export function createDiscoveryRoutes({ agents, baseUrl, keys, known, isOpen }: DiscoveryOptions) {
   const cache = new EtagCache();
+  const catalogPaths = Object.values(CATALOG_PATHS);
+  const catalogFor = (exchange: HttpExchange): Catalog => {
+    const base = baseUrl ?? exchange.baseUrl;
+    return { baseUrl: base, cards: [...agents.values()].map(({ card }) => card(base)) };
+  };
   return {
-    paths: [CATALOG_PATH, KEYS_PATH, ...Object.values(REGISTRY_PATHS)],
+    paths: [...catalogPaths, KEYS_PATH, REGISTRY_PATH],
     access: 'anyone' as const,
     addTo(router: Router): void {
-      const catalogFor = (exchange: HttpExchange): Catalog => {
-        const base = baseUrl ?? exchange.baseUrl;
-        return { baseUrl: base, cards: [...agents.values()].map(({ card }) => card(base)) };
-      };
-      router.all(CATALOG_PATH, (request: Request) => {
+      router.all(catalogPaths, (request: Request) => {
         const exchange = exchangeOf(request);
         answerCatalog(exchange, catalogFor(exchange), cache);
       });
-      router.get(REGISTRY_PATHS.list, (request: Request) => {
+      router.use(REGISTRY_PATH, (request: Request) => {
         const exchange = exchangeOf(request);
-        const body = listEntries(indexOf(catalogFor(exchange), cache), exchange.query);
-        sendJson(exchange, { status: 200, type: JSON_TYPE, body: JSON.stringify(body) });
-      });
-      router.post(REGISTRY_PATHS.search, async (request: Request) => {
-        const exchange = exchangeOf(request);
-        const search = await exchange.readJson();
-        const catalog = catalogFor(exchange);
-        const source = `${catalog.baseUrl.replace(/\/+$/, '')}${REGISTRY_PATHS.search}`;
-        const body = searchEntries(indexOf(catalog, cache), search, source);
-        sendJson(exchange, { status: 200, type: JSON_TYPE, body: JSON.stringify(body) });
+        return answerRegistry(exchange, async () => {
+          const isCaller = isOpen || request.headers.authorization !== undefined;
+          if (isCaller) await exchange.caller();
+          const catalog = catalogFor(exchange);
+          const others = isCaller ? knownEntries(known?.() ?? [], cache) : [];
+          const entries = [...publishedEntries(catalog, cache), ...others];
+          return { source: registryUrl(catalog.baseUrl), entries, cache };
+        });
       });
       router.all(KEYS_PATH, (request: Request) => answerKeys(exchangeOf(request), keys, cache));
     },

@@ -108,77 +108,36 @@ describe('X1 cards are cached by what they hold', () => {
 });
 
 describe('X1 the catalog', () => {
+  interface Catalog {
+    readonly specVersion: string;
+    readonly entries: readonly Readonly<Record<string, string>>[];
+  }
+
   it('lists every card of the node, and each is where it says', async () => {
     node = await startA2aNode({ agents: AGENTS });
     const reply = await ask(node, '/.well-known/ai-catalog.json', { token: null });
     expect(reply.headers.get('content-type')).toBe('application/ai-catalog+json');
-    const catalog = reply.json as unknown as {
-      readonly specVersion: string;
-      readonly entries: readonly Readonly<Record<string, string>>[];
-    };
+    const catalog = reply.json as unknown as Catalog;
     expect(catalog).toMatchObject({ specVersion: '1.0', host: { identifier: 'agent.localhost' } });
-    expect(catalog.entries[1]!['identifier']).toBe('urn:air:agent.localhost:operator:a2a');
-    expect(catalog.entries.map((entry) => entry['displayName'])).toEqual([
-      'lango-orchestrator',
-      'operator',
-      'vault',
-    ]);
-    for (const entry of catalog.entries) {
-      expect(entry['type']).toBe('application/a2a-agent-card+json');
+    expect(catalog.entries[1]!['identifier']).toBe('urn:air:agent.localhost:agent:operator');
+    const cards = catalog.entries.filter((entry) => entry['type'] === 'application/a2a-agent-card+json');
+    expect(cards.map((entry) => entry['displayName'])).toEqual(['lango-orchestrator', 'operator', 'vault']);
+    for (const entry of cards) {
       const card = (await (await fetch(entry['url']!)).json()) as ServedCard;
       expect(card.name).toBe(entry['displayName']);
     }
   });
-});
 
-describe('the registry of agents', () => {
-  const search = async (query: unknown, more: object = {}) =>
-    ask(node, '/ard/search', { token: null, body: { query, ...more } });
-  const names = (reply: { readonly json: unknown }): readonly string[] => {
-    const { results = [], items = [] } = reply.json as Record<string, { displayName: string }[]>;
-    return [...results, ...items].map(({ displayName }) => displayName);
-  };
-
-  it('finds agents by words, best first, with entries as in the catalog', async () => {
-    node = await startA2aNode({ agents: AGENTS, baseUrl: 'https://agents.example/x' });
-    const found = await search({ text: 'the operator, please' });
-    expect(found.status).toBe(200);
-    const { results } = found.json as unknown as { results: object[] };
-    expect(results[0]).toMatchObject({
-      identifier: 'urn:air:agents.example:operator:a2a',
-      score: 33,
-      source: 'https://agents.example/x/ard/search',
-    });
-    expect(names(await search({ text: 'qqqq' }))).toEqual([]);
-    const type = 'application/a2a-agent-card+json';
-    expect(names(await search({ text: 'vault', filter: { type: [type, 'other'] } }))).toContain('vault');
-    expect(names(await search({ text: 'vault', filter: { type: 'other' } }))).toEqual([]);
-    expect(names(await search({ text: 'vault', filter: { '__proto__.x': 'other' } }))).toEqual([]);
-  });
-
-  it('lists them in pages', async () => {
+  it('names the registry, is at the path of ARD too, and every card links to both', async () => {
     node = await startA2aNode({ agents: AGENTS });
-    const at = (query: string) => ask(node, `/ard/agents${query}`, { token: null });
-    const first = await at('?pageSize=2&orderBy=displayName%20DESC');
-    expect([names(first), first.json]).toMatchObject([['vault', 'operator'], { total: 3, pageToken: '2' }]);
-    expect(names(await at('?pageSize=2&orderBy=displayName%20DESC&pageToken=2'))).toEqual([
-      'lango-orchestrator',
-    ]);
-    for (const query of ['?pageSize=x', '?pageSize=101', '?pageToken=-1', '?orderBy=url', '?filter=a'])
-      expect([query, (await at(query)).status]).toEqual([query, 400]);
-  });
-
-  it.each([
-    ['no query', undefined],
-    ['a query without text', {}],
-    ['an empty text', { text: ' ' }],
-    ['a text of 3 KB', { text: 'x'.repeat(3_000) }],
-    ['an unknown member', { text: 'x', limit: 1 }],
-    ['a filter that is a list', { text: 'x', filter: ['a'] }],
-    ['a filter with an object', { text: 'x', filter: { type: { not: 'x' } } }],
-  ])('refuses %s', async (_, query) => {
-    node = await startA2aNode({ agents: AGENTS });
-    expect((await search(query)).status).toBe(400);
-    expect((await search({ text: 'x' }, { federation: 'all' })).status).toBe(400);
+    const old = await ask(node, '/.well-known/ai-catalog.json', { token: null });
+    const current = await ask(node, '/.well-known/ard.json', { token: null });
+    expect([current.headers.get('content-type'), current.text]).toEqual(['application/json', old.text]);
+    const { entries } = current.json as unknown as Catalog;
+    const registry = entries.find((entry) => entry['type'] === 'application/ai-registry+json');
+    expect(registry).toMatchObject({ url: `${node.origin}/ard` });
+    expect((await fetch(`${registry!['url']!}/agents`)).status).toBe(200);
+    const { reply } = await cardAt('/.well-known/agent-card.json');
+    expect(reply.headers.get('link')).toMatch(/ard\.json>; rel="ard".*ai-catalog\.json>; rel="ai-catalog"/);
   });
 });
