@@ -224,10 +224,10 @@ function assertTools(tools: readonly Tool[]): void {
   const names = tools.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice)
-    throw new LangoError('invalid-config', `two tools are named ${twice}`, { hint: 'Rename one of them.' });
+    throw new LangoError('invalid-config', `Two tools are named ${twice}.`, { hint: 'Rename one of them.' });
   const taken = [TRANSFER_NAME, ...CONTROL_NAMES].find((name) => names.includes(name));
   if (taken)
-    throw new LangoError('invalid-config', `a tool cannot be named ${taken}`, {
+    throw new LangoError('invalid-config', `A tool cannot be named ${taken}.`, {
       hint: 'Rename it: each agent has a function of this name.',
     });
 }

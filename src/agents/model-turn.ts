@@ -83,7 +83,7 @@ async function askModel(options: TurnOptions, request: TurnOptions['request']): 
     }
   }
   run.signal.throwIfAborted();
-  throw new LangoError('model', 'the model provider ended its stream without an end or error event');
+  throw new LangoError('model', 'The model provider ended its stream without an end or error event.');
 }
 
 /** Shorter waits are not shown: they are over before a person has read the line. */

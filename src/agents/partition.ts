@@ -42,16 +42,16 @@ export function assertRoster(roster: Roster): void {
   for (const taken of [UNMATCHED, ORCHESTRATOR_NAME, FLAT_AGENT_NAME]) {
     if (names.includes(taken)) {
       const hint = 'The server uses this name itself. Choose another in agent.roster.';
-      throw new LangoError('invalid-config', `a sub-agent cannot be named ${taken}`, { hint });
+      throw new LangoError('invalid-config', `A sub-agent cannot be named ${taken}.`, { hint });
     }
   }
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice)
-    throw new LangoError('invalid-config', `two sub-agents are named ${twice}`, {
+    throw new LangoError('invalid-config', `Two sub-agents are named ${twice}.`, {
       hint: 'Rename one of them.',
     });
   if (roster.filter(({ takesUnmatched }) => takesUnmatched).length > 1) {
-    throw new LangoError('invalid-config', 'more than one sub-agent takes the unmatched tools', {
+    throw new LangoError('invalid-config', 'More than one sub-agent takes the unmatched tools.', {
       hint: 'Set takesUnmatched on one of them only.',
     });
   }

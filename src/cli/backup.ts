@@ -33,7 +33,7 @@ export async function restore(from: string, call: Call<FolderFlags>): Promise<Re
 async function databaseOf({ flags, env }: Call<FolderFlags>): Promise<string> {
   const { config, secrets } = await loadConfig({ env, overrides: overridesOf(flags) });
   if (secrets.databaseUrl !== undefined) {
-    throw new LangoError('not-supported', 'lango backup and restore are for the embedded database.', {
+    throw new LangoError('not-supported', 'The commands backup and restore are for the embedded database.', {
       hint: 'This configuration names a PostgreSQL database: use pg_dump and pg_restore.',
     });
   }

@@ -57,7 +57,7 @@ export async function follow(events: AsyncIterable<ClientEvent>, view: View): Pr
     if (event.type === 'activity' && event.activity.type === 'delegation-start') hasDelegated = true;
     view(event);
   }
-  throw new Error('a stream of events had no end');
+  throw new Error('The stream of events had no end.');
 }
 
 async function answersTo(questions: readonly Question[], asker: Asker): Promise<readonly Part[]> {

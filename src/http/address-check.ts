@@ -117,7 +117,7 @@ function blockList(family: Family): BlockList {
 }
 
 function refused(description: string): LangoError {
-  return new LangoError('invalid-input', `the address ${description}`, {
+  return new LangoError('invalid-input', `The address ${description}.`, {
     violations: [{ field: 'url', description }],
   });
 }

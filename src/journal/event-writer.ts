@@ -16,7 +16,7 @@ export function isFull(head: number, limit: number): boolean {
 }
 
 export function taskIsFull(limit: number): LangoError {
-  return new LangoError('limit-reached', `a task may have ${limit} journal entries at most`, {
+  return new LangoError('limit-reached', `A task may have at most ${limit} journal entries.`, {
     hint: 'Start a new task in the same context. tasks.events is the limit.',
   });
 }
@@ -175,7 +175,7 @@ export class EventWriter {
     this.#failure =
       error instanceof LangoError
         ? error
-        : new LangoError('storage', 'the journal could not be written', { cause: error });
+        : new LangoError('storage', 'The journal could not be written.', { cause: error });
     for (const { reject } of [...waiting, ...this.#waiting]) reject(this.#failure);
     this.#waiting = [];
     this.#pending = [];

@@ -104,7 +104,7 @@ class TaskJournal implements RunningJournal {
         ? await this.#worker.accept(newTask(submission, requestHash))
         : await this.#addInput(submission, { taskId, requestHash });
     if (outcome.kind === 'conflict') {
-      throw new LangoError('conflict', `message id ${message.id} was already used with other content`, {
+      throw new LangoError('conflict', `The message id ${message.id} was already used with other content.`, {
         hint: 'Use a new message id for a new message.',
       });
     }
@@ -123,10 +123,10 @@ class TaskJournal implements RunningJournal {
     const known = await this.#store.get(scope, taskId);
     if (known && !isTerminal(known.state)) await this.#worker.cancelDelegations(known);
     const task = known && (await this.#store.requestCancel(scope, taskId));
-    if (!task) throw new LangoError('not-found', `there is no task ${taskId}`);
+    if (!task) throw new LangoError('not-found', `There is no task ${taskId}.`);
     const ended = isTerminal(task.state) ? task : await this.#untilEnded(scope, task);
     if (isTerminal(ended.state) && ended.state !== 'canceled') {
-      throw new LangoError('not-cancelable', `the task is ${ended.state} already`);
+      throw new LangoError('not-cancelable', `The task is already ${ended.state}.`);
     }
     return ended;
   }
@@ -185,7 +185,7 @@ class TaskJournal implements RunningJournal {
     const task = await this.#store.get(scope, taskId);
     if (task?.agent !== agent) throw inputError('not-found', taskId);
     if (contextId !== undefined && contextId !== task.contextId) {
-      throw new LangoError('invalid-input', `task ${taskId} belongs to another context`);
+      throw new LangoError('invalid-input', `The task ${taskId} belongs to another context.`);
     }
     if (submission.mayDecide === false) assertNoDecision(submission.message, task);
     if (isFull(task.head, this.#eventsPerTask) && !isTerminal(task.state))
@@ -226,8 +226,8 @@ function assertNoDecision({ parts }: Message, { statusMessage }: TaskRecord): vo
 }
 
 function inputError(why: 'not-found' | 'already-ended', taskId: string): LangoError {
-  if (why === 'not-found') return new LangoError('not-found', `there is no task ${taskId}`);
-  return new LangoError('already-ended', `task ${taskId} has ended and takes no more messages`, {
+  if (why === 'not-found') return new LangoError('not-found', `There is no task ${taskId}.`);
+  return new LangoError('already-ended', `The task ${taskId} has ended and takes no more messages.`, {
     hint: 'Send the message without a task id, in the same context, to start a new task.',
   });
 }

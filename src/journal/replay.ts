@@ -96,7 +96,7 @@ export class Replay {
 
   #require(step: string): Mutable<RecordedStep> {
     const record = this.#steps.get(step);
-    if (!record) throw new Error(`the journal holds a result of step ${step} without its intent`);
+    if (!record) throw new Error(`The journal holds a result of step ${step} without its intent.`);
     return record;
   }
 }

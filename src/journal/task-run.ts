@@ -134,7 +134,7 @@ export class TaskRun implements Run {
     await this.#writer.append({ author, body });
     // A process that was paused this long may have lost the task, and another one may have settled the call.
     if (body.type !== 'tool-call' || performance.now() - begun < LEASE_MS || (await this.#isOwner())) return;
-    this.abort(new LangoError('fenced', 'another process took the task over'));
+    this.abort(new LangoError('fenced', 'Another process took the task over.'));
     throw this.#abortReason!;
   }
 
@@ -238,7 +238,8 @@ export class TaskRun implements Run {
 
   #onEvent(event: TaskEvent): void {
     this.#seen = Math.max(this.#seen, event.seq);
-    if (event.body.type === 'cancel-request') this.abort(new LangoError('canceled', 'the task was canceled'));
+    if (event.body.type === 'cancel-request')
+      this.abort(new LangoError('canceled', 'The task was canceled.'));
     if (event.body.type === 'message' && !this.inputs.some(({ seq }) => seq === event.seq)) {
       this.#replay.inputs.push(inputOf(event, event.body));
     }

@@ -92,7 +92,7 @@ export class Worker {
   async stop(): Promise<void> {
     const { store, worker, drainSeconds = 0 } = this.#options;
     this.#stopped = true;
-    const reason = new LangoError('unavailable', 'the server is shutting down');
+    const reason = new LangoError('unavailable', 'The server is shutting down.');
     const running = [...this.#runs].map(([, active]) => active);
     const cut = setTimeout(() => running.forEach(({ run }) => run.abort(reason)), drainSeconds * 1_000);
     await Promise.all(
@@ -240,7 +240,7 @@ export class Worker {
       const heads = new Map(held.map(({ id, head }) => [id, head]));
       for (const [id, { run }] of stored) {
         const head = heads.get(id);
-        if (head === undefined) run.abort(new LangoError('fenced', 'another process took the task over'));
+        if (head === undefined) run.abort(new LangoError('fenced', 'Another process took the task over.'));
         else run.notify(head);
       }
       await this.claim();
@@ -333,7 +333,7 @@ export class Worker {
   /** The result of the run; undefined when this process must not close it. */
   async #runAgent(run: TaskRun, replay: Replay): Promise<RunResult | undefined> {
     const agent = this.#options.agents.get(run.task.agent);
-    if (replay.cancelRequested) run.abort(new LangoError('canceled', 'the task was canceled'));
+    if (replay.cancelRequested) run.abort(new LangoError('canceled', 'The task was canceled.'));
     if (run.task.crashes >= MAX_CRASHES) {
       const cause = this.#options.store.lastCrash ?? 'it was killed, or ran out of memory';
       const text =

@@ -35,7 +35,7 @@ export function createDistiller(model: ModelProvider, onUsage: OnUsage = () => u
       const call = functionCalls(answer.content).find(({ name }) => name === RECORD.name);
       const lines = call?.arguments?.['lines'];
       if (!Array.isArray(lines))
-        throw new LangoError('model', 'the model did not call record_lines with a list of lines');
+        throw new LangoError('model', 'The model did not call record_lines with a list of lines.');
       return lines
         .filter((line) => typeof line === 'string')
         .map((line) => line.trim().slice(0, MAX_LINE_LENGTH))
@@ -67,5 +67,5 @@ async function ask(
     signal.throwIfAborted();
     throw new LangoError('unavailable', event.message, { retryable: event.retryable });
   }
-  throw new LangoError('model', 'the model ended without an answer');
+  throw new LangoError('model', 'The model ended without an answer.');
 }

@@ -79,12 +79,12 @@ describe('the agent tree', () => {
 
   it('refuses names that cannot stand together', () => {
     const [spec] = STANDARD_ROSTER;
-    expect(() => tree({ roster: [spec!, spec!] })).toThrow('two sub-agents are named librarian');
+    expect(() => tree({ roster: [spec!, spec!] })).toThrow('Two sub-agents are named librarian.');
     expect(() => tree({ roster: [{ ...spec!, name: 'unmatched' }] })).toThrow('cannot be named unmatched');
     const takers = STANDARD_ROSTER.map((one) => ({ ...one, takesUnmatched: true }));
-    expect(() => tree({ roster: takers })).toThrow('more than one sub-agent');
-    expect(() => tree({ tools: named('exec', 'exec') })).toThrow('two tools are named exec');
-    expect(() => tree({ tools: named('ask_user') })).toThrow('a tool cannot be named ask_user');
+    expect(() => tree({ roster: takers })).toThrow('More than one sub-agent');
+    expect(() => tree({ tools: named('exec', 'exec') })).toThrow('Two tools are named exec.');
+    expect(() => tree({ tools: named('ask_user') })).toThrow('A tool cannot be named ask_user.');
     expect(() => tree({ publish: ['nobody'] })).toThrow('nobody');
   });
 

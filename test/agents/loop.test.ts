@@ -294,7 +294,7 @@ describe('the loop', () => {
     const { agent, model } = flat([() => say('never')], { tools: [fsRead] });
     const run = MemoryRun.of('lango-agent', 'do it');
     run.abort();
-    await expect(agent.run(run)).rejects.toThrow('the task was canceled');
+    await expect(agent.run(run)).rejects.toThrow('The task was canceled.');
     expect(model.requests).toHaveLength(1);
     expect(run.bodies('turn-end')).toHaveLength(0);
   });

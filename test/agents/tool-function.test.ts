@@ -117,7 +117,7 @@ describe('tool calls', () => {
           run.abort();
         }),
     });
-    await expect(run.perform(agent)).rejects.toThrow('the task was canceled');
+    await expect(run.perform(agent)).rejects.toThrow('The task was canceled.');
     expect(run.bodies('tool-call')).toHaveLength(1);
     expect(run.bodies('tool-result')).toHaveLength(0);
   });

@@ -205,10 +205,10 @@ describe('reload', () => {
       const answered = await sendText(server, 'say sunny', { taskId: asked.taskId });
       expect(answered.end).toMatchObject({
         state: 'completed',
-        text: expect.stringContaining('there is no task'),
+        text: expect.stringContaining('There is no task'),
       });
       await one.stop();
-      expect((await waiting).end.text).toContain('there is no task');
+      expect((await waiting).end.text).toContain('There is no task');
       expect((await two.client.list({})).tasks).toEqual([]);
       expect((await sendText(server, 'alpha say hello')).end.text).toBe('hello');
     });

@@ -107,7 +107,7 @@ export class MemoryRun implements Run {
     return this.#abort.signal;
   }
 
-  abort(reason = new LangoError('canceled', 'the task was canceled')): void {
+  abort(reason = new LangoError('canceled', 'The task was canceled.')): void {
     this.#abort.abort(reason);
   }
 
@@ -130,7 +130,7 @@ export class MemoryRun implements Run {
 
   async append(body: EventBody, author = this.task.agent): Promise<void> {
     await Promise.resolve();
-    if (this.#fenced) throw new LangoError('fenced', 'another process took the task over');
+    if (this.#fenced) throw new LangoError('fenced', 'Another process took the task over.');
     this.#push(body, author);
   }
 
@@ -231,7 +231,7 @@ function stepsOf(events: readonly TaskEvent[]): ReadonlyMap<string, RecordedStep
   const steps = new Map<string, RecordedStep>();
   const change = (step: string, fields: Partial<RecordedStep>) => {
     const known = steps.get(step);
-    if (!known) throw new Error(`a result of step ${step} without its intent`);
+    if (!known) throw new Error(`There is a result of step ${step} without its intent.`);
     steps.set(step, { ...known, ...fields });
   };
   for (const { body } of events) {

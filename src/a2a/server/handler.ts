@@ -103,7 +103,7 @@ class AgentHandler implements A2ARequestHandler {
     const { baseUrl } = callOf(context);
     const { extendedCard } = this.#options;
     if (extendedCard) return extendedCard(baseUrl);
-    throw new LangoError('not-supported', 'this agent has no extended card');
+    throw new LangoError('not-supported', 'This agent has no extended card.');
   }
 
   async sendMessage(params: SendMessageRequest, context: ServerCallContext): Promise<WireMessage | Task> {
@@ -188,7 +188,7 @@ class AgentHandler implements A2ARequestHandler {
     if (after > task.head) {
       throw new LangoError(
         'invalid-input',
-        `the cursor ${after} is ahead of the task, whose last event is ${task.head}`,
+        `The cursor ${after} is ahead of the task, whose last event is ${task.head}.`,
         { hint: 'Send the id of the last event that you received of this task in Last-Event-ID.' },
       );
     }
@@ -239,7 +239,7 @@ class AgentHandler implements A2ARequestHandler {
   #requirePush(): PushConfigs {
     const { push } = this.#options;
     if (push) return push;
-    throw new LangoError('push-not-supported', 'this agent sends no push notifications', {
+    throw new LangoError('push-not-supported', 'This agent sends no push notifications.', {
       hint: 'Subscribe to the task, or get it from time to time.',
     });
   }
@@ -247,7 +247,7 @@ class AgentHandler implements A2ARequestHandler {
   async #submit(params: SendMessageRequest, context: ServerCallContext): Promise<Accepted> {
     const call = callOf(context);
     const { message: wire, configuration } = params;
-    if (!wire) throw new LangoError('invalid-input', 'message is missing');
+    if (!wire) throw new LangoError('invalid-input', 'message is missing.');
     const wanted = configuration?.taskPushNotificationConfig;
     const push = wanted && this.#requirePush().prepare(wanted, context.requestedVersion);
     assertOutputModes(configuration?.acceptedOutputModes ?? [], this.#outputModes);
@@ -353,7 +353,7 @@ class AgentHandler implements A2ARequestHandler {
   async #require(scope: Scope, taskId: string): Promise<TaskRecord> {
     const record = await this.#journal.get(scope, taskId);
     if (record?.agent === this.#options.agent.name) return record;
-    throw new LangoError('not-found', `there is no task ${taskId}`);
+    throw new LangoError('not-found', `There is no task ${taskId}.`);
   }
 
   #read(record: TaskRecord, view: TaskView): Promise<Task> {
@@ -391,7 +391,7 @@ function endsTask({ body }: TaskEvent): boolean {
 }
 
 function ended(task: TaskRecord): LangoError {
-  return new LangoError('already-ended', `the task is ${task.state} already`, {
+  return new LangoError('already-ended', `The task is already ${task.state}.`, {
     hint: 'Get the task, or name the last event you saw in the header Last-Event-ID to have the later ones replayed.',
   });
 }

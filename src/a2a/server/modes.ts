@@ -12,7 +12,7 @@ export function assertInputModes(parts: readonly Part[], modes: readonly string[
     if (part.kind === 'file' && part.mediaType === undefined && modes.some(isFile)) continue;
     const type = bareType(part.mediaType ?? impliedType(part));
     if (!modes.some((mode) => covers(bareType(mode), type))) {
-      throw new LangoError('content-type-not-supported', `this agent does not take ${type}`, {
+      throw new LangoError('content-type-not-supported', `This agent does not take ${type}.`, {
         hint: `It takes ${modes.join(', ')}.`,
       });
     }
@@ -27,9 +27,13 @@ function assertTrueType(part: Part): void {
   const type = bareType(part.mediaType);
   if (!CHECKED.test(type) || typeOfBytes(part.bytes) === type) return;
   const name = part.filename === undefined ? 'a file' : `the file ${JSON.stringify(part.filename)}`;
-  throw new LangoError('content-type-not-supported', `${name} is sent as ${type}, but holds something else`, {
-    hint: 'Send it with its true media type.',
-  });
+  throw new LangoError(
+    'content-type-not-supported',
+    `${name} is sent as ${type}, but holds something else.`,
+    {
+      hint: 'Send it with its true media type.',
+    },
+  );
 }
 
 /** Throws `content-type-not-supported` when the agent gives none of the accepted modes. An empty list accepts all. */
@@ -37,7 +41,7 @@ export function assertOutputModes(accepted: readonly string[], modes: readonly s
   if (accepted.length === 0) return;
   const isMet = accepted.some((want) => modes.some((mode) => covers(bareType(want), bareType(mode))));
   if (isMet) return;
-  throw new LangoError('content-type-not-supported', 'this agent gives none of the accepted output modes', {
+  throw new LangoError('content-type-not-supported', 'This agent gives none of the accepted output modes.', {
     hint: `It gives ${modes.join(', ')}.`,
   });
 }

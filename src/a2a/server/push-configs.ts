@@ -80,7 +80,10 @@ export class PushConfigs {
     const { store } = this.#options;
     const config = id === '' ? (await store.list(task, '', 1))[0] : await store.get(task, id);
     if (!config)
-      throw new LangoError('not-found', `the task has no push notification config ${id}`.trimEnd());
+      throw new LangoError(
+        'not-found',
+        `The task has no push notification config${id === '' ? '' : ` ${id}`}.`,
+      );
     return toWireConfig(config);
   }
 
@@ -118,7 +121,7 @@ function toWireConfig(config: PushConfig): WireConfig {
 function parseToken(token: string): string {
   const id = Buffer.from(token, 'base64url').toString();
   if (Buffer.from(id).toString('base64url') === token) return id;
-  throw new LangoError('invalid-input', 'the page token is not one that this server gave out', {
+  throw new LangoError('invalid-input', 'The page token is not one that this server gave out.', {
     violations: [{ field: 'pageToken', description: 'must be the nextPageToken of an earlier answer' }],
   });
 }

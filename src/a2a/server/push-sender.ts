@@ -117,7 +117,7 @@ async function signature(
 
 function refusal({ status, headers }: Response): LangoError {
   const retryAfterMs = retryAfter(headers.get('retry-after'));
-  return new LangoError('unavailable', `the receiver answered ${status}`, {
+  return new LangoError('unavailable', `The receiver answered ${status}.`, {
     retryable: status !== GONE,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });

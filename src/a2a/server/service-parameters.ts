@@ -28,7 +28,7 @@ export function versionIn(named: string, supported: readonly ProtocolVersion[]):
   const [, major, minor = '0'] = VERSION.exec(text) ?? [];
   const version = supported.find((one) => major !== undefined && one === `${Number(major)}.${Number(minor)}`);
   if (version) return version;
-  throw new LangoError('version-not-supported', 'this interface does not speak that version of A2A', {
+  throw new LangoError('version-not-supported', 'This interface does not speak that version of A2A.', {
     hint: `It speaks ${supported.join(', ')}.`,
   });
 }
@@ -37,7 +37,7 @@ export function versionIn(named: string, supported: readonly ProtocolVersion[]):
 export function cursorIn(text: string): number | undefined {
   if (text === '') return undefined;
   if (CURSOR.test(text)) return Number(text);
-  throw new LangoError('invalid-input', 'Last-Event-ID must be the number of an event', {
+  throw new LangoError('invalid-input', 'Last-Event-ID must be the number of an event.', {
     hint: 'Send the id of the last event that you received of this task.',
   });
 }

@@ -41,7 +41,7 @@ export function toCallContext(call: Call): ServerCallContext {
 export function callOf(context: ServerCallContext): Call {
   const call = (context.state.get(CALL_KEY) as Call | undefined) ?? sdkCall(context);
   if (call.scope.owner !== '') return call;
-  throw new LangoError('unauthenticated', 'this operation needs an authenticated caller', {
+  throw new LangoError('unauthenticated', 'This operation needs an authenticated caller.', {
     hint: 'Give the context a user whose isAuthenticated is true.',
   });
 }

@@ -105,7 +105,7 @@ export function chainIn(metadata: unknown): ChainMark {
   if (given === undefined) return { parentTaskId: undefined, grant: {} };
   const { data, error } = chainSchema.safeParse(given);
   if (error) {
-    throw new LangoError('invalid-input', 'the chain of delegations cannot be read', {
+    throw new LangoError('invalid-input', 'The chain of delegations cannot be read.', {
       violations: error.issues.map(({ path }) => ({
         field: ['message', 'metadata', EXTENSIONS.chain, ...path].join('.'),
         description: 'has the wrong type',

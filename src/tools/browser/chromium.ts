@@ -72,7 +72,7 @@ async function findExecutable({ executable, path }: ChromiumSearch): Promise<str
   ]) {
     if (await isExecutable(candidate)) return candidate;
   }
-  throw new LangoError('unavailable', 'no Chromium was found.', {
+  throw new LangoError('unavailable', 'Chromium was not found.', {
     hint: 'Run: apt install chromium. Or set tools.browser.executable.',
   });
 }

@@ -192,7 +192,7 @@ describe('X5 whose tasks they are', () => {
       for (const call of calls(taskId))
         await expect(call).rejects.toMatchObject({
           code: 'not-found',
-          message: `there is no task ${taskId}`,
+          message: `There is no task ${taskId}.`,
         });
     }
     expect((await node.store.get(SCOPE, id))?.state).not.toBe('canceled');

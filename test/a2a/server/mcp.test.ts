@@ -217,7 +217,7 @@ it('an owner sees nothing of another, and scopes hold for tools and for approval
     const { taskId, questions } = stateOf(await callOperator(anna, { message: 'fs_wipe {}' }));
     const answers = [{ hash: questions![0]!.hash, decision: 'approve' }];
     for (const given of [{ taskId }, { taskId, cancel: true }, { taskId, answers }] as JsonObject[])
-      expect(textsOf(await callOperator(ben, given))).toContain('there is no task');
+      expect(textsOf(await callOperator(ben, given))).toContain('There is no task');
     expect((await callOperator(anna, { taskId, answers })).isError).toBe(true);
     expect(stateOf(await callOperator(anna, { taskId })).state).toBe('input-required');
     expect(textsOf(await callOperator(chief, { taskId, answers }))).toContain('wiped');

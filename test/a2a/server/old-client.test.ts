@@ -204,7 +204,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of A2A 0.3 over %s', (
     expect(rest.length).toBeGreaterThan(3);
     expect(await replay(id, after)).toEqual(rest);
     expect(await replay(id, String(seqIn(rest.at(-1)!.metadata)))).toEqual([]);
-    await expect(replay(newId(), after)).rejects.toThrow(/there is no task/);
+    await expect(replay(newId(), after)).rejects.toThrow(/There is no task/);
     await expect(replay(id, '999')).rejects.toThrow(/999 is ahead of the task/);
     await expect(replay(id, 'soon')).rejects.toThrow(/must be the number of an event/);
   });

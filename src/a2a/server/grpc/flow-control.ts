@@ -56,7 +56,7 @@ export class EventWriter {
 }
 
 function tooSlow(): LangoError {
-  return new LangoError('too-many', 'the reader of this stream is too slow', {
+  return new LangoError('too-many', 'The reader of this stream is too slow.', {
     retryable: true,
     hint: 'Subscribe again with last-event-id to get the missing events.',
   });
@@ -96,7 +96,7 @@ export class UnreadAnswers {
 }
 
 function tooMany(): LangoError {
-  return new LangoError('too-many', 'too many answers on this connection are unread', {
+  return new LangoError('too-many', 'Too many answers on this connection are unread.', {
     retryable: true,
     hint: 'Read the answers that have arrived, then try again.',
   });

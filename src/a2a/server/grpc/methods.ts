@@ -65,7 +65,7 @@ export function decoded<Sent>(deserialize: (bytes: Buffer) => Sent, bytes: Buffe
   try {
     return deserialize(bytes);
   } catch (cause) {
-    throw new LangoError('invalid-input', 'the message cannot be decoded', { cause });
+    throw new LangoError('invalid-input', 'The message cannot be decoded.', { cause });
   }
 }
 

@@ -63,7 +63,7 @@ function paramsOf(operation: OperationName, sent: JsonObject): JsonObject {
   const resource = name ?? parent;
   if (resource === undefined) return rest;
   const [, taskId, config] = NAME.exec(textOf(resource)) ?? [];
-  if (taskId === undefined) throw new LangoError('invalid-input', 'name must be tasks/ID, as 0.3 writes it');
+  if (taskId === undefined) throw new LangoError('invalid-input', 'name must have the form tasks/ID.');
   const id = operation.endsWith('Config') ? config : taskId;
   return { ...rest, taskId, id, historyLength: historyLength || undefined };
 }
