@@ -235,7 +235,7 @@ function assertTools(tools: readonly Tool[]): void {
 function assertPublished(options: Pick<AgentTreeOptions, 'multiAgent' | 'roster' | 'publish'>): void {
   const [wrong] = unknownPublished(options);
   if (wrong === undefined) return;
-  const text = `a2a.publish names ${wrong}, which is not an agent of this server`;
+  const text = `a2a.publish names ${wrong}, which is not an agent of this server.`;
   throw new LangoError('invalid-config', text, { hint: `It can hold: ${agentNames(options).join(', ')}.` });
 }
 

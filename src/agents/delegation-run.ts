@@ -179,7 +179,7 @@ async function followPeer(
   const { run } = call;
   const { tenant, owner, contextId, id: parentTaskId } = run.task;
   const peer = await peers.wait(agent, run.signal);
-  if (!peer) return failed(agent, `${agent} is not available any more`);
+  if (!peer) return failed(agent, `${agent} is not available any more.`);
   const sharedBy = roundSize();
   const money = moneyLeft(run, limits);
   const share = money && shareOf(money, sharedBy);
@@ -222,7 +222,7 @@ async function followPeer(
   } finally {
     clearTimeout(timer);
   }
-  return failed(agent, `the connection to ${agent} ended without an answer`);
+  return failed(agent, `The connection to ${agent} ended without an answer.`);
 }
 
 /** Cancels the task of a peer that asks another question after its last answer. */

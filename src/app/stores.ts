@@ -17,7 +17,7 @@ import { createOwnerClient, type OwnerClient } from '../owners/client.js';
 import type { Storage } from '../stores/storage.js';
 import type { Health } from '../http/web-app.js';
 import { startSweeping } from '../journal/sweeper.js';
-import { scrubLogger } from '../scrub/logger.js';
+import { scrubLogger } from '../scrub/data.js';
 import type { Moved } from '../storage/moving.js';
 import { openSqliteStorage } from '../storage/sqlite/storage.js';
 import { DiskBudget } from '../tools/disk-budget.js';

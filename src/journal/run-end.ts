@@ -35,7 +35,7 @@ export function resultOfAbort(reason: LangoError | undefined): RunResult | undef
 export function resultOfFailure(run: TaskRun, error: unknown): RunResult {
   if (isLangoError(error)) return { state: 'failed', reason: error.code, text: error.message };
   run.logger.error('an agent failed', { error: error instanceof Error ? error.stack : String(error) });
-  return { state: 'failed', reason: 'internal', text: 'internal error; the server log says more' };
+  return { state: 'failed', reason: 'internal', text: 'Internal error. The log of the server says more.' };
 }
 
 /** The event that closes a run: the last one that its epoch may write. */

@@ -345,7 +345,7 @@ export class Worker {
       return {
         state: 'failed',
         reason: 'no-agent',
-        text: `this node does not run the agent ${run.task.agent}`,
+        text: `This node does not run the agent ${run.task.agent}.`,
       };
     try {
       if (!run.abortReason) {
@@ -380,7 +380,7 @@ export class Worker {
     const left = (run.grant.deadline ?? Infinity) - Date.now();
     const ms = Math.max(0, Math.min(runSeconds * 1_000, left, LONGEST_TIMER_MS));
     const text =
-      left < runSeconds * 1_000 ? 'the deadline passed' : `the time limit of ${runSeconds} s passed`;
+      left < runSeconds * 1_000 ? 'The deadline passed.' : `The time limit of ${runSeconds} s passed.`;
     return setTimeout(() => run.abort(new LangoError('timeout', text)), ms);
   }
 

@@ -1,9 +1,8 @@
 import { LangoError } from '../core/errors.js';
 import type { EntryId, EntryKind } from '../stores/knowledge.js';
-import { KEPT_BY_AGENTS } from '../stores/library.js';
+import { AGENT_COLLECTIONS } from '../stores/library.js';
 import type { MemoryPosition } from '../stores/memory.js';
-import type { OwnedKind, Page } from '../stores/page.js';
-import { pageBySize, type SizedPage } from '../stores/paging.js';
+import { type OwnedKind, type Page, type SizedPage, pageBySize } from '../stores/page.js';
 import type { Storage } from '../stores/storage.js';
 import type { Scope } from '../core/task.js';
 import type { OwnedTasks } from './tasks.js';
@@ -122,7 +121,7 @@ function entryPages({ knowledge }: Storage, kind: EntryKind): ReadPage {
 /** Lists the records of ingested files, without their text. */
 async function readDocuments({ library }: Storage, scope: Scope, after: string): Promise<Page<unknown>> {
   if (!/^\d{0,15}$/.test(after)) throw invalidCursor();
-  const query = { limit: PAGE, except: KEPT_BY_AGENTS, ...(after === '' ? {} : { after }) };
+  const query = { limit: PAGE, except: AGENT_COLLECTIONS, ...(after === '' ? {} : { after }) };
   const { documents, next } = await library.list(scope, query);
   return { items: documents, next };
 }

@@ -1,6 +1,6 @@
 import { LangoError } from '../core/errors.js';
 import { hashJson } from '../core/json.js';
-import { KEPT_BY_AGENTS, type DocumentIndex } from '../stores/library.js';
+import { AGENT_COLLECTIONS, type DocumentIndex } from '../stores/library.js';
 import type { SavedSkills } from '../stores/skills.js';
 import type { SecretStore } from '../stores/vault.js';
 import type { Scope } from '../core/task.js';
@@ -85,7 +85,7 @@ export function createOwnerService(parts: OwnerParts): OwnerService {
     async listDocuments({ collection: only, after }, { scope }) {
       const index = await documents();
       const page = await index.list(scope, {
-        ...(only === undefined ? { except: KEPT_BY_AGENTS } : { only }),
+        ...(only === undefined ? { except: AGENT_COLLECTIONS } : { only }),
         after,
         limit: DOCUMENTS_PER_PAGE,
       });

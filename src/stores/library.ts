@@ -150,7 +150,7 @@ export interface LibraryStore {
 export const KNOWLEDGE_COLLECTION = 'knowledge';
 export const LEARNINGS_COLLECTION = 'learnings';
 export const MEMORY_COLLECTION = 'memory';
-export const KEPT_BY_AGENTS: readonly string[] = [
+export const AGENT_COLLECTIONS: readonly string[] = [
   KNOWLEDGE_COLLECTION,
   LEARNINGS_COLLECTION,
   MEMORY_COLLECTION,

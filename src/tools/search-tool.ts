@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import {
-  KEPT_BY_AGENTS,
+  AGENT_COLLECTIONS,
   MEMORY_COLLECTION,
   type CollectionFilter,
   type Hit,
@@ -91,7 +91,7 @@ function describe(hit: Hit): string {
 /** The title of a result. A fact has no title, because its key repeats its text. */
 function titleOf(hit: Hit): string {
   if (hit.collection === MEMORY_COLLECTION) return 'fact';
-  return KEPT_BY_AGENTS.includes(hit.collection) ? hit.name : cite(hit);
+  return AGENT_COLLECTIONS.includes(hit.collection) ? hit.name : cite(hit);
 }
 
 function facts({ collection, facts: known, savedAt }: Hit): readonly string[] {

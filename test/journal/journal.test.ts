@@ -75,7 +75,7 @@ describe('a run', () => {
       title: 'anything else, without its text',
       thrown: new Error('secret path /etc'),
       reason: 'internal',
-      text: 'internal error; the server log says more',
+      text: 'Internal error. The log of the server says more.',
     },
   ])('ends as failed when the agent throws $title', async ({ thrown, reason, text }) => {
     await open(async () => {
@@ -108,7 +108,7 @@ describe('a run', () => {
     const grant = { chain: [], depth: 1, deadline: Date.now() + 50 };
     const { task } = await journal.submit({ ...message('go'), grant });
     const end = (await ended(task.id)).at(-1)!.body;
-    expect(end).toMatchObject({ state: 'failed', message: { parts: [{ text: 'the deadline passed' }] } });
+    expect(end).toMatchObject({ state: 'failed', message: { parts: [{ text: 'The deadline passed.' }] } });
   });
 });
 

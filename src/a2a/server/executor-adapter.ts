@@ -52,7 +52,7 @@ export function fromAgentExecutor(options: ExecutorAgentOptions): Agent {
         return {
           state: 'failed',
           reason: 'interrupted',
-          text: 'the server stopped during this run, and the agent does not repeat interrupted runs',
+          text: 'The server stopped during this run, and the agent does not repeat interrupted runs.',
         };
       }
       await run.append({ type: 'turn-start', step });
@@ -76,7 +76,7 @@ async function execute(executor: AgentExecutor, run: Run, { input, isResumed }: 
   try {
     const done = executor
       .execute(context, bus)
-      .then(() => events.endWithout('the agent stopped without a result'));
+      .then(() => events.endWithout('The agent stopped without a result.'));
     // The run may have been canceled while its first event was written.
     if (run.signal.aborted) stop();
     else run.signal.addEventListener('abort', stop, { once: true });
@@ -283,7 +283,7 @@ type EndState = Exclude<TaskState, 'submitted' | 'working'>;
 /** Only the journal ends a run as canceled, when a client asks for it; an executor that stops by itself has failed. */
 function endOf(state: EndState): RunEnd {
   if (state !== 'canceled') return { state };
-  return { state: 'failed', reason: 'canceled', text: 'the agent canceled the task' };
+  return { state: 'failed', reason: 'canceled', text: 'The agent canceled the task.' };
 }
 
 function isSame(one: unknown, other: unknown): boolean {

@@ -24,7 +24,7 @@ export function createGrant(rules: GrantRules): (mark: ChainMark, caller: Caller
     const chain = asked.chain ?? [];
     if (chain.includes(self))
       throw refused(
-        `${self} is in this chain of delegations already, so delegating to it again would go in a circle`,
+        `${self} is in this chain of delegations already, so delegating to it again would go in a circle.`,
       );
     const tools = toolsFor?.(caller);
     const base: Grant = {
@@ -37,9 +37,9 @@ export function createGrant(rules: GrantRules): (mark: ChainMark, caller: Caller
     };
     const grant = narrowGrant(base, asked);
     if (grant.depth < 0)
-      throw refused(`the chain of delegations is too deep: it has ${chain.length} agents before ${self}`);
-    if (grant.tokens !== undefined && grant.tokens <= 0) throw refused('this delegation has no tokens left');
-    if (grant.cost && grant.cost.amount <= 0) throw refused('this delegation has no money left to spend');
+      throw refused(`The chain of delegations is too deep: it has ${chain.length} agents before ${self}.`);
+    if (grant.tokens !== undefined && grant.tokens <= 0) throw refused('This delegation has no tokens left.');
+    if (grant.cost && grant.cost.amount <= 0) throw refused('This delegation has no money left to spend.');
     return grant;
   };
 }

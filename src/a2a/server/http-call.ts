@@ -168,7 +168,7 @@ export function errorHeaders({ retryAfterSeconds: wait, headers }: WireError): W
   return wait === undefined ? headers : { 'Retry-After': String(wait), ...headers };
 }
 
-/** Converts an error for the client. Logs in full each error that the client gets as "internal error". */
+/** Converts an error for the client. Logs in full each error that the client gets as "Internal error.". */
 export function reportedError({ logger, path }: ReportedCall, error: unknown): WireError {
   if (!isVisible(error)) {
     const shown = error instanceof Error ? error.stack : String(error);

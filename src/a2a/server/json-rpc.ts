@@ -123,12 +123,13 @@ interface Envelope {
 
 function toEnvelope(body: unknown): Envelope {
   if (Array.isArray(body))
-    throw new JsonRpcFault(INVALID_REQUEST, 'batches are not part of A2A: send one request at a time');
-  if (!isJsonObject(body)) throw new JsonRpcFault(INVALID_REQUEST, 'a JSON-RPC request is a JSON object');
+    throw new JsonRpcFault(INVALID_REQUEST, 'A2A has no batches. Send one request at a time.');
+  if (!isJsonObject(body))
+    throw new JsonRpcFault(INVALID_REQUEST, 'A JSON-RPC request must be a JSON object.');
   const { id, jsonrpc, method, params } = body;
-  if (jsonrpc !== '2.0') throw new JsonRpcFault(INVALID_REQUEST, 'jsonrpc must be "2.0"');
-  if (!isId(id)) throw new JsonRpcFault(INVALID_REQUEST, 'id must be a string, a number or null');
-  if (typeof method !== 'string') throw new JsonRpcFault(INVALID_REQUEST, 'method must be a string');
+  if (jsonrpc !== '2.0') throw new JsonRpcFault(INVALID_REQUEST, 'jsonrpc must be "2.0".');
+  if (!isId(id)) throw new JsonRpcFault(INVALID_REQUEST, 'id must be a string, a number or null.');
+  if (typeof method !== 'string') throw new JsonRpcFault(INVALID_REQUEST, 'method must be a string.');
   return { id, method, params };
 }
 
@@ -148,13 +149,13 @@ function requireMethod(method: string, version: ProtocolVersion | undefined): Me
   if (version !== '0.3' && isOperation(method))
     return { operation: OPERATIONS[method], dialect: DIALECT_1_0 };
   const where = version ?? VERSIONS.join(' or ');
-  throw new JsonRpcFault(METHOD_NOT_FOUND, `there is no method ${method.slice(0, 100)} in A2A ${where}`);
+  throw new JsonRpcFault(METHOD_NOT_FOUND, `There is no method ${method.slice(0, 100)} in A2A ${where}.`);
 }
 
 function requireParams(params: unknown): JsonObject {
   if (params === undefined || params === null) return {};
   if (isJsonObject(params)) return params;
-  throw new JsonRpcFault(INVALID_PARAMS, 'params must be a JSON object');
+  throw new JsonRpcFault(INVALID_PARAMS, 'params must be a JSON object.');
 }
 
 function formatOf(exchange: HttpExchange, id: Id, { operation, dialect }: Method): AnswerFormat {

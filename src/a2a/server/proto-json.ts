@@ -81,7 +81,7 @@ export function parseAs<Schema extends z.ZodType>(schema: Schema, value: unknown
   const [first] = violations;
   throw new LangoError(
     'invalid-input',
-    first?.field ? `${first.field} ${first.description}` : 'the parameters must be a JSON object',
+    first?.field ? `${first.field} ${first.description}.` : 'The parameters must be a JSON object.',
     { violations },
   );
 }

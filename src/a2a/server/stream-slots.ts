@@ -50,9 +50,9 @@ export class StreamSlots {
   #acquire(caller: string): void {
     const own = this.#openOf.get(caller) ?? 0;
     if (this.#open >= this.#limits.streams)
-      throw tooMany('this server has reached its limit of open streams', 'streams');
+      throw tooMany('This server has reached its limit of open streams.', 'streams');
     if (own >= this.#limits.streamsPerCaller)
-      throw tooMany('this caller has reached its limit of open streams', 'streamsPerCaller');
+      throw tooMany('This caller has reached its limit of open streams.', 'streamsPerCaller');
     this.#open += 1;
     this.#openOf.set(caller, own + 1);
   }

@@ -98,12 +98,12 @@ export function isVisible(error: unknown): error is LangoError {
   return isLangoError(error) && !HIDDEN.has(error.code);
 }
 
-/** Converts an error for clients. A hidden one becomes "internal error", without its cause. */
+/** Converts an error for clients. A hidden one becomes "Internal error.", without its cause. */
 export function toWireError(error: unknown): WireError {
   if (isVisible(error))
     return wireError(error.code, { code: error.code, message: error.message, details: error });
   if (isLangoError(error, 'storage')) return toWireError(STORAGE_FAILED);
-  const shown: ShownError = { code: 'internal', message: 'internal error', details: {} };
+  const shown: ShownError = { code: 'internal', message: 'Internal error.', details: {} };
   return wireError(isLangoError(error) ? error.code : 'internal', shown);
 }
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { isLangoError, LangoError } from '../../core/errors.js';
 import {
-  KEPT_BY_AGENTS,
+  AGENT_COLLECTIONS,
   type Accepted,
   type DocumentIndex,
   type EmbeddingProgress,
@@ -112,12 +112,12 @@ async function submit(
 }
 
 function assertCollection(name: string): void {
-  if (COLLECTION.test(name) && !KEPT_BY_AGENTS.includes(name)) return;
+  if (COLLECTION.test(name) && !AGENT_COLLECTIONS.includes(name)) return;
   throw new LangoError(
     'invalid-input',
     `"${name.slice(0, 100)}" is not a valid name for a collection of documents.`,
     {
-      hint: `Use lower-case letters, digits, "-" and "_". These names are reserved: ${KEPT_BY_AGENTS.join(', ')}.`,
+      hint: `Use lower-case letters, digits, "-" and "_". These names are reserved: ${AGENT_COLLECTIONS.join(', ')}.`,
     },
   );
 }

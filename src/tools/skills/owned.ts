@@ -5,7 +5,7 @@ import { LangoError } from '../../core/errors.js';
 import type { OwnedKind } from '../../stores/page.js';
 import type { SavedSkillFile, SavedSkills } from '../../stores/skills.js';
 import type { Scope } from '../../core/task.js';
-import { pageBySize, type SizedPage } from '../../stores/paging.js';
+import { pageBySize, type SizedPage } from '../../stores/page.js';
 import type { StoredSkill, SkillCatalog } from './catalog.js';
 import type { BorrowedSkills } from './borrowed.js';
 import { listFiles, readInside } from './files.js';

@@ -158,12 +158,15 @@ describe('an executor written for the stock SDK, published', () => {
   it('3.3 #5: fails when it publishes nothing, when it stops in the middle, and when it throws; its words stay in the log', async () => {
     const logger = new RecordingLogger();
     const ways: readonly [Execute, string][] = [
-      [() => {}, 'the agent stopped without a result'],
+      [() => {}, 'The agent stopped without a result.'],
       [
         (bus, context) => bus.publish(update(context, TaskState.TASK_STATE_WORKING)),
-        'the agent stopped without a result',
+        'The agent stopped without a result.',
       ],
-      [() => Promise.reject(new Error('password hunter2')), 'internal error; the server log says more'],
+      [
+        () => Promise.reject(new Error('password hunter2')),
+        'Internal error. The log of the server says more.',
+      ],
     ];
     for (const [execute, words] of ways) {
       node = await startA2aNode({ agents: [agentOf(execute)], logger });
@@ -182,8 +185,11 @@ describe('an executor written for the stock SDK, published', () => {
     const kept = /has a value that JSON cannot represent/;
     const data = (value: unknown) => ({ ...text(''), content: { $case: 'data' as const, value } });
     const ways: readonly [Execute, RegExp][] = [
-      [(bus) => bus.publish(undefined as never), /the server log says more/],
-      [(bus, context) => bus.publish(artifact(context, [undefined as never])), /the server log says more/],
+      [(bus) => bus.publish(undefined as never), /The log of the server says more/],
+      [
+        (bus, context) => bus.publish(artifact(context, [undefined as never])),
+        /The log of the server says more/,
+      ],
       [(bus, context) => bus.publish(artifact(context, [data(10n)])), kept],
     ];
     const logger = new RecordingLogger();

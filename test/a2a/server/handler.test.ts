@@ -276,7 +276,7 @@ describe('delegations that must not begin', () => {
     const { task } = (await ask(node, '/message:send', { body })).json;
     expect(task.status).toMatchObject({
       state: 'TASK_STATE_FAILED',
-      message: { parts: [{ text: 'the deadline passed' }] },
+      message: { parts: [{ text: 'The deadline passed.' }] },
     });
     expect((await ask(node, '/message:send', { body })).json.task.id).toBe(task.id);
   });

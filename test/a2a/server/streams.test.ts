@@ -294,7 +294,7 @@ describe('X5 streams and their readers (3.2 #4, 3.2 #5)', () => {
     const error = sseEvents(text).at(-1);
     expect(error).toMatchObject({
       event: 'error',
-      data: { error: { code: 500, message: 'internal error' } },
+      data: { error: { code: 500, message: 'Internal error.' } },
     });
     expect(text).not.toContain('sda1');
     node.store.read = read;

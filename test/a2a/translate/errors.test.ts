@@ -57,7 +57,7 @@ describe('X5 errors as the protocol numbers them', () => {
     const told = JSON.stringify(
       toWireError(new LangoError(code, 'a secret', { hint: 'another', cause: new Error('third') })),
     );
-    expect(told).toContain(code === 'storage' ? 'cannot read or store its data' : 'internal error');
+    expect(told).toContain(code === 'storage' ? 'cannot read or store its data' : 'Internal error.');
     expect(told).not.toMatch(/secret|another|third/);
   });
 
@@ -66,7 +66,7 @@ describe('X5 errors as the protocol numbers them', () => {
       expect(toWireError(defect)).toMatchObject({
         jsonRpcCode: -32603,
         httpStatus: 500,
-        message: 'internal error',
+        message: 'Internal error.',
       });
     }
   });

@@ -33,7 +33,7 @@ export class NoSuchAgent extends Error {
 
 /**
  * The gRPC status of an error: a code, google.rpc details with the same content as the JSON of the other bindings (A2A 1.0
- * section 10.6), and as metadata what HTTP answers carry in headers. Errors that clients get as "internal error" are logged
+ * section 10.6), and as metadata what HTTP answers carry in headers. Errors that clients get as "Internal error." are logged
  * in full.
  */
 export function statusOf(error: unknown, call: ReportedCall): StatusObject {
