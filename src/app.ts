@@ -84,7 +84,7 @@ export interface AppOptions extends LoadedConfig {
   readonly logger: Logger;
   /** The values that `logger` hides. Each reload adds the secrets of the new configuration. Default: an own set. */
   readonly hidden?: Set<string>;
-  /** Starts although the database lacks what was acknowledged. Default: refuses, and says what is missing. */
+  /** Starts although acknowledged data is missing in the database. Default: refuses, and says what is missing. */
   readonly acceptDamage?: boolean | undefined;
   /** Agents of the program that uses Lango as a library: published like those of the roster, and sub-agents too. */
   readonly agents?: readonly (Agent | DefinedAgent)[];
@@ -96,7 +96,7 @@ export interface AppOptions extends LoadedConfig {
   readonly additions?: (run: Run) => Promise<string | undefined>;
 }
 
-/** What a node says of itself once it has started. */
+/** The facts about a node that has started. */
 export interface MountedAddress {
   /** Undefined with `auth.mode: none`. */
   readonly token: string | undefined;

@@ -1,6 +1,6 @@
 /**
- * Lango as a library: a server in your program, with your own agents, tools and model.
- * What is not exported here is not promised to stay.
+ * Lango as a library: a server in your program, with your own agents, tools and model. Everything else is internal and
+ * may change.
  */
 import './config/require-node.js';
 import { createRequire } from 'node:module';
@@ -41,7 +41,7 @@ export interface ServerOptions {
   /** Replaces the configured model. */
   readonly model?: ModelProvider;
   /**
-   * Text for a run (memory, retrieved knowledge): appended after the instruction, in a labelled slot. Undefined
+   * Text for a run (memory, retrieved knowledge), which is added after the instruction in a labeled block. Undefined
    * adds nothing.
    */
   readonly additions?: (run: Run) => Promise<string | undefined>;
@@ -104,7 +104,10 @@ const VENDOR_PACKAGES: Readonly<Partial<Record<Config['model']['provider'], stri
   openai: 'openai',
 };
 
-/** The provider loads its package at the first request. A missing one is said at the start, to the author of the program. */
+/**
+ * The provider loads its package at the first request. The start reports a missing package to the author of the
+ * program.
+ */
 async function assertVendorInstalled(provider: Config['model']['provider']): Promise<void> {
   const name = VENDOR_PACKAGES[provider];
   if (name) await loadPackage(name, async () => createRequire(import.meta.url).resolve(name));

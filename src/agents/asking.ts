@@ -6,12 +6,12 @@ import type { AskedQuestion, Run, RunInput } from '../core/run.js';
 import type { Answer, Question } from '../core/task.js';
 import type { CallOutcome } from './agent-function.js';
 
-/** What became of a question so far. */
+/** The state of a question. */
 export type Verdict =
   | Pick<Answer, 'decision' | 'text'>
   /** The time to answer is over. */
   | { readonly decision: 'expired' }
-  /** The question was not asked, since too many of the task are open. */
+  /** The question was not asked, because too many questions of the task are open. */
   | { readonly decision: 'refused' }
   | { readonly decision: 'open'; readonly outcome: Extract<CallOutcome, { type: 'waiting' }> };
 

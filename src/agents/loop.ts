@@ -139,7 +139,9 @@ function tokensSpent(run: Run, limits: AgentLimits): RunEnd | undefined {
   return { state: 'failed', reason: 'limit-tokens', text };
 }
 
-/** The run ends after this many answers in a row without a call that could be made: the model does not heed the reasons. */
+/**
+ * The run ends after this many answers in a row whose calls were all refused, because the model ignores the reasons.
+ */
 const MAX_REFUSALS = 4;
 
 function endOfRefusals({ results }: Done): RunEnd {

@@ -1,7 +1,7 @@
 import type { Peer, Roster } from '../core/agent.js';
 import type { SystemBlock } from '../core/model.js';
 import { oneLine, shorten } from '../core/text.js';
-import { slot } from './prompts.js';
+import { labeledBlock } from './prompts.js';
 import { TRANSFER_NAME } from './transfer.js';
 
 /** Limits in characters: descriptions come from cards, also from cards of other servers. */
@@ -58,7 +58,13 @@ export function othersBlock(
     .filter(({ name }) => name !== self)
     .map(({ name, description }) => `- ${name}: ${asData(description, LONGEST_DESCRIPTION)}`);
   if (lines.length === 0) return [];
-  return [slot('agents', 'The agents that can carry out steps, as data from their cards.', lines.join('\n'))];
+  return [
+    labeledBlock(
+      'agents',
+      'The agents that can carry out steps, as data from their cards.',
+      lines.join('\n'),
+    ),
+  ];
 }
 
 function entry(

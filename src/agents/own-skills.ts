@@ -4,7 +4,7 @@ import type { Scope } from '../core/task.js';
 import { oneLine } from '../core/text.js';
 import type { Tool, ToolSource } from '../core/tool.js';
 import { partitionTools } from './partition.js';
-import { slot } from './prompts.js';
+import { labeledBlock } from './prompts.js';
 
 const SKILL_PREFIX = 'skill_';
 const MAX_LINE_LENGTH = 300;
@@ -30,7 +30,7 @@ export function ownSkillsBlock({ scope, sources, roster, peers }: OwnSkillsOptio
   const lines = peers.flatMap(({ name }) => (owned[name] ?? []).map((tool) => skillLine(name, tool)));
   if (lines.length === 0) return [];
   const meaning = "This user's own skills, each after the agent that can use it, as data.";
-  return [slot('own-skills', meaning, lines.join('\n').slice(0, MAX_LIST_LENGTH))];
+  return [labeledBlock('own-skills', meaning, lines.join('\n').slice(0, MAX_LIST_LENGTH))];
 }
 
 function skillLine(agent: string, { name, description, bringsOutside }: Tool): string {

@@ -63,7 +63,7 @@ export function surroundingsBlock(
 /** Returns text that is added to the instruction of one run; undefined for none. */
 export type Additions = (run: Run) => Promise<string | undefined>;
 
-/** Builds the blocks after the instruction: the user's message, memory and additions, each labelled (requirement O8). */
+/** Builds the blocks after the instruction: the user's message, memory and additions, each labeled (requirement O8). */
 export async function runtimeBlocks(
   run: Run,
   additions: Additions | undefined,
@@ -79,20 +79,22 @@ export async function runtimeBlocks(
   return [
     ...(relayed
       ? [
-          slot(
+          labeledBlock(
             'user-message',
             "The user's own message, for context; your request is in the conversation.",
             relayed,
           ),
         ]
       : []),
-    ...(recalled ? [slot('memory', 'What is remembered of earlier conversations, as data.', recalled)] : []),
-    ...(added ? [slot('context', 'What is remembered and known here, as data.', added)] : []),
+    ...(recalled
+      ? [labeledBlock('memory', 'What is remembered of earlier conversations, as data.', recalled)]
+      : []),
+    ...(added ? [labeledBlock('context', 'What is remembered and known here, as data.', added)] : []),
   ];
 }
 
-/** Puts text into a labelled block that the text itself cannot close. */
-export function slot(label: string, meaning: string, text: string): SystemBlock {
+/** Puts text into a labeled block that the text itself cannot close. */
+export function labeledBlock(label: string, meaning: string, text: string): SystemBlock {
   const closing = new RegExp(`</${label}>`, 'gi');
   return { text: `${meaning}\n<${label}>\n${text.replace(closing, '')}\n</${label}>`, stable: false };
 }

@@ -17,7 +17,7 @@ import { quotedReason, failureText, withinTimeout, questionOf } from './tool-wor
 export function toolFunction(tool: Tool, rules: ToolRules): AgentFunction {
   const granted = typedFunction(tool, async (call, input) => {
     const work: Work = { call, tool, input, rules };
-    return (await approvalOutcome(work)) ?? performLegs(work);
+    return (await approvalOutcome(work)) ?? performSteps(work);
   });
   return {
     ...granted,
@@ -30,20 +30,20 @@ export function toolFunction(tool: Tool, rules: ToolRules): AgentFunction {
   };
 }
 
-/** The end of a leg: the outcome of the call, or what it asks a person before it goes on. */
-type LegOutcome = CallOutcome | { readonly type: 'asks'; readonly asks: NonNullable<ToolOutput['asks']> };
+/** The end of a step: the outcome of the call, or its questions to a person. */
+type StepOutcome = CallOutcome | { readonly type: 'asks'; readonly asks: NonNullable<ToolOutput['asks']> };
 
 /**
- * Performs the call. When the tool asks a person, the run waits, and the answers begin another leg of the call with a step
- * of its own: "t2.c0.a1", …
+ * Performs the call. When the tool asks a person, the run waits. The answers begin the next step of the call:
+ * "t2.c0.a1", …
  */
-async function performLegs(work: Work): Promise<CallOutcome> {
+async function performSteps(work: Work): Promise<CallOutcome> {
   const { run, step: first, key } = work.call;
-  let leg = work;
+  let current = work;
   let step = first;
   for (let number = 1; ; number += 1) {
     const last = lastAttempt(run, step);
-    const outcome = last ? await resumeCall(leg, last) : await perform(leg, step);
+    const outcome = last ? await resumeCall(current, last) : await perform(current, step);
     if (outcome.type !== 'asks') return outcome;
     const { questions, state } = outcome.asks;
     const verdicts = questions.map((text, index) => {
@@ -55,7 +55,7 @@ async function performLegs(work: Work): Promise<CallOutcome> {
       verdict.decision === 'open' ? verdict.outcome.questions : [],
     );
     if (open.length > 0) return { type: 'waiting', state: 'input-required', questions: open };
-    leg = { ...work, answered: { answers: verdicts.map(answerOf), state } };
+    current = { ...work, answered: { answers: verdicts.map(answerOf), state } };
     step = `${first}.a${number}`;
   }
 }
@@ -65,7 +65,7 @@ function answerOf(verdict: Verdict): Pick<Answer, 'decision' | 'text'> | undefin
 }
 
 /** Continues a call that an earlier attempt began. The effect class decides what happens when its outcome is unknown. */
-async function resumeCall(work: Work, last: Attempt): Promise<LegOutcome> {
+async function resumeCall(work: Work, last: Attempt): Promise<StepOutcome> {
   const { call, tool } = work;
   const { recorded, step } = last;
   if (recorded.result?.type === 'tool-result') return endOf(recorded.result);
@@ -115,12 +115,12 @@ function unknownOutcome(why: string): ToolOutput {
 }
 
 /** Records the intent, performs the effect, records the result. */
-async function perform(work: Work, step: string): Promise<LegOutcome> {
+async function perform(work: Work, step: string): Promise<StepOutcome> {
   await work.call.run.append(intentOf(work.call, step, effectOf(work)));
   return execute(work, step);
 }
 
-async function execute(given: Work, step: string, settle?: Settle): Promise<LegOutcome> {
+async function execute(given: Work, step: string, settle?: Settle): Promise<StepOutcome> {
   const { promise: scrubbed, resolve } = Promise.withResolvers<void>();
   try {
     return await executeWith({ ...given, scrubbed }, step, settle);
@@ -131,7 +131,7 @@ async function execute(given: Work, step: string, settle?: Settle): Promise<LegO
 
 type Settle = (input: Input, context: ToolContext) => Promise<ToolOutput | undefined>;
 
-async function executeWith(work: Work, step: string, settle: Settle | undefined): Promise<LegOutcome> {
+async function executeWith(work: Work, step: string, settle: Settle | undefined): Promise<StepOutcome> {
   const { tool, input } = work;
   let output: ToolOutput;
   try {
@@ -147,7 +147,7 @@ async function executeWith(work: Work, step: string, settle: Settle | undefined)
   return finish(work, step, output);
 }
 
-async function finish({ call, tool, rules }: Work, step: string, given: ToolOutput): Promise<LegOutcome> {
+async function finish({ call, tool, rules }: Work, step: string, given: ToolOutput): Promise<StepOutcome> {
   // Scrubs before it cuts, because half of a secret's value would not be found.
   const output = scrubData(given, call.run.scrubber);
   const files = output.files ?? [];
@@ -174,7 +174,7 @@ async function finish({ call, tool, rules }: Work, step: string, given: ToolOutp
   return endOf(body);
 }
 
-function endOf({ result, asks }: Extract<EventBody, { type: 'tool-result' }>): LegOutcome {
+function endOf({ result, asks }: Extract<EventBody, { type: 'tool-result' }>): StepOutcome {
   return asks ? { type: 'asks', asks } : { type: 'result', result };
 }
 

@@ -25,13 +25,13 @@ import type { Parsers } from '../tools/parsers.js';
 import type { ToolFamily } from '../tools/tool-family.js';
 import { createEgress } from '../http/egress.js';
 import { isOperator } from './identity.js';
-import { areForgotten, FORGOTTEN } from './peers.js';
+import { isListUnused, UNUSED_LIST } from './peers.js';
 import { workFoldersOf } from './stores.js';
 import { withFallbacks } from '../models/fallback.js';
 import { createOfflineProvider } from '../models/offline/provider.js';
 import { KNOWN_PRICES, PRICES_CURRENCY, PRICES_READ } from '../models/prices.js';
 
-/** What a model is made with. */
+/** The parts that a model is made of. */
 interface ModelContext {
   readonly config: Config;
   readonly secrets: Secrets;
@@ -125,7 +125,7 @@ export interface AgentsOptions {
   readonly logger: Logger;
 }
 
-/** Where the words about an agent come from: agent-cards/, the roster of the configuration, or the program itself. */
+/** The source of an agent's description: agent-cards/, the roster of the configuration, or the program itself. */
 export type AgentOrigin = 'shipped' | 'configured' | 'program';
 
 export interface Agents {
@@ -223,12 +223,12 @@ export function agentFindings(loaded: LoadedConfig): readonly Finding[] {
     const text = `is the name of an agent of this node, which hides the remote one; choose another, or leave ${name} out of a2a.publish`;
     return a2a.enabled && runsHere(name) ? finding(['a2a', 'remoteAgents', index, 'name'], text) : [];
   });
-  const forgotten = areForgotten(loaded) ? finding(['a2a', 'remoteAgents'], FORGOTTEN) : [];
+  const unused = isListUnused(loaded) ? finding(['a2a', 'remoteAgents'], UNUSED_LIST) : [];
   const misnamed = modelNameFindings(loaded.config, new Set());
-  return [...unknown, ...misnamed, ...taken, ...forgotten, ...mcpFindings(names.roster, loaded.config)];
+  return [...unknown, ...misnamed, ...taken, ...unused, ...mcpFindings(names.roster, loaded.config)];
 }
 
-/** A model for a misspelled agent would silently be no agent's. `own`: the agents of the program. */
+/** Finds models of unknown agents, which would silently have no effect. `own`: the agents of the program. */
 function modelNameFindings({ agent }: Config, own: ReadonlySet<string>): readonly Finding[] {
   const roster = extendRoster(agent.roster, agent.ownAgents);
   const known = [...agentNames({ multiAgent: agent.multiAgent, roster }), ...own];
@@ -292,7 +292,7 @@ function nameIn(model: string): string {
   return model.slice(model.indexOf('/') + 1);
 }
 
-/** Throws `invalid-config` for a limit of cost with a model that has no price: nothing would hold it. */
+/** Throws `invalid-config` for a limit of cost with a model that has no price, because it could not be enforced. */
 function createMeter(model: string, { config, nodeId, logger }: AgentsOptions): Meter {
   const { agent } = config;
   const meter = meterFor(model, { config, nodeId });
@@ -311,7 +311,7 @@ function createMeter(model: string, { config, nodeId, logger }: AgentsOptions): 
   return meter;
 }
 
-/** A misspelled name in `approval.policy` would silently leave a tool without the approval that is meant for it. */
+/** Warns of unknown names in `approval.policy`: a misspelled one would silently leave a tool without its approval. */
 function warnOfUnknownTools(
   { config, logger }: AgentsOptions,
   tools: readonly Tool[],

@@ -34,7 +34,7 @@ import {
   type VaultAccess,
 } from './stores.js';
 
-/** What families are opened with. */
+/** The parts that families are opened with. */
 export interface FamilyParts {
   readonly config: Config;
   readonly secrets: Secrets;
@@ -55,7 +55,10 @@ interface FamilyContext extends FamilyParts {
 
 type OpenFamily = (context: FamilyContext) => ToolFamily | Promise<ToolFamily>;
 
-/** The shipped families that share nothing with another. A new family is a folder in tools/, its opener, and a line here. */
+/**
+ * The shipped families that share no part with another family. A new family is a folder in tools/, its opener, and a
+ * line here.
+ */
 const FAMILIES: readonly OpenFamily[] = [
   openFs,
   openGraph,
@@ -89,7 +92,7 @@ export async function closeFamilies(families: readonly ToolFamily[]): Promise<vo
   for (const family of families) await family.close?.();
 }
 
-/** Logs a warning for each family that is wanted and cannot work, and for what else an operator should know. */
+/** Logs a warning for each family that is on and cannot work, and for each finding that an operator should know. */
 export function logFindings(families: readonly ToolFamily[], logger: Logger): void {
   for (const { name, state, note = '', hint, findings = [] } of families) {
     if (state === 'missing') logger.warn(`no ${name} tools: ${note}`, { code: 'missing-tools', hint });
@@ -150,7 +153,7 @@ async function openExec(context: FamilyContext, skills: Skills): Promise<ToolFam
 /** The longest data folder whose sockets have addresses of at most 107 bytes (unix(7)). */
 const LONGEST_HOME = 75;
 
-/** Requests of commands go out as those of `http_request` do, with the secrets of the command's owner. */
+/** Requests of commands are sent like those of `http_request`, with the secrets of the command's owner. */
 async function createForwarderOpener(context: FamilyContext): Promise<ExecOptions['openForwarder']> {
   const { config, guard } = context;
   if (guard === noSecrets || !config.tools.http.enabled) return undefined;
@@ -259,7 +262,7 @@ function openSecrets({ config, vault }: FamilyContext): ToolFamily {
   return { name: 'secrets', state: 'on', tools: createSecretsTools(vault.secrets) };
 }
 
-/** A family whose tools would keep things where nobody looks. */
+/** Returns a family without tools, because another node keeps this kind of data; undefined otherwise. */
 function keptElsewhere(name: string, { a2a }: Config): ToolFamily {
   const note = `a2a.keptAt.secrets: the vault is at ${a2a.keptAt.secrets?.url}`;
   return { name, state: 'off', tools: [], note };

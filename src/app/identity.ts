@@ -99,7 +99,7 @@ export interface IdentityOptions extends Pick<Credentials, 'token'> {
 const KEYS_TIMEOUT_MS = 5_000;
 const KEYS_BYTES = 256 * 1024;
 
-/** Authenticates callers as `auth` says. In mode `jwt` it loads the issuer's keys at once and logs what is wrong with them. */
+/** Authenticates callers as `auth` says. In mode `jwt` it loads the issuer's keys at once and logs their problems. */
 export function createIdentity(options: IdentityOptions): Authenticator {
   const { config, token, audit, logger } = options;
   const { auth, server } = config;
@@ -228,8 +228,8 @@ function wrongScopeRule(message: string): LangoError {
 }
 
 /**
- * Whether a person operates this server: the only owner in the modes `none` and `token`, also when another node of ours
- * forwards that owner, or a caller with the scope `auth.jwt.operatorScope`. In mode `mtls` nobody does.
+ * Whether a caller is an operator: the only owner in the modes `none` and `token`, also when a trusted node forwards
+ * that owner, or a caller with the scope `auth.jwt.operatorScope`. In mode `mtls` there are no operators.
  */
 export function isOperator(
   { mode, jwt }: Config['auth'],
@@ -252,13 +252,13 @@ export interface CredentialParts {
   readonly logger: Logger;
 }
 
-/** How long a value of the vault is kept. A server that refuses it has it read again. */
+/** How long a value of the vault is kept. It is read again when a server refuses it. */
 const VAULT_SECONDS = 300;
 const TOKEN_BYTES = 64 * 1024;
 /** The newest token, and the one before: requests with it may be under way. */
 const HIDDEN_TOKENS = 2;
 
-/** Makes what requests to a remote agent show, from its entry; undefined for an entry without a credential. */
+/** Makes the credential for requests to a remote agent, from its entry; undefined for an entry without one. */
 export function createPeerCredential(parts: CredentialParts): PeerCredential | undefined {
   const { agent, values } = parts;
   const { auth } = agent;

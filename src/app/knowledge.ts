@@ -46,7 +46,9 @@ export interface Library {
   readonly families: readonly ToolFamily[];
 }
 
-/** Opens the library. Without an embedding provider searches go by words, and the family `rag` says what is missing. */
+/**
+ * Opens the library. Without an embedding provider, searches use words only, and the family `rag` says what is missing.
+ */
 export async function openLibrary(context: LibraryContext): Promise<Library> {
   const { config, storage, parsers, logger, onAdded } = context;
   const { maxFileBytes } = config.ingest;
@@ -216,7 +218,10 @@ async function openObservations(context: MemoryContext): Promise<ToolFamily> {
   return { name, state: 'on', tools: own.tools, note, memory: own.memory, close: () => own.close() };
 }
 
-/** Makes a distiller that asks `modelName`, else the agents' model. Undefined with the offline model: it cannot sum up. */
+/**
+ * Makes a distiller that asks `modelName`, else the agents' model. Undefined with the offline model, which cannot
+ * summarize.
+ */
 async function openDistiller(
   context: DistillerSources,
   modelName: string | undefined,
@@ -229,7 +234,7 @@ async function openDistiller(
   return createDistiller(asked, backgroundBill(context, { model: asked.id, agent }));
 }
 
-/** Puts what no task asked for on the bill of its owner, under the name `agent`. */
+/** Puts model calls that no task made on the bill of their owner, under the name `agent`. */
 function backgroundBill(
   { config, storage, logger }: Pick<LibraryContext, 'config' | 'storage' | 'logger'>,
   { model, agent }: { readonly model: string; readonly agent: string },

@@ -71,7 +71,7 @@ export interface NodeParts {
   readonly logger: Logger;
 }
 
-/** The routes of a running node about what its callers keep, and about the node itself. */
+/** The routes of a running node for the data of its callers, and for the status of the node. */
 export function ownerMount(parts: NodeParts): Mount {
   const { config, journal, vault, documents, families, registry } = parts;
   const { root, model, agents, peers, pushes } = parts;
@@ -132,7 +132,7 @@ export function ownerMount(parts: NodeParts): Mount {
 
 const OWNERS_PER_PAGE = 100;
 
-/** The nodes of the remote agents, and the tools by which it is known whose agents keep a kind of thing. */
+/** The nodes of the remote agents, and the tools that show which node keeps which kind of data. */
 function otherNodesOf({ agents, peers }: NodeParts): OtherNodes {
   const isIn = (skills: readonly Skill[], tool: string) => skills.some(({ id }) => id === skillIdOf(tool));
   return {
@@ -151,7 +151,7 @@ function otherNodesOf({ agents, peers }: NodeParts): OtherNodes {
 
 /** The data folder of a node that does not run, opened by a command. */
 export interface Home {
-  /** What the owner keeps there. */
+  /** The data of the owner in this folder. */
   readonly client: OwnerClient;
   /** Rejects, with nothing changed, when the vault cannot be opened. */
   vault(): Promise<SealedVault>;
@@ -160,7 +160,7 @@ export interface Home {
 
 interface HomeOptions {
   readonly logger: Logger;
-  /** Whose data; default: the owner of the server's own token. */
+  /** The owner of the data. Default: the owner of the server's own token. */
   readonly owner?: string | undefined;
 }
 
@@ -205,7 +205,7 @@ async function noServer(): Promise<never> {
   });
 }
 
-/** Throws `forbidden` for a caller who does not operate this server. */
+/** Throws `forbidden` for a caller who is not an operator. */
 function assertOperator(auth: Config['auth'], { scope, scopes }: OwnerContext): void {
   if (isOperator(auth, scope.owner, scopes)) return;
   const hint =
@@ -269,7 +269,7 @@ async function openWallets(vault: Vault): Promise<WalletStore> {
 
 type ReadableTasks = Pick<Journal, 'get' | 'read' | 'cancel'>;
 
-/** `otherKinds` is what tool families keep outside of the storage. */
+/** `otherKinds` are the kinds of data that tool families keep outside of the storage. */
 function openData(
   { config, storage }: Pick<NodeParts, 'config' | 'storage'>,
   tasks: ReadableTasks,
@@ -309,7 +309,7 @@ function savedSkillsOf({ config, logger }: Pick<NodeParts, 'config' | 'logger'>)
   return openSavedSkills({ ...createDisk(config), shared: [], hasWorkspaceSkills: false, owned, logger });
 }
 
-/** What owners keep as files: their skills, and their workspace where each owner has one. */
+/** The files of owners: their skills, and their workspace where each owner has one. */
 function ownedFiles({ config, parsers, logger }: FileContext): readonly OwnedKind[] {
   const disk = createDisk(config);
   const owned = ownedSkillsRoot(config);

@@ -61,22 +61,22 @@ export interface RemoteList extends LoadedConfig {
   readonly logger: Logger;
 }
 
-/** Whether remote agents are listed and nothing says whether to use them. */
-export function areForgotten({
+/** Whether remote agents are configured but `a2a.enabled` is not set. */
+export function isListUnused({
   config: { a2a },
   origins,
 }: Pick<LoadedConfig, 'config' | 'origins'>): boolean {
   return a2a.remoteAgents.length > 0 && !a2a.enabled && !origins.has('a2a.enabled');
 }
 
-export const FORGOTTEN =
+export const UNUSED_LIST =
   'is not used without a2a.enabled: true; set a2a.enabled to false to keep the list for later';
 
 /** The remote agents of the configuration as sources of cards; none unless `a2a.enabled`. */
 export function remoteSources(list: RemoteList): readonly CardSource[] {
   const { secrets, started, keys, guard, hidden, logger } = list;
   const { a2a } = list.config;
-  if (areForgotten(list)) logger.warn(`a2a.remoteAgents ${FORGOTTEN}`);
+  if (isListUnused(list)) logger.warn(`a2a.remoteAgents ${UNUSED_LIST}`);
   const shared = connectRules(started, [], { logger });
   return (a2a.enabled ? a2a.remoteAgents : []).map((agent): RemoteSource => {
     const { name, url, allowPrivate, verify, relocate, auth } = agent;
@@ -91,7 +91,7 @@ export function remoteSources(list: RemoteList): readonly CardSource[] {
     const trust = verify && trustOf(verify, rules.fetch, logger.child({ agent: name }));
     const settings = { agent, values };
     const isForwarded = agent.owners === 'forward';
-    const credentialFor = isForwarded ? speakerAt(agent, keys) : undefined;
+    const credentialFor = isForwarded ? assertionFor(agent, keys) : undefined;
     const calls = { keys, config: started, timeoutMs: OWNER_CALL_MS, logger };
     const fetchAs = isForwarded ? fetchForOwners(agent, calls) : undefined;
     return { kind: 'remote', name, url, trust, connect, settings, credential, credentialFor, fetchAs };
@@ -104,15 +104,18 @@ export function keepFresh(peers: RefreshingDirectory, seconds: number): () => vo
   return () => clearInterval(refreshing);
 }
 
-/** A node of ours, which is told who asks. */
-interface OurNode {
+/** A node that trusts this one to name the owner of a request. */
+interface TrustingNode {
   readonly url: string;
   readonly audience?: string | undefined;
   readonly allowPrivate: boolean;
 }
 
-/** Signs the tokens with which another node of ours is told who asks. */
-function speakerAt({ url, audience = serverUrl(url, '/').href }: OurNode, keys: ReadKeys): CredentialFor {
+/** Makes the function that signs the tokens which name the owner to that node. */
+function assertionFor(
+  { url, audience = serverUrl(url, '/').href }: TrustingNode,
+  keys: ReadKeys,
+): CredentialFor {
   return async (caller, task) => {
     const { current: key } = await keys();
     return signJwt(key, assertionClaims({ key, audience, caller, task }), ASSERTION_TYPE);
@@ -127,16 +130,16 @@ interface OwnerCalls {
 }
 
 /**
- * Makes the function that sends requests to a node of ours on behalf of an owner. Each request has a token of its own, because
- * a token is good for one.
+ * Makes the function that sends requests to that node on behalf of an owner. Each request has its own token, because a
+ * token is valid for one request.
  */
-export function fetchForOwners(node: OurNode, { keys, config, timeoutMs, logger }: OwnerCalls) {
+export function fetchForOwners(node: TrustingNode, { keys, config, timeoutMs, logger }: OwnerCalls) {
   const { origin, host } = new URL(node.url);
   const hosts = node.allowPrivate ? [host] : [];
   const allowPrivate = [...config.egress.allowPrivate, ...hosts];
   const privateHint = 'If that is meant, set allowPrivate: true beside its url.';
   const egress = createEgress({ allowPrivate, timeoutMs, maxBytes: STREAM_BYTES, privateHint, logger });
-  const credentialFor = speakerAt(node, keys);
+  const credentialFor = assertionFor(node, keys);
   return async (caller: Caller): Promise<typeof fetch> =>
     async (input, init) => {
       const credential = tokenCredential(await credentialFor(caller, undefined));
@@ -144,7 +147,7 @@ export function fetchForOwners(node: OurNode, { keys, config, timeoutMs, logger 
     };
 }
 
-/** What an owner keeps may be large: a document takes longer than a card. */
+/** The time limit for a request about an owner's data, which may be large. */
 const OWNER_CALL_MS = 60_000;
 
 type Verify = NonNullable<Config['a2a']['remoteAgents'][number]['verify']>;

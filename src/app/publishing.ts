@@ -93,7 +93,7 @@ export interface PushOptions {
   readonly config: Config;
   readonly storage: Storage;
   readonly keys: NodeKeys;
-  /** Receivers are told that notifications come from here. */
+  /** The address that notifications name as their sender. */
   readonly address: NodeAddress;
   readonly logger: Logger;
 }
@@ -106,7 +106,7 @@ export interface Push {
 /** Room for the headers of a receiver's answer; its body is not read. */
 const ANSWER_BYTES = 64 * 1024;
 
-/** Makes what push notifications need; undefined when they are switched off. */
+/** Makes the parts of push notifications; undefined when they are switched off. */
 export function createPush({ config, storage, keys, address, logger }: PushOptions): Push | undefined {
   const { push } = config.a2a;
   if (!push.enabled) return undefined;
@@ -161,7 +161,10 @@ interface TraceExportParts extends LoadedConfig {
   readonly logger: Logger;
 }
 
-/** Exports spans when the configuration names a collector: only then its code is loaded. Returns what stops it. */
+/**
+ * Exports spans when the configuration names a collector: only then its code is loaded. Returns the function that stops
+ * it.
+ */
 export async function startTraceExportOf(
   parts: TraceExportParts,
 ): Promise<(() => Promise<void>) | undefined> {

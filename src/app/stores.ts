@@ -40,7 +40,7 @@ export type OnStop = (close: () => Promise<void> | void) => void;
 export interface Stores {
   readonly storage: Storage;
   readonly vault: VaultAccess;
-  /** What agents and the journal get of the secrets of owners, which may be kept on another node. */
+  /** The access of agents and the journal to the secrets of owners, which may be kept on another node. */
   readonly guard: SecretGuard;
   /** Writes no value of a secret. */
   readonly logger: Logger;
@@ -131,7 +131,7 @@ function requireUrl({ databaseUrl }: Secrets): string {
   });
 }
 
-/** Says what is known of the PostgreSQL database of the configuration; undefined for the embedded one. */
+/** Describes the PostgreSQL database of the configuration; undefined for the embedded one. */
 export async function inspectServer({ config, secrets }: Pick<StoresOptions, 'config' | 'secrets'>) {
   const { databaseUrl: url } = secrets;
   if (url === undefined) return undefined;
@@ -164,7 +164,7 @@ export async function prepareFolders(config: Config): Promise<void> {
   }
 }
 
-/** What is wrong with the folders that `prepareFolders` makes, for `config check`. Makes none of them. */
+/** Finds problems of the folders that `prepareFolders` makes, for `config check`. Makes none of them. */
 export async function folderFindings({ home, workspace }: Config): Promise<readonly Finding[]> {
   const at = async (path: Path, folder: string): Promise<readonly Finding[]> => {
     const problem = await folderProblem(folder);
@@ -207,7 +207,7 @@ export function guardOf({ secrets }: VaultAccess): SecretGuard {
   return secrets ?? noSecrets;
 }
 
-/** The folders that tools work in, and what may be written to them. */
+/** The folders that tools work in, and the limits for writing to them. */
 export interface Disk {
   readonly folders: WorkFolders;
   readonly budget: DiskBudget;
@@ -257,8 +257,8 @@ type ClientFor = (scope: Scope, signal?: AbortSignal) => Promise<OwnerClient>;
 const REQUEST_MS = 5_000;
 
 /**
- * Makes the client of what owners keep on another node of ours: the one that `a2a.keptAt` names, which is asked on behalf of
- * each owner. Undefined when this node keeps it.
+ * Makes the client for the data that owners keep on the node that `a2a.keptAt` names. Each request names its owner.
+ * Undefined when this node keeps the data.
  */
 function clientOf(
   key: Key,
@@ -279,7 +279,7 @@ function clientOf(
   };
 }
 
-/** Whether owners keep such things on another node than this one. */
+/** Whether another node keeps this kind of data. */
 export function isKeptElsewhere({ a2a: { keptAt, baseUrl } }: Pick<Config, 'a2a'>, key: Key): boolean {
   const node = keptAt[key];
   if (!node) return false;
@@ -299,14 +299,14 @@ export function skillsElsewhere(parts: ElsewhereParts): SkillsElsewhere | undefi
   };
 }
 
-/** Errors that may be over soon. */
+/** Temporary errors. */
 const PASSING: readonly ErrorCode[] = ['unavailable', 'timeout', 'too-many'];
 const PAUSES_MS = [250, 1_000];
 
 /**
- * Asks for a secret before a call has any effect, so it is safe to ask again for calls of every effect class: after a short
- * absence of the node the call goes on, else it fails with nothing done. The model, or the person who approved an unsafe call,
- * decides about a later one.
+ * Asks for a secret before a call has any effect, so it is safe to ask again for calls of every effect class: when the
+ * node answers again within a second, the call continues; otherwise it fails with nothing done. The model, or the
+ * person who approved an unsafe call, decides whether to try later.
  */
 function askForSecrets(parts: ElsewhereParts): BorrowedSecretsOptions['ask'] | undefined {
   const other = clientOf('secrets', parts);

@@ -36,7 +36,7 @@ const TRANSPORTS = { jsonrpc: 'JSONRPC', http: 'HTTP+JSON', grpc: 'GRPC' } as co
 export interface Connection {
   readonly url: string;
   readonly client: AgentClient;
-  /** What the caller keeps there, on a Lango server. */
+  /** The data of the caller, on a Lango server. */
   readonly owner: OwnerClient;
   /** Sends requests to this server only, with its token. */
   readonly fetch: typeof fetch;

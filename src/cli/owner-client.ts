@@ -6,7 +6,7 @@ import { ask } from './explain.js';
 import type { Call } from './terminal.js';
 
 export interface OwnerFlags extends ConnectionFlags {
-  /** Whose data, in a data folder; default: the owner of the server's own token. */
+  /** The owner of the data in a data folder. Default: the owner of the server's own token. */
   readonly owner?: string;
 }
 

@@ -39,7 +39,7 @@ export interface Skill {
 
 /** An agent that tasks can be delegated to over A2A, in the same way whether it runs in this process or elsewhere. */
 export interface Peer extends AgentProfile {
-  /** Whether it runs on another server, whose money this one does not count itself. */
+  /** Whether it runs on another server. This server knows its cost only from its reports. */
   readonly isRemote: boolean;
   /**
    * Sends a request and yields events; the last one, and only that, is an `end`. Never throws: an unreachable peer yields

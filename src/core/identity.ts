@@ -5,17 +5,20 @@ import type { Scope } from './task.js';
 export interface Caller extends Scope {
   /** The scopes of the token; undefined when the mode of authentication has none. */
   readonly scopes?: ReadonlySet<string>;
-  readonly views?: Scope; // Whose data an operator asked to read instead of the operator's own.
-  /** The node of ours that says who asks, with what it may do: see `auth.nodes[].may`. Undefined for the owner's own token. */
+  readonly views?: Scope; // The owner whose data an operator asked to read instead of the operator's own.
+  /**
+   * The trusted node that sent the request for the owner, with its rights: see `auth.nodes`. Undefined for the owner's
+   * token.
+   */
   readonly node?: { readonly name: string; readonly may: readonly string[] };
 }
 
-/** The error of an operator who would change data of another person. */
+/** The error for an operator's request that would change data of another person. */
 export function readingOnly({ owner }: Scope): LangoError {
   return new LangoError('forbidden', `The data of ${owner} is read, and not changed, by an operator.`);
 }
 
-/** What a request tells about its sender, on any transport. */
+/** The parts of a request that identify its sender, on any transport. */
 export interface Credentials {
   /** The `Authorization` header, or the metadata entry of that name. */
   readonly authorization: string | undefined;
@@ -50,15 +53,15 @@ export interface Authenticator {
   admitAnyone(address: string): void;
 }
 
-/** One line of the audit log: who did what. It holds no content and no credentials. */
+/** One line of the audit log: a caller and an operation. It holds no content and no credentials. */
 export interface AuditEntry {
   /** An operation of the protocol, or `Authenticate`. */
   readonly operation: string;
   readonly outcome: 'ok' | ErrorCode;
   /** Undefined when the caller is not known. */
   readonly caller?: Pick<Caller, 'owner' | 'tenant'>;
-  readonly by?: string; // The owner who operates the server, or the node of ours, that asks for `caller`.
-  readonly subject?: string; // What it was about: the secret and its use.
+  readonly by?: string; // The operator or the trusted node that acts for `caller`.
+  readonly subject?: string; // The subject of the operation, such as a secret and its use.
   /** The client's address; absent for calls inside the process. */
   readonly from?: string;
   readonly agent?: string;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** One call gets the random bytes for many ids. A call for each id would cost more than the rest of its making. */
+/** One call gets the random bytes for many ids, because a call for each id would cost more than everything else. */
 const POOL_BYTES = 4_096;
 let digits = '';
 let used = 0;

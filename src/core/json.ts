@@ -49,7 +49,7 @@ export interface JsonLimits {
 
 /**
  * Throws `invalid-input` for a decoded value beyond `limits`, or with a number that JSON cannot hold. Works without
- * recursion, since it meets depths that no recursive code survives.
+ * recursion, because deep input would overflow the stack.
  */
 export function assertJsonValue(root: unknown, limits: JsonLimits): void {
   let level: unknown[] = [root];

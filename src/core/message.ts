@@ -53,7 +53,7 @@ export function textPart(text: string): Part {
 const TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'application/pdf'];
 const BEGINNINGS = [/^iVBORw0KGgo/, /^[/_]9j[/_]/, /^R0lGOD/, /^UklGR.{7}RUJQ/, /^JVBERi0/];
 
-/** The type that the contents of a file (base64) show; undefined when they show none that is known here. */
+/** Returns the media type that the first bytes of a file (base64) identify; undefined for an unknown format. */
 export function typeOfBytes(bytes: string): string | undefined {
   return TYPES[BEGINNINGS.findIndex((beginning) => beginning.test(bytes))];
 }

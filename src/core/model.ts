@@ -57,7 +57,7 @@ export interface FunctionCall {
   readonly name: string;
   /** Undefined when the model wrote no valid JSON object: see `invalid`. */
   readonly arguments: JsonObject | undefined;
-  readonly invalid?: string; // What the model wrote instead of a JSON object, at most 2,000 characters.
+  readonly invalid?: string; // The text that the model wrote instead of a JSON object, at most 2,000 characters.
 }
 
 export interface FunctionResult {
@@ -79,7 +79,7 @@ export interface ModelAnswer {
   readonly failed?: readonly SpentUsage[];
 }
 
-/** What a vendor reported of an attempt that failed. */
+/** The usage that a vendor reported for a failed attempt. */
 export type SpentUsage = Readonly<{ usage: Usage; by?: string }>;
 
 /** Tokens of model calls. `cached` and `written` are the parts of `input` that were read from and written to a cache. */
@@ -105,7 +105,7 @@ export type ModelErrorCode =
 export type RefusalReason = 'key' | 'model-name' | 'credit' | 'length';
 
 export type ModelEvent =
-  /** With `restarts`, the answer begins again after a lost connection: earlier text counts no more. */
+  /** With `restarts`, the answer begins again after a lost connection, and replaces all earlier text. */
   | { readonly type: 'text'; readonly text: string; readonly restarts?: boolean }
   | { readonly type: 'end'; readonly answer: ModelAnswer }
   | {
@@ -114,14 +114,14 @@ export type ModelEvent =
       /** For the log and the server's operator; holds no key. */
       readonly message: string;
       readonly retryable: boolean;
-      /** What a `rejected` request was refused for; absent when the vendor gave another reason. */
+      /** Why the vendor refused a `rejected` request; absent for any other reason. */
       readonly about?: RefusalReason;
       readonly failed?: readonly SpentUsage[];
     };
 
 export const NO_USAGE: Usage = { input: 0, output: 0, cached: 0 };
 
-/** Adds `b` to `a`, row by row. With `sign` -1 takes it away, to no less than 0. */
+/** Adds `b` to `a`, row by row. With `sign` -1 it subtracts `b`, but not below 0. */
 export function addUsage(a: Usage, b: Usage, sign: 1 | -1 = 1): Usage {
   const keyOf = (row: UsageRow): string => JSON.stringify([row.node, row.agent, row.model, row.currency]);
   const rows = new Map((a.rows ?? []).map((row) => [keyOf(row), row]));
@@ -165,7 +165,7 @@ export interface Distiller {
 }
 
 export interface DistillRequest {
-  readonly scope: Readonly<{ tenant: string; owner: string }>; // Whose text it is, and on whose bill the call.
+  readonly scope: Readonly<{ tenant: string; owner: string }>; // The owner of the text. The call is on the owner's bill.
   readonly instruction: string;
   readonly text: string;
   readonly signal: AbortSignal;

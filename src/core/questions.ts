@@ -16,7 +16,9 @@ export function codeOf(hash: string): string {
 const CODE_CHARACTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 export const DECISION = /^(?:(approve|deny) ([0-9a-z]{4})|(no|deny))[.!]?$/i;
 
-/** What words decide about the approval with this hash: its code says which is meant, and a plain "no" denies. */
+/**
+ * Returns the decision of a text about the approval with this hash: `approve` or `deny` with its code, or a plain "no".
+ */
 export function decisionIn(text: string, hash: string): Answer['decision'] | undefined {
   const [, decision, code, no] = DECISION.exec(text.trim()) ?? [];
   if (no) return 'deny';

@@ -29,7 +29,7 @@ export class ReleasingMap<Key, Value> {
   }
 }
 
-/** A cache whose values may have a certain size in all. What was kept first goes first. */
+/** A cache that limits the total size of its values. It drops the oldest values first. */
 export class BoundedCache<Value> {
   readonly #entries = new ReleasingMap<string, readonly [Value, size: number]>();
   readonly #limit: number;

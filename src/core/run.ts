@@ -49,7 +49,7 @@ export interface Run {
   readonly room: number;
   /** Returns the usage of this task and the tasks below it, over all attempts. */
   usage(): Usage;
-  /** Adds usage that no entry has: of calls that failed. Lost if the process ends before the run does. */
+  /** Adds the usage of failed calls, which no entry holds. It is lost if the process ends before the run does. */
   charge(usage: Usage): void;
   /** Whether this task, in any attempt, or its grant has text from outside. */
   hasReadOutside(): boolean;
@@ -60,7 +60,7 @@ export interface RunInput {
   /** When it was stored, by the store's clock. */
   readonly at: number;
   readonly message: Message;
-  /** What else the request said: `{ metadata, configuration, extensions }`. Only for executors. */
+  /** The other members of the request: `{ metadata, configuration, extensions }`. Only for executors. */
   readonly request?: JsonObject;
 }
 
@@ -98,7 +98,7 @@ export interface RunEnd {
   readonly questions?: readonly Question[];
 }
 
-/** What a run starts with besides the newest messages. */
+/** Remembered text that a run starts with, besides the newest messages. */
 export interface Recollection {
   /** Undefined when there is nothing to recall. */
   readonly text: string | undefined;

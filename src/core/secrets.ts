@@ -43,7 +43,10 @@ export interface SecretUse {
   /** The receiver of the value; required for `http` and `browser`. */
   readonly host?: string;
   readonly signal?: AbortSignal; // Aborts when the call is canceled.
-  /** Settles once all that may hold the value is scrubbed: a guard that borrowed the value forgets it then. Default: now. */
+  /**
+   * Settles once everything that may hold the value is scrubbed. A guard that got the value from another node then
+   * forgets it. Default: now.
+   */
   readonly scrubbed?: Promise<unknown>;
 }
 

@@ -58,7 +58,7 @@ export interface Grant {
   readonly cost?: Money;
   /** The names of the only tools that may run; absent for all tools of the agent. */
   readonly tools?: readonly string[];
-  /** The scopes of the person's token; absent when there are none. Another node of ours is told them. */
+  /** The scopes of the person's token; absent when there are none. Trusted nodes get them with a delegation. */
   readonly scopes?: readonly string[];
   /** The request may come from text from outside: everything that is kept for it gets this mark. */
   readonly fromOutside?: boolean;
@@ -122,7 +122,10 @@ export interface Answer {
   readonly text?: string;
 }
 
-/** What an agent does, as a watcher or a peer is told. A text with an `id` is a part of that message; `replace` restarts it. */
+/**
+ * What an agent does, as watchers and peers see it. A text with an `id` is a part of that message; `replace` restarts
+ * it.
+ */
 export type Activity =
   | { readonly type: 'turn-start' }
   | { readonly type: 'text'; readonly text: string; readonly id?: string; readonly replace?: boolean }
@@ -300,8 +303,8 @@ function narrower<T>(a: T | undefined, b: T | undefined, narrow: (a: T, b: T) =>
 }
 
 /**
- * What happens to a call whose result is not known because the process died in between:
- * `pure` runs again; `keyed` runs again with the same key, which the target knows to be a repeat;
- * `queryable` is asked what happened (`settle`); `unsafe` is never repeated without a person's word.
+ * What happens to a call whose result is not known because the process died in between: `pure` runs again; `keyed` runs
+ * again with the same key, which the target knows to be a repeat; `queryable` finds out what happened (`settle`);
+ * `unsafe` is never repeated without a person's decision.
  */
 export type EffectClass = 'pure' | 'keyed' | 'queryable' | 'unsafe';

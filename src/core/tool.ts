@@ -64,9 +64,9 @@ export interface ToolContext {
   resolveSecrets(text: string, host?: string): Promise<string>;
   /** Whether this task or its session has read text from outside: what the tool keeps may come from it. */
   readonly hasReadOutside: boolean;
-  attachment?(name: string): Buffer; // Finds a file that the task's messages brought. Throws `not-found`.
-  progress?(text: string): void; // Tells the person how far the call is.
-  /** What a person answered to the questions that this call asked last; undefined for one without an answer in time. */
+  attachment?(name: string): Buffer; // Finds a file in the messages of the task. Throws `not-found`.
+  progress?(text: string): void; // Reports the progress of the call to the person.
+  /** A person's answers to the last questions of this call; undefined for a question that nobody answered in time. */
   readonly answered?: Readonly<{ answers: readonly (Omit<Answer, 'hash'> | undefined)[]; state: Json }>;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The cosine below which two texts have nothing to do with each other, by the name of the model. Each model has its own:
- * for E5, trained with a low temperature, any two texts are above 0.7; for MiniLM related ones are often below 0.5. The
- * values are low on purpose: a passage too many costs less than one that is not found.
+ * The cosine below which two texts have nothing to do with each other, by the name of the model. Each model has its
+ * own: for E5, trained with a low temperature, any two texts are above 0.7; for MiniLM related ones are often below
+ * 0.5. The values are low on purpose, because one passage too many is better than a missing one.
  */
 const FLOORS: readonly (readonly [RegExp, number])[] = [
   [/ada-002/, 0.74],

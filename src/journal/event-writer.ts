@@ -243,7 +243,7 @@ class EventScrubber {
     return [...before, ...textOf(text, shown.slice(0, shown.length - text.newest.length))];
   }
 
-  /** The rest of one text, which an event of another type continues. */
+  /** Returns the held back rest of an artifact's text. A whole artifact with the same id follows. */
   #end(artifactId: string): readonly NewEvent[] {
     const open = this.#texts.get(artifactId);
     this.#texts.delete(artifactId);

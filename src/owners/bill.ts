@@ -5,7 +5,7 @@ import type { Page } from '../stores/page.js';
 import type { SpendingStore } from '../stores/spending.js';
 import type { RetentionStore } from '../stores/tasks.js';
 
-/** A row of the bill of an owner: of the tasks whose state was last set on that day. */
+/** A row of an owner's bill: the usage of the tasks whose state was last set on that day. */
 interface BillRow extends UsageRow {
   /** In UTC: "2026-11-23". */
   readonly day: string;
@@ -42,7 +42,7 @@ export function createOwnedBill({ retention, spending, tasks, nodeId }: OwnedBil
   };
 }
 
-/** The last entry of an ended task has its usage, unless something else than its agent ended it. */
+/** The last entry of an ended task has its usage, unless something other than its agent ended it. */
 async function usageOf(tasks: OwnedBillParts['tasks'], task: TaskRecord): Promise<Usage> {
   if (isTerminal(task.state)) {
     const [last] = await tasks.read(task.id, task.head - 1, 1);

@@ -8,8 +8,8 @@ import { OPERATIONS, hasJsonBody } from './operations.js';
 import { performCall, type OwnerService } from './service.js';
 
 /**
- * What an owner can do with what it keeps, on a server or in a data folder of this machine: both answer alike. Calls
- * reject with a `LangoError`; `invalid-input` names the field.
+ * The operations of an owner on its data, on a server or in a data folder of this machine. Both give the same answers.
+ * Calls reject with a `LangoError`; `invalid-input` names the field.
  */
 export type OwnerClient = {
   readonly [Name in OperationName]: (input: InputOf<Name>) => Promise<ResultOf<Name>>;

@@ -15,16 +15,16 @@ export interface OwnedData {
   readonly kinds: readonly string[];
   /** Reads one page. `after` is the `next` of the page before; '' for the first page. */
   read(scope: Scope, kind: string, after: string): Promise<Page<unknown>>;
-  /** Resolves with what was deleted. Rejects with `not-found` when there was nothing. */
+  /** Resolves with the numbers of deleted entries. Rejects with `not-found` when there were none. */
   forget(scope: Scope, kind: string, name: string): Promise<Counts>;
-  /** Resolves with what was deleted. Called again after a failure, it deletes the rest. */
+  /** Resolves with the numbers of deleted entries. Called again after a failure, it deletes the rest. */
   removeAll(scope: Scope): Promise<Counts>;
 }
 
 export interface OwnedDataParts {
   readonly storage: Storage;
   readonly tasks: OwnedTasks;
-  /** What tool families keep outside of the storage. */
+  /** The data that tool families keep outside of the storage. */
   readonly otherKinds: readonly OwnedKind[];
   /** The key under which a fact is kept. */
   readonly factKey: (fact: string) => string;

@@ -11,7 +11,7 @@ export interface EndpointOptions {
   readonly service: OwnerService;
   /** The size limit of a submitted document. */
   readonly maxBytes: number;
-  /** Records each operation that changes something, and what operators read of other people. */
+  /** Records each operation that changes something, and each read of other people's data by an operator. */
   readonly audit: Audit;
 }
 
@@ -76,7 +76,10 @@ function textOf(fields: Fields, names: readonly string[]): string {
   return shorten(oneLine(values.join(' ')), MAX_SUBJECT);
 }
 
-/** The refusal of an operation for nodes to a caller that is none, or may not do this; undefined when it may. */
+/**
+ * Returns the error for a caller of an operation for nodes that is not a node or lacks the right; undefined when it may
+ * call it.
+ */
 function refusalOf({ right }: Operation, { node }: Caller): LangoError | undefined {
   if (right === undefined || node?.may.includes(right)) return undefined;
   const text = 'This is for a node of ours that works for the owner.';

@@ -12,7 +12,7 @@ export interface Operation {
   readonly query?: readonly string[];
   /** The field that is the body, as bytes. Without it the remaining fields are the body, as JSON. */
   readonly bytes?: string;
-  /** The right in `auth.nodes[].may` that a caller needs: a node of ours, on behalf of the owner. Owners need no such call. */
+  /** The right in `auth.nodes[].may` of a trusted node, the only kind of caller of such an operation. */
   readonly right?: 'secrets' | 'skills';
   /** The fields of the input that the audit shows. */
   readonly audited?: readonly string[];
@@ -112,7 +112,7 @@ const finding = z.object({
 });
 const cardFinding = z.object({
   severity: z.enum(['error', 'warning']),
-  /** The place in the card; empty for the card as a whole. The text goes on from it. */
+  /** The place in the card; empty for the card as a whole. It is the subject of `text`. */
   path: z.string(),
   text: z.string(),
 });
@@ -166,7 +166,7 @@ export const OPERATIONS = {
     result: z.object({ deleted: z.string() }),
   },
 
-  /** Gives a node of ours the value for one use, if the owner allowed it. A page of a browser would keep the value. */
+  /** Gives a trusted node the value for one use that the owner allowed; never for a page, which would keep it. */
   useSecret: {
     method: 'post',
     path: '/lango/secrets/:name/use',
@@ -315,7 +315,7 @@ export const OPERATIONS = {
     result: z.object({ rows: z.array(billRow).readonly(), next: z.string().optional() }),
   },
 
-  /** Reads the spans of a task and of the tasks below it, over as many further nodes in turn as there are `levels`. */
+  /** Reads the spans of a task and of the tasks below it, over a chain of at most `levels` further nodes. */
   readTrace: {
     method: 'get',
     path: '/lango/tasks/:taskId/trace',
@@ -342,7 +342,7 @@ export const OPERATIONS = {
     }),
   },
 
-  /** Reads the card of an agent, local or remote, with what is wrong with it. */
+  /** Reads the card of an agent, local or remote, with its defects. */
   readCard: {
     method: 'get',
     path: '/lango/agents/:name/card',
@@ -355,7 +355,7 @@ export const OPERATIONS = {
     input: nothing,
     result: nodeStatus,
   },
-  /** Adds a remote agent, which stays over restarts; for operators. The fields are those of `a2a.remoteAgents`. */
+  /** Adds a remote agent, which is kept over restarts; for operators. The fields are those of `a2a.remoteAgents`. */
   addAgent: {
     method: 'post',
     path: '/lango/agents',
@@ -372,7 +372,7 @@ export const OPERATIONS = {
     }),
     result: z.object({ agent: agentStatus }),
   },
-  /** Removes an agent that was added; for operators. It gets no new work, and what it works on ends normally. */
+  /** Removes an agent that was added; for operators. It gets no new work, and its current tasks end normally. */
   removeAgent: {
     method: 'delete',
     path: '/lango/agents/:name',

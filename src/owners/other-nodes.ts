@@ -9,9 +9,9 @@ interface RemoteNode {
   /** The name of the agent on this node. */
   readonly agent: string;
   readonly url: string;
-  /** Whether the agent has tools like this one; undefined while its card is not here. */
+  /** Whether the agent has tools like this one; undefined while its card is not loaded. */
   hasTool(name: string): boolean | undefined;
-  /** Makes the client of an owner's data there; undefined for a node that is not told who asks. */
+  /** Makes the client of an owner's data there; undefined when requests to the node do not name the owner. */
   readonly clientFor: ((context: OwnerContext) => Promise<OwnerClient>) | undefined;
 }
 
@@ -24,7 +24,7 @@ export interface OtherNodes {
 interface Kept {
   /** Begins the error texts. */
   readonly what: string;
-  /** The agent that has one of these tools keeps it; the first of them that an agent has decides. */
+  /** The node of the agent with one of these tools keeps the data. The first tool that any agent has decides. */
   readonly tools: readonly string[];
   readonly operations: readonly OperationName[];
 }
@@ -47,14 +47,14 @@ const KEPT: readonly Kept[] = [
   },
 ];
 
-/** A node that is told who asks. */
+/** A node whose requests name the owner. */
 type AskableNode = RemoteNode & { readonly clientFor: NonNullable<RemoteNode['clientFor']> };
 type Perform = (input: never, context: OwnerContext) => Promise<unknown>;
 
 /**
  * The service of a node whose agents may run on other nodes. Secrets, wallet and documents are kept on the node of the
- * agent that uses them; data is that of all nodes together. Operations reject with `unavailable` when a node does not
- * answer, and with `not-supported` when it is not told who asks.
+ * agent that uses them; `data` covers all nodes. Operations reject with `unavailable` when a node does not answer, and
+ * with `not-supported` when requests to it do not name the owner.
  */
 export function withNodes(local: OwnerService, others: OtherNodes): OwnerService {
   const listAskable = (): readonly AskableNode[] => {
@@ -87,7 +87,7 @@ export function withNodes(local: OwnerService, others: OtherNodes): OwnerService
   };
 }
 
-/** The node that keeps such things; undefined for this one. */
+/** Returns the node that keeps this kind of data; undefined when this node keeps it. */
 function findNode({ what, tools }: Kept, { hasTool, nodes }: OtherNodes): AskableNode | undefined {
   if (tools.some(hasTool)) return undefined;
   const all = nodes();
@@ -130,7 +130,7 @@ function dataOf(
   return {
     listDataKinds: async (_input, context) => ({ kinds: await listKinds(context) }),
 
-    /** First the pages of this node, then those of each other one: their cursors begin with its name. */
+    /** Reads the pages of this node first, then those of each other node, whose cursors begin with its name. */
     async readData({ kind, after }, context) {
       const nodes = listAskable();
       const [, name, inner = ''] = /^@(\S+) (.*)$/s.exec(after) ?? [];
@@ -165,7 +165,7 @@ function dataOf(
       return { deleted: sum(found) };
     },
 
-    /** The tasks of this node come first: a running one could save more on another. */
+    /** Deletes the tasks of this node first, because a running task could save more data on another node. */
     async deleteData(input, context) {
       const own = await local.deleteData(input, context);
       const calls = listAskable().map((node) => ask(node, context, (client) => client.deleteData({})));
@@ -175,13 +175,13 @@ function dataOf(
   };
 }
 
-/** The errors of a node, as against those of the call. */
+/** Errors that mean that the node failed, and not the call. */
 const NODE_ERRORS: readonly ErrorCode[] = [
   ...(['unauthenticated', 'unavailable', 'timeout', 'too-many'] as const),
   ...(['invalid-agent-response', 'internal'] as const),
 ];
 
-/** Calls a node for an owner. Rejects with `unavailable`, naming the node, when it does not answer as it should. */
+/** Calls a node for an owner. Rejects with `unavailable`, naming the node, when the node fails. */
 async function ask<T>(
   { agent, url, clientFor }: AskableNode,
   context: OwnerContext,
@@ -205,7 +205,9 @@ async function ask<T>(
   }
 }
 
-/** Resolves with `other` when the call finds nothing: the node has no such kind, or keeps nothing at all. */
+/**
+ * Resolves with `other` when the call rejects with `not-found`: the node has no such kind of data, or no data at all.
+ */
 async function orElse<T>(call: Promise<T>, other: T): Promise<T> {
   try {
     return await call;

@@ -52,7 +52,7 @@ export function createOwnedTasks({ retention, tasks, exportTask }: OwnedTasksPar
       if (items.length === 0) return removed;
       await Promise.all(items.map((task) => cancel(tasks, task)));
       const gone = await retention.remove(items.map(({ id }) => id));
-      // None go when another call removed them meanwhile.
+      // None are removed when another call removed them meanwhile.
       if (gone.length === 0 && (await tasks.get(items[0]!, items[0]!.id))) throw stillRunning();
       removed += gone.length;
     }

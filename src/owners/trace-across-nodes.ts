@@ -5,7 +5,7 @@ import type { ResultOf } from './operations.js';
 type Trace = ResultOf<'readTrace'>;
 type Span = Trace['spans'][number];
 
-/** Finds the node of an agent by its name here; undefined for one that is not told who asks. */
+/** Finds the node of an agent by its name here; undefined when requests to the node do not name the owner. */
 export type FindNode = (agent: string) => AskedNode | undefined;
 
 interface AskedNode {
@@ -18,9 +18,9 @@ const MAX_ASKED = 50;
 const MAX_SPANS = 5_000;
 
 /**
- * Adds the spans of tasks on other nodes below the delegations that began them. A node that does not answer, or does not
- * show its task to the owner, adds nothing. The span of a task on another node has its address in `lango.node.url`.
- * `levels`: how many nodes may ask each other in turn.
+ * Adds the spans of tasks on other nodes below the delegations that began them. A node that does not answer, or does
+ * not show its task to the owner, adds nothing. The span of a task on another node has its address in `lango.node.url`.
+ * `levels`: the longest chain of nodes that ask each other.
  */
 export async function withChildrenElsewhere(
   trace: Trace,
@@ -57,7 +57,7 @@ export async function withChildrenElsewhere(
   return { ...trace, spans: spans.slice(0, MAX_SPANS), isCut: isCut || spans.length > MAX_SPANS };
 }
 
-/** The first span, and those that hang on it. Another node may send any ids: each counts once. */
+/** Returns the first span and its descendants. Another node may send any ids, so each id counts once. */
 function treeBelow([top, ...rest]: readonly Span[], ids: Set<string>): readonly Span[] {
   if (!top || ids.has(top.id)) return [];
   const own = new Set([top.id]);

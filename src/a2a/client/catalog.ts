@@ -41,8 +41,8 @@ const MAX_DESCRIPTION = 1_000;
 const CALL_MS = 30_000;
 
 /**
- * Reads the catalogs and ranks their agents by the words of the search. Fetches nothing but the catalogs: no card, no
- * catalog that one names, no redirect. Never rejects.
+ * Reads the catalogs and ranks their agents by the words of the search. Fetches only the catalogs: no cards, no
+ * catalogs inside catalogs, no redirects. Never rejects.
  */
 export async function searchCatalogs(options: CatalogSearchOptions): Promise<CatalogSearch> {
   const failed: { catalog: string; reason: string }[] = [];
@@ -57,7 +57,7 @@ export async function searchCatalogs(options: CatalogSearchOptions): Promise<Cat
       }
     }),
   );
-  // The best of each catalog first, so that one that praises thousands of its agents hides no other.
+  // The best of each catalog come first, so that a catalog with thousands of matches does not hide the others.
   const inTurn = offers.flatMap((own) => own.map((offer, rank) => ({ offer, rank })));
   const shown = inTurn.sort((a, b) => a.rank - b.rank || b.offer.score - a.offer.score).slice(0, MAX_FOUND);
   return { agents: shown.map(({ offer }) => offer).sort((a, b) => b.score - a.score), failed };
@@ -108,7 +108,7 @@ function offersIn(
   return offers.sort((a, b) => b.score - a.score);
 }
 
-/** Whether an identifier names the domain of one of the addresses, or one above it. Without an identifier nothing is claimed. */
+/** Whether an identifier names the domain of one of the addresses, or one above it. True without an identifier. */
 function mayPublish(identifier: string, addresses: readonly URL[]): boolean {
   const publisher = publisherIn(identifier);
   if (publisher === undefined || publisher === LOCAL_PUBLISHER) return true;

@@ -30,7 +30,7 @@ export interface Link {
   /** Whether the agent replays missed events by cursor and recognizes a repeated message. */
   readonly replays: boolean;
   readonly extensions: readonly string[];
-  /** Makes the token that names the caller to the agent; undefined for servers that are not told the caller. */
+  /** Makes the token that names the caller to the agent; undefined for servers that must not learn the caller. */
   readonly credentialFor?: CredentialFor | undefined;
   /** Records how calls went. */
   readonly breaker?: Breaker | undefined;
@@ -41,7 +41,7 @@ export function callerOf({ tenant, owner }: Scope, { scopes }: Grant): Caller {
   return { tenant, owner, ...(scopes && { scopes: new Set(scopes) }) };
 }
 
-/** Makes the bearer token of requests to another node of ours on behalf of a caller, for a delegation of `task`. */
+/** Makes the bearer token that names a caller to a node that trusts this one, for a delegation of `task`. */
 export type CredentialFor = (caller: Caller, task: string | undefined) => Promise<string>;
 
 /** A link whose agent may move to another address: open tasks continue over the new link. */

@@ -53,7 +53,7 @@ export interface RemoteSource {
   readonly credential?: PeerCredential | undefined;
   /** Makes the token of a request on behalf of a caller, which replaces any other `Authorization`. */
   readonly credentialFor?: CredentialFor | undefined;
-  /** Sends requests to its server on behalf of a caller; undefined for a server that is not told the caller. */
+  /** Sends requests to its server on behalf of a caller; undefined for a server that must not learn the caller. */
   readonly fetchAs?: ((caller: Caller) => Promise<typeof fetch>) | undefined;
   /** The conditions for trusting the card. Default: any card from that origin is trusted. */
   readonly trust?: CardTrust | undefined;

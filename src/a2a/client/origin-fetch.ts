@@ -99,7 +99,7 @@ function refusalOf(response: Response, { host, shown, said }: Refusal): LangoErr
   }
 }
 
-/** A longer body of a refusal is not looked at. */
+/** A longer body of a refusal is not read. */
 const LONGEST_REFUSAL_BYTES = 16 * 1024;
 const LONGEST_REASON = 300;
 

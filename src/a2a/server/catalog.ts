@@ -65,8 +65,8 @@ export function publishedEntries({ baseUrl, cards }: Catalog, cache: EtagCache):
 }
 
 /**
- * The entries of the agents that this node knows. Their publisher is the domain that their card is served by; what they
- * say of another domain counts for nothing.
+ * The entries of the agents that this node knows. Their publisher is the domain that serves their card. A card cannot
+ * claim another domain.
  */
 export function knownEntries(known: readonly KnownAgent[], cache: EtagCache): readonly IndexedEntry[] {
   return known.map((agent) => indexed({ ...agent, publisher: publisherOf(agent.cardUrl) }, cache));

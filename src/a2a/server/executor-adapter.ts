@@ -66,7 +66,7 @@ interface Execution {
   readonly isResumed: boolean;
 }
 
-/** Rejects with what the executor throws, which the journal reports like the failure of any agent. */
+/** Rejects with the error of the executor, which the journal reports like the failure of any agent. */
 async function execute(executor: AgentExecutor, run: Run, { input, isResumed }: Execution): Promise<RunEnd> {
   const bus = new DefaultExecutionEventBus();
   const context = await requestContext(run, input);

@@ -308,7 +308,10 @@ class AgentHandler implements A2ARequestHandler {
     return reply ?? reading.toTask(view);
   }
 
-  /** Waits for the first event that an executor publishes; undefined when that is no message, and for other agents. */
+  /**
+   * Waits for the first event of an executor and returns its message; undefined for another event, and for other
+   * agents.
+   */
   async #firstReply(task: TaskRecord, seq: number, signal: AbortSignal): Promise<WireMessage | undefined> {
     if (!this.#options.agent.isExecutor) return undefined;
     for await (const batch of this.#journal.follow(task.id, seq, signal)) {

@@ -7,10 +7,10 @@ export interface LoginFlow {
 }
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
-/** Without the list in its metadata an issuer has this one (OpenID Connect Discovery 1.0 section 3, RFC 8414). */
+/** The grants of an issuer whose metadata has no list (OpenID Connect Discovery 1.0 section 3, RFC 8414). */
 const DEFAULT_GRANTS = ['authorization_code'];
 
-/** Reads from the metadata of an issuer the flows that it offers; it leaves out what has no safe address. */
+/** Reads from the metadata of an issuer the flows that it offers; it leaves out flows without a safe address. */
 export function flowsIn(facts: JsonObject): readonly LoginFlow[] {
   const grants = Array.isArray(facts['grant_types_supported'])
     ? facts['grant_types_supported']

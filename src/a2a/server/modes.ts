@@ -46,7 +46,7 @@ export function assertOutputModes(accepted: readonly string[], modes: readonly s
   });
 }
 
-/** Whether a mode is one of files. A file without a media type may be of it. */
+/** Whether a mode is a type of files. A file without a media type may have this type. */
 function isFile(mode: string): boolean {
   return ![TEXT, JSON_TYPE].includes(bareType(mode));
 }

@@ -198,7 +198,7 @@ function admitCaller(name: string, { agent, context }: Request): void {
   });
 }
 
-/** Throws `forbidden` for an operator who would change another person's data. Audits what operators read of it. */
+/** Throws `forbidden` for an operator who would change another person's data. Audits each read by an operator. */
 function admitViewer(name: string, request: Request, isChange: boolean): void {
   const { scope, viewer } = callOf(request.context);
   if (!viewer) return;

@@ -50,7 +50,8 @@ export class Streaming {
       return true;
     };
     try {
-      // This function may wait for hours, and what it names stays in memory: so it names no event, which may be a whole task.
+      // This function may wait for hours, and its variables stay in memory. So none of them holds an event, which may
+      // be a whole task.
       while (await next.then(sendOne)) next = iterator.next();
     } catch (error) {
       void stream.send(`event: error\ndata: ${framing.error(error)}\n\n`);

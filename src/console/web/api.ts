@@ -6,7 +6,7 @@ interface Reply<Result> {
   readonly error?: { readonly message: string };
 }
 
-/** An answer that is no success, with a sentence for the reader. */
+/** An answer other than success, with a sentence for the reader. */
 export class Refusal extends Error {
   /** Whether the same request may succeed later. */
   readonly isTemporary: boolean;
@@ -26,7 +26,7 @@ export interface Owner {
   readonly tenant: string;
   readonly owner: string;
 }
-/** Whose data an operator looks at instead of their own. The server refuses every change then. */
+/** The owner whose data an operator reads instead of their own. The server refuses every change then. */
 export const viewed = signal<Owner | undefined>(undefined);
 
 export const AWAY = 'The server cannot be reached. The page goes on as soon as it answers.';
@@ -61,13 +61,13 @@ async function reasonOf(answer: Response): Promise<string> {
   return body?.error?.message ?? `The server refused the request with status ${answer.status}.`;
 }
 
-/** Calls a route of `/lango/...`, which is about what the signed-in owner keeps. */
+/** Calls a route of `/lango/...`, which works on the data of the signed-in owner. */
 export async function owner<Result>(path: string, method = 'GET', body?: object): Promise<Result> {
   const content = body && { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } };
   return (await (await call(`../lango/${path}`, { method, ...content })).json()) as Result;
 }
 
-/** Reads what another owner keeps, for an operator. */
+/** Reads the data of another owner, for an operator. */
 export async function readOf<Result>(of: Owner, path: string): Promise<Result> {
   return (await (await call(`../lango/${path}`, { headers: headersOf(of) })).json()) as Result;
 }

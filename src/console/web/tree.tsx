@@ -55,7 +55,7 @@ export function Tree({ task, at }: TreeProps) {
   );
 }
 
-/** A span that ended later than `at` had not ended, and had not used anything yet. */
+/** Returns a span as it was at `at`: without its end and its usage when it ended later. */
 const asOf =
   (at = Infinity) =>
   (span: Span): Span => {
@@ -134,11 +134,11 @@ function Name({ agent, child, task }: NameProps) {
   if (child === undefined || !status) return <strong>{visible(agent)}</strong>;
   if (agentsOf(status).includes(agent)) return <a href={link('tasks', agent, child)}>{agent}</a>;
   const isPeer = status.peers.some(({ name, kind }) => name === agent && kind === 'remote');
-  return isPeer ? <FarName agent={agent} child={child} /> : <strong>{visible(agent)}</strong>;
+  return isPeer ? <RemoteName agent={agent} child={child} /> : <strong>{visible(agent)}</strong>;
 }
 
 /** Leads to the console of the node that the card of a remote agent names. */
-function FarName({ agent, child }: { readonly agent: string; readonly child: string }) {
+function RemoteName({ agent, child }: { readonly agent: string; readonly child: string }) {
   const { value } = useLoaded(
     () => owner<{ card: FarCard }>(`agents/${encodeURIComponent(agent)}/card`),
     [agent],

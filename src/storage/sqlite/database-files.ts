@@ -13,8 +13,8 @@ const ENDINGS = ['', '-wal', '-shm', '.lock'] as const;
 const STAMP_STEP_MS = 50;
 
 /**
- * Watches the files of an open database. SQLite continues to write into files that were removed or replaced, and what it
- * writes there is lost when the process ends.
+ * Watches the files of an open database. SQLite continues to write into files that were removed or replaced, and the
+ * process loses those writes when it ends.
  */
 export class DatabaseFiles {
   readonly #folder: string;
