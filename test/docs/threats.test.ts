@@ -15,6 +15,12 @@ const evidence = page
     [...row.matchAll(/`([\w/.-]+\.test\.ts)` "([^"]+)"/g)].map(([, file, title]) => [file!, title!] as const),
   );
 
+/** Sections that sum up or bound what others promise. */
+const WITHOUT_PROMISE = [
+  'Checklist for a server that others reach',
+  'What the vault protects against, and what it does not',
+];
+
 describe('docs/internals/threats.md', () => {
   it('has the ten risks, each with a test', () => {
     expect(rows.map((row) => /ASI\d\d/.exec(row)![0])).toEqual(
@@ -30,6 +36,23 @@ describe('docs/internals/threats.md', () => {
       .split('\n')
       .filter((row) => row.startsWith('| SECURITY.md |') && row.includes('.test.ts`'));
     expect(shown.map((row) => row.split(' | ')[1])).toEqual(promises);
+  });
+
+  it.each(['secure-it.md', 'use-secrets.md'])('has a promise of each section of %s', (name) => {
+    const titles = [...readFileSync(`docs/guides/${name}`, 'utf8').matchAll(/^##+ (.+)$/gm)].map(
+      ([, title]) => title!,
+    );
+    const anchors = titles
+      .filter((title) => !WITHOUT_PROMISE.includes(title))
+      .map((title) =>
+        title
+          .toLowerCase()
+          .replace(/[^a-z0-9 -]/g, '')
+          .replaceAll(' ', '-'),
+      );
+    const linked = [...page.matchAll(/^\| \[[^\]]+\]\(\.\.\/guides\/([^#]+)#([^)]+)\) \|/gm)];
+    const named = linked.filter(([, file]) => file === name).map(([, , anchor]) => anchor!);
+    expect([...new Set(named)]).toEqual(anchors);
   });
 
   it.each(evidence)('names a test that there is: %s %s', (file, title) => {

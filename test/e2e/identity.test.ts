@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
+import { SignJWT, type JWK } from 'jose';
 import { createAuthenticator } from '../../src/http/identity.js';
 import { JwtKeys, keysFromUrl } from '../../src/http/jwt-keys.js';
 import { silentLogger } from '../../src/core/logger.js';
@@ -96,6 +97,28 @@ describe('auth.mode jwt', () => {
     expect(rest.status).toBe(400);
   });
 
+  it('gives nothing to a caller who names the trace of another', async () => {
+    await start();
+    const [alice, bob] = [await issuer.token({ sub: 'alice' }), await issuer.token({ sub: 'bob' })];
+    const { id } = (await ask(alice, '/message:send', userMessage('hello'))).json.task;
+    const traceOf = async (token: string, task: string) => {
+      const { status, text } = await ask(token, `/lango/tasks/${task}/trace`);
+      return { status, text, ...(JSON.parse(text) as { traceId: string; spans: { traceId: string }[] }) };
+    };
+    const { traceId, spans } = await traceOf(alice, id);
+    const response = await server!.fetch('/message:send', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${bob}`, traceparent: `00-${traceId}-00f067aa0ba902b7-01` },
+      body: JSON.stringify(userMessage('hello')),
+    });
+    const { task } = (await response.json()) as Wire;
+    const own = await traceOf(bob, task.id);
+    expect(own.traceId).toBe(traceId);
+    expect(own.text).not.toContain(id);
+    expect((await traceOf(bob, id)).status).toBe(404);
+    expect((await traceOf(alice, id)).spans).toHaveLength(spans.length);
+  });
+
   it('3.3 #2: keeps two tenants of one user name apart', async () => {
     await start({ tenantClaim: 'org' });
     const [red, blue] = [
@@ -111,10 +134,18 @@ describe('auth.mode jwt', () => {
   it('3.3 #3: refuses what is not a good token, with a challenge that says why', async () => {
     await start();
     const unsigned = `${btoa('{"alg":"none"}').replaceAll('=', '')}.${btoa('{"sub":"alice"}').replaceAll('=', '')}.`;
+    const [published] = ((await (await fetch(`${issuer.url}/keys`)).json()) as { keys: JWK[] }).keys;
+    const shared = await new SignJWT({ sub: 'alice' })
+      .setProtectedHeader({ alg: 'HS256', kid: published!.kid! })
+      .setIssuer(issuer.url)
+      .setAudience(AUDIENCE)
+      .setExpirationTime('5m')
+      .sign(Buffer.from(JSON.stringify(published)));
     const cases: readonly (readonly [string, string | null, RegExp])[] = [
       ['none', null, /^Bearer realm="lango"$/],
       ['garbage', 'x.y.z', /error="invalid_token"/],
       ['unsigned', unsigned, /invalid_token/],
+      ['signed with the public key as a shared secret', shared, /invalid_token/],
       ['expired', await issuer.token({ sub: 'a' }, { expires: 1_000 }), /expired/],
       ['without an end', await issuer.token({ sub: 'a' }, { expires: null }), /claim exp/],
       [
