@@ -78,7 +78,7 @@ export class Stack {
     await cp(join(packageRoot(), 'docker-compose.yml'), join(folder, 'docker-compose.yml'));
     await writeFile(join(folder, 'docker-compose.override.yml'), OVERRIDE + override);
     await run(join(folder, 'deploy/secrets.sh'), [], { cwd: folder });
-    const config = await readFile(join(packageRoot(), 'deploy/orchestrator.yaml'), 'utf8');
+    const config = await readFile(join(packageRoot(), 'deploy/nodes/orchestrator.yaml'), 'utf8');
     await writeFile(join(folder, 'orchestrator.yaml'), config + AUTH);
     const { privateKey, publicKey } = await generateKeyPair('ES256');
     const jwk = { ...(await exportJWK(publicKey)), kid: 'test', alg: 'ES256', use: 'sig' };
