@@ -19,14 +19,20 @@ interface Held {
   readonly value: string;
 }
 
+/** Maximum number of values that commands got and that are held after their calls, of all owners together. */
+const GIVEN_MAX = 500;
+
 /**
- * The secrets that owners store on another node, which decides about each use. This node holds a value only in memory, from
- * the answer of that node until all output of the call is scrubbed.
+ * The secrets that owners store on another node, which decides about each use. This node holds a value in memory only. It
+ * drops the value of a header once all output of the call is scrubbed. A command may write its value into a file that a
+ * later call reads, so that value is held until the process ends or `GIVEN_MAX` newer ones were given.
  */
 export class BorrowedSecrets implements SecretGuard {
   readonly #options: BorrowedSecretsOptions;
-  /** The values in use, by owner: one for each call that has not ended. */
+  /** The values to search for, by owner. */
   readonly #held = new Map<string, ReadonlySet<Held>>();
+  /** How to drop each value that commands got, by owner, name and value. The one that was not given for longest is first. */
+  readonly #given = new Map<string, () => void>();
   /** The scrubbers by owner, and '' for all owners. Compiled at first use after a change. */
   readonly #compiled = new Map<string, Scrubber>();
 
@@ -60,7 +66,7 @@ export class BorrowedSecrets implements SecretGuard {
     const values = new Map<string, string>();
     for (const name of names) {
       const value = await this.#options.ask(scope, name, use);
-      this.#hold(scope, { name, value }, use.scrubbed);
+      this.#hold(scope, { name, value }, use);
       values.set(name, value);
       this.#options.logger.info('a secret was borrowed', {
         secret: name,
@@ -71,11 +77,24 @@ export class BorrowedSecrets implements SecretGuard {
     return replaceReferences(text, (name) => values.get(name)!);
   }
 
-  #hold(scope: Scope, held: Held, scrubbed: Promise<unknown> = Promise.resolve()): void {
+  #hold(scope: Scope, held: Held, { place, scrubbed = Promise.resolve() }: SecretUse): void {
     const owner = scopeKey(scope);
-    this.#change(owner, (before) => before.add(held));
-    const forget = () => this.#change(owner, (before) => void before.delete(held));
-    scrubbed.then(forget, forget);
+    const key = JSON.stringify([owner, held.name, held.value]);
+    const known = place === 'exec' ? this.#given.get(key) : undefined;
+    if (!known) this.#change(owner, (before) => before.add(held));
+    const remove = () => this.#change(owner, (before) => void before.delete(held));
+    const drop = known ?? (() => void scrubbed.then(remove, remove));
+    if (place === 'exec') this.#keepGiven(key, drop);
+    else drop();
+  }
+
+  #keepGiven(key: string, drop: () => void): void {
+    this.#given.delete(key);
+    this.#given.set(key, drop);
+    if (this.#given.size <= GIVEN_MAX) return;
+    const [oldest, dropOldest] = this.#given.entries().next().value!;
+    this.#given.delete(oldest);
+    dropOldest();
   }
 
   #change(owner: string, apply: (held: Set<Held>) => unknown): void {

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { answerPart, connect, textPart, type AgentClient } from '../../src/index.js';
 import { openKeys } from '../../src/config/node-credentials.js';
@@ -32,6 +35,8 @@ let front: TestServer;
 let worker: TestServer;
 let keeper: TestServer;
 let keeperUrl = '';
+/** The folder with the keys of a node that may fetch skills and nothing else. */
+let reader = '';
 
 const keySet = (origin: string) => `${origin}/.well-known/jwks.json`;
 
@@ -50,6 +55,10 @@ beforeAll(async () => {
   ) as [string, string, string];
   keeperUrl = ofKeeper;
   const port = (url: string) => ({ port: Number(new URL(url).port) });
+  reader = await mkdtemp(join(tmpdir(), 'lango-reader-'));
+  const { current } = await (await openKeys(reader)).read();
+  const readerKeys = join(reader, 'jwks.json');
+  await writeFile(readerKeys, JSON.stringify({ keys: [current.publicJwk] }));
   keeper = await startServer({
     settings: {
       server: port(keeperUrl),
@@ -57,6 +66,7 @@ beforeAll(async () => {
         nodes: [
           { name: 'front', jwks: keySet(frontUrl) },
           { name: 'worker', jwks: keySet(workerUrl), may: ['secrets', 'skills'] },
+          { name: 'reader', keys: readerKeys, may: ['skills'] },
         ],
       },
       a2a: { baseUrl: keeperUrl, publish: ['vault', 'librarian'] },
@@ -97,6 +107,7 @@ afterAll(async () => {
   await keeper.stop();
   await site.close();
   await issuer.close();
+  await rm(reader, { recursive: true });
 });
 
 async function clientOf(sub: string): Promise<AgentClient> {
@@ -201,6 +212,18 @@ describeSandboxed('a secret of the vault’s node', () => {
     expect(tracesOf(VALUES.alice)).toEqual([]);
   }, 60_000);
 
+  it('is not shown when a later call reads what a command wrote', async () => {
+    await ask(
+      'alice',
+      'run `printenv T > token.txt; printenv T | base64 > token.b64` with the secret api as T',
+    );
+    for (const reads of ['run cat token.txt', 'read the file token.txt'])
+      expect(await ask('alice', reads)).toContain('{{secret:api}}');
+    expect(await ask('alice', 'run cat token.b64')).toContain('[secret api, encoded]');
+    await ask('alice', 'run rm token.txt token.b64');
+    expect(tracesOf(VALUES.alice)).toEqual([]);
+  }, 60_000);
+
   it('is refused for all that its owner did not allow', async () => {
     await keep('alice', ['http'], ['api.example.com']);
     expect(await ask('alice', 'run `printenv T` with the secret api as T')).toContain(
@@ -277,8 +300,9 @@ describe('the value of a secret', () => {
     ['of a foreign key', 401, () => foreign('other')],
     ['of a foreign key under a known name', 401, () => foreign(key.kid)],
     ['whose owner was changed', 401, () => changed(signed({ sub: 'user:carol' }))],
-    ['of a node that may do all but this', 403, () => ofAnother(front)],
-    ['of the node that keeps it', 401, () => ofAnother(keeper)],
+    ['of a node that may do all but this', 403, () => ofAnother(front.home)],
+    ['of a node that may fetch skills', 403, () => ofAnother(reader)],
+    ['of the node that keeps it', 401, () => ofAnother(keeper.home)],
     ['of a person', 401, () => issuer.token({ sub: 'alice' })],
     ['of the operator of that node', 403, () => keeper.address.token!],
   ])('is refused to a token %s', async (_, status, make) => {
@@ -312,6 +336,9 @@ describe('the value of a secret', () => {
     expect(await get('/lango/data', 'DELETE')).toBe(403);
     expect(await get('/lango/secrets/api', 'DELETE')).toBe(403);
     expect(keeper.log.lines.some((line) => line.includes('The node worker may not do this here'))).toBe(true);
+    expect(
+      keeper.log.lines.some((line) => line.includes('The node reader may not do this here; it may: skills.')),
+    ).toBe(true);
   });
 
   const foreign = (kid: string): string => {
@@ -326,7 +353,7 @@ describe('the value of a secret', () => {
     const [head, , signature] = token.split('.');
     return `${head}.${Buffer.from(JSON.stringify(claims())).toString('base64url')}.${signature}`;
   };
-  const ofAnother = async ({ home }: TestServer): Promise<string> => {
+  const ofAnother = async (home: string): Promise<string> => {
     const own = (await (await openKeys(home)).read()).current;
     const iss = `urn:ietf:params:oauth:jwk-thumbprint:sha-256:${own.kid}`;
     return signJwt(own, claims({ iss }), 'lango-node+jwt');
