@@ -106,6 +106,22 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
     }
   });
 
+  it('let the operator get secrets of the vault and skills of the librarian, and no other node', async () => {
+    const manifests = manifestsOf('stack');
+    for (const workload of workloadsOf(manifests).filter(({ name }) => SUB_AGENTS.includes(name))) {
+      const { keys } = await readNode(workload, manifests);
+      expect(Object.fromEntries(keys)).toMatchObject({
+        'a2a.keptAt.secrets.url': 'http://vault:4100',
+        'a2a.keptAt.skills.url': 'http://librarian:4100',
+        'auth.nodes[0].name': 'orchestrator',
+        'auth.nodes[0].may': ['act'],
+        'auth.nodes[1].jwks': 'http://operator:4100/.well-known/jwks.json',
+        'auth.nodes[1].may': ['secrets', 'skills'],
+      });
+      expect(keys.has('auth.nodes[2].name')).toBe(false);
+    }
+  }, 60_000);
+
   it('show each secret only to the node that needs it', () => {
     const seen = workloadsOf(manifestsOf('stack')).flatMap(({ name, pod }) =>
       pod.volumes.flatMap(({ secret }) => (secret?.items ?? []).map(({ key }) => `${name} ${key}`)),
@@ -262,9 +278,11 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
 
 /** The addresses of nodes in a configuration. */
 function addressesOf({ name }: Workload, keys: ReadonlyMap<string, unknown>): readonly string[] {
-  const others = [...keys].filter(([key]) => /^(a2a\.remoteAgents|auth\.nodes)\[\d\]\.(url|jwks)$/.test(key));
+  const others = [...keys].filter(([key]) =>
+    /^(a2a\.remoteAgents\[\d\]|auth\.nodes\[\d\]|a2a\.keptAt\.\w+)\.(url|jwks)$/.test(key),
+  );
   const own = SUB_AGENTS.includes(name) ? [keys.get('a2a.baseUrl')] : [];
-  return [...own, ...others.map(([, url]) => url)].map(String);
+  return [...own, ...others.flatMap(([, url]) => url ?? [])].map(String);
 }
 
 /** What is left of the time that Kubernetes gives a pod to stop, when Lango takes all of its own. */
