@@ -191,6 +191,19 @@ describeSandboxed('a secret of the vault’s node', () => {
       );
   }, 60_000);
 
+  it('is each owner’s own when two ask at once', async () => {
+    const asks = (['alice', 'bob', 'alice', 'bob'] as const).map(async (sub) => {
+      const text = await ask(
+        sub,
+        'run `sleep 0.2; printf %s "$T" | sha256sum; printenv T` with the secret api as T',
+      );
+      expect(text).toContain(createHash('sha256').update(VALUES[sub]).digest('hex'));
+      expect(text).toContain('{{secret:api}}');
+    });
+    await Promise.all(asks);
+    expect(Object.values(VALUES).flatMap(tracesOf)).toEqual([]);
+  }, 60_000);
+
   it('is not asked for before a person approved the command', async () => {
     const before = audits().length;
     await ask('alice', 'run `printenv T` with the secret api as T', 'deny');

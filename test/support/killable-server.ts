@@ -18,9 +18,10 @@ export class KillableServer {
     this.home = home;
   }
 
-  static async open(config: string): Promise<KillableServer> {
+  /** `nodes` is `auth.nodes`, as YAML. */
+  static async open(config: string, nodes = '[]'): Promise<KillableServer> {
     const server = new KillableServer(
-      await makeHome(`auth: { token: ${TOKEN} }\nmodel: { provider: offline }\n${config}`),
+      await makeHome(`auth: { token: ${TOKEN}, nodes: ${nodes} }\nmodel: { provider: offline }\n${config}`),
     );
     await server.start();
     return server;
