@@ -8,6 +8,7 @@ const options = Object.fromEntries(
 ) as Record<Fault, { readonly type: 'string'; readonly default: string }>;
 const { values } = parseArgs({
   options: {
+    help: { type: 'boolean', short: 'h', default: false },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     replicas: { type: 'string', default: '3' },
     clients: { type: 'string', default: '6' },
@@ -16,6 +17,24 @@ const { values } = parseArgs({
     json: { type: 'boolean', default: false },
   },
 });
+
+if (values.help) {
+  const counts = names.map((fault) => `  --${fault} N`.padEnd(18) + `default ${FAULTS[fault]}`);
+  console.log(`npm run chaos -- OPTIONS   faults over replicas of one node; docs/internals/chaos.md says what each fault is
+
+How often each fault comes:
+${counts.join('\n')}
+
+  --seed N        gives the order of the faults again; default: by the time
+  --replicas N    default 3
+  --clients N     default 6
+  --clock N       how many seconds the clocks of the second and third replica are off; default 3600
+  --json          prints the figures as JSON
+  --help, -h      prints this
+
+Exits with 1 when something is found.`);
+  process.exit();
+}
 
 const figures = await chaos({
   seed: Number(values.seed),
