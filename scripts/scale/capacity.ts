@@ -19,24 +19,24 @@ export interface Costs extends Readonly<Record<Unit, Cost>> {
   readonly idle: number;
 }
 
-/** How much of each unit one turn of a conversation is. */
-const TURN: Readonly<Record<Unit, number>> = { send: 2, event: 10, stream: 20 };
+/** How much of each unit one message of a person leads to. */
+const MESSAGE: Readonly<Record<Unit, number>> = { send: 2, event: 10, stream: 20 };
 /** The share of its CPU that a database is planned with. The rest is for vacuum, peaks and backups. */
 const PLANNED = 0.5;
 /** How often a person who is at work sends a message. */
-const SECONDS_PER_TURN = 60;
+const SECONDS_PER_MESSAGE = 60;
 
 export interface Capacity {
   readonly cores: number;
   /** Each alone, per second. */
   readonly sends: number;
-  readonly turns: number;
+  readonly messages: number;
   /** People at work at the same time. */
   readonly people: number;
   /** Cores of all servers of Lango together, at the same share of their CPU. */
   readonly serverCores: number;
   readonly logPerSecond: number;
-  /** Growth of the database by a million turns. */
+  /** Growth of the database by a million messages. */
   readonly storedPerMillion: number;
 }
 
@@ -62,25 +62,25 @@ export function costsOf({ figures }: Pick<Outcome, 'figures'>): Costs {
   };
 }
 
-/** What one turn takes. */
-export function turnOf(costs: Costs): Cost {
+/** What one message of a person takes. */
+export function messageOf(costs: Costs): Cost {
   const sum = (part: keyof Cost) =>
-    (Object.keys(TURN) as Unit[]).reduce((total, unit) => total + TURN[unit] * costs[unit][part], 0);
+    (Object.keys(MESSAGE) as Unit[]).reduce((total, unit) => total + MESSAGE[unit] * costs[unit][part], 0);
   return { server: sum('server'), database: sum('database'), log: sum('log'), stored: sum('stored') };
 }
 
 /** What a PostgreSQL with so many cores carries, if work is spread over them. */
 export function capacityOf(costs: Costs, cores: number): Capacity {
   const budget = cores * PLANNED * 1e6;
-  const turn = turnOf(costs);
-  const turns = budget / turn.database;
+  const message = messageOf(costs);
+  const messages = budget / message.database;
   return {
     cores,
     sends: budget / costs.send.database,
-    turns,
-    people: turns * SECONDS_PER_TURN,
-    serverCores: (turns * turn.server) / 1e6 / PLANNED,
-    logPerSecond: turns * turn.log,
-    storedPerMillion: turn.stored * 1e6,
+    messages,
+    people: messages * SECONDS_PER_MESSAGE,
+    serverCores: (messages * message.server) / 1e6 / PLANNED,
+    logPerSecond: messages * message.log,
+    storedPerMillion: message.stored * 1e6,
   };
 }

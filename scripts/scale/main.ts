@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { packageRoot } from '../../src/config/package-root.js';
 import type { Outcome } from '../bench/table.js';
 import type { Cost, Costs } from './capacity.js';
-import { capacityOf, costsOf, turnOf } from './capacity.js';
+import { capacityOf, costsOf, messageOf } from './capacity.js';
 
 /**
  * Writes the tables of docs/scale.md from docs/internals/scale.json, an output of the bench. With a file it prints the
@@ -49,7 +49,7 @@ function render(costs: Costs, { machine, rounds }: Outcome): string {
         cost('an event that is durable before the next', costs.event),
         cost('a second of a stream', costs.stream),
         ['a second of a server without work', '', `${number(costs.idle)} µs`, '', ''],
-        cost('**a turn**', turnOf(costs)),
+        cost('**a message of a person**', messageOf(costs)),
       ],
     ),
     `Measured in ${rounds} rounds on ${cpus} cores that the load, Lango and PostgreSQL 18 shared (node ${node}, load ` +
@@ -58,16 +58,16 @@ function render(costs: Costs, { machine, rounds }: Outcome): string {
       [
         'PostgreSQL',
         'sends alone',
-        'turns',
+        'messages',
         'people at work',
         'Lango needs',
         'write-ahead log',
-        'a million turns store',
+        'a million messages store',
       ],
       CORES.map((cores) => capacityOf(costs, cores)).map((each) => [
         `${each.cores} cores`,
         `${number(each.sends)} per s`,
-        `${number(each.turns)} per s`,
+        `${number(each.messages)} per s`,
         number(each.people),
         `${number(each.serverCores)} cores`,
         `${number(each.logPerSecond / 1e6)} MB/s`,

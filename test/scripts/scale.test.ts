@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import type { Figure } from '../../scripts/bench/figures.js';
-import { capacityOf, costsOf, turnOf } from '../../scripts/scale/capacity.js';
+import { capacityOf, costsOf, messageOf } from '../../scripts/scale/capacity.js';
 
 const figure = (id: string, values: Figure['values']): Figure => ({ id, title: id, unit: '', values });
 const unit = (name: string, database: number) => [
@@ -17,9 +17,9 @@ const figures = [
 it('computes what a PostgreSQL carries from what a send, an event and a second of a stream take', () => {
   const costs = costsOf({ figures });
   // Two sends, ten events, twenty seconds.
-  expect(turnOf(costs)).toEqual({ server: 20_000, database: 10_000, log: 32_000, stored: 3_200 });
+  expect(messageOf(costs)).toEqual({ server: 20_000, database: 10_000, log: 32_000, stored: 3_200 });
   expect(capacityOf(costs, 8)).toEqual({
-    ...{ cores: 8, sends: 4_000, turns: 400, people: 24_000, serverCores: 16 },
+    ...{ cores: 8, sends: 4_000, messages: 400, people: 24_000, serverCores: 16 },
     ...{ logPerSecond: 12_800_000, storedPerMillion: 3.2e9 },
   });
 });
