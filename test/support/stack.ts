@@ -104,9 +104,9 @@ export class Stack {
     return stdout;
   }
 
-  /** The id of the container of a service. */
+  /** The id of the container of a service, which may be stopped. */
   async container(service: string): Promise<string> {
-    return (await this.compose(['ps', '-q', service])).trim();
+    return (await this.compose(['ps', '--all', '-q', service])).trim();
   }
 
   /** Starts what does not run, and resolves once all sub-agents take work. */
