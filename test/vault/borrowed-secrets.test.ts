@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { noScrubber, noSecrets, type SecretUse } from '../../src/core/secrets.js';
 import { BorrowedSecrets } from '../../src/vault/borrowed-secrets.js';
-import { scrubLogger } from '../../src/scrub/logger.js';
+import { scrubLogger } from '../../src/scrub/data.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 
 /** What a node holds of secrets that another node stores. */
