@@ -92,9 +92,10 @@ const runs = async () => (await readFile(runsFile(), 'utf8').catch(() => '')).sp
 describeSandboxed('a command with a secret of another node', () => {
   it('runs once when the node of the secret is killed while it is asked, and comes back', async () => {
     onUse = async (response) => {
-      if (uses > 1) return Promise.all(held);
-      response.destroy();
-      held = [keeper.kill().then(() => keeper.start())];
+      if (uses === 1) {
+        response.destroy();
+        held = [keeper.kill().then(() => keeper.start())];
+      } else await Promise.all(held);
     };
     const { state, text } = await worker.say(COMMAND);
     expect([state, text]).toEqual(['completed', expect.stringContaining('{{secret:api}}')]);
