@@ -245,7 +245,7 @@ function vaultParts(
     async secrets() {
       if (!isKeptElsewhere(config, 'secrets')) return requireVault(await open()).secrets;
       const url = config.a2a.keptAt.secrets?.url;
-      const text = 'Secrets: this server uses those of another one, and keeps none.';
+      const text = 'This server keeps no secrets: it uses those of another server.';
       throw new LangoError('not-supported', text, { hint: `Name that server: --url ${url}` });
     },
     wallets: async () => openWallets(requireVault(await open()).vault),

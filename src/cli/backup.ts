@@ -8,7 +8,7 @@ import type { Call, Report } from './terminal.js';
 /** `lango backup FILE`: copies the database, also of a running server, and reads the whole copy. */
 export async function backup(to: string, call: Call<FolderFlags>): Promise<Report> {
   const { tasks, events } = await backUp(await databaseOf(call), resolve(to));
-  const line = `${resolve(to)}: ${tasks} tasks with ${events} entries, read and found whole`;
+  const line = `${resolve(to)}: ${tasks} tasks with ${events} entries, verified`;
   return { json: { file: resolve(to), tasks, events }, lines: [line], notes: [NOT_COPIED] };
 }
 
@@ -21,7 +21,7 @@ export async function restore(from: string, call: Call<FolderFlags>): Promise<Re
   const file = await databaseOf(call);
   const { tasks, events, kept = null } = restoreDatabase(resolve(from), file);
   const notes =
-    kept === null ? [] : [`The previous database is kept as ${kept}. Remove it when all is well.`];
+    kept === null ? [] : [`The previous database is kept as ${kept}. Remove it when everything works.`];
   notes.push('Its secrets open with the vault.key or the passphrase of the server that the backup is from.');
   return {
     json: { file, tasks, events, kept },

@@ -34,8 +34,7 @@ export async function exportData(call: Call<ConnectionFlags & { readonly out?: s
 
 /** `lango data delete --yes` */
 export async function deleteData(call: Call<ConnectionFlags & { readonly yes?: boolean }>): Promise<Report> {
-  if (!call.flags.yes)
-    throw usageError('This deletes everything that is kept for you, for good. To confirm, add --yes.');
+  if (!call.flags.yes) throw usageError('This deletes all your data for good. To confirm, add --yes.');
   return reportOn(await withOwner(call, (owner) => owner.deleteData({})));
 }
 

@@ -50,8 +50,8 @@ export async function checkFolder(check: string, folder: string): Promise<CheckR
 export async function checkToken({ config, secrets }: LoadedConfig): Promise<CheckResult> {
   const check = 'token';
   const { mode } = config.auth;
-  if (mode === 'none') return warn(check, 'none is asked for (auth.mode: none)');
-  if (mode !== 'token') return ok(check, `none of this node's own (auth.mode: ${mode})`);
+  if (mode === 'none') return warn(check, 'none is needed (auth.mode: none)');
+  if (mode !== 'token') return ok(check, `this node has none of its own (auth.mode: ${mode})`);
   if (secrets.token !== undefined) return ok(check, 'from the configuration or LANGO_TOKEN');
   try {
     const kept = await loadToken(config.home);

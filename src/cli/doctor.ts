@@ -123,7 +123,7 @@ function readDatabase(file: string): readonly CheckResult[] {
   try {
     const { tasks, events, problems } = verifyDatabase(file);
     if (problems.length === 0)
-      return [ok(check, `${file}: ${tasks} tasks with ${events} entries, all whole`)];
+      return [ok(check, `${file}: ${tasks} tasks with ${events} entries, no damage found`)];
     return problems.map((text) => fail(check, text, 'Restore a backup: lango restore FILE'));
   } catch (error) {
     return [failedBy(check, error)];
@@ -177,7 +177,7 @@ async function checkAdvertised(
     return fail(check, `${baseUrl} leads to another agent.`, 'Correct a2a.baseUrl.');
   } catch (error) {
     const { text } = failedBy(check, error);
-    const advice = 'Correct a2a.baseUrl, or what stands between it and the server.';
+    const advice = 'Correct a2a.baseUrl, or the proxy between it and the server.';
     return fail(check, `${baseUrl}: ${text}`, advice);
   }
 }

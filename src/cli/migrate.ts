@@ -53,6 +53,6 @@ export async function migrate({ flags, env, terminal }: Call<MigrateFlags>): Pro
 }
 
 const NOTES = [
-  'The file is unchanged. Remove it when all is well: a server without storage.url would use it again.',
+  'The file is unchanged. Remove it when everything works: a server without storage.url would use it again.',
   'The secrets open with the same passphrase or vault.key as before.',
 ];

@@ -28,7 +28,7 @@ export function createProgram(act: Act): Command {
     .option('--host <address>', 'address to listen on')
     .option('--port <number>', 'port to listen on; 0 takes a free one', wholeNumber(0, MAX_PORT))
     .option('--json', 'print one line of JSON when the server is ready')
-    .option('--accept-damage', 'start although the database lacks what was acknowledged')
+    .option('--accept-damage', 'start although acknowledged data is missing in the database')
     .action(actionsOf(act, () => import('./serve.js'))('serve'));
 
   withAgents(program.command('send').argument('[text...]', 'the request; - reads it from standard input'))
@@ -82,7 +82,7 @@ export function createProgram(act: Act): Command {
 
   const group = (name: string, description: string) => program.command(name).description(description);
   addTaskCommands(group('tasks', 'list, read, watch and cancel tasks'), act);
-  addDataCommands(group('data', 'export, forget and delete the data that is kept for you'), act);
+  addDataCommands(group('data', 'export, forget and delete your data'), act);
   addIngestCommands(program.command('ingest'), act);
   addSecretCommands(group('secrets', 'store and manage secrets'), act);
   addWalletCommands(group('wallet', 'show or import the wallet that payments are made from'), act);
@@ -107,13 +107,13 @@ function addAgentCommands(agents: Command, act: Act): void {
     .description('list agents, local and remote, and why some are skipped')
     .action(action('agents'));
   withServer(withJson(agents.command('add <address>')))
-    .description('add a remote agent to the running server; it stays over restarts')
+    .description('add a remote agent to the running server, also for later starts')
     .option('--name <name>', 'its name on this server; default: the end of the address')
     .option('--agent-token <file>', 'a file with the bearer token to send to it; - reads standard input')
     .option('--agent-auth <file>', 'a file with the fields of auth as JSON; - reads standard input')
     .option('--allow-private', 'allow a private or loopback address')
     .option('--relocate', 'call it where its card was found, also when the card names another host')
-    .option('--owners <whom>', 'with several owners here, who asks there: forward or shared')
+    .option('--owners <whom>', 'with several owners here, the owner there: forward or shared')
     .option('--hash <hash>', 'the hash that its card must have, as `lango card --verify` shows it')
     .action(action('addAgent'));
   withFolders(withJson(agents.command('search <text>')))

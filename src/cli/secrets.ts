@@ -80,7 +80,7 @@ export async function rotateKey(call: Call<RotateFlags>): Promise<Report> {
       : `It is in ${loaded.config.vault.keyFile}: keep a copy of it elsewhere. No passphrase is needed any more.`;
     return {
       json: { rotated: true, source: takesPassphrase ? 'passphrase' : 'file' },
-      lines: ['The vault is under a new master key.', next],
+      lines: ['The vault has a new master key.', next],
     };
   } finally {
     await home.close();
@@ -173,14 +173,14 @@ async function askPermission(name: string): Promise<SecretPermission> {
   const { isCancel, multiselect, text } = await import('@clack/prompts');
   const output = process.stderr;
   const places = await multiselect({
-    message: `Where may ${name} be used? (space chooses, enter goes on; nothing: nowhere yet)`,
+    message: `Where may ${name} be used? (space selects, enter continues; select nothing for nowhere)`,
     options: SECRET_PLACES.map((value) => ({ value, label: LABELS[value] })),
     required: false,
     output,
   });
   if (isCancel(places)) throw nothingChanged();
   if (!places.some((place) => SENDING_PLACES.includes(place))) return { places, hosts: [] };
-  const message = 'For which hosts? (such as api.example.com; several with spaces)';
+  const message = 'For which hosts? (such as api.example.com; spaces between several)';
   const hosts = await text({ message, output });
   if (isCancel(hosts)) throw nothingChanged();
   return { places, hosts: hosts.split(/[\s,]+/).filter((host) => host !== '') };

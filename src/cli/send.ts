@@ -54,7 +54,7 @@ export async function send(words: readonly string[], call: Call<SendFlags>): Pro
 
   const canceling = new AbortController();
   using interrupt = onInterrupt(() => {
-    terminal.note('Canceling the task; once more leaves at once.');
+    terminal.note('Canceling the task. Press Ctrl-C again to leave at once.');
     canceling.abort(new LangoError('canceled', 'Canceled from the command line.'));
   });
   terminal.progress.start('waiting for the server');
@@ -91,7 +91,7 @@ async function textGiven(words: readonly string[], flags: SendFlags): Promise<st
   if (text === '' && !hasAnswers && flags.file === undefined) {
     throw usageError(
       'There is nothing to send.',
-      'Write the request behind "send", or - to read it from a pipe.',
+      'Write the request after "send", or - to read it from a pipe.',
     );
   }
   return text;

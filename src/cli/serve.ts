@@ -29,8 +29,8 @@ const EXAMPLE = 'Write "hello" into notes.md and then read notes.md';
 const ACCESS_TEXT = {
   token: '',
   jwt: 'of the issuer in auth.jwt.issuer (auth.mode: jwt)',
-  mtls: 'none; a client certificate is asked for (auth.mode: mtls)',
-  none: 'none is asked for (auth.mode: none)',
+  mtls: 'none; clients need a certificate (auth.mode: mtls)',
+  none: 'none is needed (auth.mode: none)',
 } as const;
 const OFFLINE_ADVICE =
   'a small built-in model of fixed rules. Set ANTHROPIC_API_KEY, OPENAI_API_KEY or model.provider for a real one';

@@ -182,7 +182,7 @@ export const a2a = group('Remote agents, and what this server publishes.', {
     distinct(remoteAgent, (peer) => peer.name, ['name']),
     'Agents on other servers. SIGHUP reloads the list.',
   ),
-  keptAt: group('The servers that store what owners keep for the tools of this server.', {
+  keptAt: group('The servers that store the data of owners for the tools of this server.', {
     secrets: keptAt('the secrets that commands and requests refer to', 'secrets'),
     skills: keptAt('the skills that owners save', 'skills'),
   }),

@@ -90,7 +90,7 @@ export const agent = group('The agents of this server, and their limits.', {
     .record(agentName(), otherModel)
     .default({})
     .describe(
-      'Models of single agents, by the names of the agents: the name of a model, or the keys below. What an entry leaves out is as in `model`. Default: all agents have the model of `model`.',
+      'Models of single agents, by the names of the agents: the name of a model, or the keys below. Keys that an entry leaves out are as in `model`. Default: all agents have the model of `model`.',
     ),
   maxDelegationRounds: count(
     DEFAULT_ROUNDS,

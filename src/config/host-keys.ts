@@ -23,7 +23,7 @@ export const storage = group('The database of tasks, documents, secrets and all 
   ),
   connections: count(
     10,
-    'With `storage.url`: the most connections of this server, beside one that notifies it.',
+    'With `storage.url`: the most connections of this server, plus one for notifications.',
     {
       min: 2,
       max: 1_000,

@@ -95,7 +95,7 @@ export const model = group('The language model.', {
     .array(otherModel)
     .default([])
     .describe(
-      'Models that are asked in this order when the one before is overloaded, limits our rate or cannot be reached after all retries, when its vendor does not know it, or, for one of another provider, when the key is refused or has no credit. Each is the name of a model or the keys below. They stand in for the models of `agent.models` too.',
+      'Models that are asked in this order when the one before is overloaded, limits the rate or cannot be reached after all retries, when its vendor does not know it, or, for one of another provider, when the key is refused or has no credit. Each is the name of a model or the keys below. They stand in for the models of `agent.models` too.',
     ),
   images: flag(
     true,

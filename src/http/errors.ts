@@ -14,7 +14,7 @@ export interface ErrorBody {
   };
 }
 
-const INTERNAL_MESSAGE = 'Something went wrong on the server.';
+const INTERNAL_MESSAGE = 'Internal error. The log of the server says more.';
 
 /** Returns the body of an answer for an error that only HTTP defines. */
 export function httpErrorBody(code: number, status: string, message: string): ErrorBody {

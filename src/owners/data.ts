@@ -56,7 +56,7 @@ export function createOwnedData({ storage, tasks, otherKinds, factKey }: OwnedDa
     async forget(scope, kind, name) {
       const counts = await requireKind(forgetting, kind)(scope, name);
       if (Object.values(counts).some((count) => count > 0)) return counts;
-      throw new LangoError('not-found', 'Nothing is kept for you under that name.');
+      throw new LangoError('not-found', 'You have no data of that name.');
     },
     async removeAll(scope) {
       // Removes tasks first: a running task could save more data.

@@ -82,7 +82,7 @@ function textOf(fields: Fields, names: readonly string[]): string {
  */
 function refusalOf({ right }: Operation, { node }: Caller): LangoError | undefined {
   if (right === undefined || node?.may.includes(right)) return undefined;
-  const text = 'This is for a node of ours that works for the owner.';
+  const text = 'Only a trusted node may call this, on behalf of an owner.';
   return new LangoError('forbidden', text, {
     hint: `This server names such nodes in auth.nodes, with may: [${right}].`,
   });

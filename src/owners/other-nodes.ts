@@ -94,7 +94,7 @@ function findNode({ what, tools }: Kept, { hasTool, nodes }: OtherNodes): Askabl
   const found = tools.flatMap((tool) => all.find((node) => node.hasTool(tool) === true) ?? [])[0];
   if (found?.clientFor) return found as AskableNode;
   if (found) {
-    const text = `${what}: kept by the agent ${found.agent}, whose node ${found.url} is not told who asks.`;
+    const text = `${what}: the agent ${found.agent} keeps them, but requests to its node ${found.url} do not name the owner.`;
     const hint = `Set owners: forward for it in a2a.remoteAgents, or name that node: --url ${found.url}`;
     throw new LangoError('not-supported', text, { hint });
   }

@@ -76,12 +76,12 @@ it('a backup of a server with traffic holds every task that was acknowledged bef
   const live = await doctor(home);
   isOver = true;
   const during = await Promise.all(traffic);
-  expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/\d+ tasks .* read and found whole/) });
+  expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/\d+ tasks .* verified/) });
   for (const name of TOLD_OF) expect(made.stderr).toContain(name);
   expect(live).toMatchObject({
     code: 0,
     ok: true,
-    database: [{ text: expect.stringContaining('all whole') }],
+    database: [{ text: expect.stringContaining('no damage found') }],
   });
   expect(during.every(({ size }) => size > 0)).toBe(true);
 

@@ -179,7 +179,7 @@ describe('lango data', () => {
     expect((await send('recall the xylophone')).stdout).toMatch(/^Nothing was found/);
     const again = await run('data', 'forget', 'context', 'secret-talk');
     expect(again.code).not.toBe(0);
-    expect(again.stderr).toMatch(/Nothing is kept for you under that name/);
+    expect(again.stderr).toMatch(/You have no data of that name/);
     // What was asked just now stands in the tasks: the word that only the context had does not.
     expect(await filesWith('mallets')).toEqual([]);
     expect(await filesWith('cellar')).toEqual([]);

@@ -223,7 +223,7 @@ describeConsole('the console in a browser', () => {
     await page.getByLabel('Name on this server').fill('far');
     await page.getByLabel('Its address is private').check();
     await page.getByRole('button', { name: 'Add' }).click();
-    await page.getByText('Added. It stays over restarts.').waitFor();
+    await page.getByText('Added, also for later starts.').waitFor();
     const own = page.getByLabel('planner', { exact: true });
     await own.getByText('Its card is signed.').waitFor();
     await own.getByText('Nothing is wrong with its card.').waitFor();

@@ -156,7 +156,7 @@ describe('two servers in one express app, under two prefixes', () => {
     expect(await (await fetch(`${origin}/agents/of-the-app`)).text()).toBe('mine');
     expect(await (await fetch(`${origin}/agents/nothing`)).text()).toBe('not found by the app');
     const lango = await fetch(`${origin}/agents/agents/nobody`, { method: 'POST', ...bearing(TOKEN) });
-    expect(await lango.text()).toContain('there is no agent of that name here');
+    expect(await lango.text()).toContain('There is no agent of that name here');
   });
 
   it('check Host and Origin', async () => {

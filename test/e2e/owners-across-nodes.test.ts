@@ -185,7 +185,7 @@ describe('what a person of the front node keeps', () => {
     }
     expect(await read(carol, 'tasks')).toContain('vault');
     await expect(read(carol, 'nonsense')).rejects.toThrow('no such kind of data');
-    await expect(carol.forgetData({ kind: 'facts', name: 'nothing' })).rejects.toThrow('Nothing is kept');
+    await expect(carol.forgetData({ kind: 'facts', name: 'nothing' })).rejects.toThrow('You have no data');
     await carol.forgetData({ kind: 'facts', name: 'the quokka smiles' });
     expect(await read(carol, 'facts')).toBe('[]');
     for (const status of [401, 200, 500]) {

@@ -38,7 +38,7 @@ export async function answerRest(exchange: HttpExchange, target: RestTarget): Pr
     const route = dialect.routes.find((candidate) => candidate.path.test(path));
     if (!route) {
       exchange.anyone();
-      const message = `there is no such path in the HTTP+JSON binding of A2A ${dialect.version}`;
+      const message = `There is no such path in the HTTP+JSON binding of A2A ${dialect.version}.`;
       sendRestError(exchange, dialect, noSuchPath(message));
       return;
     }
@@ -95,7 +95,7 @@ function noSuchPath(message: string): WireError {
 }
 
 function wrongMethod(allowed: readonly string[]): WireError {
-  const message = `this path answers ${allowed.join(' and ')}`;
+  const message = `This path answers ${allowed.join(' and ')}.`;
   const headers = { Allow: allowed.join(', ') };
   return { ...NO_SUCH_METHOD, httpStatus: 405, status: 'UNIMPLEMENTED', message, headers };
 }

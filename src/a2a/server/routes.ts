@@ -55,7 +55,7 @@ export function createA2aRoutes(options: A2aRoutesOptions): HttpRoute {
     if (!agent) {
       exchange.anyone();
       const send = target.rest === '' ? sendNoSuchAgent : sendNoSuchPath;
-      send(exchange, 'there is no agent of that name here');
+      send(exchange, 'There is no agent of that name here.');
       return true;
     }
     await answerAgent(exchange, target.rest, { agent, streaming, discovery, baseUrl: options.baseUrl });

@@ -161,7 +161,7 @@ function AddAgent({ onAdded }: { readonly onAdded: () => void }) {
         ...(text('token') === '' ? {} : { token: text('token') }),
         ...(fields.has('private') ? { allowPrivate: true } : {}),
       });
-      setNote('Added. It stays over restarts.');
+      setNote('Added, also for later starts.');
       form.reset();
       onAdded();
     } catch (error) {

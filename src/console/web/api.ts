@@ -29,7 +29,7 @@ export interface Owner {
 /** The owner whose data an operator reads instead of their own. The server refuses every change then. */
 export const viewed = signal<Owner | undefined>(undefined);
 
-export const AWAY = 'The server cannot be reached. The page goes on as soon as it answers.';
+export const AWAY = 'The server cannot be reached. The page continues as soon as it answers.';
 
 /** `path` is relative to the page, so that a server that is mounted below a path works too. */
 export async function call(path: string, init: RequestInit = {}): Promise<Response> {

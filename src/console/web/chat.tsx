@@ -126,7 +126,7 @@ function Turn({ agent, id, onChange }: TurnProps) {
             Cancel
           </button>
         )}{' '}
-        {isAway.value && 'The connection is away; the answer goes on as soon as the server answers.'} {note}
+        {isAway.value && 'The connection is lost. The answer continues as soon as the server answers.'} {note}
       </p>
     </>
   );

@@ -36,7 +36,7 @@ export function DataView() {
   );
   const secrets = useLoaded(async () => (await owner<{ secrets: readonly Secret[] }>('secrets')).secrets, []);
   const [note, setNote] = useState('');
-  if (!value) return <Note>{fault || 'Loading what is kept for you…'}</Note>;
+  if (!value) return <Note>{fault || 'Loading your data…'}</Note>;
   const [, kind = value[0]!] = names();
   const act = async (words: string, work: () => Promise<unknown>) => {
     setNote(words);
@@ -62,7 +62,7 @@ export function DataView() {
       {secrets.value ? (
         <p class="text">
           {secrets.value.length === 0
-            ? 'No secret is kept for you.'
+            ? 'You have no secrets.'
             : `${secrets.value.map(({ name }) => name).join(', ')}. Their values never reach the browser.`}
         </p>
       ) : (
@@ -96,7 +96,7 @@ function Kind({ kind }: { readonly kind: string }) {
       const page = await readPage(kind, next);
       setItems((before) => [...before, ...page.items]);
       setNext(page.next);
-      setNote(items.length + page.items.length === 0 ? 'Nothing of this kind is kept for you.' : '');
+      setNote(items.length + page.items.length === 0 ? 'You have no data of this kind.' : '');
     } catch (error) {
       setNote((error as Error).message);
     }

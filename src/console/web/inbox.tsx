@@ -49,7 +49,7 @@ export function InboxView() {
   const status = node.value;
   const agents = status ? agentsOf(status) : [];
   const { value, fault, reload } = useLoaded(() => waitingTasks(agents), [agents.join(' ')], REFRESH_MS);
-  if (!value) return <Note>{fault || 'Loading what waits for you…'}</Note>;
+  if (!value) return <Note>{fault || 'Loading the approvals…'}</Note>;
   return (
     <section>
       <h2>Approvals</h2>

@@ -64,7 +64,7 @@ export function TaskView({ agent, id }: { readonly agent: string; readonly id: s
   );
 }
 
-const AWAY = 'The connection is away; the page goes on as soon as the server answers.';
+const AWAY = 'The connection is lost. The page continues as soon as the server answers.';
 
 /** The event that the address names, so that a link shows the task as it was. */
 function eventInPlace(): number | undefined {

@@ -19,8 +19,8 @@ export class NoSuchAgent extends Error {
   constructor(tenant: string) {
     super(
       tenant === ''
-        ? 'tenant is missing: name the agent as its card does'
-        : 'there is no agent of that name here',
+        ? 'tenant is missing. Set it to the name of the agent, as its card does.'
+        : 'There is no agent of that name here.',
     );
     this.info = {
       '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
