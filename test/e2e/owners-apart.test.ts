@@ -203,7 +203,7 @@ describeSandboxed('owners on one disk', () => {
     ]);
     const remove = { method: 'DELETE' };
     expect(await alice.fetch('/lango/data/files?name=sub', remove)).toContain('"files":3');
-    expect(await alice.fetch('/lango/data/files?name=b.txt', remove)).toContain('Nothing is kept');
+    expect(await alice.fetch('/lango/data/files?name=b.txt', remove)).toContain('You have no data');
     expect(await alice.fetch('/lango/data/files?name=link/passwd', remove)).toContain(
       'outside the workspace',
     );
