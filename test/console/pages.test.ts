@@ -160,7 +160,7 @@ describeConsole('the console in a browser', () => {
     await page.getByText('Part 5 of the tale').waitFor();
     await stage.kill();
     await page
-      .getByText(/connection is away|cannot be reached/)
+      .getByText(/connection is lost|cannot be reached/)
       .first()
       .waitFor();
     await shot('offline');
