@@ -1,5 +1,5 @@
-import { parseArgs } from 'node:util';
 import type { SettingsInput } from '../../src/index.js';
+import { commandLine } from '../command-line.js';
 import { LONGEST_WORK_MS } from '../watchdog.js';
 import * as corpora from './corpora.js';
 import { configFiles } from './config-files.js';
@@ -11,16 +11,16 @@ import type { Stranger } from './stranger.js';
 import { anthropicStreams, chatStreams, responsesStreams } from './streams.js';
 
 /** `npm run abuse`: hostile input of every kind at servers of its own, over loopback, each a process that is watched. */
-const { values } = parseArgs({
-  options: {
-    only: { type: 'string', default: '' },
-    json: { type: 'boolean', default: false },
-    /** The bound on the work of the event loop. */
-    work: { type: 'string', default: String(LONGEST_WORK_MS) },
-    /** Tells of each case that took longer, in milliseconds. */
-    slow: { type: 'string', default: 'Infinity' },
+const values = commandLine(
+  'abuse',
+  'Sends hostile input of every kind to servers of its own, over loopback.',
+  {
+    only: { default: '', text: 'names of corpora, with commas; without it all but pages and scripts' },
+    work: { default: LONGEST_WORK_MS, text: 'the bound on the work of the event loop, in milliseconds' },
+    slow: { default: Infinity, text: 'tells of each case that took longer, in milliseconds' },
+    json: { default: false, text: 'prints the figures as JSON' },
   },
-});
+);
 
 /** Servers at once: work is measured by the time of the processor, and a machine has two. */
 const AT_ONCE = 2;
@@ -75,11 +75,17 @@ const ON_REQUEST: Readonly<Record<string, Corpus>> = {
 };
 
 const only = values.only.split(',').filter((name) => name !== '');
+const unknown = only.filter((name) => !(name in CORPORA) && !(name in ON_REQUEST));
+if (unknown.length > 0) {
+  const all = Object.keys({ ...CORPORA, ...ON_REQUEST }).join(', ');
+  console.error(`There is no corpus ${unknown.join(', ')}: there are ${all}`);
+  process.exit(2);
+}
 const asked =
   only.length === 0
     ? Object.entries(CORPORA)
     : Object.entries({ ...CORPORA, ...ON_REQUEST }).filter(([name]) => only.includes(name));
-const options = { longestWorkMs: Number(values.work), slowMs: Number(values.slow) };
+const options = { longestWorkMs: values.work, slowMs: values.slow };
 const rows = new Map<string, Row>();
 const waiting = [...asked];
 const worker = async (): Promise<void> => {

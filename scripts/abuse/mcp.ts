@@ -146,6 +146,7 @@ const ANSWERS: Readonly<Record<string, Says>> = {
   'a result of 3.9 MB': `{"jsonrpc":"2.0","id":"ID","result":{"a":"${'x'.repeat(3_900_000)}"}}`,
   'a body without an end': endlessly('application/json', ' '.repeat(60_000)),
   'comments without an end': endlessly(EVENTS, ': x\n\n'.repeat(5_000)),
+  'empty lines without an end': endlessly(EVENTS, '\n'.repeat(60_000)),
   'events without an end': endlessly(
     EVENTS,
     event({ jsonrpc: '2.0', method: 'notifications/message' }).repeat(100),

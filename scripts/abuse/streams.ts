@@ -163,6 +163,7 @@ const BYTES: Readonly<Record<string, string | Buffer>> = {
   'an event of 9 MB without an end': `data: "${'x'.repeat(9_000_000)}`,
   'an event of 100,000 lines': `${'data: x\n'.repeat(100_000)}\n`,
   '100,000 comments': ': x\n\n'.repeat(100_000),
+  '5,000,000 empty lines': '\n'.repeat(5_000_000),
   '100,000 names': 'event: x\n'.repeat(100_000),
   '30,000 pings': 'event: ping\ndata: {"type":"ping"}\n\n'.repeat(30_000),
   'line feeds of 900 KB': '\r'.repeat(900_000),

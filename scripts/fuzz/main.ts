@@ -1,24 +1,17 @@
-import { parseArgs } from 'node:util';
+import { commandLine } from '../command-line.js';
 import { fuzz } from './fuzz.js';
 
 /** `npm run fuzz`: malformed and mutated requests at a server of its own, over loopback, bounded in count and time. */
-const { values } = parseArgs({
-  options: {
-    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    seconds: { type: 'string', default: '30' },
-    requests: { type: 'string', default: '20000' },
-    /** An answer that takes longer, in milliseconds, is a finding. */
-    slow: { type: 'string', default: '1000' },
-    json: { type: 'boolean', default: false },
-  },
+const values = commandLine('fuzz', 'Sends malformed requests to a server of its own, over loopback.', {
+  seed: { default: Date.now() % 1_000_000, text: 'gives the same requests again' },
+  seconds: { default: 30, text: 'the most time it takes' },
+  requests: { default: 20_000, text: 'the most requests it sends' },
+  slow: { default: 1_000, text: 'an answer that takes longer, in milliseconds, is a finding' },
+  json: { default: false, text: 'prints the figures as JSON' },
 });
 
-const figures = await fuzz({
-  seed: Number(values.seed),
-  seconds: Number(values.seconds),
-  requests: Number(values.requests),
-  slowMs: Number(values.slow),
-});
+const { seed, seconds, requests, slow: slowMs } = values;
+const figures = await fuzz({ seed, seconds, requests, slowMs });
 if (values.json) console.log(JSON.stringify(figures));
 else {
   const { findings, ...numbers } = figures;
