@@ -108,7 +108,7 @@ describe('errors in a log', () => {
   });
 });
 
-describe('what must not stand in a log', () => {
+describe('what a log must not hold', () => {
   const secret = 's3cr"et/+value';
   const forms = [
     secret,

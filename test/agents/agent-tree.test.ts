@@ -77,7 +77,7 @@ describe('the agent tree', () => {
     expect(Object.keys(agentSpecs)).toEqual(['standard', 'classic']);
   });
 
-  it('refuses names that cannot stand together', () => {
+  it('refuses names that clash', () => {
     const [spec] = STANDARD_ROSTER;
     expect(() => tree({ roster: [spec!, spec!] })).toThrow('Two sub-agents are named librarian.');
     expect(() => tree({ roster: [{ ...spec!, name: 'unmatched' }] })).toThrow('cannot be named unmatched');

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { createServer, defineTool } from '../../src/index.js';
 
-it('a tool of a program whose arguments no model can be told is refused before anything starts', () => {
+it('a tool whose arguments cannot be described to a model is refused before anything starts', () => {
   const remind = defineTool({
     name: 'exec_remind',
     description: 'Reminds.',

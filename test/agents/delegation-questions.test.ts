@@ -11,7 +11,7 @@ import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-mo
 
 const ROOT = 'lango-orchestrator';
 
-describe('questions of those below', () => {
+describe('questions of sub-agents', () => {
   const dangerous = [
     toolNamed('fs_rm', { danger: () => 'dangerous' }),
     toolNamed('rag_drop', { danger: () => 'dangerous' }),
@@ -129,7 +129,7 @@ describe('questions of those below', () => {
     ]);
   });
 
-  it('a peer that goes on asking when nobody is asked any more is left', async () => {
+  it('a peer that asks again after its question expired is abandoned', async () => {
     const question: Question = { hash: 'h', kind: 'approval', text: 'May I?', author: 'weather' };
     const waits = {
       ...ending('weather', 'May I?'),

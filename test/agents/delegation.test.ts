@@ -57,7 +57,7 @@ describe('delegation', () => {
     expect(spoken.length).toBeGreaterThan(3);
   });
 
-  it('D6 else the result comes back as a tool result', async () => {
+  it('D6 without final the answer comes back as a tool result', async () => {
     const { run, model } = await perform({
       orchestrator: [call(ask('operator')), say('The file says hi.')],
       operator: [read, say('It says hi.')],
@@ -66,7 +66,7 @@ describe('delegation', () => {
     expect(run.answer()).toBe('The file says hi.');
   });
 
-  it('D6 takes final for not final when there are other calls beside it', async () => {
+  it('D6 ignores final when there are other calls beside it', async () => {
     const { run, model } = await perform({
       orchestrator: [call(ask('operator', 'a', true), ask('librarian', 'b', true)), say('Both.')],
       operator: [say('A.')],
@@ -289,7 +289,7 @@ describe('delegation', () => {
     expect(asked!.system.at(-1)!.text).toContain('<user-message>\nwhat is this?\n</user-message>');
   });
 
-  it("D7 the user's message goes through any number of delegations, not longer than its slot", async () => {
+  it("D7 the user's message goes through any number of delegations, cut to its limit", async () => {
     const { root, peers, model } = team(
       { orchestrator: [call(ask('operator')), say('ok')], operator: [say('a')] },
       { tools: TOOLS },

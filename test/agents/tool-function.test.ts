@@ -100,7 +100,7 @@ describe('tool calls', () => {
     expect(resultsIn(model.requests[1])[0]).toMatch(/fs_rm failed: it gave no result within 0.01 s/);
   });
 
-  it('takes any time for one, also longer than a timer of Node', async () => {
+  it('accepts any time limit, also one longer than a timer of Node', async () => {
     const { agent, model, run } = setUp({
       timeoutMs: () => 1e12,
       execute: async (_, { signal }) => ({ content: await sleep(30, 'late', { signal }) }),
@@ -158,7 +158,7 @@ describe('tool calls', () => {
     expect(resultsIn(model.requests.at(-1))).toEqual([settled ? settled.content : 'fs_rm of a']);
   });
 
-  it('never repeats an unsafe call by itself, and once per word of a person', async () => {
+  it('never repeats an unsafe call by itself, and once for each approval', async () => {
     const { agent, log, run, model } = setUp({ effect: 'unsafe' });
     await run.perform(agent);
     log.length = 0;
@@ -314,7 +314,7 @@ describe('approval', () => {
     expect(messages.at(-1)).toEqual({ role: 'user', parts: [textPart('and count them')] });
   });
 
-  it('hears what was said before the person had the question in front of them', async () => {
+  it('gives the model a message that came before the person saw the question', async () => {
     const tools = [toolNamed('fs_rm', dangerous)];
     const { agent, model } = flat([call(rm('a')), say('done')], { tools });
     const run = MemoryRun.of('lango-agent', 'remove a');

@@ -45,7 +45,7 @@ describe('the configuration that a client command reads', () => {
     ['variables of the server', 'model: { baseUrl: "${MODEL_URL}" }\nlogging: { level: "${LEVEL}" }'],
     ['keys of later versions', 'telemetry: { to: nowhere }\nserver: { limits: { later: 1 } }'],
     ['the key of the search', 'webSearch: { provider: brave }\nembedding: { provider: voyage }'],
-  ])('needs not %s, which only the server needs', async (_what, config) => {
+  ])('does not need %s, which only the server needs', async (_what, config) => {
     const other = await makeHome(config);
     await shareServer(other);
     const env = { ...other.env, LANGO_URL: server.origin };

@@ -46,7 +46,7 @@ async function waitingTask(command: string): Promise<Answered> {
 }
 
 describe('lango send', () => {
-  it('prints the answer alone when nobody looks', async () => {
+  it('prints only the answer without a terminal', async () => {
     const result = await run('send', 'write "blue" into sky.txt and then read sky.txt');
     expect(result).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('blue') });
     expect(result.stdout).not.toContain('▸');
@@ -169,7 +169,7 @@ describe('lango send', () => {
     expect(task.state).toBe('canceled');
   });
 
-  it('is not upset when its reader goes away', async () => {
+  it('ends with success when its reader closes the pipe', async () => {
     const command = `"${process.execPath}" "${MAIN}" send --stream hello | head -n 1; exit \${PIPESTATUS[0]}`;
     const result = await ended(spawn('bash', ['-c', command], { env: cleanEnv(server.env) }));
     expect(result).toMatchObject({ code: 0, stderr: '' });
@@ -336,7 +336,7 @@ describe('errors of client commands', () => {
     });
   });
 
-  it('sends nobody to start a server on another machine', async () => {
+  it('does not advise to start a server on another machine', async () => {
     const { code, stderr } = await run('agents', '--url', 'http://nobody.invalid');
     expect({ code, stderr }).toEqual({
       code: 3,
@@ -344,7 +344,7 @@ describe('errors of client commands', () => {
     });
   });
 
-  it('says whose certificate is not trusted, and how it comes to be', async () => {
+  it('says whose certificate is not trusted, and how to trust it', async () => {
     const pair = await certificate('a server');
     const { certFile } = await writePair(home.folder, 'server', pair);
     const secure = createTlsServer(pair, (_request, response) => response.writeHead(404).end());
@@ -395,7 +395,7 @@ describe('errors of client commands', () => {
     expect(stderr).toMatch(/\nDid you mean operator\? Agents published there: /);
   });
 
-  it('knows no foreign task', async () => {
+  it('finds no task of another owner', async () => {
     const { code, stderr } = await run('tasks', 'get', 'nope');
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('There is no task nope') });
   });

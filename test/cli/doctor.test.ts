@@ -46,7 +46,7 @@ describe('lango doctor', () => {
     expect(findings.find(({ check }) => check === 'address')).toMatchObject({ status: 'fail' });
   });
 
-  it('knows its own server by its certificate, which nobody else vouches for', async () => {
+  it('knows its own server by its certificate, which no authority signed', async () => {
     const home = await makeHome();
     await writePair(home.folder, 'server', await certificate('ours'));
     const tls = '{ certFile: server.pem, keyFile: server.key }';

@@ -114,7 +114,7 @@ describe('lango serve, told to stop', () => {
     });
   });
 
-  it('lets a command come to its end, so that nobody has to say whether it took effect', async () => {
+  it('lets a running command end, so that its outcome is known', async () => {
     await withHome(20, async (start, home) => {
       const server = await start();
       const ask = await clientOf(server, home);

@@ -112,7 +112,7 @@ describeOnTerminal('on a terminal', () => {
     expect(stdout).toContain('a person refused this call');
   });
 
-  it('rings, and goes round from "No" without a yes', async () => {
+  it('rings, and the list wraps from "No" without reaching a yes', async () => {
     const { code, stdout } = await onTerminal(
       ['send', 'run echo around'],
       [{ after: 'Decide later', keys: '\u001b[A\r' }],

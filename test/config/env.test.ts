@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import { readEnv } from '../../src/config/env.js';
 
 describe('readEnv', () => {
-  it('takes a variable that is set to nothing for one that is not set', () => {
+  it('treats an empty variable as not set', () => {
     expect(readEnv({ LANGO_HOME: '', LANGO_TOKEN: '', NO_COLOR: '', FORCE_COLOR: '' })).toMatchObject({
       home: join(homedir(), '.lango'),
       token: undefined,

@@ -149,13 +149,13 @@ describe('errors of the file', () => {
     expect(error.violations).toHaveLength(10);
   });
 
-  it('draws no conclusions from a key that is wrong by itself', async () => {
+  it('checks no rule between keys when one of them is wrong by itself', async () => {
     expect(await check('model:\n  provider: anthropic\n  apiKey: 7')).toEqual([
       [3, 'must be a text (put it in quotes)'],
     ]);
   });
 
-  it('says in what something is too short', async () => {
+  it('names the unit when a value is too short', async () => {
     const problems = await check(
       'workspace: []\nvault:\n  passphrase: short\nstorage:\n  sqlite:\n    file: ""\n',
     );
@@ -347,7 +347,7 @@ describe('what must hold between keys', () => {
     expect(resolveConfig({ env, settings: { workspace: ['/data/lango-2'] } })).toBeDefined();
   });
 
-  it("M5 a roster of one's own has distinct names and one taker of what is left", async () => {
+  it('M5 a roster of your own has distinct names, and at most one agent that takes unmatched tools', async () => {
     const spec = { name: 'a', description: 'd', instruction: 'i' };
     const roster = (...specs: (typeof spec & { takesUnmatched?: boolean })[]) => ({
       agent: { roster: specs },

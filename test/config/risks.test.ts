@@ -80,7 +80,7 @@ describe('owners on more than one node', () => {
     return problemsOf({ auth, a2a: { enabled: true, remoteAgents: [remote] } });
   };
 
-  it('need a word about who they are on the other node, where there are several', () => {
+  it('need a setting for the owner on the other node, where there are several', () => {
     expect(at(JWT)).toEqual(['a2a.remoteAgents[0].owners: undefined']);
     expect(at(JWT, 'forward')).toEqual([]);
     expect(at(JWT, 'shared')).toEqual([]);
@@ -118,7 +118,7 @@ describe('the credential for a remote agent', () => {
     expect(at(auth)).toEqual([`a2a.remoteAgents[0].auth${key}: undefined`]);
   });
 
-  it('stands alone, is no second token, and is encrypted', () => {
+  it('stands alone, is not set twice, and is sent encrypted', () => {
     const oauth2 = { ...client, issuer: 'https://i.example' };
     for (const auth of [{ bearer: 'abc' }, { mtls }, { mtls, oauth2 }, { oauth2 }])
       expect(at(auth)).toEqual([]);
@@ -131,7 +131,7 @@ describe('the credential for a remote agent', () => {
   });
 });
 
-describe('a server does not start with a risk that nobody meant', () => {
+describe('a server does not start with a risk that server.allowRisks does not name', () => {
   it.each(RISKY)('%s: %s', (risk, key, settings) => {
     expect(problemsOf(settings)).toEqual([`${key}: ${risk}`]);
     const server = { ...settings.server, allowRisks: [risk as never] };

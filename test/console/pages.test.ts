@@ -106,7 +106,7 @@ describeConsole('the console in a browser', () => {
     await page.getByText('operator calls fs_delete').first().waitFor();
   });
 
-  it('shows a question once, and what is kept in words', async () => {
+  it('shows a question once, and kept data in words', async () => {
     await go('#/chat/lango-orchestrator/asking-once');
     await say(page, 'please delete old');
     await page.getByText('Without an answer it counts as denied').waitFor();

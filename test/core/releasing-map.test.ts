@@ -33,7 +33,7 @@ function oldBytes(): number {
 }
 
 describe('BoundedCache', () => {
-  test('lets the oldest go when there is more than it may hold, and hands each value out once', () => {
+  test('drops the oldest values beyond its limit, and gives each value out once', () => {
     const cache = new BoundedCache<string>(10);
     cache.keep('a', 'first', 4);
     cache.keep('b', 'second', 4);
@@ -51,7 +51,7 @@ describe('BoundedCache', () => {
 });
 
 describe('ReleasingMap', () => {
-  test('what was deleted does not grow old with the tables it stood in, as in a Map', () => {
+  test('releases deleted values, which a Map keeps with its old table', () => {
     const ofMap = keptAfterChurn(new Map());
     const ours = keptAfterChurn(new ReleasingMap());
     expect(ours).toBeLessThan(ofMap / 4);

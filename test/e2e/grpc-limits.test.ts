@@ -233,7 +233,7 @@ describe('one connection', () => {
 });
 
 describe('the reader of a stream', () => {
-  it('that takes nothing, not even the word that it is too slow, is cut', async () => {
+  it('that reads nothing, not even the error, is cut', async () => {
     const chatter = scriptedAgent('worker', async (run) => {
       for (let n = 0; n < 100; n += 1) {
         const text = 'x'.repeat(10_000);

@@ -67,7 +67,7 @@ describe('the keys of an issuer', () => {
     });
   });
 
-  it('that cannot be had leave everybody outside, until they can', async () => {
+  it('that cannot be read let nobody in, until they can be read', async () => {
     issuer.isDown = true;
     await withIssuer({ cooldownSeconds: 0.01 }, async (server) => {
       const token = await issuer.token({ sub: 'alice' });

@@ -113,7 +113,7 @@ describe('a request over a limit is refused over every transport, and nothing of
   });
 });
 
-describe('a client that is slow to say what it wants', () => {
+describe('a client that sends its request slowly', () => {
   const talk = async ({ server }: Bounded, words: string): Promise<string> => {
     const { port } = new URL(server.address.origin);
     const socket = connect(Number(port), '127.0.0.1');

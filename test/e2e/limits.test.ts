@@ -64,13 +64,13 @@ describe('a caller over the rate', () => {
   });
 });
 
-describe('an address that nobody is known behind', () => {
+describe('an address without a known caller', () => {
   it.each([
     ['a card', '/agents/worker/.well-known/agent-card.json', 'GET'],
     ['an agent that is none, over JSON-RPC', '/agents/nobody', 'POST'],
     ['a path that is none, over HTTP+JSON', '/agents/worker/nothing', 'GET'],
     ['the health of the server', '/healthz', 'GET'],
-  ])('may ask so often for %s, and callers are not counted', async (_what, path, method) => {
+  ])('has a rate limit for %s, which does not count known callers', async (_what, path, method) => {
     await withLimits({ anonymousPerSecond: 1, anonymousBurst: 2 }, async (server) => {
       const ask = () => fetch(server.address.origin + path, { method });
       let answer = await ask();

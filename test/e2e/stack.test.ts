@@ -64,7 +64,7 @@ const KEPT: readonly (readonly [agent: string, keeps: string, asks: string, hold
     expect(await stack.ask('open http://proxy:4100/console/')).toContain('Lango');
   }, 120_000);
 
-  it('take the word of the orchestrator alone', async () => {
+  it('accept the name of an owner from the orchestrator only', async () => {
     expect(await stack.get('vault', '/lango/secrets')).toBe('401');
     expect(await stack.get('orchestrator-1', '/lango/agents')).toContain('vault');
   });

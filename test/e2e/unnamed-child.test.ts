@@ -13,8 +13,8 @@ import { beginTask, startServer, untilEnded, withServer } from '../support/serve
  * A process that dies between a sub-agent's taking a delegation and the entry that names its task leaves a
  * child that the parent does not know by its id. A cancel of the parent still reaches it.
  */
-describe('a child that was taken but not named when the process died', () => {
-  it('is called off with its parent, whose cancel was accepted before that', async () => {
+describe('a child task whose id was unknown when the process died', () => {
+  it('is canceled with its parent, whose cancel was accepted before that', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-unnamed-'));
     const file = path.join(home, 'lango.db');
     let begun = () => {};

@@ -33,14 +33,14 @@ afterEach(async () => {
  * An agent that does not know a message that comes twice, and that had not named its task when the process that asked it
  * ended.
  */
-describe('rule 5: an agent that would do it twice', () => {
-  it('is not asked again after a restart: what came of it is not known, and the orchestrator is told so', async () => {
+describe('rule 5: an agent that does not recognize repeated messages', () => {
+  it('is not asked again after a restart: the outcome is unknown, and the orchestrator is told so', async () => {
     script = (_call, wire) => wire.refuse(-32601, 'no such method');
     expect(await answerAfterRestart()).toMatch(/^payer failed: the request may have reached it before/);
     expect(sends()).toHaveLength(1);
   });
 
-  it('is not asked again either when it has a list: there its task is found, and watched', async () => {
+  it('is not asked again when it lists its tasks: its task is found there, and watched', async () => {
     script = ({ method }, wire) => {
       const { contextId, messageId } = sends()[0]!;
       const task = { ...DONE, contextId, artifacts: [{ artifactId: 'a', parts: [{ text: 'paid once' }] }] };

@@ -67,7 +67,7 @@ describe.each(VENDORS)('a task with a model of $provider', (kind) => {
     });
   });
 
-  it('tells the model of broken arguments and of a tool that is not there, and goes on', async () => {
+  it('tells the model of broken arguments and of a tool that does not exist, and goes on', async () => {
     vendor.willReply(calls(['a', 'exec_one', '{"path": "x'], ['b', 'exec_ten', '{}']), says('I see.'));
     await withServer(optionsFor(kind, false), async (server) => {
       const { end } = await sendText(server, 'go');

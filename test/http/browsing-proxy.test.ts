@@ -82,7 +82,7 @@ describe('the proxy of a browser', () => {
     expect(failures).toEqual([]);
   });
 
-  it('takes only the client that knows its password, which no far server gets to see', async () => {
+  it('accepts only the client that knows its password, which no server sees', async () => {
     const { host, server } = await openTarget();
     const seen: IncomingMessage['headers'][] = [];
     server.on('request', ({ headers }) => void seen.push(headers));
@@ -155,7 +155,7 @@ describe('the proxy of a browser', () => {
     expect(failures.map(({ why }) => why)).toEqual(['unreachable', 'unreachable']);
   });
 
-  it('lets no more in than it may, until it is renewed', async () => {
+  it('lets in no more bytes than its limit, until it is renewed', async () => {
     const { host } = await openTarget();
     const { proxy, failures } = await openProxy([host], 100);
     await get(proxy, `http://${host}/`, 'x'.repeat(200)).catch(() => undefined);

@@ -176,7 +176,7 @@ describe('requests and answers', () => {
     await expect(answer.text()).rejects.toMatchObject({ code: 'timeout' });
   });
 
-  it('says that nobody listens, and that the line was cut', async () => {
+  it('says that nothing listens, and that the connection broke', async () => {
     const port = await listen(hello);
     servers.pop()?.close();
     await expect(egress({ allowPrivate })(`http://127.0.0.1:${port}/`)).rejects.toMatchObject({

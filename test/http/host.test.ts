@@ -347,7 +347,7 @@ describe('start and stop', () => {
     taken.close();
   });
 
-  it('aborts open exchanges and lets them end; who comes meanwhile is told to come back', async () => {
+  it('aborts open exchanges and lets them end; new requests are told to come back', async () => {
     const mayEnd = Promise.withResolvers<void>();
     const stream: HttpRoute = async ({ response, signal, path }) => {
       if (path !== '/stream') return false;
@@ -378,7 +378,7 @@ describe('start and stop', () => {
     await expect(fetch(host.origin)).rejects.toThrow();
   });
 
-  it('does not wait for connections on which nothing was asked', async () => {
+  it('does not wait for connections without a request', async () => {
     const host = await start([], { limits: { ...LIMITS, headerSeconds: 600, drainSeconds: 600 } });
     const silent = connect(host.port, '127.0.0.1');
     const unfinished = connect(host.port, '127.0.0.1', () => unfinished.write('GET / HTTP/1.1\r\nHo'));

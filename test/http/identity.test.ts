@@ -20,7 +20,7 @@ describe('createAuthenticator', () => {
     expect((await open.authenticate(bearing())).owner).toBe('local');
   });
 
-  it('takes the token and nothing that is like it, whatever came before', async () => {
+  it('accepts the token and nothing similar, after any earlier attempt', async () => {
     const token = 'geheim-42';
     const authenticator = createAuthenticator({ mode: 'token', token, logger: recordingLogger([]) });
     const ask = (given: string) => codeOf(authenticator.authenticate(bearing(`Bearer ${given}`)));

@@ -65,7 +65,7 @@ describe('express routers', () => {
     }
   });
 
-  it('match paths to the letter', async () => {
+  it('match paths exactly', async () => {
     host = await startHost([], { mounts: [NOTES, PAGE] });
     for (const path of ['/Notes', '/notes/', '/PAGE', '/page/']) expect((await ask(path)).status).toBe(404);
   });
@@ -90,7 +90,7 @@ describe('express routers', () => {
     expect(anonymous.map(({ status }) => status)).toEqual([200, 404, 429]);
   });
 
-  it('have one error handler: typed errors in the one shape, defects without a word of themselves', async () => {
+  it('have one error handler: typed errors in the one shape, defects without details', async () => {
     const lines: LogLine[] = [];
     host = await startHost([], { mounts: [NOTES], logger: recordingLogger(lines) });
     const typed = await ask('/notes/a', { method: 'DELETE' });

@@ -41,7 +41,7 @@ async function openJournal(file: string, run: Agent['run']) {
   return { journal, storage };
 }
 
-it('what a process that died was at is taken up by the next start itself, without any lease running out', async () => {
+it('the next start continues the tasks of a dead process at once, without waiting for a lease', async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'lango-adoption-'));
   const file = path.join(folder, 'j.db');
   // Nobody looks again later, either.

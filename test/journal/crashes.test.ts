@@ -44,7 +44,7 @@ afterEach(async () => {
 
 const textOfRun = (run: Run): string => textOf(run.inputs[0]!.message.parts);
 
-describe('a task that is in work when its process ends', () => {
+describe('a task that is working when its process ends', () => {
   it('does not fail by any number of stops and starts', async () => {
     let isSlow = true;
     await open(async (run) => (isSlow ? until(run.signal) : { state: 'completed' }), SHORT);
@@ -103,7 +103,7 @@ describe('a task that is in work when its process ends', () => {
     expect(crashes).toBe(6);
   });
 
-  it('is no suspect any more when it got further', async () => {
+  it('is no longer a suspect once it got further', async () => {
     let attempt = 0;
     const begun = Promise.withResolvers<void>();
     await open(async (run) => {

@@ -99,8 +99,8 @@ describe('the text of a delivery', () => {
   });
 });
 
-describe('the places of deliveries', () => {
-  it('are so many in all, and so many for one host', () => {
+describe('the slots of deliveries', () => {
+  it('are limited in all, and for one host', () => {
     const queue = new DeliveryQueue(3, 2);
     const entries = ['a', 'a', 'a', 'b', 'c'].map((host, n) => ({ key: `${n}`, taskId: 't', host }));
     for (const entry of entries) queue.add(entry);

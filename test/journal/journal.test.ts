@@ -217,7 +217,7 @@ describe('cancel', () => {
     expect(await ended(task.id)).toEqual(ending);
   });
 
-  it('is heard also when it is stored right behind an entry of the run, in one commit', async () => {
+  it('reaches a run also when one commit stores it right after an entry of the run', async () => {
     await open(async (run) => {
       const written = run.append({ type: 'activity', activity: { type: 'text', text: 'on it' } });
       const canceled = store.requestCancel(SCOPE, run.task.id);
@@ -375,7 +375,7 @@ describe('following', () => {
     expect(await ended(task.id, 10)).toEqual(all.slice(10));
   });
 
-  it('keeps more tasks than there are places waiting, and runs them all', async () => {
+  it('lets tasks wait while all slots are taken, and runs them all', async () => {
     let running = 0;
     let most = 0;
     await open(
@@ -393,7 +393,7 @@ describe('following', () => {
     expect(most).toBe(3);
   });
 
-  it('runs what its tasks delegate also while they take all places, and after a restart too', async () => {
+  it('runs delegated tasks while their parents take all slots, and after a restart too', async () => {
     let restarts = false;
     await open(
       async (run) => {

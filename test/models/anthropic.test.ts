@@ -344,7 +344,7 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
       message: 'no credit',
       details: { error_code: 'contract_spend_limit_reached' },
     },
-  ])('takes spent money for what it is, not for a rate (%j)', async (error) => {
+  ])('reports missing credit as such, not as a rate limit (%j)', async (error) => {
     server.willReply(status(429, { type: 'error', error }));
     await expect(errorOf(provider, modelRequest())).resolves.toMatchObject({
       code: 'rejected',

@@ -403,7 +403,7 @@ describe('The OpenAI provider with servers that only resemble it', () => {
     expect(error.message).toContain('why');
   });
 
-  it('takes an empty account for what it is, not for a rate', async () => {
+  it('reports an empty account as such, not as a rate limit', async () => {
     server.willReply(status(429, { error: { code: 'insufficient_quota', message: 'no credit' } }));
     await expect(errorOf(provider, modelRequest())).resolves.toMatchObject({
       code: 'rejected',

@@ -32,7 +32,7 @@ describe('A watch over silence', () => {
     expect(watch.isBroken).toBe(true);
   });
 
-  it('can become less patient, never more', () => {
+  it('can lower its limit, and never raise it', () => {
     using watch = new SilenceWatch(never(), 1_000);
     watch.shorten(5_000);
     watch.wait();

@@ -17,7 +17,7 @@ const answering =
   () => ({ url: 'http://far.example/agents/far', client: async () => ({ readTrace: async () => read() }) });
 
 describe('a trace over nodes', () => {
-  it('takes of another node only what hangs on its task, and no id twice: a tree has no rings', async () => {
+  it('takes from another node only the descendants of its task, and no id twice: a tree has no cycles', async () => {
     const spans = [
       span('far-top', 'anything'),
       span('a', 'far-top'),

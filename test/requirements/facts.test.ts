@@ -67,7 +67,7 @@ describe('B. Facts from plain sentences', () => {
     }
   });
 
-  it('B3 shows facts beside knowledge to whoever asks what is known', async () => {
+  it('B3 shows facts beside knowledge to a user who asks what is known', async () => {
     await withServer({ settings: ON }, async (server) => {
       await sendText(server, 'remember that the deploy key rotates on Fridays');
       await sendText(server, 'save knowledge deploy-key: the deploy key lies in the safe');
@@ -94,7 +94,7 @@ describe('B. Facts from plain sentences', () => {
     });
   });
 
-  it('B3 tells a run of the facts that match its message, in the slot behind the whole routing table', async () => {
+  it('B3 tells a run of the facts that match its message, in a block after the whole routing table', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-facts-'));
     try {
       await withServer({ home, settings: ON }, async (server) => {

@@ -155,7 +155,7 @@ describe('B. Observational memory', () => {
     });
   });
 
-  it('B3 text that closes the slot from inside does not get out of it', async () => {
+  it('B3 text that closes its block from inside does not get out of it', async () => {
     class Hostile extends NotingModel {
       override async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
         for await (const event of super.stream(request)) {

@@ -73,7 +73,7 @@ function parrot(name: string): Agent {
 }
 
 describe('The mark of text from outside', () => {
-  it('goes with the answer of a sub-agent that read a page to its parent, and from there to whoever keeps something', async () => {
+  it('goes with the answer of a sub-agent that read a page to its parent, and from there to each agent that keeps something', async () => {
     const server = await start({
       orchestrator: [call(ask('librarian')), call(ask('chronicler')), say('Done.')],
       librarian: READ_AND_TELL,
@@ -135,7 +135,7 @@ describe('The mark of text from outside', () => {
     expect(await kept(server)).toEqual(['tea is at five: outside']);
   });
 
-  it('stands on whatever an agent of another server says, and not on an agent of this one', async () => {
+  it('stands on everything that an agent of another server says, and not on an agent of this one', async () => {
     const scripts = {
       orchestrator: [call(ask('parrot')), call(ask('chronicler')), say('Done.')],
       chronicler: [remember('tea is at five'), say('Remembered.')],

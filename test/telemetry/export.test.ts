@@ -94,7 +94,7 @@ describe('the export of spans', () => {
     }
   });
 
-  it('says what was said only when it is told to', async () => {
+  it('holds texts only when that is configured', async () => {
     await using collector = await openCollector();
     const model = new ScriptedModel({ orchestrator: [say('the answer')] });
     const settings = { server: { port: 0 }, ...exporting(collector, 'lango', true) };

@@ -31,7 +31,7 @@ function taskIdOf(events: readonly ClientEvent[]): string {
 }
 
 describe('createClient', () => {
-  it('sends, and tells each change of state besides what a peer tells', async () => {
+  it('sends, and yields each change of state besides the events of a peer', async () => {
     const { client } = await start();
     const events = await all(client.send({ parts: [textPart('stream')] }, never));
     expect(events.flatMap((event) => (event.type === 'status' ? [event.state] : []))).toEqual([
@@ -64,7 +64,7 @@ describe('createClient', () => {
     await expect(client.get({ taskId: 'nothing' })).rejects.toMatchObject({ code: 'not-found' });
   });
 
-  it('watches a task from its state now, and cancels it', async () => {
+  it('watches a task from its current state, and cancels it', async () => {
     const { client, server } = await start();
     const watcher = new AbortController();
     let taskId = '';

@@ -93,7 +93,7 @@ describe('RefreshingDirectory', () => {
     ]);
   });
 
-  it('makes one load of refreshes that overlap', async () => {
+  it('loads once for refreshes that overlap', async () => {
     let cards = 0;
     const server = await serveCard({ description: () => `${++cards}` });
     const directory = new RefreshingDirectory([{ kind: 'remote', url: server.origin }], {
@@ -136,7 +136,7 @@ describe('RefreshingDirectory', () => {
     ]);
   });
 
-  it('X4 has other sources from now on: a load of those before changes nothing any more', async () => {
+  it('X4 replaces its sources: a load of earlier sources that is still running has no effect', async () => {
     const lines: string[] = [];
     const asked = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<void>();
@@ -243,7 +243,7 @@ describe('RefreshingDirectory', () => {
     await Promise.all(all);
   });
 
-  it('waits for one that is expected, so long, and for nobody else', async () => {
+  it('waits a limited time for a configured peer, and for no other name', async () => {
     const gone = await listen(() => {});
     const { port, origin: url } = gone;
     await gone.close();

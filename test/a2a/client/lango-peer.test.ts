@@ -176,7 +176,7 @@ function breaking(cuts: { left: number }, seen: (string | null)[]): typeof fetch
 }
 
 describe('a peer on our own server', () => {
-  it('tells every word exactly once, however often the line breaks', async () => {
+  it('yields every text exactly once, however often the connection breaks', async () => {
     const words = Array.from({ length: 40 }, (_, at) => ` word${at}`);
     const talker: Agent = {
       profile: { name: 'talker', description: 'Talks.', skills: [] },

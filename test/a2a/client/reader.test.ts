@@ -7,7 +7,7 @@ const read = (reader: TaskReader, json: unknown) => reader.read(StreamResponse.f
 const WORKING = 'TASK_STATE_WORKING';
 
 describe('TaskReader', () => {
-  it('has an end to the number of events', () => {
+  it('limits the number of events', () => {
     const reader = new TaskReader({ agent: 'a' });
     const event = StreamResponse.fromJSON(status(WORKING));
     expect(() => {
@@ -18,14 +18,14 @@ describe('TaskReader', () => {
   it.each([
     ['a single event', [17]],
     ['many events', Array.from({ length: 17 }, () => 1)],
-  ])('has an end to the characters of %s', (_, sizes) => {
+  ])('limits the characters of %s', (_, sizes) => {
     const reader = new TaskReader({ agent: 'a' });
     expect(() => {
       for (const megabytes of sizes) read(reader, text('x'.repeat(megabytes * 1024 * 1024), undefined, true));
     }).toThrow(/16777216 characters/);
   });
 
-  it('tells a snapshot after a part of the stream as what is new only', () => {
+  it('yields only the new content of a snapshot after a part of the stream', () => {
     const reader = new TaskReader({ agent: 'a' });
     read(reader, snapshot(WORKING));
     read(reader, text('one', undefined, false));
@@ -49,7 +49,7 @@ describe('TaskReader', () => {
     expect(reader.hasEnded).toBe(true);
   });
 
-  it('tells what an agent says on the way once, also when a snapshot says it again', () => {
+  it('yields what an agent says before its answer once, also when a snapshot repeats it', () => {
     const reader = new TaskReader({ agent: 'a' });
     const message = { messageId: 'm1', role: 'ROLE_AGENT', parts: [{ text: 'on it' }] };
     const said = { type: 'activity', author: 'a', activity: { type: 'text', text: 'on it' } };

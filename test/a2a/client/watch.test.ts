@@ -36,7 +36,7 @@ function methods(server: WireServer): readonly string[] {
 }
 
 describe('a connection that breaks', () => {
-  it('goes on after the last event it saw, by Last-Event-ID', async () => {
+  it('continues after the last event that was read, by Last-Event-ID', async () => {
     const { peer, server } = await start(
       ({ method }, wire) => {
         if (method === 'SendStreamingMessage') {
@@ -75,7 +75,7 @@ describe('a connection that breaks', () => {
     });
   });
 
-  it('also when the stream ends cleanly before the task does', async () => {
+  it('continues also when the stream ends cleanly before the task does', async () => {
     const { peer } = await start(({ method }, wire) => {
       wire.event(method === 'SendStreamingMessage' ? snapshot(WORKING) : snapshot(COMPLETED));
       wire.end();
@@ -123,14 +123,14 @@ describe('a connection that breaks', () => {
     expect(ids[0]).toBe(ids[1]);
   });
 
-  it('never sends twice to a peer that may do it twice', async () => {
+  it('never sends twice to a peer that does not recognize repeats', async () => {
     const { peer, server } = await start((_call, wire) => wire.cut());
     const { end } = await collect(peer.send(request(), never));
     expect(end.state).toBe('failed');
     expect(methods(server)).toEqual(['SendStreamingMessage']);
   });
 
-  it('waits for a peer that refuses for now, and for one that nobody answers for', async () => {
+  it('waits for a peer that refuses for now, and for one that cannot be reached', async () => {
     let count = 0;
     const { peer, server } = await start((_call, wire) => {
       if (++count === 1) return wire.status(503, { 'retry-after': '0' });
@@ -229,7 +229,7 @@ describe('a peer that cannot be trusted', () => {
     expect(methods(server)).toContain('CancelTask');
   });
 
-  it('is given up when its answer cannot be read, and not said to be out of reach', async () => {
+  it('is given up when its answer cannot be read, and not reported as unreachable', async () => {
     const { peer } = await start((_call, wire) => wire.babble());
     const { end } = await collect(peer.send(request(), never));
     expect(end).toMatchObject({ state: 'failed', text: 'The peer sent no readable response.' });
@@ -248,7 +248,7 @@ describe('a peer that cannot be trusted', () => {
 });
 
 describe('stopping', () => {
-  it('waits for the name of a task it has asked for, to cancel it', async () => {
+  it('waits for the id of its task, to cancel it', async () => {
     const { peer, server } = await start(({ method }, wire) => {
       if (method === 'CancelTask') return wire.answer(snapshot('TASK_STATE_CANCELED')['task'] as never);
       setTimeout(() => wire.event(snapshot(WORKING)), 80);

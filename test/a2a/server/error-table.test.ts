@@ -148,7 +148,7 @@ describe('X5 three errors of the protocol never end a call here', () => {
       );
   });
 
-  it('EXTENSION_SUPPORT_REQUIRED: no card requires one, and who names none or a foreign one is served', async () => {
+  it('EXTENSION_SUPPORT_REQUIRED: no card requires one, and clients that name none or an unknown one are served', async () => {
     await withServer({ settings: GRPC }, async ({ address: { agents, origin, root, token = null } }) => {
       for (const agent of agents) {
         const { json } = await ask({ origin }, `/agents/${agent}/.well-known/agent-card.json`);
@@ -164,7 +164,7 @@ describe('X5 three errors of the protocol never end a call here', () => {
     });
   });
 
-  it('INVALID_AGENT_RESPONSE: what a remote agent breaks is told in the task that asked it', async () => {
+  it('INVALID_AGENT_RESPONSE: a faulty remote agent is reported in the task that asked it', async () => {
     const broken = await startWireServer((_call, wire) => {
       wire.event(snapshot('TASK_STATE_COMPLETED'));
       wire.end();

@@ -76,7 +76,7 @@ describe('an executor written for the stock SDK, published', () => {
     return (await ask(node, '/message:send', { body })).json.task;
   }
 
-  it('X5 gets its chunks joined, its status heard and its end kept', async () => {
+  it('X5 joins its chunks, shows its status and keeps its end', async () => {
     const task = await send(
       agentOf((bus, context) => {
         bus.publish(initialTask(context));
@@ -143,7 +143,7 @@ describe('an executor written for the stock SDK, published', () => {
     });
   });
 
-  it('is heard no more after the state that ended it', async () => {
+  it('is ignored after the state that ended its run', async () => {
     const task = await send(
       agentOf((bus, context) => {
         bus.publish(update(context, DONE));
@@ -231,7 +231,7 @@ describe('an executor written for the stock SDK, published', () => {
     expect(told).toEqual([task.id]);
   });
 
-  it('gets a second turn with the task that goes on', async () => {
+  it('gets a follow-up message with the task so far', async () => {
     const seen: (readonly string[] | undefined)[] = [];
     const agent = agentOf((bus, context) => {
       seen.push(

@@ -179,7 +179,7 @@ describe('X5 whose tasks they are', () => {
   const stranger = (after?: number) =>
     toCallContext({ scope: { tenant: '', owner: 'stranger' }, signal: new AbortController().signal, after });
 
-  it('not yours and not there are the same answer, in every operation', async () => {
+  it('a foreign task and a missing one get the same answer, in every operation', async () => {
     const { id } = await sendAtOnce('wait');
     const handler = node.handlers.get('lango-orchestrator')!;
     const calls = (taskId: string) => [

@@ -79,7 +79,7 @@ describe('X5 errors as the protocol numbers them', () => {
     });
   });
 
-  it('whoever may come back is told when', () => {
+  it('an error that allows a retry says when', () => {
     expect(toWireError(new LangoError('too-many', 'x', { retryAfterMs: 2_500 })).retryAfterSeconds).toBe(3);
     expect(toWireError(new LangoError('unavailable', 'x')).retryAfterSeconds).toBe(1);
     expect(toWireError(new LangoError('not-found', 'x')).retryAfterSeconds).toBeUndefined();
@@ -124,14 +124,14 @@ describe('X5 errors as a client of the SDK brings them back', () => {
     expect(fromWireError(fromRestErrorBody({ message: 'x' }, { statusCode: 500 })).code).toBe('internal');
   });
 
-  it('that never were an answer as unavailable', () => {
+  it('of failed connections are unavailable', () => {
     expect(fromWireError(new TypeError('fetch failed', { cause: new Error('ECONNREFUSED') }))).toMatchObject({
       code: 'unavailable',
       retryable: true,
     });
   });
 
-  it('and our own as they are', () => {
+  it('of our own stay as they are', () => {
     const own = new LangoError('not-found', 'x');
     expect(fromWireError(own)).toBe(own);
   });

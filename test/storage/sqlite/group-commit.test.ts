@@ -117,7 +117,7 @@ describe('group commit', () => {
     expect(await commits.run(note('short'))).toBe('short');
   });
 
-  it('hints once per task and group, and not at what was rolled back', async () => {
+  it('notifies once per task and group, and not of writes that were rolled back', async () => {
     const hints: string[] = [];
     commits.onCommit((taskId) => hints.push(taskId));
     const touching = (taskId: string, work: Work<unknown>) =>

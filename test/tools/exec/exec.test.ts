@@ -178,7 +178,7 @@ for (const [title, mode, describeMode] of MODES) {
         { limits: { cpuSeconds: 1, memoryMb: 64 } },
       ));
 
-    it('is a matter for a person only outside the sandbox', () =>
+    it('needs an approval only outside the sandbox', () =>
       onStage(mode, async ({ exec }) => {
         const level = mode === 'required' ? 'moderate' : 'dangerous';
         expect(toolNamed(exec.tools, 'exec').danger({})).toBe(level);
@@ -292,7 +292,7 @@ describe('a command', () => {
       );
     }));
 
-  it('is not waited for when somebody who got away holds its output', () =>
+  it('is not waited for when an escaped child process holds its output', () =>
     onStage('off', async ({ exec }) => {
       const mark = sleepMark();
       const command = `env -i setsid sleep ${mark} & sleep 0.5; echo out`;

@@ -175,7 +175,7 @@ s = socket.socket(socket.AF_UNIX); s.connect('\\0lango-test-${process.pid}'); pr
     await rm(root, { recursive: true });
   });
 
-  it('needs no door for a server that is an ordinary user', async () => {
+  it('needs no privilege drop for a server that is an ordinary user', async () => {
     const account = process.getuid!() === 0 ? { uid: 65534, gid: 65534 } : {};
     const [uid, gid] = [account.uid ?? process.getuid!(), account.gid ?? process.getgid!()];
     const root = await mkdtemp(join(tmpdir(), 'lango-ordinary-'));

@@ -104,7 +104,7 @@ describe('graph_traverse', () => {
     );
   });
 
-  it('can be called off', async () => {
+  it('can be canceled', async () => {
     const signal = AbortSignal.abort(new Error('called off'));
     await expect(call('graph_traverse', { start: 'a' }, { signal })).rejects.toThrow('called off');
   });

@@ -162,7 +162,7 @@ describeOnChain('payments when something fails', () => {
     await until(async () => (await only(till)).state === 'confirmed');
   });
 
-  it('waits for as many confirmations as are asked for', async () => {
+  it('waits for the configured number of confirmations', async () => {
     const till = open({ confirmations: 3 });
     expect(await till.attempt('payment_send', TEA)).toMatchObject({
       content: expect.stringMatching(/outcome is not known yet.*1 of 3 confirmations/),
@@ -191,7 +191,7 @@ describeOnChain('payments when something fails', () => {
     expect(await spent(till)).toBe(0n);
   });
 
-  it('knows a transaction whose place another one took', async () => {
+  it('reports a transaction whose nonce another one used', async () => {
     const till = open();
     await chain.rpc('evm_setAutomine', false);
     const key = newKey();
@@ -214,7 +214,7 @@ describeOnChain('payments when something fails', () => {
     expect(await spent(till)).toBe(0n);
   }, 20_000);
 
-  it('does not send again what the network refused; its place goes to the next one', async () => {
+  it('does not send again what the network refused; the next one gets its nonce', async () => {
     const till = open();
     const before = await chain.tokensOf(PAYEE);
     fating(SEND, { error: 'insufficient funds for gas * price + value' });

@@ -132,7 +132,7 @@ describe('a reference', () => {
     });
   });
 
-  it('stands in the place of a value that gives itself away, without growing when scrubbed again', async () => {
+  it('replaces a value that is the name of another secret, and does not grow when scrubbed again', async () => {
     const store = (name: string, value: string) =>
       vault.secrets.store(ALICE, { name, value, places: [], hosts: [], replace: false });
     await store('one', 'my-two-secret');

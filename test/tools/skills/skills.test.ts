@@ -52,7 +52,7 @@ async function put(place: string, text = TEXT): Promise<void> {
 }
 
 describe('skills', () => {
-  it('come from the server, from the workspace and from their owner, each for whom it is', async () => {
+  it('come from the server, from the workspace and from their owner, each for the right owners', async () => {
     await put(join(folder, 'skills', 'greet'));
     await put(join(workspace, 'skills', 'local'), TEXT.replace('greet', 'local'));
     const { skills, said, names } = open();
@@ -337,7 +337,7 @@ describe('what a skill may hold', () => {
     });
   });
 
-  it('has no head that grows by itself', async () => {
+  it('has no front matter that expands itself', async () => {
     await put(inbox(''), TEXT.replace('---\n\n', 'a: &a x\nb: *a\n---\n\n'));
     await expect(imported()).rejects.toThrow(/not valid YAML/);
   });
