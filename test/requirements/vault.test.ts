@@ -187,6 +187,19 @@ describe('A secret in a command', () => {
     });
   });
 
+  it('leaves no part of its value where the middle of a long output is left out', async () => {
+    await withServer(VAULT_AND_COMMANDS, async (server) => {
+      await put(server, 'github', { value: VALUE, places: ['exec'] });
+      const prints = 'n=0; while [ $n -lt 3000 ]; do printf %s "$TOKEN"; n=$((n+1)); done';
+      for (const stream of ['', ' >&2; exit 3']) {
+        const ran = await sendText(server, `run \`(${prints})${stream}\` with the secret github as TOKEN`);
+        expect(ran.end.text).toContain('bytes left out');
+        for (const part of [VALUE.slice(0, 12), VALUE.slice(-12)])
+          expect(await traces(server, ran, part)).toEqual([]);
+      }
+    });
+  });
+
   it('stays a reference where its owner did not allow it, and says how to', async () => {
     await withServer(VAULT_AND_COMMANDS, async (server) => {
       await put(server, 'github', { value: VALUE });
