@@ -201,6 +201,32 @@ const openOne = async () => {
       await dispose();
     });
 
+    it.each(['repeatable read', 'serializable'])(
+      'write the same when transactions are %s by default',
+      async (level) => {
+        const { url } = database!;
+        const name = new URL(url).pathname.slice(1);
+        const setLevel = (to: string) =>
+          database!.run(`ALTER DATABASE ${name} SET default_transaction_isolation = ${to}`);
+        await setLevel(`'${level}'`);
+        const { one, two, dispose } = await openTwo();
+        const task = await acceptOne(one.tasks, { lease: 'one' });
+        const both = [one, two];
+        const calls = Array.from({ length: 40 }, (_, call) =>
+          both[call % 2]!.spending.reserve(ALICE, { key: `${call}`, amount: 0.3, limit: 1 }),
+        );
+        const sets = Array.from({ length: 40 }, (_, call) =>
+          both[call % 2]!.tasks.requestCancel(ALICE, task.id),
+        );
+        const given = (await Promise.all(calls)).toSorted((a, b) => b - a);
+        expect(given.slice(0, 5)).toEqual([0.3, 0.3, 0.3, 0.1, 0]);
+        await Promise.all(sets);
+        await Promise.all([one.close(), two.close()]);
+        await setLevel('DEFAULT');
+        await dispose();
+      },
+    );
+
     it('find the vectors that the others add', async () => {
       const { one, two, dispose } = await openTwo();
       const near = async () =>

@@ -48,6 +48,11 @@ function lexeme(term: string): string {
 
 /** The class of this program's advisory locks: "LNGO". */
 export const LOCK_CLASS = 0x4c4e474f;
+/**
+ * Begins a transaction whose statements see what others committed before each of them. At a stricter level, which may be the
+ * default of a database, they would not see what was committed while the transaction waited for its lock.
+ */
+export const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED';
 const REPEATS = 5;
 /** The interval at which a database that failed is tried again. */
 const PROBE_MS = 500;
@@ -85,7 +90,7 @@ export class PostgresDatabase implements SqlDatabase {
 
   /** Runs one statement in a transaction of its own, after the earlier ones under the same key. */
   one(statement: Statement, key?: string): Promise<Outcome> {
-    const ask = () => query(this.#driver.pool, statement, this.#isPrepared);
+    const ask = () => repeat(() => query(this.#driver.pool, statement, this.#isPrepared));
     return this.#watched(() => (key === undefined ? ask() : this.#locks.run(key, ask)));
   }
 
@@ -103,19 +108,8 @@ export class PostgresDatabase implements SqlDatabase {
 
   /** An empty `lock` takes no lock: the work selects its rows with `forUpdate` instead. */
   write<Result>(lock: string, work: (now: number) => Query<Result>): Promise<Result> {
-    return this.#watched(() =>
-      lock === '' ? this.#repeat(lock, work) : this.#locks.run(lock, () => this.#repeat(lock, work)),
-    );
-  }
-
-  async #repeat<Result>(lock: string, work: (now: number) => Query<Result>): Promise<Result> {
-    for (let left = REPEATS; ; left -= 1) {
-      try {
-        return await this.#transact(lock, work);
-      } catch (error) {
-        if (left === 0 || !mayRepeat(error)) throw error;
-      }
-    }
+    const transact = () => repeat(() => this.#transact(lock, work));
+    return this.#watched(() => (lock === '' ? transact() : this.#locks.run(lock, transact)));
   }
 
   /** Waits for the active work, and closes all connections. */
@@ -135,7 +129,7 @@ export class PostgresDatabase implements SqlDatabase {
     try {
       // One message takes one round trip. Only numbers are put into its text, so nothing can be injected.
       const locking = lock === '' ? '' : `SELECT pg_advisory_xact_lock(${LOCK_CLASS}, ${crc32(lock) | 0});`;
-      const begun = (await client.query(`BEGIN; ${locking} ${NOW}`)) as never as readonly {
+      const begun = (await client.query(`${BEGIN}; ${locking} ${NOW}`)) as never as readonly {
         readonly rows: readonly { readonly now: number }[];
       }[];
       const result = await runLater(work(begun.at(-1)!.rows[0]!.now), (statement) =>
@@ -192,3 +186,14 @@ export class PostgresDatabase implements SqlDatabase {
 }
 
 function ignore(): void {}
+
+/** Runs a transaction again that lost against others. */
+async function repeat<Result>(transact: () => Promise<Result>): Promise<Result> {
+  for (let left = REPEATS; ; left -= 1) {
+    try {
+      return await transact();
+    } catch (error) {
+      if (left === 0 || !mayRepeat(error)) throw error;
+    }
+  }
+}

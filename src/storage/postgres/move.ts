@@ -5,7 +5,7 @@ import type { Field, Moved, MovedTable, MoveSource } from '../moving.js';
 import { Tally } from '../moving.js';
 import type { ConnectionOptions } from './connection.js';
 import { createDriver } from './connection.js';
-import { LOCK_CLASS } from './database.js';
+import { BEGIN, LOCK_CLASS } from './database.js';
 import { storageError } from './failure.js';
 import { migrate } from './storage.js';
 import { inboxKey } from './task-statements.js';
@@ -53,7 +53,7 @@ export async function moveIntoPostgres(options: MoveOptions, source: MoveSource)
     await migrate(driver, options.logger);
     client = await driver.connect();
     // A server takes this lock when it starts, so it waits until the move is done.
-    await client.query(`BEGIN; SELECT pg_advisory_xact_lock(${LOCK_CLASS}, 0)`);
+    await client.query(`${BEGIN}; SELECT pg_advisory_xact_lock(${LOCK_CLASS}, 0)`);
     await assertFree(client, source.tables);
     const moved: Record<string, number> = {};
     for (const table of source.tables) {

@@ -20,7 +20,7 @@ import { SqlVaultStore } from '../vault-store.js';
 import { AppendListeners } from './append-listeners.js';
 import type { ConnectionOptions, Driver } from './connection.js';
 import { createDriver } from './connection.js';
-import { LOCK_CLASS, PostgresDatabase } from './database.js';
+import { BEGIN, LOCK_CLASS, PostgresDatabase } from './database.js';
 import { storageError } from './failure.js';
 import { Liveness } from './liveness.js';
 import { MIGRATIONS } from './migrations.js';
@@ -89,7 +89,7 @@ export async function openPostgresStorage(options: StorageOptions): Promise<Stor
 export async function migrate({ pool }: Driver, logger: Logger): Promise<string> {
   const client = await pool.connect();
   try {
-    await client.query(`BEGIN; SELECT pg_advisory_xact_lock(${LOCK_CLASS}, 0)`);
+    await client.query(`${BEGIN}; SELECT pg_advisory_xact_lock(${LOCK_CLASS}, 0)`);
     const { rows } = await client.query<{ readonly found: boolean }>(
       "SELECT to_regclass('meta') IS NOT NULL AS found",
     );
