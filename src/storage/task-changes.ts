@@ -189,7 +189,7 @@ function* claimLevel(
   return claimed;
 }
 
-/** Claims one task that may have crashed its process, if no other such task is in work. */
+/** Claims one task that may have crashed its process, if no other such task is running. */
 export function* claimSuspect(
   { sql, now }: TaskContext,
   worker: string,

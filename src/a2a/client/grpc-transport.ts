@@ -56,7 +56,7 @@ export function parseGrpcAddress(url: string): GrpcAddress | undefined {
 }
 
 /**
- * Creates the SDK's transport over a connection of ours. The connection opens at the first call, after the address
+ * Creates the SDK's transport over Lango's own connection. The connection opens at the first call, after the address
  * check. After a failure it opens again, and the name is resolved and checked anew.
  */
 export function createGrpcTransport({ url, protocolVersion }: AgentInterface, peer: GrpcPeer): Transport {

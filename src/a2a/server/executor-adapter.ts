@@ -252,7 +252,7 @@ class ExecutorEvents {
       ...(metadata ? { metadata } : {}),
     };
     if (state !== 'submitted' && state !== 'working') this.#finish({ ...endOf(state), ...said });
-    // The log says already that the task is in work.
+    // The log already has the state WORKING.
     else if (status.message || metadata) this.#emit({ type: 'status', state, ...said });
     else this.#hasWritten = true;
   }

@@ -33,7 +33,7 @@ const MAX_PAGE_SIZE = 100;
 const MAX_PAGE_TOKEN_LENGTH = 1_024;
 
 const RFC_3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/i;
-/** Values that may stand in a header (RFC 9110 section 5.5), and names of authentication schemes (section 11.1). */
+/** Values that a header may have (RFC 9110 section 5.5), and names of authentication schemes (section 11.1). */
 const HEADER_TEXT = /^(?:[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)?$/;
 const SCHEME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 const CONTENTS = ['text', 'raw', 'url', 'data'] as const;

@@ -48,7 +48,7 @@ export function keepAskedInEvent(
   }
 }
 
-/** Whether an event reports only that the task is still in work. */
+/** Whether an event only reports that the task is still working. */
 export function isBareWorking(payload: StreamResponse['payload']): boolean {
   if (payload?.$case !== 'statusUpdate') return false;
   const { status, metadata } = payload.value;

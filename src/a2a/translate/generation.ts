@@ -47,7 +47,7 @@ export class Changes {
 
   /** Call it with each event in order. Returns whether clients see it. */
   add({ seq, body }: TaskEvent): boolean {
-    // The start of the run has just said that the task is in work.
+    // The start of the run has just reported that the task is working.
     const isRepeat = this.#last === 'run-start' && body.type === 'turn-start';
     const isShown = SHOWN[body.type] && !isRepeat;
     this.#last = body.type;

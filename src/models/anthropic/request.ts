@@ -25,7 +25,7 @@ const CACHED = { cache_control: { type: 'ephemeral' } } as const;
 
 /**
  * Makes the body of a Messages API request; opaque blocks of the provider are sent back. The API accepts four cache marks.
- * They stand at the last function, at the last stable block of the instruction, at the end of the conversation, with which
+ * They are at the last function, at the last stable block of the instruction, at the end of the conversation, with which
  * the next request begins, and at the end of the turn before the last answer, where the previous request ended.
  */
 export function toAnthropicRequest(
