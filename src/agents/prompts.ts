@@ -3,7 +3,7 @@ import type { SystemBlock } from '../core/model.js';
 import type { AgentSpec } from '../core/agent.js';
 import type { Run } from '../core/run.js';
 import type { Scope } from '../core/task.js';
-import { relayedUserMessage } from './user-messages.js';
+import { userMessageBesideRequest } from './user-messages.js';
 
 /** The texts of the configured prompt files. */
 export interface PromptTexts {
@@ -69,7 +69,7 @@ export async function runtimeBlocks(
   additions: Additions | undefined,
   recalled?: string,
 ): Promise<readonly SystemBlock[]> {
-  const relayed = relayedUserMessage(run);
+  const relayed = userMessageBesideRequest(run);
   const added = await additions?.(run).catch((error: unknown) => {
     run.logger.warn('the additions to the prompt could not be loaded; the run goes on without them', {
       error: errorText(error),

@@ -88,8 +88,19 @@ export class UserMessages {
   }
 }
 
+/** Returns the user's own message when the task is a delegated one that asks for something in other words. */
+export function userMessageBesideRequest(run: Run): string | undefined {
+  const relayed = relayedUserMessage(run);
+  const [request] = withoutFiles(run.inputs[0]?.message.parts ?? []);
+  return request?.kind === 'text' && request.text === relayed ? undefined : relayed;
+}
+
+function withoutFiles(parts: readonly Part[]): readonly Part[] {
+  return parts.filter(({ filename }) => filename === undefined);
+}
+
 /** Returns the user's own message of a delegated task; undefined when the task is the user's own. */
-export function relayedUserMessage(run: Run): string | undefined {
+function relayedUserMessage(run: Run): string | undefined {
   const text = run.inputs[0]?.message.metadata?.[USER_MESSAGE_KEY];
   return typeof text === 'string' ? text.slice(0, LONGEST_USER_MESSAGE) : undefined;
 }
@@ -97,8 +108,7 @@ export function relayedUserMessage(run: Run): string | undefined {
 /** Returns what a delegated request carries of the user's message: its text as metadata, its files and data as parts. */
 export function carriedUserMessage(run: Run): Pick<Message, 'parts' | 'metadata'> {
   const parts = run.inputs[0]?.message.parts ?? [];
-  const said = parts.filter(({ filename }) => filename === undefined);
-  const text = relayedUserMessage(run) ?? textOf(said).slice(0, LONGEST_USER_MESSAGE);
+  const text = relayedUserMessage(run) ?? textOf(withoutFiles(parts)).slice(0, LONGEST_USER_MESSAGE);
   return {
     parts: withoutAnswers(parts).filter(({ kind, filename }) => kind !== 'text' || filename !== undefined),
     metadata: { [USER_MESSAGE_KEY]: text },

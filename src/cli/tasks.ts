@@ -51,10 +51,11 @@ export async function listTasks(call: Call<ConnectionFlags & TaskFilter>): Promi
 
 /** `lango tasks get` */
 export async function getTask(given: string, call: Call<TaskFlags & { out?: string }>): Promise<Report> {
-  const { task, agent } = await locateTask(await connect(call), given, call.flags.agent);
+  const connection = await connect(call);
+  const { task, agent } = await locateTask(connection, given, call.flags.agent);
   const { out } = call.flags;
   const notes = out === undefined ? [] : notesOf(await saveArtifacts(task.artifacts, out));
-  const listed = { ...task, agent };
+  const listed = { ...task, agent: agent ?? (await rootName(connection)) };
   return { json: toJson(listed), lines: detailsOf(listed, call), notes };
 }
 
@@ -64,7 +65,7 @@ export async function cancelTask(given: string, call: Call<TaskFlags>): Promise<
   const { agent, task: located } = await locateTask(connection, given, call.flags.agent);
   const task = await ask(connection, connection.client.cancel({ taskId: located.id, agent }));
   return {
-    json: toJson({ ...task, agent }),
+    json: toJson({ ...task, agent: agent ?? (await rootName(connection)) }),
     lines: [`${call.terminal.paint.state(task.state)} ${safeLine(task.id)}`],
     exitCode: isTerminal(task.state) ? EXIT.ok : EXIT.failure,
   };
@@ -262,6 +263,12 @@ async function locateExactly(
   throw new LangoError('not-found', `There is no task ${safeLine(taskId)} of yours at ${connection.url}.`, {
     hint: 'See: lango tasks list',
   });
+}
+
+/** The name of the agent that answers at the root, from its card; undefined when there is no such card to read. */
+async function rootName({ client }: Connection): Promise<string | undefined> {
+  const { name } = await client.card().catch(() => ({ name: undefined }));
+  return typeof name === 'string' ? name : undefined;
 }
 
 /** The names of the agents of the server; empty when the server has no catalog. */

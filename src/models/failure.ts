@@ -73,8 +73,11 @@ const KINDS: Readonly<Record<string, Kind>> = {
   overloaded_error: 'overload',
 };
 
-/** Most vendors report a conversation that is too long as an invalid request, so only the text of the error tells. */
-const TOO_LONG = /prompt is too long|context (length|window)|maximum context|too many (input )?tokens/i;
+/** Vendors report some failures as an invalid request, of which only the text tells the kind. */
+const INVALID_REQUESTS: readonly (readonly [RegExp, Kind])[] = [
+  [/prompt is too long|context (length|window)|maximum context|too many (input )?tokens/i, 'length'],
+  [/credit balance is too low|reached your specified .*usage limits/i, 'credit'],
+];
 
 type Kind = RefusalReason | 'rate' | 'overload' | 'redirect' | 'other';
 
@@ -150,9 +153,9 @@ function namedKind(body: unknown): Kind | undefined {
     if (typeof word !== 'string') continue;
     if (word.endsWith('spend_limit_reached')) return 'credit';
     if (Object.hasOwn(KINDS, word)) return KINDS[word];
-    const { message } = error;
-    if (word === 'invalid_request_error')
-      return typeof message === 'string' && TOO_LONG.test(message) ? 'length' : 'other';
+    if (word !== 'invalid_request_error') continue;
+    const text = typeof error.message === 'string' ? error.message : '';
+    return INVALID_REQUESTS.find(([words]) => words.test(text))?.[1] ?? 'other';
   }
   return undefined;
 }

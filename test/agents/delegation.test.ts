@@ -289,6 +289,17 @@ describe('delegation', () => {
     expect(asked!.system.at(-1)!.text).toContain('<user-message>\nwhat is this?\n</user-message>');
   });
 
+  it("D7 a request in the user's own words does not repeat them beside it", async () => {
+    const { root, model } = team(
+      { orchestrator: [call(ask('operator', 'what is this?')), say('ok')], operator: [say('a')] },
+      { tools: TOOLS },
+    );
+    await MemoryRun.of(ROOT, 'what is this?').perform(root);
+    const [asked] = model.asked('operator');
+    expect(asked!.messages).toEqual([{ role: 'user', parts: [textPart('what is this?')] }]);
+    expect(JSON.stringify(asked!.system)).not.toContain('what is this?');
+  });
+
   it("D7 the user's message goes through any number of delegations, cut to its limit", async () => {
     const { root, peers, model } = team(
       { orchestrator: [call(ask('operator')), say('ok')], operator: [say('a')] },

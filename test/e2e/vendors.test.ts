@@ -171,6 +171,16 @@ describe.each(VENDORS)('a task with a model of $provider', (kind) => {
       },
     ],
     [
+      'an account without credit, which the vendor calls an invalid request',
+      status(400, {
+        error: { type: 'invalid_request_error', message: 'Your credit balance is too low to use this.' },
+      }),
+      {
+        state: 'failed',
+        text: expect.stringMatching(/no credit left for this API key \(HTTP 400\).*too low/),
+      },
+    ],
+    [
       'a conversation that is too long',
       status(400, { error: { type: 'invalid_request_error', message: 'prompt is too long: 9 > 8' } }),
       { state: 'failed', text: expect.stringMatching(/request too large \(HTTP 400\).*9 > 8/) },
