@@ -14,7 +14,6 @@ import { assertMountable, createListeners, NodeAddress, type MountedHandler } fr
 import { ownerMount } from './app/owners.js';
 import {
   createDirectory,
-  keepFresh,
   localSources,
   remoteSources,
   PeerRegistry,
@@ -257,14 +256,14 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   // Not awaited: a remote agent whose card hangs delays neither recovery nor readiness.
   const shown = { keys: keys.read, guard: guardOf(vault), hidden, logger };
   void directory.replace([...local, ...remoteSources({ ...options, started: config, ...shown })]);
-  onStop(keepFresh(directory, config.a2a.refreshSeconds));
 
   metrics?.addSources(metricSourcesOf(storage, directory, push !== undefined));
   const reload = createReload({
     ...{ started: options, peers: directory, local, stopping, ...shown },
     renewTls: (material) => listeners.renewTls(material),
   });
-  const registry = new PeerRegistry({ home: config.home, peers: directory, read: options.read, reload });
+  const registry = new PeerRegistry({ ...options, home: config.home, peers: directory, reload, logger });
+  onStop(registry.keepFresh(config.a2a.refreshSeconds));
   const listeners = await createListeners({
     ...{ config, agents: published, known: () => directory.known(), root, tls, address, metrics, logger },
     authenticator: createIdentity({ config, secrets, access, token, audit, logger }),

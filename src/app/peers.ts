@@ -98,12 +98,6 @@ export function remoteSources(list: RemoteList): readonly CardSource[] {
   });
 }
 
-/** Loads the cards of all peers again every `seconds`. Returns a function that stops this. */
-export function keepFresh(peers: RefreshingDirectory, seconds: number): () => void {
-  const refreshing = setInterval(() => void peers.refresh(), 1_000 * seconds);
-  return () => clearInterval(refreshing);
-}
-
 /** A node that trusts this one to name the owner of a request. */
 interface TrustingNode {
   readonly url: string;
@@ -263,21 +257,41 @@ export function createReload({ started, hidden, peers, local, ...options }: Relo
 
 export interface RegistryOptions {
   readonly home: string;
+  /** The added agents that the server was started with. */
+  readonly added?: readonly AddedAgent[];
   readonly peers: RefreshingDirectory;
   /** Undefined when a program gave the settings: there is no configuration to add to. */
-  readonly read: ReadConfig | undefined;
+  readonly read?: ReadConfig;
   readonly reload: Reload;
+  readonly logger: Logger;
 }
 
-/** The remote agents that operators add to the running node and remove again. Changes run one after the other. */
+/**
+ * The remote agents that operators add to the running node and remove again. Changes run one after the other. Replicas with
+ * the same data folder have one list.
+ */
 export class PeerRegistry {
   readonly #options: RegistryOptions;
   readonly #kept: AddedAgents;
   readonly #mutex = new KeyedMutex();
+  /** The list that was last applied, as JSON. */
+  #applied: string;
 
   constructor(options: RegistryOptions) {
     this.#options = options;
     this.#kept = new AddedAgents(options.home);
+    this.#applied = JSON.stringify(options.added ?? []);
+  }
+
+  /**
+   * Every `seconds`, applies the changes that other replicas made to the list, and loads the cards of all peers again. Returns
+   * a function that stops this.
+   */
+  keepFresh(seconds: number): () => void {
+    const refreshing = setInterval(() => {
+      void this.#follow().then(() => this.#options.peers.refresh());
+    }, 1_000 * seconds);
+    return () => clearInterval(refreshing);
   }
 
   /** Resolves with the state of the agent once its card was asked for. Rejects with `conflict` or `invalid-input`. */
@@ -328,6 +342,22 @@ export class PeerRegistry {
     await this.#kept.replace(agents);
     // Read again: the configuration file may have changed meanwhile, and a reload of it may be first.
     await reload(read);
+    this.#applied = JSON.stringify(agents);
+  }
+
+  /** Never rejects: logs why a list cannot be applied, and tries it again the next time. */
+  #follow(): Promise<void> {
+    const { read, reload, logger } = this.#options;
+    return this.#mutex.run('', async () => {
+      try {
+        const agents = JSON.stringify(await this.#kept.read());
+        if (!read || agents === this.#applied) return;
+        await reload(read);
+        this.#applied = agents;
+      } catch (error) {
+        logger.error('the added agents of another replica cannot be used', { error: errorText(error) });
+      }
+    });
   }
 }
 

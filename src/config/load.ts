@@ -30,6 +30,8 @@ export interface LoadedConfig {
   readonly secrets: Secrets;
   /** By key. A key that is not in it has its default. */
   readonly origins: ReadonlyMap<string, Origin>;
+  /** The agents that were added with `lango agents add`. `config` has them too. */
+  readonly added?: readonly AddedAgent[];
 }
 
 export interface LoadOptions {
@@ -91,6 +93,7 @@ interface Reading {
   readonly source: Source;
   /** The first secret that other users can read: as plain text in this file, or in another file. */
   readonly exposedSecret?: Path | undefined;
+  readonly added?: readonly AddedAgent[];
 }
 
 /** Reads the configuration file and, unless the purpose is to call a server, the added agents. */
@@ -100,7 +103,7 @@ async function readSource(options: LoadOptions): Promise<Reading> {
   const { source } = reading;
   if (purpose === 'call' || source.problems.length > 0) return reading;
   const agents = added ?? (await new AddedAgents(homeOf(options)).read());
-  return { ...reading, source: withAddedAgents(source, agents, homeOf(options)) };
+  return { ...reading, source: withAddedAgents(source, agents, homeOf(options)), added: agents };
 }
 
 async function readConfigFile(options: LoadOptions): Promise<Reading> {
@@ -181,7 +184,8 @@ function tryResolve({ source, file, ...reading }: Reading, options: LoadOptions)
     return { problems: all.sort(byLocation).slice(0, PROBLEMS_MAX) };
   const { settings } = checked;
   const config = configOf(settings, base, sources.get('model.apiKey'));
-  return { loaded: { config, secrets: secretsOf(settings, config), origins } };
+  const { added = [] } = reading;
+  return { loaded: { config, secrets: secretsOf(settings, config), origins, added } };
 }
 
 function toProblem(finding: Finding, source: Source, sources: ReadonlyMap<string, string>): Problem {

@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { scriptedAgent } from '../support/scripted-agent.js';
 import { ScriptedModel } from '../support/scripted-model.js';
 import type { TestServer } from '../support/server.js';
 import { startServer as startNode } from '../support/server.js';
+import { AddedAgents } from '../../src/config/added-agents.js';
 import { langoHere } from './lango-here.js';
 import type { Home, Server } from './lango-process.js';
 import { makeHome, startServer } from './lango-process.js';
@@ -126,5 +128,25 @@ it('X4 an agent that a person adds is used at once, stays over restarts, and goe
 
   await reload(`a2a: { enabled: true, remoteAgents: [{ name: mine, url: "${url}", allowPrivate: true }] }`);
   expect((await run('agents', 'remove', 'mine')).stderr).toContain('was not added by');
+  expect(log).not.toContain(TOKEN);
+});
+
+it('follows the list of added agents that another replica with this data folder changed', async () => {
+  await server.stop();
+  await writeFile(path.join(home.folder, 'config.yaml'), 'a2a: { refreshSeconds: 1 }', { mode: 0o600 });
+  await start();
+  const kept = new AddedAgents(home.folder);
+  const shown = async (is: boolean) => {
+    while (/^weather +ready/m.test((await run('agents')).stdout) !== is) await sleep(50);
+  };
+  const url = `${far.address.origin}/agents/weather`;
+  await kept.replace([{ name: 'weather', url, token: TOKEN, allowPrivate: true }]);
+  await shown(true);
+  expect((await run('send', 'ask weather to tell the weather')).stdout).toContain('you said: ');
+  await kept.replace([{ name: 'Wrong Name', url }]);
+  while (!log.includes('the added agents of another replica cannot be used')) await sleep(50);
+  await shown(true);
+  await kept.replace([]);
+  await shown(false);
   expect(log).not.toContain(TOKEN);
 });
