@@ -9,11 +9,11 @@ import { silentLogger } from '../../src/core/logger.js';
 import type { ToolContext } from '../../src/core/tool.js';
 import { Watchdog } from '../watchdog.js';
 
-/** What is kept of the tools of one server that were accepted. */
+/** The accepted tools of one server. */
 const LARGEST_KEPT_BYTES = 500_000;
 const WAITS_MS = 700;
 
-/** What the stage asks of its child. */
+/** The requests of the stage to its child. */
 export type Question =
   | { readonly kind: 'measure' }
   | { readonly kind: 'hold'; readonly ms: number; readonly isWork: boolean }
@@ -23,15 +23,15 @@ export type Question =
   | { readonly kind: 'file'; readonly file: string }
   | { readonly kind: 'mcp'; readonly url: string };
 
-/** What became of a card or of settings. */
+/** How a card or settings were handled. */
 export interface Taken {
   readonly outcome: 'taken' | 'refused';
-  /** Whether it was refused with an error of ours. */
+  /** Whether it was refused with an error of Lango. */
   readonly isTyped?: boolean;
   readonly text?: string;
 }
 
-/** A server as a child of the stage, whose event loop is watched: `child.js HOME SETTINGS`. */
+/** A server as a child process of the stage, with a watchdog on its event loop: `child.js HOME SETTINGS`. */
 const [home = '', settings = '{}'] = process.argv.slice(2);
 const server = createServer({ home, settings: JSON.parse(settings) as SettingsInput });
 const { origin, token } = await server.start();
@@ -81,14 +81,14 @@ async function callServer(url: string): Promise<Taken> {
   const words: unknown[] = [];
   let outcome: Taken['outcome'] = 'refused';
   try {
-    // A run of an agent waits for 3 s, and the server is reached in the background meanwhile.
+    // A run of an agent waits for up to 3 s while the server is reached in the background.
     await Promise.race([far.start(), setTimeout(WAITS_MS)]);
     words.push(far.finding(), far.offers);
     const [tool] = far.list();
     if (tool) {
       const context = { signal: new AbortController().signal } as ToolContext;
       let output = await tool.execute({}, context);
-      // A person answers whatever is asked.
+      // A person who answers every question.
       for (let round = 0; output.asks && round < MOST_ROUNDS; round += 1) {
         const { questions, state } = output.asks;
         words.push(questions);
@@ -109,7 +109,7 @@ async function callServer(url: string): Promise<Taken> {
   }
 }
 
-/** Reads the card at an address and sends a message as it says. */
+/** Reads the card at an address and sends a message to the interface in it. */
 async function callAgent(url: string): Promise<void> {
   const events = connect({ url }).send(
     { parts: [{ kind: 'text', text: 'hello' }] },
@@ -121,7 +121,7 @@ async function callAgent(url: string): Promise<void> {
   }
 }
 
-/** Holds the event loop, as no input may: at work, or with a wait. */
+/** Blocks the event loop, with work or with a wait, which no input may do. */
 function hold(ms: number, isWork: boolean): 'taken' {
   const begun = process.threadCpuUsage();
   if (!isWork) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);

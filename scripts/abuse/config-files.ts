@@ -4,7 +4,7 @@ import { garbled } from '../fuzz/mutate.js';
 import type { Taken } from './child.js';
 import { cases, deep, faultIn, type Case, type Outcome, type Scene } from './corpus.js';
 
-/** A file that is right. Its secret stands in no message. */
+/** A valid file. No error message may contain its secret. */
 const GOOD = `server:
   host: 127.0.0.1
   port: 4100
@@ -26,10 +26,10 @@ a2a:
       token: lilac-secret-8888
 `;
 const SECRET = /lilac/;
-/** What a person can read. */
+/** The most characters of an error message that a person can read. */
 const LONGEST_MESSAGE = 20_000;
 
-/** Configuration files that somebody else wrote: `lango config check` and a reload read them in a server's process. */
+/** Hostile configuration files, read by `lango config check` and by a reload in the process of a server. */
 export function configFiles(): readonly Case[] {
   const act = async ({ stage }: Scene, bytes: string | Buffer): Promise<Outcome> => {
     const file = path.join(stage.home, 'abuse.yaml');
@@ -51,7 +51,7 @@ export function configFiles(): readonly Case[] {
   ];
 }
 
-/** Levels of as many references to the one before. */
+/** Nested lists, each with so many references to the one before. */
 function laughs(levels: number, wide: number, [open, close] = ['[', ']']): string {
   const lines = Array.from(
     { length: levels },
@@ -65,7 +65,7 @@ const indented = (levels: number, line: string): string =>
 const lines = (count: number, line: (n: number) => string): string =>
   Array.from({ length: count }, (_, n) => `${line(n)}\n`).join('');
 
-/** As many characters of it as a file may have. */
+/** The text repeated up to the largest size of a file. */
 const whole = (text: string): string => text.repeat(Math.ceil(65_536 / text.length)).slice(0, 65_536);
 
 /** As large as a file may be. */

@@ -14,7 +14,7 @@ export function goodCard({ url }: Stranger): Answer {
 }
 
 const EVENTS = 'text/event-stream';
-/** A task that a peer has done. */
+/** A task that a peer has completed. */
 const TASK = {
   id: 'far',
   contextId: 'c',
@@ -29,7 +29,7 @@ function eventOf(data: unknown): string {
   return `data: ${JSON.stringify(data)}\n\n`;
 }
 
-/** Calls `use` with the id of a JSON-RPC call and its context, once its body is here. */
+/** Calls `use` with the id of a JSON-RPC call and its context, once its body has arrived. */
 function onCall(request: IncomingMessage, use: (id: unknown, contextId: string) => void): void {
   const pieces: Buffer[] = [];
   request.on('data', (piece: Buffer) => pieces.push(piece));
@@ -41,7 +41,7 @@ function onCall(request: IncomingMessage, use: (id: unknown, contextId: string) 
   });
 }
 
-/** The card of an agent that somebody calls, as no agent should give it. */
+/** Hostile cards of a called agent. */
 export function cards(): readonly Case[] {
   const call = async ({ stage, stranger }: Scene, body: unknown): Promise<Outcome> => {
     stranger.answer = (request, response) => {
@@ -74,7 +74,7 @@ function judgeTaken({ outcome, isTyped, text }: Taken): Outcome {
     : outcome;
 }
 
-/** Settings as somebody writes them who guesses. */
+/** Settings with guessed keys and values. */
 export function settings(): readonly Case[] {
   const base = {
     server: {
@@ -99,7 +99,7 @@ export function settings(): readonly Case[] {
   );
 }
 
-/** Inputs that do hold the event loop, were they let: one at work, one with a wait. */
+/** Cases that do block the event loop: one with work, one with a wait. */
 export function holds(): readonly Case[] {
   return [true, false].map((isWork) => ({
     name: isWork ? '150 ms of work' : '1,200 ms of waiting',
@@ -107,7 +107,7 @@ export function holds(): readonly Case[] {
   }));
 }
 
-/** Calls of tools with arguments that a model should not make up. */
+/** Tool calls with invented arguments. */
 export function toolArguments(): readonly Case[] {
   const calls: readonly [tool: string, args: object][] = [
     ['fs_read', { path: 'notes.md', offset: 0, limit: 10 }],
@@ -143,7 +143,7 @@ export function toolArguments(): readonly Case[] {
 
 type Answering = (response: ServerResponse, id: unknown, contextId: string) => void;
 
-/** What a peer answers to a delegated task. */
+/** The answers of a peer to a delegated task. */
 export function peers(): readonly Case[] {
   const odd: readonly string[] = [
     ...['', 'null', '{}', deep(100), deep(60_000), 'data: {}\n\n', 'x'.repeat(100_000)],
@@ -161,7 +161,7 @@ export function peers(): readonly Case[] {
       if (request.method === 'GET') give(response, cardAt(stranger.url));
       else onCall(request, (id, contextId) => answer(response, id, contextId));
     };
-    // A new one each time: a peer that failed often is not asked again.
+    // A new peer each time, because one that failed often is not called again.
     const name = `stranger-${(count += 1)}`;
     const remoteAgents = [{ name, url: stranger.url, allowPrivate: true }];
     await stage.ask<Taken>({ kind: 'reload', settings: { a2a: { enabled: true, remoteAgents } } });
@@ -187,7 +187,7 @@ export function peers(): readonly Case[] {
       (scene, given) =>
         act(scene, (response, id, contextId) => {
           const body = typeof given === 'object' && given !== null ? { id, ...given } : given;
-          // In a context of its own it would be refused for that alone.
+          // With another context id it would be refused for that alone.
           give(response, eventOf(body).replaceAll('"contextId":"c"', `"contextId":"${contextId}"`), EVENTS);
         }),
     ),
@@ -252,7 +252,7 @@ export function documents(): readonly Case[] {
 
 const SKILL = '---\nname: greet\ndescription: Greets people.\n---\n\nSay hello.\n';
 
-/** Archives and folders that somebody offers as a skill. */
+/** Archives and folders to be imported as a skill. */
 export function archives(): readonly Case[] {
   const act = async (scene: Scene, name: string, bytes: Buffer): Promise<Outcome> => {
     const folder = path.join(scene.stage.home, 'workspace', 'inbox');
@@ -320,7 +320,7 @@ function tarEntry(name: string, bytes: Buffer, type = '0'): Buffer[] {
   return [header, bytes.subarray(0, size), Buffer.alloc((512 - (size % 512)) % 512)];
 }
 
-/** Nine levels of nine references each. */
+/** Nine nested levels with nine references each. */
 function laughs(): string {
   const levels = Array.from(
     { length: 9 },

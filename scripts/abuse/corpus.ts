@@ -9,7 +9,7 @@ export interface Scene {
   readonly inside: Inside;
 }
 
-/** How the server took a case, or what was wrong. */
+/** How the server handled a case, or the finding. */
 export type Outcome = 'taken' | 'refused' | { readonly finding: string };
 
 export interface Case {
@@ -32,15 +32,15 @@ export function cases<Input>(
   return [...made].map(([name, input]) => ({ name: name.slice(0, 200), act: (scene) => act(scene, input) }));
 }
 
-/** JSON of so many objects, each in the one before. */
+/** JSON of so many nested objects. */
 export const deep = (levels: number): string => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
 
-/** What no answer may hold: a trace, or the words of a fault of ours. */
+/** Text that no answer may contain: a stack trace, or the message of an internal error. */
 const FAULTS =
-  /\n\s+at [^\n]+:\d+:\d+|\b(TypeError|RangeError|ReferenceError|SyntaxError)\b|is not a function|is not iterable|of (?:undefined|null)\b|Maximum call stack|Invalid string length|error inside Lango|failed inside this server|"internal"/;
+  /\n\s+at [^\n]+:\d+:\d+|\b(TypeError|RangeError|ReferenceError|SyntaxError)\b|is not a function|is not iterable|of (?:undefined|null)\b|Maximum call stack|Invalid string length|Internal error\.|inside Lango|failed inside this server|"internal"/;
 const ENDS = ['COMPLETED', 'FAILED', 'CANCELED', 'REJECTED', 'INPUT_REQUIRED', 'AUTH_REQUIRED'];
 
-/** The words of a fault of ours in a text that goes out. */
+/** Finds the message of an internal error in an outgoing text. */
 export function faultIn(text: string): string | undefined {
   return FAULTS.exec(text)?.[0];
 }
@@ -62,7 +62,7 @@ export async function send(scene: Scene, text: string): Promise<Outcome> {
   return (await converse(scene, text)).outcome;
 }
 
-/** The same in a context, with what the agent said. */
+/** The same in a context. Resolves with the answer of the agent too. */
 export async function converse(
   { stage }: Scene,
   text: string,

@@ -10,7 +10,9 @@ import { signedCards } from './signed-cards.js';
 import type { Stranger } from './stranger.js';
 import { anthropicStreams, chatStreams, responsesStreams } from './streams.js';
 
-/** `npm run abuse`: hostile input of every kind at servers of its own, over loopback, each a process that is watched. */
+/**
+ * `npm run abuse`: sends hostile input of every kind to its own servers over loopback, each a process with a watchdog.
+ */
 const values = commandLine(
   'abuse',
   'Sends hostile input of every kind to servers of its own, over loopback.',
@@ -22,10 +24,10 @@ const values = commandLine(
   },
 );
 
-/** Servers at once: work is measured by the time of the processor, and a machine has two. */
+/** Servers at once. Work is measured in CPU time, and the machine has two processors. */
 const AT_ONCE = 2;
 
-/** A file that takes longer to read is refused as after the default of 20 s. */
+/** A file that takes longer to parse is refused, as it would be after the default of 20 s. */
 const bare = (): SettingsInput => ({ approval: { policy: 'none' }, parsing: { timeoutSeconds: 3 } });
 const withPeer = ({ url }: Stranger): SettingsInput => ({
   a2a: { enabled: true, remoteAgents: [{ name: 'stranger', url, allowPrivate: true }], idleSeconds: 1 },
@@ -54,7 +56,7 @@ const CORPORA: Readonly<Record<string, Corpus>> = {
   cards: { cases: corpora.cards(), settings: bare },
   signed: { cases: signedCards(), settings: bare },
   settings: { cases: corpora.settings(), settings: bare },
-  // The operator's own: it is read at the start and when they ask for it.
+  // A configuration file comes from the operator, and is read only at the start and on request.
   files: { cases: configFiles(), settings: bare, longestWorkMs: 400 },
   tools: { cases: corpora.toolArguments(), settings: bare },
   peers: { cases: corpora.peers(), settings: withPeer },
@@ -67,7 +69,9 @@ const CORPORA: Readonly<Record<string, Corpus>> = {
   archives: { cases: corpora.archives(), settings: bare },
 };
 const whyNot = await whyNoBrowser();
-/** They run when they are asked for: pages take minutes, and each case of `holds` is a finding, to prove that it is seen. */
+/**
+ * These run only on request: pages take minutes, and each case of `holds` is a finding, to prove that it is noticed.
+ */
 const ON_REQUEST: Readonly<Record<string, Corpus>> = {
   pages: { cases: pages(), settings: withBrowser, whyNot },
   scripts: { cases: scripts(), settings: withBrowser, whyNot },

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-/** What an MCP server says: as it is, as text of JSON, or by an answer of its own. */
+/** An answer of an MCP server: a value, the text of JSON, or a function that answers. */
 export type Says =
   Readonly<Record<string, unknown>> | string | ((response: ServerResponse, id: unknown) => void);
 
@@ -18,7 +18,7 @@ export const event = (data: unknown): string => `event: message\ndata: ${JSON.st
 
 export const asked = (params: unknown): object => ({ method: 'elicitation/create', params });
 
-/** A server of the versions before 2026-07-28: it asks while the call is open, and answers never. */
+/** A server of a version before 2026-07-28: it asks while the call is open, and never answers the call. */
 export const askingInCall =
   (params: unknown): Says =>
   (response) => {
@@ -26,7 +26,7 @@ export const askingInCall =
     response.write(event({ jsonrpc: '2.0', id: 1, ...asked(params) }));
   };
 
-/** A server of 2026-07-28: its answer to a call is what it asks. */
+/** A server of 2026-07-28: its answer to a call is a question. */
 export function askingByAnswer(
   inputRequests: unknown,
   requestState: unknown = 'state',
@@ -54,7 +54,7 @@ const withField = (field: unknown, name = 'a'): unknown => ({
 });
 const withUrl = (url: string): unknown => ({ mode: 'url', message: 'Open it', url, elicitationId: 'e' });
 
-/** What a server asks a person. */
+/** Questions of a server to a person. */
 export const QUESTIONS: Readonly<Record<string, unknown>> = {
   'a form': FORM,
   nothing: undefined,
@@ -88,7 +88,7 @@ export const QUESTIONS: Readonly<Record<string, unknown>> = {
   'a page of letters': withUrl(`https://evil.example/${LETTERS}`),
 };
 
-/** What a server of 2026-07-28 asks, and its note. */
+/** The question of a server of 2026-07-28, and its note. */
 export const INPUT_REQUESTS: Readonly<Record<string, readonly [requests: unknown, state?: unknown]>> = {
   nothing: [{}],
   null: [null],

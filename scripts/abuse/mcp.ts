@@ -75,7 +75,7 @@ export function mcpServers(): readonly Case[] {
   ];
 }
 
-/** Asks the server for its tools and calls the first, as `lango mcp` does, and reads what came of it. */
+/** Asks the server for its tools and calls the first, as `lango mcp` does, and judges the result. */
 async function reach({ stage, stranger }: Scene, says: Readonly<Record<string, Says>>): Promise<Outcome> {
   stranger.answer = (request, response) => void answer(request, response, says);
   const { outcome, isTyped, text = '' } = await stage.ask<Taken>({ kind: 'mcp', url: stranger.url });
@@ -87,7 +87,7 @@ async function reach({ stage, stranger }: Scene, says: Readonly<Record<string, S
   return outcome;
 }
 
-/** 128 tools with 1,000 letters each, and an answer of 64 KB. */
+/** 128 tools with 1,000 characters each, and an answer of 64 KB. */
 const LONGEST_TEXT = 400_000;
 
 const GOOD: Readonly<Record<string, Says>> = {
@@ -124,7 +124,7 @@ const endlessly =
     more();
   };
 
-/** Answers to any request that are none. */
+/** Invalid answers to any request. */
 const ANSWERS: Readonly<Record<string, Says>> = {
   empty: '',
   'not JSON': '<html>',
@@ -292,7 +292,7 @@ const TOOLS: Readonly<Record<string, unknown[] | string>> = {
   'annotations of odd types': [{ ...TOOL, annotations: { readOnlyHint: 'yes', destructiveHint: [] } }],
 };
 
-/** What a call brings. */
+/** Answers to a call. */
 const BLOCKS: Readonly<Record<string, unknown[] | string>> = {
   none: [],
   'no objects': [null, 1, 'x', []],

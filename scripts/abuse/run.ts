@@ -5,20 +5,20 @@ import type { Case, Outcome, Scene } from './corpus.js';
 import { Stage } from './stage.js';
 import { Inside, Stranger } from './stranger.js';
 
-/** The bound on memory of issue 15, line 8, in megabytes. */
+/** The most memory at once, in megabytes (issue 15, line 8). */
 const MOST_MB = 400;
 const CASE_SECONDS = 60;
 
 export interface Corpus {
   readonly cases: readonly Case[];
   readonly settings: (stranger: Stranger) => SettingsInput;
-  /** The bound on work of the event loop, where it is another. */
+  /** The most milliseconds of work of the event loop, if not the default. */
   readonly longestWorkMs?: number;
-  /** Why it cannot run on this machine. */
+  /** The reason why it cannot run on this machine. */
   readonly whyNot?: string | undefined;
 }
 
-/** What became of the cases of a corpus. */
+/** The results of the cases of a corpus. */
 export interface Row {
   readonly corpus: string;
   readonly cases: number;
@@ -35,11 +35,11 @@ export interface Row {
 export interface RunOptions {
   /** The bound on work of the event loop. */
   readonly longestWorkMs: number;
-  /** A case that takes longer is told on standard error at once, as findings are. */
+  /** A case that takes longer is printed to standard error at once, as findings are. */
   readonly slowMs: number;
 }
 
-/** Runs the cases of a corpus one after the other at a server of their own. */
+/** Runs the cases of a corpus one after the other on a server of its own. */
 export async function run(
   name: string,
   { cases, settings, ...own }: Corpus,
@@ -60,7 +60,7 @@ export async function run(
   await using inside = await Inside.open();
   await using stage = await Stage.open(settings(stranger));
   const scene = { stage, stranger, inside };
-  // Code is loaded and compiled here: nothing is said of it.
+  // The first case loads and compiles code, so it is not measured.
   await cases.at(-1)?.act(scene);
   await stage.measure();
   for (const [index, one] of cases.entries()) {
@@ -79,7 +79,7 @@ export async function run(
       row.workMs = Math.max(row.workMs, Math.round(hold.workMs));
       row.silentMs = Math.max(row.silentMs, Math.round(hold.silentMs));
       if (!isTooLong(hold, longestWorkMs)) continue;
-      // What the case before left behind may have held the loop too.
+      // Leftovers of the case before may have blocked the loop too.
       const again = await holdOf(cases.slice(Math.max(0, index - 1), index + 1), scene);
       if (isTooLong(again, longestWorkMs)) find(`${one.name}: ${describeHolds(hold, again)}`);
     } catch {

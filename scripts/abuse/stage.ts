@@ -11,7 +11,7 @@ import type { Question } from './child.js';
 const REPLY_MS = 20_000;
 const STOP_MS = 5_000;
 
-/** A server under abuse, in a process of its own. */
+/** The attacked server, in its own process. */
 export class Stage implements AsyncDisposable {
   readonly home: string;
   readonly #child: ChildProcess;
@@ -45,7 +45,7 @@ export class Stage implements AsyncDisposable {
     return fetch(this.#origin + where, { ...init, headers, signal: AbortSignal.timeout(60_000) });
   }
 
-  /** Rejects when the process does not answer within 20 s: something holds its event loop. */
+  /** Rejects when the process does not answer within 20 s, because something blocks its event loop. */
   async ask<Reply>(question: Question): Promise<Reply> {
     const reply = once(this.#child, 'message', { signal: AbortSignal.timeout(REPLY_MS) });
     this.#child.send(question);
@@ -53,7 +53,10 @@ export class Stage implements AsyncDisposable {
     return answer;
   }
 
-  /** How long the event loop was held since the last measure. Rejects when the process is gone, or answers no more. */
+  /**
+   * How long the event loop was blocked since the last measurement. Rejects when the process is gone or does not
+   * answer.
+   */
   async measure(): Promise<Hold> {
     if (!this.isAlive) throw new Error('the server is gone');
     return this.ask<Hold>({ kind: 'measure' });

@@ -4,10 +4,10 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 
-/** Answers one request with whatever it likes. */
+/** Answers one request. */
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A server of somebody else: a peer, a model vendor, a site. It answers as it was last told to. */
+/** A foreign server: a peer, a model vendor, a web site. It answers as the last case set it. */
 export class Stranger implements AsyncDisposable {
   answer: Answer = (_, response) => void response.writeHead(404).end();
   readonly #server: Server = createServer((request, response) => {
@@ -26,7 +26,7 @@ export class Stranger implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Cuts what is still open. */
+  /** Closes all open connections. */
   cut(): void {
     this.#server.closeAllConnections();
   }
@@ -38,7 +38,7 @@ export class Stranger implements AsyncDisposable {
   }
 }
 
-/** A private address that nothing from outside may reach: it counts the connections and datagrams that come. */
+/** A private address that no input may reach. It counts connections and datagrams. */
 export class Inside implements AsyncDisposable {
   readonly #server = createTcpServer((socket) => {
     this.visits += 1;
@@ -65,7 +65,7 @@ export class Inside implements AsyncDisposable {
   }
 }
 
-/** An agent card that is as it should be, of the agent at `url`. */
+/** A valid agent card of the agent at `url`. */
 export function cardAt(url: string): Record<string, unknown> {
   return {
     name: 'stranger',
@@ -79,7 +79,7 @@ export function cardAt(url: string): Record<string, unknown> {
   };
 }
 
-/** Answers with JSON, or with the bytes as they are. */
+/** Answers with a value as JSON, or with the given bytes. */
 export function give(response: ServerResponse, body: unknown, type = 'application/json'): void {
   response.setHeader('content-type', type);
   response.end(typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body));

@@ -5,17 +5,17 @@ import { cases, converse, deep, type Case, type Outcome, type Scene } from './co
 import { give } from './stranger.js';
 import { ANTHROPIC, CHAT, RESPONSES, type Wire } from './wires.js';
 
-/** What comes by Chat Completions, as OpenAI and most local servers speak it. */
+/** Answers of Chat Completions, the protocol of OpenAI and most local servers. */
 export function chatStreams(): readonly Case[] {
   return casesOf(CHAT);
 }
 
-/** What comes by the Messages API of Anthropic. */
+/** Answers of the Messages API of Anthropic. */
 export function anthropicStreams(): readonly Case[] {
   return casesOf(ANTHROPIC);
 }
 
-/** What comes by the Responses API of OpenAI. */
+/** Answers of the Responses API of OpenAI. */
 export function responsesStreams(): readonly Case[] {
   return casesOf(RESPONSES);
 }
@@ -96,7 +96,9 @@ function casesOf(wire: Wire): readonly Case[] {
   ];
 }
 
-/** Asks while the vendor answers so, and goes on in the same conversation when it is well again. */
+/**
+ * Sends a message while the vendor answers so, and another in the same conversation when it answers correctly again.
+ */
 async function act(scene: Scene, wire: Wire, answer: Give): Promise<Outcome> {
   const { stranger } = scene;
   const contextId = crypto.randomUUID();
@@ -150,7 +152,7 @@ function packed(bytes: Buffer): Give {
   };
 }
 
-/** Streams that are none of any wire. */
+/** Streams that are invalid in every protocol. */
 const BYTES: Readonly<Record<string, string | Buffer>> = {
   nothing: '',
   'an empty event': 'data: \n\n',

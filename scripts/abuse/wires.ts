@@ -1,17 +1,17 @@
 import { deep } from './corpus.js';
 
-/** The stream of a vendor: events, and how they are written. */
+/** The protocol of a vendor: its events, and how they are written. */
 export interface Wire {
-  /** A text, a call and whatever else the wire has. */
+  /** A text, a call and the other events of the protocol. */
   readonly good: readonly object[];
-  /** An answer that says "ok" and no more. */
+  /** An answer with the text "ok" only. */
   readonly plain: readonly object[];
   readonly write: (events: readonly unknown[]) => string;
   /** Pieces of an answer that does not end by itself. */
   readonly text: (text: string) => object;
   readonly call: (at: number, id: string, name: string) => object;
   readonly args: (at: number, text: string) => object;
-  /** Events that lie about their types, each followed by the end of the answer. */
+  /** Events with false types, each followed by the end of the answer. */
   readonly odd: Readonly<Record<string, readonly unknown[]>>;
   readonly begin: readonly object[];
   readonly end: readonly object[];
@@ -19,7 +19,7 @@ export interface Wire {
 
 const VALUES = [5, 'x', null, true, [], {}, [null], [[]], { a: 1 }] as const;
 
-/** An event for each odd value in the place of one of its members. */
+/** An event for each odd value in place of one of its members. */
 function inPlaceOf(
   name: string,
   make: (value: unknown) => readonly unknown[],

@@ -15,19 +15,19 @@ export interface ChaosOptions {
   readonly clients: number;
   /** How often each fault comes. */
   readonly faults: Readonly<Record<Fault, number>>;
-  /** How far the clock of the second replica is ahead, and that of the third one behind. */
+  /** Seconds by which the clock of the second replica is ahead, and that of the third one behind. */
   readonly clockSeconds: number;
-  /** Told of each fault. */
+  /** Gets a line for each fault. */
   readonly onFault?: (text: string) => void;
 }
 
-/** How often each fault comes when nothing is said. */
+/** The default counts of each fault. */
 export const FAULTS = {
   /** SIGKILL. */
   kill: 20,
   /** SIGSTOP for some seconds. */
   stop: 4,
-  /** No way to the database for as long. */
+  /** The database cannot be reached for that time. */
   cut: 2,
   /** SIGTERM. */
   term: 4,
@@ -35,16 +35,16 @@ export const FAULTS = {
   restart: 2,
   /** Each statement takes longer, for some seconds. */
   slow: 1,
-  /** The database has no connection left for as long. */
+  /** The database has no connection left for that time. */
   exhausted: 1,
-  /** The disk of the database is full for as long: where one can be mounted, which takes root. */
+  /** The disk of the database is full for that time. Only as root, who can mount a small disk. */
   full: 1,
   /** The database ends, and its standby takes over. */
   failover: 1,
 } as const;
 export type Fault = keyof typeof FAULTS;
 const NAMES = Object.keys(FAULTS) as readonly Fault[];
-/** The faults that a replica has by itself. The others are the database's. */
+/** The faults of a single replica. The others are faults of the database. */
 const OF_REPLICA: ReadonlySet<Fault> = new Set(['kill', 'stop', 'cut', 'term']);
 
 export interface ChaosFigures {
@@ -57,7 +57,7 @@ export interface ChaosFigures {
   readonly repeatedSends: number;
   /** By SQLSTATE: how often the database had no space, and how many connections of replicas it ended. */
   readonly refused: Readonly<Record<string, number>>;
-  /** From the fault to the next run of a task that was in work: milliseconds. */
+  /** Milliseconds from the fault to the next run of a task that was running. */
   readonly takeover: Readonly<Partial<Record<Fault, Spread>>>;
   readonly findings: readonly string[];
 }
@@ -68,13 +68,13 @@ interface Spread {
   readonly p99: number;
 }
 
-/** How long a process is stopped, or cut off: longer than its lease. */
+/** Milliseconds that a process is stopped or cut off: longer than its lease. */
 const AWAY_MS = 6_000;
 const PAUSE_MS = 400;
-/** What a statement takes at a slow database, at least. */
+/** The least milliseconds that a statement takes at a slow database. */
 const SLOW_MS = 100;
 
-/** Lets faults come over replicas at work, and compares what came of it with the log. */
+/** Injects faults into working replicas, and compares what the clients saw with the log. */
 export async function chaos(options: ChaosOptions): Promise<ChaosFigures> {
   const begun = Date.now();
   const folder = await mkdtemp(path.join(tmpdir(), 'lango-chaos-'));
@@ -119,14 +119,14 @@ export async function chaos(options: ChaosOptions): Promise<ChaosFigures> {
   }
 }
 
-/** One task after the other, until the faults are over. */
+/** Sends one task after the other, until the faults are over. */
 async function work(client: Client, over: AbortSignal): Promise<readonly (Story | string)[]> {
   const stories: (Story | string)[] = [];
   while (!over.aborted) stories.push(await client.run().catch((error: unknown) => String(error)));
   return stories;
 }
 
-/** A task that was in work at a replica when the fault came. */
+/** A task that was running at a replica at the time of the fault. */
 interface Affected {
   readonly fault: Fault;
   readonly taskId: string;
@@ -192,7 +192,10 @@ async function strike(
   }
 }
 
-/** From each fault to the next run of the task. A task that ended without one was over already, or canceled. */
+/**
+ * Milliseconds from each fault to the next run of the task. A task without a next run had ended already, or was
+ * canceled.
+ */
 async function takeovers(
   affected: readonly Affected[],
   database: Database,

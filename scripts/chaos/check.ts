@@ -17,7 +17,7 @@ interface LoggedEvent {
 const TERMINAL = new Set(['completed', 'failed', 'canceled', 'rejected']);
 
 /**
- * Compares what the clients saw and what the tools did with the log, which it reads by itself. Resolves with what is wrong, one
+ * Compares what the clients saw and what the tools did with the log in the database. Resolves with the findings, one
  * sentence each.
  */
 export async function check(
@@ -49,7 +49,7 @@ export async function check(
   return findings;
 }
 
-/** In the order of their numbers. `at` is in milliseconds since the epoch. */
+/** Ordered by number. `at` is in milliseconds since the epoch. */
 export function readLog(database: Database, taskId: string): Promise<readonly LoggedEvent[]> {
   const sql = `SELECT seq::float8 AS seq, at::float8 AS at, type, body::json AS body FROM events
     WHERE task = (SELECT key FROM tasks WHERE id = $1) ORDER BY seq`;
@@ -66,7 +66,7 @@ function checkLog(log: readonly LoggedEvent[]): readonly string[] {
   return findings;
 }
 
-/** The log as one line, without the words. */
+/** The log as one line, without its texts. */
 function course(log: readonly LoggedEvent[]): string {
   const shown = log.filter(({ type }) => type !== 'text-delta');
   return shown
@@ -97,7 +97,7 @@ function checkSeen({ seen }: Story, whole: readonly number[]): readonly string[]
     : [`a client was shown ${seen.length} events, and ${whole.length} can be read`];
 }
 
-/** When the tools left their marks, by the key of the call. */
+/** The times at which the tools wrote their marks, by the key of the call. */
 type Marks = ReadonlyMap<string, readonly number[]>;
 
 async function readMarks(file: string): Promise<Marks> {

@@ -6,7 +6,7 @@ import { TOKEN } from './token.js';
 /** What one client did and saw of one task. */
 export interface Story {
   readonly taskId: string;
-  /** The numbers of the events that it was shown, over all of its connections, in the order of their coming. */
+  /** The numbers of the events that it received over all of its connections, in the order of arrival. */
   readonly seen: readonly number[];
   readonly connections: number;
   readonly canceled: boolean;
@@ -20,10 +20,10 @@ interface Wire {
 }
 
 const CALL_MS = 15_000;
-/** A stream without a byte for so long is opened again at another replica. */
+/** Milliseconds without a byte after which a stream is opened again at another replica. */
 const SILENT_MS = 2_500;
 const PAUSE_MS = 100;
-/** A task that is not over by then is a finding. */
+/** Milliseconds after which a task that has not ended is a finding. */
 const PATIENCE_MS = 180_000;
 
 const HEADERS = {
@@ -32,7 +32,7 @@ const HEADERS = {
   'a2a-version': '1.0',
 };
 
-/** A caller who asks any replica, and another one after each failure. */
+/** A caller who uses any replica, and another one after each failure. */
 export class Client {
   readonly #ports: readonly number[];
   readonly #random: Random;
@@ -42,7 +42,7 @@ export class Client {
     this.#random = random;
   }
 
-  /** Sends one message and follows its task to the end. Rejects when that does not come. */
+  /** Sends one message and follows its task to the end. Rejects when it does not end. */
   async run(): Promise<Story> {
     const { taskId, sends } = await this.#send({ text: 'go' });
     const deadline = Date.now() + PATIENCE_MS;
@@ -68,14 +68,14 @@ export class Client {
     return seen;
   }
 
-  /** Sends a message, the same again after a failure, until it is acknowledged. */
+  /** Sends a message, again after each failure, until it is acknowledged. */
   async #send({ text, taskId }: { text: string; taskId?: string }) {
     const message = { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ text }], taskId };
     const request = { message, configuration: { returnImmediately: true } };
     for (let sends = 1; ; sends += 1) {
       const answer = await this.#call('SendMessage', request);
       if (answer?.result?.task) return { taskId: answer.result.task.id, sends };
-      // The question was answered, or the task canceled, meanwhile.
+      // In the meantime the question was answered, or the task canceled.
       if (answer?.error && taskId !== undefined && answer.error.code !== -32000) return { taskId, sends };
       await sleep(PAUSE_MS);
     }
@@ -89,7 +89,7 @@ export class Client {
       .catch(() => undefined);
   }
 
-  /** Reads one stream after what was seen. Resolves with the last state that it showed. */
+  /** Reads one stream from the last event seen. Resolves with the last state in it. */
   async #follow(taskId: string, seen: number[]): Promise<string | undefined> {
     const silence = new AbortController();
     let timer = setTimeout(() => silence.abort(), SILENT_MS);
@@ -118,7 +118,7 @@ export class Client {
         }
       }
     } catch {
-      // The replica is gone, or silent: the next one goes on.
+      // The replica is gone, or silent: the next one continues.
     } finally {
       clearTimeout(timer);
     }

@@ -10,7 +10,7 @@ import { codeOf, errorText } from '../../src/core/errors.js';
 import { freePort } from './stack.js';
 
 const run = promisify(execFile);
-/** The disk of a small database: what it begins with, and some 100 MB. */
+/** The bytes of a small disk: an empty database, and some 100 MB. */
 const SMALL = 'size=192m';
 const STANDBY_MS = 60_000;
 const LOOK_MS = 50;
@@ -24,16 +24,16 @@ interface Server {
 }
 
 interface DatabaseOptions {
-  /** Gives the tables a small disk of their own, so that it can be filled. Default: false. */
+  /** Puts the tables on a small separate disk, which can be filled. Default: false. */
   readonly isSmall?: boolean;
 }
 
-/** A PostgreSQL server of its own, with one database, that gets into trouble when it is told to. */
+/** A separate PostgreSQL server with one database, and methods that cause its faults. */
 export class Database {
   readonly #folder: string;
   readonly #options: DatabaseOptions;
   readonly #refused = new Map<string, number>();
-  /** The folders of servers with a disk of their own. */
+  /** The folders of servers with a separate disk. */
   readonly #mounted = new Set<string>();
   #count = 0;
   #server!: Server;
@@ -45,7 +45,7 @@ export class Database {
 
   static async start(options: DatabaseOptions = {}): Promise<Database> {
     const folder = await mkdtemp(path.join(tmpdir(), 'lango-chaos-database-'));
-    // As root, the server runs as another user.
+    // PostgreSQL does not run as root, and its user must get in.
     await chmod(folder, 0o755);
     const database = new Database(folder, options);
     database.#server = await database.#make();
@@ -62,12 +62,12 @@ export class Database {
     return this.#server.port;
   }
 
-  /** By SQLSTATE, as its own log has it: how often it had no space, and how many connections of replicas it ended. */
+  /** Counts of its log, by SQLSTATE: how often it had no space, and how many connections of replicas it ended. */
   get refused(): Readonly<Record<string, number>> {
     return Object.fromEntries(this.#refused);
   }
 
-  /** Its address behind another port. */
+  /** Its address with another port. */
   url(port: number): string {
     return `postgres://postgres:postgres@localhost:${port}/postgres`;
   }
@@ -82,7 +82,7 @@ export class Database {
     await this.#server.postgres.start();
   }
 
-  /** Takes all connections for some time, also those that the replicas have. */
+  /** Takes all connections for some time, also those of the replicas. */
   async exhaust(ms: number): Promise<void> {
     const held: pg.Client[] = [];
     const end = Date.now() + ms;
@@ -101,24 +101,24 @@ export class Database {
     await Promise.all(held.map((client) => client.end()));
   }
 
-  /** Leaves no free byte on the disk of the tables for some time. */
+  /** Fills the disk of the tables for some time. */
   async fill(ms: number): Promise<void> {
     if (!this.#mounted.has(this.#server.folder)) return;
     const ballast = path.join(this.#server.folder, 'data', 'ballast');
     const { bavail, bsize } = await statfs(path.dirname(ballast));
     await writeFile(ballast, Buffer.alloc(bavail * bsize)).catch((error: unknown) => {
-      // The replicas were faster.
+      // The replicas filled the rest first.
       if (codeOf(error) !== 'ENOSPC') throw error;
     });
     await sleep(ms);
     await rm(ballast);
   }
 
-  /** Lets a standby copy the database, ends the server without a chance to send anything more, and promotes the standby. */
+  /** Lets a standby copy the database, kills the server before it can send more, and promotes the standby. */
   async failOver(): Promise<void> {
     const primary = this.#server;
     const standby = await this.#copy();
-    // Resolves when it takes writes.
+    // Resolves when it accepts writes.
     const promoted = standby.postgres.start();
     promoted.catch(ignore);
     await this.rows("ALTER SYSTEM SET synchronous_standby_names = '*'");
@@ -128,7 +128,7 @@ export class Database {
       if (Date.now() > deadline) throw new Error('The standby did not catch up.');
       await sleep(LOOK_MS);
     }
-    // Acknowledged work comes that is on the standby only because PostgreSQL waits for it.
+    // More work is acknowledged meanwhile. The standby has it only because PostgreSQL waits for the standby.
     await sleep(1_000);
     const pid = Number(
       (await readFile(path.join(primary.folder, 'data', 'postmaster.pid'), 'utf8')).split('\n')[0],
@@ -148,7 +148,7 @@ export class Database {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  /** A server that does not run yet, with an empty folder. */
+  /** Creates a server with an empty folder. It does not run yet. */
   async #make(): Promise<Server> {
     const folder = path.join(this.#folder, String((this.#count += 1)));
     const data = path.join(folder, 'data');
@@ -175,7 +175,10 @@ export class Database {
     return { port, folder, postgres, pool };
   }
 
-  /** A standby with the data of the server, by https://www.postgresql.org/docs/current/continuous-archiving.html */
+  /**
+   * Creates a standby with the data of the server, see
+   * https://www.postgresql.org/docs/current/continuous-archiving.html
+   */
   async #copy(): Promise<Server> {
     const standby = await this.#make();
     const data = path.join(standby.folder, 'data');
@@ -183,7 +186,7 @@ export class Database {
     try {
       await session.query('SELECT pg_create_physical_replication_slot($1, true)', [`standby_${this.#count}`]);
       await session.query("SELECT pg_backup_start('standby', true)");
-      // What the server removes meanwhile cannot be copied.
+      // A file that the server removed in the meantime cannot be copied.
       await run('cp', ['-a', `${this.#server.folder}/.`, standby.folder]).catch(ignore);
       const { rows } = await session.query<{ labelfile: string }>(
         'SELECT labelfile FROM pg_backup_stop(false)',

@@ -1,7 +1,7 @@
 import { commandLine } from '../command-line.js';
 import { chaos, FAULTS, type Fault } from './chaos.js';
 
-/** `npm run chaos`: faults over three replicas on one PostgreSQL, all of it on loopback, bounded in count. */
+/** `npm run chaos`: injects a given number of faults into three replicas on one PostgreSQL, all on loopback. */
 const names = Object.keys(FAULTS) as Fault[];
 const counts = Object.fromEntries(
   names.map((fault) => [fault, { default: FAULTS[fault], text: `how often ${fault} comes` }]),

@@ -1,6 +1,7 @@
 /**
- * One replica of the chaos run, as a process of its own: `node dist/scripts/chaos/replica.js HOME PORT DATABASE MARKS CLOCK`.
- * Its model streams words and calls two tools that leave marks. Its clock is so many seconds ahead.
+ * One replica of the chaos run, as a process of its own: `node dist/scripts/chaos/replica.js HOME PORT DATABASE MARKS
+ * CLOCK`. Its model streams words and calls two tools that write marks. CLOCK is the number of seconds that its clock
+ * is ahead.
  */
 import { appendFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -24,7 +25,7 @@ globalThis.Date = class extends TrueDate {
 const WORD_MS = 20;
 const CALL_MS = 300;
 
-/** Each mark is one line, written in one call: "TOOL KEY WHEN". */
+/** A mark is one line, written in one call: "TOOL KEY WHEN". */
 function tool(name: string, effect: 'pure' | 'unsafe') {
   return defineTool({
     name,
@@ -40,7 +41,7 @@ function tool(name: string, effect: 'pure' | 'unsafe') {
   });
 }
 
-/** The call of each turn. Then comes the answer. */
+/** The tool call of each turn. The answer follows. */
 const CALLS = ['search_look', 'exec_strike'];
 
 async function* stream({ messages }: ModelRequest): AsyncGenerator<ModelEvent, void> {

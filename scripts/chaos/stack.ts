@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Database } from './database.js';
 
-/** A port of the loopback address that is free now. */
+/** Finds a free port of the loopback address. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -22,14 +22,14 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * The way from a replica to the database. When it is cut, bytes wait, and no side sees an end. When it is slow, each
- * statement waits.
+ * A proxy between a replica and the database. When it is cut, it holds all bytes and closes no connection. When it is
+ * slow, it delays each statement.
  */
 export class Way {
   readonly #sockets = new Set<Socket>();
   readonly #server;
   #slowMs = 0;
-  /** Resolves when the way is no longer cut. */
+  /** Resolves when the proxy is no longer cut. */
   #whole = Promise.resolve();
   #mend: () => void = () => undefined;
 
@@ -85,7 +85,7 @@ export class Way {
 interface ReplicaOptions {
   readonly database: Database;
   readonly marks: string;
-  /** How far its clock is ahead. */
+  /** Seconds that its clock is ahead. */
   readonly clockSeconds: number;
 }
 
@@ -119,9 +119,9 @@ export class Replica {
     return replica;
   }
 
-  /** Start one at a time: the name in leases is the one that is new. */
+  /** Start one at a time: its name in leases is the one that was not there before. */
   async start(): Promise<void> {
-    // Before the first start there is no such table.
+    // Before the first start the table does not exist.
     const known = await this.#workers().catch((): readonly string[] => []);
     const script = fileURLToPath(new URL('./replica.js', import.meta.url));
     const given = [this.#home, this.port, this.#url, this.#marks, this.#clockSeconds];
@@ -136,7 +136,7 @@ export class Replica {
     this.#worker = (await this.#workers()).find((name) => !known.includes(name)) ?? '';
   }
 
-  /** The tasks that it works on. */
+  /** The ids of its running tasks. */
   async tasks(): Promise<readonly string[]> {
     const sql = "SELECT id FROM tasks WHERE state IN ('submitted', 'working') AND lease_by = $1";
     return (await this.#database.rows<{ id: string }>(sql, this.#worker)).map(({ id }) => id);

@@ -7,7 +7,7 @@ import { ask, check } from './conversation.js';
 const PAGE = '<!doctype html><title>The pond</title><h1>An old silent pond</h1><p>A frog jumps in.</p>';
 const PNG = '89504e470d0a1a0a';
 
-/** A web page on this machine, for the time of the demo. */
+/** Serves a web page on this machine during the demo. */
 export interface DemoPage {
   readonly host: string;
   close(): void;
@@ -26,7 +26,7 @@ export async function openPage(): Promise<DemoPage> {
   return { host: `127.0.0.1:${port}`, close };
 }
 
-/** A screenshot of the page, where there is a Chromium. */
+/** Takes a screenshot of the page, if there is a Chromium. */
 export async function browse(demo: Demo, { host }: DemoPage): Promise<void> {
   const agents = await demo.client.catalog();
   if (!agents.some(({ name }) => name === 'navigator')) {

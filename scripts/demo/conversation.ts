@@ -6,7 +6,7 @@ const REQUEST_MS = 60_000;
 
 type End = Extract<ClientEvent, { readonly type: 'end' }>;
 
-/** What was seen of one request. */
+/** The observed events of one request. */
 export interface Outcome {
   readonly end: End;
   readonly events: readonly ClientEvent[];
@@ -65,7 +65,7 @@ export function sideBySide({ events }: Outcome): boolean {
   return types.lastIndexOf('delegation-start') < types.indexOf('delegation-end');
 }
 
-/** Throws, with the words of `claim`, when it does not hold: the demo only succeeds when the effects are there. */
+/** Throws an error with the text of `claim` when it is not true. The demo succeeds only when the effects are there. */
 export function check(claim: string, holds: boolean): void {
   if (!holds) throw new Error(`the demo expected that ${claim}, and it is not so`);
 }

@@ -12,13 +12,13 @@ const STOP_MS = 20_000;
 
 export interface NodeOptions {
   readonly name: string;
-  /** The environment besides PATH; what a node is comes from it and from its configuration file alone. */
+  /** The environment besides PATH. It and the configuration file are all that a node depends on. */
   readonly env: Readonly<Record<string, string>>;
   /** Gets each line of the node's log. */
   readonly onLog: (line: string) => void;
 }
 
-/** One `lango serve`, as a process of its own. */
+/** One `lango serve` in its own process. */
 export class LangoNode {
   readonly #options: NodeOptions;
   #child: ChildProcess | undefined;
@@ -52,7 +52,7 @@ export class LangoNode {
     return Promise.race([ready, gone, slow]);
   }
 
-  /** Asks it to stop, as an operator would, and waits until it has. */
+  /** Stops it by SIGTERM, and waits until it has ended. */
   async stop(): Promise<void> {
     const child = this.#child;
     this.#child = undefined;
@@ -65,7 +65,7 @@ export class LangoNode {
   }
 }
 
-/** A port that was free a moment ago. */
+/** Finds a port that is free now. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -11,7 +11,7 @@ import { useVault } from './vault.js';
 const TOKEN = 'demo-7Qf2xW9kLr4TzB6vNc8d';
 const POEM = 'An old silent pond';
 
-/** One server, all agents: real work through the orchestrator, and its effects looked at. */
+/** One server with all agents: real work through the orchestrator, and a check of its effects. */
 export async function runOneServer(home: string, say: (line: string) => void): Promise<void> {
   const page = await openPage();
   const node = new LangoNode({

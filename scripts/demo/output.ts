@@ -1,4 +1,4 @@
-/** Keeps all that this process writes from now on; gives what there is so far. */
+/** Collects everything that this process writes from now on. Returns a function that returns it. */
 export function recordOutput(): () => string {
   const written: Buffer[] = [];
   for (const stream of [process.stdout, process.stderr]) {

@@ -1,7 +1,7 @@
 import { readFile, readdir } from 'node:fs/promises';
 import path from 'node:path';
 
-/** The forms in which a value is looked for: as it is, and in every encoding that tools commonly write. */
+/** The forms of a value that are searched for: plain, and in every encoding that tools commonly write. */
 export function formsOf(value: string): readonly string[] {
   const bytes = Buffer.from(value, 'utf8');
   const inBase64 = [0, 1, 2].map((shift) => {
@@ -18,11 +18,11 @@ export function formsOf(value: string): readonly string[] {
 export interface Search {
   readonly files: number;
   readonly bytes: number;
-  /** Files that hold the value in some form. */
+  /** The paths of files that contain the value in some form. */
   readonly found: readonly string[];
 }
 
-/** Looks through all bytes of all files below `folder`. */
+/** Searches all bytes of all files below `folder`. */
 export async function searchFolder(folder: string, value: string): Promise<Search> {
   const forms = formsOf(value);
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });

@@ -16,7 +16,7 @@ export interface VaultDemo extends Demo {
   readonly home: string;
 }
 
-/** A secret in a command, looked for afterwards in everything that was written; a hash and a signature. */
+/** Uses a secret in a command, and searches everything that was written for it; then makes a hash and a signature. */
 export async function useVault(demo: VaultDemo): Promise<void> {
   const written = recordOutput();
   const hashed = await ask(demo, 'hash hello with sha256');

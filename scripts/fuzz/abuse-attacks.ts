@@ -12,7 +12,7 @@ import { sendParams } from './requests.js';
 import type { Attack, Outcome } from './target.js';
 import { PATIENCE_MS, shown } from './target.js';
 
-/** What abuse looks like: each attack knows what must never be answered. */
+/** Targeted attacks. Each one knows which answers are a finding. */
 
 interface Shot {
   readonly origin: string;
@@ -44,7 +44,7 @@ function found(outcome: Outcome, isFinding: boolean, finding: string): Outcome {
   return isFinding ? { ...outcome, finding } : outcome;
 }
 
-/** A member twice, of which one reader takes the first and another the last. */
+/** A member given twice: some parsers use the first, others the last. */
 export const doubledMembers: Attack = async (random, target) => {
   const whole = JSON.stringify(sendParams(target, random));
   const [name, value] = random.pick([
@@ -58,7 +58,7 @@ export const doubledMembers: Attack = async (random, target) => {
   return found(outcome, outcome.status === 200, 'a member was given twice, and the request taken');
 };
 
-/** A body of which a part comes, and then nothing. */
+/** A body whose second part never arrives. */
 export const slowBodies: Attack = (random, { port, token }) =>
   new Promise((resolve) => {
     const head = `POST /message:send HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n`;
@@ -88,7 +88,7 @@ const NAMES = ['a.html', 'a.md', 'a.pdf', 'a.zip', 'a.tar.gz', 'a.docx', '../a',
 
 const PACKED = gzipSync(Buffer.alloc(20_000_000));
 
-/** Documents to be parsed: nested, packed, broken, under names of every kind. */
+/** Documents to parse: nested, compressed or broken, with all kinds of names. */
 export const documents: Attack = async (random, target) => {
   const tag = random.pick(TAGS);
   const whole = random.pick([
@@ -107,7 +107,7 @@ export const documents: Attack = async (random, target) => {
   return { ...(await shoot({ ...target, path, method: 'PUT', body, headers })), mayBeSlow: true };
 };
 
-/** The second owner asks for what is the first one's, by every name that it has. */
+/** The second owner asks for the first one's task and texts, by every id of them. */
 export const owners: Attack = async (random, { owners: { origin, second, mark, taskId, contextId } }) => {
   const message = {
     messageId: `o-${random.below(2 ** 32)}`,
@@ -141,7 +141,7 @@ export const owners: Attack = async (random, { owners: { origin, second, mark, t
   );
 };
 
-/** An approval that is swapped, late, made up or right, of a call whose result shows that it was made. */
+/** An approval that is swapped, late, invented or right. The result of the call shows whether it was made. */
 export const approvals: Attack = async (random, { owners: { origin, second: token } }) => {
   const word = `approve-${random.below(2 ** 32)}`;
   const ask = async (said: object, taskId?: string): Promise<Outcome> => {
@@ -175,7 +175,7 @@ export const approvals: Attack = async (random, { owners: { origin, second: toke
   return found(slow, wasMade && kind !== 'right', `a call was made after a ${kind} approval`);
 };
 
-/** Letters that a person does not see, in what a person is asked about. */
+/** Invisible characters in the question to a person. */
 export const invisible: Attack = async (random, { owners: { origin, second: token } }) => {
   const letter = random.pick(UNSEEN);
   const text = `call crypto_hash with ${JSON.stringify({ text: `pay${letter}ee${letter}`, algorithm: 'sha256' })}`;
@@ -190,7 +190,7 @@ export const invisible: Attack = async (random, { owners: { origin, second: toke
   );
 };
 
-/** The same letters in what an agent of another server says and asks: no command shows them. */
+/** The same characters in the texts and questions of a remote agent: no command shows them. */
 export const peersLetters: Attack = async (random, target) => {
   const at = random.below(UNSEEN.length);
   const text = `ask stranger to show letter ${at}${random.chance(50) ? ' in a question' : ''}`;
@@ -216,7 +216,7 @@ interface Asked {
   readonly task?: { readonly status: { readonly message?: Parts }; readonly artifacts?: readonly Parts[] };
 }
 
-/** Wrong credentials or none, from other addresses of loopback: many of them slow an address down. */
+/** Wrong credentials or none, from other addresses of loopback, because many failures slow an address down. */
 export const credentials: Attack = (random, { port, token }) => {
   const wrong = random.pick([
     `Bearer ${token.slice(0, -1)}`,
@@ -270,7 +270,7 @@ const INSIDE = [
   'http://a.example:25/',
 ];
 
-/** Push configs that would have the server ask addresses inside. */
+/** Push configs with private addresses. */
 export const pushInside: Attack = async (random, target) => {
   const url = random.pick(INSIDE);
   const { agent, taskId } = target.asking;
@@ -282,7 +282,7 @@ export const pushInside: Attack = async (random, target) => {
 
 const CURSORS = ['0', '-1', '1', '99999999999999999999', '1e3', 'x', '0x1', ' 1', '1,2', '٣', 'NaN'];
 
-/** A stream that is cut at its first event, and resumed from a cursor that may be none. */
+/** A stream that is cut at its first event, and resumed from a cursor that may be invalid. */
 export const cutStreams: Attack = async (random, target) => {
   const params = sendParams(target, random);
   const cut = new AbortController();
@@ -302,7 +302,7 @@ export const cutStreams: Attack = async (random, target) => {
   const text = Buffer.from(piece?.value ?? []).toString();
   const taskId = /"task":\{"id":"([^"]+)"/.exec(text)?.[1];
   const request = shown('POST /message:stream', body);
-  // What was said of the message is not known to the end.
+  // The rest of the answer to the message was not read.
   if (taskId === undefined) return { status: first.ok ? 'cut' : first.status, text, sent: body, request };
   const resumed = await shoot({
     ...target,

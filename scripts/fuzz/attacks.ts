@@ -3,7 +3,7 @@ import { grpc, grpcFrames, http2Frames } from './grpc-attacks.js';
 import { httpJson, jsonRpc, paths, sockets } from './http-attacks.js';
 import type { Attack } from './target.js';
 
-/** Add a row for each way in: its name stands in the figures. */
+/** Every kind of attack, by its name in the figures. */
 export const ATTACKS: Readonly<Record<string, Attack>> = {
   'JSON-RPC': jsonRpc,
   'HTTP+JSON': httpJson,
@@ -24,7 +24,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   'cut streams': abuse.cutStreams,
 };
 
-/** Each takes a second or more of waiting or parsing: they are few among the others. */
+/** Attacks that wait or parse for a second or more. They are chosen less often. */
 export const RARE: ReadonlySet<string> = new Set([
   'slow bodies',
   'documents',

@@ -10,21 +10,21 @@ export interface CampaignOptions {
   /** It ends after this time or this many requests, whichever comes first. */
   readonly seconds: number;
   readonly requests: number;
-  /** An answer that takes longer is a finding; what the machine stole of the time does not count. */
+  /** An answer that takes longer is a finding, not counting the time in which the machine stopped the process. */
   readonly slowMs: number;
 }
 
 const PARALLEL = 8;
-/** How many of those that may have held the event loop are shot again. */
+/** The most requests that are sent again because they may have blocked the event loop. */
 const MOST_SUSPECTS = 40;
 /** In percent. */
 const RARITY = 10;
-/** Of gRPC, what HTTP says with 500; and no answer at all. */
+/** The gRPC statuses that mean the same as HTTP 500, and no answer at all. */
 const SERVER_FAULTS: readonly unknown[] = ['UNKNOWN', 'INTERNAL', 'DATA_LOSS', 'silent'];
-/** Where the library itself says INTERNAL of a broken call, as libraries of gRPC do; we are not asked. */
+/** Broken calls that the gRPC library itself answers with INTERNAL. */
 const NOT_OURS = /^Invalid grpc-timeout|^Failed to decompress message/;
 
-/** What makes a shot again. */
+/** The data to send a request again. */
 interface Shot {
   readonly name: string;
   readonly seed: number;
@@ -35,7 +35,7 @@ interface Suspect {
   readonly hold: Hold;
 }
 
-/** Shots at one target, and what is to be said of their answers. */
+/** Sends requests to one target and checks the answers. */
 export class Campaign {
   readonly ledger = new Ledger();
   readonly transports: Record<string, number> = {};
@@ -48,7 +48,7 @@ export class Campaign {
   readonly #options: CampaignOptions;
   readonly #target: Target;
   readonly #random: Random;
-  /** By number: the shots under way. */
+  /** The open requests, by number. */
   readonly #underWay = new Map<number, Shot>();
   readonly #suspects = new Map<number, Suspect>();
   readonly #deadline: number;
@@ -60,12 +60,12 @@ export class Campaign {
     this.#deadline = performance.now() + options.seconds * 1_000;
   }
 
-  /** One shot of each kind, which nothing is said of: code is loaded and compiled here. */
+  /** Sends one request of each kind without checking it, so that the code is loaded and compiled. */
   async warmUp(): Promise<void> {
     for (const name of Object.keys(ATTACKS)) await this.#fire({ name, seed: this.#random.below(2 ** 32) });
   }
 
-  /** Goes on until so many requests were made in all, or the time is over. */
+  /** Continues until this total number of requests was made, or the time is over. */
   async run(requests: number): Promise<void> {
     using stolen = new StolenTime();
     using dog = new Watchdog();
@@ -108,7 +108,7 @@ export class Campaign {
     return outcome;
   }
 
-  /** All that was under way may have held the event loop. */
+  /** Every open request may have blocked the event loop. */
   #suspect(hold: Hold): void {
     this.longestWorkMs = Math.max(this.longestWorkMs, hold.workMs);
     if (!isTooLong(hold)) return;
@@ -117,7 +117,7 @@ export class Campaign {
     }
   }
 
-  /** Shoots each suspect twice alone: one that holds the event loop both times is a finding. */
+  /** Sends each suspected request twice alone. One that blocks the event loop both times is a finding. */
   async #acquit(dog: Watchdog): Promise<void> {
     for (const [number, { shot, hold }] of this.#suspects) {
       let again = hold;

@@ -17,19 +17,19 @@ import type { Target } from './target.js';
 export interface FuzzFigures {
   readonly seed: number;
   readonly requests: number;
-  /** How often each way in was taken. */
+  /** The number of requests by kind of attack. */
   readonly transports: Readonly<Record<string, number>>;
   readonly statuses: Readonly<Record<string, number>>;
-  /** Without what the machine stole of it. */
+  /** Without the time in which the machine stopped the process. */
   readonly slowestMs: number;
-  /** The longest work of the event loop at a time: of the server and of the fuzzer, which share it. */
+  /** The longest uninterrupted work of the event loop, which the server and the fuzzer share. */
   readonly longestWorkMs: number;
-  /** Time in all in which the machine did not let this process work. */
+  /** The total time in which the machine stopped this process. */
   readonly stolenMs: number;
   readonly memoryMb: { readonly before: number; readonly after: number };
-  /** Tasks that clients were told of, tasks that are there, and the messages sent to them. */
+  /** Tasks named in answers, stored tasks, and the messages sent to them. */
   readonly tasks: { readonly told: number; readonly stored: number; readonly messages: number };
-  /** What must not happen; empty when all is well. */
+  /** The findings. Empty when there are none. */
   readonly findings: readonly string[];
 }
 
@@ -50,13 +50,13 @@ const SETTINGS: ServerOptions['settings'] = {
   tools: { fs: { enabled: false }, exec: { enabled: false } },
 };
 
-/** Its tasks wait for the next message, so that there is one that can be added to. */
+/** Its tasks wait for a next message, so that there is always a task that accepts one. */
 const ASKING: Agent = {
   profile: { name: 'asking', description: 'Asks.', skills: [] },
   run: async () => ({ state: 'input-required', text: 'And then?' }),
 };
 
-/** Asks a server of its own, over loopback, for all kinds of trouble. */
+/** Sends all kinds of attacks to its own server over loopback. */
 export async function fuzz(options: CampaignOptions): Promise<FuzzFigures> {
   const home = await mkdtemp(path.join(tmpdir(), 'lango-fuzz-'));
   await using peer = await startPeer();
@@ -82,7 +82,7 @@ export async function fuzz(options: CampaignOptions): Promise<FuzzFigures> {
     for (const path of [`/tasks/${taskId}`, `/agents/${name}/tasks/${asking.taskId}`])
       campaign.ledger.note({ status: 200, text: JSON.stringify(await readJson(target, path)), sent: '' });
     await campaign.warmUp();
-    // What is made once (caches, compiled code) does not count as lost.
+    // Memory that is used once (caches, compiled code) is no leak.
     await campaign.run(options.requests / 10);
     const before = heapMb();
     await campaign.run(options.requests);

@@ -45,11 +45,11 @@ const CODECS = new Map<Method, MessageFns<unknown>>([
   [METHODS.getExtendedAgentCard, GetExtendedAgentCardRequest],
 ]);
 const OLD = Object.values(LegacyA2AService as unknown as Record<string, Method>);
-/** Small on the way, and far over the limit once it is unpacked. */
+/** Small when compressed, and far over the limit when decompressed. */
 const BOMB = gzipSync(Buffer.alloc(32 * 1024 * 1024));
 const STRANGE_PATHS = ['/', '/lf.a2a.v1.A2AService/', '/lf.a2a.v1.A2AService/constructor', '/%00'];
 
-/** Messages of the protocol, mutated before they are encoded or in their bytes, in frames that are right. */
+/** Messages of the protocol in correct frames. They are mutated before they are encoded, or in their bytes. */
 export const grpc: Attack = async (random, target) => {
   const { method, json } = random.chance(60) ? sending(target, random) : asking(target, random);
   const whole = encoded(method, json, random);
@@ -60,7 +60,7 @@ export const grpc: Attack = async (random, target) => {
   return outcomeOf(target, { method, bytes, request: { path, metadata, body } });
 };
 
-/** A good message in frames that are not: of gRPC (length, flags, number) and of its head. */
+/** A correct message with wrong gRPC frames (length, flags, count) or headers. */
 export const grpcFrames: Attack = async (random, target) => {
   const method = random.pick(SENDS);
   const { agent: tenant, params } = sendCall(target, random);
@@ -90,7 +90,7 @@ export const grpcFrames: Attack = async (random, target) => {
 
 interface GrpcShot {
   readonly method: Method;
-  /** The message as it was meant. */
+  /** The message before mutation. */
   readonly bytes: Buffer;
   readonly request: GrpcRequest;
 }
@@ -109,7 +109,7 @@ const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 const SETTINGS = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
 const MAX_FRAMES = 20;
 
-/** Frames of HTTP/2 with random types, flags, lengths and contents, mostly after a good beginning. */
+/** Frames of HTTP/2 with random types, flags, lengths and contents, mostly after a correct start of the connection. */
 export const http2Frames: Attack = (random, { grpcPort }) => {
   const frames = Array.from({ length: 1 + random.below(MAX_FRAMES) }, () => {
     const payload = random.bytes(random.below(64));
@@ -147,7 +147,7 @@ function asking(target: Target, random: Random): Asked {
   };
 }
 
-/** A message is one, whatever is wrong in it. */
+/** Whether it is a message, valid or not. */
 function asObject(params: object, random: Random): object {
   const odd = spoiled(params, random);
   return typeof odd === 'object' && odd !== null ? odd : {};
@@ -158,7 +158,7 @@ function tenantOf(agent: string, random: Random): string {
   return random.pick(['operator', '', 'nobody', '__proto__', 'constructor', '\u0000', 'x'.repeat(5_000)]);
 }
 
-/** Bytes of the message, as far as there is one in it. */
+/** The bytes of the message, if the request has one. */
 function encoded(method: Method, json: object, random: Random): Buffer {
   try {
     return method.requestSerialize(CODECS.get(method)?.fromJSON(json) ?? json);
@@ -173,7 +173,7 @@ function metadataOf(target: Target, random: Random): Record<string, string> {
   return { ...good, [random.pick(['x-bin', 'x-odd', 'authorization'])]: random.bytes(20).toString('base64') };
 }
 
-/** What was answered to a message, in JSON; else why it was refused. */
+/** The answer to a message as JSON, or the reason of its refusal. */
 function textOf(method: Method, { messages, reason }: GrpcAnswer): string {
   if (!SENDS.includes(method) || messages.length === 0) return reason;
   const codec: MessageFns<unknown> = method === METHODS.sendMessage ? SendMessageResponse : StreamResponse;

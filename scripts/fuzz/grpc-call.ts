@@ -5,7 +5,7 @@ import { PATIENCE_MS } from './target.js';
 
 export interface GrpcRequest {
   readonly path: string;
-  /** Beside what every call says; may take the place of it. */
+  /** Added to the headers of every call; may replace them. */
   readonly metadata: Readonly<Record<string, string>>;
   readonly body: Buffer;
 }
@@ -20,7 +20,7 @@ export interface GrpcAnswer {
 
 const PREFIX_BYTES = 5;
 
-/** A message as gRPC frames it; the options put something wrong into its head. */
+/** A message in its gRPC frame. The options put errors into the frame's header. */
 export function frame(
   message: Buffer,
   { length = message.length, flags = 0 }: { readonly length?: number; readonly flags?: number } = {},
@@ -31,7 +31,7 @@ export function frame(
   return Buffer.concat([prefix, message]);
 }
 
-/** One call over a connection of its own, by hand: a library would not let most of this out. */
+/** One call over its own connection, without a gRPC library, which would refuse to send most of this. */
 export function callGrpc(port: number, { path, metadata, body }: GrpcRequest): Promise<GrpcAnswer> {
   return new Promise((resolve) => {
     const session = connect(`http://127.0.0.1:${port}`);

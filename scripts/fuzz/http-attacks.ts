@@ -122,10 +122,10 @@ async function ask({ origin }: Target, path: string, { body, ...init }: HttpRequ
 }
 
 const SOCKET_PAUSE_MS = 150;
-/** Bytes that were changed may hold wrong credentials, and many of those slow an address down. */
+/** Mutated bytes may contain wrong credentials, and many of those slow an address down. */
 const BROKEN_FROM = '127.0.0.2';
 
-/** Writes bytes, waits for a first answer or a little while, and leaves. */
+/** Writes bytes, waits for a first answer or a short time, and closes the connection. */
 export function writeRaw(port: number, bytes: Buffer): Promise<Outcome> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', localAddress: BROKEN_FROM }, () => socket.write(bytes));

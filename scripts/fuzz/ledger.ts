@@ -1,27 +1,26 @@
 import { isJsonObject } from '../../src/core/json.js';
 import type { Outcome } from './target.js';
 
-/** A task as it is found in the end. */
+/** A task in storage, read at the end. */
 export interface StoredTask {
   readonly id: string;
   readonly state: string;
-  /** Of what was sent to it. */
+  /** The ids of the messages sent to it. */
   readonly messageIds: readonly string[];
 }
 
-/** Statuses that say nothing about a message. */
+/** Statuses that do not tell whether a message was accepted. */
 const NO_WORD = new Set<number | string>([204, 'cut', 'silent', 'CANCELLED', 'DEADLINE_EXCEEDED']);
 const ENDED = /^(completed|failed|canceled|rejected)$/;
 
 /**
- * What clients were told, to be held against what is stored: a task that was told is there, and one that was told to
- * have ended ended so; one that is there was told, unless whoever sent its message was told nothing at all; and a
- * message that was refused is in no task.
+ * Collects the answers and compares them with storage. A task in an answer is stored, and ended as the answer says. A
+ * stored task was in an answer, unless the sender of its message got none. A refused message is in no task.
  */
 export class Ledger {
-  /** By task: how it was told to have ended, or that it was told. */
+  /** By task id: its last state in an answer, or only that an answer had it. */
   readonly #told = new Map<string, string>();
-  /** By the id of a message: what was said to it; of several answers the one that explains most. */
+  /** By message id: the answer to it; of several answers the one that explains most. */
   readonly #said = new Map<unknown, Word>();
 
   get told(): number {
@@ -40,7 +39,7 @@ export class Ledger {
     }
   }
 
-  /** What does not agree. */
+  /** Returns the differences, one sentence each. */
   compare(stored: readonly StoredTask[]): readonly string[] {
     const byId = new Map(stored.map((task) => [task.id, task]));
     const lost = [...this.#told].flatMap(([id, state]) => {
@@ -63,12 +62,12 @@ export class Ledger {
 
 type Word = 'taken' | 'refused' | 'nothing';
 
-/** The words of 0.3 and 1.0 for a state are the same, but for case and prefix. */
+/** The names of a state in 0.3 and 1.0 differ only in case and prefix. */
 export function plainState(state: string): string {
   return state.replace('TASK_STATE_', '').replaceAll('_', '-').toLowerCase();
 }
 
-/** The JSON of an answer, of each event of a stream, or of the body in what a socket gave. */
+/** The JSON of an answer, of each event of a stream, or of the body in the bytes of a socket. */
 function jsonIn(text: string): readonly unknown[] {
   const whole = parsed(text);
   if (whole !== undefined) return [whole];
@@ -83,7 +82,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Lists are no answers to a message. */
+/** Lists do not answer a message. */
 function tasksIn(value: unknown): readonly { readonly id: string; readonly state: string }[] {
   if (!isJsonObject(value)) return [];
   const { id, status, task, result } = value;
@@ -92,7 +91,7 @@ function tasksIn(value: unknown): readonly { readonly id: string; readonly state
   return [...tasksIn(task), ...tasksIn(result)];
 }
 
-/** Also of a text that is no JSON any more, where the server may have read a part of it. */
+/** Also finds them in text that is no longer JSON, of which the server may have read a part. */
 function messageIdsIn(sent: string): readonly unknown[] {
   return [...sent.matchAll(/"messageId":("(?:[^"\\]|\\.)*")/g)].map(([, id]) => parsed(id!));
 }

@@ -1,7 +1,7 @@
 import { commandLine } from '../command-line.js';
 import { fuzz } from './fuzz.js';
 
-/** `npm run fuzz`: malformed and mutated requests at a server of its own, over loopback, bounded in count and time. */
+/** `npm run fuzz`: sends malformed and mutated requests to its own server over loopback, up to a number and a time. */
 const values = commandLine('fuzz', 'Sends malformed requests to a server of its own, over loopback.', {
   seed: { default: Date.now() % 1_000_000, text: 'gives the same requests again' },
   seconds: { default: 30, text: 'the most time it takes' },

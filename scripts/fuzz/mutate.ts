@@ -24,7 +24,7 @@ const ODD_VALUES: readonly unknown[] = [
 ];
 const MAX_DEPTH = 8;
 
-/** The same value with one to three of its places changed, dropped, doubled or renamed. */
+/** Returns the value with one to three of its members changed, removed, duplicated or renamed. */
 export function mutated(value: unknown, random: Random): unknown {
   let result = structuredClone(value);
   for (let left = 1 + random.below(3); left > 0; left -= 1) result = changed(result, random, 0);
@@ -49,7 +49,7 @@ function changed(value: unknown, random: Random, depth: number): unknown {
   return { ...others, [name]: changed(inner, random, depth + 1) };
 }
 
-/** The bytes of a text, some of them cut off, flipped, repeated or put in. */
+/** Returns the bytes of a text, with some of them cut off, flipped, repeated or inserted. */
 export function garbled(text: string | Buffer, random: Random): Buffer {
   const bytes = Buffer.from(text as string);
   switch (random.below(4)) {

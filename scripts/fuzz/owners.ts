@@ -6,12 +6,12 @@ import type { Owners } from './target.js';
 
 const ISSUER = 'https://issuer.example';
 const AUDIENCE = 'fuzz';
-/** Stands in all that the first owner says; the other must never read it. */
+/** Is in every message of the first owner. The other must never read it. */
 const MARK = 'lilac-of-the-first-owner';
 /** A call that waits longer for its approval is not made. */
 export const APPROVAL_SECONDS = 1;
 
-/** A server of two owners, each with a token of its own, where every call waits for an approval. */
+/** A server with two owners, each with their own token, where every call waits for an approval. */
 export async function startOwners(
   home: string,
   settings: object,

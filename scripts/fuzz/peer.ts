@@ -1,13 +1,13 @@
 import { text as textOf } from 'node:stream/consumers';
 import { cardAt, give, Stranger } from '../abuse/stranger.js';
 
-/** Letters that a person does not see, or that drive a terminal. */
+/** Characters that are invisible or control a terminal. */
 export const UNSEEN: readonly string[] = [
   ...['\u202e', '\u2066', '\u200b', '\u2060', '\u{e0041}', '\ufeff', '\u3164', '\u115f', '\u180e'],
   ...['\u{e0101}', '\u{1d173}', '\u2028', '\u001b', '\u0007', '\u009b'],
 ];
 
-/** The agent of another server, which says what is hidden by the letter that it is asked for. */
+/** A remote agent whose answer contains the hidden character that it is asked for. */
 export async function startPeer(): Promise<Stranger> {
   const peer = await Stranger.open();
   peer.answer = (request, response) => {

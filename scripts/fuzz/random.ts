@@ -1,4 +1,4 @@
-/** Numbers that come again with the same seed (mulberry32). */
+/** Random numbers, the same for the same seed (mulberry32). */
 export class Random {
   #state: number;
 
@@ -6,7 +6,7 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** From 0 up to, not including, `end`. */
+  /** An integer from 0 to `end` - 1. */
   below(end: number): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);

@@ -2,9 +2,9 @@ import { mutated } from './mutate.js';
 import type { Random } from './random.js';
 import type { Target } from './target.js';
 
-/** Well-formed requests, to be spoiled. */
+/** Well-formed requests, to be mutated. */
 
-/** An address that the server may send to, where nobody listens. */
+/** An address that the server may send to, and where nothing listens. */
 export const NOBODY = '127.0.0.1:1';
 
 const CHAIN = 'urn:lango:a2a:chain:v1';
@@ -16,7 +16,7 @@ interface SendParams {
   readonly configuration: object;
 }
 
-/** What is well formed and refused all the same: it must be before anything is stored. */
+/** Well-formed parts that are refused, before anything is stored. */
 const REFUSED: readonly Partial<SendParams>[] = [
   { configuration: { acceptedOutputModes: ['image/png'] } },
   { configuration: { taskPushNotificationConfig: { url: 'https://10.0.0.1/' } } },
@@ -53,7 +53,7 @@ interface Call {
   readonly params: object;
 }
 
-/** A message that begins a task, or one more to the task that takes any. */
+/** A message that begins a task, or one to the task that accepts any. */
 export function sendCall(target: Target, random: Random): Call {
   const params = sendParams(target, random);
   if (random.chance(70)) return { agent: target.root, params };
@@ -61,7 +61,7 @@ export function sendCall(target: Target, random: Random): Call {
   return { agent, params: { ...params, message: { taskId, ...params.message } } };
 }
 
-/** As A2A 0.3 writes it. */
+/** The same in the form of A2A 0.3. */
 function oldSendParams(): object {
   count += 1;
   return {
@@ -75,7 +75,7 @@ function oldSendParams(): object {
   };
 }
 
-/** An operation by its name in JSON-RPC, with what fits it. */
+/** An operation by its name in JSON-RPC, with fitting parameters. */
 export function anyCall(target: Target, random: Random): Call & { readonly method: string } {
   const { root: agent, taskId } = target;
   if (random.chance(40)) return { method: random.pick(SENDS), ...sendCall(target, random) };
@@ -103,12 +103,12 @@ const OPERATIONS: Readonly<Record<string, (taskId: string) => object>> = {
   GetExtendedAgentCard: () => ({}),
 };
 
-/** Mostly with something wrong in it. */
+/** Mostly with an error in it. */
 export function spoiled(value: object, random: Random): unknown {
   return random.chance(70) ? mutated(value, random) : value;
 }
 
-/** What stands beside a request, over HTTP as headers and over gRPC as metadata. */
+/** The values sent with a request: over HTTP as headers, over gRPC as metadata. */
 export function parametersOf({ token }: Target, random: Random): Record<string, string> {
   const oddly = (percent: number, name: string, values: readonly string[]): Record<string, string> =>
     random.chance(percent) ? { [name]: random.pick(values) } : {};

@@ -1,9 +1,9 @@
 const TICK_MS = 5;
 
 /**
- * Time in which this process had something to do and the machine did not let it: the clock went on, the CPU time of the process did
- * not, and its timers came late. Rather less than it was: up to a tick of each pause may have been rest. A database in memory blocks
- * on nothing else.
+ * Measures the time in which the machine stopped this process although it had work: the clock advanced, the CPU time of
+ * the process did not, and its timers were late. The result is rather too small, as up to one tick of each pause may
+ * have been idle time. With a database in memory the process blocks on nothing else.
  */
 export class StolenTime implements Disposable {
   readonly #timer: NodeJS.Timeout;
@@ -15,7 +15,7 @@ export class StolenTime implements Disposable {
     this.#timer = setInterval(() => this.#settle(), TICK_MS);
   }
 
-  /** Since the beginning. */
+  /** Milliseconds since the start. */
   get ms(): number {
     return this.#ms + this.#running();
   }

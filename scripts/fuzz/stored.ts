@@ -16,7 +16,7 @@ interface Page {
 const PAGE = 100;
 const WHOLE = 1_000_000;
 
-/** Every task of every agent, with the messages that were sent to it. */
+/** Reads every task of every agent, with the messages sent to it. */
 export async function storedTasks(target: Target): Promise<readonly StoredTask[]> {
   const all: StoredTask[] = [];
   for (const agent of target.agents) {
@@ -40,7 +40,7 @@ function toStored({ id, status, history = [] }: WireTask): StoredTask {
   return { id, state: plainState(status.state), messageIds: sent.map(({ messageId }) => messageId) };
 }
 
-/** The JSON at a path of the server, for its caller. */
+/** Reads the JSON at a path of the server, as its caller. */
 export async function readJson({ origin, token }: Target, path: string): Promise<unknown> {
   const response = await fetch(origin + path, { headers: { authorization: `Bearer ${token}` } });
   if (!response.ok) throw new Error(`${path} was answered with ${response.status}`);

@@ -1,6 +1,6 @@
 import type { Random } from './random.js';
 
-/** The server that is asked for trouble. */
+/** The attacked server. */
 export interface Target {
   readonly origin: string;
   readonly port: number;
@@ -11,50 +11,53 @@ export interface Target {
   readonly root: string;
   /** A task of the root agent that has ended. */
   readonly taskId: string;
-  /** An agent that always asks, and a task of it that takes any message. */
+  /** An agent that always asks, and a task of it that accepts any message. */
   readonly asking: { readonly agent: string; readonly taskId: string };
   readonly owners: Owners;
 }
 
-/** A server of two owners, and a task of the first. */
+/** A server with two owners, and a task of the first. */
 export interface Owners {
   readonly origin: string;
   /** Their tokens. */
   readonly first: string;
   readonly second: string;
-  /** Stands in the task of the first. */
+  /** Text in the task of the first. */
   readonly mark: string;
   readonly taskId: string;
   readonly contextId: string;
 }
 
-/** What came of a shot. */
+/** The outcome of a request. */
 export interface Outcome {
-  /** Of HTTP a number, of gRPC a name; `cut` when the connection was closed without one, `silent` when nothing came at all. */
+  /**
+   * A number for HTTP, a name for gRPC; `cut` when the connection was closed without a status, `silent` when nothing
+   * arrived.
+   */
   readonly status: number | string;
-  /** The answer, where it can be read as text: that of gRPC as JSON. */
+  /** The answer as text; that of gRPC as JSON. */
   readonly text: string;
-  /** What was asked for, as JSON, as far as the server could read it so. */
+  /** The request as JSON, if the server could read it as JSON. */
   readonly sent: string;
-  /** All that went out, for a person to read. */
+  /** Everything that was sent, as readable text. */
   readonly request: string;
-  /** What the attack itself found wrong. */
+  /** The finding of the attack itself. */
   readonly finding?: string;
-  /** Whether another server was asked: what it says of tasks is not held against what is stored. */
+  /** Whether another server was used. Its tasks are not compared with storage. */
   readonly isElsewhere?: boolean;
-  /** Whether its answer takes its time: it waits for a limit, or for a parser. */
+  /** Whether the answer may be slow, because it waits for a limit or a parser. */
   readonly mayBeSlow?: boolean;
 }
 
-/** One way of asking for trouble. */
+/** One kind of attack. */
 export type Attack = (random: Random, target: Target) => Promise<Outcome>;
 
-/** A shot that has no answer by then is a finding. */
+/** Milliseconds after which a request without an answer is a finding. */
 export const PATIENCE_MS = 10_000;
 
 const SHOWN_CHARACTERS = 300;
 
-/** The pieces of a request as a finding shows them: shortened. */
+/** Shortens the parts of a request for a finding. */
 export function shown(...pieces: readonly (string | Buffer | object)[]): string {
   return pieces.map(shownPiece).join(' ');
 }
