@@ -38,6 +38,9 @@ export class Renderer {
   /** The agents with an open delegation, once for each delegation. */
   readonly #delegated: string[] = [];
   readonly #answers = new Map<string, Answer>();
+  /** The text before the last call of each answer, from a question on: the stream after it begins with the same text. */
+  #shownBefore = new Map<string, string>();
+  readonly #settled = new Map<string, string>();
   /** The answer whose text is at the end of the output. */
   #lastAnswer: Answer | undefined;
   #task = 'task';
@@ -105,6 +108,7 @@ export class Renderer {
     for (const [artifactId, answer] of this.#answers) {
       if (answer.author !== author) continue;
       this.#answers.delete(artifactId);
+      this.#settled.set(artifactId, answer.text);
       if (!this.#options.live) this.#showAnswer(answer);
     }
   }
@@ -152,6 +156,9 @@ export class Renderer {
 
   #showText({ author, artifactId, text, replace }: Extract<ClientEvent, { type: 'text-delta' }>): void {
     this.#flushLine(author);
+    const isShown = replace && this.#shownBefore.get(artifactId) === text;
+    this.#shownBefore.delete(artifactId);
+    if (isShown) return;
     let answer = this.#answers.get(artifactId);
     const isReplaced = replace && answer !== undefined && answer.text !== '';
     if (!answer || replace) answer = { author, text: '', layout: this.#newLayout() };
@@ -177,6 +184,7 @@ export class Renderer {
     if (!this.#options.live) for (const answer of this.#answers.values()) this.#showAnswer(answer);
     const reason = end.state === 'completed' || end.questions.length > 0 ? '' : `: ${safeText(end.text)}`;
     this.#line(`${this.#paint.state(end.state)}${reason}${this.#paint.dim(usageText(end.usage))}`);
+    if (end.questions.length > 0) this.#shownBefore = new Map(this.#settled);
     for (const question of end.questions) this.#exactLine(questionText(question, this.#paint));
   }
 

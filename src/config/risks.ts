@@ -6,7 +6,7 @@ export const RISKS = {
   weakToken: 'a token that can be guessed is accepted',
   plainHttp: 'requests and tokens travel without TLS',
   trustProxy: 'the X-Forwarded headers are believed on an address that others may reach directly',
-  readableSecrets: 'other users of this machine can read a file with secrets',
+  readableSecrets: 'other users of this machine can read a file with secrets, which chmod 600 prevents',
   plainHttpToken: 'a token or key is sent over plain HTTP',
 } as const;
 

@@ -56,6 +56,16 @@ describe('the renderer', () => {
     expect(shown(events, { live: false })).toBe('b:\nThe answer.\n✔ completed\n');
   });
 
+  it('does not repeat the text before a call when the stream after a question begins with it', () => {
+    const question = { hash: 'h', kind: 'approval' as const, author: 'b', text: 'May b do it?' };
+    const asked = { ...COMPLETED, state: 'input-required' as const, questions: [question] };
+    const called = does('a', { type: 'delegation-start', agent: 'b', request: 'do it' });
+    const comment = says('a', 'I will ask.', true);
+    const text = shown([comment, called, asked, comment, called, comment, COMPLETED]);
+    expect(text.split('a:\nI will ask.')).toHaveLength(3);
+    expect(text.indexOf('May b do it?')).toBeLessThan(text.lastIndexOf('I will ask.'));
+  });
+
   it('goes on in a new line when something happens in the middle of an answer', () => {
     const text = shown([
       says('a', 'one', true),

@@ -169,7 +169,7 @@ describe('files', () => {
     };
     const written = `auth: { token: ${TOKEN} }\n`;
     expect(await problems(written, 0o644)).toEqual([
-      'config.yaml:1:16 auth.token is refused: other users of this machine can read a file with secrets; if that is meant, add readableSecrets to server.allowRisks',
+      'config.yaml:1:16 auth.token is refused: other users of this machine can read a file with secrets, which chmod 600 prevents; if that is meant, add readableSecrets to server.allowRisks',
     ]);
     expect(await problems(written, 0o640)).toEqual([]);
     expect(await problems('auth: { token: "${TOKEN}" }\n', 0o644)).toEqual([]);
