@@ -65,7 +65,7 @@ export async function startFindings(loaded: LoadedConfig): Promise<readonly Find
 }
 
 export { createModel } from './app/agents.js';
-export { openMcpServers } from './app/mcp.js';
+export { openMcpLogin, openMcpServers } from './app/mcp.js';
 export type { ReadConfig } from './app/peers.js';
 export { openHome } from './app/owners.js';
 export {

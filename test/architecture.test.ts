@@ -54,7 +54,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   viem: ['tools/payment'],
   '@x402': ['tools/payment'],
   'playwright-core': ['tools/browser'],
-  'openid-client': ['console', 'http'],
+  'openid-client': ['console', 'http', 'tools/mcp'],
   '@modelcontextprotocol': ['tools/mcp', 'a2a/server/mcp'],
   '@mozilla/readability': ['tools/browser'],
   'node-html-markdown': ['tools/html.ts'],
@@ -107,6 +107,7 @@ const OPENERS: readonly string[] = [
   'models/openai/provider.ts',
   'tools/payment/connection.ts',
   'tools/mcp/connection.ts',
+  'tools/mcp/login.ts',
 ];
 
 const BANNED_NAMES = /(^|[-/.])(util|utils|common|manager|base|misc|impl|helper|helpers)(?=[-/.])/;

@@ -1,18 +1,31 @@
 import { join } from 'node:path';
-import { KeptCredential } from '../a2a/client/credential.js';
+import { setTimeout as wait } from 'node:timers/promises';
+import { KeptCredential, type LoadedValues, type PeerCredential } from '../a2a/client/credential.js';
 import { createOriginFetch } from '../a2a/client/origin-fetch.js';
-import type { Config, McpServerConfig } from '../config/config.js';
+import { hasSeveralOwners, type Config, type McpServerConfig } from '../config/config.js';
 import { makeFolder } from '../config/private-file.js';
 import type { Secrets } from '../config/secrets.js';
-import { LangoError } from '../core/errors.js';
+import { isLangoError, LangoError } from '../core/errors.js';
 import { hashJson } from '../core/json.js';
 import type { Logger } from '../core/logger.js';
 import { noSecrets } from '../core/secrets.js';
+import type { Scope } from '../core/task.js';
 import { createEgress } from '../http/egress.js';
+import { ONLY_OWNER } from '../http/identity.js';
 import type { Programs } from '../tools/exec/index.js';
 import type { Mcp, McpReach, McpServerOptions } from '../tools/mcp/index.js';
+import {
+  notSignedIn,
+  renew,
+  signIn,
+  signInByBrowser,
+  signInByDevice,
+  type LoginOptions,
+  type SignIn,
+} from '../tools/mcp/login.js';
 import { isInstalled } from '../tools/programs.js';
 import { oauthLoader } from './identity.js';
+import type { VaultAccess } from './stores.js';
 import { missing, off, type ToolFamily } from '../tools/tool-family.js';
 
 const NAME = 'mcp';
@@ -25,6 +38,8 @@ const STREAM_IDLE_MS = 2 ** 31 - 1;
 export interface McpParts {
   readonly config: Config;
   readonly secrets: Secrets;
+  /** The sign-ins of people. A command has none. */
+  readonly vault?: VaultAccess;
   readonly logger: Logger;
 }
 
@@ -34,16 +49,19 @@ export async function openMcp(parts: McpParts): Promise<ToolFamily> {
   if (servers.length === 0)
     return { ...off(NAME), note: 'no server is named', hint: 'Name servers in mcp.servers.' };
   if (!isInstalled(PACKAGE)) return missing(NAME, MISSING);
+  const here = servers.filter(([, { agent }]) => isHere(agent, parts.config));
+  const isApart = ([, { login }]: Entry) => login !== undefined && hasSeveralOwners(parts.config.auth);
   const mcp = await createServers(
     parts,
-    servers.filter(([, { agent }]) => isHere(agent, parts.config)),
+    here.filter((entry) => !isApart(entry)),
+    here.filter(isApart),
   );
   for (const server of mcp.servers.values()) void server.start();
   return {
     name: NAME,
     state: 'on',
     tools: [],
-    sources: [...mcp.servers.values()],
+    sources: mcp.sources,
     get findings() {
       return mcp.findings();
     },
@@ -57,18 +75,49 @@ export async function openMcpServers(parts: McpParts): Promise<Mcp> {
   return createServers(parts, Object.entries(parts.config.mcp.servers));
 }
 
+/** The ways to sign in at a server. Rejects with `not-found` when no entry of this name has `login`. */
+export async function openMcpLogin(parts: Omit<McpParts, 'vault'>, name: string) {
+  const entry = parts.config.mcp.servers[name];
+  if (!entry?.login) {
+    throw new LangoError('not-found', `Nobody signs in at an MCP server ${name}.`, {
+      hint: `Set mcp.servers.${name}.url and mcp.servers.${name}.login, as docs/guides/use-mcp.md says.`,
+    });
+  }
+  if (!isInstalled(PACKAGE)) throw new LangoError('unavailable', MISSING.message, MISSING);
+  const options = loginOptionsOf([name, entry], parts);
+  return {
+    secretName: signInName(name),
+    byBrowser: (flow: Parameters<typeof signInByBrowser>[1]) => signInByBrowser(options, flow),
+    byDevice: (flow: Parameters<typeof signInByDevice>[1]) => signInByDevice(options, flow),
+  };
+}
+
 /** Whether this node runs the agent that has the tools. */
 function isHere(agent: string, { agent: { multiAgent }, a2a: { publish } }: Config): boolean {
   return !multiAgent || (publish?.includes(agent) ?? true);
 }
 
+/** `scope`: whose sign-in is used. */
+interface ServerParts extends McpParts {
+  readonly programs: Programs;
+  readonly scope: Scope;
+}
+
 type Entry = readonly [string, McpServerConfig];
 
-async function createServers(parts: McpParts, entries: readonly Entry[]): Promise<Mcp> {
+async function createServers(
+  parts: McpParts,
+  entries: readonly Entry[],
+  apart: readonly Entry[] = [],
+): Promise<Mcp> {
   const { createMcp } = await import('../tools/mcp/index.js');
   const { Programs } = await import('../tools/exec/index.js');
   const programs = new Programs();
-  const mcp = createMcp(entries.map((entry) => optionsOf(entry, parts, programs)));
+  const own = { tenant: '', owner: parts.config.auth.mode === 'none' ? ONLY_OWNER.none : ONLY_OWNER.token };
+  const mcp = createMcp(
+    entries.map((entry) => optionsOf(entry, { ...parts, programs, scope: own })),
+    apart.map((entry) => [entry[0], (scope) => optionsOf(entry, { ...parts, programs, scope })]),
+  );
   return {
     ...mcp,
     async close() {
@@ -78,20 +127,21 @@ async function createServers(parts: McpParts, entries: readonly Entry[]): Promis
   };
 }
 
-function optionsOf([name, entry]: Entry, parts: McpParts, programs: Programs): McpServerOptions {
+function optionsOf([name, entry]: Entry, parts: ServerParts): McpServerOptions {
   const { config, logger } = parts;
   const { include, exclude, approval, effect, timeoutSeconds, command, args, url } = entry;
   return {
     ...{ name, include, exclude, approval, effect },
     timeoutMs: timeoutSeconds * 1_000,
-    reach: reachOf([name, entry], parts, programs),
+    reach: reachOf([name, entry], parts),
     target: hashJson(url ?? [command, ...args]),
     acceptedFile: join(config.home, 'mcp', `${name}.json`),
     logger: logger.child({ family: NAME }),
   };
 }
 
-function reachOf([name, entry]: Entry, { config, secrets, logger }: McpParts, programs: Programs): McpReach {
+function reachOf([name, entry]: Entry, parts: ServerParts): McpReach {
+  const { config, secrets, logger, programs, scope, vault } = parts;
   const { env = {}, headers = {}, clientSecret } = secrets.mcp.get(name) ?? {};
   const { url, oauth2, command, args, writable, readable, network, sandbox } = entry;
   if (url !== undefined) {
@@ -103,6 +153,11 @@ function reachOf([name, entry]: Entry, { config, secrets, logger }: McpParts, pr
       maxBytes: LARGEST_ANSWER_BYTES,
       logger,
     });
+    if (entry.login !== undefined) {
+      const options = loginOptionsOf([name, entry], parts);
+      const signedIn = signedInFetch({ options, vault, scope, send: fetch });
+      return { kind: 'http', url, headers, fetch: signedIn };
+    }
     if (oauth2 === undefined) return { kind: 'http', url, headers, fetch };
     const tokens = { guard: noSecrets, hidden: new Set<string>() };
     const load = oauthLoader({ ...tokens, config, oauth2, clientSecret, logger });
@@ -123,4 +178,138 @@ function reachOf([name, entry]: Entry, { config, secrets, logger }: McpParts, pr
       });
     },
   };
+}
+
+/** How long tokens stay in memory: after a logout they are used for no longer than that. */
+const KEPT_SECONDS = 60;
+/** A token that ends sooner is renewed. */
+const MARGIN_MS = 30_000;
+const ISSUER_ANSWER_BYTES = 64 * 1024;
+const ISSUER_ANSWER_MS = 15_000;
+/** How long a process may take to renew tokens; others wait for that long. */
+const RENEWAL_MS = 2 * ISSUER_ANSWER_MS;
+const RENEWAL_CHECK_MS = 250;
+
+/** The name of the secret that holds a person's sign-in at a server. */
+function signInName(server: string): string {
+  return `mcp.${server}`;
+}
+
+function loginOptionsOf(
+  [name, { url = '', login }]: Entry,
+  { config, secrets, logger }: Pick<McpParts, 'config' | 'secrets' | 'logger'>,
+): LoginOptions {
+  const chosen = [url, login?.issuer, login?.tokenUrl].flatMap((address) =>
+    address === undefined ? [] : [new URL(address).host],
+  );
+  return {
+    ...{ name, url, issuer: login?.issuer, tokenUrl: login?.tokenUrl, clientId: login?.clientId },
+    scopes: login?.scopes ?? [],
+    clientSecret: secrets.mcp.get(name)?.clientSecret,
+    // An issuer that only the server names may not have a private address.
+    fetch: createEgress({
+      allowPrivate: [...config.egress.allowPrivate, ...chosen],
+      timeoutMs: ISSUER_ANSWER_MS,
+      maxBytes: ISSUER_ANSWER_BYTES,
+      privateHint: `If it is the right issuer, set mcp.servers.${name}.login.issuer to it.`,
+      logger,
+    }),
+  };
+}
+
+interface SignedInParts {
+  readonly options: LoginOptions;
+  readonly vault: VaultAccess | undefined;
+  /** Whose sign-in it is. */
+  readonly scope: Scope;
+  readonly send: typeof fetch;
+}
+
+/** A `fetch` that shows the access token of the person who signed in, to the origin of the server only. */
+function signedInFetch({ options, vault, scope, send }: SignedInParts): typeof fetch {
+  let refusedToken: string | undefined;
+  const inner = new KeptCredential([{ type: 'bearer' }], async (): Promise<LoadedValues> => {
+    const { accessToken, expiresAt } = await currentSignIn({ options, vault, scope, refusedToken });
+    const seconds = Math.max(1, Math.min(KEPT_SECONDS, (expiresAt - Date.now()) / 1_000));
+    return { shown: { headers: { authorization: `Bearer ${accessToken}` } }, seconds };
+  });
+  const credential: PeerCredential = {
+    kinds: inner.kinds,
+    present: () => inner.present(),
+    refused(shown) {
+      refusedToken = shown.headers['authorization']?.replace('Bearer ', '');
+      return inner.refused(shown);
+    },
+  };
+  const bound = createOriginFetch({ fetch: send, origin: new URL(options.url).origin, credential });
+  return async (input, init) => {
+    try {
+      return await bound(input, init);
+    } catch (error) {
+      throw isLangoError(error, 'unauthenticated') ? notSignedIn(options) : error;
+    }
+  };
+}
+
+interface CurrentParts extends Omit<SignedInParts, 'send'> {
+  /** The token that the server refused last. */
+  readonly refusedToken: string | undefined;
+}
+
+/** Reads the sign-in from the vault, and renews it when it ends soon or was refused. */
+async function currentSignIn(parts: CurrentParts): Promise<SignIn> {
+  const { options, vault: access, scope, refusedToken } = parts;
+  if (!access)
+    throw new LangoError('unavailable', `Only the server uses the sign-in at ${options.name}.`, {
+      hint: 'Ask an agent that has its tools: lango send --agent operator "…"',
+    });
+  if (access.problem) throw access.problem;
+  const { secrets } = access;
+  const name = signInName(options.name);
+  const isCurrent = ({ accessToken, expiresAt, refreshToken }: SignIn) =>
+    accessToken !== refusedToken && expiresAt - Date.now() >= (refreshToken === undefined ? 0 : MARGIN_MS);
+  const until = Date.now() + RENEWAL_MS;
+  for (;;) {
+    const entry = await secrets.open(scope, name);
+    const kept = signInIn(entry?.value);
+    // A changed address is another server: the tokens are not for it.
+    const isFor = kept?.url === options.url && (options.issuer ?? kept.issuer) === kept.issuer;
+    if (!entry || !kept || !isFor) throw notSignedIn(options);
+    if (isCurrent(kept)) return kept;
+    const put = (value: SignIn, version: number) =>
+      secrets.store(scope, {
+        ...{ name, value: JSON.stringify(value), places: [], hosts: [], replace: true },
+        expected: version,
+      });
+    // A refresh token often works once: of all processes, the one whose mark is stored first uses it.
+    const isFree = (kept.renewedSince ?? 0) < Date.now() - RENEWAL_MS;
+    const mark =
+      isFree && (await put({ ...kept, renewedSince: Date.now() }, entry.version).catch(undefinedOnConflict));
+    if (mark) {
+      const renewed = await renew(options, kept).catch(async (error: unknown) => {
+        await put({ ...kept, renewedSince: undefined }, mark.version).catch(undefinedOnConflict);
+        throw error;
+      });
+      // After a logout in the meantime there is no such version.
+      if (!(await put(renewed, mark.version).catch(undefinedOnConflict))) throw notSignedIn(options);
+      return renewed;
+    }
+    if (Date.now() > until)
+      throw new LangoError('timeout', `The sign-in at the MCP server ${options.name} is not renewed yet.`, {
+        retryable: true,
+      });
+    await wait(RENEWAL_CHECK_MS, undefined, { ref: false });
+  }
+}
+
+function undefinedOnConflict(error: unknown): undefined {
+  if (!isLangoError(error, 'conflict')) throw error;
+}
+
+function signInIn(value: Uint8Array | undefined): SignIn | undefined {
+  try {
+    return signIn.safeParse(JSON.parse(Buffer.from(value ?? []).toString('utf8'))).data;
+  } catch {
+    return undefined;
+  }
 }

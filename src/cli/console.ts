@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process';
 import { serverUrl } from '../core/card.js';
 import { LangoError } from '../core/errors.js';
 import { isJsonObject } from '../core/json.js';
 import { connect, type ConnectionFlags } from './connection.js';
 import { ask } from './explain.js';
+import { openInBrowser } from './browser.js';
 import { safeLine } from './safe-text.js';
 import type { Call, Report } from './terminal.js';
 
@@ -11,11 +11,6 @@ interface ConsoleFlags extends ConnectionFlags {
   /** False with `--no-open`: only print the link. */
   readonly open: boolean;
 }
-
-const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
-  darwin: ['open'],
-  win32: ['explorer.exe'],
-};
 
 /** `lango console`: opens the web console in the browser, signed in by a link that works once. */
 export async function openConsole(call: Call<ConsoleFlags>): Promise<Report> {
@@ -48,17 +43,4 @@ export async function openConsole(call: Call<ConsoleFlags>): Promise<Report> {
     ? [`Opened the console of ${safeLine(connection.url)}.`]
     : [safeLine(url), `Open this link in a browser.${once}`];
   return { json: { url, opened: isOpened, seconds: seconds ?? null }, lines };
-}
-
-/** Resolves with whether a program took the address. It lives on without this one. */
-function openInBrowser(url: string): Promise<boolean> {
-  const [program = 'xdg-open', ...args] = OPENERS[process.platform] ?? [];
-  return new Promise((resolve) => {
-    const child = spawn(program, [...args, url], { stdio: 'ignore', detached: true });
-    child.once('error', () => resolve(false));
-    child.once('spawn', () => {
-      child.unref();
-      resolve(true);
-    });
-  });
 }

@@ -21,6 +21,7 @@ import { describeFamily, describeFinding, tryServer } from './doctor-trial.js';
 import { EXIT } from './exit.js';
 import { isNoServer, readStatus } from './explain.js';
 import { OLDEST_NODE } from '../config/supported-node.js';
+import { loginFinding } from './mcp-login.js';
 import { safeLine } from './safe-text.js';
 import type { Call, Report, Terminal } from './terminal.js';
 
@@ -79,7 +80,7 @@ async function* examine(call: DoctorCall): AsyncGenerator<CheckResult> {
     yield status
       ? ok('database', `${config.storage.sqlite.file} is in use by the running server`)
       : await checkDatabase(config, trial.marks);
-  const servers = await checkMcp(loaded);
+  const servers = await checkMcp(loaded, call);
   yield* trial.findings.filter(({ check }) => servers.length === 0 || check !== 'tools mcp');
   yield* servers;
   if (status) yield* warningsThere(status, trial.findings);
@@ -87,15 +88,23 @@ async function* examine(call: DoctorCall): AsyncGenerator<CheckResult> {
   yield await checkAdvertised(loaded, status);
 }
 
-/** Reaches each MCP server and reads its tools. */
-async function checkMcp(loaded: LoadedConfig): Promise<readonly CheckResult[]> {
+/** Reaches each MCP server and reads its tools; of one at which people sign in, whether this person has. */
+async function checkMcp(
+  loaded: LoadedConfig,
+  call: Pick<Call<DoctorFlags>, 'flags' | 'env'>,
+): Promise<readonly CheckResult[]> {
   if (Object.keys(loaded.config.mcp.servers).length === 0) return [];
   try {
     const mcp = await openMcpServers({ ...loaded, logger: silentLogger });
-    await Promise.all([...mcp.servers.values()].map((server) => server.start()));
-    const findings = mcp.findings().map(describeFinding);
+    const findings = await Promise.all(
+      [...mcp.servers].map(async ([name, server]) => {
+        if (loaded.config.mcp.servers[name]?.login) return loginFinding(name, loaded, call);
+        await server.start();
+        return server.finding();
+      }),
+    );
     await mcp.close();
-    return findings;
+    return findings.map(describeFinding);
   } catch (error) {
     return [failedBy('mcp', error)];
   }

@@ -1,14 +1,17 @@
 import { openMcpServers } from '../app.js';
+import type { LoadedConfig } from '../config/load.js';
 import { LangoError } from '../core/errors.js';
 import { isJsonObject, type JsonObject } from '../core/json.js';
 import { silentLogger } from '../core/logger.js';
 import { counted } from '../core/text.js';
-import { loadConfigOf, type FolderFlags } from './connection.js';
+import { loadConfigOf } from './connection.js';
 import { EXIT, usageError } from './exit.js';
+import { loginFinding } from './mcp-login.js';
+import type { OwnerFlags } from './owner-client.js';
 import { safeLine } from './safe-text.js';
 import type { Call, Report, Terminal } from './terminal.js';
 
-type McpCall = Call<FolderFlags>;
+type McpCall = Call<OwnerFlags>;
 type Servers = Awaited<ReturnType<typeof openMcpServers>>['servers'];
 type Server = Servers extends ReadonlyMap<string, infer One> ? One : never;
 type Tool = Server['offers'][number];
@@ -17,11 +20,17 @@ const DESCRIPTION_CHARACTERS = 100;
 
 /** `lango mcp list`: asks each server for its tools, and says which of them agents get. */
 export async function listServers(call: McpCall): Promise<Report> {
-  return withServers(call, async (servers) => {
+  return withServers(call, async (servers, loaded) => {
     call.terminal.progress.start('asking');
-    await Promise.all([...servers.values()].map((server) => server.start()));
+    const list = await Promise.all(
+      [...servers].map(async ([name, server]) => {
+        if (loaded.config.mcp.servers[name]?.login)
+          return { name, ...(await loginFinding(name, loaded, call)), tools: [] };
+        await server.start();
+        return { name, ...server.finding(), tools: server.offers };
+      }),
+    );
     call.terminal.progress.stop();
-    const list = [...servers].map(([name, server]) => ({ name, ...server.finding(), tools: server.offers }));
     const isWell = list.every(({ state }) => state === 'ok');
     const none = 'There are no MCP servers. Name them in mcp.servers; see docs/guides/use-mcp.md.';
     return {
@@ -86,10 +95,14 @@ export async function acceptTools(name: string, call: McpCall): Promise<Report> 
   });
 }
 
-async function withServers(call: McpCall, use: (servers: Servers) => Promise<Report>): Promise<Report> {
-  const mcp = await openMcpServers({ ...(await loadConfigOf(call)), logger: silentLogger });
+async function withServers(
+  call: McpCall,
+  use: (servers: Servers, loaded: LoadedConfig) => Promise<Report>,
+): Promise<Report> {
+  const loaded = await loadConfigOf(call);
+  const mcp = await openMcpServers({ ...loaded, logger: silentLogger });
   try {
-    return await use(mcp.servers);
+    return await use(mcp.servers, loaded);
   } finally {
     await mcp.close();
   }

@@ -179,7 +179,7 @@ function addTaskCommands(tasks: Command, act: Act): void {
 
 function addMcpCommands(mcp: Command, act: Act): void {
   const action = actionsOf(act, () => import('./mcp.js'));
-  withFolders(withJson(mcp.command('list')))
+  withServer(withJson(mcp.command('list')))
     .description('ask each server for its tools')
     .action(action('listServers'));
   withFolders(withJson(mcp.command('try <name> <tool...>')))
@@ -188,6 +188,20 @@ function addMcpCommands(mcp: Command, act: Act): void {
   withFolders(withJson(mcp.command('accept <name>')))
     .description('accept the tools that the server changed')
     .action(action('acceptTools'));
+  const logins = actionsOf(act, () => import('./mcp-login.js'));
+  const withLogin = (command: Command): Command =>
+    withServer(withJson(command)).option(
+      '--owner <name>',
+      "without a running server: the owner, as the audit log writes it; default: the owner of the server's own token",
+    );
+  withLogin(mcp.command('login <name>'))
+    .description('sign in at a server, for yourself; the tokens are kept in the vault')
+    .option('--device', 'by a code that you type on another device')
+    .option('--no-browser', 'show the address and open no browser')
+    .action(logins('login'));
+  withLogin(mcp.command('logout <name>'))
+    .description('forget your sign-in at a server')
+    .action(logins('logout'));
   withServer(mcp.command('serve'))
     .description('offer the agents of the running server to an MCP client, over standard input and output')
     .action(actionsOf(act, () => import('./mcp-serve.js'))('serveMcp'));

@@ -89,8 +89,11 @@ interface McpConfig {
 
 /** An MCP server. Its variables, headers and token are in `Secrets.mcp`. */
 export type McpServerConfig = Readonly<
-  Omit<Settings['mcp']['servers'][string], 'env' | 'headers' | 'token' | 'oauth2'>
-> & { readonly oauth2?: OAuth2Config | undefined };
+  Omit<Settings['mcp']['servers'][string], 'env' | 'headers' | 'token' | 'oauth2' | 'login'>
+> & { readonly oauth2?: OAuth2Config | undefined; readonly login?: LoginConfig | undefined };
+
+type LoginSettings = NonNullable<Settings['mcp']['servers'][string]['login']>;
+type LoginConfig = Readonly<Omit<LoginSettings, 'clientSecret'>>;
 
 /** Whether requests may come from more than one owner. */
 export function hasSeveralOwners({ mode, nodes }: Pick<Settings['auth'], 'mode' | 'nodes'>): boolean {
@@ -176,10 +179,10 @@ function clientOf({ clientSecret: _, ...client }: OAuth2Settings): OAuth2Config 
 function mcpServersOf({ mcp }: Settings): McpConfig['servers'] {
   const entries = Object.entries(mcp.servers);
   return Object.fromEntries(
-    entries.map(([name, { env: _e, headers: _h, token: _t, oauth2, ...rest }]) => [
-      name,
-      { ...rest, oauth2: oauth2 && clientOf(oauth2) },
-    ]),
+    entries.map(([name, { env: _e, headers: _h, token: _t, oauth2, login, ...rest }]) => {
+      const { clientSecret: _s, ...person } = login ?? {};
+      return [name, { ...rest, oauth2: oauth2 && clientOf(oauth2), login: login && (person as LoginConfig) }];
+    }),
   );
 }
 

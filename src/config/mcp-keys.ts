@@ -67,6 +67,22 @@ const server = z
     ),
     token: secret('The bearer token to send to `url`. Default: none.'),
     oauth2: oauth2.optional().describe('Sends an access token of this issuer to `url`. Default: none.'),
+    login: z
+      .strictObject({
+        issuer: optional(
+          httpUrl(),
+          'The issuer at which people sign in. Default: the one that the server names, at a public address.',
+        ),
+        tokenUrl: optional(
+          httpUrl(),
+          'The token endpoint, where it is not on the origin of the issuer. Default: the one that the issuer names.',
+        ),
+        clientId: optional(text(), 'The id of Lango at the issuer. Default: the issuer registers it.'),
+        clientSecret: secret('The secret of that client. Default: none.'),
+        scopes: list(z.array(text()), 'The scopes to ask for. Default: those that the server names.'),
+      })
+      .optional()
+      .describe('A person signs in for `url`, with `lango mcp login NAME`. Default: nobody does.'),
     headers: secretHeaders('Further headers to send to `url`.'),
   })
   .refine(
@@ -76,6 +92,11 @@ const server = z
   .refine(
     (entry) => entry.oauth2 === undefined || (entry.url !== undefined && entry.token === undefined),
     'must have oauth2 only with url and without token',
+  )
+  .refine(
+    ({ login, url, token, oauth2 }) =>
+      login === undefined || (url !== undefined && token === undefined && oauth2 === undefined),
+    'must have login only with url, and without token and oauth2',
   );
 
 export const mcp = group(

@@ -53,11 +53,11 @@ export function secretsOf(settings: Settings, { model }: Pick<Config, 'model'>):
     vaultPassphrase: vault.passphrase,
     otlpHeaders: telemetry.otlp.headers,
     mcp: new Map(
-      Object.entries(mcp.servers).map(([name, { env, headers, token, oauth2 }]) => [
+      Object.entries(mcp.servers).map(([name, { env, headers, token, oauth2, login }]) => [
         name,
         {
           env,
-          clientSecret: oauth2?.clientSecret,
+          clientSecret: oauth2?.clientSecret ?? login?.clientSecret,
           headers: { ...headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
         },
       ]),

@@ -139,6 +139,8 @@ export interface NewSecret extends SecretPermission {
   readonly key?: string;
   /** Whether to replace a secret of that name; otherwise it is a `conflict`. */
   readonly replace: boolean;
+  /** The version to replace: any other one is a `conflict`. Default: any. */
+  readonly expected?: number;
 }
 
 /** Manages the secrets of an owner. Secrets of other owners are absent. */

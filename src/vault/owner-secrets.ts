@@ -11,7 +11,7 @@ import {
 } from '../core/secrets.js';
 import type { Scope } from '../core/task.js';
 import { scopeKey } from '../core/task.js';
-import type { NewSecret, SecretItem, SecretPermission, SecretStore, VaultItem } from '../stores/vault.js';
+import type { NewSecret, OpenedEntry, SecretItem, SecretPermission, SecretStore, VaultItem } from '../stores/vault.js';
 import { compileValues, LiveScrubber } from './value-scrubber.js';
 import type { SealedVault } from './vault.js';
 
@@ -54,19 +54,19 @@ export class OwnerSecrets implements SecretStore, SecretGuard {
 
   /** The scrubber for the log, which removes the secrets of all owners. */
   readonly everywhere: Scrubber = new LiveScrubber(
-    () => (this.#all ??= compileValues([...this.#owned.values()].flatMap(({ values }) => [...values]))),
+    () => (this.#all ??= compileValues([...this.#owned.values()].flatMap(({ values }) => hiddenIn(values)))),
   );
 
   scrubber(scope: Scope): Scrubber {
     const name = scopeKey(scope);
     return new LiveScrubber(() => {
       const owned = this.#owned.get(name);
-      return owned ? (owned.scrubber ??= compileValues([...owned.values])) : noScrubber;
+      return owned ? (owned.scrubber ??= compileValues(hiddenIn(owned.values))) : noScrubber;
     });
   }
 
   async store(scope: Scope, secret: NewSecret): Promise<SecretItem> {
-    const { name, value, key, replace } = secret;
+    const { name, value, key, replace, expected } = secret;
     assertValue(name, value);
     const permission = checkedPermission(secret);
     const before = await this.#vault.get(scope, 'secret', name).catch((error: unknown) => {
@@ -80,9 +80,16 @@ export class OwnerSecrets implements SecretStore, SecretGuard {
       value: Buffer.from(value, 'utf8'),
       metadata: { ...permission, ...(key === undefined ? {} : { key }) },
     };
-    const item = await this.#vault.put(scope, entry, replace ? undefined : 0);
+    const item = await this.#vault.put(scope, entry, replace ? expected : 0);
     this.#setValue(scope, name, value);
     return toItem(item);
+  }
+
+  /** Returns a secret for this server's own use. Scrubbers find its value from now on, also when another process stored it. */
+  async open(scope: Scope, name: string): Promise<OpenedEntry | undefined> {
+    const entry = await this.#vault.get(scope, 'secret', name);
+    if (entry) this.#setValue(scope, name, Buffer.from(entry.value).toString('utf8'));
+    return entry;
   }
 
   async list(scope: Scope): Promise<readonly SecretItem[]> {
@@ -141,7 +148,9 @@ export class OwnerSecrets implements SecretStore, SecretGuard {
   }
 
   #setValue(scope: Scope, name: string, value: string): void {
-    this.#of(scope).values.set(name, value);
+    const { values } = this.#of(scope);
+    if (values.get(name) === value) return;
+    values.set(name, value);
     this.#changed(scope);
   }
 
@@ -159,6 +168,28 @@ export class OwnerSecrets implements SecretStore, SecretGuard {
     if (!owned) return;
     owned.scrubber = undefined;
     this.#all = undefined;
+  }
+}
+
+/** The members of a JSON object that a text must not show. */
+const HIDDEN_MEMBER = /token|secret|password|private_?key/i;
+
+/** The texts that scrubbers look for: each value and, of a value that is a JSON object, its tokens, passwords and keys. */
+function hiddenIn(values: ReadonlyMap<string, string>): (readonly [name: string, value: string])[] {
+  return [...values].flatMap(([name, value]) => {
+    const members = value.startsWith('{') ? Object.entries(membersOf(value)) : [];
+    const hidden = members.flatMap(([key, member]) =>
+      HIDDEN_MEMBER.test(key) && typeof member === 'string' && member.length >= MIN_CHARACTERS ? [member] : [],
+    );
+    return [value, ...hidden].map((text) => [name, text] as const);
+  });
+}
+
+function membersOf(value: string): object {
+  try {
+    return JSON.parse(value) as object;
+  } catch {
+    return {};
   }
 }
 

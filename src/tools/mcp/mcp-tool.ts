@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { z } from 'zod';
 import type { JsonObject } from '../../core/json.js';
 import { oneLine, shorten } from '../../core/text.js';
 import { defineTool, type Tool, type ToolContext } from '../../core/tool.js';
@@ -69,5 +70,18 @@ export function mcpTool(definition: Definition, { name, options, server }: McpTo
       const end = await server.call(definition.name, input as JsonObject, context);
       return 'asks' in end ? { content: 'The server asks a person.', asks: end.asks } : outputOf(end.result);
     },
+  });
+}
+
+/** A tool that only says what is missing: nobody has signed in at the server, so its tools are unknown. */
+export function signInTool(server: string): Tool {
+  const text = `The tools of the MCP server ${server} are missing: the person is not signed in there.`;
+  const hint = `The person must run: lango mcp login ${server}`;
+  return defineTool({
+    name: `mcp_${server}_sign_in`,
+    description: `${text} Call this to tell the person.`,
+    schema: z.strictObject({}),
+    effect: 'pure',
+    execute: async () => ({ content: `${text} ${hint}`, isError: true }),
   });
 }

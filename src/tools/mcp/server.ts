@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { errorText, LangoError } from '../../core/errors.js';
+import { errorText, isLangoError, LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { counted } from '../../core/text.js';
 import type { Tool, ToolSource } from '../../core/tool.js';
@@ -8,7 +8,7 @@ import { AcceptedTools, definitionHash } from './accepted.js';
 import { openConnection, outsideText, type Connection, type Definition } from './connection.js';
 import { Calls } from './calls.js';
 import type { CallEnd } from './conversation.js';
-import { mcpTool, toolNames, type CallContext } from './mcp-tool.js';
+import { mcpTool, signInTool, toolNames, type CallContext } from './mcp-tool.js';
 import type { McpServerOptions } from './options.js';
 
 /** How long a run waits for a server that is being reached. */
@@ -42,6 +42,8 @@ export class McpServer implements ToolSource {
   readonly kind: ToolSource['kind'];
   readonly #options: McpServerOptions;
   readonly #accepted: AcceptedTools;
+  /** Offered to a person who is not signed in, in place of the tools. */
+  readonly #signIn: Tool;
   readonly #calls: Calls;
   #connection: Connection | undefined;
   #opening: { readonly since: number; readonly done: Promise<Connection> } | undefined;
@@ -57,6 +59,7 @@ export class McpServer implements ToolSource {
   constructor(options: McpServerOptions) {
     this.#options = options;
     this.kind = { name: `mcp_${options.name}_` };
+    this.#signIn = signInTool(options.name);
     this.#accepted = new AcceptedTools(options.acceptedFile, options.target);
     this.#calls = new Calls(options, {
       ready: async (signal) => {
@@ -90,6 +93,7 @@ export class McpServer implements ToolSource {
   async prepare(): Promise<void> {}
 
   list(): readonly Tool[] {
+    if (this.#tools.size === 0 && isLangoError(this.#failure?.error, 'unauthenticated')) return [this.#signIn];
     return [...this.#tools.values()].map(({ tool }) => tool);
   }
 
@@ -177,7 +181,11 @@ export class McpServer implements ToolSource {
       return connection;
     } catch (error) {
       await this.#drop();
-      const pauseMs = Math.min(LONGEST_PAUSE_MS, this.#failure ? this.#failure.pauseMs * 2 : FIRST_PAUSE_MS);
+      const isSignIn = isLangoError(error, 'unauthenticated');
+      // A person may sign in at any time.
+      const pauseMs = isSignIn
+        ? FIRST_PAUSE_MS
+        : Math.min(LONGEST_PAUSE_MS, this.#failure ? this.#failure.pauseMs * 2 : FIRST_PAUSE_MS);
       const known =
         error instanceof LangoError
           ? error
