@@ -226,7 +226,7 @@ interface SignedInParts {
 }
 
 /** A `fetch` that shows the access token of the person who signed in, to the origin of the server only. */
-function signedInFetch({ options, vault, scope, send }: SignedInParts): typeof fetch {
+export function signedInFetch({ options, vault, scope, send }: SignedInParts): typeof fetch {
   let refusedToken: string | undefined;
   const inner = new KeptCredential([{ type: 'bearer' }], async (): Promise<LoadedValues> => {
     const { accessToken, expiresAt } = await currentSignIn({ options, vault, scope, refusedToken });

@@ -11,7 +11,14 @@ import {
 } from '../core/secrets.js';
 import type { Scope } from '../core/task.js';
 import { scopeKey } from '../core/task.js';
-import type { NewSecret, OpenedEntry, SecretItem, SecretPermission, SecretStore, VaultItem } from '../stores/vault.js';
+import type {
+  NewSecret,
+  OpenedEntry,
+  SecretItem,
+  SecretPermission,
+  SecretStore,
+  VaultItem,
+} from '../stores/vault.js';
 import { compileValues, LiveScrubber } from './value-scrubber.js';
 import type { SealedVault } from './vault.js';
 
@@ -179,7 +186,9 @@ function hiddenIn(values: ReadonlyMap<string, string>): (readonly [name: string,
   return [...values].flatMap(([name, value]) => {
     const members = value.startsWith('{') ? Object.entries(membersOf(value)) : [];
     const hidden = members.flatMap(([key, member]) =>
-      HIDDEN_MEMBER.test(key) && typeof member === 'string' && member.length >= MIN_CHARACTERS ? [member] : [],
+      HIDDEN_MEMBER.test(key) && typeof member === 'string' && member.length >= MIN_CHARACTERS
+        ? [member]
+        : [],
     );
     return [value, ...hidden].map((text) => [name, text] as const);
   });

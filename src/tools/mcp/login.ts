@@ -190,7 +190,8 @@ async function findIssuer(options: LoginOptions): Promise<Issuer> {
   assertOwnEndpoints(metadata, issuer, options);
   const scopes = options.scopes.join(' ') || asked || described?.scopes_supported?.join(' ') || '';
   // Without it, many issuers give no refresh token.
-  const isOffline = metadata.scopes_supported?.includes('offline_access') && !scopes.includes('offline_access');
+  const isOffline =
+    metadata.scopes_supported?.includes('offline_access') && !scopes.includes('offline_access');
   const scope = [scopes, isOffline ? 'offline_access' : ''].filter(Boolean).join(' ');
   return { metadata, resource, scope: scope || undefined };
 }
@@ -302,11 +303,7 @@ interface Tokens {
   readonly expires_in?: number | undefined;
 }
 
-function kept(
-  { metadata, resource }: Issuer,
-  tokens: Tokens,
-  client: Client & Pick<SignIn, 'url'>,
-): SignIn {
+function kept({ metadata, resource }: Issuer, tokens: Tokens, client: Client & Pick<SignIn, 'url'>): SignIn {
   const { issuer, token_endpoint: endpoint } = metadata;
   return signIn.parse({ ...client, resource, issuer, endpoint, ...tokensOf(tokens) });
 }

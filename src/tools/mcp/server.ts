@@ -93,7 +93,8 @@ export class McpServer implements ToolSource {
   async prepare(): Promise<void> {}
 
   list(): readonly Tool[] {
-    if (this.#tools.size === 0 && isLangoError(this.#failure?.error, 'unauthenticated')) return [this.#signIn];
+    if (this.#tools.size === 0 && isLangoError(this.#failure?.error, 'unauthenticated'))
+      return [this.#signIn];
     return [...this.#tools.values()].map(({ tool }) => tool);
   }
 
