@@ -43,7 +43,7 @@ export const signIn = z.object({
 export type SignIn = z.output<typeof signIn>;
 
 /** The page that a person opens, and the code to type there. */
-export interface LoginPage {
+interface LoginPage {
   readonly url: string;
   readonly code?: string;
 }
@@ -271,7 +271,7 @@ async function register(issuer: Issuer, options: LoginOptions, redirectUrl: stri
   const client = {
     clientId: information.client_id,
     clientSecret: information.client_secret,
-    authMethod: selectClientAuthMethod(information, methods) as Client['authMethod'],
+    authMethod: selectClientAuthMethod(information, methods),
   };
   return { client, configuration: await configure(metadata as ServerMetadata, client, options) };
 }
