@@ -197,9 +197,9 @@ async function findIssuer(options: LoginOptions): Promise<Issuer> {
 }
 
 /** What the server says to a request without a token. */
-async function challengeOf({ url, fetch }: LoginOptions) {
+async function challengeOf({ url, fetch: send }: LoginOptions) {
   const { extractWWWAuthenticateParams } = await mcpLibrary();
-  const answer = await fetch(url, {
+  const answer = await send(url, {
     method: 'POST',
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
     headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
