@@ -19,7 +19,7 @@ import type { MethodDefinition } from '@grpc/grpc-js';
 import { gzipSync } from 'node:zlib';
 import type { GrpcAnswer, GrpcRequest } from './grpc-call.js';
 import { callGrpc, frame } from './grpc-call.js';
-import { writeRaw } from './http-attacks.js';
+import { BROKEN_FROM, writeRaw } from './http-attacks.js';
 import { garbled } from './mutate.js';
 import type { Random } from './random.js';
 import { anyCall, parametersOf, sendCall, spoiled } from './requests.js';
@@ -95,9 +95,14 @@ interface GrpcShot {
   readonly request: GrpcRequest;
 }
 
-async function outcomeOf({ grpcPort }: Target, { method, bytes, request }: GrpcShot): Promise<Outcome> {
-  const answer = await callGrpc(grpcPort, request);
+async function outcomeOf(
+  { grpcPort, token }: Target,
+  { method, bytes, request }: GrpcShot,
+): Promise<Outcome> {
+  const isWrong = request.metadata['authorization'] !== `Bearer ${token}`;
+  const answer = await callGrpc(grpcPort, { ...request, from: isWrong ? BROKEN_FROM : undefined });
   return {
+    mayBeSlow: isWrong,
     status: answer.status,
     text: textOf(method, answer),
     sent: sentText(method, bytes),

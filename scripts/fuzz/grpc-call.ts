@@ -1,5 +1,5 @@
 import { status as grpcStatus } from '@grpc/grpc-js';
-import type { IncomingHttpHeaders } from 'node:http2';
+import type { IncomingHttpHeaders, SecureClientSessionOptions } from 'node:http2';
 import { connect } from 'node:http2';
 import { PATIENCE_MS } from './target.js';
 
@@ -8,6 +8,8 @@ export interface GrpcRequest {
   /** Added to the headers of every call; may replace them. */
   readonly metadata: Readonly<Record<string, string>>;
   readonly body: Buffer;
+  /** The loopback address of the sender. Default: 127.0.0.1. */
+  readonly from?: string | undefined;
 }
 
 export interface GrpcAnswer {
@@ -32,9 +34,9 @@ export function frame(
 }
 
 /** One call over its own connection, without a gRPC library, which would refuse to send most of this. */
-export function callGrpc(port: number, { path, metadata, body }: GrpcRequest): Promise<GrpcAnswer> {
+export function callGrpc(port: number, { path, metadata, body, from }: GrpcRequest): Promise<GrpcAnswer> {
   return new Promise((resolve) => {
-    const session = connect(`http://127.0.0.1:${port}`);
+    const session = connect(`http://127.0.0.1:${port}`, { localAddress: from } as SecureClientSessionOptions);
     const chunks: Buffer[] = [];
     const heads: IncomingHttpHeaders[] = [];
     const leave = (without = 'cut'): void => {

@@ -122,8 +122,8 @@ async function ask({ origin }: Target, path: string, { body, ...init }: HttpRequ
 }
 
 const SOCKET_PAUSE_MS = 150;
-/** Mutated bytes may contain wrong credentials, and many of those slow an address down. */
-const BROKEN_FROM = '127.0.0.2';
+/** The sender of wrong credentials, which mutated bytes may contain too: many of those slow an address down. */
+export const BROKEN_FROM = '127.0.0.2';
 
 /** Writes bytes, waits for a first answer or a short time, and closes the connection. */
 export function writeRaw(port: number, bytes: Buffer): Promise<Outcome> {

@@ -51,8 +51,9 @@ function escaped(json: string, what: RegExp): string {
   return json.replace(what, (character) =>
     character === '\n'
       ? character
-      : [...Array(character.length).keys()]
-          .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
+      : character
+          .split('')
+          .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
           .join(''),
   );
 }

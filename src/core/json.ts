@@ -12,23 +12,19 @@ export interface JsonObject {
  * values from `JSON.parse`). Throws a `TypeError` for a value that JSON cannot hold.
  */
 export function canonicalJson(value: unknown): string {
-  if (typeof value === 'number' && !Number.isFinite(value))
-    throw new TypeError(`JSON cannot hold the number ${value}`);
-  if (value === null || typeof value === 'boolean' || typeof value === 'string' || typeof value === 'number')
-    return JSON.stringify(value);
-  if (Array.isArray(value)) {
+  if (Array.isArray(value))
     return `[${value.map((item) => (item === undefined ? 'null' : canonicalJson(item))).join(',')}]`;
+  if (typeof value === 'object' && value !== null) {
+    const object = value as Readonly<Record<string, unknown>>;
+    const keys = Object.keys(object).filter((key) => object[key] !== undefined);
+    return `{${keys
+      .sort()
+      .map((key) => `${JSON.stringify(key)}:${canonicalJson(object[key])}`)
+      .join(',')}}`;
   }
-  if (typeof value === 'object') {
-    let members = '';
-    for (const key of Object.keys(value).sort()) {
-      const member = (value as Readonly<Record<string, unknown>>)[key];
-      if (member === undefined) continue;
-      members += `${members === '' ? '' : ','}${JSON.stringify(key)}:${canonicalJson(member)}`;
-    }
-    return `{${members}}`;
-  }
-  throw new TypeError(`JSON cannot hold a ${typeof value}`);
+  if (value === null || ['boolean', 'string'].includes(typeof value) || Number.isFinite(value))
+    return JSON.stringify(value);
+  throw new TypeError(`JSON cannot hold this ${typeof value}`);
 }
 
 /** Returns the SHA-256 of the canonical JSON, as 64 lower-case hex digits. */
@@ -47,18 +43,23 @@ export interface JsonLimits {
   readonly keys: number;
 }
 
+/** The most arrays and objects in one value from outside. Each costs time at many places, so many small ones cost most. */
+export const MAX_CONTAINERS = 25_000;
+
 /**
  * Throws `invalid-input` for a decoded value beyond `limits`, or with a number that JSON cannot hold. Works without
  * recursion, because deep input would overflow the stack.
  */
 export function assertJsonValue(root: unknown, limits: JsonLimits): void {
   let level: unknown[] = [root];
+  let containers = 0;
   for (let depth = 0; level.length > 0; depth += 1) {
     const next: unknown[] = [];
     for (const value of level) {
       if (typeof value === 'number' && !Number.isFinite(value)) throw infiniteNumber();
       if (typeof value !== 'object' || value === null) continue;
       if (depth >= limits.depth) throw tooDeep(limits.depth);
+      if (++containers > MAX_CONTAINERS) throw tooManyContainers();
       const members = Object.values(value);
       if (!Array.isArray(value) && members.length > limits.keys) throw tooManyKeys(limits.keys);
       for (const member of members) next.push(member);
@@ -70,4 +71,5 @@ export function assertJsonValue(root: unknown, limits: JsonLimits): void {
 const refused = (text: string): LangoError => new LangoError('invalid-input', text);
 export const tooDeep = (limit: number) => refused(`The JSON is nested deeper than ${limit} levels.`);
 export const tooManyKeys = (limit: number) => refused(`A JSON object has more than ${limit} members.`);
+export const tooManyContainers = () => refused(`The JSON has more than ${MAX_CONTAINERS} lists and objects.`);
 export const infiniteNumber = () => refused('A number is one that JSON cannot hold.');

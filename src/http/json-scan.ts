@@ -1,5 +1,5 @@
 import type { Json, JsonLimits, JsonObject } from '../core/json.js';
-import { infiniteNumber, tooDeep, tooManyKeys } from '../core/json.js';
+import { infiniteNumber, MAX_CONTAINERS, tooDeep, tooManyContainers, tooManyKeys } from '../core/json.js';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -22,6 +22,7 @@ const NUMBER_SIGNS: ReadonlySet<number | undefined> = new Set(Buffer.from('.eE+-
 export function assertJsonLimits(bytes: Buffer, limits: JsonLimits): number {
   const keys: number[] = [0];
   let members = 0;
+  let containers = 0;
   let inText = false;
   for (let at = 0; at < bytes.length; at += 1) {
     const byte = bytes[at];
@@ -37,6 +38,7 @@ export function assertJsonLimits(bytes: Buffer, limits: JsonLimits): number {
       case OPEN_ARRAY:
       case OPEN_OBJECT:
         if (keys.length > limits.depth) throw tooDeep(limits.depth);
+        if (++containers > MAX_CONTAINERS) throw tooManyContainers();
         keys.push(0);
         break;
       case CLOSE_ARRAY:

@@ -20,45 +20,53 @@ export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGener
   let name = '';
   let data: string[] = [];
   let size = 0;
-  for await (const line of readLines(chunks)) {
-    if (line === '') {
-      if (data.length > 0) yield { name, data: data.join('\n') };
-      name = '';
-      data = [];
-      size = 0;
-    } else {
-      const [field, value] = fieldOf(line);
-      if (field === 'event') name = value;
-      if (field === 'data') data.push(value);
-      size += line.length;
-      assertNotTooLong(size);
+  const lines = new LineCutter();
+  for await (const chunk of chunks) {
+    // The lines of a chunk cost no turns of their own: a chunk may hold thousands that are empty.
+    for (const line of lines.take(chunk)) {
+      if (line === '') {
+        if (data.length > 0) yield { name, data: data.join('\n') };
+        name = '';
+        data = [];
+        size = 0;
+      } else {
+        const [field, value] = fieldOf(line);
+        if (field === 'event') name = value;
+        if (field === 'data') data.push(value);
+        size += line.length;
+        assertNotTooLong(size);
+      }
     }
   }
   if (data.length > 0) yield { name, data: data.join('\n') };
 }
 
-async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string, void> {
-  const decoder = new TextDecoder();
-  // The chunks of a line that has not ended. Only a new chunk is searched for the line break.
-  let begun: string[] = [];
-  let size = 0;
-  let isHalfBreak = false;
-  for await (const chunk of chunks) {
-    const text = decoder.decode(chunk, { stream: true });
-    if (text === '') continue;
+/** Cuts chunks into lines. */
+class LineCutter {
+  readonly #decoder = new TextDecoder();
+  /** The chunks of a line that has not ended. Only a new chunk is searched for the line break. */
+  #begun: string[] = [];
+  #size = 0;
+  #isHalfBreak = false;
+
+  /** Returns the lines that end in this chunk. Throws `bad-answer` when one is too long. */
+  take(chunk: Uint8Array): readonly string[] {
+    const text = this.#decoder.decode(chunk, { stream: true });
+    if (text === '') return [];
     // A line feed at the start completes the carriage return at the end of the chunk before.
-    const [first = '', ...others] = text
-      .slice(isHalfBreak && text.startsWith('\n') ? 1 : 0)
-      .split(LINE_BREAK);
-    isHalfBreak = text.endsWith('\r');
-    begun.push(first);
-    size += first.length;
-    assertNotTooLong(size);
-    for (const next of others) {
-      yield begun.join('');
-      begun = [next];
-      size = next.length;
+    const lines = text.slice(this.#isHalfBreak && text.startsWith('\n') ? 1 : 0).split(LINE_BREAK);
+    this.#isHalfBreak = text.endsWith('\r');
+    const rest = lines.pop()!;
+    this.#size += (lines[0] ?? rest).length;
+    assertNotTooLong(this.#size);
+    if (lines.length === 0) {
+      this.#begun.push(rest);
+      return [];
     }
+    lines[0] = this.#begun.join('') + lines[0]!;
+    this.#begun = [rest];
+    this.#size = rest.length;
+    return lines;
   }
 }
 

@@ -34,8 +34,8 @@ const MIN_ANSWER_BYTES = 1_024 * 1_024;
 const EVENTS_PER_TOKEN = 4;
 const MIN_EVENTS = 10_000;
 
-/** After a larger chunk, other work runs before the next one is read. */
-const LARGE_CHUNK_BYTES = 4 * 1024;
+/** The most that is read of a chunk in one turn of the event loop. */
+const PIECE_BYTES = 4 * 1024;
 const MAX_BLOCKS = 1_000;
 /** More than any model writes in one answer. */
 const MAX_CHARACTERS = 1024 * 1024;
@@ -111,9 +111,13 @@ async function* chunksOf(
     watch.rest();
     left -= chunk.byteLength;
     if (left < 0) throw tooMuch(exchange);
-    yield chunk;
-    // A large chunk holds thousands of events, and the next one may be waiting already.
-    if (chunk.byteLength > LARGE_CHUNK_BYTES) await nextTurn();
+    // A large chunk holds thousands of events, of each of many answers at once: other work runs between its pieces.
+    for (let at = 0; at < chunk.byteLength; at += PIECE_BYTES) {
+      if (at > 0) await nextTurn();
+      yield chunk.subarray(at, at + PIECE_BYTES);
+    }
+    // The next chunk may be waiting already.
+    if (chunk.byteLength >= PIECE_BYTES) await nextTurn();
     watch.wait();
   }
 }

@@ -56,6 +56,7 @@ describe('a request over a limit is refused over every transport, and nothing of
     },
     { limits: { jsonDepth: 20 }, message: withData(nested(30)), reason: /deeper than 20/ },
     { limits: { jsonKeys: 20 }, message: withData(keys(30)), reason: /more than 20/ },
+    { limits: {}, message: withData(Array(25_000).fill([])), reason: /more than 25000 lists and objects/ },
   ])('server.limits $limits', async ({ limits, message, reason }) => {
     await withLimits(limits, async (bounded) => {
       const saying = { token: token(bounded) };

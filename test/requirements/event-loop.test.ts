@@ -1,0 +1,215 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { SendMessageRequest } from '@a2a-js/sdk';
+import { A2AService } from '@a2a-js/sdk/server/grpc';
+import { callGrpc, frame } from '../../scripts/fuzz/grpc-call.js';
+import { exactJson, safeLine, safeText } from '../../src/cli/safe-text.js';
+import { anthropicWire } from '../support/anthropic-wire.js';
+import { startHostilePeer } from '../support/hostile-peer.js';
+import { API_KEY } from '../support/model-wire.js';
+import { openaiWire } from '../support/openai-wire.js';
+import { responsesWire } from '../support/responses-wire.js';
+import { ask, call, resultsIn, say, ScriptedModel } from '../support/scripted-model.js';
+import { ScriptedServer } from '../support/scripted-server.js';
+import { sendText, type TestServer, withServer } from '../support/server.js';
+import { unheld } from '../support/watchdog.js';
+
+/** The costliest bytes that each way in takes, within its limits: none of them holds the event loop of the server. */
+
+const EVENTS = { 'content-type': 'text/event-stream' };
+const MANY = 1_000_000;
+/** Lines of event streams that mean nothing, and yet are read one by one. */
+const LINES = ['\n', '\r', ':\n\n', 'data:\n'];
+const AT_ONCE = 8;
+
+let far: ScriptedServer;
+beforeEach(async () => void (far = await ScriptedServer.open()));
+afterEach(() => far[Symbol.asyncDispose]());
+
+/** An event stream in these chunks, as bytes of HTTP: a server of Node would write them as one. */
+function chunked(texts: readonly string[]): Buffer {
+  const head = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n';
+  const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+  return Buffer.from(`${head}${texts.map(chunk).join('')}0\r\n\r\n`);
+}
+
+describe.each([
+  { name: 'Chat Completions', model: { provider: 'openai', api: 'chat' }, wire: openaiWire, path: '/v1' },
+  { name: 'Responses', model: { provider: 'openai', api: 'responses' }, wire: responsesWire, path: '/v1' },
+  { name: 'Messages', model: { provider: 'anthropic' }, wire: anthropicWire, path: '' },
+] as const)('eight answers at once by $name', ({ model, wire, path }) => {
+  const good = wire.answer({ texts: ['hello'], stop: 'end' });
+  const settings = () => ({
+    server: { port: 0 },
+    agent: { multiAgent: false },
+    model: { ...model, name: 'm', apiKey: API_KEY, baseUrl: far.url + path, maxRetries: 0 },
+  });
+  const asked = async (server: TestServer) =>
+    Promise.all(Array.from({ length: AT_ONCE }, () => sendText(server, 'hello')));
+
+  it.each(LINES)('of a million times %j', async (line) => {
+    far.willAlwaysReply((response) => void response.writeHead(200, EVENTS).end(line.repeat(MANY) + good));
+    await withServer({ settings: settings() }, async (server) => {
+      const { result } = await unheld(() => asked(server));
+      const expected = line === 'data:\n' ? /more than 1048576 characters/ : /^hello$/;
+      for (const { end } of result) expect(end.text).toMatch(expected);
+    });
+  });
+
+  it('of 20,000 chunks', async () => {
+    const answer = chunked([...Array<string>(20_000).fill('\n'), good]);
+    far.willAlwaysReply((response) => void response.socket!.end(answer));
+    await withServer({ settings: settings() }, async (server) => {
+      const { result } = await unheld(() => asked(server));
+      for (const { end } of result) expect(end.text).toBe('hello');
+    });
+  });
+});
+
+describe('a stream of an MCP server', () => {
+  it.each(LINES)('of a million times %j', async (line) => {
+    far.willAlwaysReply((response) => void response.writeHead(200, EVENTS).end(line.repeat(MANY)));
+    const settings = { server: { port: 0 }, mcp: { servers: { far: { url: far.url, timeoutSeconds: 1 } } } };
+    const model = new ScriptedModel({ operator: [say('hello'), say('hello')] });
+    await withServer({ settings, model }, async (server) => {
+      const { result } = await unheld(() => sendText(server, 'hello', { agent: 'operator' }));
+      expect(result.end.text).toBe('hello');
+    });
+    expect(far.requests.length).toBeGreaterThan(0);
+  });
+});
+
+const WORKING = { id: 'far', contextId: '' };
+const ENDED = { taskId: 'far', contextId: '' };
+
+describe.each([
+  {
+    name: 'HTTP+JSON',
+    card: { protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' },
+    first: { task: { ...WORKING, status: { state: 'TASK_STATE_WORKING' } } },
+    last: { statusUpdate: { ...ENDED, status: { state: 'TASK_STATE_COMPLETED' } } },
+  },
+  {
+    name: 'JSON-RPC of 0.3',
+    card: { protocolBinding: 'JSONRPC', protocolVersion: '0.3' },
+    first: { ...WORKING, kind: 'task', status: { state: 'working' } },
+    last: { ...ENDED, kind: 'status-update', final: true, status: { state: 'completed' } },
+  },
+])('a stream of a peer over $name', ({ card, first, last }) => {
+  // The library reads no line break from a carriage return alone.
+  it.each(LINES.filter((line) => line !== '\r'))('of a million times %j', async (line) => {
+    const peer = await startHostilePeer(
+      ({ response, event }) => {
+        const write =
+          card.protocolBinding === 'JSONRPC' ? event : (one: object) => `data: ${JSON.stringify(one)}\n\n`;
+        response.writeHead(200, EVENTS).end(write(first) + line.repeat(MANY) + write(last));
+      },
+      { onCard: (answer) => answer({ supportedInterfaces: [{ url: peer.url, ...card }] }) },
+    );
+    const a2a = { enabled: true, remoteAgents: [{ name: 'stranger', url: peer.url, allowPrivate: true }] };
+    const told = (asked: Parameters<typeof resultsIn>[0]) => say(`told: ${resultsIn(asked)[0]}`);
+    const step = call(ask('stranger', 'go'));
+    const model = new ScriptedModel({ orchestrator: [step, told, step, told] });
+    try {
+      await withServer({ settings: { a2a }, model }, async (server) => {
+        const { result } = await unheld(() => sendText(server, 'ask the stranger'));
+        expect(result.end.text).toMatch(/^told: stranger finished/);
+      });
+    } finally {
+      await peer.close();
+    }
+  });
+});
+
+const KIB = 1024;
+const text = (content: string) => ({ parts: [{ text: content }] });
+/** Messages of nearly 1 MiB, the most that a request may have. */
+const MESSAGES: Readonly<Record<string, { readonly parts: readonly object[]; readonly metadata?: object }>> =
+  {
+    'one text': text('a '.repeat(450 * KIB)),
+    'one word': text('a'.repeat(900 * KIB)),
+    'letters that are escaped': text('\u0001'.repeat(150 * KIB)),
+    spaces: text(' '.repeat(900 * KIB)),
+    'open quotes': text('call x with {"a'.repeat(60 * KIB)),
+    'placeholders of secrets': text('{{secret:A}}'.repeat(75 * KIB)),
+    '50,000 parts': { parts: Array.from({ length: 50_000 }, () => ({ text: 'a' })) },
+    '6,000 objects': {
+      parts: [{ data: Array.from({ length: 6_000 }, (_, n) => ({ a: { b: [n, { c: null }] } })) }],
+    },
+    '200,000 empty lists': { parts: [{ data: Array<unknown>(200_000).fill([]) }] },
+    '100,000 numbers': { parts: [{ data: Array<unknown>(100_000).fill(1) }] },
+    'nested lists': { parts: [{ data: Array.from({ length: 9_000 }, () => nested(40)) }] },
+    'a file': { parts: [{ raw: 'A'.repeat(900 * KIB), filename: 'a.bin', mediaType: 'image/png' }] },
+    '1,000 members': {
+      ...text('a'),
+      metadata: Object.fromEntries(Array.from({ length: 990 }, (_, n) => [`${n}${'k'.repeat(900)}`, n])),
+    },
+  };
+
+function nested(depth: number): unknown {
+  return depth === 0 ? 1 : [nested(depth - 1)];
+}
+
+describe('a request of nearly 1 MiB', () => {
+  it.each(Object.keys(MESSAGES))('with %s, by every way in', async (name) => {
+    const settings = { server: { port: 0, grpc: { enabled: true, port: 0 } }, mcp: { serve: true } };
+    await withServer({ settings }, async (server) => {
+      const message = () => ({ messageId: crypto.randomUUID(), role: 'ROLE_USER', ...MESSAGES[name] });
+      const rpc = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params });
+      await postTwice(server, '/message:send', () => ({ message: message() }));
+      await postTwice(server, '/', () => rpc('SendMessage', { message: message() }));
+      await postTwice(server, '/', () => rpc('message/send', { message: oldMessage(message()) }));
+      await postTwice(server, '/mcp', () => {
+        const [{ text = '' } = {}] = message().parts as readonly { readonly text?: string }[];
+        return rpc('tools/call', { name: 'lango-orchestrator', arguments: { message: text } });
+      });
+      await callTwice(server, message);
+    });
+  });
+});
+
+/** Sends a body, and another of its kind when the first held the event loop: one that is repeated is known. */
+async function postTwice(server: TestServer, path: string, body: () => object): Promise<void> {
+  const bodies = [body(), body()].map((one) => JSON.stringify(one));
+  const headers = { accept: 'application/json, text/event-stream' };
+  const { result } = await unheld(async () => {
+    const answer = await server.fetch(path, { method: 'POST', body: bodies.pop()!, headers });
+    await answer.arrayBuffer();
+    return answer.status;
+  });
+  expect([200, 400, 413]).toContain(result);
+}
+
+async function callTwice({ address }: TestServer, message: () => object): Promise<void> {
+  const encoded = (): Buffer => {
+    const request = SendMessageRequest.fromJSON({ message: message(), tenant: 'lango-orchestrator' });
+    return frame(Buffer.from(A2AService.sendMessage.requestSerialize(request)));
+  };
+  const bodies = [encoded(), encoded()];
+  const { result } = await unheld(() =>
+    callGrpc(address.grpcPort!, {
+      path: A2AService.sendMessage.path,
+      metadata: { authorization: `Bearer ${address.token}` },
+      body: bodies.pop()!,
+    }),
+  );
+  expect(['OK', 'INVALID_ARGUMENT', 'RESOURCE_EXHAUSTED']).toContain(result.status);
+}
+
+function oldMessage({ parts = [], ...message }: { readonly parts?: readonly object[] }): object {
+  const old = parts.map((part) => ({ kind: Object.keys(part)[0], ...part }));
+  return { ...message, kind: 'message', role: 'user', parts: old };
+}
+
+describe('a text for the terminal', () => {
+  const shown = { safeText, exactJson, safeLine: (text: string) => safeLine(text, 100) };
+
+  /** No event of a task is larger. */
+  const LARGEST = 256 * KIB;
+  it.each(['\u001b[2J', '\u202e', 'a ', '\ud800', 'e\u0301'])('of 256 KiB of %j', async (letters) => {
+    const text = letters.repeat(LARGEST / letters.length);
+    for (const show of Object.values(shown)) {
+      const { result } = await unheld(async () => show(text));
+      expect(result).not.toBe('');
+    }
+  });
+});
