@@ -4,8 +4,8 @@ import ts from 'typescript';
 import { packageRoot } from '../src/config/package-root.js';
 
 /**
- * Writes api/lango.api.md: every declaration that `import … from 'lango'` gives, and every type of ours that one of
- * them refers to. Comments are left out, since the report is about shapes. With --check it writes nothing, and ends
+ * Writes api/lango.api.md: every declaration that `import … from 'lango'` exports, and every type of Lango that one of
+ * them refers to. Comments are left out, as the report shows shapes only. With --check it writes nothing, and exits
  * with 1 when the report differs.
  */
 const root = packageRoot();
@@ -65,7 +65,10 @@ function resolveAlias(symbol: ts.Symbol): ts.Symbol {
   return symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
 }
 
-/** The symbols and all that their declarations refer to, of our own files only. A schema of zod is not followed. */
+/**
+ * The symbols and everything that their declarations refer to, in Lango's own files only. A schema of zod is not
+ * followed.
+ */
 function reachableFrom(start: readonly ts.Symbol[]): readonly ts.Symbol[] {
   const found = new Set(start);
   for (const symbol of found) {
@@ -89,7 +92,9 @@ function isSchema(node: ts.Node): boolean {
   return ts.isVariableDeclaration(node) && /\bZod[A-Z]\w+</.test(node.getText());
 }
 
-/** Of a top level in dist/src: members and parameters are part of the text of what holds them. */
+/**
+ * Whether it is a top-level declaration in dist/src. Members and parameters are part of the text of their declaration.
+ */
 function ownDeclarations(symbol: ts.Symbol): readonly ts.Declaration[] {
   return (symbol.declarations ?? []).filter(
     (node) =>

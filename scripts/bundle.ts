@@ -6,19 +6,22 @@ import { build } from 'esbuild';
 import { packageRoot } from '../src/config/package-root.js';
 
 /**
- * Builds the program that users start, dist/cli/: everything a command needs in a few files, since finding and
- * reading some 440 modules was most of a start. What is imported lazily stays a file of its own. The library
+ * Builds the program that users start, dist/cli/: everything that a command needs in a few files, because finding and
+ * reading some 440 modules took most of the start. A lazily imported module stays a separate file. The library
  * (dist/src/) is not bundled: a program that uses it shares zod and the SDK with it.
  */
 const root = packageRoot();
 const OUT = 'dist/cli';
 const NATIVE = 'better-sqlite3';
-/** Optional packages that are large and seldom used. The others, such as the vendors' SDKs, are in the bundle in part. */
+/**
+ * Optional packages that are large and rarely used. Of the others, such as the vendors' SDKs, the used parts are
+ * bundled.
+ */
 const NOT_BUNDLED = ['@x402/core', 'pg', 'playwright-core', 'viem'];
 
 const { metafile, outputFiles } = await build({
   absWorkingDir: root,
-  // A thread or process begins with a file of its own, beside the chunk that starts it.
+  // A thread or process needs its own entry file, beside the chunk that starts it.
   entryPoints: {
     main: 'src/cli/main.ts',
     'chunks/checkpoint-worker': 'src/storage/sqlite/checkpoint-worker.ts',
@@ -32,9 +35,9 @@ const { metafile, outputFiles } = await build({
   format: 'esm',
   platform: 'node',
   target: 'node22.19',
-  // The one has a native part, the others are there or not. winston and readability are found by path.
+  // better-sqlite3 has a native part, the others are optional. winston and readability are loaded by path.
   external: [NATIVE, ...NOT_BUNDLED],
-  // CommonJS packages ask for the modules of Node with it.
+  // CommonJS packages load Node's modules with it.
   banner: {
     js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
   },
@@ -65,8 +68,9 @@ function zodInOneLanguage(): Plugin {
 }
 
 /**
- * An `import` of one of Node's modules reads all that it exports, and so loads file streams, WebCrypto and more that
- * nobody asked for; an `import` of a CommonJS package looks for its exports first. `require` does neither: 20 ms.
+ * An `import` of one of Node's modules reads all its exports, which loads unused parts such as file streams and
+ * WebCrypto. An `import` of a CommonJS package first searches it for exports. `require` does neither, which saves 20
+ * ms.
  */
 function requireWhatIsOutside(): Plugin {
   const outside = new Set([...builtinModules, ...builtinModules.map((name) => `node:${name}`), NATIVE]);
@@ -75,7 +79,7 @@ function requireWhatIsOutside(): Plugin {
     setup(builder) {
       builder.onResolve({ filter: /^[a-z]/ }, ({ kind, path, importer }) => {
         if (kind !== 'import-statement' || !outside.has(path)) return undefined;
-        // Apart for each package: one that takes a module whole does so for itself alone.
+        // Separate for each package, so that a package which imports a whole module affects no other.
         const [, forPackage = 'lango'] = /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(importer) ?? [];
         return { path: `${path} for ${forPackage}`, namespace: 'outside', pluginData: path };
       });
@@ -87,8 +91,8 @@ function requireWhatIsOutside(): Plugin {
 }
 
 /**
- * Whoever imports a CommonJS package lazily gets nothing but its default from esbuild, and from Node its names too:
- * so there is a module between that has them.
+ * A lazy import of a CommonJS package has only a default export under esbuild, but also named exports under Node. So a
+ * module in between exports the names.
  */
 function commonJsByItsNames(): Plugin {
   const namespace = 'by its names';
@@ -112,14 +116,14 @@ function isOutside(path: string): boolean {
   return isOptional || path.startsWith('node:') || builtinModules.includes(path);
 }
 
-/** Only of a CommonJS package (or of one like it) does the default hold all the names. */
+/** Only in a CommonJS package, or in one like it, the default export has all the names. */
 async function moduleWithNames(path: string): Promise<string> {
   const exported = (await import(path)) as Readonly<Record<string, unknown>>;
   const whole = Object(exported['default'] ?? {}) as Readonly<Record<string, unknown>>;
   const names = Object.keys(exported).filter((name) => /^(?!default$|__)\w+$/.test(name));
   const byDefault = 'default' in exported ? `export { default } from '${path}';` : '';
   if (names.some((name) => whole[name] !== exported[name])) return `export * from '${path}';\n${byDefault}`;
-  // A name may be a word that JavaScript keeps for itself.
+  // A name may be a reserved word of JavaScript.
   const parts = names.map((name, index) => `const part${index} = whole.${name};`);
   const exports = names.map((name, index) => `part${index} as ${name}`);
   return [`import whole from '${path}';`, ...parts, `export { ${exports.join(', ')} };`, byDefault].join(
@@ -127,14 +131,14 @@ async function moduleWithNames(path: string): Promise<string> {
   );
 }
 
-/** What is not imported anywhere is left out of the bundle, as it is marked to have no effect. */
+/** Marks modules as free of side effects, so that unused ones are left out of the bundle. */
 function moduleThatRequires(name: string): string {
   const names = name === NATIVE ? [] : Object.keys(process.getBuiltinModule(name) ?? {});
   const exports = names.map((one) => `export const ${one} = /* @__PURE__ */ (() => outside.${one})();`);
   return [`const outside = require('${name}');`, 'export default outside;', ...exports].join('\n');
 }
 
-/** The license of every package of which something is in the bundle. */
+/** The license of every package with code in the bundle. */
 async function licenses({ inputs }: Metafile): Promise<string> {
   const folders = Object.keys(inputs).map(
     (file) => /^node_modules\/(?:.*node_modules\/)?(?:@[^/]+\/)?[^/]+/.exec(file)?.[0],
@@ -148,7 +152,7 @@ async function licenses({ inputs }: Metafile): Promise<string> {
   return (await Promise.all(texts)).flat().join('\n');
 }
 
-/** A server that runs from this clone may be about to read the file: it is there, whole, at every moment. */
+/** Replaces the file in one step, because a server that runs from this clone may read it at any moment. */
 async function replace(file: string, contents: Uint8Array): Promise<void> {
   const old = await readFile(file).catch(() => undefined);
   if (old?.equals(contents)) return;
@@ -156,7 +160,7 @@ async function replace(file: string, contents: Uint8Array): Promise<void> {
   await rename(`${file}.new`, file);
 }
 
-/** Files of an earlier build, and what was kept of them for later starts. */
+/** Removes the files of an earlier build, and their compiled code. */
 async function removeStale({ outputs }: Metafile): Promise<void> {
   const files = await readdir(join(root, OUT, 'chunks'));
   const stale = files.filter((file) => !(`${OUT}/chunks/${file}` in outputs));

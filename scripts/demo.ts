@@ -1,7 +1,7 @@
 /**
- * `npm run demo`: one server does real work for a real A2A client over HTTP, and shows it.
- * `npm run demo -- --nodes`: the same over a stack of seven nodes, one of which goes away and comes back.
- * Ends with 0 when the effects are really there, and leaves nothing behind.
+ * `npm run demo`: one server does real work for a real A2A client over HTTP, and shows it. `npm run demo -- --nodes`:
+ * the same over a stack of seven nodes, one of which goes away and comes back. Exits with 0 when it found the effects,
+ * and removes its files.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -6,8 +6,8 @@ import process from 'node:process';
 import { packageRoot } from '../src/config/package-root.js';
 
 /**
- * Runs test/interop with what `.ci/frameworks FOLDER all` installed (LANGO_TEST_FRAMEWORKS=FOLDER), and writes
- * docs/reference/interop.md from the results.
+ * Runs test/interop with the frameworks that `.ci/frameworks FOLDER all` installed (LANGO_TEST_FRAMEWORKS=FOLDER), and
+ * writes docs/reference/interop.md from the results.
  */
 
 /** One line of the results: a cell of the tables. */

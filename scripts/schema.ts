@@ -4,7 +4,9 @@ import { format, resolveConfig } from 'prettier';
 import { packageRoot } from '../src/config/package-root.js';
 import { configSchema, renderReference } from '../src/config/reference.js';
 
-/** Writes what is generated from the configuration's schema; with --check it only says what is stale. */
+/**
+ * Writes the files generated from the configuration's schema. With --check it only names those that are out of date.
+ */
 const folder = join(packageRoot(), 'docs', 'reference');
 const schemaFile = join(folder, 'config.schema.json');
 const style = await resolveConfig(schemaFile);

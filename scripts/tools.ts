@@ -7,8 +7,8 @@ import { connect, createServer, textPart } from '../src/index.js';
 import { PLAN, TABLE, TRANSFER } from '../src/models/offline/table.js';
 
 /**
- * Writes docs/reference/tools.md from what a model is offered by a server with every tool switched on. With --check it
- * writes nothing, and ends with 1 when the page differs.
+ * Writes docs/reference/tools.md from the tools that a server with every tool switched on offers to a model. With
+ * --check it writes nothing, and exits with 1 when the page differs.
  */
 const page = join(packageRoot(), 'docs/reference/tools.md');
 
@@ -91,7 +91,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** What the model of a single agent is offered that has every tool. Nothing is called. */
+/** The functions that the model of a single agent with every tool is offered. Nothing is called. */
 async function offeredFunctions(): Promise<readonly FunctionSpec[]> {
   let functions: readonly FunctionSpec[] = [];
   const model: ModelProvider = {

@@ -1,20 +1,23 @@
 import process from 'node:process';
 
-/** One input may keep the thread of the event loop at work no longer. */
+/** The most milliseconds of work that one input may cause on the thread of the event loop. */
 export const LONGEST_WORK_MS = 100;
-/** Nor may it block that thread for longer without work. It is wide: a busy machine may give a thread nothing for a while. */
+/**
+ * The most milliseconds that it may block that thread without work. It is long, because a busy machine may give a
+ * thread no time for a while.
+ */
 export const LONGEST_SILENCE_MS = 1_000;
 const TICK_MS = 5;
 
-/** The longest stretches in which the event loop answered nothing. */
+/** The longest times in which the event loop was blocked. */
 export interface Hold {
-  /** Time of the processor that its thread used; other threads, such as those of garbage collection, do not count. */
+  /** CPU time of its thread in milliseconds. Other threads, such as those of garbage collection, do not count. */
   readonly workMs: number;
-  /** Time of the clock. It also shows what blocks without work, such as synchronous input and output. */
+  /** Elapsed milliseconds. They also show what blocks without CPU time, such as synchronous input and output. */
   readonly silentMs: number;
 }
 
-/** Watches the event loop of its own thread, for tests and for scripts alike. */
+/** Measures how long the event loop of its own thread is blocked, for tests and scripts. */
 export class Watchdog implements Disposable {
   readonly #timer = setInterval(() => this.#tick(), TICK_MS);
   #workMs = 0;
@@ -22,7 +25,7 @@ export class Watchdog implements Disposable {
   #lastWork = threadWorkMs();
   #lastTick = performance.now();
 
-  /** What was longest since the last call, or since the beginning. */
+  /** The longest times since the last call, or since the start. */
   take(): Hold {
     this.#tick();
     const hold = { workMs: this.#workMs, silentMs: this.#silentMs };
@@ -50,12 +53,14 @@ function threadWorkMs(): number {
   return (user + system) / 1_000;
 }
 
-/** Whether an input is to be run again: the first time, code is compiled, and what came before may be collected. */
+/**
+ * Whether an input must be run again: the first run also compiles code, and may collect the garbage of earlier inputs.
+ */
 export function isTooLong({ workMs, silentMs }: Hold, longestWorkMs = LONGEST_WORK_MS): boolean {
   return workMs > longestWorkMs || silentMs > LONGEST_SILENCE_MS;
 }
 
-/** Both runs of an input that held the loop too long, for a finding. */
+/** Both runs of an input that blocked the loop too long, for a finding. */
 export function describeHolds(first: Hold, again: Hold): string {
   const said = ({ workMs, silentMs }: Hold): string =>
     `${Math.round(workMs)} ms of work and ${Math.round(silentMs)} ms of silence`;

@@ -5,8 +5,8 @@ import { attend } from './child.js';
 import { ANSWER, eachChunk, parseWork } from './work.js';
 
 /**
- * The floor: answers of the same shape and size as ours over node:http, with no protocol, no store and no
- * agent behind them. Shows what a figure could be at best, and what the bench's own client can drive.
+ * The lower bound: answers of the same shape and size as Lango's over node:http, without a protocol, a store or an
+ * agent. Shows the best possible figure, and how much the bench's own client can send.
  */
 export async function serve(): Promise<void> {
   const server = createServer((request, response) => void answer(request, response));

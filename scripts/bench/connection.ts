@@ -3,19 +3,19 @@ import type { Socket } from 'node:net';
 import { connect } from 'node:net';
 
 const HEAD_END = '\r\n\r\n';
-/** The end of the last chunk and of the body. JSON holds no bare line breaks, so nothing else looks like it. */
+/** The end of the last chunk and of the body. JSON contains no bare line breaks, so these bytes occur nowhere else. */
 const LAST_CHUNK = Buffer.from('\r\n0\r\n\r\n');
 const SILENCE_MS = 120_000;
 
 export interface Answer {
   readonly status: number;
-  /** The whole body, its transfer coding taken off. */
+  /** The whole body, without its transfer coding. */
   text(): string;
 }
 
 /**
- * One kept-alive HTTP/1.1 connection for one request at a time. Knows just enough of HTTP for the bench's
- * servers, so that driving them costs a fraction of what they do.
+ * One kept-alive HTTP/1.1 connection for one request at a time. It knows only as much HTTP as the bench's servers use,
+ * so that it costs a fraction of their CPU.
  */
 export class Connection {
   readonly #socket: Socket;

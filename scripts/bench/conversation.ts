@@ -14,7 +14,7 @@ const MESSAGES_PER_SEND = 2;
 const FILL_CONNECTIONS = 8;
 const MOST = 1.5;
 
-/** A conversation that is held. */
+/** A conversation with a server. */
 interface Way {
   readonly kind: Kind;
   readonly id: string;
@@ -35,8 +35,9 @@ const WAYS: readonly Way[] = [
 ];
 
 /**
- * What one message costs in a short and in a long conversation, with a model that answers at once. Each message of a
- * turn goes to a short conversation of its own, or all to one long one, which grows a little meanwhile.
+ * Measures the cost of one message in a short and in a long conversation, with a model that answers at once. Each
+ * message of a turn goes to its own short conversation, or all of them to one long conversation, which grows a little
+ * meanwhile.
  */
 export const conversation: Scenario = async ({ start, sizes: { rounds, messages } }) => {
   const figures: Figure[] = [];
@@ -59,17 +60,19 @@ export const conversation: Scenario = async ({ start, sizes: { rounds, messages 
 };
 
 interface TurnReport extends CostReport {
-  /** That the model was given for each message. */
+  /** Tokens that the model got for each message. */
   readonly tokens: readonly number[];
 }
 
 interface Filling extends Way {
   readonly contexts: readonly string[];
-  /** In each. */
+  /** Per context. */
   readonly messages: number;
 }
 
-/** Puts so many messages into each conversation; the ones after another in each, several conversations at once. */
+/**
+ * Sends so many messages to each conversation: one after the other in a conversation, several conversations at once.
+ */
 async function fill(target: Target, { contexts, messages, text }: Filling): Promise<void> {
   const sends = contexts.flatMap((contextId) =>
     Array.from({ length: messages / MESSAGES_PER_SEND }, () => contextId),
@@ -81,7 +84,7 @@ async function fill(target: Target, { contexts, messages, text }: Filling): Prom
   });
 }
 
-/** One message to each, one after another. */
+/** Sends one message to each, one after the other. */
 async function ask(target: Target, { text }: Way, contexts: readonly string[]): Promise<TurnReport> {
   const tokens: number[] = [];
   const report = await measure(target, {

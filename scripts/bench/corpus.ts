@@ -1,16 +1,19 @@
-/** What the knowledge bench keeps, the same in every run: words as often as in a language, and some that are planted. */
+/**
+ * The entries of the knowledge bench, the same in every run: words with the frequencies of a language, and some planted
+ * words.
+ */
 export interface BenchEntry {
   readonly key: string;
   readonly content: string;
 }
 
-/** A source of numbers from 0 up to 1, the same for the same seed. */
+/** Random numbers from 0 (included) to 1 (excluded), the same for the same seed. */
 export type Dice = () => number;
 
 const SYLLABLES = 'ka ro mi te lu sa no vi da pe gu zo ne fi ba ti xu le or an'.split(' ');
 const VOCABULARY = 30_000;
 const WORDS = 55;
-/** Words that stand in every entry. */
+/** Words that are in every entry. */
 const EVERYWHERE = ['server', 'status', 'report'];
 const KOREAN =
   '배포 서버 설정 키는 매주 금요일 교체 결제 모듈 오류 로그 확인 담당자 회의 일정 변경 고객 요청'.split(' ');
@@ -29,7 +32,7 @@ function pick<Item>(items: readonly Item[], dice: Dice): Item {
   return items[Math.floor(dice() * items.length)]!;
 }
 
-/** The word that is the n-th most frequent. */
+/** The n-th most frequent word. */
 export function wordOf(rank: number): string {
   let word = '';
   for (let rest = rank + SYLLABLES.length; rest > 0; rest = Math.floor(rest / SYLLABLES.length)) {
@@ -38,7 +41,7 @@ export function wordOf(rank: number): string {
   return word;
 }
 
-/** The n-th entry: one in ten has Korean besides, one Chinese, two have names of code. */
+/** The n-th entry. Of ten entries one also has Korean, one Chinese, and two names in code. */
 export function entryOf(index: number, dice: Dice): BenchEntry {
   const words = Array.from({ length: WORDS }, () => wordOf(frequentRank(dice)));
   words.splice(3, 0, ...EVERYWHERE);
@@ -50,12 +53,12 @@ export function entryOf(index: number, dice: Dice): BenchEntry {
   return { key: `note ${wordOf(frequentRank(dice))} ${index}`, content: `${words.join(' ')}.` };
 }
 
-/** An entry that has words of its own. */
+/** An entry with words that only it has. */
 export function plantedIndex(entries: number, dice: Dice): number {
   return Math.floor((dice() * entries) / PLANTED_EVERY) * PLANTED_EVERY;
 }
 
-/** Words that no other entry has, or hardly one. */
+/** Words that no other entry has, or almost none. */
 export function plantedIn(index: number) {
   const number = index / PLANTED_EVERY;
   const word = `zy${wordOf(number)}`;
@@ -73,7 +76,7 @@ export function codeName(dice: Dice): string {
   return `${pick(THINGS, dice)}${pick(ROLES, dice)}${thing[0]!.toUpperCase()}${thing.slice(1)}`;
 }
 
-/** Frequent words far more often than others, as in every language. */
+/** Chooses frequent words far more often than others, as in every language. */
 function frequentRank(dice: Dice): number {
   return Math.floor(VOCABULARY ** dice()) - 1;
 }

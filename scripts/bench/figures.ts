@@ -1,17 +1,17 @@
 /** One line of the result. */
 export interface Figure {
-  /** "send.rate": stable, for programs. */
+  /** Such as "send.rate". Never renamed, because programs use it. */
   readonly id: string;
   readonly title: string;
   readonly unit: string;
   /** By server; medians over the rounds. */
   readonly values: Readonly<Record<string, number>>;
-  /** What counts of it. */
+  /** The value that is compared with the target. */
   readonly result?: Result;
 }
 
 export interface Result {
-  /** "lango / stock": what was divided by what. */
+  /** Such as "lango / stock": the servers whose figures were divided. */
   readonly of: string;
   readonly value: number;
   readonly target?: Target;
@@ -23,7 +23,7 @@ interface Target {
   readonly met: boolean;
 }
 
-/** What was measured, by server and round. */
+/** The measured values, by server and round. */
 export type Samples = Readonly<Record<string, readonly number[]>>;
 
 export interface FigureOptions extends Pick<Figure, 'id' | 'title' | 'unit'> {
@@ -38,15 +38,15 @@ export interface ResultOptions {
   readonly atMost?: number;
 }
 
-/** With the median over the rounds of everything. */
+/** Adds the median over the rounds of each value. */
 export function figureOf({ samples, result, ...rest }: FigureOptions): Figure {
   const values = Object.fromEntries(Object.entries(samples).map(([name, list]) => [name, median(list)]));
   return { ...rest, values, ...(result ? { result: resultOf(result) } : {}) };
 }
 
 /**
- * One server over another in each round. The two were measured right after each other, so what else the machine
- * does falls on both, and the median of these says more than the ratio of two medians.
+ * The ratio of two servers in each round. Both were measured right after each other, so other load of the machine
+ * affects both alike, and the median of these ratios is more exact than the ratio of two medians.
  */
 export function versus(samples: Samples, above: string, below: string): ResultOptions {
   return { of: `${above} / ${below}`, rounds: ratios(samples[above]!, samples[below]!) };
@@ -60,7 +60,7 @@ function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
 
-/** Linear between the two nearest. Throws on an empty list. */
+/** A quantile, interpolated linearly between the two nearest values. Throws on an empty list. */
 export function quantile(values: readonly number[], share: number): number {
   if (values.length === 0) throw new RangeError('there is no quantile of nothing');
   const sorted = values.toSorted((a, b) => a - b);

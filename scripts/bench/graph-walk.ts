@@ -13,10 +13,10 @@ const TRIPLES_A_NODE = 10;
 const RELATIONS = ['depends on', 'calls', 'owns', 'mentions', 'replaces'];
 const GROUP = 1_000;
 const TARGET_MS = 100;
-/** What the tool gives unless it is asked for more, and the most it gives. */
+/** The default and the largest number of triples that the tool returns. */
 const LIMITS = [100, 1_000];
 
-/** Two steps from a node in both directions, past nodes that a great many others lead to. */
+/** Measures two steps from a node in both directions, through nodes with very many edges. */
 export async function graphWalk({ graph }: Storage, trials: Trials): Promise<readonly Figure[]> {
   const { triples, rounds, questions: count } = trials;
   const nodes = triples / TRIPLES_A_NODE;
@@ -54,7 +54,7 @@ export async function graphWalk({ graph }: Storage, trials: Trials): Promise<rea
   return [...figures, timeFigure({ id: 'knowledge.graph.walk', title, times, atMost: TARGET_MS })];
 }
 
-/** From any node to one of the few that many lead to, or to one of the many that few do. */
+/** An edge from any node to one of the few frequent nodes, or to one of the many rare ones. */
 function tripleOf(nodes: number, dice: Dice): NewTriple {
   return {
     subject: nodeOf(Math.floor(nodes * dice())),

@@ -11,7 +11,7 @@ import { vectorSearch } from './vector-search.js';
 
 const PARTS = [textSearch, vectorSearch, graphWalk];
 
-/** What is kept and found again, in one database in this process, as a server has it. */
+/** Measures storing and finding knowledge, in one database in this process, opened as a server does. */
 export const knowledge: Scenario = async ({ sizes }) => {
   const folder = await mkdtemp(path.join(tmpdir(), 'lango-bench-knowledge-'));
   const file = path.join(folder, 'lango.db');

@@ -9,7 +9,7 @@ import { executor } from './stock-executor.js';
 import { ANSWER, eachChunk, parseWork } from './work.js';
 
 const ARTIFACT = 'answer';
-/** The load comes from one caller, who may send more than the default lets one. */
+/** The load comes from one caller, so its rate limit is higher than the default. */
 const LIMITS = {
   requestsPerSecond: 1_000_000,
   requestBurst: 1_000_000,
@@ -19,7 +19,7 @@ const LIMITS = {
 const SERVED = { server: { port: 0, limits: LIMITS } };
 const FLAT = { ...SERVED, agent: { multiAgent: false } };
 const CHARACTERS_PER_TOKEN = 4;
-/** How the memory asks for notes, and what it gets. */
+/** How the memory asks for notes, and the answer of the model. */
 const NOTE = 'record_lines';
 const NOTES = Array.from(
   { length: 8 },
@@ -44,7 +44,7 @@ function deliver(run: Run, kind: string, body: Parameters<Run['emit']>[0]): Prom
   return kind === 'append' ? run.append(body) : run.emit(body);
 }
 
-/** Answers at once, so that a turn costs what the server makes of it; tells how much it was given. */
+/** A model that answers at once, so that a turn costs only the work of the server. Reports how much text it got. */
 const instantModel: ModelProvider = {
   id: 'instant',
   async *stream({ system, messages, functions }) {
@@ -60,12 +60,15 @@ const instantModel: ModelProvider = {
   },
 };
 
-/** The default configuration but for the rate of one caller, with one agent more; the environment names a database. */
+/**
+ * The default configuration except for the rate of one caller, with one more agent. The environment may name a
+ * database.
+ */
 export function serve(): Promise<void> {
   return start({ settings: SERVED, agents: [worker] });
 }
 
-/** The same with the executor that the stock server has. */
+/** The same with the executor of the stock server. */
 export function serveExecutor(): Promise<void> {
   return start({
     settings: SERVED,
@@ -73,12 +76,12 @@ export function serveExecutor(): Promise<void> {
   });
 }
 
-/** One agent and a model that costs nothing: what is left of a turn is ours. */
+/** One agent and a model that costs nothing: the cost of a turn is all Lango's. */
 export function serveFlat(): Promise<void> {
   return start({ settings: FLAT, model: instantModel });
 }
 
-/** The same with a memory that notes what was said. */
+/** The same with observational memory. */
 export function serveMemory(): Promise<void> {
   return start({ settings: { ...FLAT, observationalMemory: { enabled: true } }, model: instantModel });
 }

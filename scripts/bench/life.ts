@@ -9,14 +9,17 @@ import type { Scenario } from './scenario.js';
 import { inTurns, samplesOf } from './scenario.js';
 import type { Kind, Target } from './target.js';
 
-/** Time a server gets to come to rest before its memory is read. */
+/** Milliseconds that a server gets to become idle before its memory is read. */
 const REST_MS = 3_000;
 const CONNECTIONS = 32;
 const IDLE_STREAMS = 1_000;
 const OURS = 'lango-serve';
 const HAS_PROC = existsSync('/proc/self/status');
 
-/** From the start of the process to the first card in the client's hands: `lango serve`, and the library in a program. */
+/**
+ * Measures the time from the start of the process until the client has the first card: for `lango serve`, and for the
+ * library in a program.
+ */
 export const coldStart: Scenario = async ({ start, sizes }) => {
   const side = (kind: Kind) => async (): Promise<Start> => {
     const startedAt = performance.now();
@@ -70,7 +73,9 @@ interface Start {
   readonly cpuMs: number;
 }
 
-/** Resident memory of the default server with all its agents, at rest and after requests to its root agent. */
+/**
+ * Measures the resident memory of the default server with all its agents, at rest and after requests to its root agent.
+ */
 export const memory: Scenario = async ({ start, sizes }) => {
   if (!HAS_PROC) return [];
   const targets = [await start(OURS), await start('stock')];
@@ -112,7 +117,7 @@ export const memory: Scenario = async ({ start, sizes }) => {
   ];
 };
 
-/** What a thousand open streams hold on which nothing happens. */
+/** Measures the memory of a thousand open streams without events. */
 export const idle: Scenario = async ({ start }) => {
   if (!HAS_PROC) return [];
   const samples: Record<string, number[]> = {};
@@ -138,7 +143,7 @@ export const idle: Scenario = async ({ start }) => {
   ];
 };
 
-/** Follows a task of ours that waits; node:http alone has a stream of its own that does nothing. */
+/** Follows a waiting task of Lango; node:http alone has its own stream without events. */
 async function idleCalls(target: Target): Promise<string> {
   if (target.kind === 'bare') return callText('bare', { method: 'SendStreamingMessage', text: 'ask' });
   let id = '';

@@ -8,7 +8,7 @@ export interface Load {
   readonly requests: number;
   /** What the n-th request asks. */
   readonly call: (index: number) => Call;
-  /** Throws on an answer that is not what was asked for. */
+  /** Throws when an answer is not the expected one. */
   readonly check?: (answer: Answer) => void;
 }
 
@@ -19,7 +19,7 @@ export interface LoadReport {
 }
 
 export interface CostReport extends LoadReport {
-  /** Of the server's process, all requests together, in microseconds. */
+  /** CPU of the server's process for all requests together, in microseconds. */
   readonly cpu: number;
 }
 
@@ -47,7 +47,7 @@ export async function drive(target: Target, load: Load): Promise<LoadReport> {
   }
 }
 
-/** The same, with what it cost the server. */
+/** The same, with the CPU that it cost the server. */
 export async function measure(target: Target, load: Load): Promise<CostReport> {
   const before = await target.cpu();
   const report = await drive(target, load);

@@ -11,7 +11,7 @@ const LONG = 1_000;
 const CONNECTIONS = 8;
 const WAITING = '"TASK_STATE_INPUT_REQUIRED"';
 
-/** What a message costs that follows 10 others, or 1,000 others, in one task. */
+/** Measures the cost of a message that follows 10 or 1,000 others in one task. */
 export const longTask: Scenario = async ({ start, sizes }) => {
   const figures: Figure[] = [];
   for (const kind of ['lango', 'lango-executor'] as const) {
@@ -32,7 +32,7 @@ export const longTask: Scenario = async ({ start, sizes }) => {
   return figures;
 };
 
-/** Begins a task that waits for its next message, and sends it so many. */
+/** Begins a task that waits for its next message, and sends it this number of messages. */
 async function taskOf(target: Target, messages: number): Promise<string> {
   let id = '';
   const check = (answer: { text(): string; readonly status: number }): void => {
@@ -73,7 +73,7 @@ function figuresOf(kind: Kind, reports: ReadonlyMap<string, readonly number[]>):
   ];
 }
 
-/** The first page of a caller's tasks, when there are many. */
+/** Measures the first page of a caller's tasks when there are many. */
 export const list: Scenario = async ({ start, sizes }) => {
   const target = await start('lango');
   const requests = sizes.listedTasks;

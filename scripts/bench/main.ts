@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: our server and one on the stock SDK do the same work in turns, each in its own process.
- * `serve KIND` is how those processes are started; they load nothing else of this folder.
+ * `npm run bench`: Lango and a server on the stock SDK do the same work in turns, each in its own process. `serve KIND`
+ * starts such a process, which loads nothing else from this folder.
  */
 const [command, kind] = process.argv.slice(2);
 if (command === 'serve') await serve(kind);

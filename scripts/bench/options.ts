@@ -3,13 +3,13 @@ import { parseArgs } from 'node:util';
 export interface Options {
   readonly quick: boolean;
   readonly json: boolean;
-  /** How often each server has its turn; undefined for what the mode says. */
+  /** The number of turns of each server; undefined for the default of the mode. */
   readonly rounds: number | undefined;
   /** Names of scenarios, in the order they run. */
   readonly only: readonly string[];
 }
 
-/** Scenarios are named one by one, or in `--only` with commas. Throws a `TypeError` that says what is wrong. */
+/** Scenarios are arguments, or names with commas in `--only`. Throws a `TypeError` that says what is wrong. */
 export function parseOptions(args: readonly string[], scenarios: readonly string[]): Options {
   const { values, positionals } = parseArgs({
     args: [...args],

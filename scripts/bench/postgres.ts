@@ -22,10 +22,10 @@ const REPLICAS = 3;
 /** Of a short stay in /proc, in microseconds. */
 const TICK_US = 10_000;
 
-/** What one unit of work (a send, an event, a second of a stream) takes. */
+/** The cost of one unit of work (a send, an event, a second of a stream). */
 interface Cost {
   readonly rate: number;
-  /** CPU of our process, in microseconds. */
+  /** CPU of Lango's process, in microseconds. */
   readonly cpu: number;
   readonly statements: number;
   /** CPU of all processes of PostgreSQL, in microseconds; 0 without it. */
@@ -36,7 +36,7 @@ interface Cost {
   readonly stored: number;
 }
 
-/** The same work on SQLite and on PostgreSQL; then two and three servers on the one database. */
+/** Measures the same work on SQLite and on PostgreSQL, then two and three servers on one database. */
 export const postgres: Scenario = async ({ start, sizes }) => {
   const database = await Database.start();
   try {
@@ -99,7 +99,7 @@ async function costOf(target: Target, database: Database, { load, units }: Units
   };
 }
 
-/** What the database server has used so far. */
+/** What the database server has used since its start. */
 async function used(database: Database): Promise<Pick<Figures, 'cpu' | 'log' | 'stored'>> {
   const [row] = await database.rows<Figures>(
     `SELECT pg_backend_pid() AS pid, (pg_current_wal_insert_lsn() - '0/0')::float8 AS log,
@@ -122,7 +122,7 @@ async function cpuOfFamily(pid: number): Promise<number> {
   let ticks = 0;
   for (const entry of await readdir('/proc')) {
     if (!/^\d+$/.test(entry)) continue;
-    // A process may end meanwhile.
+    // A process may have ended in the meantime.
     const stat = await statOf(entry).catch(() => []);
     const [own, ended] = [stat[11]! + stat[12]!, stat[13]! + stat[14]!];
     if (Number(entry) === parent) ticks += own + ended;
@@ -193,7 +193,7 @@ function costFigures(name: string, costs: ReadonlyMap<string, readonly Cost[]>):
   ];
 }
 
-/** The same load on one, two and three of the servers that run. */
+/** Measures the same load on one, two and three of the running servers. */
 async function replicaFigures(
   replicas: readonly Target[],
   load: Load,
@@ -220,7 +220,7 @@ async function replicaFigures(
   });
 }
 
-/** What servers without work cost the database: they renew, look for work, and hold their locks. */
+/** Measures what idle servers cost the database: they renew their leases, look for work and hold their locks. */
 async function idleFigure(database: Database): Promise<Figure> {
   await sleep(IDLE_MS / 5);
   const before = await used(database);

@@ -25,7 +25,7 @@ interface MessageCall {
   readonly taskId?: string;
 }
 
-/** A JSON-RPC request as the bytes of HTTP; the same for every server but for path and token. */
+/** A JSON-RPC request as the bytes of HTTP. It differs between servers only in path and token. */
 export function callText(kind: Kind, call: Call): string {
   const params = 'params' in call ? call.params : { message: messageOf(call) };
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: call.method, params });
@@ -40,7 +40,7 @@ export function callText(kind: Kind, call: Call): string {
   return `${head.join('\r\n')}\r\n\r\n${body}`;
 }
 
-/** Ids are random, as those of clients are: ids that rise would be kinder to an index. */
+/** A random id, as clients use. Ascending ids would be cheaper for an index. */
 function messageOf({ text, contextId, taskId }: MessageCall): object {
   const place = { ...(contextId ? { contextId } : {}), ...(taskId ? { taskId } : {}) };
   return { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ text }], ...place };
@@ -50,7 +50,7 @@ export function cardRequestText(): string {
   return 'GET /.well-known/agent-card.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n';
 }
 
-/** Throws when an answer is not that of a finished task: a bench of errors would be worth nothing. */
+/** Throws when an answer is not that of a completed task, because a bench of errors would measure nothing. */
 export function requireCompleted(answer: Answer): void {
   requireText(answer, '"TASK_STATE_COMPLETED"');
 }
@@ -61,7 +61,7 @@ export function requireText(answer: Answer, expected: string): void {
   throw new Error(`an answer lacks ${expected}: ${answer.status} ${answer.text().slice(0, 500)}`);
 }
 
-/** How much the model was given for this answer. Throws when the answer does not say. */
+/** The tokens that the model got for this answer. Throws when the answer has no such number. */
 export function tokensAsked(answer: Answer): number {
   requireCompleted(answer);
   const [, tokens] = /"urn:lango:a2a:usage:v1":\{"input":(\d+)/.exec(answer.text()) ?? [];
@@ -69,7 +69,7 @@ export function tokensAsked(answer: Answer): number {
   return Number(tokens);
 }
 
-/** Throws unless a stream brought that many characters of text and the end of its task. */
+/** Throws unless a stream had that many characters of text and the end of its task. */
 export function requireCharacters(answer: Answer, count: number): void {
   requireCompleted(answer);
   const lines = answer.text().split('\n');

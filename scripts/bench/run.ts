@@ -30,7 +30,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   postgres,
 };
 
-/** Runs what the arguments ask for and prints it. A target that is missed is shown, not an error. */
+/** Runs the scenarios of the arguments and prints the results. A missed target is printed; it is no error. */
 export async function run(args: readonly string[]): Promise<void> {
   const { quick, json, rounds, only } = parseOptions(args, Object.keys(SCENARIOS));
   const mode = quick ? QUICK : FULL;

@@ -5,19 +5,19 @@ import type { Trials } from './trials.js';
 
 /** How much is measured. */
 export interface Sizes extends Trials {
-  /** How often each server has its turn; the median counts. */
+  /** The number of turns of each server; the result is their median. */
   readonly rounds: number;
   /** Requests sent before anything is measured, until the code of the servers is compiled. */
   readonly warmUp: number;
   /** Requests of one turn at 32 connections. */
   readonly requests: number;
-  /** Chunks of one turn, in streams of whatever length. */
+  /** Chunks of one turn, for streams of every length. */
   readonly chunks: number;
-  /** The longest stream the stock server is asked for: its cost grows with the square of the length. */
+  /** The longest stream of the stock server, whose cost grows with the square of the length. */
   readonly longestStockStream: number;
   /** Messages of a conversation that are measured in one turn. */
   readonly messages: number;
-  /** Requests that memory has to stay flat over. */
+  /** Requests during which memory must not grow. */
   readonly lastingRequests: number;
   /** Tasks of the caller who lists them. */
   readonly listedTasks: number;
@@ -53,10 +53,10 @@ export const QUICK: Sizes = {
   questions: 20,
 };
 
-/** What a scenario works with. */
+/** The servers and options of a scenario. */
 interface Bench {
   readonly sizes: Sizes;
-  /** Starts a server; it is stopped when the scenario is over, if it still runs. */
+  /** Starts a server. It is stopped after the scenario if it still runs. */
   readonly start: (kind: Kind, databaseUrl?: string) => Promise<Target>;
 }
 
@@ -80,7 +80,7 @@ export async function runScenario(
   }
 }
 
-/** A B C, A B C …: each side once a round. */
+/** In the order A B C, A B C …: each side once per round. */
 export async function inTurns<Report>(
   rounds: number,
   sides: Readonly<Record<string, () => Promise<Report>>>,

@@ -8,17 +8,20 @@ import type { Kind } from './target.js';
 
 const CONNECTIONS = 32;
 
-/** A round lasts at least as long, so that it holds what comes from time to time: checkpoints, collections of garbage. */
+/**
+ * The least milliseconds of a round, so that it contains work that is done from time to time: checkpoints, garbage
+ * collection.
+ */
 const ROUND_SECONDS = 2;
 const KINDS = ['lango', 'lango-executor', 'stock', 'stock-database', 'bare'] as const;
 
-/** SendMessage over 32 connections: what a server can take, how long one waits, what one costs. */
+/** Measures SendMessage over 32 connections: the rate of a server, the time and the CPU of one request. */
 export const send: Scenario = async ({ start, sizes: { rounds, requests, warmUp } }) => {
   const side = async (kind: Kind): Promise<() => Promise<Round>> => {
     const target = await start(kind);
     const call = () => ({ method: 'SendMessage', text: 'echo' }) as const;
     const { wallMs } = await drive(target, { connections: CONNECTIONS, requests: warmUp, call });
-    // At the speed that the warm-up ends with, which is at least its mean.
+    // At the speed at the end of the warm-up, which is at least its mean.
     const enough = Math.ceil((warmUp / wallMs) * 1_000 * ROUND_SECONDS);
     const count = Math.max(requests, Math.min(enough, warmUp));
     return async () => ({
@@ -77,7 +80,7 @@ interface Round extends CostReport {
   readonly requests: number;
 }
 
-/** Which of ours is held against which of the SDK's, besides the first pair. */
+/** The pairs of a Lango server and an SDK server that are compared, besides the first pair. */
 const PAIRS = [
   {
     id: 'executor',

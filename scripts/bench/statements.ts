@@ -1,7 +1,10 @@
 import Database from 'better-sqlite3';
 import pg from 'pg';
 
-/** Begins to count the statements that this process gives to SQLite and PostgreSQL; what it returns tells their number. */
+/**
+ * Starts to count the statements that this process sends to SQLite and PostgreSQL. Returns a function that returns
+ * their number.
+ */
 export function countStatements(): () => number {
   let count = 0;
   const watch = <Name extends string>(owner: Readonly<Record<Name, unknown>>, name: Name): void => {

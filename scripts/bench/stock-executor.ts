@@ -5,8 +5,8 @@ import { AgentEvent } from '@a2a-js/sdk/server';
 import { ANSWER, eachChunk, parseWork } from './work.js';
 
 /**
- * The same work as our agent's, behind the stock server and behind ours, with the events that a client of ours sees too: the submitted task, working, the text,
- * completed.
+ * An executor of the SDK with the same work as Lango's agent, run by the stock server and by Lango. Its events are
+ * those that a client of Lango sees: the submitted task, working, the text, completed.
  */
 export const executor: AgentExecutor = {
   async execute(context, bus) {

@@ -31,7 +31,7 @@ function card(port: number): AgentCard {
   };
 }
 
-/** The columns of the SDK's task store, in a file with a write-ahead log: it is given what our database is given. */
+/** The columns of the SDK's task store, in a file with a write-ahead log: the same settings as Lango's database. */
 const TASKS = `CREATE TABLE tasks (tenant TEXT NOT NULL, owner TEXT NOT NULL, id TEXT NOT NULL, context_id TEXT NOT NULL,
   status_last_updated INTEGER NOT NULL, status_state TEXT, status TEXT, artifacts TEXT, history TEXT, metadata TEXT,
   protocol_version TEXT, PRIMARY KEY (tenant, owner, id))`;
@@ -50,7 +50,7 @@ export async function serveDatabase(): Promise<void> {
   });
 }
 
-/** A server as the SDK's documentation builds one: express, the default handler, tasks in memory. */
+/** A server as in the SDK's documentation: express, the default handler, tasks in memory. */
 export async function serve(
   store: TaskStore = new InMemoryTaskStore(),
   close: () => Promise<void> = async () => {},

@@ -17,7 +17,7 @@ const CROWD = 100;
 const PACED = 50;
 const PACED_CHUNKS = 100;
 
-/** One stream after the other; as many chunks in each turn, whatever the length of a stream. */
+/** Measures one stream after the other. Every turn has the same number of chunks, for streams of every length. */
 export const streams: Scenario = async ({ start, sizes }) => {
   const targets = [await start('lango'), await start('stock'), await start('bare')];
   const sides: Record<string, () => Promise<number>> = {};
@@ -43,7 +43,7 @@ export const streams: Scenario = async ({ start, sizes }) => {
   ];
 };
 
-/** Many streams at the same time. */
+/** Measures many streams at the same time. */
 export const crowd: Scenario = async ({ start, sizes }) => {
   const work: Work = { kind: 'stream', chunks: SHORTEST };
   const sides: Record<string, () => Promise<CostReport>> = {};
@@ -73,7 +73,7 @@ export const crowd: Scenario = async ({ start, sizes }) => {
   ];
 };
 
-/** Streams as models send them: a chunk each 20 ms, so that no chunk waits for another of its stream. */
+/** Measures streams as models send them: a chunk every 20 ms, so that no chunk waits for another of its stream. */
 export const paced: Scenario = async ({ start, sizes }) => {
   const sides: Record<string, () => Promise<number>> = {};
   for (const kind of ['lango', 'bare'] as const) {

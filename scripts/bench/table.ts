@@ -7,7 +7,7 @@ export interface Outcome {
   readonly figures: readonly Figure[];
 }
 
-/** Columns, by the names of the servers that share one. A column without a figure is left out. */
+/** The columns, each with the names of the servers in it. A column without a figure is left out. */
 const COLUMNS: Readonly<Record<string, readonly string[]>> = {
   lango: ['lango', 'lango-serve'],
   stock: ['stock'],
@@ -52,7 +52,7 @@ function judged(result: Result | undefined): readonly [string, string, string] {
   return target ? [text, `${target.is} ${target.value}`, target.met ? 'met' : 'MISSED'] : [text, '', ''];
 }
 
-/** Three digits that matter. */
+/** Rounds to three significant digits. */
 function rounded(value: number): string {
   const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.max(Math.abs(value), 0.01))));
   return value.toLocaleString('en-US', { maximumFractionDigits: digits });

@@ -8,8 +8,9 @@ import type { CostAnswer } from './child.js';
 import { Connection } from './connection.js';
 
 /**
- * Ours with one agent more, that on PostgreSQL, ours with the stock server's executor, ours in single-agent mode, that with its memory on,
- * ours as `lango serve` starts it, the SDK's, that with its tasks in a database, node:http alone.
+ * Lango with one more agent, the same on PostgreSQL, Lango with the stock server's executor, Lango in single-agent
+ * mode, the same with its memory on, Lango as `lango serve` starts it, the SDK, the same with its tasks in a database,
+ * node:http alone.
  */
 export type Kind =
   | 'lango'
@@ -45,22 +46,25 @@ export class Target {
     return Connection.open(this.port);
   }
 
-  /** CPU time of the process so far, user and system, in microseconds. Not of `lango-serve`, which has no line to us. */
+  /**
+   * CPU time of the process so far, user and system, in microseconds. Not for `lango-serve`, which has no channel to
+   * the bench.
+   */
   async cpu(): Promise<number> {
     return (await this.cost()).cpu;
   }
 
-  /** The same with the statements that it gave to its database. */
+  /** The same with the number of statements that it sent to its database. */
   async cost(): Promise<CostAnswer> {
     this.#child.send('cost');
     const [answer] = (await once(this.#child, 'message')) as [CostAnswer];
     return answer;
   }
 
-  /** The same in milliseconds, of any server, in steps of 10. Rejects where the system has no /proc. */
+  /** The same for any server in milliseconds, in steps of 10. Rejects where the system has no /proc. */
   async systemCpuMs(): Promise<number> {
     const stat = await readFile(`/proc/${this.#child.pid}/stat`, 'utf8');
-    // After the name of the program, which may hold anything but ends with the last parenthesis.
+    // The fields follow the name of the program, which may contain anything and ends at the last parenthesis.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
   }
@@ -70,7 +74,7 @@ export class Target {
     return this.#memoryMb('VmRSS');
   }
 
-  /** The most resident memory that the process ever had, as the system counts it. */
+  /** The peak resident memory of the process, as counted by the system. */
   peakMb(): Promise<number> {
     return this.#memoryMb('VmHWM');
   }
@@ -81,7 +85,7 @@ export class Target {
     return (Number(kib) * 1024) / 1e6;
   }
 
-  /** Resolves once the process is gone, one way or the other. */
+  /** Resolves when the process has ended, however it ended. */
   async stop(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const gone = once(this.#child, 'exit');
@@ -100,7 +104,7 @@ export interface Place {
   readonly databaseUrl?: string;
 }
 
-/** Starts a server and resolves once it says that it serves. */
+/** Starts a server and resolves when it reports that it is ready. */
 export async function startTarget(kind: Kind, { home, databaseUrl }: Place): Promise<Target> {
   const child = spawn(process.execPath, argumentsFor(kind), {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],

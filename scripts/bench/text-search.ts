@@ -16,11 +16,11 @@ const TARGET_MS = 50;
 
 interface Question {
   readonly text: string;
-  /** In the key of an entry that has to be found. */
+  /** Part of the key of an entry that must be found. */
   readonly finds?: string;
 }
 
-/** What is asked, by what is meant to be hard about it. */
+/** The questions, by their kind of difficulty. */
 function questions(entries: number): Readonly<Record<string, (dice: Dice) => Question>> {
   const planted = (which: keyof ReturnType<typeof plantedIn>) => (dice: Dice) => {
     const index = plantedIndex(entries, dice);
@@ -47,7 +47,7 @@ function questions(entries: number): Readonly<Record<string, (dice: Dice) => Que
   };
 }
 
-/** Keeping entries, and finding them by their words. */
+/** Measures storing entries, and finding them by their words. */
 export async function textSearch(
   { library, knowledge }: Storage,
   trials: Trials,

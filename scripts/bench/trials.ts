@@ -1,7 +1,7 @@
 import type { Figure } from './figures.js';
 import { figureOf, quantile } from './figures.js';
 
-/** How much of everything the knowledge bench keeps, and how often it asks. */
+/** The numbers of stored items of the knowledge bench, and of its questions. */
 export interface Trials {
   readonly rounds: number;
   readonly entries: number;
@@ -11,14 +11,14 @@ export interface Trials {
   readonly questions: number;
 }
 
-/** Of each round, in milliseconds. */
+/** The milliseconds of each question, by round. */
 type Times = readonly (readonly number[])[];
 
 const GROUP = 500;
-/** Questions before anything is measured, until the code is compiled. */
+/** Questions before the measurement, until the code is compiled. */
 const WARM_UP = 5;
 
-/** So many at once, as a server has them at its busiest; they share commits. */
+/** Does `count` pieces of work, 500 at once as in a very busy server. They share commits. */
 export async function inGroups(count: number, work: (index: number) => Promise<void>): Promise<void> {
   for (let from = 0; from < count; from += GROUP) {
     const length = Math.min(GROUP, count - from);
@@ -26,7 +26,7 @@ export async function inGroups(count: number, work: (index: number) => Promise<v
   }
 }
 
-/** How long one takes, one after the other. */
+/** Measures the time of each, one after the other. */
 export async function timesOf(
   { rounds, count }: { readonly rounds: number; readonly count: number },
   ask: () => Promise<void>,
@@ -52,7 +52,7 @@ interface TimeFigureOptions {
   readonly atMost: number;
 }
 
-/** What half of them take; what counts is what 95 of 100 take. */
+/** The median; the target applies to the 95th percentile. */
 export function timeFigure({ id, title, times, atMost }: TimeFigureOptions): Figure {
   return figureOf({
     id,

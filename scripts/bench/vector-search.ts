@@ -7,14 +7,14 @@ import type { Trials } from './trials.js';
 import { inGroups, timeFigure, timesOf } from './trials.js';
 
 const OWNER = { tenant: 'bench', owner: 'with vectors' };
-/** Of the small models that run anywhere. */
+/** The dimensions of small models that run on any machine. */
 const DIMENSION = 384;
 const MODEL = 'bench';
 const LIMIT = 20;
 const TARGET_MS = 100;
 const GROUP = 1_000;
 
-/** Finding the nearest of many vectors, each beside a passage of a few words. */
+/** Measures finding the nearest of many vectors, each with a passage of a few words. */
 export async function vectorSearch({ library }: Storage, trials: Trials): Promise<readonly Figure[]> {
   const { vectors, rounds, questions: count } = trials;
   const dice = diceOf(11);
@@ -50,7 +50,7 @@ export async function vectorSearch({ library }: Storage, trials: Trials): Promis
   ];
 }
 
-/** Of length 1, in any direction. */
+/** A vector of length 1 in a random direction. */
 function vectorOf(dice: Dice): Float32Array {
   const numbers = Float32Array.from({ length: DIMENSION }, () => dice() + dice() + dice() - 1.5);
   const length = Math.hypot(...numbers);

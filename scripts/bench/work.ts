@@ -1,6 +1,6 @@
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 
-/** What every server of the bench is asked to do, in the text of the message. */
+/** The work that a message asks of every server, in its text. */
 export interface Work {
   readonly kind: 'echo' | 'stream' | 'append' | 'paced' | 'ask';
   /** Chunks of a stream. */
@@ -24,7 +24,7 @@ export function parseWork(text: string): Work {
   return { kind: word === 'ask' ? 'ask' : 'echo', chunks: 0 };
 }
 
-/** Hands out chunks as a model would: a few, then the event loop gets its turn; or one at a time with pauses. */
+/** Yields chunks as a model would: a few, then a turn of the event loop; or one at a time with pauses. */
 export async function eachChunk(
   { kind, chunks }: Work,
   take: (text: string, index: number) => Promise<void> | void,
