@@ -36,7 +36,7 @@ describe('createLogger', () => {
     );
   });
 
-  it('does as told whatever the stream is', () => {
+  it('obeys the option whatever the stream is', () => {
     const pretty = newLog({ format: 'pretty' });
     pretty.logger.info('x');
     expect(pretty.text()).toMatch(/info {2}x\n$/);
@@ -132,7 +132,7 @@ describe('what a log must not hold', () => {
     expect(written.split('[redacted]').length).toBeGreaterThan(forms.length * 5);
   });
 
-  it('but what is too short to be told from text', () => {
+  it('but not values that are too short to be told from text', () => {
     const { logger, lines } = newLog({ secrets: new Set(['', 'a']) });
     logger.info('a plain line');
     expect(lines()).toMatchObject([{ message: 'a plain line' }]);

@@ -57,7 +57,7 @@ describe('the text that a card is signed as', () => {
     expect(JSON.stringify(signed)).not.toContain('required');
   });
 
-  it('keeps members of messages and maps that hold nothing themselves', () => {
+  it('keeps empty members of messages and maps', () => {
     const card = {
       ...NO_SKILLS,
       securitySchemes: { mtls: { mtlsSecurityScheme: {} } },

@@ -61,7 +61,7 @@ describe('questions of sub-agents', () => {
     expect(peers.requests).toHaveLength(2);
   });
 
-  it('that nobody answers in time are refused below, and the one above goes on', async () => {
+  it('that nobody answers in time are refused below, and the task above continues', async () => {
     const { root, peers, model } = team(scripts, { tools: dangerous });
     const run = MemoryRun.of(ROOT, 'clean up');
     const { questions } = await run.perform(root);

@@ -85,7 +85,7 @@ describe('delegation', () => {
     });
   });
 
-  it('D1 tells a model that invents a name the valid ones, and goes on', async () => {
+  it('D1 names the valid agents to a model that invents a name, and continues', async () => {
     const { end, model, peers } = await perform({
       orchestrator: [call(ask('op')), call(ask('operator')), say('done')],
       operator: [say('ok')],

@@ -129,7 +129,7 @@ describe('the loop', () => {
       call(['fs_read', { path: 'a', mode: 'r' }]),
       /unknown argument mode \(there are: path\)/,
     ],
-  ])('tells the model of %s and goes on', async (_, answer, words) => {
+  ])('reports %s to the model and continues', async (_, answer, words) => {
     const { end, run, model } = await perform([answer, say('I see.')]);
     expect(resultsIn(model.requests[1])[0]).toMatch(words);
     expect(run.bodies('tool-result')[0]!.result.isError).toBe(true);
@@ -150,7 +150,7 @@ describe('the loop', () => {
     expect(model.requests).toHaveLength(4);
   });
 
-  it('goes on when a call between the refused ones could be made', async () => {
+  it('continues when a call between the refused ones could be made', async () => {
     const wrong = call(['made_up', {}]);
     const script = [wrong, wrong, call(read('a')), call(['other', {}]), call(['another', {}]), say('done')];
     expect((await perform(script)).end.state).toBe('completed');
@@ -167,7 +167,7 @@ describe('the loop', () => {
     expect(end).toEqual({ state: 'rejected', reason: 'model-refusal', text: 'I cannot help with that.' });
   });
 
-  it('does nothing that a refused answer calls for', async () => {
+  it('makes no call of a refused answer', async () => {
     const log: Executed[] = [];
     const refusal: ModelAnswer = { ...call(read('a')), stopReason: 'refusal' };
     const { end } = await perform([refusal], { tools: [toolNamed('fs_read', { log })] });

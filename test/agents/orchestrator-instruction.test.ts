@@ -92,7 +92,7 @@ describe("the orchestrator's instruction", () => {
     expect(text).toContain('- weather\n  Its card says: Knows the weather.');
   });
 
-  it('X4 is made anew when peers come and go, and only then', async () => {
+  it('X4 is made again when peers come and go, and only then', async () => {
     const model = new ScriptedModel({ orchestrator: [say('a'), say('b'), say('c')] });
     const { subAgents } = tree({ tools: [toolNamed('exec')], model });
     const peers = new MemoryPeers(subAgents);

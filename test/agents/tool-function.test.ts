@@ -48,13 +48,13 @@ describe('tool calls', () => {
     ['a function', { content: { run: () => 1 }.run }],
     ['files that are none', { content: 'x', files: [{ kind: 'file' }] }],
     ['a file that stands alone', { content: 'x', files: 7 }],
-  ])('tells the model of a tool that gives %s, and goes on', async (_, given) => {
+  ])('reports a tool that returns %s to the model, and continues', async (_, given) => {
     const { agent, model, run } = setUp({ execute: async () => given as ToolOutput });
     expect(await run.perform(agent)).toEqual({ state: 'completed' });
     expect(resultsIn(model.requests[1])).toEqual([expect.stringMatching(/^fs_rm failed: /)]);
   });
 
-  it('are told of a rare tool by one sentence, and of the rest when it is called without arguments', async () => {
+  it('describe a rare tool by one sentence, and in full when it is called without arguments', async () => {
     const tool = toolNamed('fs_rm', { isRare: true, description: 'Removes a file. It is gone for good.' });
     const { agent, model } = flat([call(['fs_rm', {}]), say('done')], { tools: [tool] });
     await MemoryRun.of('lango-agent', 'remove a').perform(agent);
@@ -363,7 +363,7 @@ describe('approval', () => {
     expect(log).toEqual([]);
   });
 
-  it('goes on with the other calls while one waits', async () => {
+  it('continues the other calls while one waits', async () => {
     const log: Executed[] = [];
     const tools = [toolNamed('fs_rm', { log, ...dangerous }), toolNamed('fs_read', { log })];
     const { agent, model } = flat([call(rm('a'), ['fs_read', { path: 'b' }]), say('done')], { tools });
@@ -381,7 +381,7 @@ describe('approval', () => {
 describe('asking the user', () => {
   const script = [call(['ask_user', { question: 'Which color?' }]), say('Blue.')];
 
-  it('waits for the answer and goes on with it', async () => {
+  it('waits for the answer and continues with it', async () => {
     const { agent, model } = flat(script);
     const run = MemoryRun.of('lango-agent', 'paint it');
     const end = await run.perform(agent);

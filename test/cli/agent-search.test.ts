@@ -35,7 +35,7 @@ it('finds the agents of a server by words, and says which catalogs cannot be rea
   });
 });
 
-it('takes nothing else from a hostile catalog, and follows it nowhere', async () => {
+it('uses nothing else of a hostile catalog, and follows no address in it', async () => {
   await using evil = await RecordingServer.open();
   const type = 'application/a2a-agent-card+json';
   const entries = [

@@ -114,7 +114,7 @@ it('an older backup takes the place of a database, which is kept', async () => {
   for (const [taskId, answer] of kept) expect(await answerOf(again, taskId)).toBe(answer);
 }, 60_000);
 
-it('what cannot be copied or put back is refused with what to do, and nothing is changed', async () => {
+it('files that cannot be copied or put back are refused with a hint, and nothing is changed', async () => {
   const home = await newHome();
   const server = await serve(home);
   let sent = 0;

@@ -101,7 +101,7 @@ describe('lango send', () => {
     expect(events.at(-1)).toMatchObject({ type: 'end', state: 'completed' });
   });
 
-  it('goes on in a conversation', async () => {
+  it('continues a conversation', async () => {
     const first = JSON.parse((await run('send', '--json', 'hello')).stdout) as Answered;
     const second = await run('send', '--json', '--context', first.contextId, 'hello again');
     expect(JSON.parse(second.stdout)).toMatchObject({ contextId: first.contextId });

@@ -66,7 +66,7 @@ describe('the renderer', () => {
     expect(text.indexOf('May b do it?')).toBeLessThan(text.lastIndexOf('I will ask.'));
   });
 
-  it('goes on in a new line when something happens in the middle of an answer', () => {
+  it('continues on a new line when something happens in the middle of an answer', () => {
     const text = shown([
       says('a', 'one', true),
       does('b', { type: 'tool-call', tool: 'x', arguments: {} }),

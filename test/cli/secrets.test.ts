@@ -104,7 +104,7 @@ describe('lango secrets', () => {
     }
   });
 
-  it('refuses what it could not keep out of texts, and stores nothing then', async () => {
+  it('refuses a value that it could not remove from texts, and stores nothing', async () => {
     const cases = [
       [['set', 'nothing'], '', 'Nothing came on standard input.'],
       [['set', 'short'], 'abc', 'at least 6 characters'],

@@ -34,7 +34,7 @@ describe('lango serve', () => {
     }
   });
 
-  it('prints a command to try that works as it stands', async () => {
+  it('prints a command to try that works unchanged', async () => {
     const home = await makeHome();
     const server = await startServer(home);
     try {
@@ -161,7 +161,7 @@ describe('lango serve', () => {
     ['below a file', '/dev/null/data'],
     ['a name too long', `/tmp/${'a'.repeat(300)}`],
     ['a path too long', '/lango'.repeat(1_000)],
-  ])('says at once that nothing can be kept there: %s', async (_title, folder) => {
+  ])('says at once that nothing can be stored there: %s', async (_title, folder) => {
     const home = await makeHome();
     const result = await lango(['serve', '--port', '0', '--home', folder], home);
     const check = await lango(['doctor', '--home', folder], home);

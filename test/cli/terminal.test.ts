@@ -93,7 +93,7 @@ describeOnTerminal('on a terminal', () => {
     expect(stdout).toContain('Hello');
   });
 
-  it('asks for approval, and goes on with the answer', async () => {
+  it('asks for approval, and continues with the answer', async () => {
     const { code, stdout } = await onTerminal(
       ['send', 'run echo on-the-terminal'],
       [{ after: 'Decide later', keys: SAY_YES }],
@@ -103,7 +103,7 @@ describeOnTerminal('on a terminal', () => {
     expect(stdout).toContain('stdout: on-the-terminal');
   });
 
-  it('takes nothing but a chosen yes for one', async () => {
+  it('counts only a chosen yes as a yes', async () => {
     const { stdout } = await onTerminal(
       ['send', 'run echo on-the-terminal'],
       [{ after: 'Decide later', keys: 'y\r' }],

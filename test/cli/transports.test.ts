@@ -38,7 +38,7 @@ describe('the command line and a server whose card offers only gRPC', () => {
     expect((await lango(['card', 'worker'], { env })).stdout).toContain('worker');
   });
 
-  it('speaks nothing but what --transport names, and says so when it is not offered', async () => {
+  it('uses only the transport of --transport, and says so when it is not offered', async () => {
     const there = { LANGO_URL: server.address.origin, LANGO_TOKEN: server.address.token! };
     for (const transport of ['jsonrpc', 'http', 'grpc']) {
       const args = ['send', 'say hi', '--agent', 'worker', '--transport', transport];

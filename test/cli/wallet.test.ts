@@ -37,7 +37,7 @@ describe('lango wallet', () => {
     expect(traces(imported, told)).toEqual([]);
   });
 
-  it('forgets the key of another wallet only when it is told to', async () => {
+  it('forgets the key of another wallet only on request', async () => {
     await wallet(['import'], KEY);
     expect(await wallet(['import'], KEY.slice(2))).toMatchObject({ code: 0 });
     const refused = await wallet(['import'], OTHER_KEY);

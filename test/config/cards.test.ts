@@ -56,7 +56,7 @@ describe('the shipped agent cards', () => {
     }
   });
 
-  it('hold nothing that is not for the public: no tool name, no path, no prompt', () => {
+  it('contain nothing private: no tool name, no path, no prompt', () => {
     for (const name of [...ROOTS, ...SUB_AGENTS]) {
       const text = readFileSync(join(SHIPPED, `${name}.json`), 'utf8').replaceAll(
         /"(text|application|image)\/\w+"/g,

@@ -187,7 +187,7 @@ describe('errors of the file', () => {
     expect(await check('workspace: [${FOLDER}, b]')).toEqual([advice]);
   });
 
-  it('never quotes what stands in the file', async () => {
+  it('never quotes the contents of the file', async () => {
     const home = newFolder();
     const env = readEnv({ LANGO_HOME: home, KEY: 'hunter2 hunter2' });
     for (const text of [

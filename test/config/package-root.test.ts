@@ -8,7 +8,7 @@ import { packageRoot, packageVersion } from '../../src/config/package-root.js';
 import { newFolder, write } from './folder.js';
 
 describe('packageRoot', () => {
-  it('is where the shipped files stand, from the sources', () => {
+  it('is the folder of the shipped files, from the sources', () => {
     expect(existsSync(join(packageRoot(), 'agent-cards', 'planner.json'))).toBe(true);
     expect(existsSync(join(packageRoot(), 'prompts', 'AGENTS.md'))).toBe(true);
   });

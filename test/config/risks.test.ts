@@ -118,7 +118,7 @@ describe('the credential for a remote agent', () => {
     expect(at(auth)).toEqual([`a2a.remoteAgents[0].auth${key}: undefined`]);
   });
 
-  it('stands alone, is not set twice, and is sent encrypted', () => {
+  it('is the only issuer, is not set twice, and is sent encrypted', () => {
     const oauth2 = { ...client, issuer: 'https://i.example' };
     for (const auth of [{ bearer: 'abc' }, { mtls }, { mtls, oauth2 }, { oauth2 }])
       expect(at(auth)).toEqual([]);

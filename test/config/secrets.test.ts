@@ -50,7 +50,7 @@ describe('secrets', () => {
     },
   });
 
-  it('stand in Secrets and nowhere in what can be logged', () => {
+  it('are in Secrets and nowhere in what can be logged', () => {
     const values = [
       ...[
         'database',

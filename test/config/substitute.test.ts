@@ -38,7 +38,7 @@ describe('retype', () => {
     expect(retype(text, number)).toBe(expected);
   });
 
-  it('keeps a text wherever a text may stand', () => {
+  it('keeps a text wherever a text is allowed', () => {
     expect(retype('12', new Set(['number', 'string']))).toBe('12');
     expect(retype('false', new Set(['boolean']))).toBe(false);
     expect(retype('yes', new Set(['boolean']))).toBe('yes');

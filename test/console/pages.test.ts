@@ -106,7 +106,7 @@ describeConsole('the console in a browser', () => {
     await page.getByText('operator calls fs_delete').first().waitFor();
   });
 
-  it('shows a question once, and kept data in words', async () => {
+  it('shows a question once, and stored data in words', async () => {
     await go('#/chat/lango-orchestrator/asking-once');
     await say(page, 'please delete old');
     await page.getByText('Without an answer it counts as denied').waitFor();
@@ -154,7 +154,7 @@ describeConsole('the console in a browser', () => {
     await page.getByText('As it is now').waitFor();
   });
 
-  it('goes on where it was when the server is killed in the middle of an answer', async () => {
+  it('continues where it was when the server is killed in the middle of an answer', async () => {
     await go('#/chat/lango-orchestrator/telling');
     await say(page, 'tell me a story');
     await page.getByText('Part 5 of the tale').waitFor();
@@ -217,7 +217,7 @@ describeConsole('the console in a browser', () => {
     }
   });
 
-  it('adds a remote agent, shows the bill and what is kept, and leaves no token behind', async () => {
+  it('adds a remote agent, shows the bill and the stored data, and leaves no token behind', async () => {
     await go('#/agents');
     await page.getByLabel('Address', { exact: true }).fill('http://127.0.0.1:9/agents/far');
     await page.getByLabel('Name on this server').fill('far');

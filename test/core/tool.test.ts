@@ -10,7 +10,7 @@ const needed = {
 };
 const hard = { hard: true };
 
-it('a tool that says nothing about its effect is unsafe, and a person allows each call', () => {
+it('a tool without an effect class is unsafe, and a person allows each call', () => {
   const tool = defineTool(needed);
   expect([tool.effect, tool.danger(hard), tool.timeoutMs(hard)]).toEqual(['unsafe', 'dangerous', 60_000]);
 });

@@ -17,7 +17,7 @@ const rows = readFileSync('docs/reference/errors.md', 'utf8')
 describe('docs/reference/errors.md', () => {
   it('has a row for many codes', () => expect(rows.length).toBeGreaterThan(15));
 
-  it.each(rows)('%s is told as the page says', (...cells) => {
+  it.each(rows)('%s is reported as the page says', (...cells) => {
     const [code, http, jsonRpc, grpc, reason] = cells;
     const error = toWireError(new LangoError(code as ErrorCode, 'why'));
     expect([error.httpStatus, error.jsonRpcCode, error.status]).toEqual([

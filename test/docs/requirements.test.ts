@@ -30,8 +30,7 @@ describe('docs/internals/requirements.md', () => {
     expect(ids).toEqual([...new Set(ids)]);
   });
 
-  it.each(ids)('%s has a test that bears its id', (id) => expect(proven).toContain(id));
+  it.each(ids)('%s has a test with its id', (id) => expect(proven).toContain(id));
 
-  it('knows every id that a test bears', () =>
-    expect([...proven].filter((id) => !ids.includes(id))).toEqual([]));
+  it('knows the id of every test', () => expect([...proven].filter((id) => !ids.includes(id))).toEqual([]));
 });

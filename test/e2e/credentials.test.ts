@@ -222,7 +222,7 @@ describe('a whole server', () => {
     expect(log).not.toContain(SECRET);
   });
 
-  it('says in one sentence what a card asks for and the entry lacks, and sends nothing to where it points', async () => {
+  it('says in one sentence what a card requires and the entry lacks, and sends nothing to the address in it', async () => {
     const far = await RecordingServer.open();
     open.push(far);
     const scheme = (url: string) => ({ apiKeySecurityScheme: { location: 'header', name: 'X-Key' }, url });

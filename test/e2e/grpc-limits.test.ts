@@ -168,7 +168,7 @@ describe('one connection', () => {
     });
   });
 
-  it('has room again for answers when calls are given up', async () => {
+  it('has room for answers again after calls were canceled', async () => {
     await withLimits({ answerBytesPerConnection: 1 }, async (bounded) => {
       using deaf = bounded.open(DEAF);
       const { stream, answer } = say(deaf);

@@ -207,7 +207,7 @@ describe('a peer that is slow or strange', () => {
   it.each([
     ['task', { taskId: 'other' }],
     ['context', { contextId: 'other' }],
-  ])('goes on under the id of another %s', async (kind, id) => {
+  ])('continues under the id of another %s', async (kind, id) => {
     const { state, text } = await delegate(({ response, event, stream }) => {
       stream();
       const { statusUpdate } = completed as { readonly statusUpdate: object };

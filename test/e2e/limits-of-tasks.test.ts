@@ -23,7 +23,7 @@ describe('tasks.events', () => {
     });
   });
 
-  it('holds also for what the caller adds: a full task takes no more words, can be canceled, and harms nobody', async () => {
+  it('holds also for messages of the caller: a full task accepts no more, can be canceled, and harms no other task', async () => {
     await withPushServer({ settings }, async (server) => {
       const id = await server.send('ask');
       let refused: string | undefined;
@@ -41,7 +41,7 @@ describe('tasks.events', () => {
     });
   }, 60_000);
 
-  it('a task that many words at once have filled ends as failed, and the server goes on', async () => {
+  it('a task that many messages at once have filled ends as failed, and the server continues', async () => {
     const talker = scriptedAgent('worker', async (run: Run) => {
       await sleep(50);
       await run.append({ type: 'activity', activity: { type: 'text', text: 'yes?' } });

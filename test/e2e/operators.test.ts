@@ -79,7 +79,7 @@ afterAll(async () => {
 });
 
 describe('an operator', () => {
-  it('is told who the other owners are, and nobody else is', async () => {
+  it('can list the other owners, and nobody else can', async () => {
     const list = async (headers: Headers, query = '') =>
       (await ask(`/lango/owners${query}`, { headers })).json();
     expect(await list(root)).toEqual({
@@ -142,7 +142,7 @@ describe('an operator', () => {
     expect(result!.tasks).toHaveLength(1);
   });
 
-  it('is told when the header names nobody', async () => {
+  it('gets an error when the header names nobody', async () => {
     for (const header of ['user:alice', 'owner=', '%']) {
       const response = await ask('/tasks', { headers: { ...root, 'lango-owner': header } });
       expect([header, response.status]).toEqual([header, 400]);

@@ -220,7 +220,7 @@ describe('what a person of the front node keeps', () => {
   });
 });
 
-describe('what another node is told', () => {
+describe('what another node gets', () => {
   it('is the person, with no more scopes than their token has, for that node alone', async () => {
     const alice = await person('alice', 'red', 'read write');
     await alice('ask stranger to help');

@@ -136,7 +136,7 @@ describe('Every tool of knowledge, graph, skills and memory, from a plain senten
       expect(called(row, outcome)).toBe(true);
     });
 
-    it('what was removed is found no more', async () => {
+    it('removed data is no longer found', async () => {
       expect((await say('alice', 'what depends on billing?')).end.text).toMatch(/no such triple/);
       const recalled = await say('alice', 'what do you remember about the deploy key?');
       expect(recalled.end.text).toMatch(/^Nothing was found/);

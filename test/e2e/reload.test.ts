@@ -168,7 +168,7 @@ describe('reload', () => {
     });
   });
 
-  it('X4 what an agent was asked for goes on with its next token', async () => {
+  it('X4 the task of an agent continues with its next token', async () => {
     const home = path.join(folder, 'far');
     const port = await freePort();
     let runs = 0;

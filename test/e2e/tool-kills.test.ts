@@ -71,7 +71,7 @@ describe('the vault on disk, killed while it works', () => {
     expect((await server.say('which keys are there')).text).toContain(made);
   });
 
-  it('answers what changes nothing all the same', async () => {
+  it('still answers requests that change nothing', async () => {
     await server.say('store the secret swordfish-9000 as fish');
     await server.say('create a key named release');
     await server.say('create an encryption key named box');
@@ -144,7 +144,7 @@ payment:
     expect((await server.say('what is my wallet address')).text).toContain(address);
   });
 
-  it('tell what changes nothing all the same', async () => {
+  it('still report what changes nothing', async () => {
     await server.say('create a wallet');
     await answersAll(server, [
       ['payment_wallet_info', 'what is my wallet address', '0x'],
@@ -261,7 +261,7 @@ describeBrowsing('browser_act, killed while the page works', () => {
     await site.close();
   });
 
-  it('is not repeated by itself: a person is asked, and their no is told', async () => {
+  it('is not repeated by itself: a person is asked, and their no is reported', async () => {
     const place = { contextId: 'shopping' };
     await server.say(`open ${site.origin}/`, place);
     const seen = await server.say('what can be clicked on the page?', place);

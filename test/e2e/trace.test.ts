@@ -106,7 +106,7 @@ describe('tracestate', () => {
 });
 
 describe('a trace', () => {
-  it('stands in the log and the audit, and goes to the receiver of push notifications', async () => {
+  it('is in the log and the audit log, and goes to the receiver of push notifications', async () => {
     await using receiver = await PushReceiver.open();
     const settings = { server: { port: 0 }, egress: { allowPrivate: ['127.0.0.1'] } };
     const quiet = scriptedAgent('mirror', async () => {

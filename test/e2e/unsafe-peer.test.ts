@@ -34,7 +34,7 @@ afterEach(async () => {
  * ended.
  */
 describe('rule 5: an agent that does not recognize repeated messages', () => {
-  it('is not asked again after a restart: the outcome is unknown, and the orchestrator is told so', async () => {
+  it('is not asked again after a restart: the outcome is unknown, and the orchestrator gets that result', async () => {
     script = (_call, wire) => wire.refuse(-32601, 'no such method');
     expect(await answerAfterRestart()).toMatch(/^payer failed: the request may have reached it before/);
     expect(sends()).toHaveLength(1);

@@ -81,7 +81,7 @@ describe.each(VENDORS)('a task with a model of $provider', (kind) => {
   it.each([
     ['nested deeper than anybody can walk', `{"path":${'['.repeat(20_000)}${']'.repeat(20_000)}}`],
     ['with a number that JSON cannot write', '{"path":"x","limit":1e400}'],
-  ])('tells the model of arguments %s, and goes on', async (_, json) => {
+  ])('reports arguments %s to the model, and continues', async (_, json) => {
     vendor.willReply(calls(['a', 'exec_one', json]), says('I see.'));
     await withServer(optionsFor(kind, false), async (server) => {
       const { end } = await sendText(server, 'go');
@@ -232,7 +232,7 @@ describe("the vendor's reason", () => {
     });
   });
 
-  it('is told to operators; others are told its kind', async () => {
+  it('is shown to operators; others see its kind only', async () => {
     const issuer = await startIssuer();
     vendor.willAlwaysReply(refused);
     const options = optionsFor(VENDORS[0], false);

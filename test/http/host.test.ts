@@ -347,7 +347,7 @@ describe('start and stop', () => {
     taken.close();
   });
 
-  it('aborts open exchanges and lets them end; new requests are told to come back', async () => {
+  it('aborts open exchanges and lets them end; new requests get a time to retry', async () => {
     const mayEnd = Promise.withResolvers<void>();
     const stream: HttpRoute = async ({ response, signal, path }) => {
       if (path !== '/stream') return false;

@@ -54,7 +54,7 @@ describe('assertJsonLimits', () => {
     }
   });
 
-  it('does not count what stands in texts', () => {
+  it('does not count the contents of texts', () => {
     scan(JSON.stringify(['[[[{{{:::', '\\"[[[', 'a":"b']), { depth: 1, keys: 0 });
     expect(() => scan('{"a\\\\":1,"b":2}', { depth: 1, keys: 1 })).toThrow(/members/);
   });

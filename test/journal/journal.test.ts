@@ -198,7 +198,7 @@ describe('cancel', () => {
     expect(ends).toHaveLength(1);
   });
 
-  it('ends the task also when its agent does not stop, and takes nothing more of it', async () => {
+  it('ends the task also when its agent does not stop, and ignores its later events', async () => {
     let refusal: unknown;
     await open(async (run) => {
       await until(run.signal);

@@ -3,7 +3,7 @@ import { silentLogger } from '../../src/core/logger.js';
 import type { RetentionStore } from '../../src/stores/tasks.js';
 import { ClockWatch, startSweeping } from '../../src/journal/sweeper.js';
 
-it('sweeping takes every page of old tasks away', async () => {
+it('sweeping removes every page of old tasks', async () => {
   const pages = new Map([
     ['', { items: ['a', 'b'], next: 'b' }],
     ['b', { items: [], next: 'd' }],

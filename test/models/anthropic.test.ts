@@ -99,7 +99,7 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
     ]);
   });
 
-  it('declares what was called before when nothing is on offer any more, and lets none of it be called', async () => {
+  it('declares earlier called functions when none is offered any more, and allows no call of them', async () => {
     server.willReply(hello);
     const results = [{ id: 'a', name: 'fs_read', content: 'text of a', isError: false }];
     const call = { type: 'function-call', id: 'a', name: 'fs_read', arguments: { path: 'a' } } as const;

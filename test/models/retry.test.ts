@@ -30,7 +30,7 @@ describe('The wait before the next attempt', () => {
 describe('What a vendor asks for', () => {
   const asked = (headers: Record<string, string>) => retryAfterMs(new Headers(headers));
 
-  it('may stand there in seconds or milliseconds', () => {
+  it('may be given in seconds or milliseconds', () => {
     expect(asked({ 'retry-after': '3' })).toBe(3_000);
     expect(asked({ 'retry-after': '0.5' })).toBe(500);
     expect(asked({ 'retry-after': '-3' })).toBe(0);

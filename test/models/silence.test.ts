@@ -19,7 +19,7 @@ describe('A watch over silence', () => {
     expect([watch.signal.aborted, watch.isBroken]).toEqual([true, true]);
   });
 
-  it('begins anew with each sign of life, and does not count while nothing is awaited', () => {
+  it('begins again with each byte, and does not count while no answer is awaited', () => {
     using watch = new SilenceWatch(never(), 1_000);
     for (let count = 0; count < 5; count++) {
       jest.advanceTimersByTime(900);

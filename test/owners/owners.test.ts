@@ -125,7 +125,7 @@ describe('what an owner keeps', () => {
 });
 
 describe('lango data without a server', () => {
-  it('exports what a server kept before, and deletes it, but cancels no task', async () => {
+  it('exports the data of an earlier server, and deletes it, but cancels no task', async () => {
     const home = await makeHome();
     try {
       const server = await startServer(home);

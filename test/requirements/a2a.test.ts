@@ -174,7 +174,7 @@ describe('X. A2A', () => {
     });
   });
 
-  it('X2 a card that cannot be reached, read or verified is skipped with a warning; the rest goes on', async () => {
+  it('X2 a card that cannot be reached, read or verified is skipped with a warning; the others are used', async () => {
     const dead = await freePort();
     const other = await startServer(remoteNode('never asked'));
     const page = createServer((_, response) => response.end('<html>no card</html>'));
@@ -273,7 +273,7 @@ describe('X. A2A', () => {
     });
   });
 
-  it('X4 a delegation goes on when all nodes are started again and its peer comes up last', async () => {
+  it('X4 a delegation continues when all nodes are started again and its peer starts last', async () => {
     const [home, farHome] = [
       await mkdtemp(path.join(tmpdir(), 'lango-root-')),
       await mkdtemp(path.join(tmpdir(), 'lango-far-')),
@@ -312,7 +312,7 @@ describe('X. A2A', () => {
     }
   });
 
-  it('X4 a delegation goes on when its peer comes back with another address on its card', async () => {
+  it('X4 a delegation continues when its peer comes back with another address on its card', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-far-'));
     const [port, ...grpcPorts] = [await freePort(), await freePort(), await freePort()];
     const weather = interruptedWeather();

@@ -101,7 +101,7 @@ describe('A call that waits for a person', () => {
     });
   });
 
-  it('is not made after a no, and the model is told why', async () => {
+  it('is not made after a no, and the model gets the reason', async () => {
     await withServer(options(), async (server) => {
       const folder = await fill(server);
       const asked = await sendText(server, REQUEST);
@@ -112,7 +112,7 @@ describe('A call that waits for a person', () => {
     });
   });
 
-  it('is not made when nobody answers in time, and the task goes on', async () => {
+  it('is not made when nobody answers in time, and the task continues', async () => {
     await withServer(options({ expirySeconds: 0.5 }), async (server) => {
       const folder = await fill(server);
       const asked = await sendText(server, REQUEST);
@@ -127,7 +127,7 @@ describe('A call that waits for a person', () => {
     });
   });
 
-  it('is given up in time after a restart too: the time stands in the journal', async () => {
+  it('is given up in time after a restart too: the time is in the journal', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-test-'));
     try {
       const first = await startServer(options({ expirySeconds: 1 }, home));

@@ -378,7 +378,7 @@ describe('D. Delegation', () => {
 });
 
 describe('D. A grant that cannot be read', () => {
-  it('D7 does not lift a limit: the message is refused and nothing is stored', async () => {
+  it('D7 does not raise a limit: the message is refused and nothing is stored', async () => {
     await withServer({ model: new ScriptedModel({}) }, async (server) => {
       const grant = { 'urn:lango:a2a:chain:v1': { tools: 'all' } };
       const message = { messageId: 'm1', role: 'ROLE_USER', parts: [{ text: 'work' }], metadata: grant };

@@ -253,7 +253,7 @@ function instructionOf({ system }: ModelRequest): string {
   return system.map(({ text }) => text).join('\n');
 }
 
-describe('What every agent is told', () => {
+describe('The rules of every agent', () => {
   it('has the house rules and the date; where it acts only who acts there; the planner, who is there', async () => {
     const model = new ScriptedModel({
       orchestrator: [call(ask('operator'), ask('vault'), ask('planner')), say('done')],

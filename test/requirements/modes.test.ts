@@ -176,7 +176,7 @@ describe('M. Modes and the agent tree', () => {
     });
   });
 
-  it('M5 defineAgent and createServer refuse what no model could be told', () => {
+  it('M5 defineAgent and createServer refuse what cannot be described to a model', () => {
     const agent = { name: 'clerk', description: 'Files.', instruction: 'You are the clerk.' };
     const tool = { description: 'Files.', schema: z.object({}), execute: async () => ({ content: '' }) };
     expect(() => defineAgent({ ...agent, name: 'The Clerk' })).toThrow(

@@ -79,7 +79,7 @@ describe('B. Observational memory', () => {
     });
   });
 
-  it('B3 what was said is noted after runs, and told to later ones in the place of the messages', async () => {
+  it('B3 messages are noted after runs, and later runs get the notes in place of the messages', async () => {
     const model = new NotingModel();
     await withServer({ settings: ON, model }, async (server) => {
       const isNoted = () => model.requests.some(isDistilling);
@@ -120,7 +120,7 @@ describe('B. Observational memory', () => {
     }
   });
 
-  it('B3 a reflection stands in the prompt for the notes that it sums up, however many newer ones there are', async () => {
+  it('B3 a reflection replaces the notes that it sums up in the prompt, however many newer ones there are', async () => {
     class Condensing extends NotingModel {
       override async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
         const isReflecting = JSON.stringify(request.system).includes('Condense these');

@@ -132,21 +132,24 @@ async function laterFact(kept: TestServer): Promise<string> {
   return JSON.stringify(facts.find(({ content }) => content === 'supper is late'));
 }
 
-describe('What is kept after a page was read', () => {
-  it.each(CASES)('by $tool carries the mark, and so does what is kept after reading that', async (row) => {
-    const { keep, kind, reads } = row;
-    const runs = [[['search_page', {}] as const, keep], ...reads.map((read) => [read, LATER])];
-    await withRuns(runs, async (run, kept) => {
-      await run();
-      expect(await isMarked(kept, kind)).toBe(true);
-      for (const _ of reads) {
+describe('What is stored after a page was read', () => {
+  it.each(CASES)(
+    'by $tool has the mark, and so has everything that is stored after reading it',
+    async (row) => {
+      const { keep, kind, reads } = row;
+      const runs = [[['search_page', {}] as const, keep], ...reads.map((read) => [read, LATER])];
+      await withRuns(runs, async (run, kept) => {
         await run();
-        const [shown] = model.requests.slice(-2).flatMap(resultsIn);
-        expect(shown).toMatch(/from outside/);
-        expect(await laterFact(kept)).toContain('"fromOutside":true');
-      }
-    });
-  });
+        expect(await isMarked(kept, kind)).toBe(true);
+        for (const _ of reads) {
+          await run();
+          const [shown] = model.requests.slice(-2).flatMap(resultsIn);
+          expect(shown).toMatch(/from outside/);
+          expect(await laterFact(kept)).toContain('"fromOutside":true');
+        }
+      });
+    },
+  );
 
   it.each(CASES)('and by $tool when nothing was read does not', async ({ keep, kind, reads }) => {
     await withRuns([[keep], ...reads.map((read) => [read, LATER])], async (run, kept) => {

@@ -51,7 +51,7 @@ describe('B4 Skills', () => {
     });
   });
 
-  it('of one owner stand in the routing table of that owner alone, and on no card', async () => {
+  it('of one owner are in the routing table of that owner alone, and on no card', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-skills-'));
     const settings = { ...ON, tools: { ...ON.tools, fs: { enabled: true } } };
     const promptOf = async (auth: 'token' | 'none'): Promise<readonly string[]> => {
@@ -94,7 +94,7 @@ describe('B4 Skills', () => {
     });
   });
 
-  it('that were imported are told to the orchestrator by their names alone', async () => {
+  it('that were imported are shown to the orchestrator by their names alone', async () => {
     const model = new ScriptedModel({
       orchestrator: [say('Hello.')],
       librarian: [call(['import_skill', { path: 'inbox/greet' }]), say('Done.')],

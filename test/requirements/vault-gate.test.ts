@@ -72,7 +72,7 @@ describe('A tool that was given a secret', () => {
 });
 
 describe('A value that only the model says', () => {
-  it('reaches a tool as its reference, as it stands in the journal', async () => {
+  it('reaches a tool as its reference, as it is in the journal', async () => {
     const got: unknown[] = [];
     const note: Tool = {
       ...blind,
@@ -105,7 +105,7 @@ describe('A value that only the model says', () => {
 });
 
 describe('A value that was told before it became a secret', () => {
-  it('is told to no model again in a later task of the conversation', async () => {
+  it('is shown to no model again in a later task of the conversation', async () => {
     const model = new ScriptedModel({ flat: [say('All right.'), say('Yes?')] });
     await withServer({ model, settings: FLAT }, async (server) => {
       await sendText(server, `my password is ${VALUE}`, { contextId: 'c' });

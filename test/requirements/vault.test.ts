@@ -115,7 +115,7 @@ describe('B4 The vault', () => {
     });
   });
 
-  it('stores a secret that somebody tells it, and takes its value out of everything from then on', async () => {
+  it('stores a secret from a message, and removes its value from everything from then on', async () => {
     await withServer(VAULT_AND_COMMANDS, async (server) => {
       const stored = await sendText(server, 'store the secret swordfish-9000 as fish for commands');
       expect(doings(stored)).toContain('vault: tool-call secrets_store');
@@ -213,7 +213,7 @@ describe('A secret in a command', () => {
     });
   });
 
-  it('is taken out of what its owner writes later, before it is kept', async () => {
+  it('is removed from later messages of its owner, before they are stored', async () => {
     await withServer(VAULT_AND_COMMANDS, async (server) => {
       await put(server, 'github', { value: VALUE, places: ['exec'] });
       const outcome = await sendText(server, `run \`echo is it ${VALUE} ?\``);

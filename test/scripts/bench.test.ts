@@ -76,7 +76,7 @@ describe('a figure of the bench', () => {
     [{ atLeast: 0.51 }, false],
     [{ atMost: 0.5 }, true],
     [{ atMost: 0.49 }, false],
-  ])('is held against its target: %j', (target, met) => {
+  ])('is compared with its target: %j', (target, met) => {
     const result = { ...versus(samples, 'lango', 'stock'), ...target };
     expect(figureOf({ id: 'x', title: 'X', unit: 'ms', samples, result }).result?.target?.met).toBe(met);
   });

@@ -58,7 +58,7 @@ describe('the time that the machine steals from the fuzzer', () => {
     return performance.now() - begun - stolen.ms;
   }
 
-  it('is that in which the process is held up and does nothing', () => {
+  it('is the time in which the process is stopped and does nothing', () => {
     const nothing = new Int32Array(new SharedArrayBuffer(4));
     expect(left(() => void Atomics.wait(nothing, 0, 0, 1_000))).toBeLessThan(500);
   });
@@ -135,7 +135,7 @@ describe('the ledger of the fuzzer', () => {
     },
   );
 
-  it('finds a message that was refused in a task that was told, and a task that nobody heard of', () => {
+  it('finds a refused message in a known task, and a task that no answer had', () => {
     const other = { ...answered, id: 'o' };
     expect(found({ status: 400 }, [{ ...stored, messageIds: ['first', 'm"1'] }])).toHaveLength(1);
     expect(

@@ -190,7 +190,7 @@ const openOne = async () => {
       await dispose();
     });
 
-    it('reserve no more of the money of an owner than its day has', async () => {
+    it('reserve no more than the daily budget of an owner', async () => {
       const { one, two, dispose } = await openTwo();
       const calls = Array.from({ length: 20 }, (_, call) =>
         (call % 2 ? one : two).spending.reserve(ALICE, { key: `${call}`, amount: 0.3, limit: 1 }),

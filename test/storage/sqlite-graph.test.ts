@@ -13,7 +13,7 @@ const open = (file = ':memory:') => openSqliteStorage({ file, synchronous: 'norm
 graphStoreSuite('sqlite', async () => open());
 
 describe('the graph on a file', () => {
-  it('goes on removing where it was cut off, and leaves no name behind', async () => {
+  it('continues removing where it was cut off, and leaves no name behind', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'lango-graph-'));
     try {
       const file = join(folder, 'lango.db');
@@ -45,7 +45,7 @@ describe('the graph on a file', () => {
     }
   });
 
-  it('is there after a restart, and names that nothing mentions any more are gone from the tables', async () => {
+  it('is there after a restart, and unused names are gone from the tables', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'lango-graph-'));
     try {
       const file = join(folder, 'lango.db');

@@ -72,7 +72,7 @@ describe('the tools of the vault and the navigator', () => {
     expect(families.tools.map(({ name }) => name).sort()).toEqual(Object.keys(GOOD).sort());
   });
 
-  it.each(Object.entries(GOOD))('%s takes what is right, and nothing that it does not know', (name, good) => {
+  it.each(Object.entries(GOOD))('%s accepts valid arguments, and no unknown ones', (name, good) => {
     const tool = toolNamed(families.tools, name);
     expect(takes(tool, good)).toBe(true);
     expect(takes(tool, { ...good, sudo: true })).toBe(false);

@@ -35,7 +35,7 @@ describe('parsers', () => {
     parsers.close();
   });
 
-  it('end what runs and what waits when they are closed, and take no more', async () => {
+  it('end running and waiting work when they are closed, and accept no more', async () => {
     const parsers = new Parsers(LIMITS);
     const both = [parsers.parse('html', ENDLESS, of('a')), parsers.parse('html', ENDLESS, of('a'))];
     const settled = Promise.allSettled(both);

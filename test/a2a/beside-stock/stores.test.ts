@@ -131,7 +131,7 @@ it('3.2 #2 old ended tasks are removed', async () => {
 });
 
 /** SQLite keeps no text to the width that its column declares; the other databases of the SDK refuse it. */
-it('3.2 #2 a context id is kept as the client wrote it, also when it is longer than a UUID', async () => {
+it('3.2 #2 a context id is stored as the client wrote it, also when it is longer than a UUID', async () => {
   const contextId = 'ç'.repeat(100);
   const side = await openOurs({});
   side.puppet.rehearse(({ say }) => say.open(TASK_STATE_COMPLETED));

@@ -201,7 +201,7 @@ describe('the check of a card', () => {
     expect(linesOf(GOOD, 100_000)).toEqual([expect.stringMatching(/^warning : has 100000 bytes/)]);
   });
 
-  it('has findings and no exception for whatever else it is given', () => {
+  it('has findings and no exception for any other value', () => {
     let deep: unknown = 'x';
     for (let depth = 0; depth < 50_000; depth += 1) deep = depth % 2 === 0 ? [deep] : { deep };
     const wrong = [

@@ -122,7 +122,7 @@ describe('a peer that is reached over gRPC', () => {
   it.each([
     ['as a stream', true],
     ['to be polled', false],
-  ])('is given up when it takes the connection and says nothing: %s', async (_how, streaming) => {
+  ])('is given up when it accepts the connection and sends nothing: %s', async (_how, streaming) => {
     const sockets: Socket[] = [];
     const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
     await once(silent, 'listening');

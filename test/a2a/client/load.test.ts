@@ -59,7 +59,7 @@ async function reasonFor(source: CardSource, changes: Partial<LoadOptions> = {})
 }
 
 describe('loadRemoteAgents', () => {
-  it('X2 makes peers of local and remote cards through one path, and goes on without what it cannot reach', async () => {
+  it('X2 makes peers of local and remote cards through one path, and continues without cards that it cannot reach', async () => {
     const server = await startStockServer({ name: 'Far Away Agent!' });
     open.push(server);
     const local = createStockAgent(cardJson('http://127.0.0.1:1'));

@@ -83,7 +83,7 @@ describe('a connection that breaks', () => {
     expect((await collect(peer.send(request(), never))).end.state).toBe('completed');
   });
 
-  it('reads a stock peer from its snapshots, without telling anything twice', async () => {
+  it('reads a stock peer from its snapshots, without yielding anything twice', async () => {
     const { peer, server } = await start(({ method }, wire) => {
       const artifacts = [{ artifactId: 'a', parts: [{ text: 'one' }, { text: ' two' }] }];
       switch (method) {
@@ -217,7 +217,7 @@ describe('a peer that cannot be trusted', () => {
     expect(end.state).toBe('failed');
   });
 
-  it('is given up when there is no end to its text', async () => {
+  it('is given up when its text does not end', async () => {
     const { peer, server } = await start(({ method }, wire) => {
       if (method === 'CancelTask') return wire.answer(snapshot('TASK_STATE_CANCELED')['task'] as never);
       wire.event(snapshot(WORKING));
@@ -235,7 +235,7 @@ describe('a peer that cannot be trusted', () => {
     expect(end).toMatchObject({ state: 'failed', text: 'The peer sent no readable response.' });
   });
 
-  it('is given up when it sends what is no event', async () => {
+  it('is given up when it sends a value that is no event', async () => {
     const { peer } = await start((_call, wire) => {
       wire.event({ task: { id: 'task-1', contextId: 'context-1', status: { state: 'TASK_STATE_DANCING' } } });
       wire.end();

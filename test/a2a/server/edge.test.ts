@@ -73,7 +73,7 @@ describe('the edge of the protocol', () => {
     expect(asked.text).toContain('urn:lango:a2a:usage:v1');
   });
 
-  it('takes a file without a media type where files are taken', async () => {
+  it('accepts a file without a media type where files are accepted', async () => {
     await start();
     const file = { kind: 'file', url: 'https://a.example/b' } as const;
     expect(() => assertInputModes([file], ['text/plain', 'image/png'])).not.toThrow();

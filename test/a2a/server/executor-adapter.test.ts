@@ -299,7 +299,7 @@ describe('an executor whose process died in the middle', () => {
     expect(replacements(run)).toEqual([false, true, false]);
   });
 
-  it('goes on with the artifacts of earlier turns when nothing was cut off', async () => {
+  it('continues the artifacts of earlier turns when nothing was cut off', async () => {
     const first = MemoryRun.of('stock', 'go');
     await first.perform(agentOf(half));
     const second = first.followedBy('more');

@@ -202,7 +202,7 @@ const message = (text: string, more: object = {}): object => ({ ...userMessage(t
 const upTo = (from: number, length: number) => Array.from({ length }, (_, at) => String(from + at));
 
 describe.each([rest, jsonRpc, overGrpc])('generation over $name', (way) => {
-  it('begins at 1, grows by 1 with each event, and stands on the task', async () => {
+  it('begins at 1, grows by 1 with each event, and is in the task', async () => {
     const contextId = crypto.randomUUID();
     const { generations, taskId } = await way.stream(message('chunks 5', { contextId }));
     expect(generations.length).toBeGreaterThan(6);

@@ -288,7 +288,7 @@ describe('X5 gRPC', () => {
 });
 
 describe('X5 gRPC by configuration', () => {
-  it('is off unless asked for, takes a free port, and stands on each card', async () => {
+  it('is off by default, uses a free port, and is on each card', async () => {
     await start();
     await withServer({}, async ({ address }) => void expect(address.grpcPort).toBeUndefined());
     await withServer(

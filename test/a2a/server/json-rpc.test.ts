@@ -58,7 +58,7 @@ describe('X5 JSON-RPC strictness', () => {
     expect((await ask(node, '/', { body: [] })).json.id).toBeNull();
   });
 
-  it('carries a notification out and answers it with nothing, even when it fails', async () => {
+  it('carries a notification out and sends no answer, even when it fails', async () => {
     const sent = await ask(node, '/', {
       body: { jsonrpc: '2.0', method: 'SendMessage', params: userMessage('wait', { contextId: 'notified' }) },
     });
@@ -126,14 +126,14 @@ describe('X5 callers and versions', () => {
   });
 });
 
-describe('X5 what is told of a failure', () => {
+describe('X5 the report of a failure', () => {
   it('gives 404 in the shape of JSON-RPC for an agent that is not there', async () => {
     const reply = await ask(node, '/agents/nobody', { body: { jsonrpc: '2.0', id: 7, method: 'ListTasks' } });
     expect(reply.status).toBe(404);
     expect(reply.json).toMatchObject({ jsonrpc: '2.0', error: { code: -32601 } });
   });
 
-  it('says nothing of the cause of a storage fault, and everything to the log', async () => {
+  it('hides the cause of a storage fault, and logs it in full', async () => {
     const broken = await startA2aNode({ agents: [scriptedAgent('lango-agent')], logger });
     await broken.storage.close();
     const reply = await rpc(broken, 'ListTasks');

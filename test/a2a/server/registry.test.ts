@@ -160,7 +160,7 @@ describe('GET /agents/IDENTIFIER', () => {
     }
   });
 
-  it('says so where the specification has more, and where it has nothing', async () => {
+  it('names the operations that the specification has in addition, and those that it lacks', async () => {
     await start();
     const explore = await ask(node!, '/ard/explore', { token: null, body: {} });
     expect([explore.status, explore.json]).toMatchObject([501, { errorCode: 'UNIMPLEMENTED' }]);

@@ -165,7 +165,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of the stock SDK over 
     expect(asTask(second).id).toBe(asTask(first).id);
   });
 
-  it('X5 goes on in a conversation by its context', async () => {
+  it('X5 continues a conversation by its context', async () => {
     const first = await send('say one');
     const second = await send('say two', { contextId: first.contextId });
     expect([second.contextId, second.id === first.id]).toEqual([first.contextId, false]);

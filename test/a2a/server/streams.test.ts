@@ -112,7 +112,7 @@ describe('X5 numbered events', () => {
     expect(states).toEqual(['TASK_STATE_CANCELED']);
   });
 
-  it('lose nothing between the snapshot and what follows, whenever one subscribes', async () => {
+  it('lose nothing between the snapshot and the events after it, at any time of subscription', async () => {
     await start();
     const body = { ...userMessage('chunks 300'), configuration: { returnImmediately: true } };
     const { id } = (await ask(node, '/message:send', { body })).json.task;
@@ -225,7 +225,7 @@ describe('X5 streams and their readers (3.2 #4, 3.2 #5)', () => {
     again.destroy();
   });
 
-  it('are limited in number; one too many is told to come back and stores nothing', async () => {
+  it('are limited in number; one too many gets a time to retry and stores nothing', async () => {
     await start({ streams: { streams: 1 } });
     const held = await openStream('/message:stream', {}, userMessage('wait'));
     await readUntil(held, 'waiting');
@@ -302,7 +302,7 @@ describe('X5 streams and their readers (3.2 #4, 3.2 #5)', () => {
 });
 
 describe('X5 a blocking call', () => {
-  it('answers with the task as it stands when the host stops, and the task goes on at the next start', async () => {
+  it('answers with the current task when the host stops, and the task continues at the next start', async () => {
     await start();
     const waiting = ask(node, '/message:send', { body: userMessage('wait') });
     for (;;) {

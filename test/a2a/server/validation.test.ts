@@ -122,7 +122,7 @@ describe('X5 nothing invalid is stored', () => {
   });
 });
 
-describe('X5 what ProtoJSON allows is taken', () => {
+describe('X5 everything that ProtoJSON allows is accepted', () => {
   it.each<[string, object]>([
     ['enums as numbers', { message: { ...MESSAGE, messageId: 'a', role: 1 } }],
     [

@@ -70,7 +70,7 @@ describe('3.1 #15 the version that a client asks for', () => {
     expect((await ask(node, '/?A2A-Version=0.3', { body: NEW })).json.error.code).toBe(-32601);
   });
 
-  it('is told by the path of HTTP+JSON, and must not contradict it', async () => {
+  it('is given by the path of HTTP+JSON, and must not contradict it', async () => {
     const old = await ask(node, '/v1/message:send', { body: OLD_REST });
     expect(old.status).toBe(200);
     expect(old.json.task.status.state).toBe('TASK_STATE_COMPLETED');
@@ -113,7 +113,7 @@ describe('X5 requests of A2A 0.3 are checked as those of 1.0 are', () => {
     expect(json.error.code).toBe(-32602);
   });
 
-  it('and told in the words of 0.3 over HTTP+JSON', async () => {
+  it('and reported in the form of 0.3 over HTTP+JSON', async () => {
     const missing = await ask(node, '/v1/tasks/nobody');
     expect([missing.status, missing.json]).toMatchObject([404, { code: -32001, type: 'TaskNotFoundError' }]);
     const noPath = await ask(node, '/v1/nothing');
@@ -169,7 +169,7 @@ describe('X5 the card in the words of the version asked for', () => {
     expect(JSON.stringify(json['additionalInterfaces'])).not.toContain('GRPC');
   });
 
-  it('none named: one that both can read, with everything of 1.0 in it', async () => {
+  it('no version: a card that both can read, with all members of 1.0', async () => {
     const both = await card(CARD);
     // The requirements are those of 0.3: Go's SDK fails on those of 1.0 and names no version.
     const { securitySchemes, securityRequirements: _, ...rest } = await card(CARD, '1.0');

@@ -53,7 +53,7 @@ describe('X5 errors as the protocol numbers them', () => {
     },
   );
 
-  it.each(HIDDEN)('%s is told without its words', (code) => {
+  it.each(HIDDEN)('%s is reported without its message', (code) => {
     const told = JSON.stringify(
       toWireError(new LangoError(code, 'a secret', { hint: 'another', cause: new Error('third') })),
     );
@@ -61,7 +61,7 @@ describe('X5 errors as the protocol numbers them', () => {
     expect(told).not.toMatch(/secret|another|third/);
   });
 
-  it('a defect is told without its words', () => {
+  it('a defect is reported without its message', () => {
     for (const defect of [new TypeError('x is undefined'), 'text', undefined]) {
       expect(toWireError(defect)).toMatchObject({
         jsonRpcCode: -32603,

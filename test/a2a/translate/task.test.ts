@@ -175,7 +175,7 @@ describe('an event as a stream shows it', () => {
 });
 
 describe('what a sender says of its chain', () => {
-  it('is read as it stands', () => {
+  it('is read unchanged', () => {
     const mark = {
       parentTaskId: 'p',
       chain: ['a@x'],

@@ -65,7 +65,7 @@ describe('the log of a database that is written to', () => {
     expect(size(`${file}-wal`)).toBeLessThan(165 * MB);
   });
 
-  it('is kept when a checkpoint fails: a warning, and the work goes on', async () => {
+  it('survives a failed checkpoint: a warning, and the work continues', async () => {
     rmSync(link);
     const id = await write(200);
     await until(() => warnings.length === 1);

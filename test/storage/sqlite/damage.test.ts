@@ -79,7 +79,7 @@ describe('a start', () => {
     ['is gone', (wal: string) => rmSync(wal)],
     ['is empty', (wal: string) => truncateSync(wal)],
     ['was cut off', (wal: string) => truncateSync(wal, Math.floor(readFileSync(wal).length / 2))],
-  ])('refuses a database whose log %s, and takes it only when told to', async (_, damage) => {
+  ])('refuses a database whose log %s, and opens it only on request', async (_, damage) => {
     const at = await killedAfter(20);
     const wal = path.join(at, 'lango.db-wal');
     damage(wal);
@@ -95,7 +95,7 @@ describe('a start', () => {
     ).toBeGreaterThan(0);
   });
 
-  it('refuses to begin anew where a database was', async () => {
+  it('refuses to create a database where one was', async () => {
     const at = await killedAfter(3);
     for (const ending of ['', '-wal', '-shm']) rmSync(path.join(at, `lango.db${ending}`));
     expect(refusal(at)).toMatchObject(saying(/The database file is gone. It held 3 commits/));
@@ -119,7 +119,7 @@ describe('a start', () => {
     ['is gone', (mark: string) => rmSync(mark)],
     ['is empty', (mark: string) => truncateSync(mark)],
     ['cannot be read', (mark: string) => writeFileSync(mark, '00000000000000x3 commits')],
-  ])('refuses a database whose mark %s, and takes it only when told to', async (_, damage) => {
+  ])('refuses a database whose mark %s, and opens it only on request', async (_, damage) => {
     const at = await killedAfter(3);
     damage(path.join(at, 'lango.db.mark'));
     const words = /The mark beside the database .*Whether commits are missing cannot be known/;

@@ -104,7 +104,7 @@ describe('group commit', () => {
     expect(database.inTransaction).toBe(false);
   });
 
-  it('says so when the disk is full, and goes on when there is room again', async () => {
+  it('says so when the disk is full, and continues when there is room again', async () => {
     const pages = Number(database.pragma('page_count', { simple: true }));
     database.pragma(`max_page_count = ${pages + 1}`);
     await expect(commits.run(note('x'.repeat(100_000)))).rejects.toMatchObject({

@@ -26,7 +26,7 @@ describe('recent events', () => {
     expect(seqs(recent.read('t', 6, 10))).toEqual([]);
   });
 
-  it('does not know of tasks, and of beginnings, that it was not told of', () => {
+  it('does not count tasks, or starts, that were not reported to it', () => {
     const recent = new RecentEvents();
     recent.add('t', rows(7, 9));
     expect(recent.read('other', 0, 10)).toBeUndefined();
@@ -44,7 +44,7 @@ describe('recent events', () => {
     expect(seqs(recent.read('old', 0, 10))).toEqual([1, 2]);
   });
 
-  it('forgets, and goes on, when one task alone is too large', () => {
+  it('drops its counts, and continues, when one task alone is too large', () => {
     const recent = new RecentEvents();
     recent.add('t', rows(1, 5, 'x'.repeat(256 * 1024)));
     expect(recent.read('t', 0, 10)).toBeUndefined();

@@ -10,7 +10,7 @@ import { ALICE } from '../../suites/task-store-fixtures.js';
 const MANY = 1_500;
 
 describe('dropping vectors', () => {
-  it('that ended in the middle goes on when it is asked for again', async () => {
+  it('that ended in the middle continues when it is requested again', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'lango-vectors-'));
     const open = () =>
       openSqliteStorage({

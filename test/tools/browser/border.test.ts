@@ -250,7 +250,7 @@ describeBrowsing('pages that take too long', () => {
     expect(await visit('/fine', hasty)).toContain('Page: Fine');
   });
 
-  it('hang in a script: the page is given up, and the next call begins with a fresh one', async () => {
+  it('hang in a script: the page is closed, and the next call begins with a fresh one', async () => {
     pages['/hang'] = `<title>Hang</title><button onclick="for(;;);">Hang</button>`;
     await visit('/hang', hasty);
     const ref = /p\d+e\d+/.exec(await hasty.say('observe'))![0];

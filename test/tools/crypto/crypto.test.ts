@@ -142,7 +142,7 @@ describe('signatures', () => {
 });
 
 describe('keys', () => {
-  it('are made once for one call, whoever asks again, and never over another one', async () => {
+  it('are made once for one call, also when it is repeated, and never over another one', async () => {
     const key = 'f'.repeat(64);
     const first = await call('crypto_create_key', { name: 'once' }, key);
     expect(await call('crypto_create_key', { name: 'once' }, key)).toEqual(first);

@@ -211,7 +211,7 @@ describe('fs_move', () => {
       expect(await ask('fs_move', { from: 'x/y/e', to: '.' })).toBe('moved x/y/e to e');
     }));
 
-  it('replaces a file only when told to, and a folder never', () =>
+  it('replaces a file only on request, and a folder never', () =>
     onStage(async ({ root, ask }) => {
       await writeFile(join(root, 'a'), '1');
       await writeFile(join(root, 'b'), '2');
@@ -286,7 +286,7 @@ describe('fs_delete', () => {
       expect(await readdir(join(root, 'd'))).toHaveLength(2);
     }));
 
-  it('deletes files, links and empty folders; more only when told to', () =>
+  it('deletes files, links and empty folders; more only on request', () =>
     onStage(async ({ root, ask }) => {
       await mkdir(join(root, 'd/e'), { recursive: true });
       await writeFile(join(root, 'd/f'), '');

@@ -138,7 +138,7 @@ describe('fs_list', () => {
       expect(await ask('fs_list', { path: 'b/c' })).toBe('b/c is empty.');
     }));
 
-  it('tells what stands at a path', () =>
+  it('reports what is at a path', () =>
     onStage(async ({ root, ask }) => {
       await writeFile(join(root, 'a.txt'), 'hello', { mode: 0o640 });
       const { modified, ...rest } = (await ask('fs_list', { path: 'a.txt' })) as Record<string, unknown>;

@@ -71,7 +71,7 @@ describe('fs_search', () => {
 });
 
 describe('regexMatcher', () => {
-  it('hears of a cancel that came before the match', async () => {
+  it('notices a cancel that came before the match', async () => {
     const matcher = regexMatcher('^(a+)+$', AbortSignal.abort(new LangoError('canceled', 'enough')));
     await expect(matcher.match('f', `${'a'.repeat(60)}!`)).rejects.toThrow('enough');
     await matcher.close();

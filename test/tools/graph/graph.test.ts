@@ -95,7 +95,7 @@ describe('graph_traverse', () => {
     expect((await said('graph_traverse', { start: 'a', maxDepth: 1 })).split('\n')).toHaveLength(3);
   });
 
-  it('stops at its limit and says so; a node of which nothing is known is no error', async () => {
+  it('stops at its limit and says so; an unknown node is no error', async () => {
     expect(await said('graph_traverse', { start: 'a', maxDepth: 6, limit: 2 })).toMatch(
       /stopped at 2 triples/,
     );

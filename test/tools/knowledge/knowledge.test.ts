@@ -45,7 +45,7 @@ describe('the tools that keep knowledge', () => {
     expect(marks).toEqual([false, true, true, true]);
   });
 
-  it('refuse what is too long and what they do not know, and keep nothing', async () => {
+  it('refuse long and unknown values, and store nothing', async () => {
     await expect(call('save_knowledge', { key: 'k', content: 'x'.repeat(1_001) })).rejects.toThrow();
     await expect(call('save_knowledge', { key: 'k', content: 'x', owner: 'bob' })).rejects.toThrow();
     expect(await versions('k')).toEqual([]);

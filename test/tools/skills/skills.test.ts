@@ -66,7 +66,7 @@ describe('skills', () => {
     expect(skills.folders(BOB)).toEqual([join(folder, 'skills', 'greet')]);
   });
 
-  it('say that they stem from outside when whoever kept them had read such text', async () => {
+  it('say that they stem from outside when the agent that stored them had read such text', async () => {
     const { skills, said } = open();
     const call = callerOf(skills.tools);
     await call('create_skill', { name: 'read', instructions: 'As the page says.' }, { hasReadOutside: true });
@@ -110,7 +110,7 @@ describe('skills', () => {
     expect(await readdir(join(owned, place!))).toEqual(['greet']);
   });
 
-  it('are not kept when they are too long to be read again', async () => {
+  it('are not stored when they are too long to be read again', async () => {
     const { said, names } = open();
     const instructions = '차'.repeat(100_000);
     await expect(said('create_skill', { name: 'greet', instructions })).rejects.toMatchObject({
@@ -190,7 +190,7 @@ describe('import_skill', () => {
     await said('import_skill', { path: 'inbox/greet', replace: true });
   });
 
-  it('marks what it takes as from outside, and leaves everything else of it as it was', async () => {
+  it('marks the text that it imports as from outside, and changes nothing else', async () => {
     const head = 'name: greet\ndescription: >-\n  Greets\n  people.\nlicense: MIT # ours\n';
     const body = '\nSay hello.\n---\nfrom-outside: no\n';
     const own = 'metadata:\n  author: me\n  from-outside: "false"\n';
@@ -258,7 +258,7 @@ describe('import_skill', () => {
     expect(await readdir(folder)).not.toContain('owners');
   });
 
-  it('knows nothing outside the workspace', async () => {
+  it('sees nothing outside the workspace', async () => {
     await put(join(folder, 'secret'));
     await symlink(join(folder, 'secret'), join(workspace, 'way-out'));
     const { said } = open();
