@@ -142,14 +142,19 @@ export class Liveness {
   }
 
   #sendSoon(): void {
-    this.#collecting ??= setTimeout(() => void this.#send(), COLLECT_MS);
+    if (this.#isOpen) this.#collecting ??= setTimeout(() => void this.#send(), COLLECT_MS);
   }
 
-  /** Sends the collected notifications. Without a session they wait for the next one. */
   async #send(): Promise<void> {
-    this.#collecting = undefined;
     const session = this.#session;
-    if (!session) return;
+    const isSent = session !== undefined && (await this.#sendTo(session));
+    this.#collecting = undefined;
+    // Without a session, or with one that just failed, they wait for the next one.
+    if (this.#collected.size > 0 && (isSent || this.#session !== session)) this.#sendSoon();
+  }
+
+  /** Sends the collected notifications, one query after the other. Resolves with false when the session fails. */
+  async #sendTo(session: Client): Promise<boolean> {
     const heads = [...this.#collected];
     this.#collected = new Map();
     try {
@@ -157,11 +162,13 @@ export class Liveness {
         const payload = JSON.stringify([this.#lock, ...heads.slice(from, from + TASKS_PER_NOTIFICATION)]);
         await session.query('SELECT pg_notify($1, $2)', [this.#options.channel, payload]);
       }
+      return true;
     } catch (error) {
       // The session is opened again, and the new one sends all of these notifications.
       this.#collected = new Map([...heads, ...this.#collected]);
       void session.end();
       this.#options.logger.debug('a notification was not sent', { error: errorText(error) });
+      return false;
     }
   }
 
