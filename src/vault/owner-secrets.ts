@@ -19,11 +19,9 @@ import type {
   SecretStore,
   VaultItem,
 } from '../stores/vault.js';
-import { compileValues, LiveScrubber } from './value-scrubber.js';
+import { compileValues, LiveScrubber, MIN_SECRET } from './value-scrubber.js';
 import type { SealedVault } from './vault.js';
 
-/** Scrubbers search texts for the value. A shorter one would also occur in ordinary text. */
-const MIN_CHARACTERS = 6;
 const MAX_CHARACTERS = 16 * 1024;
 const MAX_HOSTS = 50;
 const HOST = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
@@ -61,14 +59,14 @@ export class OwnerSecrets implements SecretStore, SecretGuard {
 
   /** The scrubber for the log, which removes the secrets of all owners. */
   readonly everywhere: Scrubber = new LiveScrubber(
-    () => (this.#all ??= compileValues([...this.#owned.values()].flatMap(({ values }) => hiddenIn(values)))),
+    () => (this.#all ??= compileValues([...this.#owned.values()].flatMap(({ values }) => [...values]))),
   );
 
   scrubber(scope: Scope): Scrubber {
     const name = scopeKey(scope);
     return new LiveScrubber(() => {
       const owned = this.#owned.get(name);
-      return owned ? (owned.scrubber ??= compileValues(hiddenIn(owned.values))) : noScrubber;
+      return owned ? (owned.scrubber ??= compileValues([...owned.values])) : noScrubber;
     });
   }
 
@@ -178,30 +176,6 @@ export class OwnerSecrets implements SecretStore, SecretGuard {
   }
 }
 
-/** The members of a JSON object that a text must not show. */
-const HIDDEN_MEMBER = /token|secret|password|private_?key/i;
-
-/** The texts that scrubbers look for: each value and, of a value that is a JSON object, its tokens, passwords and keys. */
-function hiddenIn(values: ReadonlyMap<string, string>): (readonly [name: string, value: string])[] {
-  return [...values].flatMap(([name, value]) => {
-    const members = value.startsWith('{') ? Object.entries(membersOf(value)) : [];
-    const hidden = members.flatMap(([key, member]) =>
-      HIDDEN_MEMBER.test(key) && typeof member === 'string' && member.length >= MIN_CHARACTERS
-        ? [member]
-        : [],
-    );
-    return [value, ...hidden].map((text) => [name, text] as const);
-  });
-}
-
-function membersOf(value: string): object {
-  try {
-    return JSON.parse(value) as object;
-  } catch {
-    return {};
-  }
-}
-
 function toItem({ name, metadata, version, createdAt, updatedAt }: VaultItem): SecretItem {
   return { name, reference: secretReference(name), ...permissionOf(metadata), version, createdAt, updatedAt };
 }
@@ -244,8 +218,8 @@ function assertAllowed(
 }
 
 function assertValue(name: string, value: string): void {
-  if (value.trim().length < MIN_CHARACTERS) {
-    throw new LangoError('invalid-input', `A secret has at least ${MIN_CHARACTERS} characters.`, {
+  if (value.trim().length < MIN_SECRET) {
+    throw new LangoError('invalid-input', `A secret has at least ${MIN_SECRET} characters.`, {
       hint: 'A shorter one could not be distinguished from ordinary text, and so not be removed from texts.',
     });
   }
