@@ -108,7 +108,7 @@ export interface MountedAddress {
 export interface AppAddress extends MountedAddress {
   readonly host: string;
   readonly port: number;
-  /** How a client on this machine reaches the server. */
+  /** The address for clients on this machine. */
   readonly origin: string;
   /** Undefined without gRPC. */
   readonly grpcPort: number | undefined;

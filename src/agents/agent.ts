@@ -21,7 +21,7 @@ import type { Additions, Surroundings } from './prompts.js';
 import { runtimeBlocks, surroundingsBlock } from './prompts.js';
 import type { Toolbox } from './toolbox.js';
 
-/** What all agents of a node share. */
+/** The services that all agents of a node share. */
 export interface AgentContext {
   readonly multiAgent: boolean;
   readonly model: ModelProvider;
@@ -60,7 +60,7 @@ export interface AgentParts {
   readonly open: (run: Run) => () => TurnSetup;
 }
 
-/** How many of the newest events of a session a run reads. */
+/** The number of newest events of a session that a run reads. */
 const HISTORY_EVENTS = 100;
 
 /** Makes an agent that works through a task by asking `model` in a loop. */

@@ -3,7 +3,7 @@ import type { AgentLimits } from '../core/agent.js';
 import type { FunctionCall } from '../core/model.js';
 import type { RunEnd } from '../core/run.js';
 
-/** How many repeats of a call are refused before the run ends. */
+/** The number of refused repeats of a call before the run ends. */
 const WARNINGS_BEFORE_END = 2;
 
 export type Admission =

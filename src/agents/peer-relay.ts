@@ -42,7 +42,7 @@ const MAX_NAME_LENGTH = 100;
 export class PeerRelay {
   readonly #options: RelayOptions;
   readonly #artifacts: string[] = [];
-  /** How many turns each author has begun, for agents that report them. */
+  /** The number of turns that each author has begun, for agents that report them. */
   readonly #turns = new Map<string, number>();
   /** The ids of the messages that collect the text of artifacts, by artifact id. */
   readonly #messages = new Map<string, string>();

@@ -29,7 +29,7 @@ export interface Work {
   readonly rules: ToolRules;
   /** Settles once the result of the call is in the journal, without secrets. */
   readonly scrubbed?: Promise<unknown>;
-  /** What a person answered to the call. */
+  /** The answers of a person to the call. */
   readonly answered?: ToolContext['answered'];
 }
 
@@ -96,7 +96,7 @@ function withHint(error: unknown): string {
   return `${errorText(error)}${hint}`;
 }
 
-/** How long aborted work may take to stop before it is abandoned, in milliseconds. */
+/** The milliseconds that aborted work may take to stop before it is abandoned. */
 const TOOL_STOP_GRACE_MS = 1_000;
 
 interface TimeLimit {

@@ -252,7 +252,7 @@ export interface CredentialParts {
   readonly logger: Logger;
 }
 
-/** How long a value of the vault is kept. It is read again when a server refuses it. */
+/** Seconds for which a value of the vault is cached. It is read again when a server refuses it. */
 const VAULT_SECONDS = 300;
 const TOKEN_BYTES = 64 * 1024;
 /** The newest token, and the one before: requests with it may be under way. */

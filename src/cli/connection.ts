@@ -66,7 +66,7 @@ export async function connect({ flags, env }: ConnectionCall): Promise<Connectio
   return open(url, { token: token ?? (await ownToken(loaded)), binding, trust });
 }
 
-/** How requests to a server are authenticated and transported. */
+/** The authentication and transport of requests to a server. */
 export interface Access {
   readonly token: string | undefined;
   /** The only one that is spoken. */

@@ -141,7 +141,7 @@ function readDatabase(file: string): readonly CheckResult[] {
 
 interface ServerState {
   readonly finding: CheckResult;
-  /** What the running server with this configuration says about itself; undefined when no server runs. */
+  /** The report of the running server with this configuration; undefined when no server runs. */
   readonly status?: NodeStatus;
 }
 

@@ -61,7 +61,7 @@ const CONTROLS = /[\u0000-\u0008\u000a-\u001f\u007f]/g;
 class PasteReader extends Transform {
   readonly pasted: string[] = [];
   readonly #decoder = new StringDecoder('utf8');
-  /** What was read of an open paste, or of a mark whose end has not come yet. */
+  /** The text so far of an open paste, or of a mark that is not complete yet. */
   #held = '';
   #isInPaste = false;
 

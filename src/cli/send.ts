@@ -139,7 +139,7 @@ function askerOf({ json, yes, input }: SendFlags, terminal: Terminal): Asker {
   return yes ? approving(asker) : asker;
 }
 
-/** What `--json` prints. docs/reference/cli.md describes its shape. */
+/** The output of `--json`. docs/reference/cli.md describes its shape. */
 async function summary(
   { taskId, end }: Outcome,
   agent: string | undefined,

@@ -25,7 +25,7 @@ interface ServeFlags extends FolderFlags {
 }
 
 const EXAMPLE = 'Write "hello" into notes.md and then read notes.md';
-/** What callers need, by authentication mode, when the node has no token of its own. */
+/** The credential that callers need, by authentication mode, when the node has no token of its own. */
 const ACCESS_TEXT = {
   token: '',
   jwt: 'of the issuer in auth.jwt.issuer (auth.mode: jwt)',

@@ -194,7 +194,7 @@ export async function contextOf(connection: Connection, given: string): Promise<
   return ids.values().next().value ?? given;
 }
 
-/** How many of the newest tasks a short id is looked for in: a page of each agent. */
+/** The number of newest tasks that are searched for a short id: a page of each agent. */
 const SEARCHED_TASKS = 100;
 const SHORT_ID = /^[0-9a-f-]{4,35}$/i;
 const GIVE_MORE = 'Give more characters of its beginning or end.';

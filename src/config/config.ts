@@ -74,7 +74,7 @@ export type RemoteAgentConfig = Readonly<Omit<PeerSettings, 'token' | 'auth'>> &
 type OAuth2Settings = NonNullable<PeerAuth['oauth2']>;
 export type OAuth2Config = Omit<OAuth2Settings, 'clientSecret'>;
 
-/** How requests to a remote agent are authenticated, without the values. */
+/** The authentication of requests to a remote agent, without the values. */
 interface RemoteAuthConfig {
   readonly apiKey?: Omit<NonNullable<PeerAuth['apiKey']>, 'value'> | undefined;
   readonly basic?: Omit<NonNullable<PeerAuth['basic']>, 'password'> | undefined;

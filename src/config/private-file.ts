@@ -12,7 +12,7 @@ export const OTHERS_PERMISSIONS = 0o077;
 interface PrivateFileOptions {
   /** Names the file in error messages: "token file". */
   readonly title: string;
-  /** What to do when the file cannot be used. */
+  /** The advice when the file cannot be used. */
   readonly hint: string;
   /** Whether writing creates a missing folder. */
   readonly createsFolder: boolean;

@@ -123,8 +123,8 @@ export interface Answer {
 }
 
 /**
- * What an agent does, as watchers and peers see it. A text with an `id` is a part of that message; `replace` restarts
- * it.
+ * An action of an agent, as watchers and peers see it. A text with an `id` is a part of that message; `replace`
+ * restarts it.
  */
 export type Activity =
   | { readonly type: 'turn-start' }
@@ -303,7 +303,7 @@ function narrower<T>(a: T | undefined, b: T | undefined, narrow: (a: T, b: T) =>
 }
 
 /**
- * What happens to a call whose result is not known because the process died in between: `pure` runs again; `keyed` runs
+ * The handling of a call whose result is unknown because the process ended in between: `pure` runs again; `keyed` runs
  * again with the same key, which the target knows to be a repeat; `queryable` finds out what happened (`settle`);
  * `unsafe` is never repeated without a person's decision.
  */

@@ -19,7 +19,7 @@ import { FirstAppend, TaskRun } from './task-run.js';
 /** How long a process waits after its start before it continues a task that may crash it. */
 const SUSPECT_WAIT_MS = 2 * LEASE_MS;
 const READ_PAGE = 1_000;
-/** What the kept replays may hold in all, in characters of their events. */
+/** The most characters of events in all cached replays together. */
 const KEPT_CHARACTERS = 8 * 1024 * 1024;
 
 /** A suspect fails after this many crashes: half of them happened while no other suspect ran. */
@@ -61,7 +61,7 @@ export class Worker {
   readonly #options: WorkerOptions;
   readonly #slots: RunSlots;
   readonly #runs = new ReleasingMap<string, ActiveRun>();
-  /** What was read of tasks when their last run began. Their next run reads only what came after that. */
+  /** The events of tasks that were read when their last run began. Their next run reads only later events. */
   readonly #replays = new BoundedCache<Replay>(KEPT_CHARACTERS);
   /** New messages, by owner, agent and message id. */
   readonly #messages = new KeyedMutex();

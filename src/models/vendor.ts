@@ -75,7 +75,7 @@ interface Vendor<Client> extends Omit<Parameters<typeof openEndpoint>[0], 'model
   readonly answer: (request: ModelRequest, context: VendorContext<Client>) => AsyncIterable<AnswerEvent>;
 }
 
-/** What the body of a request holds besides the request itself. */
+/** The data in the body of a request besides the request itself. */
 export interface BodyContext {
   /** The id of the provider, whose opaque blocks are sent back. */
   readonly id: string;

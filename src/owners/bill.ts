@@ -18,7 +18,7 @@ export interface OwnedBillParts {
   readonly retention: Pick<RetentionStore, 'listOwned'>;
   readonly spending: Pick<SpendingStore, 'readBackground'>;
   readonly tasks: Pick<Journal, 'read'>;
-  /** This node, as chains of delegation name it. */
+  /** The name of this node in chains of delegation. */
   readonly nodeId: string;
 }
 

@@ -42,7 +42,7 @@ export interface NewDocument {
   readonly name: string;
   /** The hash of the content: equal hashes are equal documents. */
   readonly hash: string;
-  /** Of the file, in milliseconds since the epoch; 0 without a file. */
+  /** The time of the file in milliseconds since the epoch; 0 without a file. */
   readonly modifiedAt: number;
   readonly bytes: number;
   readonly facts: DocumentFacts;

@@ -19,9 +19,9 @@ export interface ToolFamily {
   readonly memory?: RunMemory;
   /** Part of a sentence: why the family is not on, or what to know about it. */
   readonly note?: string;
-  /** What to set or install, as a sentence. */
+  /** The setting or package that helps, as a sentence. */
   readonly hint?: string;
-  /** What an operator should know about the family, besides its state. */
+  /** Findings for operators, besides the state of the family. */
   readonly findings?: readonly NodeFinding[];
   close?(): Promise<void> | void;
 }
@@ -30,12 +30,12 @@ export interface ToolFamily {
 export interface NodeFinding {
   /** Names the kind of fact, for programs: "no-sandbox". */
   readonly code: string;
-  /** What the finding is about: "sandbox". */
+  /** The subject of the finding, such as "sandbox". */
   readonly subject: string;
   readonly state: 'ok' | 'warn';
   /** A sentence without its period. */
   readonly text: string;
-  /** What to do about it, as a sentence. */
+  /** The advice, as a sentence. */
   readonly hint?: string;
 }
 

@@ -1,6 +1,6 @@
 /** Failures of the connection in a row after which no new work goes to a peer. */
 const FAILURES_TO_OPEN = 3;
-/** How long a peer gets no work before one try; doubled each time that the try fails. */
+/** Milliseconds without work for a peer before one try; doubled each time that the try fails. */
 const FIRST_REST_MS = 1_000;
 const LONGEST_REST_MS = 60_000;
 

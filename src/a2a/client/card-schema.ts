@@ -10,7 +10,7 @@ const MAX_SKILLS = 64;
 const MAX_EXAMPLES = 16;
 const MIN_DESCRIPTION = 20;
 const MAX_DESCRIPTION = 1_000;
-/** How many characters of a text are checked. */
+/** The number of characters of a text that are checked. */
 const MAX_READ = 2_000;
 const MIN_EXAMPLE_WORDS = 2;
 const KNOWN_VERSIONS = ['1.0', '0.3'];

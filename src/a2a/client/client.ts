@@ -250,7 +250,7 @@ interface WatchFacts {
   readonly reader: TaskReader;
   readonly agent: string | undefined;
   readonly signal: AbortSignal;
-  /** What the watch begins with: a message to send, or the event after which to resume. */
+  /** The start of the watch: a message to send, or the event after which to resume. */
   readonly start: Pick<Parameters<typeof watchTask>[0], 'request' | 'after'>;
 }
 

@@ -23,7 +23,7 @@ export interface PeerCredential {
 
 export interface LoadedValues {
   readonly shown: Presented;
-  /** How long the values are valid. Undefined: until the server refuses them. */
+  /** Seconds for which the values are valid. Undefined: until the server refuses them. */
   readonly seconds?: number | undefined;
 }
 

@@ -27,7 +27,7 @@ interface AgentState {
   readonly skills: readonly Skill[];
 }
 
-/** How a list of sources differs from the one before, by name. */
+/** The differences of a list of sources from the one before, by name. */
 interface SourceChange {
   readonly added: readonly string[];
   readonly removed: readonly string[];
@@ -42,11 +42,11 @@ interface DirectoryOptions extends LoadOptions {
 /** The number of consecutive failures to load a card after which its peer leaves. */
 const FAILURES_TO_LEAVE = 2;
 
-/** How long `wait` waits for a peer, and the pause between its attempts. */
+/** The milliseconds that `wait` waits for a peer, and the pause between its attempts. */
 const WAIT_MS = 60_000;
 const POLL_MS = 1_000;
 
-/** How long `ready` waits for cards. */
+/** The milliseconds that `ready` waits for cards. */
 const READY_MS = 2_000;
 
 interface Entry {

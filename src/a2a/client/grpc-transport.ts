@@ -15,7 +15,7 @@ export interface GrpcRules {
   readonly trust?: ServerTrust | (() => Promise<ServerTrust>) | undefined;
   /** The time limit for a call that is not a stream. */
   readonly timeoutMs?: number;
-  /** How long a stream may be silent. */
+  /** Milliseconds that a stream may be silent. */
   readonly idleMs?: number;
 }
 

@@ -6,7 +6,7 @@ export interface WatchLimits {
   readonly characters: number;
   /** The most requests: the message, subscriptions and polls. */
   readonly requests: number;
-  /** How long the task may go without a new event. Heartbeats and repeated states are not new. */
+  /** Milliseconds that the task may take between new events. Heartbeats and repeated states are not new. */
   readonly idleMs: number;
 }
 

@@ -32,7 +32,7 @@ import { securityNote } from './security.js';
 import type { RetryRules } from './watch.js';
 import { DEFAULT_RETRY } from './watch.js';
 
-/** Where an agent card comes from. */
+/** The source of an agent card. */
 export type CardSource = LocalSource | RemoteSource;
 
 interface LocalSource {
@@ -57,7 +57,7 @@ export interface RemoteSource {
   readonly fetchAs?: ((caller: Caller) => Promise<typeof fetch>) | undefined;
   /** The conditions for trusting the card. Default: any card from that origin is trusted. */
   readonly trust?: CardTrust | undefined;
-  /** How to connect to this agent. Default: as in `OpenOptions`. */
+  /** The connection to this agent. Default: as in `OpenOptions`. */
   readonly connect?: Pick<OpenOptions, 'fetch' | 'grpc' | 'relocate'> | undefined;
   /** The configuration that the source was made from: a directory keeps the source when a new one has equal settings. */
   readonly settings?: unknown;

@@ -296,7 +296,7 @@ function wasNeverSent(error: unknown): boolean {
 /** The time limit of calls that are best effort. */
 const BEST_EFFORT_MS = 2_000;
 
-/** How many tasks of a context, and messages of each, are searched for a message: the newest. */
+/** The number of tasks of a context, and of messages of each, that are searched for a message: the newest. */
 const MAX_TASKS = 20;
 const MAX_MESSAGES = 50;
 

@@ -48,7 +48,7 @@ export interface CardParts {
   readonly isGrpcSecure?: boolean;
   /** Whether the agent answers at the root of the host. */
   readonly isRoot?: boolean;
-  /** How callers are authenticated. The card declares exactly what is enforced. */
+  /** The authentication of callers. The card declares exactly what is enforced. */
   readonly auth: CardAuth;
   /** Whether this node sends push notifications. */
   readonly push?: boolean;
@@ -149,7 +149,7 @@ function toAgentSkill({ id, name, description, tags, examples }: Skill, security
   };
 }
 
-/** How callers are authenticated, as far as clients need to know. */
+/** The authentication of callers, as far as clients need to know. */
 export type CardAuth =
   | 'token'
   | 'mtls'

@@ -12,7 +12,7 @@ import { REGISTRY_PATH, type IndexedEntry } from './registry.js';
 
 const CATALOG_VERSION = '1.0';
 const MAX_TAGS = 32;
-/** How many example requests ARD wants of an entry. */
+/** The number of example requests that ARD requires of an entry. */
 const QUERIES = { least: 2, most: 5 };
 
 /** The cards that a catalog lists, and where clients reach this node. */

@@ -4,8 +4,8 @@ import type { ProtocolVersion } from './service-parameters.js';
 import type { OperationName } from './requests.js';
 
 /**
- * How one version of the protocol writes parameters, results and events. Operations, checks and errors are those of A2A
- * 1.0, whose JSON all dialects translate to and from.
+ * The form in which one version of the protocol writes parameters, results and events. Operations, checks and errors
+ * are those of A2A 1.0, whose JSON all dialects translate to and from.
  */
 export interface Dialect {
   readonly version: ProtocolVersion;
@@ -30,7 +30,7 @@ export interface RestRoute {
   readonly methods: Readonly<Partial<Record<string, OperationName>>>;
 }
 
-/** How one version of the protocol writes the HTTP+JSON binding. */
+/** The HTTP+JSON binding of one version of the protocol. */
 export interface RestDialect extends Dialect {
   /** The media type of its answers. */
   readonly type: string;

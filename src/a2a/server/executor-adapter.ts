@@ -30,7 +30,7 @@ export interface ExecutorAgentOptions {
   readonly executor: AgentExecutor;
   readonly profile: AgentProfile;
   /**
-   * What happens to a run that a crash interrupted: `rerun` (the default) executes it again and replaces its artifacts,
+   * The handling of a run that a crash interrupted: `rerun` (the default) executes it again and replaces its artifacts,
    * `fail` ends it as failed, for executors whose effects must not happen twice.
    */
   readonly recover?: 'rerun' | 'fail';

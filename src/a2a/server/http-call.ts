@@ -130,7 +130,7 @@ export function sendJson({ request, response }: HttpExchange, answer: JsonAnswer
   response.end(request.method === 'HEAD' ? undefined : answer.body);
 }
 
-/** How a binding writes the answers of one operation. */
+/** The form in which a binding writes the answers of one operation. */
 export interface AnswerFormat extends Framing {
   readonly type: string;
   result(json: Json): string;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import { isJsonObject } from '../../core/json.js';
 
-/** How many violations an error lists at most. */
+/** The most violations that an error lists. */
 const MAX_VIOLATIONS = 20;
 
 /**

@@ -63,7 +63,7 @@ export async function answerRegistry(
   }
 }
 
-/** Where the specification has other names than google.rpc. */
+/** The codes whose names in the specification differ from google.rpc. */
 const CODES: Readonly<Record<number, string>> = { 429: 'RATE_LIMIT_EXCEEDED', 500: 'INTERNAL_ERROR' };
 
 function answer(

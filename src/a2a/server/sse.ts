@@ -9,13 +9,13 @@ import { seqIn } from '../translate/extensions.js';
 import type { StreamLimits } from './stream-slots.js';
 import { StreamSlots, stallMs } from './stream-slots.js';
 
-/** How a binding writes one event, and an error after the first event. */
+/** The form in which a binding writes one event, and an error after the first event. */
 export interface Framing {
   event(event: JsonObject): string;
   error(error: unknown): string;
 }
 
-/** How long a stream waits for its first event: until then an error is answered with a status of its own. */
+/** Milliseconds that a stream waits for its first event. Until then an error gets its own HTTP status. */
 const OPEN_AFTER_MS = 200;
 /** A comment, which clients skip. The ids of the events are the cursor. */
 const GOODBYE = 'retry: 2000\n: the server is stopping; subscribe again with Last-Event-ID to go on\n\n';

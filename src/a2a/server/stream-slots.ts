@@ -6,9 +6,9 @@ export interface StreamLimits {
   readonly streams: number;
   /** Open streams of one caller. */
   readonly streamsPerCaller: number;
-  /** How many bytes one stream may buffer for a slow reader. */
+  /** The most bytes that one stream may buffer for a slow reader. */
   readonly streamBufferBytes: number;
-  /** How often an idle stream sends a heartbeat, so that no proxy closes it. */
+  /** Seconds between the heartbeats of an idle stream, so that no proxy closes it. */
   readonly heartbeatSeconds: number;
 }
 

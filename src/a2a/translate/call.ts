@@ -3,7 +3,7 @@ import { LangoError } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
 import type { Trace } from '../../core/trace.js';
 
-/** What a handler knows of a call besides its parameters, over any transport. */
+/** The data of a call besides its parameters, over any transport. */
 export interface Call {
   readonly scope: Caller;
   /** The operator of this server who reads the data of `scope`, and may change nothing. */

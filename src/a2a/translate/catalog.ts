@@ -1,6 +1,6 @@
 /*
- * What the server and the client know of catalogs: AI Catalog 1.0 and Agentic Resource Discovery (ARD) 0.91, which lists
- * the same entries at a path of its own.
+ * The catalog formats that the server and the client share: AI Catalog 1.0 and Agentic Resource Discovery (ARD) 0.91,
+ * which lists the same entries at a path of its own.
  */
 
 /** The paths of the catalog. Equal documents: clients of ARD read the first, clients of AI Catalog the second. */

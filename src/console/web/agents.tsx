@@ -52,7 +52,7 @@ interface Finding {
   readonly text: string;
 }
 
-/** What is wrong with the card of an agent, as `lango card --check` says it. */
+/** The findings about the card of an agent, as `lango card --check` reports them. */
 function Lint({ findings }: { readonly findings: readonly Finding[] }) {
   if (findings.length === 0) return <p>Nothing is wrong with its card.</p>;
   return (
@@ -71,7 +71,7 @@ function Lint({ findings }: { readonly findings: readonly Finding[] }) {
   );
 }
 
-/** What the card of an agent says, with what is wrong with it. */
+/** The card of an agent, with the findings about it. */
 function CardOf({ name }: { readonly name: string }) {
   const { value, fault } = useLoaded(
     () => owner<{ card: Card; findings: readonly Finding[] }>(`agents/${encodeURIComponent(name)}/card`),

@@ -150,7 +150,7 @@ interface Said {
   readonly after: number;
 }
 
-/** What people said has no event in the stream; its place is behind the message of an agent that precedes it. */
+/** A message of a person has no event in the stream. Its place is after the message of an agent that precedes it. */
 function saidAt({ id, history = [] }: Task, events: readonly StreamEvent[]): readonly Said[] {
   const places = new Map<string, number>();
   for (const event of events) {

@@ -79,7 +79,7 @@ async function readEvents({ agent, id, task, events, count, isAway }: Followed, 
     isAway.value = false;
     for (const event of batch) {
       if (seqOf(event) <= after) continue;
-      // What a person said is not in the stream: the task has it once it goes on.
+      // A message of a person is not in the stream. The task has it as soon as it continues.
       if (
         goesOn(
           events.findLast(({ statusUpdate }) => statusUpdate),

@@ -23,7 +23,7 @@ interface QuestionsProps {
   readonly onAnswer?: () => void;
 }
 
-/** What the task asks a person, with the exact call. */
+/** The questions of a task to a person, with the exact calls. */
 export function Questions({ agent, task, onAnswer }: QuestionsProps) {
   const [answered, setAnswered] = useState<Readonly<Record<string, string>>>({});
   if (!waits(task.status.state)) return null;
@@ -141,7 +141,7 @@ function Reply({ question: { hash }, onAnswer }: AnswerProps) {
   );
 }
 
-/** What was decided before in a task, oldest first. The owner of a task is the only one who can decide in it. */
+/** The earlier decisions in a task, oldest first. The owner of a task is the only one who can decide in it. */
 export function Decisions({ task: { history = [] } }: { readonly task: Task }) {
   const asked = new Map(
     history.flatMap(({ parts }) => questionsIn(parts)).map((question) => [question.hash, question]),

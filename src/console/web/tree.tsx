@@ -32,7 +32,7 @@ interface TreeProps {
   readonly at: number | undefined;
 }
 
-/** Who delegated to whom below a task, with the time, tokens and money of each delegation. */
+/** The delegations below a task, with the time, tokens and money of each. */
 export function Tree({ task, at }: TreeProps) {
   const isOver = hasEnded(task.status.state);
   const { value, fault } = useLoaded(
@@ -152,7 +152,7 @@ const isWeb = (url: string) => /^https?:/.test(url);
 
 interface FarLinkProps {
   readonly agent: string;
-  /** Of the agent. */
+  /** The address of the agent. */
   readonly url: string;
   readonly place: string;
 }
@@ -171,7 +171,7 @@ interface FarCard {
   readonly supportedInterfaces?: readonly { readonly url: string }[];
 }
 
-/** What a span used; while it works, what the calls below it have used. */
+/** The cost of a span; while it works, the cost of the calls below it. */
 function spentWords(span: Span, below: Below): string {
   const { tokens, costs } = spent(span, below);
   const sum = money(costs);

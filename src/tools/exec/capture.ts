@@ -1,7 +1,7 @@
 /** A part of the output of a process, with its position in the whole output. */
 export interface Slice {
   readonly text: string;
-  /** Where `text` begins: after the requested offset when that part was dropped. */
+  /** The offset at which `text` begins: after the requested one when that part was dropped. */
   readonly offset: number;
   readonly nextOffset: number;
 }

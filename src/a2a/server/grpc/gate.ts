@@ -33,7 +33,7 @@ export interface GateOptions {
   readonly logger: Logger;
 }
 
-/** What a handler needs of an admitted call. */
+/** The data of an admitted call that a handler needs. */
 export interface Admission {
   readonly scope: Caller;
   /** The client's address. */

@@ -36,7 +36,7 @@ export interface ServiceOptions {
   readonly gate: Gate;
   readonly limits: StreamLimits & { readonly jsonDepth: number; readonly jsonKeys: number };
   readonly slots: StreamSlots;
-  /** Of all versions of the protocol together. */
+  /** The unread answers of all versions of the protocol together. */
   readonly answers: UnreadAnswers;
   /** Aborts when the server stops. */
   readonly closing: AbortSignal;

@@ -21,8 +21,8 @@ import type { PartDialect } from './values.js';
 type Kind = 'task' | 'message' | 'statusUpdate' | 'artifactUpdate';
 
 /**
- * What differs between the two dialects of A2A 0.3: its JSON schema (JSON-RPC, cards, webhooks) and its proto (HTTP+JSON,
- * gRPC).
+ * The differences between the two dialects of A2A 0.3: its JSON schema (JSON-RPC, cards, webhooks) and its proto
+ * (HTTP+JSON, gRPC).
  */
 interface Notation {
   readonly parts: PartDialect;
