@@ -6,6 +6,7 @@ import { silentLogger } from '../core/logger.js';
 import { counted } from '../core/text.js';
 import { loadConfigOf } from './connection.js';
 import { EXIT, usageError } from './exit.js';
+import { terminalLines } from './input.js';
 import { loginFinding } from './mcp-login.js';
 import type { OwnerFlags } from './owner-client.js';
 import { safeLine } from './safe-text.js';
@@ -60,29 +61,56 @@ export async function tryTool(
     const stop = new AbortController();
     process.once('SIGINT', () => stop.abort(new LangoError('canceled', 'The call was given up.')));
     const progress = (text: string) => call.terminal.note(safeLine(text));
-    const end = await server.call(tool, input, { signal: stop.signal, progress });
-    if ('asks' in end) {
-      const { questions } = end.asks;
-      const hint =
-        'lango mcp try cannot answer. Ask an agent to make the call: the question then comes to you.';
-      const lines = questions.flatMap((question) => question.split('\n'));
-      return {
-        json: { questions },
-        lines: [...lines.map((line) => safeLine(line)), hint],
-        exitCode: EXIT.failure,
-      };
+    let answered: Answered | undefined;
+    for (;;) {
+      const context = { signal: stop.signal, progress, ...(answered && { answered }) };
+      const end = await server.call(tool, input, context);
+      if ('result' in end) return resultReport(end.result);
+      const { questions, state } = end.asks;
+      if (!call.terminal.canAsk) return unansweredReport(questions);
+      const answers = [];
+      for (const question of questions) answers.push(await askFor(question, call.terminal));
+      answered = { answers, state };
     }
-    const { result } = end;
-    const texts = result.content.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`));
-    return {
-      json: result,
-      lines: texts
-        .join('\n')
-        .split('\n')
-        .map((line) => safeLine(line)),
-      exitCode: result.isError === true ? EXIT.failure : EXIT.ok,
-    };
   });
+}
+
+type CallEnd = Awaited<ReturnType<Server['call']>>;
+type Answered = NonNullable<Parameters<Server['call']>[2]['answered']>;
+
+/** Shows what a server asks, and reads lines up to an empty one. Resolves with undefined when there are none. */
+async function askFor(question: string, { note }: Terminal): Promise<Answered['answers'][number]> {
+  question.split('\n').forEach((line) => note(safeLine(line)));
+  note('An empty line ends your reply.');
+  const lines: string[] = [];
+  for await (const { text } of terminalLines('> ')) {
+    if (text.trim() === '') break;
+    lines.push(text);
+  }
+  return lines.length === 0 ? undefined : { decision: 'approve', text: lines.join('\n') };
+}
+
+function unansweredReport(questions: readonly string[]): Report {
+  const hint =
+    'Run this on a terminal to answer, or ask an agent to make the call: the question then comes to you.';
+  const lines = questions.flatMap((question) => question.split('\n'));
+  return {
+    json: { questions },
+    lines: [...lines.map((line) => safeLine(line)), hint],
+    exitCode: EXIT.failure,
+  };
+}
+
+function resultReport(result: Extract<CallEnd, { readonly result: unknown }>['result']): Report {
+  const texts = result.content.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`));
+  return {
+    json: result,
+    lines: texts
+      .join('\n')
+      .split('\n')
+      .map((line) => safeLine(line)),
+    exitCode: result.isError === true ? EXIT.failure : EXIT.ok,
+  };
 }
 
 /** `lango mcp accept`: accepts the changed tools of a server; a running server offers them from the next request on. */

@@ -87,6 +87,24 @@ describeOnTerminal('on a terminal', () => {
     expect(stdout).toContain('fs_write');
   });
 
+  it('answers what an MCP server asks in the middle of a call, by lines and until they fit', async () => {
+    const script = path.resolve('test/support/mcp-server.ts');
+    const notes = { command: process.execPath, args: ['--no-warnings', script], sandbox: false };
+    const asking = await makeHome(JSON.stringify({ mcp: { servers: { notes } } }));
+    const lines = (...all: string[]) => all.map((line) => ({ after: '> ', keys: `${line}\r` }));
+    const { code, stdout } = await onTerminal(
+      ['mcp', 'try', 'notes', 'book'],
+      [
+        ...lines('seat: aisle', 'count: 12', 'name: Ann', ''),
+        ...lines('seat: aisle', 'count: 2', 'name: Ann', ''),
+      ],
+      { LANGO_HOME: asking.folder },
+    );
+    await asking.remove();
+    expect(stdout).toContain('"content":{"seat":"aisle","count":2,"meat":false,"name":"Ann"');
+    expect(code).toBe(0);
+  });
+
   it('leaves colors out when NO_COLOR is set', async () => {
     const { stdout } = await onTerminal(['send', 'hello'], [], { NO_COLOR: '1' });
     expect(stdout).not.toContain('\u001b[36m');

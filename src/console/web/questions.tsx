@@ -123,6 +123,9 @@ function Decision({ question: { hash, tool = 'it' }, onAnswer }: AnswerProps) {
   );
 }
 
+/** Some questions have several fields, each answered by a line of its own. */
+const ROWS = 3;
+
 function Reply({ question: { hash }, onAnswer }: AnswerProps) {
   const [text, setText] = useState('');
   return (
@@ -134,7 +137,12 @@ function Reply({ question: { hash }, onAnswer }: AnswerProps) {
     >
       <label>
         Your answer{' '}
-        <input required value={text} onInput={({ currentTarget }) => setText(currentTarget.value)} />
+        <textarea
+          required
+          rows={ROWS}
+          value={text}
+          onInput={({ currentTarget }) => setText(currentTarget.value)}
+        />
       </label>
       <button class="primary">Answer</button>
     </form>
