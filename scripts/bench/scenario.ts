@@ -56,16 +56,18 @@ export const QUICK: Sizes = {
 /** The servers and options of a scenario. */
 interface Bench {
   readonly sizes: Sizes;
+  /** The data folder of `lango serve`. */
+  readonly home: string;
   /** Starts a server. It is stopped after the scenario if it still runs. */
   readonly start: (kind: Kind, databaseUrl?: string) => Promise<Target>;
 }
 
 export type Scenario = (bench: Bench) => Promise<readonly Figure[]>;
 
-/** Runs a scenario and stops what it started, also when it fails. `home` is the data folder of `lango serve`. */
+/** Runs a scenario and stops what it started, also when it fails. */
 export async function runScenario(
   scenario: Scenario,
-  { sizes, home }: { readonly sizes: Sizes; readonly home: string },
+  { sizes, home }: Pick<Bench, 'sizes' | 'home'>,
 ): Promise<readonly Figure[]> {
   const targets: Target[] = [];
   const start = async (kind: Kind, databaseUrl?: string): Promise<Target> => {
@@ -74,7 +76,7 @@ export async function runScenario(
     return target;
   };
   try {
-    return await scenario({ sizes, start });
+    return await scenario({ sizes, home, start });
   } finally {
     await Promise.all(targets.map((target) => target.stop()));
   }

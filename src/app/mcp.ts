@@ -71,8 +71,10 @@ export async function openMcp(parts: McpParts): Promise<ToolFamily> {
 
 /** Opens the servers for a command, without reaching them. Rejects with `unavailable` when their package is missing. */
 export async function openMcpServers(parts: McpParts): Promise<Mcp> {
-  if (!isInstalled(PACKAGE)) throw new LangoError('unavailable', MISSING.message, MISSING);
-  return createServers(parts, Object.entries(parts.config.mcp.servers));
+  const servers = Object.entries(parts.config.mcp.servers);
+  if (servers.length > 0 && !isInstalled(PACKAGE))
+    throw new LangoError('unavailable', MISSING.message, MISSING);
+  return createServers(parts, servers);
 }
 
 /** The ways to sign in at a server. Rejects with `not-found` when no entry of this name has `login`. */

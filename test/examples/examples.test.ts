@@ -53,6 +53,27 @@ describe('the library without optional packages', () => {
   });
 });
 
+describe('the program without optional packages', () => {
+  it('lists no MCP servers, and does not ask for their package, when none is named', async () => {
+    const home = await mkdtemp(path.join(tmpdir(), 'lango-packages-'));
+    const hook = `
+      import { registerHooks } from 'node:module';
+      registerHooks({ resolve(name, context, next) {
+        if (name.startsWith('@modelcontextprotocol/')) throw new Error('not here');
+        return next(name, context);
+      } });`;
+    const list = [
+      `--import=data:text/javascript,${encodeURIComponent(hook)}`,
+      'dist/cli/main.js',
+      'mcp',
+      'list',
+    ];
+    const { stdout } = await run(process.execPath, [...list, '--home', home]);
+    await rm(home, { recursive: true });
+    expect(stdout).toContain('There are no MCP servers.');
+  });
+});
+
 describe('the examples', () => {
   it('own-agent: the orchestrator delegates to an agent of the program', async () => {
     const output = await example('own-agent');
