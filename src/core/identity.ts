@@ -6,10 +6,7 @@ export interface Caller extends Scope {
   /** The scopes of the token; undefined when the mode of authentication has none. */
   readonly scopes?: ReadonlySet<string>;
   readonly views?: Scope; // The owner whose data an operator asked to read instead of the operator's own.
-  /**
-   * The trusted node that sent the request for the owner, with its rights: see `auth.nodes`. Undefined for the owner's
-   * token.
-   */
+  /** The trusted node (`auth.nodes`) that sent the request for the owner. Undefined for the owner's own token. */
   readonly node?: { readonly name: string; readonly may: readonly string[] };
 }
 

@@ -16,9 +16,7 @@ export function codeOf(hash: string): string {
 const CODE_CHARACTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 export const DECISION = /^(?:(approve|deny) ([0-9a-z]{4})|(no|deny))[.!]?$/i;
 
-/**
- * Returns the decision of a text about the approval with this hash: `approve` or `deny` with its code, or a plain "no".
- */
+/** Returns the decision of a text about an approval: `approve` or `deny` with the code of its hash, or a plain "no". */
 export function decisionIn(text: string, hash: string): Answer['decision'] | undefined {
   const [, decision, code, no] = DECISION.exec(text.trim()) ?? [];
   if (no) return 'deny';

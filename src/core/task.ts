@@ -122,10 +122,7 @@ export interface Answer {
   readonly text?: string;
 }
 
-/**
- * An action of an agent, as watchers and peers see it. A text with an `id` is a part of that message; `replace`
- * restarts it.
- */
+/** An action of an agent, as others see it. A text with an `id` is a part of that message; `replace` restarts it. */
 export type Activity =
   | { readonly type: 'turn-start' }
   | { readonly type: 'text'; readonly text: string; readonly id?: string; readonly replace?: boolean }
