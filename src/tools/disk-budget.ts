@@ -68,7 +68,11 @@ export class DiskBudget {
 
   /** Runs `work`, which adds `bytes`. Rejects with `limit-reached` before it begins when they exceed a limit. */
   async spend<Result>(writer: Writer, bytes: number, work: () => Promise<Result>): Promise<Result> {
-    if (bytes > 0) await this.#assertRemaining(writer, bytes);
+    if (bytes > 0) {
+      await this.#refresh(writer, bytes);
+      // Nothing waits between the check and the count, so that writes at the same time share one rest.
+      this.#assertRemaining(writer, bytes);
+    }
     this.add(writer, bytes);
     try {
       return await work();
@@ -86,7 +90,8 @@ export class DiskBudget {
 
   /** Resolves with the bytes that a command may write: more than 0. Rejects with `limit-reached` when there are none. */
   async remainingBytes(writer: Writer): Promise<number> {
-    await this.#assertRemaining(writer, 1);
+    await this.#refresh(writer, 1);
+    this.#assertRemaining(writer, 1);
     return this.#remaining(writer);
   }
 
@@ -144,19 +149,22 @@ export class DiskBudget {
     return Math.max(0, Math.min(ofTask, limits.owner - this.#useOf(writer).bytes));
   }
 
-  async #assertRemaining(writer: Writer, bytes: number): Promise<void> {
+  /** Measures the owner's folders again where the count is too old to refuse or to permit `more` bytes. */
+  async #refresh(writer: Writer, more: number): Promise<void> {
     const use = this.#useOf(writer);
     const { owner } = this.#options.limits;
-    if (owner !== Infinity) {
-      const age = Date.now() - use.measuredAt;
-      const isFull = use.bytes + bytes > owner;
-      if (use.measuredAt === 0 || (isFull && age > Math.max(REFUSAL_AGE_MS, use.tookMs))) {
-        await this.#recount(writer);
-      } else if (age > Math.max(COUNT_AGE_MS, COUNT_AGE_FACTOR * use.tookMs)) {
-        this.#recount(writer).catch(() => undefined);
-      }
+    if (owner === Infinity) return;
+    const age = Date.now() - use.measuredAt;
+    const isFull = use.bytes + more > owner;
+    if (use.measuredAt === 0 || (isFull && age > Math.max(REFUSAL_AGE_MS, use.tookMs))) {
+      await this.#recount(writer);
+    } else if (age > Math.max(COUNT_AGE_MS, COUNT_AGE_FACTOR * use.tookMs)) {
+      this.#recount(writer).catch(() => undefined);
     }
-    const problem = this.#problem(writer, bytes);
+  }
+
+  #assertRemaining(writer: Writer, more: number): void {
+    const problem = this.#problem(writer, more);
     if (problem !== undefined) throw problem;
   }
 

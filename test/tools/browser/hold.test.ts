@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { sendText, withServer } from '../../support/server.js';
 import { unheld } from '../../support/watchdog.js';
-import { describeBrowsing, openSite, type Pages, type Site } from './setup.js';
+import { describeBrowsing, openSite, openStage, type Pages, type Site, type Stage } from './setup.js';
 
 /** What a page sends to the browser's tools is read apart from the server. */
 
@@ -12,11 +12,20 @@ const LARGE: Pages = {
   '/bodies': page('for (let i = 0; i < 8; i++) fetch("/x", { method: "POST", body: "x".repeat(2e7) })'),
 };
 
+/** More errors than fit into the memory of the driver at once. */
+const TOO_LARGE = page(
+  'for (let i = 0; i < 12; i++) setTimeout(() => { throw new Error(i + "x".repeat(8e7)) })',
+);
+
 let site: Site;
+let stage: Stage | undefined;
 beforeAll(async () => {
-  site = await openSite({ ...LARGE, '/fine': '<title>Fine</title><p>Words.' });
+  site = await openSite({ ...LARGE, '/too-large': TOO_LARGE, '/fine': '<title>Fine</title><p>Words.' });
 });
-afterAll(() => site.close());
+afterAll(async () => {
+  await stage?.close();
+  await site.close();
+});
 
 describeBrowsing('a page that sends much to the browser', () => {
   it.each(Object.keys(LARGE))('never holds the server, or fills its memory: %s', async (path) => {
@@ -29,5 +38,15 @@ describeBrowsing('a page that sends much to the browser', () => {
       expect(grownBytes).toBeLessThan(150 * MIB);
       expect((await open('/fine')).end.state).toBe('completed');
     });
+  });
+
+  it('is closed when that takes more than 512 MiB, with the reason, and the next page opens', async () => {
+    const { say } = (stage = await openStage({ allow: [site.host] }));
+    const opening = say('navigate', { url: `${site.origin}/too-large` });
+    await expect(opening.then(() => say('extract'))).rejects.toMatchObject({
+      code: 'too-large',
+      message: expect.stringContaining('more than fits into 512 MiB'),
+    });
+    expect(await say('navigate', { url: `${site.origin}/fine` })).toContain('Page: Fine');
   });
 });
