@@ -27,9 +27,17 @@ export async function recordRunningServer(home: string, port: number): Promise<(
 export async function isRunningAt(home: string, port: number): Promise<boolean> {
   try {
     const running = JSON.parse(await readFile(fileIn(home), 'utf8')) as RunningServer;
-    if (running.port !== port) return false;
-    process.kill(running.pid, 0);
+    if (running.port !== port || !isProcess(running.pid)) return false;
+    // Another user's process may have the id by now, and listen on the port.
     return running.started === (await startTimeOf(running.pid));
+  } catch {
+    return false;
+  }
+}
+
+function isProcess(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
   } catch (error) {
     // The process exists, but belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM';

@@ -41,10 +41,11 @@ export function backgroundTool(runner: Runner, { sandbox, limits }: ExecOptions)
     async start(input, context) {
       context.signal.throwIfAborted();
       const line = required(input, 'command');
-      const { id, command } = await processes.start(context, line, async () =>
+      const what = { command: line, secrets: secretsOf(input) };
+      const { id, command, secrets } = await processes.start(context, what, async () =>
         runner.start(await withSecrets({ ...input, command: line }, context), context),
       );
-      return { content: { id, command, state: 'running', ...secretsNote(secretsOf(input)) } };
+      return { content: { id, command, state: 'running', ...secretsNote(secrets) } };
     },
     async status({ id }, context) {
       if (id !== undefined) return { content: describeProcess(processes.require(context, id)) };
@@ -104,7 +105,11 @@ function describeProcess({ id, command, process, startedAt, end }: BackgroundPro
   };
 }
 
-function readOutput({ process, end }: BackgroundProcess, input: Input, maxBytes: number): JsonObject {
+function readOutput(
+  { process, end, secrets }: BackgroundProcess,
+  input: Input,
+  maxBytes: number,
+): JsonObject {
   const { stream = 'stdout', offset = 0, limit = maxBytes } = input;
   const slice = process[stream].slice(offset, Math.max(Math.min(limit, maxBytes), LIMIT_MIN_BYTES));
   const missingBytes = Math.max(0, slice.offset - offset);
@@ -114,5 +119,6 @@ function readOutput({ process, end }: BackgroundProcess, input: Input, maxBytes:
     nextOffset: slice.nextOffset,
     totalBytes: process[stream].totalBytes,
     state: end === undefined ? 'running' : 'ended',
+    ...secretsNote(secrets),
   };
 }

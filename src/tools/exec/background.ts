@@ -8,6 +8,8 @@ import type { Command } from './runner.js';
 export interface BackgroundProcess {
   readonly id: string;
   readonly command: string;
+  /** The secrets whose values the command got. */
+  readonly secrets: readonly string[];
   readonly process: Command;
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
@@ -33,13 +35,17 @@ export class BackgroundProcesses {
   readonly #starting = new Set<{ readonly scope: Scope }>();
 
   /** Starts a process. Rejects with `too-many` at the limit per owner or per server. */
-  async start(scope: Scope, command: string, launch: () => Promise<Command>): Promise<BackgroundProcess> {
+  async start(
+    scope: Scope,
+    what: Pick<BackgroundProcess, 'command' | 'secrets'>,
+    launch: () => Promise<Command>,
+  ): Promise<BackgroundProcess> {
     this.#assertCapacity(scope);
     const reservation = { scope };
     this.#starting.add(reservation);
     try {
       const process = await launch();
-      return this.#add({ id: randomBytes(4).toString('hex'), command, process, scope });
+      return this.#add({ id: randomBytes(4).toString('hex'), ...what, process, scope });
     } finally {
       this.#starting.delete(reservation);
     }
@@ -80,7 +86,7 @@ export class BackgroundProcesses {
     );
   }
 
-  #add(started: Pick<Entry, 'id' | 'command' | 'process' | 'scope'>): BackgroundProcess {
+  #add(started: Omit<Entry, 'startedAt' | 'end'>): BackgroundProcess {
     const entry: Entry = { ...started, startedAt: Date.now(), end: undefined };
     this.#entries.set(entry.id, entry);
     entry.process.ended.then(

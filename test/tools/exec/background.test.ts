@@ -49,6 +49,17 @@ for (const [title, mode, describeMode] of MODES) {
       await close();
     });
 
+    it('says with each part of its output which secrets it got', async () => {
+      const { exec, close } = await openStage(mode);
+      const call = async (input: object) =>
+        (await callerOf(exec.tools)('exec_background', input)).content as JsonObject;
+      const { id } = await call({ action: 'start', command: 'echo $T | rev', env: { T: '{{secret:api}}' } });
+      const output = () => call({ action: 'output', id });
+      await until(async () => (await output())['state'] === 'ended');
+      expect(await output()).toMatchObject({ mayContainSecrets: ['api'] });
+      await close();
+    });
+
     it('is ended by close', async () => {
       const { exec, close } = await openStage(mode);
       const mark = sleepMark();
@@ -111,7 +122,7 @@ describe('handles', () => {
     const background = new BackgroundProcesses();
     const ends: (() => void)[] = [];
     const start = (owner: string) =>
-      background.start({ tenant: '', owner }, 'x', async () => {
+      background.start({ tenant: '', owner }, { command: 'x', secrets: [] }, async () => {
         const ended = new Promise<ExitStatus>((resolve) => ends.push(() => resolve({ exitCode: 0 })));
         const output = new Capture(8);
         return {

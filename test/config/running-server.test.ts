@@ -1,0 +1,31 @@
+import { afterEach, expect, it, jest } from '@jest/globals';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { isRunningAt, recordRunningServer } from '../../src/config/running-server.js';
+
+afterEach(() => void jest.restoreAllMocks());
+
+/** As for a process of another user, which no signal may be sent to. */
+function refuseSignals(): void {
+  jest.spyOn(process, 'kill').mockImplementation(() => {
+    throw Object.assign(new Error('not permitted'), { code: 'EPERM' });
+  });
+}
+
+it('the server of a data folder is the process that recorded it, and none that has its id later', async () => {
+  const home = await mkdtemp(path.join(tmpdir(), 'lango-running-'));
+  const forget = await recordRunningServer(home, 4100);
+  expect([await isRunningAt(home, 4100), await isRunningAt(home, 4101)]).toEqual([true, false]);
+  refuseSignals();
+  expect(await isRunningAt(home, 4100)).toBe(true);
+  const file = path.join(home, 'server.json');
+  const record = JSON.parse(await readFile(file, 'utf8')) as object;
+  await writeFile(file, JSON.stringify({ ...record, started: '1' }));
+  expect(await isRunningAt(home, 4100)).toBe(false);
+  jest.restoreAllMocks();
+  expect(await isRunningAt(home, 4100)).toBe(false);
+  await forget();
+  expect(await isRunningAt(home, 4100)).toBe(false);
+  await rm(home, { recursive: true });
+});
