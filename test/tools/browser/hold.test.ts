@@ -41,12 +41,12 @@ describeBrowsing('a page that sends much to the browser', () => {
   });
 
   it('is closed when that takes more than 512 MiB, with the reason, and the next page opens', async () => {
-    const { say } = (stage = await openStage({ allow: [site.host] }));
-    const opening = say('navigate', { url: `${site.origin}/too-large` });
-    await expect(opening.then(() => say('extract'))).rejects.toMatchObject({
+    const browser = (stage = await openStage({ allow: [site.host] }));
+    const opening = browser.say('navigate', { url: `${site.origin}/too-large` });
+    await expect(opening.then(() => browser.say('extract'))).rejects.toMatchObject({
       code: 'too-large',
       message: expect.stringContaining('more than fits into 512 MiB'),
     });
-    expect(await say('navigate', { url: `${site.origin}/fine` })).toContain('Page: Fine');
+    expect(await browser.say('navigate', { url: `${site.origin}/fine` })).toContain('Page: Fine');
   });
 });
