@@ -5,6 +5,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../src/core/json.js';
+import { lango } from '../cli/lango-process.js';
 import { freePort } from '../support/free-port.js';
 import { Obedient, untilOffered } from '../support/obedient-model.js';
 import { sendText, startServer, type TestServer } from '../support/server.js';
@@ -56,6 +57,18 @@ describeWith('mcp', () => {
     expect(await ask('files_list_directory', { path: '.' })).toContain('[FILE] a.txt');
     expect(await ask('files_read_text_file', { path: 'a.txt' })).toBe('the text of a');
     expect(await ask('files_read_text_file', { path: '/etc/passwd' })).toContain('denied');
+  });
+
+  it('lango send uses the filesystem server: it reads at once, and writes after an approval', async () => {
+    const { origin, token = '' } = server.address;
+    const env = { LANGO_URL: origin, LANGO_TOKEN: token, LANGO_HOME: server.home };
+    const send = (text: string, ...flags: string[]) =>
+      lango(['send', '--agent', 'operator', ...flags, text], { env });
+    const write = 'mcp_files_write_file {"path":"b.txt","content":"by send"}';
+    expect(await send(write)).toMatchObject({ code: 4 });
+    expect(await send(write, '--yes')).toMatchObject({ code: 0 });
+    const read = await send('mcp_files_read_text_file {"path":"b.txt"}');
+    expect(read).toMatchObject({ code: 0, stdout: expect.stringContaining('by send') });
   });
 
   it.each(['everything', 'web'])(

@@ -123,6 +123,19 @@ describe('an MCP server as tools', () => {
     }
   }, 600_000);
 
+  it('is used through lango send, also when it floods, answers rubbish or dies', async () => {
+    const { origin, token = '' } = server.address;
+    const env = { LANGO_URL: origin, LANGO_TOKEN: token, LANGO_HOME: server.home };
+    const send = (text: string) => langoHere(['send', '--agent', 'operator', text], { env });
+    for (const tool of ['flood', 'rubbish', 'die', 'huge'])
+      expect(await send(`mcp_notes_${tool} {}`)).toMatchObject({ code: 0 });
+    expect((await send('mcp_notes_write_note {"note":"z","text":"z"}')).code).toBe(4);
+    let said = '';
+    for (let tries = 0; tries < 20 && !said.includes('the note of send'); tries += 1)
+      said = (await send('mcp_notes_read_note {"note":"of send"}')).stdout;
+    expect(said).toContain('the note of send');
+  });
+
   it('holds a changed tool back until it is accepted', async () => {
     await ask('change');
     await server.log.saying('changed its tool read-note');
