@@ -13,6 +13,7 @@ import { cleanEnv, MAIN } from '../../cli/lango-process.js';
 import { AUDIENCE, startIssuer } from '../../support/issuer.js';
 import { KillableServer } from '../../support/killable-server.js';
 import { Obedient } from '../../support/obedient-model.js';
+import { startPostgres } from '../../support/postgres.js';
 import { scriptedAgent } from '../../support/scripted-agent.js';
 import { startServer, withServer, type TestServer } from '../../support/server.js';
 
@@ -195,6 +196,38 @@ it('a client that shows forms is asked by them, and its answer goes back', async
     expect(asked[0]).toContain('fs_wipe {}');
     await client.close();
   });
+});
+
+it('any replica answers: another one takes the answer to the question of the first', async () => {
+  const postgres = await startPostgres();
+  if (!postgres) return;
+  const database = await postgres.database();
+  const nodes: TestServer[] = [];
+  try {
+    for (const _ of ['first', 'second']) {
+      const options = OPTIONS();
+      const settings = {
+        ...options.settings,
+        storage: { url: database.url },
+        auth: { token: 'the-token-of-both-replicas-4711' },
+      };
+      nodes.push(await startServer({ ...options, settings }));
+    }
+    const [first, second] = await Promise.all(
+      nodes.map(({ address: { origin } }) => connectTo({ origin, token: 'the-token-of-both-replicas-4711' })),
+    );
+    const { taskId, questions } = stateOf(await callOperator(first!, { message: 'fs_wipe {}' }));
+    const answers = [{ hash: questions![0]!.hash, decision: 'approve' }];
+    const ended = await callOperator(second!, { taskId, answers });
+    expect(stateOf(ended)).toMatchObject({ taskId, state: 'completed' });
+    expect(textsOf(ended)).toContain('wiped');
+    expect(stateOf(await callOperator(first!, { taskId }))).toMatchObject({ taskId, state: 'completed' });
+    await Promise.all([first!.close(), second!.close()]);
+  } finally {
+    for (const node of nodes) await node.stop();
+    await database.drop();
+    await postgres.stop();
+  }
 });
 
 it('an owner sees nothing of another, and scopes hold for tools and for approvals', async () => {
