@@ -69,7 +69,7 @@ async function flowOf(name: string, call: Pick<Call<OwnerFlags>, 'flags' | 'env'
   return openMcpLogin({ ...(await loadConfigOf(call)), logger: silentLogger }, name);
 }
 
-/** What is said of a server at which people sign in: only the server of the vault uses the sign-in. */
+/** Says whether this person is signed in at an MCP server. Only the running server can use the sign-in. */
 export async function loginFinding(
   name: string,
   loaded: LoadedConfig,

@@ -30,13 +30,13 @@ const result = z.union([
   }),
   z.object({ action: z.enum(['decline', 'cancel']) }),
 ]);
-/** What the journal keeps while a person is asked. */
+/** The state that the journal keeps while a person is asked. */
 const state = z.object({
   round: z.number(),
   /** The call at the server in this process; undefined when the server keeps none. */
   live: z.string().optional(),
   requestState: z.string().optional(),
-  /** What a person is asked, by the names that the server gave. */
+  /** The open questions, by the names that the server gave. */
   open: z.record(z.string(), elicitation),
   /** The answers that there are already. */
   given: z.record(z.string(), result),

@@ -46,7 +46,7 @@ const page = z.object({
   url: z.url({ protocol: /^https?$/ }).max(LONGEST_URL),
 });
 
-/** What a server asks a person: the fields of a form, or to open a page. */
+/** A request of a server to a person: to fill in the fields of a form, or to open a page. */
 export const elicitation = z.union([page, form]).refine((asked) => {
   if (asked.mode === 'url') return new URL(asked.url).username === '' && new URL(asked.url).password === '';
   const names = Object.keys(asked.requestedSchema.properties);

@@ -11,7 +11,7 @@ export type CallStep =
   | { readonly type: 'result'; readonly result: CallToolResult }
   | {
       readonly type: 'asks';
-      /** What it asks, unchecked, by names that the answers have too. */
+      /** The requests of the server, unchecked, by names that the answers have too. */
       readonly requests: Readonly<Record<string, unknown>>;
       /** The server's own note, which goes back with the answers. */
       readonly requestState?: string | undefined;
@@ -70,7 +70,7 @@ export class LiveCall {
     } finally {
       this.isActive = false;
       this.#onProgress = () => undefined;
-      // It may fail while nobody waits for it.
+      // The call may fail while nobody waits for it.
       this.#result?.catch(() => undefined);
       clearTimeout(timer);
       signal.removeEventListener('abort', end);

@@ -196,7 +196,7 @@ async function findIssuer(options: LoginOptions): Promise<Issuer> {
   return { metadata, resource, scope: scope || undefined };
 }
 
-/** What the server says to a request without a token. */
+/** Reads the challenge with which the server refuses a request without a token. */
 async function challengeOf({ url, fetch: send }: LoginOptions) {
   const { extractWWWAuthenticateParams } = await mcpLibrary();
   const answer = await send(url, {

@@ -102,7 +102,7 @@ export class McpServer implements ToolSource {
     return this.#offers;
   }
 
-  /** What an operator should know of the server now. */
+  /** The state of the server, for its operator. */
   finding(): NodeFinding {
     const subject = `mcp ${this.#options.name}`;
     if (this.#failure) {
