@@ -167,6 +167,7 @@ function connectRules(
       allowPrivate: [...egress.allowPrivate, ...urls.map(({ host }) => host)],
       timeoutMs,
       streamBytes: STREAM_BYTES,
+      isBoundedJson: true,
       trust,
       logger,
       privateHint: 'If that is meant, set allowPrivate: true in its entry of a2a.remoteAgents.',

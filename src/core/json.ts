@@ -41,6 +41,8 @@ export interface JsonLimits {
   readonly depth: number;
   /** Members of one object. */
   readonly keys: number;
+  /** Arrays and objects in all. Default: `MAX_CONTAINERS`. */
+  readonly containers?: number;
 }
 
 /** The most arrays and objects in one value from outside. Each costs time at many places, so many small ones cost most. */
@@ -59,7 +61,7 @@ export function assertJsonValue(root: unknown, limits: JsonLimits): void {
       if (typeof value === 'number' && !Number.isFinite(value)) throw infiniteNumber();
       if (typeof value !== 'object' || value === null) continue;
       if (depth >= limits.depth) throw tooDeep(limits.depth);
-      if (++containers > MAX_CONTAINERS) throw tooManyContainers();
+      if (++containers > (limits.containers ?? MAX_CONTAINERS)) throw tooManyContainers();
       const members = Object.values(value);
       if (!Array.isArray(value) && members.length > limits.keys) throw tooManyKeys(limits.keys);
       for (const member of members) next.push(member);

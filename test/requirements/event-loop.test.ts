@@ -105,12 +105,8 @@ describe.each([
       },
       { onCard: (answer) => answer({ supportedInterfaces: [{ url: peer.url, ...card }] }) },
     );
-    const a2a = { enabled: true, remoteAgents: [{ name: 'stranger', url: peer.url, allowPrivate: true }] };
-    const told = (asked: Parameters<typeof resultsIn>[0]) => say(`told: ${resultsIn(asked)[0]}`);
-    const step = call(ask('stranger', 'go'));
-    const model = new ScriptedModel({ orchestrator: [step, told, step, told] });
     try {
-      await withServer({ settings: { a2a }, model }, async (server) => {
+      await withStranger(peer.url, async (server) => {
         const { result } = await unheld(() => sendText(server, 'ask the stranger'));
         expect(result.end.text).toMatch(/^told: stranger finished/);
       });
@@ -119,6 +115,36 @@ describe.each([
     }
   });
 });
+
+it('an answer of a peer with a million lists', async () => {
+  const data = `[${'[],'.repeat(MANY)}1]`;
+  const task = `"id":"far","contextId":"","status":{"state":"TASK_STATE_COMPLETED"}`;
+  const artifacts = `[{"artifactId":"a","parts":[{"data":${data}}]}]`;
+  const peer = await startHostilePeer(
+    ({ response }) => {
+      response.setHeader('content-type', 'application/json');
+      response.end(`{"jsonrpc":"2.0","id":1,"result":{"task":{${task},"artifacts":${artifacts}}}}`);
+    },
+    { streaming: false },
+  );
+  try {
+    await withStranger(peer.url, async (server) => {
+      const { result } = await unheld(() => sendText(server, 'ask the stranger'));
+      expect(result.end.text).toMatch(/^told: stranger failed: .*more than 25000 lists and objects/);
+    });
+  } finally {
+    await peer.close();
+  }
+});
+
+/** A server whose orchestrator asks a peer, twice if need be. */
+async function withStranger(url: string, use: (server: TestServer) => Promise<void>): Promise<void> {
+  const a2a = { enabled: true, remoteAgents: [{ name: 'stranger', url, allowPrivate: true }] };
+  const told = (asked: Parameters<typeof resultsIn>[0]) => say(`told: ${resultsIn(asked)[0]}`);
+  const step = call(ask('stranger', 'go'));
+  const model = new ScriptedModel({ orchestrator: [step, told, step, told] });
+  await withServer({ settings: { a2a }, model }, use);
+}
 
 const KIB = 1024;
 const text = (content: string) => ({ parts: [{ text: content }] });

@@ -33,7 +33,8 @@ const MAX_DESCRIPTION = 1_000;
 const MAX_LABEL = 200;
 const MAX_NAME = 64;
 /** The limits of requests to this server: functions that read a card may recurse. */
-const JSON_LIMITS = { depth: 64, keys: 1_000 };
+/** The size is limited too, so catalogs may have any number of entries. */
+const JSON_LIMITS = { depth: 64, keys: 1_000, containers: Infinity };
 
 /** A document, and the address that it was at. */
 interface FoundJson {
