@@ -97,7 +97,7 @@ export const SDKS: readonly Sdk[] = [
   {
     name: 'a2a-java',
     folder: 'a2a-java',
-    pin: /a2a-java-sdk-client<\/artifactId><version>([\w.]+)/,
+    pin: /a2a-java-sdk-client<\/artifactId><version>(0[\w.]+)/,
     command: (folder) => ['java', '-cp', `${folder}/classes:${folder}/lib/*`, 'Peer'],
     roles: ['client'],
     bindings: ALL.filter(([, version]) => version === '0.3'),
@@ -115,9 +115,46 @@ export const SDKS: readonly Sdk[] = [
           'NullPointerException without it.',
       },
     ],
+  },
+  {
+    name: 'a2a-java',
+    folder: 'a2a-java-1',
+    pin: /a2a-java-sdk-client<\/artifactId><version>(1[\w.]+)/,
+    command: (folder) => ['java', '-cp', `${folder}/classes:${folder}/lib/*`, 'Peer'],
+    roles: ['client'],
+    bindings: ALL.filter(([transport, version]) => transport !== 'GRPC' && version === '1.0'),
+    faults: [
+      {
+        operation: 'extended card',
+        transport: 'HTTP+JSON',
+        why: 'Its parser of a card over HTTP+JSON refuses an interface without a tenant, which the proto may leave out.',
+      },
+      {
+        operation: 'list',
+        transport: 'JSONRPC',
+        why:
+          'It refuses a page with fewer tasks than the `pageSize` that was asked for. Over HTTP+JSON it leaves out ' +
+          'that check.',
+      },
+      {
+        operation: 'errors',
+        transport: 'HTTP+JSON',
+        why:
+          'It expects the error of a draft. At the error object of 1.0 it throws an UnsupportedOperationException ' +
+          'that names no error.',
+      },
+      {
+        operation: 'push',
+        why:
+          'It writes a push config as a draft of 1.0 had it, as an object of its own inside the request, where 1.0 ' +
+          'has one flat object.',
+      },
+    ],
     notes: [
-      'The release that speaks A2A 1.0 is not in the registry that the tests install from, and its server needs Quarkus: ' +
-        'tried are the clients of 0.3.',
+      'The newest release in the registry that the tests install from, 1.0.0.Alpha3, is of a draft of A2A 1.0. Over gRPC ' +
+        'it calls `a2a.v1.A2AService`, which in the end became `lf.a2a.v1.A2AService`, so gRPC is left out. It writes ' +
+        '`blocking` where 1.0 has `returnImmediately`: to get a task at once, send with a stream.',
+      'A server of this SDK needs Quarkus: only its clients are tried.',
     ],
   },
 ];
