@@ -4,7 +4,10 @@ import { SDKS } from './sdks.js';
 
 /** The page is written by a run with everything installed. Here: that it is not older than what is pinned and known. */
 const page = readFileSync('docs/reference/interop.md', 'utf8');
-const pinned = ['.ci/frameworks', ...['a2a_java', 'a2a_java_1'].map((name) => `test/interop/peers/${name}/pom.xml`)]
+const pinned = [
+  '.ci/frameworks',
+  ...['a2a_java', 'a2a_java_1'].map((name) => `test/interop/peers/${name}/pom.xml`),
+]
   .map((file) => readFileSync(file, 'utf8'))
   .join('\n');
 

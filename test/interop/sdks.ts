@@ -73,6 +73,24 @@ export const SDKS: readonly Sdk[] = [
     ],
   },
   {
+    name: '@a2a-js/sdk (JavaScript)',
+    folder: 'a2a-js',
+    pin: /@a2a-js\/sdk@(1[\d.]+)/,
+    command: (folder) => [process.execPath, path.join(folder, 'a2a_js.mjs')],
+    bindings: ALL,
+    faults: [
+      {
+        operation: 'stream',
+        role: 'client',
+        transport: ['HTTP+JSON', 'GRPC'],
+        version: '0.3',
+        why:
+          'Its client of the proto of 0.3 drops `append` (`FromProto.taskArtifactUpdateEvent`), so each piece of an ' +
+          'answer replaces the one before. The answer as a whole is right.',
+      },
+    ],
+  },
+  {
     name: 'a2a-go',
     folder: 'a2a-go',
     pin: /a2a-go\/v2@v([\d.]+)/,
