@@ -19,6 +19,8 @@ export interface PeerCredential {
   present(): Promise<Presented>;
   /** Call it when the server refused these values. Returns whether another attempt would present other values. */
   refused(shown: Presented): boolean;
+  /** Masks the current and the previous values in a text from the server. */
+  mask(text: string): string;
 }
 
 export interface LoadedValues {
@@ -48,6 +50,8 @@ export class KeptCredential implements PeerCredential {
   #loading: Promise<Held> | undefined;
   #failure: { readonly error: unknown; readonly until: number } | undefined;
   #droppedAt = -Infinity;
+  /** The current and the previous values. */
+  #presented: readonly Presented[] = [];
 
   constructor(kinds: readonly CredentialKind[], load: () => Promise<LoadedValues>) {
     this.kinds = kinds;
@@ -74,6 +78,10 @@ export class KeptCredential implements PeerCredential {
     return true;
   }
 
+  mask(text: string): string {
+    return this.#presented.reduce(withoutShown, text);
+  }
+
   async #renew(): Promise<Held> {
     if (this.#failure && performance.now() < this.#failure.until) throw this.#failure.error;
     this.#loading ??= this.#loadOnce().finally(() => {
@@ -91,6 +99,7 @@ export class KeptCredential implements PeerCredential {
       const held = { ...loaded, renewAt: now + 1_000 * (seconds - margin), endsAt: now + 1_000 * seconds };
       this.#failure = undefined;
       this.#held = held;
+      this.#presented = [held.shown, ...this.#presented.slice(0, 1)];
       return held;
     } catch (error) {
       this.#failure = { error, until: performance.now() + PAUSE_MS };
@@ -109,8 +118,7 @@ export function tokenCredential(token: string | undefined): PeerCredential | und
 /** The shortest value that is masked: shorter ones could be ordinary words. */
 const MIN_MASKED_LENGTH = 8;
 
-/** Masks the values that were presented to a server in a text from that server. */
-export function withoutShown(text: string, { headers, query }: Presented): string {
+function withoutShown(text: string, { headers, query }: Presented): string {
   const values = [
     ...Object.values(headers),
     ...Object.values(headers).map((value) => value.split(' ').at(-1)!),

@@ -14,6 +14,7 @@ import { LangoError } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
 import type { Grant, Scope } from '../../core/task.js';
 import type { Trace } from '../../core/trace.js';
+import { fromWireError } from '../translate/errors.js';
 import { EXTENSIONS, OUR_EXTENSIONS } from '../translate/extensions.js';
 import type { Breaker } from './breaker.js';
 import type { GrpcPeer } from './grpc-transport.js';
@@ -221,6 +222,36 @@ function withWholeArtifacts(transport: Transport): Transport {
       whole(transport.sendMessageStream(params, options), options),
     resubscribeTask: (...[params, options]: Parameters<Transport['resubscribeTask']>) =>
       whole(transport.resubscribeTask(params, options), options),
+  });
+}
+
+/** Wraps a transport so that no error repeats a credential that the server was shown. */
+export function withMaskedErrors(transport: Transport, mask: (text: string) => string): Transport {
+  const masked = (error: unknown): unknown => {
+    const { code, message, retryable, retryAfterMs } = fromWireError(error);
+    const hidden = mask(message);
+    return hidden === message ? error : new LangoError(code, hidden, { retryable, retryAfterMs });
+  };
+  async function* eventsOf(events: Events): Events {
+    try {
+      yield* events;
+    } catch (error) {
+      throw masked(error);
+    }
+  }
+  const call = (method: (...given: unknown[]) => Promise<unknown> | Events, given: unknown[]) => {
+    const result = method.apply(transport, given);
+    if (Symbol.asyncIterator in result) return eventsOf(result);
+    return result.catch((error: unknown) => {
+      throw masked(error);
+    });
+  };
+  return new Proxy(transport, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name, target);
+      if (typeof member !== 'function') return member;
+      return (...given: unknown[]) => call(member as Parameters<typeof call>[0], given);
+    },
   });
 }
 

@@ -25,7 +25,7 @@ import { createInProcessTransport } from './in-process.js';
 import type { WatchLimits } from './limits.js';
 import { CLIENT_LIMITS, REMOTE_LIMITS } from './limits.js';
 import type { Binding, CredentialFor, Link } from './link.js';
-import { createLink, createRemoteTransport, MovingLink } from './link.js';
+import { createLink, createRemoteTransport, MovingLink, withMaskedErrors } from './link.js';
 import { createOriginFetch } from './origin-fetch.js';
 import { createPeer } from './peer.js';
 import { securityNote } from './security.js';
@@ -295,7 +295,8 @@ export async function openRemote(
       ...(credential?.kinds ?? []),
       ...(source.credentialFor ? [{ type: 'bearer' } as const] : []),
     ];
-    const link = createLink(transport, card, source.credentialFor);
+    const shown = credential ? withMaskedErrors(transport, (text) => credential.mask(text)) : transport;
+    const link = createLink(shown, card, source.credentialFor);
     return { card, json, url, link, note: securityNote(card, kinds) };
   } finally {
     clearTimeout(timer);

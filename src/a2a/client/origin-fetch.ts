@@ -1,7 +1,7 @@
 import { LangoError } from '../../core/errors.js';
 import { retryAfterMs } from '../../core/retry.js';
 import { oneLine, shorten } from '../../core/text.js';
-import { withoutShown, type PeerCredential, type Presented } from './credential.js';
+import type { PeerCredential, Presented } from './credential.js';
 
 export interface OriginFetchOptions {
   readonly fetch: typeof fetch;
@@ -32,7 +32,9 @@ export function createOriginFetch({ fetch: send, origin, credential }: OriginFet
       const target = shown?.query ? withQuery(input, url, shown.query) : input;
       return { response: await send(target, { ...init, headers, redirect: 'error' }), shown };
     };
-    let { response, shown } = await ask();
+    const first = await ask();
+    const { shown } = first;
+    let { response } = first;
     const isOwn = new Headers(init?.headers).has('authorization');
     if (
       response.status === 401 &&
@@ -42,13 +44,14 @@ export function createOriginFetch({ fetch: send, origin, credential }: OriginFet
       credential?.refused(shown)
     ) {
       await response.body?.cancel().catch(() => {});
-      ({ response, shown } = await ask());
+      ({ response } = await ask());
     }
     if (!REFUSALS.has(response.status)) return response;
+    const mask: Mask = (text) => credential?.mask(text) ?? text;
     throw refusalOf(response, {
       host: url.host,
-      shown: shown ?? { headers: {} },
-      said: await reasonIn(response),
+      mask,
+      said: await reasonIn(response, mask),
     });
   };
 }
@@ -65,25 +68,26 @@ function isRepeatable(input: string | URL | Request, init: RequestInit | undefin
 
 const REFUSALS: ReadonlySet<number> = new Set([401, 403, 429, 502, 503, 504]);
 
+/** Masks the credential in a text from the server. Texts are masked before they are shortened, which may cut a value. */
+type Mask = (text: string) => string;
+
 interface Refusal {
   readonly host: string;
-  readonly shown: Presented;
+  readonly mask: Mask;
   /** The reason in the body of the answer. */
   readonly said: string | undefined;
 }
 
-function refusalOf(response: Response, { host, shown, said }: Refusal): LangoError {
-  const saying = (text: string | undefined) =>
-    text === undefined ? '' : ` It says: ${withoutShown(text, shown)}`;
+function refusalOf(response: Response, { host, mask, said }: Refusal): LangoError {
+  const saying = (text: string | undefined) => (text === undefined ? '' : ` It says: ${text}`);
   switch (response.status) {
     case 401: {
-      const why = challengeIn(response, 'error_description');
+      const why = challengeIn(response, 'error_description', mask);
       return new LangoError('unauthenticated', `${host} requires a valid token.${saying(why)}`);
     }
     case 403: {
-      const scope = challengeIn(response, 'scope');
-      const asks =
-        scope === undefined ? saying(said) : ` It requires the scope ${withoutShown(scope, shown)}.`;
+      const scope = challengeIn(response, 'scope', mask);
+      const asks = scope === undefined ? saying(said) : ` It requires the scope ${scope}.`;
       return new LangoError('forbidden', `${host} refused access.${asks}`);
     }
     case 429:
@@ -104,7 +108,7 @@ const LONGEST_REFUSAL_BYTES = 16 * 1024;
 const LONGEST_REASON = 300;
 
 /** The reason in the JSON body of a refusal, as Lango and JSON-RPC write it, on one line; undefined without it. */
-async function reasonIn({ body }: Response): Promise<string | undefined> {
+async function reasonIn({ body }: Response, mask: Mask): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   try {
@@ -118,7 +122,7 @@ async function reasonIn({ body }: Response): Promise<string | undefined> {
     } | null;
     const message = answer?.error?.message;
     return typeof message === 'string' && message !== ''
-      ? shorten(oneLine(message), LONGEST_REASON)
+      ? shorten(mask(oneLine(message)), LONGEST_REASON)
       : undefined;
   } catch {
     return undefined;
@@ -128,8 +132,12 @@ async function reasonIn({ body }: Response): Promise<string | undefined> {
 const LONGEST_CHALLENGE = 200;
 
 /** Returns a parameter of the server's challenge (RFC 6750 section 3) on one line; undefined when it is absent. */
-function challengeIn({ headers }: Response, parameter: 'error_description' | 'scope'): string | undefined {
+function challengeIn(
+  { headers }: Response,
+  parameter: 'error_description' | 'scope',
+  mask: Mask,
+): string | undefined {
   const challenge = headers.get('www-authenticate') ?? '';
   const said = new RegExp(`\\b${parameter}="([^"\\\\]+)"`).exec(challenge)?.[1];
-  return said && shorten(oneLine(said), LONGEST_CHALLENGE);
+  return said && shorten(mask(oneLine(said)), LONGEST_CHALLENGE);
 }
