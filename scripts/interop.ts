@@ -48,8 +48,15 @@ const ROLES = {
 } as const;
 const FRAMEWORKS = `## Frameworks
 
-Each has [a recipe](../guides/agents-of-other-frameworks.md), which the tests run with a scripted model. Of JavaScript's
-frameworks, ADK, Strands, VoltAgent and Mastra are tried in \`test/interop\` too.
+Each has [a recipe](../guides/agents-of-other-frameworks.md), which the tests run as it stands there, with a scripted
+model. Of JavaScript's frameworks, ADK, Strands, VoltAgent and Mastra are tried in \`test/interop\` too.
+
+- **send**: a request and its answer; **two at once**: each gets its own answer
+- **errors**: the other side is told that the agent failed, and says so
+- **cancel**: a task of Lango that waits for the agent ends as canceled, and the next request works
+- **ask**: a call of Lango's operator waits for approval; the answer of the framework's agent has the question and its
+  code, and the call is not made
+- **auth**: with a wrong token nothing is done, and the framework says that the call failed
 
 Two faults of theirs are worked around: LangGraph writes the events of its 1.0 streams as 0.3 does, which Lango reads, and
 CrewAI shows its model no artifacts, for which its recipe has a setting.
@@ -88,26 +95,27 @@ function pageOf(results: readonly Result[]): string {
     return `## ${title}\n\n${text}\n\n${tableOf(own, faults)}\n`;
   });
   const notes = faults.map((fault, at) => `${at + 1}. ${fault}`).join('\n');
-  return [HEAD, ...tables, FRAMEWORKS, frameworksOf(results), `\n## What does not work\n\n${notes}\n`].join(
-    '\n',
-  );
+  return [
+    HEAD,
+    ...tables,
+    FRAMEWORKS,
+    frameworksOf(results, faults),
+    `## What does not work\n\n${notes}\n`,
+  ].join('\n');
 }
 
-function frameworksOf(results: readonly Result[]): string {
-  const own = results.filter(({ role }) => RECIPES.includes(role));
-  const rows = [...new Set(own.map(({ peer, peerVersion }) => `${peer} | ${peerVersion}`))].map((row) => {
-    const works = RECIPES.map((role) =>
-      own.some((one) => one.role === role && row === `${one.peer} | ${one.peerVersion}`) ? 'yes' : 'no',
-    );
-    return `| ${row} | ${works.join(' | ')} |`;
-  });
-  return [`| framework | version | ${RECIPES.join(' | ')} |`, '|---|---|---|---|', ...rows].join('\n');
+function frameworksOf(results: readonly Result[], faults: readonly string[]): string {
+  return RECIPES.map((role) => {
+    const own = results.filter((result) => result.role === role);
+    return `### ${role[0]!.toUpperCase()}${role.slice(1)}\n\n${tableOf(own, faults, 'framework')}\n`;
+  }).join('\n');
 }
 
-function tableOf(results: readonly Result[], faults: readonly string[]): string {
+function tableOf(results: readonly Result[], faults: readonly string[], kind = 'SDK'): string {
   const operations = [...new Set(results.map(({ operation }) => operation))];
+  const isSdk = kind === 'SDK';
   const rowOf = ({ peer, peerVersion, transport, version }: Result): string =>
-    `${peer} ${peerVersion} | ${TRANSPORTS[transport] ?? transport} | ${version}`;
+    [`${peer} ${peerVersion}`, ...(isSdk ? [TRANSPORTS[transport] ?? transport, version] : [])].join(' | ');
   const rows = [...new Set(results.map(rowOf))].map((row) => {
     const cells = operations.map((operation) => {
       const result = results.find((one) => one.operation === operation && rowOf(one) === row);
@@ -116,6 +124,6 @@ function tableOf(results: readonly Result[], faults: readonly string[]): string 
     });
     return `| ${row} | ${cells.join(' | ')} |`;
   });
-  const columns = ['SDK', 'transport', 'A2A', ...operations];
+  const columns = [kind, ...(isSdk ? ['transport', 'A2A'] : []), ...operations];
   return [`| ${columns.join(' | ')} |`, `|${'---|'.repeat(columns.length)}`, ...rows].join('\n');
 }

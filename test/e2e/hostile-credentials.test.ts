@@ -209,6 +209,8 @@ const ANSWERS: Readonly<Record<string, (request: Received, response: ServerRespo
   },
   'repeats what it was sent as a failure of its own': ({ headers, url }, response) =>
     void response.writeHead(500, credentialIn(headers, url)).end(credentialIn(headers, url)),
+  'cuts the connection': (_, response) => void response.destroy(),
+  'answers with megabytes': (_, response) => void response.end('x'.repeat(20_000_000)),
   'sends the client elsewhere by headers': (_, response) => {
     response.setHeader('link', `<${evil.url}>; rel="canonical"`);
     response.setHeader('content-location', evil.url);

@@ -18,12 +18,8 @@ export function recordNotes({ name, notes = [] }: Sdk): void {
   for (const why of notes) record({ peer: name, role: 'any', why });
 }
 
-/** Records that a recipe of a framework works. */
-export function recordRecipe(peer: string, peerVersion: string, role: string): void {
-  record({ peer, peerVersion, role, works: true });
-}
-
-function record(result: object): void {
+/** Records a result, when a run for the page asks for it. */
+export function record(result: object): void {
   if (RESULTS) appendFileSync(RESULTS, `${JSON.stringify(result)}\n`);
 }
 

@@ -26,11 +26,15 @@ describe.each(SDKS)(
   },
 );
 
-it('docs/reference/interop.md shows each recipe with its pinned version, working both ways (else: npm run interop)', () => {
+it('docs/reference/interop.md shows each recipe with its pinned version, in both directions (else: npm run interop)', () => {
   const guide = readFileSync('docs/guides/agents-of-other-frameworks.md', 'utf8');
   const recipes = guide.split('\n## ').filter((section) => section.includes('```python'));
-  const table = page.split('\n## Frameworks\n')[1]!.split('\n## ')[0]!;
-  const rows = [...table.matchAll(/^\| ([^|]+) \| ([\w.]+) \| yes \| yes \|$/gm)];
-  expect(rows.map(([, name]) => name)).toEqual(recipes.map((section) => section.split('\n')[0]));
-  for (const [, , version] of rows) expect(pinned).toContain(`==${version}`);
+  const names = recipes.map((section) => section.split('\n')[0]);
+  const [, ...tables] = page.split('\n## Frameworks\n')[1]!.split('\n## ')[0]!.split('\n### ');
+  expect(tables).toHaveLength(2);
+  for (const table of tables) {
+    const rows = [...table.matchAll(/^\| ([^|]+) ([\w.]+) \| yes \|/gm)];
+    expect(rows.map(([, name]) => name)).toEqual(names);
+    for (const [, , version] of rows) expect(pinned).toContain(`==${version}`);
+  }
 });

@@ -5,12 +5,13 @@ import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { toolNamed } from '../support/agent-fixtures.js';
 import { freePort } from '../support/free-port.js';
 import { Obedient } from '../support/obedient-model.js';
-import { sendText, withServer } from '../support/server.js';
-import { recordRecipe } from './cell.js';
+import type { TestServer } from '../support/server.js';
+import { beginTask, sendText, startServer, untilEnded } from '../support/server.js';
+import { record } from './cell.js';
 import { FOLDER, PEERS } from './framework.js';
 
 /** The recipes of docs/guides/agents-of-other-frameworks.md, run as they stand there, with scripted models. */
@@ -29,7 +30,11 @@ interface Recipe {
   readonly serve?: readonly string[];
   /** Where its server has the agent. */
   readonly at?: string;
+  /** What does not work by a fault of the framework, by operation. Its test must fail. */
+  readonly faults?: Readonly<Partial<Record<RecipeRole, Readonly<Record<string, string>>>>>;
 }
+
+type RecipeRole = 'as a sub-agent of Lango' | 'with Lango as its sub-agent';
 
 const RECIPES: readonly Recipe[] = [
   {
@@ -52,6 +57,13 @@ const RECIPES: readonly Recipe[] = [
     package: 'fasta2a',
     own: 'pydantic',
     answer: 'Pydantic did: say hello',
+    faults: {
+      'as a sub-agent of Lango': {
+        cancel:
+          'Its worker does one task at a time, and `AgentWorker.cancel_task` does nothing: the next request waits until the ' +
+          'canceled task has run to its end.',
+      },
+    },
   },
   {
     name: 'Microsoft Agent Framework',
@@ -89,12 +101,12 @@ describe.each(RECIPES)('$name', (recipe) => {
   const version = new RegExp(`${recipe.package}(?:\\[[^\\]]*\\])?==([\\w.]+)`).exec(pinned)?.[1] ?? '';
   let folder: string;
 
-  beforeEach(async () => {
+  beforeAll(async () => {
     await mkdir(path.join(environment, 'runs'), { recursive: true });
     folder = await mkdtemp(path.join(environment, 'runs', 'run-'));
     await copyFile(path.join(PEERS, 'recipes', `${recipe.own}.py`), path.join(folder, 'my_agent.py'));
   });
-  afterEach(() => rm(folder, { recursive: true, force: true }));
+  afterAll(() => rm(folder, { recursive: true, force: true }));
 
   const start = (command: string, args: readonly string[], env: object = {}) =>
     spawn(path.join(environment, 'bin', command), args, {
@@ -102,59 +114,128 @@ describe.each(RECIPES)('$name', (recipe) => {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, OTEL_SDK_DISABLED: 'true', CREWAI_DISABLE_TELEMETRY: 'true', ...env },
     });
+  /** A test of one cell of the page. */
+  const test = (role: RecipeRole, operation: string, run: () => Promise<void>): void => {
+    const row = { peer: recipe.name, peerVersion: version, role, operation };
+    const why = recipe.faults?.[role]?.[operation];
+    const cell = why === undefined ? it : it.failing;
+    cell(
+      operation,
+      async () => {
+        if (why !== undefined) record({ ...row, why });
+        await run();
+        if (why === undefined) record({ ...row, works: true });
+      },
+      60_000,
+    );
+  };
 
-  it('its agent is a sub-agent of Lango', async () => {
-    const port = await freePort();
-    const url = `http://127.0.0.1:${port}${recipe.at ?? ''}`;
-    const [json] = /(?<=```json\n).*(?=\n)/.exec(section) ?? ['{}'];
-    await writeFile(path.join(folder, 'langgraph.json'), json);
-    await writeFile(path.join(folder, 'served.py'), programs[0]!.replaceAll('8001', String(port)));
-    const [command, ...args] = recipe.serve ? [...recipe.serve, String(port)] : ['python', 'served.py'];
-    const served = start(command, args);
-    const complaints = text(served.stderr);
-    served.stdout.resume();
-    const closed = once(served, 'close');
-    try {
+  describe('as a sub-agent of Lango', () => {
+    let served: ReturnType<typeof start>;
+    let server: TestServer;
+    beforeAll(async () => {
+      const port = await freePort();
+      const url = `http://127.0.0.1:${port}${recipe.at ?? ''}`;
+      const [json] = /(?<=```json\n).*(?=\n)/.exec(section) ?? ['{}'];
+      await writeFile(path.join(folder, 'langgraph.json'), json);
+      await writeFile(path.join(folder, 'served.py'), programs[0]!.replaceAll('8001', String(port)));
+      const [command, ...args] = recipe.serve ? [...recipe.serve, String(port)] : ['python', 'served.py'];
+      served = start(command, args);
+      const complaints = text(served.stderr);
+      served.stdout.resume();
       while (!(await isThere(`${url}/.well-known/agent-card.json`))) {
         if (served.exitCode !== null) throw new Error(`the program ended: ${await complaints}`);
         await delay(200);
       }
       const a2a = { enabled: true, remoteAgents: [{ name: 'clerk', url, allowPrivate: true }] };
-      await withServer({ model: new Obedient(), settings: { server: { port: 0 }, a2a } }, async (server) => {
-        await server.log.saying('"agent joined","agent":"clerk"');
-        const order = { agent_name: 'clerk', request: 'say hello' };
-        const { end } = await sendText(server, `transfer_to_agent ${JSON.stringify(order)}`);
-        expect(end).toMatchObject({ state: 'completed', text: expect.stringContaining(recipe.answer) });
-      });
-    } finally {
+      server = await startServer({ model: new Obedient(), settings: { server: { port: 0 }, a2a } });
+      await server.log.saying('"agent joined","agent":"clerk"');
+    }, 90_000);
+    afterAll(async () => {
+      await server?.stop();
+      const closed = once(served, 'close');
       served.kill('SIGKILL');
       await closed;
-    }
-    recordRecipe(recipe.name, version, 'as a sub-agent of Lango');
-  }, 90_000);
+    });
+    const order = (request: string): string =>
+      `transfer_to_agent ${JSON.stringify({ agent_name: 'clerk', request })}`;
 
-  it("Lango's operator is a sub-agent of its agents", async () => {
+    test('as a sub-agent of Lango', 'send', async () => {
+      const { end } = await sendText(server, order('say hello'));
+      expect(end).toMatchObject({ state: 'completed', text: expect.stringContaining(recipe.answer) });
+    });
+    test('as a sub-agent of Lango', 'two at once', async () => {
+      const asked = ['say one', 'say two'].map((request) => sendText(server, order(request)));
+      const ends = (await Promise.all(asked)).map(({ end }) => end.text);
+      expect(ends.map((said) => /say (one|two)/.exec(said)?.[1])).toEqual(['one', 'two']);
+    });
+    test('as a sub-agent of Lango', 'errors', async () => {
+      const { end } = await sendText(server, order('fail'));
+      expect(end.state).toBe('completed');
+      expect(end.text).toMatch(/fail|error|away/i);
+      expect(end.text).not.toContain('did: fail');
+    });
+    test('as a sub-agent of Lango', 'cancel', async () => {
+      const taskId = await beginTask(server, order('wait'));
+      await delay(500);
+      await server.client.cancel({ taskId });
+      expect((await untilEnded(server, taskId)).state).toBe('canceled');
+      const { end } = await sendText(server, order('say hello'));
+      expect(end.text).toContain(recipe.answer);
+    });
+  });
+
+  describe('with Lango as its sub-agent', () => {
     const written: string[] = [];
-    const tool = toolNamed('exec_write', {
-      execute: async (file) => {
+    let server: TestServer;
+    beforeAll(async () => {
+      const write = async (file: string) => {
+        if (file === 'full') throw new Error('the disk is full');
         written.push(file);
         return { content: `${file} is written` };
-      },
-    });
-    await withServer({ model: new Obedient(), tools: [tool] }, async ({ address }) => {
-      const code = programs.at(-1)!.replaceAll('http://127.0.0.1:4100', address.origin);
+      };
+      const tools = [
+        toolNamed('exec_write', { execute: write }),
+        toolNamed('exec_wipe', { execute: write, effect: 'unsafe', danger: () => 'dangerous' }),
+      ];
+      server = await startServer({ model: new Obedient(), tools });
+      const code = programs.at(-1)!.replaceAll('http://127.0.0.1:4100', server.address.origin);
       await writeFile(path.join(folder, 'used.py'), code);
-      const run = start('python', ['my_agent.py', 'exec_write {"path":"one"}'], {
-        LANGO_TOKEN: address.token,
-      });
-      const [said, complaints] = await Promise.all([text(run.stdout), text(run.stderr), once(run, 'close')]);
-      const line = said.split('\n').find((one) => one.startsWith('{"answer"'));
-      if (!line) throw new Error(`no answer: ${said} ${complaints}`);
-      expect((JSON.parse(line) as { answer: string }).answer).toContain('one is written');
+    });
+    afterAll(() => server.stop());
+
+    /** What the agent of the framework answers, or how its program fails. */
+    async function ask(
+      words: string,
+      token = server.address.token,
+    ): Promise<{ answer?: string; said: string }> {
+      const run = start('python', ['my_agent.py', words], { LANGO_TOKEN: token });
+      const [out, complaints] = await Promise.all([text(run.stdout), text(run.stderr), once(run, 'close')]);
+      const line = out.split('\n').find((one) => one.startsWith('{"answer"'));
+      const answer = line && (JSON.parse(line) as { answer: string }).answer;
+      return { ...(answer === undefined ? {} : { answer }), said: `${out}${complaints}` };
+    }
+
+    test('with Lango as its sub-agent', 'send', async () => {
+      const { answer, said } = await ask('exec_write {"path":"one"}');
+      if (answer === undefined) throw new Error(`no answer: ${said}`);
+      expect(answer).toContain('one is written');
       expect(written).toEqual(['one']);
     });
-    recordRecipe(recipe.name, version, 'with Lango as its sub-agent');
-  }, 90_000);
+    test('with Lango as its sub-agent', 'errors', async () => {
+      expect((await ask('exec_write {"path":"full"}')).answer).toContain('the disk is full');
+    });
+    test('with Lango as its sub-agent', 'ask', async () => {
+      const { answer } = await ask('exec_wipe {"path":"two"}');
+      expect(answer).toMatch(/approve \w{4}/);
+      expect(written).not.toContain('two');
+    });
+    test('with Lango as its sub-agent', 'auth', async () => {
+      const { said } = await ask('exec_write {"path":"three"}', 'wrong');
+      expect(written).not.toContain('three');
+      expect(said).toMatch(/401|unauthorized|unauthenticated|token|fail|error/i);
+    });
+  });
 });
 
 function isThere(url: string): Promise<boolean> {

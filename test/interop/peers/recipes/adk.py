@@ -11,6 +11,10 @@ from google.genai import types
 class Scripted(BaseLlm):
     async def generate_content_async(self, llm_request, stream=False):
         asked = llm_request.contents[-1].parts[-1].text
+        if asked == 'wait':
+            await asyncio.sleep(600)
+        if asked == 'fail':
+            raise RuntimeError('the model is away')
         part = types.Part(text=f'ADK did: {asked}')
         if 'transfer_to_agent' in llm_request.tools_dict:
             part = types.Part.from_function_call(name='transfer_to_agent', args={'agent_name': 'operator'})
@@ -30,8 +34,10 @@ async def main():
     message = types.Content(role='user', parts=[types.Part(text=sys.argv[1])])
     answer = ''
     async for event in runner.run_async(user_id='u', session_id=session.id, new_message=message):
-        if event.content and event.is_final_response():
-            answer = ''.join(part.text or '' for part in event.content.parts)
+        parts = event.content.parts if event.content and event.is_final_response() else []
+        # A question of a remote agent is a long-running function call.
+        asked = [part.function_call.args.get('input_required') or '' for part in parts if part.function_call]
+        answer = ''.join([part.text or '' for part in parts] + asked) or answer
     print(json.dumps({'answer': answer}))
 
 

@@ -2,6 +2,7 @@
 import json
 import re
 import sys
+import time
 
 from crewai import BaseLLM, Crew, Task
 
@@ -10,6 +11,10 @@ class Scripted(BaseLLM):
     def call(self, messages, *args, **kwargs):
         text = messages if isinstance(messages, str) else messages[-1]['content']
         asked = re.search('Current Task: (.*)', text)[1]
+        if asked == 'wait':
+            time.sleep(600)
+        if asked == 'fail':
+            raise RuntimeError('the model is away')
         if 'AVAILABLE_A2A_AGENTS' not in text:
             return f'CrewAI did: {asked}'
         from used import operator

@@ -2,6 +2,7 @@
 import asyncio
 import json
 import sys
+import time
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
@@ -21,6 +22,10 @@ class Scripted(BaseChatModel):
 
     def _generate(self, messages, stop=None, run_manager=None, **kwargs):
         newest = messages[-1]
+        if newest.text == 'wait':
+            time.sleep(600)
+        if newest.text == 'fail':
+            raise RuntimeError('the model is away')
         if newest.type == 'tool':
             message = AIMessage(newest.text)
         elif self.tools:

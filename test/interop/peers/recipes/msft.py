@@ -18,10 +18,18 @@ class Scripted(FunctionInvocationLayer, BaseChatClient):
         else:
             contents = [Content.from_text(f'Microsoft did: {newest.text}')]
 
+        async def obey():
+            if newest.text == 'wait':
+                await asyncio.sleep(600)
+            if newest.text == 'fail':
+                raise RuntimeError('the model is away')
+
         async def whole():
+            await obey()
             return ChatResponse(messages=[Message('assistant', contents)])
 
         async def pieces():
+            await obey()
             yield ChatResponseUpdate(role='assistant', contents=contents)
 
         return self._build_response_stream(pieces()) if stream else whole()

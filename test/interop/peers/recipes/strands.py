@@ -1,4 +1,5 @@
 """A Strands agent with a scripted model. As a program: asks the agent of the recipe used.py."""
+import asyncio
 import json
 import sys
 
@@ -19,6 +20,10 @@ class Scripted(Model):
     async def stream(self, messages, tool_specs=None, system_prompt=None, **kwargs):
         newest = messages[-1]['content'][-1]
         result = newest.get('toolResult')
+        if newest.get('text') == 'wait':
+            await asyncio.sleep(600)
+        if newest.get('text') == 'fail':
+            raise RuntimeError('the model is away')
         yield {'messageStart': {'role': 'assistant'}}
         if tool_specs and not result:
             name = tool_specs[0]['name']
