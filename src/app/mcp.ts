@@ -238,6 +238,7 @@ export function signedInFetch({ options, vault, scope, send }: SignedInParts): t
   const credential: PeerCredential = {
     kinds: inner.kinds,
     present: () => inner.present(),
+    mask: (text) => inner.mask(text),
     refused(shown) {
       refusedToken = shown.headers['authorization']?.replace('Bearer ', '');
       return inner.refused(shown);
