@@ -363,7 +363,7 @@ describe('a hostile issuer', () => {
     const said = await login(
       at('/token', (response) => response.writeHead(307, { location: `${other.url}/token` }).end()),
     );
-    expect(said).toContain('redirect');
+    expect(said).toContain('answered with a redirect, which is not followed');
   });
 
   it('that redirects its metadata elsewhere is not followed', async () => {
