@@ -1,5 +1,6 @@
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { once } from 'node:events';
+import { createServer as createHttp2Server, type ServerHttp2Session } from 'node:http2';
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { tmpdir } from 'node:os';
@@ -255,6 +256,28 @@ describe.each(ALL)('%s goes nowhere else', (_, auth) => {
     const said = await use(credentialOf(auth));
     expect(hasLeaked(said)).toEqual([[], '', []]);
     expect(far.received.length).toBeGreaterThan(0);
+  });
+
+  it('when a server repeats it in an error of gRPC', async () => {
+    const shown: unknown[] = [];
+    const sessions: ServerHttp2Session[] = [];
+    const rpc = createHttp2Server().on('session', (session) => sessions.push(session));
+    rpc.on('stream', (stream, headers) => {
+      const said = headers.authorization ?? String(headers['x-api-key']);
+      shown.push(said);
+      const status = { 'grpc-status': '13', 'grpc-message': said };
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...status }, { endStream: true });
+    });
+    await once(rpc.listen(0, '127.0.0.1'), 'listening');
+    const address = `127.0.0.1:${(rpc.address() as AddressInfo).port}`;
+    far.answer = (_request, response) =>
+      give(response, { ...cardAt(far.url), supportedInterfaces: [grpcAt(address)] });
+    expect(hasLeaked(await use(credentialOf(auth)))).toEqual([[], '', []]);
+    // A key in the query never goes over gRPC.
+    const isInQuery = JSON.stringify(auth).includes('query');
+    expect(shown.join()).toMatch(isInQuery ? /^$/ : new RegExp(`${SECRET}|${TOKEN}|${btoa(`me:${SECRET}`)}`));
+    for (const session of sessions) session.destroy();
+    rpc.close();
   });
 });
 
