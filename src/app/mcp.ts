@@ -153,6 +153,7 @@ function reachOf([name, entry]: Entry, parts: ServerParts): McpReach {
       timeoutMs: entry.timeoutSeconds * 1_000,
       idleMs: STREAM_IDLE_MS,
       maxBytes: LARGEST_ANSWER_BYTES,
+      isBoundedJson: true,
       logger,
     });
     if (entry.login !== undefined) {

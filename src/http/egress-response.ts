@@ -1,11 +1,14 @@
 import type { Readable } from 'node:stream';
 import type { Response as NodeResponse } from 'node-fetch';
 import { LangoError } from '../core/errors.js';
+import type { ContainerCount } from './json-scan.js';
 
 export interface BodyRules {
   /** Each chunk of an event stream renews the deadline. */
   readonly isStream: boolean;
   readonly maxBytes: number;
+  /** Refuses JSON that would block the event loop. Default: everything is accepted. */
+  readonly count?: ContainerCount | undefined;
   readonly explain: (error: unknown) => Error;
   readonly deadline: ReadDeadline;
 }
@@ -52,6 +55,7 @@ function toWebStream(source: Readable, rules: BodyRules): ReadableStream<Uint8Ar
           if (size > rules.maxBytes) {
             throw new LangoError('too-large', `The answer is larger than ${rules.maxBytes} bytes.`);
           }
+          rules.count?.read(next.value);
           if (rules.isStream) rules.deadline.renew();
           controller.enqueue(new Uint8Array(next.value));
         } catch (error) {

@@ -5,7 +5,7 @@ import type { Logger } from '../core/logger.js';
 import { REFUSAL_TEXTS, blockedPort, isAddressRefusal } from './address-check.js';
 import type { CheckedFetch } from './checked-connections.js';
 import { ReadDeadline, toWebResponse } from './egress-response.js';
-import { assertJsonLimits } from './json-scan.js';
+import { ContainerCount } from './json-scan.js';
 
 export interface EgressOptions {
   /** Hosts that may have a private or loopback address, as `name` or `name:port`. */
@@ -24,8 +24,8 @@ export interface EgressOptions {
    */
   readonly streams?: 'accepted' | 'always';
   /**
-   * Whether an answer that is no event stream is JSON with a limited number of lists and objects, which is checked before
-   * the caller parses it: parsing many small ones blocks the event loop. Default: false.
+   * Whether an answer, or each event of a stream, is JSON with a limited number of lists and objects. One with more is
+   * refused before the caller parses it. Default: false.
    */
   readonly isBoundedJson?: boolean;
   /** The largest decoded size of an event stream. */
@@ -83,13 +83,13 @@ export function createEgress(options: EgressOptions): typeof fetch {
       const takesStream = options.streams === 'always' || acceptsStream(call.headers);
       const isStream = takesStream && answer.ok && typeOf(answer) === EVENT_STREAM;
       if (isStream) deadline.expect(idleMs, `${call.url.host} was silent for ${idleMs} ms.`);
-      const response = toWebResponse(answer, {
+      return toWebResponse(answer, {
         isStream,
         maxBytes: isStream ? streamBytes : maxBytes,
+        count: options.isBoundedJson ? new ContainerCount(isStream) : undefined,
         explain,
         deadline,
       });
-      return options.isBoundedJson && !isStream ? await boundedJson(response, call.url) : response;
     } catch (error) {
       deadline.end();
       const reason = explain(error);
@@ -97,18 +97,6 @@ export function createEgress(options: EgressOptions): typeof fetch {
       throw reason;
     }
   };
-}
-
-/** Reads the answer whole. Rejects with `too-large` when it has too many lists and objects. */
-async function boundedJson(response: Response, { host }: URL): Promise<Response> {
-  if (response.body === null) return response;
-  const bytes = Buffer.from(await response.arrayBuffer());
-  try {
-    assertJsonLimits(bytes, { depth: Infinity, keys: Infinity });
-  } catch (cause) {
-    throw new LangoError('too-large', `The answer of ${host} cannot be used. ${errorText(cause)}`, { cause });
-  }
-  return new Response(bytes, response);
 }
 
 interface Call {

@@ -1,3 +1,4 @@
+import { LangoError } from '../core/errors.js';
 import type { Json, JsonLimits, JsonObject } from '../core/json.js';
 import { infiniteNumber, MAX_CONTAINERS, tooDeep, tooManyContainers, tooManyKeys } from '../core/json.js';
 
@@ -56,6 +57,53 @@ export function assertJsonLimits(bytes: Buffer, limits: JsonLimits): number {
     }
   }
   return members;
+}
+
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+
+/**
+ * Counts the lists and objects of an answer while it arrives, before a caller parses it: parsing many small ones blocks
+ * the event loop. In an event stream each event counts by itself. Does not check the syntax.
+ */
+export class ContainerCount {
+  readonly #isEventStream: boolean;
+  #containers = 0;
+  #inText = false;
+  #isEscaped = false;
+  #isLineEmpty = true;
+  #previous = 0;
+
+  constructor(isEventStream: boolean) {
+    this.#isEventStream = isEventStream;
+  }
+
+  /** Throws `too-large` when there are too many. */
+  read(chunk: Uint8Array): void {
+    for (const byte of chunk) {
+      const isBreak = byte === LINE_FEED || byte === CARRIAGE_RETURN;
+      if (this.#isEventStream && isBreak) this.#endLine(byte);
+      else this.#readByte(byte);
+      this.#previous = byte;
+    }
+  }
+
+  /** An empty line ends an event. A text of JSON has no line breaks. */
+  #endLine(byte: number): void {
+    if (byte === LINE_FEED && this.#previous === CARRIAGE_RETURN) return;
+    if (this.#isLineEmpty) this.#containers = 0;
+    this.#isLineEmpty = true;
+    this.#inText = this.#isEscaped = false;
+  }
+
+  #readByte(byte: number): void {
+    this.#isLineEmpty = false;
+    if (this.#isEscaped) this.#isEscaped = false;
+    else if (byte === QUOTE) this.#inText = !this.#inText;
+    else if (this.#inText) this.#isEscaped = byte === BACKSLASH;
+    else if ((byte === OPEN_ARRAY || byte === OPEN_OBJECT) && ++this.#containers > MAX_CONTAINERS)
+      throw new LangoError('too-large', `The answer has more than ${MAX_CONTAINERS} lists and objects.`);
+  }
 }
 
 /** Counts the members of all objects in a parsed value. There are fewer than in its text if a name occurs twice. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { Json } from '../../src/core/json.js';
-import { assertJsonLimits, membersOf } from '../../src/http/json-scan.js';
+import { MAX_CONTAINERS, type Json } from '../../src/core/json.js';
+import { assertJsonLimits, ContainerCount, membersOf } from '../../src/http/json-scan.js';
 
 function scan(text: string, limits: { depth: number; keys: number }): void {
   assertJsonLimits(Buffer.from(text), limits);
@@ -74,5 +74,40 @@ describe('membersOf', () => {
         expect(members).toBe(assertJsonLimits(text, { depth: 10, keys: 1_000 }));
       }),
     );
+  });
+});
+
+describe('ContainerCount', () => {
+  const many = '[],'.repeat(MAX_CONTAINERS);
+  const quoted = JSON.stringify({ text: `\\"${many}` });
+  /** Reads a text in pieces of `size` bytes. */
+  const count = (text: string, isEventStream: boolean, size = 7): void => {
+    const counted = new ContainerCount(isEventStream);
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length; at += size) counted.read(bytes.subarray(at, at + size));
+  };
+
+  it.each([
+    ['an answer', false, `[${many}1]`],
+    ['an answer with empty lines', false, `[\n\n${many}1]`],
+    ['an event', true, `data: [${many}1]\n\n`],
+    ['an event in lines', true, `data: [\r\ndata: ${many.replaceAll(',', ',\r\ndata: ')}1]\r\n\r\n`],
+    ['an event after another', true, `data: {}\r\rdata: [${many}1]`],
+    ['an event after one that does not end its text', true, `data: "\ndata: [${many}1]`],
+  ])('refuses too many lists in %s', (_name, isEventStream, text) => {
+    expect(() => count(text, isEventStream)).toThrow(/more than 25000 lists and objects/);
+    expect(() => count(text, isEventStream, text.length)).toThrow(/more than 25000 lists and objects/);
+  });
+
+  it.each([
+    ['a text', false, quoted],
+    ['a text of an event', true, `data: ${quoted}\n\n`],
+    [
+      'many events, with any line breaks',
+      true,
+      ['\n\n', '\r\n\r\n', '\r\r'].map((end) => `data: {"a":[]}${end}`.repeat(20_000)).join(''),
+    ],
+  ])('accepts what is in %s', (_name, isEventStream, text) => {
+    expect(() => count(text, isEventStream)).not.toThrow();
   });
 });

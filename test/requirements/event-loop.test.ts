@@ -116,17 +116,19 @@ describe.each([
   });
 });
 
-it('an answer of a peer with a million lists', async () => {
+it.each([
+  ['an answer', { streaming: false }],
+  ['an event', {}],
+])('%s of a peer with a million lists', async (_name, capabilities) => {
   const data = `[${'[],'.repeat(MANY)}1]`;
   const task = `"id":"far","contextId":"","status":{"state":"TASK_STATE_COMPLETED"}`;
   const artifacts = `[{"artifactId":"a","parts":[{"data":${data}}]}]`;
-  const peer = await startHostilePeer(
-    ({ response }) => {
-      response.setHeader('content-type', 'application/json');
-      response.end(`{"jsonrpc":"2.0","id":1,"result":{"task":{${task},"artifacts":${artifacts}}}}`);
-    },
-    { streaming: false },
-  );
+  const answer = `{"jsonrpc":"2.0","id":1,"result":{"task":{${task},"artifacts":${artifacts}}}}`;
+  const isStream = !('streaming' in capabilities);
+  const peer = await startHostilePeer(({ response }) => {
+    response.setHeader('content-type', isStream ? 'text/event-stream' : 'application/json');
+    response.end(isStream ? `data: ${answer}\n\n` : answer);
+  }, capabilities);
   try {
     await withStranger(peer.url, async (server) => {
       const { result } = await unheld(() => sendText(server, 'ask the stranger'));
