@@ -43,10 +43,7 @@ export interface SecretUse {
   /** The receiver of the value; required for `http` and `browser`. */
   readonly host?: string;
   readonly signal?: AbortSignal; // Aborts when the call is canceled.
-  /**
-   * Settles once everything that may hold the value is scrubbed. A guard that got the value from another node then
-   * forgets it. Default: now.
-   */
+  /** Settles when all that may hold the value is scrubbed. A guard that borrowed it forgets it then. Default: now. */
   readonly scrubbed?: Promise<unknown>;
 }
 

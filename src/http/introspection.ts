@@ -102,8 +102,9 @@ async function introspect(token: string, options: IntrospectionOptions): Promise
 /** Reads the caller from an answer. Applies the rules of signed tokens, apart from the signature. Throws `unauthenticated`. */
 function callerIn(facts: JsonObject, rules: JwtRules): Caller {
   if (facts['active'] !== true) throw noBearer('The token is not active.');
+  const { iss, aud, exp } = facts;
+  if (exp !== undefined && typeof exp !== 'number') throw wrongClaim('exp');
   if (secondsLeft(facts) <= 0) throw noBearer('The token has expired.');
-  const { iss, aud } = facts;
   if (iss !== undefined && iss !== rules.issuer) throw wrongClaim('iss');
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
   if (!audiences.some((one) => rules.audience.includes(String(one)))) throw wrongClaim('aud');

@@ -73,6 +73,7 @@ describe('a token that is not signed', () => {
   it.each([
     ['that is not active', () => ({ ...good(), active: false })],
     ['that has ended', () => ({ ...good(), exp: seconds(-1) })],
+    ['with an end that is no number', () => ({ ...good(), exp: String(seconds(60)) })],
     ['for another server', () => ({ ...good(), aud: 'other' })],
     ['for nobody', () => ({ ...good(), aud: undefined })],
     ['of another issuer', () => ({ ...good(), iss: 'https://evil.example' })],

@@ -112,7 +112,9 @@ function offersIn(
 function mayPublish(identifier: string, addresses: readonly URL[]): boolean {
   const publisher = publisherIn(identifier);
   if (publisher === undefined || publisher === LOCAL_PUBLISHER) return true;
-  return addresses.some(({ hostname }) => `.${hostname}`.endsWith(`.${publisher}`));
+  // A name without a dot may be a top-level domain, which is above every host in it.
+  const isAbove = (hostname: string) => publisher.includes('.') && hostname.endsWith(`.${publisher}`);
+  return addresses.some(({ hostname }) => hostname === publisher || isAbove(hostname));
 }
 
 function offerIn(

@@ -72,6 +72,7 @@ describe('a hostile catalog', () => {
     ['urn:air:honest.example:agent:planner', 'https://honest.example.evil.example/p', false],
     ['urn:air:honest.example:agent:planner', 'https://api.honest.example/p', true],
     ['urn:air:catalog.example:agent:planner', 'https://elsewhere.example/p', true],
+    ['urn:air:example:agent:planner', 'https://api.elsewhere.example/p', false],
     ['urn:air:agent.localhost:agent:planner', 'https://elsewhere.example/p', true],
     ['not an identifier', 'https://elsewhere.example/p', true],
   ])('with the identifier %s for %s: offered %s', async (identifier, url, isOffered) => {
