@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { KeptCredential, type LoadedValues, type PeerCredential } from '../a2a/client/credential.js';
 import { createOriginFetch } from '../a2a/client/origin-fetch.js';
 import { hasSeveralOwners, type Config, type McpServerConfig } from '../config/config.js';
@@ -14,15 +13,8 @@ import { createEgress } from '../http/egress.js';
 import { ONLY_OWNER } from '../http/identity.js';
 import type { Programs } from '../tools/exec/index.js';
 import type { Mcp, McpReach, McpServerOptions } from '../tools/mcp/index.js';
-import {
-  notSignedIn,
-  renew,
-  signIn,
-  signInByBrowser,
-  signInByDevice,
-  type LoginOptions,
-  type SignIn,
-} from '../tools/mcp/login.js';
+import { currentSignIn, ISSUER_ANSWER_MS, signInName, type OwnSecrets } from '../tools/mcp/kept-sign-in.js';
+import { notSignedIn, signInByBrowser, signInByDevice, type LoginOptions } from '../tools/mcp/login.js';
 import { isInstalled } from '../tools/programs.js';
 import { oauthLoader } from './identity.js';
 import type { VaultAccess } from './stores.js';
@@ -185,18 +177,7 @@ function reachOf([name, entry]: Entry, parts: ServerParts): McpReach {
 
 /** How long tokens stay in memory: after a logout they are used for no longer than that. */
 const KEPT_SECONDS = 60;
-/** A token that ends sooner is renewed. */
-const MARGIN_MS = 30_000;
 const ISSUER_ANSWER_BYTES = 64 * 1024;
-const ISSUER_ANSWER_MS = 15_000;
-/** How long a process may take to renew tokens; others wait for that long. */
-const RENEWAL_MS = 2 * ISSUER_ANSWER_MS;
-const RENEWAL_CHECK_MS = 250;
-
-/** The name of the secret that holds a person's sign-in at a server. */
-function signInName(server: string): string {
-  return `mcp.${server}`;
-}
 
 function loginOptionsOf(
   [name, { url = '', login }]: Entry,
@@ -232,7 +213,8 @@ interface SignedInParts {
 export function signedInFetch({ options, vault, scope, send }: SignedInParts): typeof fetch {
   let refusedToken: string | undefined;
   const inner = new KeptCredential([{ type: 'bearer' }], async (): Promise<LoadedValues> => {
-    const { accessToken, expiresAt } = await currentSignIn({ options, vault, scope, refusedToken });
+    const secrets = secretsOf(vault, options);
+    const { accessToken, expiresAt } = await currentSignIn({ options, secrets, scope, refusedToken });
     const seconds = Math.max(1, Math.min(KEPT_SECONDS, (expiresAt - Date.now()) / 1_000));
     return { shown: { headers: { authorization: `Bearer ${accessToken}` } }, seconds };
   });
@@ -255,65 +237,11 @@ export function signedInFetch({ options, vault, scope, send }: SignedInParts): t
   };
 }
 
-interface CurrentParts extends Omit<SignedInParts, 'send'> {
-  /** The token that the server refused last. */
-  readonly refusedToken: string | undefined;
-}
-
-/** Reads the sign-in from the vault, and renews it when it ends soon or was refused. */
-async function currentSignIn(parts: CurrentParts): Promise<SignIn> {
-  const { options, vault: access, scope, refusedToken } = parts;
-  if (!access)
-    throw new LangoError('unavailable', `Only the server uses the sign-in at ${options.name}.`, {
+function secretsOf(vault: VaultAccess | undefined, { name }: LoginOptions): OwnSecrets {
+  if (!vault)
+    throw new LangoError('unavailable', `Only the server uses the sign-in at ${name}.`, {
       hint: 'Ask an agent that has its tools: lango send --agent operator "…"',
     });
-  if (access.problem) throw access.problem;
-  const { secrets } = access;
-  const name = signInName(options.name);
-  const isCurrent = ({ accessToken, expiresAt, refreshToken }: SignIn) =>
-    accessToken !== refusedToken && expiresAt - Date.now() >= (refreshToken === undefined ? 0 : MARGIN_MS);
-  const until = Date.now() + RENEWAL_MS;
-  for (;;) {
-    const entry = await secrets.open(scope, name);
-    const kept = signInIn(entry?.value);
-    // A changed address is another server: the tokens are not for it.
-    const isFor = kept?.url === options.url && (options.issuer ?? kept.issuer) === kept.issuer;
-    if (!entry || !kept || !isFor) throw notSignedIn(options);
-    if (isCurrent(kept)) return kept;
-    const put = (value: SignIn, version: number) =>
-      secrets.store(scope, {
-        ...{ name, value: JSON.stringify(value), places: [], hosts: [], replace: true },
-        expected: version,
-      });
-    // A refresh token often works once: of all processes, the one whose mark is stored first uses it.
-    const isFree = (kept.renewedSince ?? 0) < Date.now() - RENEWAL_MS;
-    const mark =
-      isFree && (await put({ ...kept, renewedSince: Date.now() }, entry.version).catch(undefinedOnConflict));
-    if (mark) {
-      const renewed = await renew(options, kept).catch(async (error: unknown) => {
-        await put({ ...kept, renewedSince: undefined }, mark.version).catch(undefinedOnConflict);
-        throw error;
-      });
-      // After a logout in the meantime there is no such version.
-      if (!(await put(renewed, mark.version).catch(undefinedOnConflict))) throw notSignedIn(options);
-      return renewed;
-    }
-    if (Date.now() > until)
-      throw new LangoError('timeout', `The sign-in at the MCP server ${options.name} is not renewed yet.`, {
-        retryable: true,
-      });
-    await wait(RENEWAL_CHECK_MS, undefined, { ref: false });
-  }
-}
-
-function undefinedOnConflict(error: unknown): undefined {
-  if (!isLangoError(error, 'conflict')) throw error;
-}
-
-function signInIn(value: Uint8Array | undefined): SignIn | undefined {
-  try {
-    return signIn.safeParse(JSON.parse(Buffer.from(value ?? []).toString('utf8'))).data;
-  } catch {
-    return undefined;
-  }
+  if (vault.problem) throw vault.problem;
+  return vault.secrets;
 }
