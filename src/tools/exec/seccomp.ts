@@ -32,6 +32,7 @@ export const DENIED_CALLS: Readonly<Record<string, readonly [x64: number, arm64:
   fsmount: [432, 432],
   fspick: [433, 433],
   mount_setattr: [442, 442],
+  open_tree_attr: [467, 467],
   setns: [308, 268],
   unshare: [272, 97],
   open_by_handle_at: [304, 265],
