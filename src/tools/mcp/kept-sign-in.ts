@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { isLangoError, LangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
 import type { OpenedEntry, SecretStore } from '../../stores/vault.js';
+import { SIGN_INS } from '../vault-fields.js';
 import { notSignedIn, renew, signIn, type LoginOptions, type SignIn } from './login.js';
 
 /** The secrets of owners, with their values. */
@@ -19,7 +20,7 @@ const MARGIN_MS = 30_000;
 
 /** The name of the secret that holds a person's sign-in at a server. */
 export function signInName(server: string): string {
-  return `mcp.${server}`;
+  return SIGN_INS + server;
 }
 
 interface KeptSignIn {
