@@ -386,6 +386,12 @@ describe('a hostile issuer', () => {
     },
   );
 
+  it.each(['ms-msdt:/id', 'file:///etc/passwd'])('whose page is %s opens no program', async (page) => {
+    const said = await login({ metadata: { authorization_endpoint: page } });
+    expect(said).toContain('The sign-in at the MCP server');
+    expect(said).not.toContain(page);
+  });
+
   it('whose terminal page would drive the terminal or another program is refused', async () => {
     for (const page of [
       { user_code: '\u001b[2J', verification_uri: `${far.issuer.url}/a` },
