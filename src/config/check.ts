@@ -2,6 +2,7 @@ import { isAbsolute, relative } from 'node:path';
 import type { BasePaths } from './config.js';
 import { hasSeveralOwners, withPaths } from './config.js';
 import { entriesOf as modelEntries, modelFindings, modelKeysOf, modelOf } from './models.js';
+import { isGroup } from './layers.js';
 import type { Finding } from './problems.js';
 import { finding, findingsOf, keyOf } from './problems.js';
 import type { Path, Settings } from './schema.js';
@@ -65,17 +66,18 @@ function findingsOfOtherRules(
     .flatMap((rule) => rule.check(settings, base));
 }
 
+/** A copy without the values of the findings. For a path into a list it lacks the whole list. */
 function withoutInvalid(values: unknown, findings: readonly Finding[]): unknown {
-  return findings.reduce((all, { path }) => without(all, path), values);
+  const copy = structuredClone(values);
+  return findings.every(({ path }) => removeAt(copy, path)) ? copy : undefined;
 }
 
-/** A copy without the value at `path`. For a path into a list it lacks the whole list. */
-function without(value: unknown, path: Path): unknown {
-  const [step, ...rest] = path;
-  if (typeof step !== 'string' || typeof value !== 'object' || value === null) return undefined;
-  const { [step]: child, ...others } = value as Record<string, unknown>;
-  const kept = rest.length === 0 ? undefined : without(child, rest);
-  return kept === undefined ? others : { ...others, [step]: kept };
+/** Removes the value at `path`. Returns false if the whole `value` must be removed for that. */
+function removeAt(value: unknown, [step, ...rest]: Path): boolean {
+  if (typeof step !== 'string' || !isGroup(value)) return false;
+  const isGroupStill = rest.length > 0 && Object.hasOwn(value, step) && removeAt(value[step], rest);
+  if (!isGroupStill) delete value[step];
+  return true;
 }
 
 /** A condition between keys. `check` gets the settings with absolute paths. */

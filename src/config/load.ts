@@ -222,8 +222,10 @@ function concernsCall(key: string): boolean {
 }
 
 /** Sorts "FILE:9:1" before "FILE:10:1". */
+const LOCATIONS = new Intl.Collator('en', { numeric: true });
+
 function byLocation(a: Problem, b: Problem): number {
-  return a.at.localeCompare(b.at, 'en', { numeric: true });
+  return LOCATIONS.compare(a.at, b.at);
 }
 
 /** The settings of a program. They have no positions, so problems are located by key only. */
