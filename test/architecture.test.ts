@@ -49,7 +49,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   winston: ['logging.ts'],
   jose: ['a2a', 'http', 'tools/crypto'],
   '@grpc/grpc-js': ['a2a/server/grpc', 'a2a/client'],
-  '@bufbuild/protobuf': ['a2a/server/grpc'],
+  '@bufbuild/protobuf': ['a2a/server/grpc', 'a2a/client'],
   '@opentelemetry': ['telemetry'],
   viem: ['tools/payment'],
   '@x402': ['tools/payment'],

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { SendMessageRequest } from '@a2a-js/sdk';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
+import { Server, ServerCredentials, type sendUnaryData } from '@grpc/grpc-js';
+import { promisify } from 'node:util';
 import { callGrpc, frame } from '../../scripts/fuzz/grpc-call.js';
 import { exactJson, safeLine, safeText } from '../../src/cli/safe-text.js';
 import { anthropicWire } from '../support/anthropic-wire.js';
@@ -138,6 +140,60 @@ it.each([
     await peer.close();
   }
 });
+
+/** Items of google.protobuf.ListValue. */
+const EMPTY_LIST = Buffer.from([0x0a, 0x02, 0x32, 0x00]);
+const NULL = Buffer.from([0x0a, 0x02, 0x08, 0x00]);
+
+it.each([
+  [
+    '26,000 lists',
+    taskWith(26_000, EMPTY_LIST),
+    /^told: stranger failed: .*more than 25000 lists and objects/,
+  ],
+  ['a million lists', taskWith(MANY, EMPTY_LIST), /^told: stranger failed: .*more than 1000000 fields/],
+  ['240,000 times nothing', taskWith(240_000, NULL), /^told: stranger finished/],
+])('an answer of a peer over gRPC with %s', async (_name, bytes, expected) => {
+  const grpc = new Server();
+  const raw = { requestDeserialize: (sent: Buffer) => sent, responseSerialize: (sent: Buffer) => sent };
+  grpc.addService(
+    { sendMessage: { ...A2AService.sendMessage, ...raw } },
+    { sendMessage: (_call: unknown, reply: sendUnaryData<Buffer>) => reply(null, bytes) },
+  );
+  const port = await promisify(grpc.bindAsync.bind(grpc))('127.0.0.1:0', ServerCredentials.createInsecure());
+  const card = { url: `127.0.0.1:${port}`, protocolBinding: 'GRPC', protocolVersion: '1.0' };
+  const peer = await startHostilePeer(() => {}, {
+    streaming: false,
+    onCard: (answer) => answer({ supportedInterfaces: [card] }),
+  });
+  try {
+    await withStranger(peer.url, async (server) => {
+      const { result } = await unheld(() => sendText(server, 'ask the stranger'));
+      expect(result.end.text).toMatch(expected);
+    });
+  } finally {
+    await peer.close();
+    grpc.forceShutdown();
+  }
+});
+
+/** The bytes of an answer with a task that has so many values. They are encoded by hand, which is faster. */
+function taskWith(count: number, value: Buffer): Buffer {
+  const field = (number: number, ...bytes: readonly Buffer[]): Buffer => {
+    const content = Buffer.concat(bytes);
+    return Buffer.concat([Buffer.from([(number << 3) | 2]), varint(content.length), content]);
+  };
+  const values = Buffer.alloc(value.length * count, value);
+  const entry = field(1, field(1, Buffer.from('k')), field(2, field(6, values)));
+  const status = field(3, Buffer.from([0x08, 0x03]));
+  return field(1, field(1, Buffer.from('far')), status, field(6, entry));
+}
+
+function varint(value: number): Buffer {
+  const rest = value >>> 7;
+  const low = value & 0x7f;
+  return rest === 0 ? Buffer.from([low]) : Buffer.concat([Buffer.from([low | 0x80]), varint(rest)]);
+}
 
 /** A server whose orchestrator asks a peer, twice if need be. */
 async function withStranger(url: string, use: (server: TestServer) => Promise<void>): Promise<void> {

@@ -3,9 +3,12 @@ import type { Transport } from '@a2a-js/sdk/client';
 import { GrpcTransportFactory } from '@a2a-js/sdk/client/grpc';
 import { LegacyA2AService } from '@a2a-js/sdk/compat/v0_3/server/grpc';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
+import { BinaryReader } from '@bufbuild/protobuf/wire';
 import { credentials, makeGenericClientConstructor } from '@grpc/grpc-js';
 import type { ChannelCredentials, Client, ClientOptions, ServiceDefinition } from '@grpc/grpc-js';
+import { LangoError } from '../../core/errors.js';
 import type { ServerTrust } from '../../core/http.js';
+import { assertJsonValue } from '../../core/json.js';
 
 export interface GrpcChannel {
   readonly transport: Transport;
@@ -24,6 +27,10 @@ export interface ChannelFacts {
 }
 
 const MAX_MESSAGE_BYTES = 10 * 1024 * 1024;
+/** The most tags and lengths that are read of one message. A list of 300,000 numbers has fewer. */
+const MAX_READS = 1_000_000;
+/** Depth and members are bounded where the message is read. */
+const CONTAINERS_ALONE = { depth: Infinity, keys: Infinity };
 
 /** Creates a gRPC connection to one address, with the SDK's transport for that version. It connects at the first call. */
 export async function openGrpcChannel(facts: ChannelFacts): Promise<GrpcChannel> {
@@ -35,11 +42,38 @@ export async function openGrpcChannel(facts: ChannelFacts): Promise<GrpcChannel>
     'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
   };
   const service = (version === '0.3' ? LegacyA2AService : A2AService) as unknown as ServiceDefinition;
-  const Connection = makeGenericClientConstructor(service, 'A2AService');
+  const Connection = makeGenericClientConstructor(bounded(service), 'A2AService');
   const target = address.includes(':') ? `ipv6:[${address}]:${port}` : `ipv4:${address}:${port}`;
   const connection = new Connection(target, credentialsOf(facts), options);
   const transport = await stockTransport(target, version);
   return { transport: overConnection(transport, connection), close: () => connection.close() };
+}
+
+/** Decoding and reading many small values blocks the event loop, so the number of them in one message is limited. */
+function bounded(service: ServiceDefinition): ServiceDefinition {
+  const methods = Object.entries(service).map(([name, method]) => {
+    const decode = method.responseDeserialize as (from: unknown) => unknown;
+    const responseDeserialize = (bytes: Buffer): unknown => {
+      const message = decode(boundedReader(bytes));
+      assertJsonValue(message, CONTAINERS_ALONE);
+      return message;
+    };
+    return [name, { ...method, responseDeserialize }];
+  });
+  return Object.fromEntries(methods) as ServiceDefinition;
+}
+
+/** A reader for the SDK's decoders, which read each tag and each length with `uint32`. */
+function boundedReader(bytes: Buffer): BinaryReader {
+  const reader = new BinaryReader(bytes);
+  const read = reader.uint32;
+  let reads = 0;
+  reader.uint32 = () => {
+    reads += 1;
+    if (reads > MAX_READS) throw new LangoError('too-large', `The answer has more than ${MAX_READS} fields.`);
+    return read.call(reader);
+  };
+  return reader;
 }
 
 function credentialsOf({ isSecure, trust }: ChannelFacts): ChannelCredentials {
