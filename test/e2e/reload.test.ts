@@ -168,7 +168,7 @@ describe('reload', () => {
     });
   });
 
-  it('X4 the task of an agent continues with its next token', async () => {
+  it('X4 the task of an agent continues with its next token, which the agent has first', async () => {
     const home = path.join(folder, 'far');
     const port = await freePort();
     let runs = 0;
@@ -184,6 +184,7 @@ describe('reload', () => {
       await farTask(before, 'working');
       await before.stop();
       const after = await startFar('after-7Qf2xW9kLr4TzB6vNc8d', options);
+      while (!after.log.lines.some((line) => line.includes('authentication failed'))) await delay(10);
       await server.reload(knowing(entry('alpha', after)));
       expect((await answer).end).toMatchObject({ state: 'completed', text: 'sunny' });
       expect(runs).toBe(2);

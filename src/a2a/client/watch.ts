@@ -196,7 +196,7 @@ class TaskWatch {
         }
       } catch (error) {
         // Stock servers refuse to subscribe to a task that has just ended; some refuse it for every task.
-        if (count > 0 || isTransient(fromWireError(error))) throw error;
+        if (count > 0 || this.#mayPass(fromWireError(error))) throw error;
         this.#canSubscribe = false;
       }
     }
@@ -224,7 +224,7 @@ class TaskWatch {
     if (error.code === 'unavailable' || error.code === 'timeout') link.breaker?.failed(error.message);
     else link.breaker?.answered();
     const isSafe = !this.#request || link.replays || error.code === 'too-many' || wasNeverSent(error);
-    const mayHelp = isTransient(error) && askedMs <= LONGEST_ASKED_MS;
+    const mayHelp = this.#mayPass(error) && askedMs <= LONGEST_ASKED_MS;
     if (mayHelp && isSafe && this.#failures <= retry.attempts) {
       await this.#pause(Math.max(this.#backoff(Math.max(this.#failures, this.#shortLived)), askedMs));
       return undefined;
@@ -240,6 +240,13 @@ class TaskWatch {
   /** Whether this watch is the only one of the task. */
   get #isOnlyWatch(): boolean {
     return this.#watch.limits !== undefined;
+  }
+
+  /** Whether a retry may succeed. Two servers that get a new token, get it one after the other. */
+  #mayPass(error: LangoError): boolean {
+    const isBetweenTokens =
+      error.code === 'unauthenticated' && this.#isOnlyWatch && this.#request === undefined;
+    return isBetweenTokens || error.retryable || error.code === 'unavailable' || error.code === 'timeout';
   }
 
   /** Whether another client answered first. The task itself then shows the outcome. */
@@ -282,11 +289,6 @@ class TaskWatch {
   async #pause(ms: number): Promise<void> {
     await delay(ms, undefined, { signal: this.#signal }).catch(() => {});
   }
-}
-
-/** Whether a retry may succeed. */
-function isTransient(error: LangoError): boolean {
-  return error.retryable || error.code === 'unavailable' || error.code === 'timeout';
 }
 
 function wasNeverSent(error: unknown): boolean {
