@@ -7,7 +7,7 @@ import { packageRoot } from '../src/config/package-root.js';
 
 /**
  * Runs test/interop with the frameworks that `.ci/frameworks FOLDER all` installed (LANGO_TEST_FRAMEWORKS=FOLDER), and
- * writes docs/reference/interop.md from the results.
+ * writes docs/reference/interop.md from the results. `npm run interop mcp` does so for the section on MCP alone.
  */
 
 /** One line of the results: a cell of the tables. */
@@ -62,7 +62,23 @@ Two faults of theirs are worked around: LangGraph writes the events of its 1.0 s
 CrewAI shows its model no artifacts, for which its recipe has a setting.
 `;
 const RECIPES = ['as a sub-agent of Lango', 'with Lango as its sub-agent'];
+const MCP = `## MCP
+
+@modelcontextprotocol/conformance VERSION is the conformance tool of the MCP project. It runs what each version of MCP
+requires of a server and of a client, and further scenarios that it does not count. Each of them either works or does
+not apply.
+
+- As a **server**, Lango publishes agents that stand for the tools of the scenarios, at \`/mcp\` with a bearer token. What
+  calls them gives each a message too, because a scenario calls its tool without arguments.
+- As a **client**, a server of Lango has the scenario's server as one of its [MCP servers](../guides/use-mcp.md). A person
+  signs in with \`lango mcp login\`, sets what a refusal names, and says yes to questions; an agent calls the tools.
+- The **Inspector** of the MCP project, INSPECTOR, calls an agent too, over HTTP and through \`lango mcp serve\`.
+`;
 const TRANSPORTS: Readonly<Record<string, string>> = { JSONRPC: 'JSON-RPC', GRPC: 'gRPC' };
+
+const PAGE = join(packageRoot(), 'docs/reference/interop.md');
+const MCP_SECTION = /^## MCP\n[^]*?(?=^## )/m;
+const isMcpOnly = process.argv[2] === 'mcp';
 
 const folder = mkdtempSync(join(tmpdir(), 'lango-interop-'));
 const file = join(folder, 'results');
@@ -73,13 +89,19 @@ const { status } = spawnSync(
     '--experimental-vm-modules',
     '--no-warnings',
     jest,
-    'test/interop/sdks',
-    'test/interop/recipes',
+    ...(isMcpOnly ? [] : ['test/interop/sdks', 'test/interop/recipes']),
+    'test/interop/mcp-',
     '--runInBand',
   ],
   { stdio: 'inherit', env: { ...process.env, LANGO_INTEROP_RESULTS: file } },
 );
-if (status === 0) writeFileSync(join(packageRoot(), 'docs/reference/interop.md'), pageOf(readResults()));
+if (status === 0) {
+  const results = readResults();
+  const page = isMcpOnly
+    ? readFileSync(PAGE, 'utf8').replace(MCP_SECTION, () => `${mcpOf(results)}\n`)
+    : pageOf(results);
+  writeFileSync(PAGE, page);
+}
 rmSync(folder, { recursive: true });
 process.exitCode = status ?? 1;
 
@@ -88,7 +110,8 @@ function readResults(): readonly Result[] {
   return lines.map((line) => JSON.parse(line) as Result);
 }
 
-function pageOf(results: readonly Result[]): string {
+function pageOf(all: readonly Result[]): string {
+  const results = all.filter(({ peer }) => peer !== 'MCP');
   const faults = [...new Set(results.flatMap(({ peer, why }) => (why ? [`${peer}: ${why}`] : [])))];
   const tables = Object.entries(ROLES).map(([role, [title, text]]) => {
     const own = results.filter((result) => result.role === role);
@@ -100,6 +123,7 @@ function pageOf(results: readonly Result[]): string {
     ...tables,
     FRAMEWORKS,
     frameworksOf(results, faults),
+    mcpOf(all),
     `## What does not work\n\n${notes}\n`,
   ].join('\n');
 }
@@ -109,6 +133,40 @@ function frameworksOf(results: readonly Result[], faults: readonly string[]): st
     const own = results.filter((result) => result.role === role);
     return `### ${role[0]!.toUpperCase()}${role.slice(1)}\n\n${tableOf(own, faults, 'framework')}\n`;
   }).join('\n');
+}
+
+function mcpOf(results: readonly Result[]): string {
+  const frameworks = readFileSync(join(packageRoot(), '.ci/frameworks'), 'utf8');
+  const [conformance, inspector] = ['conformance', 'inspector'].map(
+    (name) => new RegExp(`@modelcontextprotocol/${name}@(\\S+)`).exec(frameworks)?.[1] ?? '',
+  );
+  const parts = ['server', 'client'].map((role) => {
+    const own = results.filter((result) => result.role === `conformance ${role}`);
+    const versions = [...new Set(own.map(({ version }) => version))].sort();
+    const whys = [...new Set(own.flatMap(({ why }) => why ?? []))];
+    const rows = [...new Set(own.map(({ operation }) => operation))].sort().map((operation) => {
+      const cells = versions.map((version) => {
+        const cell = own.filter((one) => one.operation === operation && one.version === version);
+        const without = cell.flatMap(({ why }) => (why === undefined ? [] : [letterOf(whys.indexOf(why))]));
+        return [...(cell.some(({ works }) => works) ? ['yes'] : []), ...without].join(', but ');
+      });
+      return `| ${operation} | ${cells.join(' | ')} |`;
+    });
+    const table = [
+      `| scenario | ${versions.join(' | ')} |`,
+      `|${'---|'.repeat(versions.length + 1)}`,
+      ...rows,
+    ];
+    const reasons = whys.map((why, at) => `- **${letterOf(at)}**: ${why}`).join('\n');
+    const head = `### Conformance as a ${role}\n\nA letter says why a scenario, or a part of it, does not apply.`;
+    return [head, table.join('\n'), reasons].join('\n\n');
+  });
+  const head = MCP.replace('VERSION', conformance!).replace('INSPECTOR', inspector!);
+  return `${[head.trimEnd(), ...parts].join('\n\n')}\n`;
+}
+
+function letterOf(index: number): string {
+  return String.fromCharCode('a'.charCodeAt(0) + index);
 }
 
 function tableOf(results: readonly Result[], faults: readonly string[], kind = 'SDK'): string {

@@ -10,11 +10,18 @@ import type { Logger } from '../core/logger.js';
 import { noSecrets } from '../core/secrets.js';
 import type { Scope } from '../core/task.js';
 import { createEgress } from '../http/egress.js';
+import { basicAuth } from '../http/oauth-client.js';
 import { ONLY_OWNER } from '../http/identity.js';
 import type { Programs } from '../tools/exec/index.js';
 import type { Mcp, McpReach, McpServerOptions } from '../tools/mcp/index.js';
 import { currentSignIn, ISSUER_ANSWER_MS, signInName, type OwnSecrets } from '../tools/mcp/kept-sign-in.js';
-import { notSignedIn, signInByBrowser, signInByDevice, type LoginOptions } from '../tools/mcp/login.js';
+import {
+  assertScope,
+  notSignedIn,
+  signInByBrowser,
+  signInByDevice,
+  type LoginOptions,
+} from '../tools/mcp/login.js';
 import { isInstalled } from '../tools/programs.js';
 import { oauthLoader } from './identity.js';
 import type { VaultAccess } from './stores.js';
@@ -70,7 +77,11 @@ export async function openMcpServers(parts: McpParts): Promise<Mcp> {
 }
 
 /** The ways to sign in at a server. Rejects with `not-found` when no entry of this name has `login`. */
-export async function openMcpLogin(parts: Omit<McpParts, 'vault'>, name: string) {
+export async function openMcpLogin(
+  parts: Omit<McpParts, 'vault'>,
+  name: string,
+  furtherScopes: readonly string[] = [],
+) {
   const entry = parts.config.mcp.servers[name];
   if (!entry?.login) {
     throw new LangoError('not-found', `Nobody signs in at an MCP server ${name}.`, {
@@ -78,7 +89,7 @@ export async function openMcpLogin(parts: Omit<McpParts, 'vault'>, name: string)
     });
   }
   if (!isInstalled(PACKAGE)) throw new LangoError('unavailable', MISSING.message, MISSING);
-  const options = loginOptionsOf([name, entry], parts);
+  const options = { ...loginOptionsOf([name, entry], parts), furtherScopes };
   return {
     secretName: signInName(name),
     byBrowser: (flow: Parameters<typeof signInByBrowser>[1]) => signInByBrowser(options, flow),
@@ -189,6 +200,8 @@ function loginOptionsOf(
   return {
     ...{ name, url, issuer: login?.issuer, tokenUrl: login?.tokenUrl, clientId: login?.clientId },
     scopes: login?.scopes ?? [],
+    furtherScopes: [],
+    basicAuth,
     clientSecret: secrets.mcp.get(name)?.clientSecret,
     // An issuer that only the server names may not have a private address.
     fetch: createEgress({
@@ -227,7 +240,12 @@ export function signedInFetch({ options, vault, scope, send }: SignedInParts): t
       return inner.refused(shown);
     },
   };
-  const bound = createOriginFetch({ fetch: send, origin: new URL(options.url).origin, credential });
+  const scoped: typeof fetch = async (input, init) => {
+    const response = await send(input, init);
+    if (response.status === 403) await assertScope(response, options);
+    return response;
+  };
+  const bound = createOriginFetch({ fetch: scoped, origin: new URL(options.url).origin, credential });
   return async (input, init) => {
     try {
       return await bound(input, init);

@@ -14,6 +14,7 @@ import type { Call, Report } from './terminal.js';
 interface LoginFlags extends OwnerFlags {
   readonly device?: boolean;
   readonly browser?: boolean;
+  readonly scope?: string;
 }
 
 type LoginFlow = Awaited<ReturnType<typeof openMcpLogin>>;
@@ -24,7 +25,7 @@ const WAIT_MS = 10 * 60 * 1_000;
 /** `lango mcp login`: signs a person in at an MCP server, and keeps the tokens in the vault of the server. */
 export async function login(name: string, call: Call<LoginFlags>): Promise<Report> {
   const { flags, terminal } = call;
-  const flow = await flowOf(name, call);
+  const flow = await flowOf(name, call, flags.scope?.split(' '));
   const stop = new AbortController();
   process.once('SIGINT', () => stop.abort(new LangoError('canceled', 'The sign-in was given up.')));
   const late = new LangoError('timeout', 'Nobody signed in within 10 minutes.', {
@@ -65,8 +66,12 @@ export async function logout(name: string, call: Call<OwnerFlags>): Promise<Repo
   return { json: { server: name }, lines: [text] };
 }
 
-async function flowOf(name: string, call: Pick<Call<OwnerFlags>, 'flags' | 'env'>): Promise<LoginFlow> {
-  return openMcpLogin({ ...(await loadConfigOf(call)), logger: silentLogger }, name);
+async function flowOf(
+  name: string,
+  call: Pick<Call<OwnerFlags>, 'flags' | 'env'>,
+  scopes: readonly string[] = [],
+): Promise<LoginFlow> {
+  return openMcpLogin({ ...(await loadConfigOf(call)), logger: silentLogger }, name, scopes);
 }
 
 /** Says whether this person is signed in at an MCP server. Only the running server can use the sign-in. */

@@ -198,6 +198,7 @@ function addMcpCommands(mcp: Command, act: Act): void {
     .description('sign in at a server, for yourself; the tokens are kept in the vault')
     .option('--device', 'by a code that you type on another device')
     .option('--no-browser', 'show the address and open no browser')
+    .option('--scope <scopes>', 'scopes to ask for in addition, with spaces between them')
     .action(logins('login'));
   withLogin(mcp.command('logout <name>'))
     .description('forget your sign-in at a server')

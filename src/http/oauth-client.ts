@@ -70,12 +70,24 @@ async function openClient(options: OAuthClientOptions): Promise<Configuration> {
     if (tokenUrl.startsWith('http:')) client.allowInsecureRequests(configuration);
     return configuration;
   }
-  const configuration = await client.discovery(new URL(issuer ?? ''), clientId, undefined, auth, {
-    [client.customFetch]: fetchOf(options),
-    ...(issuer?.startsWith('http:') ? { execute: [client.allowInsecureRequests] } : {}),
+  const discover = (algorithm: 'oidc' | 'oauth2') =>
+    client.discovery(new URL(issuer ?? ''), clientId, undefined, auth, {
+      algorithm,
+      [client.customFetch]: fetchOf(options),
+      ...(issuer?.startsWith('http:') ? { execute: [client.allowInsecureRequests] } : {}),
+    });
+  // An issuer may have the metadata of OpenID Connect or only those of RFC 8414.
+  const configuration = await discover('oidc').catch((error: unknown) => {
+    if (!isRefused(error)) throw error;
+    return discover('oauth2');
   });
   assertSameOrigin(configuration.serverMetadata().token_endpoint, issuer ?? '');
   return configuration;
+}
+
+function isRefused(error: unknown): boolean {
+  const { cause } = error as { readonly cause?: unknown };
+  return cause instanceof Response && cause.status >= 400 && cause.status < 500;
 }
 
 /** Rejects a token endpoint on another origin, because metadata from outside must not redirect the client's secret. */
@@ -101,10 +113,22 @@ async function clientAuth(
 ): Promise<ClientAuth> {
   if (keyFile !== undefined) {
     const { key, kid } = await readKey(keyFile);
-    return client.PrivateKeyJwt({ key: toCryptoKey(key), kid: keyId ?? kid ?? '' });
+    const id = keyId ?? kid;
+    return client.PrivateKeyJwt({ key: toCryptoKey(key), ...(id !== undefined && { kid: id }) });
   }
   const secret = (await clientSecret?.()) ?? '';
-  return secretIn === 'body' ? client.ClientSecretPost(secret) : client.ClientSecretBasic(secret);
+  return secretIn === 'body' ? client.ClientSecretPost(secret) : basicAuth(secret);
+}
+
+/**
+ * Authenticates by HTTP Basic with the id and the secret as a form has them (RFC 6749 section 2.3.1). Hyphens stay as they
+ * are, because some issuers do not decode what they get.
+ */
+export function basicAuth(secret: string): ClientAuth {
+  return (...[, { client_id }, , headers]) => {
+    const pair = [client_id, secret].map((text) => new URLSearchParams([['', text]]).toString().slice(1));
+    headers.set('authorization', `Basic ${Buffer.from(pair.join(':')).toString('base64')}`);
+  };
 }
 
 async function readKey(
@@ -170,6 +194,6 @@ function noToken(error: unknown, endpoint: string): LangoError {
     ? `It refused the client (${String(code)}).`
     : 'Its answer is not that of a token endpoint.';
   return new LangoError('unavailable', `${endpoint} gave no token. ${why}`, {
-    hint: 'Check auth.oauth2 in its entry of a2a.remoteAgents.',
+    hint: 'Check oauth2 in the entry of this server in the configuration.',
   });
 }

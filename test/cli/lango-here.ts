@@ -13,9 +13,10 @@ import { cleanEnv } from './lango-process.js';
  */
 export async function langoHere(
   args: readonly string[],
-  { env }: Omit<Start, 'input'> = {},
+  { env, onNote }: Omit<Start, 'input'> & { readonly onNote?: (note: string) => void } = {},
 ): Promise<Result> {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  if (onNote) stderr.on('data', (chunk) => onNote(String(chunk)));
   const said = Promise.all([text(stdout), text(stderr)]);
   const variables = readEnv(cleanEnv(env));
   // No terminal: as when a program is started with pipes.

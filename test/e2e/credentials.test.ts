@@ -155,23 +155,41 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'] as const)('OAuth2 client credenti
   });
 });
 
-it('signs an assertion with a private key, for the issuer and with its key id', async () => {
-  const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const file = path.join(folder, 'client.pem');
-  await writeFile(file, pair.privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
-  const keys = createLocalJWKSet({ keys: [{ ...(await exportJWK(pair.publicKey)), kid: 'key-1' }] });
-  const server = await openTokenServer(async (form) => {
-    const { payload } = await jwtVerify(form.get('client_assertion') ?? '', keys, { audience: server.url });
-    expect(payload).toMatchObject({ iss: 'front', sub: 'front' });
-    expect([form.get('scope'), form.get('audience')]).toEqual(['use more', 'agents']);
-    return { access_token: await issuer.token({ sub: 'front' }), token_type: 'bearer' };
-  });
-  open.push(server);
-  const client = { issuer: server.url, clientId: 'front', privateKeyFile: file, keyId: 'key-1' };
-  const auth = { oauth2: { ...client, scopes: ['use', 'more'], audience: 'agents' } };
+it.each(['key-1', undefined])(
+  'signs an assertion with a private key, for the issuer, key id %s',
+  async (keyId) => {
+    const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const file = path.join(folder, 'client.pem');
+    await writeFile(file, pair.privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
+    const keys = createLocalJWKSet({ keys: [{ ...(await exportJWK(pair.publicKey)), kid: 'key-1' }] });
+    const server = await openTokenServer(async (form) => {
+      const assertion = form.get('client_assertion') ?? '';
+      const { payload, protectedHeader } = await jwtVerify(assertion, keys, { audience: server.url });
+      expect(protectedHeader.kid).toBe(keyId);
+      expect(payload).toMatchObject({ iss: 'front', sub: 'front' });
+      expect([form.get('scope'), form.get('audience')]).toEqual(['use more', 'agents']);
+      return { access_token: await issuer.token({ sub: 'front' }), token_type: 'bearer' };
+    });
+    open.push(server);
+    const client = { issuer: server.url, clientId: 'front', privateKeyFile: file, ...(keyId && { keyId }) };
+    const auth = { oauth2: { ...client, scopes: ['use', 'more'], audience: 'agents' } };
+    const { list } = await linkTo(`${node.address.origin}/agents/lango-orchestrator`, auth);
+    await list();
+    expect(tokenRequests(server)[0]!.body).not.toContain('client_secret');
+  },
+);
+
+it('finds an issuer that has the metadata of RFC 8414 only, and sends an id with hyphens as it is', async () => {
+  const server = await tokens();
+  const { answer } = server;
+  server.answer = (request, response) =>
+    request.url.endsWith('/openid-configuration')
+      ? void response.writeHead(404).end()
+      : answer(request, response);
+  const auth = oauthOf(server, { clientId: 'front-end_1.a' });
   const { list } = await linkTo(`${node.address.origin}/agents/lango-orchestrator`, auth);
   await list();
-  expect(tokenRequests(server)[0]!.body).not.toContain('client_secret');
+  expect(tokenRequests(server)[0]!.headers.authorization).toBe(`Basic ${btoa(`front-end_1.a:${SECRET}`)}`);
 });
 
 describe('a whole server', () => {

@@ -38,3 +38,11 @@ it('docs/reference/interop.md shows each recipe with its pinned version, in both
     for (const [, , version] of rows) expect(pinned).toContain(`==${version}`);
   }
 });
+
+it.each(['conformance', 'inspector'])(
+  "docs/reference/interop.md shows the pinned version of MCP's %s (else: npm run interop mcp)",
+  (name) => {
+    const [, version] = new RegExp(`@modelcontextprotocol/${name}@(\\S+)`).exec(pinned)!;
+    expect(page.split('\n## MCP\n')[1]?.split('\n## ')[0]).toContain(version);
+  },
+);

@@ -111,10 +111,11 @@ export async function sendText(server: TestServer, text: string, sending: Sendin
 export async function decide(
   server: TestServer,
   asked: Outcome,
-  word: Omit<Answer, 'hash'>,
+  { agent, ...word }: Omit<Answer, 'hash'> & Pick<Sending, 'agent'>,
 ): Promise<Outcome> {
   const { hash } = asked.end.questions[0]!;
-  return send(server, { parts: [answerPart({ hash, ...word })], taskId: asked.taskId });
+  const parts = [answerPart({ hash, ...word })];
+  return send(server, { parts, taskId: asked.taskId, ...(agent && { agent }) });
 }
 
 async function send(server: TestServer, request: SendRequest): Promise<Outcome> {

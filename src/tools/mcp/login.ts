@@ -1,5 +1,5 @@
 import type { AuthorizationServerMetadata } from '@modelcontextprotocol/client';
-import type { Configuration, ServerMetadata } from 'openid-client';
+import type { ClientAuth, Configuration, ServerMetadata } from 'openid-client';
 import { z } from 'zod';
 import { causesOf, isLangoError, LangoError, loadPackage } from '../../core/errors.js';
 import { oneLine, shorten } from '../../core/text.js';
@@ -15,9 +15,14 @@ export interface LoginOptions {
   /** The id of this client at the issuer. Default: it is registered there. */
   readonly clientId: string | undefined;
   readonly clientSecret: string | undefined;
+  /** Default: those that the server names. */
   readonly scopes: readonly string[];
+  /** Scopes to ask for in addition. */
+  readonly furtherScopes: readonly string[];
   /** The egress client. */
   readonly fetch: typeof fetch;
+  /** Authenticates this client with its secret in a header. */
+  readonly basicAuth: (secret: string) => ClientAuth;
 }
 
 /** The kept tokens of a person, with what is needed to renew them. All of it is a secret. */
@@ -159,6 +164,20 @@ export function notSignedIn({ name }: Pick<LoginOptions, 'name'>): LangoError {
   });
 }
 
+/** Scopes that a person can copy into a command. */
+const PLAIN_SCOPES = /^[\w:./~-]{1,100}( [\w:./~-]{1,100}){0,9}$/;
+
+/** Rejects when a server refuses with 403 because it wants further scopes (RFC 6750), with the command that asks for them. */
+export async function assertScope(response: Response, { name }: Pick<LoginOptions, 'name'>): Promise<void> {
+  const { extractWWWAuthenticateParams } = await mcpLibrary();
+  const { error, scope = '' } = extractWWWAuthenticateParams(response);
+  if (error !== 'insufficient_scope' || !PLAIN_SCOPES.test(scope)) return;
+  await response.body?.cancel().catch(() => undefined);
+  throw new LangoError('forbidden', `The MCP server ${name} wants the scope ${scope}.`, {
+    hint: `Run: lango mcp login ${name} --scope "${scope}"`,
+  });
+}
+
 /** Finds the issuer of the server's tokens (RFC 9728) and its metadata (RFC 8414). */
 async function findIssuer(options: LoginOptions): Promise<Issuer> {
   const { name, url, issuer: wanted, fetch } = options;
@@ -184,16 +203,21 @@ async function findIssuer(options: LoginOptions): Promise<Issuer> {
   if (wanted !== undefined && named.length > 0 && !named.some((one) => isSameUrl(one, wanted)))
     throw lies(`The MCP server ${name} names the issuer ${named[0]}, and not ${wanted}`);
   const issuer = wanted ?? named[0] ?? new URL('/', url).href;
+  const isKnown = wanted !== undefined || URL.parse(issuer)?.origin === new URL(url).origin;
+  if (!isKnown && !issuer.startsWith('https:'))
+    throw lies(
+      `The MCP server ${name} names the issuer ${issuer}, which has no https`,
+      `Nobody was signed in. If it is the right issuer, set mcp.servers.${name}.login.issuer to it.`,
+    );
   const metadata = await library.discoverAuthorizationServerMetadata(issuer, { fetchFn: fetch });
   if (!metadata) throw unusable(options, `its issuer ${issuer} has no metadata`);
   if (options.tokenUrl !== undefined) metadata.token_endpoint = options.tokenUrl;
   assertOwnEndpoints(metadata, issuer, options);
-  const scopes = options.scopes.join(' ') || asked || described?.scopes_supported?.join(' ') || '';
+  const wantedScopes = options.scopes.join(' ') || asked || described?.scopes_supported?.join(' ') || '';
   // Without it, many issuers give no refresh token.
-  const isOffline =
-    metadata.scopes_supported?.includes('offline_access') && !scopes.includes('offline_access');
-  const scope = [scopes, isOffline ? 'offline_access' : ''].filter(Boolean).join(' ');
-  return { metadata, resource, scope: scope || undefined };
+  const offline = (metadata.scopes_supported ?? []).filter((scope) => scope === 'offline_access');
+  const scopes = new Set([...wantedScopes.split(' '), ...options.furtherScopes, ...offline].filter(Boolean));
+  return { metadata, resource, scope: [...scopes].join(' ') || undefined };
 }
 
 /** Reads the challenge with which the server refuses a request without a token. */
@@ -212,7 +236,7 @@ async function challengeOf({ url, fetch: send }: LoginOptions) {
 function assertOwnEndpoints(
   metadata: AuthorizationServerMetadata,
   issuer: string,
-  { url, issuer: wanted, tokenUrl }: LoginOptions,
+  { tokenUrl }: LoginOptions,
 ): void {
   const { token_endpoint, registration_endpoint } = metadata;
   const named = {
@@ -226,9 +250,6 @@ function assertOwnEndpoints(
     if (other !== origin)
       throw lies(`The issuer ${issuer} names the ${member} at ${other ?? 'no address'}`, TOKEN_URL_HINT);
   }
-  const isKnown = wanted !== undefined || origin === new URL(url).origin;
-  if (!isKnown && !origin.startsWith('https:'))
-    throw lies(`The MCP server names the issuer ${issuer}, which has no https`);
 }
 
 const TOKEN_URL_HINT =
@@ -258,6 +279,7 @@ async function register(issuer: Issuer, options: LoginOptions, redirectUrl: stri
           metadata,
           clientMetadata: {
             client_name: 'Lango',
+            application_type: 'native',
             redirect_uris: [redirectUrl],
             grant_types: ['authorization_code', 'refresh_token', DEVICE_GRANT],
             response_types: ['code'],
@@ -279,12 +301,12 @@ async function register(issuer: Issuer, options: LoginOptions, redirectUrl: stri
 async function configure(
   metadata: ServerMetadata,
   { clientId, clientSecret = '', authMethod }: Client,
-  { fetch: send, url, issuer, tokenUrl }: LoginOptions,
+  { fetch: send, url, issuer, tokenUrl, basicAuth }: LoginOptions,
 ): Promise<Configuration> {
   const library = await oauthLibrary();
   const auth = {
     none: () => library.None(),
-    client_secret_basic: () => library.ClientSecretBasic(clientSecret),
+    client_secret_basic: () => basicAuth(clientSecret),
     client_secret_post: () => library.ClientSecretPost(clientSecret),
   }[authMethod]();
   const configuration = new library.Configuration(metadata, clientId, undefined, auth);

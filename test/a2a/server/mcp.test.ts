@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { Client, isInputRequiredResult, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { CallToolResult, Progress } from '@modelcontextprotocol/client';
 import { z } from 'zod';
@@ -195,6 +195,29 @@ it('a client that shows forms is asked by them, and its answer goes back', async
     expect(asked).toHaveLength(2);
     expect(asked[0]).toContain('fs_wipe {}');
     await client.close();
+  });
+});
+
+it('refuses an answer whose state names no task of the caller, and takes a form without a decision as denied', async () => {
+  await withServer(OPTIONS(), async ({ address }) => {
+    const client = await connectTo({ ...address, capabilities: { elicitation: { form: {} } } });
+    try {
+      const call = { name: 'operator', arguments: { message: 'fs_wipe {}' } };
+      const options = { allowInputRequired: true } as const;
+      const asked = await client.callTool(call, options);
+      if (!isInputRequiredResult(asked)) throw new Error('nothing was asked');
+      const { inputRequests = {}, requestState = '' } = asked;
+      const filled = { action: 'accept' as const, content: { other: 'x' } };
+      const inputResponses = Object.fromEntries(Object.keys(inputRequests).map((name) => [name, filled]));
+      const forged = { ...call, inputResponses, requestState: `${requestState}x` };
+      await expect(client.callTool(forged, options)).rejects.toMatchObject({ code: -32602 });
+      const right = { ...forged, requestState };
+      const done = await client.callTool(right, options);
+      expect(done).toMatchObject({ structuredContent: { state: 'completed' } });
+      expect(JSON.stringify(done)).not.toContain('wiped');
+    } finally {
+      await client.close();
+    }
   });
 });
 

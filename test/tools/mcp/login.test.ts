@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { signedInFetch } from '../../../src/app/mcp.js';
+import { basicAuth } from '../../../src/http/oauth-client.js';
 import { connect, textPart } from '../../../src/index.js';
 import { langoHere } from '../../cli/lango-here.js';
 import { lango, makeHome, type Home } from '../../cli/lango-process.js';
@@ -92,6 +93,8 @@ describe('lango mcp login', () => {
       client_id: 'client-0',
       redirect_uri: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/callback$/),
     });
+    const registered = far.issuer.received.find(({ url }) => url === '/register')!;
+    expect(JSON.parse(registered.body)).toMatchObject({ application_type: 'native' });
     await untilOffered('mcp_docs_whoami', model, server);
     expect((await ask()).end.text).toContain('you are ada');
     const list = await langoHere(['mcp', 'list'], { env });
@@ -130,8 +133,10 @@ describe('lango mcp login', () => {
 
   it('signs in by a code on another device', async () => {
     far.person = 'eve';
-    const done = await lango(['mcp', 'login', 'docs', '--device'], { env });
+    const done = await lango(['mcp', 'login', 'docs', '--device', '--scope', 'docs:write docs'], { env });
     expect(done).toMatchObject({ code: 0 });
+    const begun = far.issuer.received.find(({ url }) => url === '/device')!;
+    expect(new URLSearchParams(begun.body).get('scope')).toBe('docs docs:write');
     expect(done.stderr).toContain(`Open ${far.issuer.url}/activate and type: WDJB-MJHT`);
     // The process that signed in and the server are two: the tokens of before are used for up to a minute.
     far.refuseAccess('ada');
@@ -249,7 +254,7 @@ describe('a sign-in that several processes use', () => {
     await store(kept);
     const options = {
       ...{ name: 'docs', url: far.url, issuer: far.issuer.url, tokenUrl: undefined, clientId: undefined },
-      ...{ clientSecret: undefined, scopes: [], fetch },
+      ...{ clientSecret: undefined, scopes: [], furtherScopes: [], fetch, basicAuth },
     };
     const one = (more: object = {}) =>
       signedInFetch({ options: { ...options, ...more }, vault: { vault, secrets }, scope, send: fetch });
@@ -276,6 +281,19 @@ describe('a sign-in that several processes use', () => {
     };
     await expect(one()(far.url)).rejects.toMatchObject({ code: 'unauthenticated' });
     expect(await secrets.list(scope)).toEqual([]);
+  });
+
+  it.each([
+    ['docs:write docs:more', 'Run: lango mcp login docs --scope "docs:write docs:more"'],
+    ['a $(reboot)', undefined],
+  ])('a server that wants the scope %s is answered with the command for it', async (scope, hint) => {
+    await using far = await openLoginServer();
+    const { one } = await processes(far, { expiresIn: 300 });
+    const challenge = `Bearer error="insufficient_scope", scope="${scope}"`;
+    far.mcp.answer = (_, response) => void response.writeHead(403, { 'www-authenticate': challenge }).end();
+    const error: unknown = await one()(far.url).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'forbidden', message: expect.stringContaining(scope) });
+    expect((error as { hint?: string }).hint).toBe(hint);
   });
 
   it('is sent to no other origin, server or issuer than the one that it is for', async () => {
@@ -431,7 +449,7 @@ describe('a hostile issuer', () => {
     const { signInByBrowser } = await import('../../../src/tools/mcp/login.js');
     const options = {
       ...{ name: 'docs', url: far.url, issuer: far.issuer.url, tokenUrl: undefined, clientId: undefined },
-      ...{ clientSecret: undefined, scopes: [], fetch },
+      ...{ clientSecret: undefined, scopes: [], furtherScopes: [], fetch, basicAuth },
     };
     const callback = {
       url: 'http://127.0.0.1:9/callback',

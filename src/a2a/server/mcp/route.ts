@@ -11,6 +11,7 @@ import {
 } from '@modelcontextprotocol/server';
 import type { HttpExchange, HttpRoute } from '../../../core/http.js';
 import type { Caller } from '../../../core/identity.js';
+import { isLangoError } from '../../../core/errors.js';
 import { isJsonObject } from '../../../core/json.js';
 import type { Question } from '../../../core/task.js';
 import { readTrace } from '../../translate/trace.js';
@@ -105,6 +106,8 @@ function serverFor(exchange: HttpExchange, options: Serving): Server {
       const questions = 'messageId' in outcome || !canElicit(context) ? [] : openQuestions(outcome);
       return 'id' in outcome && questions.length > 0 ? elicit(outcome.id, questions) : toResult(outcome);
     } catch (error) {
+      if (context.mcpReq.requestState<string>() !== undefined && isLangoError(error, 'not-found'))
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'The requestState names no task of yours.');
       return toErrorResult(reportedError(exchange, error));
     }
   });
@@ -169,8 +172,9 @@ function withResponses(given: CallArguments, { mcpReq }: ServerContext): CallArg
   if (typeof taskId !== 'string' || hashes.length === 0) return given;
   const answers = hashes.map((hash) => {
     const response = inputResponse(mcpReq.inputResponses, hash);
-    const content = response.kind === 'elicit' && response.action === 'accept' ? response.content : undefined;
-    return { hash, decision: 'deny', ...content };
+    const content = response.kind === 'elicit' && response.action === 'accept' ? response.content : {};
+    const { decision = 'deny', text } = content ?? {};
+    return { hash, decision, ...(text !== undefined && { text }) };
   });
   return parseArguments({ taskId, answers });
 }
