@@ -119,6 +119,7 @@ export function createPush({ config, storage, keys, address, logger }: PushOptio
       maxBytes: ANSWER_BYTES,
       logger,
     }),
+    journal: storage.tasks,
     sealer,
     keys: keys.read,
     issuer: () => address.baseUrl,

@@ -49,7 +49,7 @@ export interface PushDelivery extends PushConfig {
   readonly trace: Trace | undefined;
   /** The `seq` of the last event that was delivered, or that preceded the config. */
   readonly cursor: number;
-  /** The last `seq` of the delivery that has begun; 0 without one. A retry ends with the same event. */
+  /** The last `seq` of the delivery that is due; 0 for the next event. At `cursor`, it is the Task as of that event. */
   readonly upTo: number;
   /** The failed attempts of that delivery. */
   readonly attempts: number;
@@ -60,8 +60,8 @@ export interface PushDelivery extends PushConfig {
 /** The push configs of tasks. A task in another scope has none. */
 export interface PushConfigStore {
   /**
-   * Adds a config, or replaces the one with that id. Its first event is the task's next one, or the last one of an ended
-   * task. Rejects with `not-found` (no such task in this scope) or `too-many`.
+   * Adds a config, or replaces the one with that id. Its first delivery is the Task as it is, then each further event.
+   * Rejects with `not-found` (no such task in this scope) or `too-many`.
    */
   save(place: PushTask, push: NewPush): Promise<PushConfig>;
   get(place: PushTask, id: string): Promise<PushConfig | undefined>;
@@ -76,8 +76,8 @@ export interface PushSender {
   /** Whether the event is visible to clients. */
   shows(event: TaskEvent): boolean;
   /**
-   * Resolves once the receiver accepted the event. Rejects with a `LangoError` that is `retryable` when another attempt
-   * makes sense, after `retryAfterMs`.
+   * Resolves once the receiver accepted the event, or the Task for the event at the cursor. Rejects with a `LangoError`
+   * that is `retryable` when another attempt makes sense, after `retryAfterMs`.
    */
   send(work: PushDelivery, event: TaskEvent, signal: AbortSignal): Promise<void>;
 }

@@ -189,6 +189,10 @@ export class DeliveryWorker {
   /** Undefined when the journal holds nothing more to send yet. */
   async #next(work: PushDelivery): Promise<NextDelivery | undefined> {
     const { tasks, sender } = this.#options;
+    if (work.upTo === work.cursor) {
+      const [event] = await tasks.read(work.taskId, work.cursor - 1, 1);
+      return event && { event, since: event.at, mayGrow: false };
+    }
     for (let after = work.cursor; ;) {
       const events = await tasks.read(work.taskId, after, PAGE);
       const begun = work.upTo === 0 ? events : events.filter(({ seq }) => seq <= work.upTo);

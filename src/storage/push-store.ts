@@ -3,7 +3,6 @@ import { newId } from '../core/ids.js';
 import type { NewPush, PushConfig, PushDelivery, PushTask } from '../core/push.js';
 import { PUSH_LEASE_MS, type PushCounts, type PushOutcome, type PushStore } from '../stores/pushes.js';
 import type { Grant } from '../core/task.js';
-import { isTerminal } from '../core/task.js';
 import type { Row } from './records.js';
 import { insertInto, toParameters, toRecord } from './records.js';
 import type { TaskRow } from './rows.js';
@@ -21,7 +20,7 @@ const WORK = `SELECT ${CONFIG}, p.key, p.cursor, p.up_to, p.attempts, p.next_at,
   FROM push_configs p JOIN tasks t ON t.id = p.task_id WHERE p.state = 'active'`;
 const SETTLED = 'lease_by = NULL, lease_until = 0';
 
-const TASK = 'SELECT state, head FROM tasks WHERE id = ? AND tenant = ? AND owner = ?';
+const TASK = 'SELECT head FROM tasks WHERE id = ? AND tenant = ? AND owner = ?';
 /** The lock of writes to the configs of many owners. */
 const LOCK = 'pushes';
 
@@ -32,7 +31,7 @@ const SQL = {
   remove: 'DELETE FROM push_configs WHERE task_id = ? AND id = ? AND tenant = ? AND owner = ?',
   countOfTask: `SELECT count(*) FROM push_configs WHERE task_id = ? AND ${ACTIVE}`,
   countOfOwner: `SELECT count(*) FROM push_configs WHERE tenant = ? AND owner = ? AND ${ACTIVE}`,
-  /** Replacing an active config keeps its cursor. Replacing a given-up config starts after the current head. */
+  /** Replacing an active config keeps its cursor. Replacing a given-up config starts at the current head. */
   put: `${insertInto('push_configs', [
     ...[
       'key',
@@ -51,8 +50,10 @@ const SQL = {
   ])}
       ON CONFLICT (task_id, id) DO UPDATE SET key = excluded.key, url = excluded.url, scheme = excluded.scheme,
         sealed = excluded.sealed, version = excluded.version, created_at = excluded.created_at,
-        cursor = CASE push_configs.state WHEN 'active' THEN push_configs.cursor ELSE excluded.cursor END, up_to = 0, attempts = 0, next_at = 0,
-        lease_by = NULL, lease_until = 0, state = 'active', reason = NULL`,
+        cursor = CASE push_configs.state WHEN 'active' THEN push_configs.cursor ELSE excluded.cursor END,
+        up_to = CASE WHEN excluded.up_to > 0 AND push_configs.state = 'active' THEN push_configs.cursor
+          ELSE excluded.up_to END,
+        attempts = 0, next_at = 0, lease_by = NULL, lease_until = 0, state = 'active', reason = NULL`,
   active: `${WORK} AND p.key > ? ORDER BY p.key LIMIT ?`,
   activeOf: `${WORK} AND p.task_id = ?`,
   activeOne: `${WORK} AND p.key = ?`,
@@ -74,7 +75,7 @@ const SQL = {
         count(*) FILTER (WHERE state = 'given-up') AS "givenUp" FROM push_configs`,
 } as const;
 
-type TaskHead = Pick<TaskRow, 'state' | 'head'>;
+type TaskHead = Pick<TaskRow, 'head'>;
 
 /** Used inside a transaction that accepts a message, to store a push config with it. */
 export interface PushWrites {
@@ -87,6 +88,8 @@ export interface PushWrites {
 /** The event after which a new config starts, and the time of the store's clock. */
 export interface PushStart {
   readonly cursor: number;
+  /** Whether the Task as of `cursor` is delivered first. The answer to a message is the Task already. */
+  readonly withTask?: boolean;
   readonly now: number;
 }
 
@@ -177,10 +180,18 @@ export class SqlPushStore implements PushStore, PushWrites {
     if (ofOwner >= caps.perOwner) throw full('A caller', caps.perOwner);
   }
 
-  *put({ scope, taskId }: PushTask, { target }: NewPush, { cursor, now }: PushStart): Query<PushConfig> {
+  *put({ scope, taskId }: PushTask, { target }: NewPush, start: PushStart): Query<PushConfig> {
+    const { cursor, withTask = false, now } = start;
     const config: PushConfig = { ...target, taskId, createdAt: now };
     const { tenant, owner } = scope;
-    const unsent = { cursor, upTo: 0, attempts: 0, nextAt: 0, leaseUntil: 0, state: 'active' };
+    const unsent = {
+      cursor,
+      upTo: withTask ? cursor : 0,
+      attempts: 0,
+      nextAt: 0,
+      leaseUntil: 0,
+      state: 'active',
+    };
     yield* run(SQL.put, toParameters({ ...config, ...unsent, key: newId(), tenant, owner }));
     return config;
   }
@@ -191,8 +202,7 @@ export class SqlPushStore implements PushStore, PushWrites {
     const task = yield* first<TaskHead>(`${TASK}${forUpdate}`, taskId, scope.tenant, scope.owner);
     if (!task) throw new LangoError('not-found', `There is no task ${taskId}.`);
     yield* this.assertRoom(owned, push);
-    const cursor = isTerminal(task.state) ? task.head - 1 : task.head;
-    return yield* this.put(owned, push, { cursor, now });
+    return yield* this.put(owned, push, { cursor: task.head, withTask: true, now });
   }
 
   async #deliveries(sql: string, ...values: readonly unknown[]): Promise<readonly PushDelivery[]> {

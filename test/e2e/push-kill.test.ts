@@ -11,17 +11,20 @@ const KILLS = process.env['LANGO_CAMPAIGN'] === '1' ? 12 : 2;
 const TASKS_OF_A_LIFE = 3;
 const ENDED = /COMPLETED|FAILED|CANCELED|REJECTED/;
 
-/** The id of the task; undefined when the server died before it said so. */
-async function send(server: Server, home: Home, url: string): Promise<string | undefined> {
+async function post(server: Server, home: Home, [way, body]: [string, object]): Promise<Response> {
   const token = readFileSync(path.join(home.folder, 'token'), 'utf8').trim();
-  const sent = fetch(`${server.origin}/message:send`, {
+  return fetch(`${server.origin}/${way}`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
-    body: JSON.stringify({
-      message: { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: 'list the files' }] },
-      configuration: { returnImmediately: true, taskPushNotificationConfig: { url } },
-    }),
+    body: JSON.stringify(body),
   });
+}
+
+/** The id of the task; undefined when the server died before it said so. */
+async function send(server: Server, home: Home, push?: object): Promise<string | undefined> {
+  const message = { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: 'list the files' }] };
+  const configuration = push ? { returnImmediately: true, taskPushNotificationConfig: push } : {};
+  const sent = post(server, home, ['message:send', { message, configuration }]);
   try {
     const { task } = (await (await sent).json()) as { readonly task: { readonly id: string } };
     return task.id;
@@ -51,7 +54,7 @@ it(`a delivery that was open when the server was killed is made again with its i
   try {
     for (let life = 0; life < KILLS; life += 1) {
       const server = await startServer(home);
-      const sent = Array.from({ length: TASKS_OF_A_LIFE }, () => send(server, home, receiver.url));
+      const sent = Array.from({ length: TASKS_OF_A_LIFE }, () => send(server, home, { url: receiver.url }));
       const acknowledged = Promise.all(sent);
       if (life === 0) await receiver.until((got) => got.length > 0);
       else await Promise.race([acknowledged, sleep(2_000)]).then(() => sleep(Math.random() * 250));
@@ -84,6 +87,43 @@ it(`a delivery that was open when the server was killed is made again with its i
       expect(states(first.slice(-1)).join()).toMatch(ENDED);
     }
   } finally {
+    await home.remove();
+  }
+}, 120_000);
+
+it(`a push config whose server is killed as soon as it has it still gets the Task, the same each time: ${KILLS} kills`, async () => {
+  const receivers: PushReceiver[] = [];
+  const home = await makeHome(
+    'egress:\n  allowPrivate: ["127.0.0.1"]\na2a: { push: { retrySeconds: 0.1 } }\n',
+  );
+  try {
+    let task: string | undefined;
+    for (let life = 0; life < KILLS; life += 1) {
+      const server = await startServer(home);
+      task ??= await send(server, home);
+      const receiver = await PushReceiver.open();
+      receivers.push(receiver);
+      const made = await post(server, home, [`tasks/${task}/pushNotificationConfigs`, { url: receiver.url }]);
+      expect(made.status).toBe(200);
+      server.child.kill('SIGKILL');
+      await server.stop();
+    }
+    const last = await startServer(home);
+    try {
+      for (const receiver of receivers) {
+        await receiver.until((got) => got.length > 0);
+        expect(receiver.got[0]!.body['task']).toMatchObject({
+          id: task,
+          status: { state: 'TASK_STATE_COMPLETED' },
+        });
+        expect(new Set(receiver.got.map(idOf)).size).toBe(1);
+        expect(new Set(receiver.got.map(({ text }) => text)).size).toBe(1);
+      }
+    } finally {
+      await last.stop();
+    }
+  } finally {
+    for (const receiver of receivers) await receiver[Symbol.asyncDispose]();
     await home.remove();
   }
 }, 120_000);

@@ -4,11 +4,13 @@ import { TaskState } from '@a2a-js/sdk';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { JsonObject } from '../../src/core/json.js';
+import type { ServerOptions } from '../../src/index.js';
 import { request } from '../suites/a2a-operations.js';
 import { TOKEN } from '../support/a2a-node.js';
 import type { Way } from '../support/a2a-transports.js';
 import { remoteWaysTo } from '../support/a2a-transports.js';
 import { startPostgres } from '../support/postgres.js';
+import { PushReceiver, answerText } from '../support/push-receiver.js';
 import { followOrders, scriptedAgent, type Script } from '../support/scripted-agent.js';
 import type { TestServer } from '../support/server.js';
 import { startServer } from '../support/server.js';
@@ -33,18 +35,19 @@ const server = await startPostgres();
   let answers: TestServer;
   let own: Way;
   let others: readonly Way[];
+  let settings: NonNullable<ServerOptions['settings']>;
+  const agents = [scriptedAgent('worker', script)];
 
   beforeAll(async () => {
     const { url } = await server!.database();
-    const settings = {
+    settings = {
       server: { port: 0, grpc: { enabled: true, port: 0 } },
       auth: { token: TOKEN },
       storage: { url },
       vault: { passphrase: 'the same on each replica' },
-      egress: { allowPrivate: ['receiver.example'] },
+      egress: { allowPrivate: ['receiver.example', '127.0.0.1'] },
       mcp: { serve: true },
     };
-    const agents = [scriptedAgent('worker', script)];
     runs = await startServer({ settings, agents });
     answers = await startServer({ settings, agents });
     [own] = (await remoteWaysTo(runs.address.origin, 'worker')) as [Way];
@@ -146,6 +149,30 @@ const server = await startPostgres();
           way().options(),
         );
         expect(await list(own)).toEqual([]);
+      });
+
+      it('a push config, which gets the Task and the rest, also when the server that has it stops', async () => {
+        await using receiver = await PushReceiver.open();
+        const stops = await startServer({ settings, agents });
+        const { id: taskId } = await begin('ask');
+        await until(own, taskId, TaskState.TASK_STATE_INPUT_REQUIRED);
+        const config = { tenant: '', taskId, id: '', token: '', authentication: undefined };
+        receiver.answer = (_received, number) => (number === 1 ? 'silence' : 200);
+        const at = (await remoteWaysTo(stops.address.origin, 'worker'))[index]!;
+        try {
+          await at.transport.createTaskPushNotificationConfig({ ...config, url: receiver.url }, at.options());
+          await receiver.until((got) => got.length > 0);
+        } finally {
+          await stops.stop();
+        }
+        await receiver.until((got) => got.length > 1, 'the other server');
+        const [first, again] = receiver.got;
+        expect(again!.text).toBe(first!.text);
+        expect(again!.headers['x-a2a-notification-id']).toBe(first!.headers['x-a2a-notification-id']);
+        expect(first!.body['task']).toMatchObject({ status: { state: 'TASK_STATE_INPUT_REQUIRED' } });
+        await own.transport.sendMessage(request('say so', { taskId }), own.options());
+        await receiver.untilEnd();
+        expect(answerText(receiver.got)).toBe('so');
       });
     });
   }

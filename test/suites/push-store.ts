@@ -42,24 +42,36 @@ export function pushStoreSuite(name: string, open: OpenStore): void {
       await under.dispose();
     });
 
-    it('keeps what it is given, and starts at the next event', async () => {
+    it('keeps what it is given, and starts with the Task as it is', async () => {
       const target = { scheme: 'Bearer', sealed: 'x', version: '0.3' } as const;
       const made = await store.save(place(), push('a', target));
       expect(made).toMatchObject({ id: 'a', taskId: task.id, ...target });
       expect(await store.get(place(), 'a')).toEqual(made);
       expect(await work()).toMatchObject({
         cursor: 1,
-        upTo: 0,
+        upTo: 1,
         attempts: 0,
         agent: task.agent,
         contextId: task.contextId,
       });
     });
 
-    it('starts at the last event of a task that has ended', async () => {
+    it('starts with the Task also after its end', async () => {
       await under.store.append(fenceOf(task), [RUN_START, runEnd('completed')]);
       await store.save(place(), push('a'));
-      expect((await work()).cursor).toBe(2);
+      expect(await work()).toMatchObject({ cursor: 3, upTo: 3 });
+    });
+
+    it('the Task is due once, until it was delivered, also after a failure', async () => {
+      await store.save(place(), push('a'));
+      const { key } = await work();
+      await under.store.append(fenceOf(task), [RUN_START]);
+      await store.claim(await work(), 1, 'one');
+      await store.settle(key, 'one', { kind: 'failed', nextAt: 99, reason: 'down' });
+      expect(await work()).toMatchObject({ cursor: 1, upTo: 1, attempts: 1 });
+      await store.claim(await work(), 1, 'two');
+      await store.settle(key, 'two', { kind: 'delivered', cursor: 1 });
+      expect(await work()).toMatchObject({ cursor: 1, upTo: 0, attempts: 0 });
     });
 
     it('is stored with the message it came with, or not at all', async () => {
@@ -68,9 +80,10 @@ export function pushStoreSuite(name: string, open: OpenStore): void {
       expect(await under.store.get(ALICE, full.id)).toBeUndefined();
       const entry = newTask({ push: push('a') });
       await under.store.accept(entry);
-      expect(await store.listActiveOf(entry.id)).toMatchObject([{ id: 'a', cursor: 1 }]);
+      expect(await store.listActiveOf(entry.id)).toMatchObject([{ id: 'a', cursor: 1, upTo: 0 }]);
       await under.store.addInput(newInput(task, { push: push('b') }));
-      expect(await work('b')).toMatchObject({ cursor: 2 });
+      // The answer to the message is the Task: it is not due.
+      expect(await work('b')).toMatchObject({ cursor: 2, upTo: 0 });
     });
 
     it('a repeated message changes nothing', async () => {
@@ -150,17 +163,17 @@ export function pushStoreSuite(name: string, open: OpenStore): void {
       expect(await store.listActive('', 9)).toEqual([]);
       expect(await store.counts()).toEqual({ active: 0, failing: 0, givenUp: 1 });
       await store.save(place(), push('b'));
-      expect(await work('b')).toMatchObject({ attempts: 0 });
+      expect(await work('b')).toMatchObject({ cursor: 1, upTo: 1, attempts: 0 });
       expect(await store.counts()).toEqual({ active: 1, failing: 0, givenUp: 0 });
     });
 
-    it('a replaced config goes on where the one before was, under a key of its own', async () => {
+    it('a replaced config goes on with the Task where the one before was, under a key of its own', async () => {
       await store.save(place(), push('a'));
       const before = await work();
       await store.claim(before, 2, 'one');
       await store.settle(before.key, 'one', { kind: 'delivered', cursor: 2 });
       await store.save(place(), push('a', { url: 'https://other.example/' }));
-      expect(await work()).toMatchObject({ cursor: 2, url: 'https://other.example/' });
+      expect(await work()).toMatchObject({ cursor: 2, upTo: 2, url: 'https://other.example/' });
       expect((await work()).key).not.toBe(before.key);
       expect(await store.getActive(before.key)).toBeUndefined();
     });

@@ -40,11 +40,9 @@ import type { PushConfigs } from './push-configs.js';
 import type { OfDraft } from './requests.js';
 import { requestForExecutor } from './requests.js';
 import type { AuthorOf } from './task-reading.js';
-import { WaitingTasks, readTask, readUpTo } from './task-reading.js';
+import { DEFAULT_HISTORY_LENGTH, WaitingTasks, readTask, readUpTo } from './task-reading.js';
 
 const DEFAULT_PAGE_SIZE = 50;
-/** How many of the newest messages a send answers with, unless the client sets `historyLength`. GetTask returns all. */
-const DEFAULT_HISTORY_LENGTH = 50;
 /** The events that an answer to a message reads before it waits for more. */
 const FIRST_READ = 256;
 const WHOLE_TASK: TaskView = { historyLength: undefined, includeArtifacts: true };

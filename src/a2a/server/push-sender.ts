@@ -4,14 +4,18 @@ import { LangoError, isLangoError } from '../../core/errors.js';
 import type { ReadKeys } from '../../core/card.js';
 import type { PushSender, PushDelivery, Sealer } from '../../core/push.js';
 import { continueTrace } from '../../core/trace.js';
+import type { Journal } from '../../core/journal.js';
 import type { TaskEvent } from '../../core/task.js';
 import { toStreamResponse } from '../translate/events.js';
 import type { PushSecrets } from './push-configs.js';
 import { signJwt } from './signing.js';
+import type { AuthorOf } from './task-reading.js';
+import { DEFAULT_HISTORY_LENGTH, TaskReading, readUpTo } from './task-reading.js';
 
 export interface PushSenderOptions {
   /** The egress client: it checks addresses, and bounds time and size. */
   readonly fetch: typeof fetch;
+  readonly journal: Pick<Journal, 'read'>;
   readonly sealer: Sealer;
   readonly keys: ReadKeys;
   /** The address of this node; receivers find its keys below it. */
@@ -33,7 +37,11 @@ export function createPushSender(options: PushSenderOptions): PushSender {
     // Whether an event is shown does not depend on the ids of its task.
     shows: (event) => toStreamResponse(event, { taskId: '', contextId: '' }, '') !== undefined,
     async send(delivery, event, signal) {
-      const response = toStreamResponse(event, delivery, event.author ?? options.rootAgentName);
+      const authorOf: AuthorOf = ({ author }) => author ?? options.rootAgentName;
+      const response =
+        event.seq === delivery.cursor
+          ? await taskAtCursor(options.journal, delivery, authorOf)
+          : toStreamResponse(event, delivery, authorOf(event));
       if (!response) return;
       const body = delivery.version === '1.0' ? currentBody(response) : await legacyBody(response);
       const headers = {
@@ -49,6 +57,18 @@ export function createPushSender(options: PushSenderOptions): PushSender {
       if (!answer.ok) throw refusal(answer);
     },
   };
+}
+
+/** The Task that a config begins with. It is the same on each attempt, whatever has happened since. */
+async function taskAtCursor(
+  journal: Pick<Journal, 'read'>,
+  { taskId: id, contextId, cursor: head }: PushDelivery,
+  authorOf: AuthorOf,
+): Promise<StreamResponse> {
+  const reading = new TaskReading({ id, contextId }, authorOf);
+  await readUpTo(journal, reading, { id, head });
+  const value = reading.toTask({ historyLength: DEFAULT_HISTORY_LENGTH, includeArtifacts: true });
+  return { payload: { $case: 'task', value } };
 }
 
 /** Posts the notification. A timeout becomes retryable. */

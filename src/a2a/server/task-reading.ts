@@ -5,10 +5,15 @@ import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import { isTerminal, stateAfter } from '../../core/task.js';
 import { wantsGeneration } from './generations.js';
 import { withAuthor } from '../translate/events.js';
-import type { TaskView } from '../translate/task.js';
+import type { TaskStatus, TaskView } from '../translate/task.js';
 import { TaskFold } from '../translate/task.js';
 
 const PAGE = 1_000;
+/**
+ * How many of the newest messages the answer to a send and the Task for a push config have, unless the client sets
+ * `historyLength`. GetTask returns all.
+ */
+export const DEFAULT_HISTORY_LENGTH = 50;
 
 /** Returns the author of an event (requirements A1 and A2). */
 export type AuthorOf = (event: TaskEvent) => string;
@@ -17,16 +22,16 @@ export type AuthorOf = (event: TaskEvent) => string;
 export class TaskReading {
   readonly #fold = new TaskFold();
   readonly #authorOf: AuthorOf;
-  #record: TaskRecord;
+  #record: TaskStatus;
   #head = 0;
 
-  constructor(record: TaskRecord, authorOf: AuthorOf) {
-    this.#record = { ...record, state: 'submitted', statusMessage: undefined };
+  constructor({ id, contextId }: Pick<TaskRecord, 'id' | 'contextId'>, authorOf: AuthorOf) {
+    this.#record = { id, contextId, state: 'submitted', statusMessage: undefined, statusAt: 0, head: 0 };
     this.#authorOf = authorOf;
   }
 
   /** The task as it stood after the last event added. */
-  get record(): TaskRecord {
+  get record(): TaskStatus {
     return this.#record;
   }
 
@@ -93,7 +98,7 @@ export class WaitingTasks {
 
 /** Reads the log of a task up to and including `head`. */
 export async function readUpTo(
-  journal: Journal,
+  journal: Pick<Journal, 'read'>,
   reading: TaskReading,
   { id, head }: Pick<TaskRecord, 'id' | 'head'>,
 ): Promise<void> {

@@ -19,6 +19,12 @@ export interface TaskView {
   readonly asked?: ReadonlySet<string> | undefined;
 }
 
+/** The members of a task's record that the protocol's Task shows. */
+export type TaskStatus = Pick<
+  TaskRecord,
+  'id' | 'contextId' | 'state' | 'statusMessage' | 'statusAt' | 'head'
+>;
+
 type TextDelta = Extract<TaskEvent['body'], { type: 'text-delta' }>;
 
 /**
@@ -80,7 +86,7 @@ export class TaskFold {
     }
   }
 
-  toTask(record: TaskRecord, view: TaskView): Task {
+  toTask(record: TaskStatus, view: TaskView): Task {
     const ids = { taskId: record.id, contextId: record.contextId };
     const artifacts = [...this.#artifacts.values()].map((open) => toWireArtifact(open.close()));
     const task = keepAsked(

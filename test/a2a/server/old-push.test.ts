@@ -50,7 +50,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('push configs of A2A 0.3 over %s
       )) as Task;
       const taskId = task.id;
 
-      // The last event of a task that has ended is sent to a config that is made afterwards.
+      // A config that is made after the end of its task gets the Task.
       const made = await client.setTaskPushNotificationConfig(
         { taskId, pushNotificationConfig: { id: 'mine', url: receiver.url } },
         options,
@@ -60,7 +60,9 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('push configs of A2A 0.3 over %s
       await receiver.until((got) => got.length > 0);
       const { headers, body } = receiver.got[0]!;
       expect(headers['a2a-version']).toBe('0.3');
-      expect(body).toMatchObject({ kind: 'status-update', taskId, status: { state: 'completed' } });
+      expect(body).toMatchObject({ kind: 'task', id: taskId, status: { state: 'completed' } });
+      const parts = task.artifacts!.map((artifact) => ({ parts: artifact.parts }));
+      expect(body['artifacts']).toMatchObject(JSON.parse(JSON.stringify(parts)) as object[]);
     });
   });
 });

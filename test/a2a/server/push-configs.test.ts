@@ -8,10 +8,12 @@ const CREATE = 'CreateTaskPushNotificationConfig';
 const GET = 'GetTaskPushNotificationConfig';
 const LIST = 'ListTaskPushNotificationConfigs';
 const DELETE = 'DeleteTaskPushNotificationConfig';
+/** Nothing answers at the address: the next try comes after the test, so that no config is given up during it. */
+const LATER = { retrySeconds: 60, maxRetrySeconds: 60 };
 
 describe('push notification configs', () => {
   it('are made, read, listed by pages and deleted, over JSON-RPC and HTTP+JSON alike', async () => {
-    await withPushServer({}, async (server) => {
+    await withPushServer({ push: LATER }, async (server) => {
       const taskId = await server.send('ask');
       const path = `/tasks/${taskId}/pushNotificationConfigs`;
       const made = await server.rest('POST', path, { id: 'b', url: URL_OF });
@@ -42,7 +44,7 @@ describe('push notification configs', () => {
   });
 
   it('one of the same id is replaced', async () => {
-    await withPushServer({}, async (server) => {
+    await withPushServer({ push: LATER }, async (server) => {
       const taskId = await server.send('ask');
       await server.rpc(CREATE, { taskId, id: 'a', url: URL_OF });
       await server.rpc(CREATE, { taskId, id: 'a', url: `${URL_OF}/2` });
@@ -99,7 +101,7 @@ describe('push notification configs', () => {
   });
 
   it('are capped for a task and for a caller; a message over the cap is not accepted', async () => {
-    await withPushServer({ push: { perTask: 2, perOwner: 3 } }, async (server) => {
+    await withPushServer({ push: { ...LATER, perTask: 2, perOwner: 3 } }, async (server) => {
       const [one, two] = [await server.send('ask'), await server.send('ask')];
       const create = (taskId: string, id: string) => server.rpc(CREATE, { taskId, id, url: URL_OF });
       expect((await create(one, 'a')).error).toBeUndefined();
@@ -115,7 +117,7 @@ describe('push notification configs', () => {
   });
 
   it('a repeated message leaves one config', async () => {
-    await withPushServer({}, async (server) => {
+    await withPushServer({ push: LATER }, async (server) => {
       const extras = { push: { url: URL_OF }, messageId: 'the-same' };
       const taskId = await server.send('ask', extras);
       expect(await server.send('ask', extras)).toBe(taskId);
@@ -125,7 +127,7 @@ describe('push notification configs', () => {
 
   it('of a task of another agent are not there', async () => {
     const agents = [scriptedAgent('worker'), scriptedAgent('other')];
-    await withPushServer({ agents }, async (server) => {
+    await withPushServer({ agents, push: LATER }, async (server) => {
       const taskId = await server.send('ask', { push: { id: 'a', url: URL_OF } });
       for (const [method, params] of [
         [CREATE, { taskId, url: URL_OF }],
@@ -164,7 +166,7 @@ describe('push notification configs', () => {
 let shared: Promise<PushServer> | undefined;
 
 function sharedServer(): Promise<PushServer> {
-  return (shared ??= startPushServer({ allowPrivate: [] }));
+  return (shared ??= startPushServer({ allowPrivate: [], push: LATER }));
 }
 
 afterAll(async () => {

@@ -47,7 +47,7 @@ describe('push notifications', () => {
     });
   });
 
-  it('a config made after the end gets the last event', async () => {
+  it('a config made after the end gets the Task, and is gone', async () => {
     await using receiver = await PushReceiver.open();
     await withPushServer({}, async (server) => {
       const taskId = await server.send('say hi');
@@ -56,8 +56,15 @@ describe('push notifications', () => {
         expect(result['status']!['state']).toBe('TASK_STATE_COMPLETED');
       });
       await server.rpc('CreateTaskPushNotificationConfig', { taskId, url: receiver.url });
-      await receiver.untilEnd();
-      expect(states(receiver.got)).toEqual(['TASK_STATE_COMPLETED']);
+      await receiver.until((got) => got.length > 0);
+      const { body } = receiver.got[0]!;
+      expect(body['task']).toMatchObject({ id: taskId, status: { state: 'TASK_STATE_COMPLETED' } });
+      expect(JSON.stringify(body)).toContain('"hi"');
+      await eventually(async () => {
+        const { json } = await server.rest('GET', `/tasks/${taskId}/pushNotificationConfigs`);
+        expect(json).toEqual({ configs: [] });
+      });
+      expect(receiver.got).toHaveLength(1);
     });
   });
 
@@ -96,7 +103,8 @@ describe('push notifications', () => {
   it('secrets of a config are not told again, not logged, and not readable in the database', async () => {
     await using receiver = await PushReceiver.open();
     await withPushServer({ push: { tries: 1 } }, async (server) => {
-      receiver.answer = () => 500;
+      const isRead = Promise.withResolvers<void>();
+      receiver.answer = () => isRead.promise.then(() => 500);
       const taskId = await server.send('ask');
       const config = {
         taskId,
@@ -116,6 +124,7 @@ describe('push notifications', () => {
       });
       expect(got.result).toEqual(created.result);
       expect(listed.result).toEqual({ configs: [created.result] });
+      isRead.resolve();
       await server.send('say bye', { taskId });
       await receiver.until((all) => all.length > 0);
       await eventually(async () =>
