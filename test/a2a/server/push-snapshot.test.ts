@@ -122,7 +122,7 @@ describe('the Task for a push config', () => {
         await using receiver = await PushReceiver.open();
         const taskId = await server.send('chunks 30');
         if (round % 3 === 2) await untilState(server, taskId, END);
-        await new Promise((resolve) => setTimeout(resolve, round % 3 === 1 ? round : 0));
+        await new Promise((resolve) => setTimeout(resolve, round % 3 === 1 ? round / 4 : 0));
         await server.rpc(CREATE, { taskId, url: receiver.url });
         await receiver.until(hasEnded, 'the end');
         expect(receiver.got.map((one) => taskIn(one) !== undefined)).toEqual(
