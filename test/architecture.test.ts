@@ -107,7 +107,7 @@ const OPENERS: readonly string[] = [
   'models/openai/provider.ts',
   'tools/payment/connection.ts',
   'tools/mcp/connection.ts',
-  'tools/mcp/login.ts',
+  'tools/mcp/issuer.ts',
 ];
 
 const BANNED_NAMES = /(^|[-/.])(util|utils|common|manager|base|misc|impl|helper|helpers)(?=[-/.])/;

@@ -14,15 +14,18 @@ import { basicAuth } from '../http/oauth-client.js';
 import { ONLY_OWNER } from '../http/identity.js';
 import type { Programs } from '../tools/exec/index.js';
 import type { Mcp, McpReach, McpServerOptions } from '../tools/mcp/index.js';
-import { currentSignIn, ISSUER_ANSWER_MS, signInName, type OwnSecrets } from '../tools/mcp/kept-sign-in.js';
 import {
-  assertScope,
-  notSignedIn,
-  signInByBrowser,
-  signInByDevice,
-  type LoginOptions,
-} from '../tools/mcp/login.js';
+  currentSignIn,
+  endSignIn,
+  ISSUER_ANSWER_MS,
+  signInName,
+  type OwnSecrets,
+  type Revocation,
+} from '../tools/mcp/kept-sign-in.js';
+import { assertScope, type IssuerReach, type LoginOptions } from '../tools/mcp/issuer.js';
+import { notSignedIn, signInByBrowser, signInByDevice } from '../tools/mcp/login.js';
 import { isInstalled } from '../tools/programs.js';
+import { SIGN_INS } from '../tools/vault-fields.js';
 import { oauthLoader } from './identity.js';
 import type { VaultAccess } from './stores.js';
 import { missing, off, type ToolFamily } from '../tools/tool-family.js';
@@ -190,19 +193,39 @@ function reachOf([name, entry]: Entry, parts: ServerParts): McpReach {
 const KEPT_SECONDS = 60;
 const ISSUER_ANSWER_BYTES = 64 * 1024;
 
-function loginOptionsOf(
+/** Lets the issuer end the tokens of a deleted sign-in, where the configuration says how it is reached. Never rejects. */
+export async function signOut(
+  parts: Pick<McpParts, 'config' | 'logger'>,
+  secretName: string,
+  value: Uint8Array,
+): Promise<Revocation> {
+  const name = secretName.slice(SIGN_INS.length);
+  const entry = parts.config.mcp.servers[name];
+  if (!entry?.login)
+    return { isRevoked: false, why: `This node has no entry mcp.servers.${name} with login.` };
+  return endSignIn(issuerReachOf([name, entry], parts), value);
+}
+
+function loginOptionsOf(entry: Entry, parts: Pick<McpParts, 'config' | 'secrets' | 'logger'>): LoginOptions {
+  const [name, { login }] = entry;
+  return {
+    ...issuerReachOf(entry, parts),
+    clientId: login?.clientId,
+    clientSecret: parts.secrets.mcp.get(name)?.clientSecret,
+    scopes: login?.scopes ?? [],
+    furtherScopes: [],
+  };
+}
+
+function issuerReachOf(
   [name, { url = '', login }]: Entry,
-  { config, secrets, logger }: Pick<McpParts, 'config' | 'secrets' | 'logger'>,
-): LoginOptions {
+  { config, logger }: Pick<McpParts, 'config' | 'logger'>,
+): IssuerReach {
   const chosen = [url, login?.issuer, login?.tokenUrl].flatMap((address) =>
     address === undefined ? [] : [new URL(address).host],
   );
   return {
-    ...{ name, url, issuer: login?.issuer, tokenUrl: login?.tokenUrl, clientId: login?.clientId },
-    scopes: login?.scopes ?? [],
-    furtherScopes: [],
-    basicAuth,
-    clientSecret: secrets.mcp.get(name)?.clientSecret,
+    ...{ name, url, issuer: login?.issuer, tokenUrl: login?.tokenUrl, basicAuth },
     // An issuer that only the server names may not have a private address.
     fetch: createEgress({
       allowPrivate: [...config.egress.allowPrivate, ...chosen],

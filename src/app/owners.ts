@@ -20,6 +20,7 @@ import type { SavedSkills } from '../stores/skills.js';
 import type { Storage } from '../stores/storage.js';
 import { scopeKey, type Scope } from '../core/task.js';
 import type { ToolFamily } from '../tools/tool-family.js';
+import { SIGN_INS } from '../tools/vault-fields.js';
 import type { Vault } from '../stores/vault.js';
 import type { WalletStore } from '../stores/payments.js';
 import { mountEndpoints, type Mount } from '../http/web-app.js';
@@ -38,6 +39,7 @@ import { createOwnedFiles } from '../tools/fs/index.js';
 import { createSkills, openSavedSkills } from '../tools/skills/index.js';
 import type { SealedVault } from '../vault/vault.js';
 import { isOperator } from './identity.js';
+import { signOut } from './mcp.js';
 import type { PeerRegistry } from './peers.js';
 import {
   createDisk,
@@ -76,7 +78,7 @@ export function ownerMount(parts: NodeParts): Mount {
   const { config, journal, vault, documents, families, registry } = parts;
   const { root, model, agents, peers, pushes } = parts;
   const service = createOwnerService({
-    ...vaultParts(config, () => Promise.resolve(vault)),
+    ...vaultParts(parts, () => Promise.resolve(vault)),
     skills: savedSkillsOf(parts),
     documents: async () => documents,
     data: openData(
@@ -177,7 +179,7 @@ export async function openHome(
   const parsers = new Parsers(config.parsing);
   const library = once(() => openLibrary({ ...loaded, storage, parsers, logger }));
   const service = createOwnerService({
-    ...vaultParts(config, vault.open),
+    ...vaultParts({ config, logger }, vault.open),
     skills: savedSkillsOf({ config, logger }),
     documents: async () => (await library.open()).documents,
     data: openData({ config, storage }, storedTasks(storage), ownedFiles({ config, parsers, logger })),
@@ -238,10 +240,18 @@ function once<Part>(open: () => Promise<Part>) {
 }
 
 function vaultParts(
-  config: Config,
+  { config, logger }: Pick<NodeParts, 'config' | 'logger'>,
   open: () => Promise<VaultAccess>,
-): Pick<OwnerParts, 'secrets' | 'wallets'> {
+): Pick<OwnerParts, 'secrets' | 'signInOf' | 'wallets'> {
   return {
+    async signInOf(scope, name) {
+      if (!name.startsWith(SIGN_INS)) return undefined;
+      // A damaged entry can be deleted too.
+      const entry = await requireVault(await open())
+        .secrets.open(scope, name)
+        .catch(() => undefined);
+      return entry && (() => signOut({ config, logger }, name, entry.value));
+    },
     async secrets() {
       if (!isKeptElsewhere(config, 'secrets')) return requireVault(await open()).secrets;
       const url = config.a2a.keptAt.secrets?.url;

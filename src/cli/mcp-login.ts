@@ -58,12 +58,19 @@ export async function login(name: string, call: Call<LoginFlags>): Promise<Repor
   }
 }
 
-/** `lango mcp logout` */
+/** `lango mcp logout`: forgets a sign-in, and says whether its issuer has ended the tokens. */
 export async function logout(name: string, call: Call<OwnerFlags>): Promise<Report> {
   const { secretName } = await flowOf(name, call);
-  await withOwner(call, (owner) => owner.deleteSecret({ name: secretName }));
-  const text = `Signed out of the MCP server ${name}. A running server forgets the tokens within a minute.`;
-  return { json: { server: name }, lines: [text] };
+  const { isRevoked = false, why = '' } = await withOwner(call, (owner) =>
+    owner.deleteSecret({ name: secretName }),
+  );
+  const lines = isRevoked
+    ? [`Signed out of the MCP server ${name}. Its issuer has ended the tokens.`]
+    : [
+        `Signed out of the MCP server ${name}. A running server forgets the tokens within a minute.`,
+        safeLine(`The tokens did not end. ${why}`),
+      ];
+  return { json: { server: name, isRevoked }, lines };
 }
 
 async function flowOf(

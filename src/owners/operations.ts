@@ -163,7 +163,7 @@ export const OPERATIONS = {
     method: 'delete',
     path: '/lango/secrets/:name',
     input: z.object({ name: secretName }),
-    result: z.object({ deleted: z.string() }),
+    result: z.object({ deleted: z.string(), isRevoked: z.boolean().optional(), why: z.string().optional() }),
   },
 
   /** Gives a trusted node the value for one use that the owner allowed; never for a page, which would keep it. */

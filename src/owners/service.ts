@@ -27,10 +27,15 @@ export type OwnerService = {
   ) => Promise<Answer<Name>>;
 };
 
+/** Whether the issuer of a deleted sign-in has ended its tokens, and why not. */
+type Revocation = Pick<Answer<'deleteSecret'>, 'isRevoked' | 'why'>;
+
 /** The services behind the operations. The first operation that needs one opens it. */
 export interface OwnerParts {
   /** Rejects when the vault cannot be opened. */
   readonly secrets: () => Promise<SecretStore>;
+  /** Reads the sign-in that a secret holds. Resolves with what ends it at its issuer; undefined for other secrets. */
+  readonly signInOf: (scope: Scope, name: string) => Promise<(() => Promise<Revocation>) | undefined>;
   /** Rejects when the vault cannot be opened. */
   readonly wallets: () => Promise<WalletStore>;
   readonly skills: SavedSkills;
@@ -50,7 +55,7 @@ export interface OwnerParts {
 const DOCUMENTS_PER_PAGE = 500;
 
 export function createOwnerService(parts: OwnerParts): OwnerService {
-  const { secrets, wallets, skills, documents, data, bill, trace, card, status, operators } = parts;
+  const { secrets, signInOf, wallets, skills, documents, data, bill, trace, card, status, operators } = parts;
   return {
     ...operators,
     listSecrets: async (_input, { scope }) => ({ secrets: await (await secrets()).list(scope) }),
@@ -59,7 +64,9 @@ export function createOwnerService(parts: OwnerParts): OwnerService {
       secret: await (await secrets()).allow(scope, name, permission),
     }),
     async deleteSecret({ name }, { scope }) {
-      if (await (await secrets()).delete(scope, name)) return { deleted: name };
+      const store = await secrets();
+      const revoke = await signInOf(scope, name);
+      if (await store.delete(scope, name)) return { deleted: name, ...(await revoke?.()) };
       throw new LangoError('not-found', `There is no secret "${name}".`, { hint: 'See: lango secrets list' });
     },
 

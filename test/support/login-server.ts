@@ -113,6 +113,7 @@ export async function openLoginServer(misbehavior: Misbehavior = {}): Promise<Lo
           authorization_endpoint: `${issuer.url}/authorize`,
           token_endpoint: `${issuer.url}/token`,
           registration_endpoint: `${issuer.url}/register`,
+          revocation_endpoint: `${issuer.url}/revoke`,
           device_authorization_endpoint: `${issuer.url}/device`,
           response_types_supported: ['code'],
           code_challenge_methods_supported: ['S256'],
@@ -146,6 +147,13 @@ export async function openLoginServer(misbehavior: Misbehavior = {}): Promise<Lo
           expires_in: 60,
           interval: 1,
         });
+      case '/revoke': {
+        const form = new URLSearchParams(request.body);
+        if (!clients.has(form.get('client_id') ?? ''))
+          return json(response, { error: 'invalid_client' }, 401);
+        for (const tokens of [access, refresh]) tokens.delete(form.get('token') ?? '');
+        return void response.writeHead(200).end();
+      }
       case '/token': {
         const given = grant(new URLSearchParams(request.body));
         if (!given) return json(response, { error: 'invalid_grant' }, 400);

@@ -1,9 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { isLangoError, LangoError } from '../../core/errors.js';
+import { errorText, isLangoError, LangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
 import type { OpenedEntry, SecretStore } from '../../stores/vault.js';
 import { SIGN_INS } from '../vault-fields.js';
-import { notSignedIn, renew, signIn, type LoginOptions, type SignIn } from './login.js';
+import type { IssuerReach, LoginOptions } from './issuer.js';
+import { notSignedIn, renew, revoke, signIn, type SignIn } from './login.js';
 
 /** The secrets of owners, with their values. */
 export interface OwnSecrets extends Pick<SecretStore, 'store'> {
@@ -60,15 +61,33 @@ export async function currentSignIn(parts: KeptSignIn): Promise<SignIn> {
         await put({ ...kept, renewedSince: undefined }, mark.version).catch(undefinedOnConflict);
         throw error;
       });
-      // After a logout in the meantime there is no such version.
-      if (!(await put(renewed, mark.version).catch(undefinedOnConflict))) throw notSignedIn(options);
-      return renewed;
+      if (await put(renewed, mark.version).catch(undefinedOnConflict)) return renewed;
+      // After a logout in the meantime, nobody may use the new tokens.
+      if (!(await secrets.open(scope, name))) await revoke(options, renewed).catch(() => undefined);
+      throw notSignedIn(options);
     }
     if (Date.now() > until)
       throw new LangoError('timeout', `The sign-in at the MCP server ${options.name} is not renewed yet.`, {
         retryable: true,
       });
     await wait(RENEWAL_CHECK_MS, undefined, { ref: false });
+  }
+}
+
+/** Whether the issuer has ended the tokens of a sign-in, and why not. */
+export interface Revocation {
+  readonly isRevoked: boolean;
+  readonly why?: string;
+}
+
+/** Lets the issuer end the tokens of a sign-in. Never rejects. */
+export async function endSignIn(reach: IssuerReach, value: Uint8Array): Promise<Revocation> {
+  const kept = signInIn(value);
+  try {
+    if (kept && (await revoke(reach, kept))) return { isRevoked: true };
+    return { isRevoked: false, why: 'Its issuer offers no way to end them.' };
+  } catch (error) {
+    return { isRevoked: false, why: errorText(error) };
   }
 }
 

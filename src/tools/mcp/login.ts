@@ -1,29 +1,15 @@
-import type { AuthorizationServerMetadata } from '@modelcontextprotocol/client';
-import type { ClientAuth, Configuration, ServerMetadata } from 'openid-client';
+import type { Configuration, ServerMetadata } from 'openid-client';
 import { z } from 'zod';
 import { causesOf, isLangoError, LangoError, loadPackage } from '../../core/errors.js';
-import { oneLine, shorten } from '../../core/text.js';
-
-/** How a person signs in at one server. */
-export interface LoginOptions {
-  readonly name: string;
-  readonly url: string;
-  /** The only issuer to sign in at. Default: the one that the server names. */
-  readonly issuer: string | undefined;
-  /** The token endpoint, in place of the one that the issuer names. */
-  readonly tokenUrl: string | undefined;
-  /** The id of this client at the issuer. Default: it is registered there. */
-  readonly clientId: string | undefined;
-  readonly clientSecret: string | undefined;
-  /** Default: those that the server names. */
-  readonly scopes: readonly string[];
-  /** Scopes to ask for in addition. */
-  readonly furtherScopes: readonly string[];
-  /** The egress client. */
-  readonly fetch: typeof fetch;
-  /** Authenticates this client with its secret in a header. */
-  readonly basicAuth: (secret: string) => ClientAuth;
-}
+import {
+  endpointIn,
+  findIssuer,
+  mcpLibrary,
+  unusable,
+  type Issuer,
+  type IssuerReach,
+  type LoginOptions,
+} from './issuer.js';
 
 /** The kept tokens of a person, with what is needed to renew them. All of it is a secret. */
 export const signIn = z.object({
@@ -31,6 +17,8 @@ export const signIn = z.object({
   url: z.string(),
   issuer: z.string(),
   endpoint: z.url({ protocol: /^https?$/ }),
+  /** The address that ends tokens (RFC 7009); undefined when the issuer has none. */
+  revocation: z.url({ protocol: /^https?$/ }).optional(),
   clientId: z.string(),
   clientSecret: z.string().optional(),
   authMethod: z.enum(['none', 'client_secret_basic', 'client_secret_post']),
@@ -67,20 +55,11 @@ export interface Callback {
 
 const DEFAULT_SECONDS = 300;
 const LONGEST_SECONDS = 30 * 86_400;
-const LONGEST_TEXT = 300;
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 /** The redirect address of a client that never gets a redirect, because registration asks for one. */
 const NO_REDIRECT = 'http://127.0.0.1/callback';
 
-const mcpLibrary = () => import('@modelcontextprotocol/client');
 const oauthLibrary = () => loadPackage('openid-client', () => import('openid-client'));
-
-/** The issuer that was found, and what is asked of it. */
-interface Issuer {
-  readonly metadata: AuthorizationServerMetadata;
-  readonly scope: string | undefined;
-  readonly resource: string;
-}
 
 /** Signs in with a browser on this machine: authorization code with PKCE, and a redirect to a loopback address. */
 export function signInByBrowser(
@@ -124,7 +103,7 @@ export function signInByDevice(options: LoginOptions, { signal, show }: Flow): P
     const library = await oauthLibrary();
     const issuer = await findIssuer(options);
     const { scope, resource } = issuer;
-    if (deviceEndpoint(issuer.metadata) === undefined)
+    if (endpointIn(issuer.metadata, 'device_authorization_endpoint') === undefined)
       throw unusable(options, 'its issuer offers no sign-in by a code', 'Leave --device out.');
     const { configuration, client } = await register(issuer, options, NO_REDIRECT);
     const asked = { resource, ...(scope !== undefined && { scope }) };
@@ -157,107 +136,27 @@ export async function renew(options: LoginOptions, before: SignIn): Promise<Sign
   }
 }
 
+/** Asks the issuer to end the tokens (RFC 7009). Resolves with false when it offers no way to. */
+export async function revoke(options: IssuerReach, kept: SignIn): Promise<boolean> {
+  const { issuer, endpoint, revocation, refreshToken, accessToken } = kept;
+  if (revocation === undefined) return false;
+  const metadata = { issuer, token_endpoint: endpoint, revocation_endpoint: revocation };
+  try {
+    const { tokenRevocation } = await oauthLibrary();
+    const configuration = await configure(metadata, kept, options);
+    const tokens = refreshToken === undefined ? [accessToken] : [refreshToken, accessToken];
+    await Promise.all(tokens.map((token) => tokenRevocation(configuration, token)));
+    return true;
+  } catch (error) {
+    throw typed(options, error);
+  }
+}
+
 /** The error of a sign-in that has ended, or was never made. */
 export function notSignedIn({ name }: Pick<LoginOptions, 'name'>): LangoError {
   return new LangoError('unauthenticated', `Nobody is signed in at the MCP server ${name}, or no longer.`, {
     hint: `Run: lango mcp login ${name}`,
   });
-}
-
-/** Scopes that a person can copy into a command. */
-const PLAIN_SCOPES = /^[\w:./~-]{1,100}( [\w:./~-]{1,100}){0,9}$/;
-
-/** Rejects when a server refuses with 403 because it wants further scopes (RFC 6750), with the command that asks for them. */
-export async function assertScope(response: Response, { name }: Pick<LoginOptions, 'name'>): Promise<void> {
-  const { extractWWWAuthenticateParams } = await mcpLibrary();
-  const { error, scope = '' } = extractWWWAuthenticateParams(response);
-  if (error !== 'insufficient_scope' || !PLAIN_SCOPES.test(scope)) return;
-  await response.body?.cancel().catch(() => undefined);
-  throw new LangoError('forbidden', `The MCP server ${name} wants the scope ${scope}.`, {
-    hint: `Run: lango mcp login ${name} --scope "${scope}"`,
-  });
-}
-
-/** Finds the issuer of the server's tokens (RFC 9728) and its metadata (RFC 8414). */
-async function findIssuer(options: LoginOptions): Promise<Issuer> {
-  const { name, url, issuer: wanted, fetch } = options;
-  const library = await mcpLibrary();
-  const { resourceMetadataUrl, scope: asked } = await challengeOf(options);
-  if (resourceMetadataUrl && resourceMetadataUrl.origin !== new URL(url).origin)
-    throw lies(`The MCP server ${name} says that its metadata is at ${resourceMetadataUrl.origin}`);
-  const described = await library
-    .discoverOAuthProtectedResourceMetadata(
-      url,
-      resourceMetadataUrl ? { resourceMetadataUrl } : {},
-      fetch as never,
-    )
-    .catch((error: unknown) => {
-      const own = causesOf(error).find((cause) => isLangoError(cause));
-      if (own) throw own;
-      return undefined;
-    });
-  const resource = described?.resource ?? url;
-  if (!library.checkResourceAllowed({ requestedResource: url, configuredResource: resource }))
-    throw lies(`The metadata of the MCP server ${name} is that of ${resource}`);
-  const named: readonly string[] = described?.authorization_servers ?? [];
-  if (wanted !== undefined && named.length > 0 && !named.some((one) => isSameUrl(one, wanted)))
-    throw lies(`The MCP server ${name} names the issuer ${named[0]}, and not ${wanted}`);
-  const issuer = wanted ?? named[0] ?? new URL('/', url).href;
-  const isKnown = wanted !== undefined || URL.parse(issuer)?.origin === new URL(url).origin;
-  if (!isKnown && !issuer.startsWith('https:'))
-    throw lies(
-      `The MCP server ${name} names the issuer ${issuer}, which has no https`,
-      `Nobody was signed in. If it is the right issuer, set mcp.servers.${name}.login.issuer to it.`,
-    );
-  const metadata = await library.discoverAuthorizationServerMetadata(issuer, { fetchFn: fetch });
-  if (!metadata) throw unusable(options, `its issuer ${issuer} has no metadata`);
-  if (options.tokenUrl !== undefined) metadata.token_endpoint = options.tokenUrl;
-  assertOwnEndpoints(metadata, issuer, options);
-  const wantedScopes = options.scopes.join(' ') || asked || described?.scopes_supported?.join(' ') || '';
-  // Without it, many issuers give no refresh token.
-  const offline = (metadata.scopes_supported ?? []).filter((scope) => scope === 'offline_access');
-  const scopes = new Set([...wantedScopes.split(' '), ...options.furtherScopes, ...offline].filter(Boolean));
-  return { metadata, resource, scope: [...scopes].join(' ') || undefined };
-}
-
-/** Reads the challenge with which the server refuses a request without a token. */
-async function challengeOf({ url, fetch: send }: LoginOptions) {
-  const { extractWWWAuthenticateParams } = await mcpLibrary();
-  const answer = await send(url, {
-    method: 'POST',
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
-    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-  });
-  await answer.body?.cancel().catch(() => undefined);
-  return extractWWWAuthenticateParams(answer);
-}
-
-/** Metadata must not send codes, secrets or tokens to another server than the issuer. */
-function assertOwnEndpoints(
-  metadata: AuthorizationServerMetadata,
-  issuer: string,
-  { tokenUrl }: LoginOptions,
-): void {
-  const { token_endpoint, registration_endpoint } = metadata;
-  const named = {
-    ...(tokenUrl === undefined && { token_endpoint }),
-    registration_endpoint,
-    device_authorization_endpoint: deviceEndpoint(metadata),
-  };
-  const origin = new URL(issuer).origin;
-  for (const [member, endpoint] of Object.entries(named)) {
-    const other = endpoint === undefined ? origin : URL.parse(endpoint)?.origin;
-    if (other !== origin)
-      throw lies(`The issuer ${issuer} names the ${member} at ${other ?? 'no address'}`, TOKEN_URL_HINT);
-  }
-}
-
-const TOKEN_URL_HINT =
-  'Nobody was signed in. If another token endpoint is right, set login.tokenUrl; else ask who runs that issuer.';
-
-function deviceEndpoint(metadata: AuthorizationServerMetadata): string | undefined {
-  const { device_authorization_endpoint: endpoint } = metadata as Readonly<Record<string, unknown>>;
-  return typeof endpoint === 'string' ? endpoint : undefined;
 }
 
 type Client = Pick<SignIn, 'clientId' | 'clientSecret' | 'authMethod'>;
@@ -301,7 +200,7 @@ async function register(issuer: Issuer, options: LoginOptions, redirectUrl: stri
 async function configure(
   metadata: ServerMetadata,
   { clientId, clientSecret = '', authMethod }: Client,
-  { fetch: send, url, issuer, tokenUrl, basicAuth }: LoginOptions,
+  { fetch: send, url, issuer, tokenUrl, basicAuth }: IssuerReach,
 ): Promise<Configuration> {
   const library = await oauthLibrary();
   const auth = {
@@ -327,7 +226,11 @@ interface Tokens {
 
 function kept({ metadata, resource }: Issuer, tokens: Tokens, client: Client & Pick<SignIn, 'url'>): SignIn {
   const { issuer, token_endpoint: endpoint } = metadata;
-  return signIn.parse({ ...client, resource, issuer, endpoint, ...tokensOf(tokens) });
+  const named = endpointIn(metadata, 'revocation_endpoint');
+  // Tokens go nowhere but to the issuer and its token endpoint.
+  const isOwn = [issuer, endpoint].some((own) => new URL(own).origin === URL.parse(named ?? '')?.origin);
+  const revocation = isOwn ? named : undefined;
+  return signIn.parse({ ...client, resource, issuer, endpoint, revocation, ...tokensOf(tokens) });
 }
 
 function tokensOf({ access_token, refresh_token, expires_in = DEFAULT_SECONDS }: Tokens) {
@@ -337,16 +240,6 @@ function tokensOf({ access_token, refresh_token, expires_in = DEFAULT_SECONDS }:
     ...(refresh_token === undefined ? {} : { refreshToken: refresh_token }),
     expiresAt: Date.now() + seconds * 1_000,
   };
-}
-
-function lies(what: string, hint = 'Nobody was signed in. Ask who runs that server.'): LangoError {
-  const text = `${shorten(oneLine(what), LONGEST_TEXT)}: nothing was sent there.`;
-  return new LangoError('forbidden', text, { hint });
-}
-
-function unusable({ name }: LoginOptions, why: string, hint?: string): LangoError {
-  const text = `Nobody can sign in at the MCP server ${name}: ${shorten(oneLine(why), LONGEST_TEXT)}.`;
-  return new LangoError('unavailable', text, hint === undefined ? {} : { hint });
 }
 
 const CODE = /^[a-z_]{1,40}$/;
@@ -367,7 +260,7 @@ async function explained<T>(options: LoginOptions, work: () => Promise<T>): Prom
 }
 
 /** Errors quote no text of an answer, which may repeat what was sent. */
-function typed(options: LoginOptions, error: unknown): Error {
+function typed(options: Pick<LoginOptions, 'name'>, error: unknown): Error {
   const own = causesOf(error).find((cause) => isLangoError(cause));
   if (own) return own;
   const code = codeIn(error);
@@ -382,10 +275,6 @@ function typed(options: LoginOptions, error: unknown): Error {
     `The sign-in at the MCP server ${options.name} failed (${why}): the answers of its issuer are wrong.`,
     { cause: error },
   );
-}
-
-function isSameUrl(one: string, other: string): boolean {
-  return URL.parse(one)?.href === URL.parse(other)?.href;
 }
 
 function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

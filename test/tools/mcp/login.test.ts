@@ -152,12 +152,44 @@ describe('lango mcp login', () => {
     await untilAnswer('you are eve');
   });
 
-  it('forgets the tokens by logout', async () => {
-    expect(await langoHere(['mcp', 'logout', 'docs'], { env })).toMatchObject({ code: 0 });
-    far.revokeAll();
+  it('forgets the tokens by logout, and lets the issuer end them', async () => {
+    const done = await langoHere(['mcp', 'logout', 'docs'], { env });
+    expect(done).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('Its issuer has ended the tokens'),
+    });
+    const ended = far.issuer.received
+      .filter(({ url }) => url === '/revoke')
+      .map(({ body }) => new URLSearchParams(body).get('token'));
+    expect(ended).toEqual([expect.stringMatching(/^refresh-eve-/), expect.stringMatching(/^access-eve-/)]);
     expect((await ask()).end.text).toContain('Nobody is signed in at the MCP server docs');
     const list = await langoHere(['mcp', 'list'], { env });
     expect(list.stdout).toContain('you are not signed in');
+  });
+
+  it.each<[string, Misbehavior, string]>([
+    ['has no address for it', { metadata: { revocation_endpoint: undefined } }, 'offers no way to end them'],
+    ['names one elsewhere', { metadata: { revocation_endpoint: 'http://127.0.0.1:9/' } }, 'offers no way'],
+    [
+      'refuses',
+      {
+        answer: ({ url }, response) => url === '/revoke' && Boolean(response.writeHead(500).end('{"a":"b"}')),
+      },
+      'The sign-in at the MCP server docs failed',
+    ],
+  ])('logout says so when the issuer %s, and forgets the tokens', async (_, misbehavior, why) => {
+    far.misbehavior = misbehavior;
+    expect(await lango(['mcp', 'login', 'docs'], { env })).toMatchObject({ code: 0 });
+    const before = far.issuer.received.length;
+    const { code, stdout } = await langoHere(['mcp', 'logout', 'docs'], { env });
+    expect(code).toBe(0);
+    expect(stdout).toContain('The tokens did not end.');
+    expect(stdout).toContain(why);
+    expect(stdout).not.toMatch(TOKEN);
+    expect(far.issuer.received.slice(before).every(({ url }) => url === '/revoke')).toBe(true);
+    const list = await langoHere(['mcp', 'list'], { env });
+    expect(list.stdout).toContain('you are not signed in');
+    far.misbehavior = {};
   });
 
   it('refuses a name without login in the configuration', async () => {
@@ -239,6 +271,7 @@ describe('a sign-in that several processes use', () => {
     };
     const kept = {
       ...{ url: far.url, resource: far.url, issuer: far.issuer.url, endpoint: `${far.issuer.url}/token` },
+      revocation: `${far.issuer.url}/revoke`,
       ...{
         clientId,
         authMethod: 'none',
@@ -281,6 +314,7 @@ describe('a sign-in that several processes use', () => {
     };
     await expect(one()(far.url)).rejects.toMatchObject({ code: 'unauthenticated' });
     expect(await secrets.list(scope)).toEqual([]);
+    expect(far.issuer.received.filter(({ url }) => url === '/revoke')).toHaveLength(2);
   });
 
   it.each([

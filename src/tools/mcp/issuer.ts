@@ -1,0 +1,153 @@
+import type { AuthorizationServerMetadata } from '@modelcontextprotocol/client';
+import type { ClientAuth } from 'openid-client';
+import { causesOf, isLangoError, LangoError } from '../../core/errors.js';
+import { oneLine, shorten } from '../../core/text.js';
+
+/** How a person signs in at one server. */
+export interface LoginOptions {
+  readonly name: string;
+  readonly url: string;
+  /** The only issuer to sign in at. Default: the one that the server names. */
+  readonly issuer: string | undefined;
+  /** The token endpoint, in place of the one that the issuer names. */
+  readonly tokenUrl: string | undefined;
+  /** The id of this client at the issuer. Default: it is registered there. */
+  readonly clientId: string | undefined;
+  readonly clientSecret: string | undefined;
+  /** Default: those that the server names. */
+  readonly scopes: readonly string[];
+  /** Scopes to ask for in addition. */
+  readonly furtherScopes: readonly string[];
+  /** The egress client. */
+  readonly fetch: typeof fetch;
+  /** Authenticates this client with its secret in a header. */
+  readonly basicAuth: (secret: string) => ClientAuth;
+}
+
+/** How the issuer of one server is reached. */
+export type IssuerReach = Pick<LoginOptions, 'name' | 'url' | 'issuer' | 'tokenUrl' | 'fetch' | 'basicAuth'>;
+
+/** The issuer that was found, and what is asked of it. */
+export interface Issuer {
+  readonly metadata: AuthorizationServerMetadata;
+  readonly scope: string | undefined;
+  readonly resource: string;
+}
+
+const LONGEST_TEXT = 300;
+
+export const mcpLibrary = () => import('@modelcontextprotocol/client');
+
+/** Finds the issuer of the server's tokens (RFC 9728) and its metadata (RFC 8414). */
+export async function findIssuer(options: LoginOptions): Promise<Issuer> {
+  const { name, url, issuer: wanted, fetch } = options;
+  const library = await mcpLibrary();
+  const { resourceMetadataUrl, scope: asked } = await challengeOf(options);
+  if (resourceMetadataUrl && resourceMetadataUrl.origin !== new URL(url).origin)
+    throw lies(`The MCP server ${name} says that its metadata is at ${resourceMetadataUrl.origin}`);
+  const described = await library
+    .discoverOAuthProtectedResourceMetadata(
+      url,
+      resourceMetadataUrl ? { resourceMetadataUrl } : {},
+      fetch as never,
+    )
+    .catch((error: unknown) => {
+      const own = causesOf(error).find((cause) => isLangoError(cause));
+      if (own) throw own;
+      return undefined;
+    });
+  const resource = described?.resource ?? url;
+  if (!library.checkResourceAllowed({ requestedResource: url, configuredResource: resource }))
+    throw lies(`The metadata of the MCP server ${name} is that of ${resource}`);
+  const named: readonly string[] = described?.authorization_servers ?? [];
+  if (wanted !== undefined && named.length > 0 && !named.some((one) => isSameUrl(one, wanted)))
+    throw lies(`The MCP server ${name} names the issuer ${named[0]}, and not ${wanted}`);
+  const issuer = wanted ?? named[0] ?? new URL('/', url).href;
+  const isKnown = wanted !== undefined || URL.parse(issuer)?.origin === new URL(url).origin;
+  if (!isKnown && !issuer.startsWith('https:'))
+    throw lies(
+      `The MCP server ${name} names the issuer ${issuer}, which has no https`,
+      `Nobody was signed in. If it is the right issuer, set mcp.servers.${name}.login.issuer to it.`,
+    );
+  const metadata = await library.discoverAuthorizationServerMetadata(issuer, { fetchFn: fetch });
+  if (!metadata) throw unusable(options, `its issuer ${issuer} has no metadata`);
+  if (options.tokenUrl !== undefined) metadata.token_endpoint = options.tokenUrl;
+  assertOwnEndpoints(metadata, issuer, options);
+  const wantedScopes = options.scopes.join(' ') || asked || described?.scopes_supported?.join(' ') || '';
+  // Without it, many issuers give no refresh token.
+  const offline = (metadata.scopes_supported ?? []).filter((scope) => scope === 'offline_access');
+  const scopes = new Set([...wantedScopes.split(' '), ...options.furtherScopes, ...offline].filter(Boolean));
+  return { metadata, resource, scope: [...scopes].join(' ') || undefined };
+}
+
+/** Reads the challenge with which the server refuses a request without a token. */
+async function challengeOf({ url, fetch: send }: LoginOptions) {
+  const { extractWWWAuthenticateParams } = await mcpLibrary();
+  const answer = await send(url, {
+    method: 'POST',
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+  });
+  await answer.body?.cancel().catch(() => undefined);
+  return extractWWWAuthenticateParams(answer);
+}
+
+/** Metadata must not send codes, secrets or tokens to another server than the issuer. */
+function assertOwnEndpoints(
+  metadata: AuthorizationServerMetadata,
+  issuer: string,
+  { tokenUrl }: LoginOptions,
+): void {
+  const { token_endpoint, registration_endpoint } = metadata;
+  const named = {
+    ...(tokenUrl === undefined && { token_endpoint }),
+    registration_endpoint,
+    device_authorization_endpoint: endpointIn(metadata, 'device_authorization_endpoint'),
+  };
+  const origin = new URL(issuer).origin;
+  for (const [member, endpoint] of Object.entries(named)) {
+    const other = endpoint === undefined ? origin : URL.parse(endpoint)?.origin;
+    if (other !== origin)
+      throw lies(`The issuer ${issuer} names the ${member} at ${other ?? 'no address'}`, TOKEN_URL_HINT);
+  }
+}
+
+const TOKEN_URL_HINT =
+  'Nobody was signed in. If another token endpoint is right, set login.tokenUrl; else ask who runs that issuer.';
+
+/** Returns an endpoint that only some kinds of metadata have by their types. */
+export function endpointIn(
+  metadata: AuthorizationServerMetadata,
+  name: 'device_authorization_endpoint' | 'revocation_endpoint',
+): string | undefined {
+  const endpoint = (metadata as Readonly<Record<string, unknown>>)[name];
+  return typeof endpoint === 'string' ? endpoint : undefined;
+}
+
+/** Scopes that a person can copy into a command. */
+const PLAIN_SCOPES = /^[\w:./~-]{1,100}( [\w:./~-]{1,100}){0,9}$/;
+
+/** Rejects when a server refuses with 403 because it wants further scopes (RFC 6750), with the command that asks for them. */
+export async function assertScope(response: Response, { name }: Pick<LoginOptions, 'name'>): Promise<void> {
+  const { extractWWWAuthenticateParams } = await mcpLibrary();
+  const { error, scope = '' } = extractWWWAuthenticateParams(response);
+  if (error !== 'insufficient_scope' || !PLAIN_SCOPES.test(scope)) return;
+  await response.body?.cancel().catch(() => undefined);
+  throw new LangoError('forbidden', `The MCP server ${name} wants the scope ${scope}.`, {
+    hint: `Run: lango mcp login ${name} --scope "${scope}"`,
+  });
+}
+
+function lies(what: string, hint = 'Nobody was signed in. Ask who runs that server.'): LangoError {
+  const text = `${shorten(oneLine(what), LONGEST_TEXT)}: nothing was sent there.`;
+  return new LangoError('forbidden', text, { hint });
+}
+
+export function unusable({ name }: LoginOptions, why: string, hint?: string): LangoError {
+  const text = `Nobody can sign in at the MCP server ${name}: ${shorten(oneLine(why), LONGEST_TEXT)}.`;
+  return new LangoError('unavailable', text, hint === undefined ? {} : { hint });
+}
+
+function isSameUrl(one: string, other: string): boolean {
+  return URL.parse(one)?.href === URL.parse(other)?.href;
+}
