@@ -1,0 +1,127 @@
+import type { ServerResponse } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { langoHere } from '../../cli/lango-here.js';
+import { makeHome, type Result } from '../../cli/lango-process.js';
+import { openLoginServer, type LoginServer } from '../../support/login-server.js';
+import { Obedient, untilOffered } from '../../support/obedient-model.js';
+import { sendText, startServer } from '../../support/server.js';
+import type { RecordingServer } from '../../support/token-server.js';
+
+/** Issuers and servers that take their time: an answer may take 15 seconds, whatever it is for. */
+
+const WATCHDOG_MS = 90_000;
+const DRIBBLE_MS = 200;
+const WAYS: Readonly<Record<string, (response: ServerResponse) => void>> = {
+  'never answers': () => undefined,
+  dribbles(response) {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    const timer = setInterval(() => response.write(' '), DRIBBLE_MS);
+    response.on('close', () => clearInterval(timer));
+  },
+};
+interface Slow {
+  readonly party: 'mcp' | 'issuer';
+  readonly path: string;
+  readonly flags?: readonly string[];
+  readonly ways?: readonly string[];
+}
+
+const SLOW: readonly Slow[] = [
+  // The body of this answer is not read.
+  { party: 'mcp', path: '/mcp', ways: ['never answers'] },
+  { party: 'mcp', path: '/.well-known/oauth-protected-resource/mcp' },
+  { party: 'issuer', path: '/.well-known/oauth-authorization-server' },
+  { party: 'issuer', path: '/register' },
+  { party: 'issuer', path: '/device', flags: ['--device'] },
+  { party: 'issuer', path: '/token', flags: ['--device', '--no-browser'] },
+];
+const CASES = SLOW.flatMap(({ flags = ['--no-browser'], ways = Object.keys(WAYS), ...at }) =>
+  flags.flatMap((flag) => ways.map((way) => ({ ...at, way, flag }))),
+);
+type Case = (typeof CASES)[number];
+
+/** From now on, the party answers requests to the path in this way. */
+function slowDown(party: RecordingServer, path: string, way: string): void {
+  const { answer } = party;
+  party.answer = (request, response) =>
+    request.url === path ? WAYS[way]!(response) : answer(request, response);
+}
+
+const open: LoginServer[] = [];
+
+async function login({ party, path, way, flag }: Case): Promise<Result> {
+  const far = await openLoginServer();
+  open.push(far);
+  slowDown(far[party], path, way);
+  const docs = { url: far.url, login: { issuer: far.issuer.url } };
+  const home = await makeHome(JSON.stringify({ mcp: { servers: { docs } } }));
+  const onNote = (note: string): void => {
+    const page = /Sign in here:\n(\S+)/.exec(note)?.[1];
+    if (page) void fetch(page).catch(() => undefined);
+  };
+  try {
+    return await langoHere(['mcp', 'login', 'docs', flag], { env: home.env, onNote });
+  } finally {
+    await home.remove();
+  }
+}
+
+/** Two calls at once, once the server refuses the token and the issuer is slow. */
+async function callTwice(way: string): Promise<{ before: string; ends: readonly string[]; grants: number }> {
+  const far = await openLoginServer();
+  open.push(far);
+  const docs = { url: far.url, login: { issuer: far.issuer.url } };
+  const home = await makeHome(JSON.stringify({ mcp: { servers: { docs } } }));
+  const model = new Obedient();
+  const settings = { server: { port: 0 }, mcp: { servers: { docs } } };
+  const server = await startServer({ home: home.folder, model, settings });
+  try {
+    const env = { ...home.env, LANGO_URL: server.address.origin };
+    await langoHere(['mcp', 'login', 'docs', '--device'], { env });
+    await untilOffered('mcp_docs_whoami', model, server);
+    const ask = async () => (await sendText(server, 'mcp_docs_whoami {}', { agent: 'operator' })).end.text;
+    const before = await ask();
+    slowDown(far.issuer, '/token', way);
+    far.refuseAccess('ada');
+    const ends = await Promise.all([ask(), ask()]);
+    return { before, ends, grants: far.grants('refresh_token').length };
+  } finally {
+    await server.stop();
+    await home.remove();
+  }
+}
+
+describe('an issuer or a server that is slow', () => {
+  // All at once, because each of them takes as long as an answer may take.
+  const logins = new Map<Case, Promise<Result>>();
+  const calls = new Map<string, ReturnType<typeof callTwice>>();
+  beforeAll(() => {
+    for (const one of CASES) logins.set(one, login(one));
+    for (const way of Object.keys(WAYS)) calls.set(way, callTwice(way));
+  });
+  afterAll(async () => {
+    await Promise.allSettled([...logins.values(), ...calls.values()]);
+    for (const far of open) await far[Symbol.asyncDispose]();
+  });
+
+  it.each(CASES)(
+    'ends a sign-in with a sentence: $flag, $party $path $way',
+    async (one) => {
+      const { code, stdout, stderr } = (await logins.get(one))!;
+      expect(stderr).toMatch(/^error: 127\.0\.0\.1:\d+ did not answer within 15000 ms\.$/m);
+      expect([code, stdout]).toEqual([1, '']);
+    },
+    WATCHDOG_MS,
+  );
+
+  it.each(Object.keys(WAYS))(
+    'that %s is asked once by two calls at once, which end with a sentence',
+    async (way) => {
+      const { before, ends, grants } = (await calls.get(way))!;
+      expect(before).toContain('you are ada');
+      for (const end of ends) expect(end).toMatch(/did not answer within 15000 ms|is not renewed yet/);
+      expect(grants).toBe(1);
+    },
+    WATCHDOG_MS,
+  );
+});
