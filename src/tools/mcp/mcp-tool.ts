@@ -19,7 +19,7 @@ export type CallContext = Pick<ToolContext, 'signal' | 'progress' | 'answered'> 
 /** The server that a tool calls. */
 interface ToolServer {
   /** Rejects with a sentence when the server cannot be reached. */
-  ready(signal: AbortSignal): Promise<void>;
+  ready(signal: AbortSignal): Promise<unknown>;
   call(tool: string, input: JsonObject, context: CallContext): Promise<CallEnd>;
 }
 
@@ -65,7 +65,7 @@ export function mcpTool(definition: Definition, { name, options, server }: McpTo
     timeoutMs,
     describe: () =>
       `call ${JSON.stringify(definition.name)} of the MCP server ${options.name} with these arguments`,
-    check: (_, { signal }) => server.ready(signal),
+    check: async (_, { signal }) => void (await server.ready(signal)),
     async execute(input, context) {
       const end = await server.call(definition.name, input as JsonObject, context);
       return 'asks' in end ? { content: 'The server asks a person.', asks: end.asks } : outputOf(end.result);

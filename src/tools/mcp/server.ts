@@ -62,10 +62,7 @@ export class McpServer implements ToolSource {
     this.#signIn = signInTool(options.name);
     this.#accepted = new AcceptedTools(options.acceptedFile, options.target);
     this.#calls = new Calls(options, {
-      ready: async (signal) => {
-        await this.ready(signal);
-        return this.#connect();
-      },
+      ready: (signal) => this.ready(signal),
       drop: () => this.#drop(),
       onSilent: (connection) => {
         this.#checking = this.#endIfHanging(connection);
@@ -130,9 +127,9 @@ export class McpServer implements ToolSource {
     return this.#accepted.accept();
   }
 
-  async ready(signal: AbortSignal): Promise<void> {
+  async ready(signal: AbortSignal): Promise<Connection> {
     if (this.#failure && Date.now() < this.#failure.retryAt) throw this.#failure.error;
-    await abortable(
+    return abortable(
       this.#checking.then(() => this.#connect()),
       signal,
     );
