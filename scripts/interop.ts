@@ -22,12 +22,13 @@ interface Result {
   readonly why?: string;
 }
 
+const TODAY = new Date().toISOString().slice(0, 10);
 const HEAD = `# Interoperability
 
 <!-- Written by \`npm run interop\`. Do not edit. -->
 
 The tests in \`test/interop\` run Lango against the official SDKs of other languages. Each cell of these tables is a test
-of a run. A number means that it does not work by a fault of the SDK, which stands [below](#what-does-not-work); an empty
+of the run of ${TODAY}. A number means that it does not work by a fault of the SDK, which stands [below](#what-does-not-work); an empty
 cell means that there is no such operation.
 
 - **card**, **extended card**: the client reads them; the orchestrator accepts the card
@@ -49,17 +50,27 @@ const ROLES = {
 const FRAMEWORKS = `## Frameworks
 
 Each has [a recipe](../guides/agents-of-other-frameworks.md), which the tests run as it stands there, with a scripted
-model. Of JavaScript's frameworks, ADK, Strands, VoltAgent and Mastra are tried in \`test/interop\` too.
+model. Of JavaScript's frameworks, ADK, Strands, VoltAgent and Mastra are tried in \`test/interop\` too, without rows
+here. An empty cell has its reason [below](#what-does-not-work).
 
-- **send**: a request and its answer; **two at once**: each gets its own answer
+- **send**: a request and its answer; **stream**: the answer comes in pieces; **two at once**: each gets its own answer
+- **ask**: the agent asks, a person's answer goes back, and the agent goes on with it
+- **approve**: as a sub-agent of Lango, a call of the agent is approved and another denied; with Lango as its sub-agent,
+  a call of Lango's operator waits: the framework's agent says so with the code of the call, and the call is not made
+- **follow-up**: a second request in the same conversation, which the agent remembers
+- **get**, **list**: a task that has ended; **unknown task**: a task that there is not is the error that it should be
+- **file in**, **file out**: to the agent and from it
 - **errors**: the other side is told that the agent failed, and says so
+- **auth**: Lango sends the token of its entry; the framework sends a wrong one, and says that the call failed
 - **cancel**: a task of Lango that waits for the agent ends as canceled, and the next request works
-- **ask**: a call of Lango's operator waits for approval; the answer of the framework's agent has the question and its
-  code, and the call is not made
-- **auth**: with a wrong token nothing is done, and the framework says that the call failed
 
-Two faults of theirs are worked around: LangGraph writes the events of its 1.0 streams as 0.3 does, which Lango reads, and
-CrewAI shows its model no artifacts, for which its recipe has a setting.
+As a sub-agent of Lango no webhook is tried: Lango follows its sub-agents by streams and polls, and asks for none. No
+framework's client has a call for cancel and list.
+
+These faults and forms of theirs are worked around. Lango answers the long-running calls and tool confirmations of ADK
+and the interrupts of Strands in the form that each asks for. It reads the events of LangGraph's 1.0 streams and its files,
+which are those of 0.3, writes files to it in that form, and shows the question of its interrupts, which comes as an
+artifact. CrewAI shows its model no artifacts, for which its recipe has a setting.
 `;
 const RECIPES = ['as a sub-agent of Lango', 'with Lango as its sub-agent'];
 const MCP = `## MCP
@@ -74,6 +85,23 @@ not apply.
   signs in with \`lango mcp login\`, sets what a refusal names, and says yes to questions; an agent calls the tools.
 - The **Inspector** of the MCP project, INSPECTOR, calls an agent too, over HTTP and through \`lango mcp serve\`.
 `;
+/** The columns of the tables, in their order. */
+const OPERATIONS = [
+  ...[
+    'card',
+    'extended card',
+    'send',
+    'stream',
+    'two at once',
+    'ask',
+    'approve',
+    'follow-up',
+    'cancel',
+    'get',
+    'list',
+  ],
+  ...['follow', 'files', 'file in', 'file out', 'errors', 'unknown task', 'push', 'auth'],
+];
 const TRANSPORTS: Readonly<Record<string, string>> = { JSONRPC: 'JSON-RPC', GRPC: 'gRPC' };
 
 const PAGE = join(packageRoot(), 'docs/reference/interop.md');
@@ -112,7 +140,9 @@ function readResults(): readonly Result[] {
 
 function pageOf(all: readonly Result[]): string {
   const results = all.filter(({ peer }) => peer !== 'MCP');
-  const faults = [...new Set(results.flatMap(({ peer, why }) => (why ? [`${peer}: ${why}`] : [])))];
+  const peers = [...new Set(results.flatMap(({ peer, works }) => (works ? [peer] : [])))];
+  const inOrder = results.toSorted((one, other) => peers.indexOf(one.peer) - peers.indexOf(other.peer));
+  const faults = [...new Set(inOrder.flatMap(({ peer, why }) => (why ? [`${peer}: ${why}`] : [])))];
   const tables = Object.entries(ROLES).map(([role, [title, text]]) => {
     const own = results.filter((result) => result.role === role);
     return `## ${title}\n\n${text}\n\n${tableOf(own, faults)}\n`;
@@ -170,7 +200,7 @@ function letterOf(index: number): string {
 }
 
 function tableOf(results: readonly Result[], faults: readonly string[], kind = 'SDK'): string {
-  const operations = [...new Set(results.map(({ operation }) => operation))];
+  const operations = OPERATIONS.filter((name) => results.some(({ operation }) => operation === name));
   const isSdk = kind === 'SDK';
   const rowOf = ({ peer, peerVersion, transport, version }: Result): string =>
     [`${peer} ${peerVersion}`, ...(isSdk ? [TRANSPORTS[transport] ?? transport, version] : [])].join(' | ');

@@ -8,6 +8,16 @@ import type { JsonObject } from '../../src/core/json.js';
 import { FOLDER, PEERS } from './framework.js';
 import type { Sdk } from './sdks.js';
 
+/** What the program of a framework answers: the members of its operation, or `error` with the name of an exception. */
+interface LineAnswer {
+  readonly answer?: string;
+  readonly answers?: readonly string[];
+  readonly pieces?: number;
+  readonly files?: readonly string[];
+  readonly name?: string;
+  readonly error?: string;
+}
+
 /** What a program of `peers/` answers: the members of its operation, or `error` with the name of an exception. */
 export interface PeerAnswer {
   readonly taskId: string;
@@ -29,28 +39,48 @@ export function folderOf({ folder }: Sdk): string | undefined {
   return place && existsSync(path.join(place, 'installed')) ? place : undefined;
 }
 
-/** A program that uses an SDK: it reads one JSON request a line and answers each with one JSON line. */
-export class LinePeer implements AsyncDisposable {
+/** A program that reads one JSON request a line and answers each with one JSON line. */
+export class Lines<Answer extends object = LineAnswer> implements AsyncDisposable {
+  /** What it wrote to stderr. */
+  complaints = '';
   readonly #child: ChildProcess;
   readonly #lines: AsyncIterator<string>;
-  #complaints = '';
+
+  constructor(child: ChildProcess) {
+    this.#child = child;
+    child.stderr!.on('data', (chunk) => (this.complaints += String(chunk)));
+    this.#lines = createInterface(child.stdout!)[Symbol.asyncIterator]();
+  }
+
+  async do(op: string, given: JsonObject = {}): Promise<Answer> {
+    this.#child.stdin!.write(`${JSON.stringify({ op, ...given })}\n`);
+    for (;;) {
+      const line = await this.#lines.next();
+      if (line.done) throw new Error(`the program ended: ${this.complaints}`);
+      if (line.value.startsWith('{')) return JSON.parse(line.value) as Answer;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = once(this.#child, 'close');
+    this.#child.kill('SIGKILL');
+    await closed;
+  }
+}
+
+/** A program that uses an SDK. */
+export class LinePeer implements AsyncDisposable {
+  readonly #lines: Lines<PeerAnswer>;
 
   constructor(sdk: Sdk) {
     const place = folderOf(sdk)!;
     const [command, ...args] = sdk.command(place, PEERS);
-    this.#child = spawn(command!, args, { cwd: place, stdio: ['pipe', 'pipe', 'pipe'] });
-    this.#child.stderr!.on('data', (chunk) => (this.#complaints += String(chunk)));
-    this.#lines = createInterface(this.#child.stdout!)[Symbol.asyncIterator]();
+    this.#lines = new Lines(spawn(command!, args, { cwd: place, stdio: ['pipe', 'pipe', 'pipe'] }));
   }
 
   /** What the operation gave, which may be an error. */
-  async tryTo(op: string, given: JsonObject = {}): Promise<PeerAnswer> {
-    this.#child.stdin!.write(`${JSON.stringify({ op, ...given })}\n`);
-    for (;;) {
-      const line = await this.#lines.next();
-      if (line.done) throw new Error(`the program ended: ${this.#complaints}`);
-      if (line.value.startsWith('{')) return JSON.parse(line.value) as PeerAnswer;
-    }
+  tryTo(op: string, given: JsonObject = {}): Promise<PeerAnswer> {
+    return this.#lines.do(op, given);
   }
 
   async do(op: string, given: JsonObject = {}): Promise<PeerAnswer> {
@@ -59,9 +89,7 @@ export class LinePeer implements AsyncDisposable {
     return answer;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    const closed = once(this.#child, 'close');
-    this.#child.kill('SIGKILL');
-    await closed;
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#lines[Symbol.asyncDispose]();
   }
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
+import { RECIPES } from './recipes.js';
 import { SDKS } from './sdks.js';
 
 /** The page is written by a run with everything installed. Here: that it is not older than what is pinned and known. */
@@ -33,7 +34,7 @@ it('docs/reference/interop.md shows each recipe with its pinned version, in both
   const [, ...tables] = page.split('\n## Frameworks\n')[1]!.split('\n## ')[0]!.split('\n### ');
   expect(tables).toHaveLength(2);
   for (const table of tables) {
-    const rows = [...table.matchAll(/^\| ([^|]+) ([\w.]+) \| yes \|/gm)];
+    const rows = [...table.matchAll(/^\| ([^|]+) ([\w.]+) \|.* yes \|/gm)];
     expect(rows.map(([, name]) => name)).toEqual(names);
     for (const [, , version] of rows) expect(pinned).toContain(`==${version}`);
   }
@@ -44,5 +45,15 @@ it.each(['conformance', 'inspector'])(
   (name) => {
     const [, version] = new RegExp(`@modelcontextprotocol/${name}@(\\S+)`).exec(pinned)!;
     expect(page.split('\n## MCP\n')[1]?.split('\n## ')[0]).toContain(version);
+  },
+);
+
+it.each(RECIPES)(
+  'docs/reference/interop.md tells what does not work with $name (else: npm run interop)',
+  (recipe) => {
+    for (const { faults, without } of Object.values(recipe.roles)) {
+      for (const why of Object.values({ ...faults, ...without }))
+        expect(page).toContain(`${recipe.name}: ${why}`);
+    }
   },
 );

@@ -6,86 +6,32 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Part, textOf, textPart } from '../../src/core/message.js';
+import type { Run, RunEnd } from '../../src/core/run.js';
+import { type AgentClient, type ClientEvent, connect } from '../../src/index.js';
 import { toolNamed } from '../support/agent-fixtures.js';
 import { freePort } from '../support/free-port.js';
 import { Obedient } from '../support/obedient-model.js';
+import { PushReceiver } from '../support/push-receiver.js';
+import { followOrders, scriptedAgent } from '../support/scripted-agent.js';
 import type { TestServer } from '../support/server.js';
-import { beginTask, sendText, startServer, untilEnded } from '../support/server.js';
+import { beginTask, decide, sendText, startServer, untilEnded } from '../support/server.js';
 import { record } from './cell.js';
 import { FOLDER, PEERS } from './framework.js';
+import { Lines } from './line-peer.js';
+import { Lock } from './lock.js';
+import { RECIPES, type RecipeOperation, type RecipeRole } from './recipes.js';
 
 /** The recipes of docs/guides/agents-of-other-frameworks.md, run as they stand there, with scripted models. */
 
-interface Recipe {
-  /** The heading of its section. */
-  readonly name: string;
-  /** Its environment in `.ci/frameworks`, and its package there. */
-  readonly folder: string;
-  readonly package: string;
-  /** The program in `peers/recipes` that stands for the reader's own agent and model. */
-  readonly own: string;
-  /** What its agent answers to "say hello". */
-  readonly answer: string;
-  /** Starts its own server in place of a program. */
-  readonly serve?: readonly string[];
-  /** Where its server has the agent. */
-  readonly at?: string;
-  /** What does not work by a fault of the framework, by operation. Its test must fail. */
-  readonly faults?: Readonly<Partial<Record<RecipeRole, Readonly<Record<string, string>>>>>;
-}
-
-type RecipeRole = 'as a sub-agent of Lango' | 'with Lango as its sub-agent';
-
-const RECIPES: readonly Recipe[] = [
-  {
-    name: 'Google ADK',
-    folder: 'adk-python',
-    package: 'google-adk',
-    own: 'adk',
-    answer: 'ADK did: say hello',
-  },
-  {
-    name: 'Strands',
-    folder: 'strands-python',
-    package: 'strands-agents',
-    own: 'strands',
-    answer: 'Strands did: say hello',
-  },
-  {
-    name: 'Pydantic AI',
-    folder: 'pydantic-ai',
-    package: 'fasta2a',
-    own: 'pydantic',
-    answer: 'Pydantic did: say hello',
-    faults: {
-      'as a sub-agent of Lango': {
-        cancel:
-          'Its worker does one task at a time, and `AgentWorker.cancel_task` does nothing: the next request waits until the ' +
-          'canceled task has run to its end.',
-      },
-    },
-  },
-  {
-    name: 'Microsoft Agent Framework',
-    folder: 'agent-framework',
-    package: 'agent-framework-a2a',
-    own: 'msft',
-    answer: 'Microsoft did: say hello',
-  },
-  { name: 'CrewAI', folder: 'crewai', package: 'crewai', own: 'crewai', answer: 'CrewAI did: say hello' },
-  {
-    name: 'LangGraph',
-    folder: 'langgraph',
-    package: 'langgraph-api',
-    own: 'langgraph',
-    answer: 'LangGraph did: say hello',
-    serve: ['langgraph', 'dev', '--no-browser', '--no-reload', '--port'],
-    at: '/a2a/fe096781-5601-53d2-b2f6-0d3403f7e9ca',
-  },
-];
-
 const page = readFileSync('docs/guides/agents-of-other-frameworks.md', 'utf8');
 const pinned = readFileSync('.ci/frameworks', 'utf8');
+
+/** Where a program runs. */
+interface Place {
+  readonly env?: object;
+  readonly cwd?: string;
+}
 
 describe.each(RECIPES)('$name', (recipe) => {
   const environment = path.join(FOLDER ?? '', recipe.folder);
@@ -104,22 +50,30 @@ describe.each(RECIPES)('$name', (recipe) => {
   beforeAll(async () => {
     await mkdir(path.join(environment, 'runs'), { recursive: true });
     folder = await mkdtemp(path.join(environment, 'runs', 'run-'));
-    await copyFile(path.join(PEERS, 'recipes', `${recipe.own}.py`), path.join(folder, 'my_agent.py'));
+    const ours = path.join(PEERS, 'recipes');
+    await copyFile(path.join(ours, `${recipe.own}.py`), path.join(folder, 'my_agent.py'));
+    await copyFile(path.join(ours, 'lines.py'), path.join(folder, 'lines.py'));
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  const start = (command: string, args: readonly string[], env: object = {}) =>
+  const start = (command: string, args: readonly string[], { env = {}, cwd = folder }: Place = {}) =>
     spawn(path.join(environment, 'bin', command), args, {
-      cwd: folder,
-      stdio: ['ignore', 'pipe', 'pipe'],
+      cwd,
+      stdio: ['pipe', 'pipe', 'pipe'],
       env: { ...process.env, OTEL_SDK_DISABLED: 'true', CREWAI_DISABLE_TELEMETRY: 'true', ...env },
     });
-  /** A test of one cell of the page. */
-  const test = (role: RecipeRole, operation: string, run: () => Promise<void>): void => {
+  /** A test of one cell of the page. It must fail where the framework has a known fault. */
+  const cell = (role: RecipeRole, operation: RecipeOperation, run: () => Promise<void>): void => {
     const row = { peer: recipe.name, peerVersion: version, role, operation };
-    const why = recipe.faults?.[role]?.[operation];
-    const cell = why === undefined ? it : it.failing;
-    cell(
+    const { faults, without } = recipe.roles[role];
+    const why = faults?.[operation];
+    const missing = without?.[operation];
+    if (missing !== undefined) {
+      record({ peer: recipe.name, role: 'any', why: missing });
+      return;
+    }
+    const tested = why === undefined ? it : it.failing;
+    tested(
       operation,
       async () => {
         if (why !== undefined) record({ ...row, why });
@@ -131,8 +85,12 @@ describe.each(RECIPES)('$name', (recipe) => {
   };
 
   describe('as a sub-agent of Lango', () => {
+    const test = (operation: RecipeOperation, run: () => Promise<void>): void =>
+      cell('as a sub-agent of Lango', operation, run);
     let served: ReturnType<typeof start>;
     let server: TestServer;
+    let client: AgentClient;
+    let lock: Lock;
     beforeAll(async () => {
       const port = await freePort();
       const url = `http://127.0.0.1:${port}${recipe.at ?? ''}`;
@@ -147,35 +105,129 @@ describe.each(RECIPES)('$name', (recipe) => {
         if (served.exitCode !== null) throw new Error(`the program ended: ${await complaints}`);
         await delay(200);
       }
-      const a2a = { enabled: true, remoteAgents: [{ name: 'clerk', url, allowPrivate: true }] };
+      client = connect({ url });
+      lock = await Lock.open(url);
+      const remoteAgents = [
+        { name: 'clerk', url, allowPrivate: true },
+        { name: 'locked', url: lock.url, allowPrivate: true, relocate: true, token: lock.token },
+      ];
+      const a2a = { enabled: true, remoteAgents };
       server = await startServer({ model: new Obedient(), settings: { server: { port: 0 }, a2a } });
       await server.log.saying('"agent joined","agent":"clerk"');
     }, 90_000);
     afterAll(async () => {
       await server?.stop();
+      await lock?.close();
       const closed = once(served, 'close');
       served.kill('SIGKILL');
       await closed;
     });
-    const order = (request: string): string =>
-      `transfer_to_agent ${JSON.stringify({ agent_name: 'clerk', request })}`;
+    const order = (request: string, agent = 'clerk'): string =>
+      `transfer_to_agent ${JSON.stringify({ agent_name: agent, request })}`;
+    const sendParts = async (to: AgentClient, parts: readonly Part[]): Promise<readonly ClientEvent[]> => {
+      const events: ClientEvent[] = [];
+      for await (const event of to.send({ parts }, AbortSignal.timeout(20_000))) events.push(event);
+      return events;
+    };
+    /** The id of a task that is done. */
+    const doneTask = async (): Promise<string> => {
+      const events = await sendParts(client, [textPart('say hello')]);
+      return events.find((event) => event.type === 'task')!.taskId;
+    };
 
-    test('as a sub-agent of Lango', 'send', async () => {
+    test('card', async () => {
+      expect(await client.card()).toMatchObject({ name: expect.any(String) });
+      expect(server.log.lines.join()).toMatch(/"agent joined","agent":"clerk"/);
+    });
+    test('send', async () => {
       const { end } = await sendText(server, order('say hello'));
       expect(end).toMatchObject({ state: 'completed', text: expect.stringContaining(recipe.answer) });
     });
-    test('as a sub-agent of Lango', 'two at once', async () => {
+    test('stream', async () => {
+      const events = await sendParts(client, [textPart('say hello')]);
+      expect(events.at(-1)).toMatchObject({
+        state: 'completed',
+        text: expect.stringContaining(recipe.answer),
+      });
+      expect(events.filter(({ type }) => type === 'text-delta').length).toBeGreaterThan(1);
+    });
+    test('two at once', async () => {
       const asked = ['say one', 'say two'].map((request) => sendText(server, order(request)));
       const ends = (await Promise.all(asked)).map(({ end }) => end.text);
       expect(ends.map((said) => /say (one|two)/.exec(said)?.[1])).toEqual(['one', 'two']);
     });
-    test('as a sub-agent of Lango', 'errors', async () => {
+    test('ask', async () => {
+      const asked = await sendText(server, order('question'));
+      expect(asked.end).toMatchObject({
+        state: 'input-required',
+        text: expect.stringContaining('which colour?'),
+      });
+      const { end } = await sendText(server, 'deep blue', { taskId: asked.taskId });
+      expect(end).toMatchObject({ state: 'completed', text: expect.stringMatching(/got: .*deep blue/) });
+    });
+    test('approve', async () => {
+      for (const [word, wanted] of [
+        ['approve', /wiped/],
+        ['deny', /rejected|denied|not approved/],
+      ] as const) {
+        const asked = await sendText(server, order('wipe'));
+        expect(asked.end).toMatchObject({ state: 'input-required', questions: [{ tool: 'wipe' }] });
+        const { end } = await decide(server, asked, { decision: word });
+        expect(end).toMatchObject({ state: 'completed', text: expect.stringMatching(wanted) });
+      }
+    });
+    test('follow-up', async () => {
+      const { taskId } = await sendText(server, order('say something memorable'));
+      const { contextId } = await server.client.get({ taskId });
+      const { end } = await sendText(server, order('recall'), { contextId });
+      expect(end.text).toMatch(/heard: .*something memorable/);
+    });
+    test('get', async () => {
+      const task = await client.get({ taskId: await doneTask() });
+      expect(task).toMatchObject({ state: 'completed' });
+      const answers = [...task.artifacts, ...task.history.filter(({ role }) => role === 'agent')];
+      const text = textOf(answers.flatMap(({ parts }) => parts));
+      expect(text.replaceAll('\n', '')).toContain(recipe.answer);
+    });
+    test('list', async () => {
+      const taskId = await doneTask();
+      expect((await client.list({})).tasks.map(({ id }) => id)).toContain(taskId);
+    });
+    test('file in', async () => {
+      const file = {
+        kind: 'file',
+        bytes: btoa('buy milk'),
+        mediaType: 'text/plain',
+        filename: 'notes.txt',
+      } as const;
+      const events = await sendParts(server.client, [textPart(order('read')), file]);
+      expect(events.at(-1)).toMatchObject({ text: expect.stringMatching(/buy milk|YnV5IG1pbGs=/) });
+    });
+    test('file out', async () => {
+      const { events } = await sendText(server, order('file'));
+      const parts = events.flatMap((event) => (event.type === 'artifact' ? event.artifact.parts : []));
+      expect(parts).toContainEqual(
+        expect.objectContaining({ bytes: btoa('buy milk'), mediaType: 'text/plain' }),
+      );
+    });
+    test('errors', async () => {
       const { end } = await sendText(server, order('fail'));
       expect(end.state).toBe('completed');
       expect(end.text).toMatch(/fail|error|away/i);
       expect(end.text).not.toContain('did: fail');
     });
-    test('as a sub-agent of Lango', 'cancel', async () => {
+    test('unknown task', async () => {
+      await expect(client.get({ taskId: '00000000-0000-4000-8000-000000000000' })).rejects.toMatchObject({
+        code: 'not-found',
+      });
+    });
+    test('auth', async () => {
+      const { end } = await sendText(server, order('say hello', 'locked'));
+      expect(end.text).toContain(recipe.answer);
+      expect(lock.calls).toBeGreaterThan(0);
+    });
+    // The last one: an agent that does one task at a time may be busy afterwards.
+    test('cancel', async () => {
       const taskId = await beginTask(server, order('wait'));
       await delay(500);
       await server.client.cancel({ taskId });
@@ -186,8 +238,12 @@ describe.each(RECIPES)('$name', (recipe) => {
   });
 
   describe('with Lango as its sub-agent', () => {
+    const test = (operation: RecipeOperation, run: () => Promise<void>): void =>
+      cell('with Lango as its sub-agent', operation, run);
     const written: string[] = [];
     let server: TestServer;
+    let toOperator: Lines;
+    let toWorker: Lines;
     beforeAll(async () => {
       const write = async (file: string) => {
         if (file === 'full') throw new Error('the disk is full');
@@ -198,45 +254,135 @@ describe.each(RECIPES)('$name', (recipe) => {
         toolNamed('exec_write', { execute: write }),
         toolNamed('exec_wipe', { execute: write, effect: 'unsafe', danger: () => 'dangerous' }),
       ];
-      server = await startServer({ model: new Obedient(), tools });
-      const code = programs.at(-1)!.replaceAll('http://127.0.0.1:4100', server.address.origin);
-      await writeFile(path.join(folder, 'used.py'), code);
+      const agents = [scriptedAgent('worker', readOrFollow)];
+      const settings = {
+        server: { port: 0 },
+        a2a: { publish: ['operator', 'worker'], push: { textSeconds: 0.01 } },
+        egress: { allowPrivate: ['127.0.0.1'] },
+      };
+      server = await startServer({ model: new Obedient(), tools, agents, settings });
+      toOperator = await use('operator');
+      toWorker = await use('worker');
+    }, 60_000);
+    afterAll(async () => {
+      await toOperator?.[Symbol.asyncDispose]();
+      await toWorker?.[Symbol.asyncDispose]();
+      await server.stop();
     });
-    afterAll(() => server.stop());
 
-    /** What the agent of the framework answers, or how its program fails. */
-    async function ask(
-      words: string,
-      token = server.address.token,
-    ): Promise<{ answer?: string; said: string }> {
-      const run = start('python', ['my_agent.py', words], { LANGO_TOKEN: token });
-      const [out, complaints] = await Promise.all([text(run.stdout), text(run.stderr), once(run, 'close')]);
-      const line = out.split('\n').find((one) => one.startsWith('{"answer"'));
-      const answer = line && (JSON.parse(line) as { answer: string }).answer;
-      return { ...(answer === undefined ? {} : { answer }), said: `${out}${complaints}` };
+    /** Starts the program of the reader, whose agent uses an agent of ours. */
+    async function use(agent: string, token = server.address.token!): Promise<Lines> {
+      const place = await mkdtemp(path.join(folder, `${agent}-`));
+      for (const name of ['my_agent.py', 'lines.py'])
+        await copyFile(path.join(folder, name), path.join(place, name));
+      const url = `${server.address.origin}/agents/${agent}`;
+      const code = programs.at(-1)!.replaceAll('http://127.0.0.1:4100/agents/operator', url);
+      await writeFile(path.join(place, 'used.py'), code);
+      return new Lines(start('python', ['my_agent.py'], { env: { LANGO_TOKEN: token }, cwd: place }));
     }
 
-    test('with Lango as its sub-agent', 'send', async () => {
-      const { answer, said } = await ask('exec_write {"path":"one"}');
-      if (answer === undefined) throw new Error(`no answer: ${said}`);
+    test('card', async () => {
+      expect(await toWorker.do('card')).toMatchObject({ name: 'worker' });
+    });
+    test('send', async () => {
+      const { answer } = await toOperator.do('say', { text: 'exec_write {"path":"one"}', session: 'send' });
       expect(answer).toContain('one is written');
       expect(written).toEqual(['one']);
     });
-    test('with Lango as its sub-agent', 'errors', async () => {
-      expect((await ask('exec_write {"path":"full"}')).answer).toContain('the disk is full');
+    test('stream', async () => {
+      const { answer, pieces } = await toWorker.do('stream', { text: 'chunks 3' });
+      expect(answer?.replaceAll('\n', '')).toBe('<0><1><2>');
+      expect(pieces).toBeGreaterThan(2);
     });
-    test('with Lango as its sub-agent', 'ask', async () => {
-      const { answer } = await ask('exec_wipe {"path":"two"}');
+    test('two at once', async () => {
+      const { answers } = await toWorker.do('both', { texts: ['say one', 'say two'] });
+      expect(answers).toEqual(['one', 'two']);
+    });
+    test('ask', async () => {
+      const session = 'ask';
+      expect((await toWorker.do('tell', { text: 'ask', session })).answer).toContain('what shall I say?');
+      const { answer } = await toWorker.do('tell', { text: 'say yes', session });
+      expect(answer).toBe('yes');
+    });
+    test('approve', async () => {
+      const { answer } = await toOperator.do('say', { text: 'exec_wipe {"path":"two"}', session: 'approve' });
       expect(answer).toMatch(/approve \w{4}/);
       expect(written).not.toContain('two');
     });
-    test('with Lango as its sub-agent', 'auth', async () => {
-      const { said } = await ask('exec_write {"path":"three"}', 'wrong');
+    test('follow-up', async () => {
+      const session = 'follow-up';
+      const { answer: first } = await toWorker.do('tell', { text: 'context', session });
+      expect(first).toMatch(/\w{8}/);
+      expect((await toWorker.do('tell', { text: 'context', session })).answer).toBe(first);
+    });
+    test('cancel', async () => {
+      expect(await toWorker.do('cancel', { text: 'wait' })).toMatchObject({ answer: 'canceled' });
+    });
+    test('get', async () => {
+      expect((await toWorker.do('get', { text: 'say hello' })).answer).toContain('hello');
+    });
+    test('list', async () => {
+      expect(await toWorker.do('list')).toMatchObject({ answer: expect.any(String) });
+    });
+    test('file in', async () => {
+      const { answer } = await toWorker.do('tell', {
+        text: 'contents',
+        session: 'in',
+        file: btoa('buy milk'),
+      });
+      expect(answer).toBe('buy milk');
+    });
+    test('file out', async () => {
+      const { files } = await toWorker.do('tell', { text: 'echo', session: 'out', file: btoa('buy milk') });
+      expect(files).toEqual([btoa('buy milk')]);
+    });
+    test('errors', async () => {
+      const { answer } = await toOperator.do('say', {
+        text: 'exec_write {"path":"full"}',
+        session: 'errors',
+      });
+      expect(answer).toContain('the disk is full');
+      const { answer: refusal = '', error = '' } = await toWorker.do('say', {
+        text: 'refuse',
+        session: 'refuse',
+      });
+      expect(`${refusal}${error}`).toContain('not my work');
+    });
+    test('push', async () => {
+      await using receiver = await PushReceiver.open();
+      await toWorker.do('push', { text: 'say hello', url: receiver.url });
+      await receiver.until((got) => /completed/i.test(got.at(-1)?.text ?? ''));
+    });
+    test('auth', async () => {
+      await using stranger = await use('operator', 'wrong');
+      const told = await stranger.do('say', { text: 'exec_write {"path":"three"}', session: 'auth' });
       expect(written).not.toContain('three');
+      const said = `${told.answer ?? ''}${told.error ?? ''}${stranger.complaints}`;
       expect(said).toMatch(/401|unauthorized|unauthenticated|token|fail|error/i);
     });
   });
 });
+
+/** As `followOrders`, and "contents": the text of the file; "context": the id of the conversation. */
+async function readOrFollow(run: Run, text: string): Promise<RunEnd> {
+  // ADK adds what was said before, below the order.
+  const [order = ''] = text.split('\n');
+  const [, file, ...others] = run.inputs.at(-1)!.message.parts;
+  const answers: Readonly<Record<string, string>> = {
+    contents: file?.kind === 'file' && 'bytes' in file ? atob(file.bytes) : 'no file',
+    context: run.task.contextId,
+  };
+  const answer = answers[order] ?? /^say (.*)/.exec(order)?.[1];
+  if (answer !== undefined) {
+    run.emit({ type: 'text-delta', artifactId: 'answer', text: answer, replace: true, lastChunk: true });
+  } else if (order === 'echo') {
+    const artifact = { id: 'echo', parts: [file!, ...others] };
+    run.emit({ type: 'artifact', artifact, append: false, lastChunk: true });
+  } else {
+    return followOrders(run, order);
+  }
+  return { state: 'completed' };
+}
 
 function isThere(url: string): Promise<boolean> {
   return fetch(url).then(

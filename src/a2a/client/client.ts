@@ -145,9 +145,15 @@ class Client implements AgentClient {
   }
 
   async get({ taskId, agent }: TaskRef): Promise<TaskView> {
-    const task = await this.#call(agent, (link, options) =>
-      link.transport.getTask({ tenant: '', id: taskId, historyLength: MAX_MESSAGES }, options),
-    );
+    const ask = (historyLength?: number): Promise<Task> =>
+      this.#call(agent, (link, options) =>
+        link.transport.getTask({ tenant: '', id: taskId, historyLength }, options),
+      );
+    const task = await ask(MAX_MESSAGES).catch((error: unknown) => {
+      // LangGraph refuses more than ten.
+      if (/historyLength/.test(fromWireError(error).message)) return ask();
+      throw error;
+    });
     return toTaskView(task);
   }
 
@@ -294,6 +300,7 @@ function toTaskView(task: Task): TaskView {
   }
   const parts = task.status?.message ? fromWireMessage(task.status.message).parts : [];
   const history = task.history.map(fromWireMessage);
+  const artifacts = task.artifacts.map(fromWireArtifact);
   return {
     id,
     contextId: task.contextId,
@@ -301,8 +308,10 @@ function toTaskView(task: Task): TaskView {
     stateAt: task.status?.timestamp,
     text: textOf(parts),
     questions:
-      state === 'input-required' ? questionsInSnapshot({ id, history }, parts) : typedQuestions(parts),
-    artifacts: task.artifacts.map(fromWireArtifact),
+      state === 'input-required'
+        ? questionsInSnapshot({ id, history, artifacts }, parts)
+        : typedQuestions(parts),
+    artifacts,
     history,
   };
 }

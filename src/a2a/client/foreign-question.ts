@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../core/json.js';
 import { hashJson, isJsonObject } from '../../core/json.js';
-import type { Message, Part } from '../../core/message.js';
+import type { Artifact, Message, Part } from '../../core/message.js';
 import { textOf } from '../../core/message.js';
 import { answersIn, questionsIn } from '../../core/questions.js';
 import type { Question } from '../../core/task.js';
@@ -25,15 +25,21 @@ export function questionsOf({ taskId, author, parts, said, approvals }: WaitingT
   approvals.read(parts);
   const open = approvals.questions({ taskId, author, said: asked });
   if (open.length > 0) return open.slice(0, MAX_QUESTIONS);
-  const schema = parts.map(answerSchemaIn).find((one) => one !== undefined);
-  const text = schema ? `${asked}\n${membersOf(schema)}` : asked;
+  const schema = parts.map((part) => answerSchemaIn(part) ?? frameIn(part)).find((one) => one !== undefined);
+  const text = schema ? `${asked}\n${membersOf(schema)}`.trimEnd() : asked;
   const hash = hashJson([taskId, text]);
   return [{ hash, kind: 'input', text, author, ...(schema ? { answerSchema: schema } : {}) }];
 }
 
+interface Snapshot {
+  readonly id: string;
+  readonly history: readonly Message[];
+  readonly artifacts: readonly Artifact[];
+}
+
 /** Returns the questions of a waiting task from its snapshot. `parts`: those of the message with which it waits. */
 export function questionsInSnapshot(
-  { id, history }: { readonly id: string; readonly history: readonly Message[] },
+  { id, history, artifacts }: Snapshot,
   parts: readonly Part[],
 ): readonly Question[] {
   const typed = typedQuestions(parts);
@@ -49,7 +55,8 @@ export function questionsInSnapshot(
       said.push(textWithData(message.parts));
     }
   }
-  return questionsOf({ taskId: id, author: 'agent', parts, said: said.join('\n'), approvals });
+  const text = said.join('\n') || dataIn(artifacts.at(-1)?.parts ?? []);
+  return questionsOf({ taskId: id, author: 'agent', parts, said: text, approvals });
 }
 
 /** Returns the typed questions of an agent with our extension, without other answer forms, which are for agents below it. */
@@ -66,15 +73,22 @@ export function textWithData(parts: readonly Part[]): string {
   return shown.filter((text) => text !== '').join('\n');
 }
 
+/** The data of an artifact as text. */
+export function dataIn(parts: readonly Part[]): string {
+  return textWithData(parts.filter(({ kind }) => kind === 'data'));
+}
+
 function withoutSchema(name: string, value: unknown): unknown {
   return name === 'resumeSchema' ? undefined : value;
 }
 
 /** A sentence that names the members of a schema. */
-function membersOf({ properties }: JsonObject): string {
+function membersOf(schema: JsonObject): string {
+  if (isFrame(schema)) return '';
+  const { properties } = schema;
   const members = Object.entries(isJsonObject(properties) ? properties : {});
   const named = members.map(
-    ([name, schema]) => `${name} (${isJsonObject(schema) ? JSON.stringify(schema['type']) : 'any'})`,
+    ([name, member]) => `${name} (${isJsonObject(member) ? JSON.stringify(member['type']) : 'any'})`,
   );
   return named.length === 0 ? '' : `The answer needs: ${named.join(', ')}.`;
 }
@@ -84,6 +98,66 @@ function answerSchemaIn(part: Part): JsonObject | undefined {
   const schema = part.kind === 'data' && isJsonObject(part.data) ? part.data['resumeSchema'] : undefined;
   const parsed: unknown = typeof schema === 'string' ? tryParse(schema) : schema;
   return isJsonObject(parsed) ? parsed : undefined;
+}
+
+/**
+ * The form of the answer to a long-running call of ADK, or to an interrupt of Strands: a schema in which all members but one
+ * are constant. These agents take no answer in another form.
+ */
+function frameIn(part: Part): JsonObject | undefined {
+  if (part.kind !== 'data' || !isJsonObject(part.data)) return undefined;
+  const call = callOfAdk(part);
+  if (call) return framed({ id: call.id, name: call.name, response: { result: undefined } });
+  const { interrupts } = part.data;
+  const listed: readonly unknown[] = Array.isArray(interrupts) ? interrupts : [];
+  const [interrupt] = listed;
+  const id = isJsonObject(interrupt) ? interrupt['interruptId'] : undefined;
+  if (typeof id !== 'string') return undefined;
+  return framed({ interruptResponse: { interruptId: id, response: undefined } });
+}
+
+interface Frame {
+  readonly [name: string]: string | Frame | undefined;
+}
+
+/** The schema of an object with these members. The undefined one is the text of the answer. */
+function framed(frame: Frame): JsonObject {
+  const properties = Object.entries(frame).map(([name, value]): [string, JsonObject] => {
+    if (value === undefined) return [name, { type: 'string' }];
+    return [name, typeof value === 'string' ? { const: value } : framed(value)];
+  });
+  return { type: 'object', properties: Object.fromEntries(properties) };
+}
+
+interface AdkCall {
+  readonly id: string;
+  readonly name: string;
+  readonly args: Json | undefined;
+}
+
+/** A call of ADK whose result comes from a person. */
+function callOfAdk({ kind, metadata, ...part }: Part): AdkCall | undefined {
+  const data = kind === 'data' && 'data' in part && isJsonObject(part.data) ? part.data : {};
+  const { id, name, args } = data;
+  if (metadata?.['adk_type'] !== 'function_call' || metadata['adk_is_long_running'] !== true)
+    return undefined;
+  return typeof id === 'string' && typeof name === 'string' ? { id, name, args } : undefined;
+}
+
+/** A call of ADK's tool confirmation. */
+function confirmationOfAdk(part: Part): FoundCall | undefined {
+  const { id, name, args } = callOfAdk(part) ?? {};
+  if (id === undefined || name !== 'adk_request_confirmation' || !isJsonObject(args)) return undefined;
+  const call = isJsonObject(args['originalFunctionCall']) ? args['originalFunctionCall'] : {};
+  const reply = (confirmed: boolean): JsonObject => ({ id, name, response: { confirmed } });
+  const replies = { approve: reply(true), deny: reply(false) };
+  return { id, isOpen: true, ...named(call['name'], call['args']), replies };
+}
+
+/** A part of an answer. ADK finds the result of a call by its metadata. */
+function answerOf(data: JsonObject): Part {
+  const isOfAdk = ['id', 'name', 'response'].every((name) => name in data);
+  return { kind: 'data', data, ...(isOfAdk ? { metadata: { adk_type: 'function_response' } } : {}) };
 }
 
 function tryParse(text: string): unknown {
@@ -107,7 +181,7 @@ export class ForeignApprovals {
   read(parts: readonly Part[]): void {
     for (const part of parts) {
       const data = part.kind === 'data' && isJsonObject(part.data) ? part.data : {};
-      const found = callOfGemini(data) ?? callOfMastra(data) ?? choiceIn(part);
+      const found = callOfGemini(data) ?? callOfMastra(data) ?? confirmationOfAdk(part) ?? choiceIn(part);
       if (!found) continue;
       const { id, isOpen, ...about } = found;
       if (isOpen) this.#open.set(id, { part, about });
@@ -189,7 +263,7 @@ export function inFormOf(questions: readonly Question[], parts: readonly Part[])
       ? questions.find(({ hash }) => hash === answer['hash'])
       : questions.find(({ answerSchema }) => answerSchema);
     if (asked?.replies && answer)
-      return { kind: 'data', data: asked.replies[answer['decision'] === 'approve' ? 'approve' : 'deny'] };
+      return answerOf(asked.replies[answer['decision'] === 'approve' ? 'approve' : 'deny']);
     const text = answer ? answer['text'] : textOf([part]);
     const isReply = asked?.answerSchema && typeof text === 'string' && text !== '';
     return (isReply && replyBySchema(asked.answerSchema, text)) || part;
@@ -208,10 +282,40 @@ function replyBySchema(schema: JsonObject, text: string): Part | undefined {
     ? schema['required']
     : Object.keys(properties);
   const [name] = required;
-  if (given) return { kind: 'data', data: given };
+  const filled = isFrame(schema) ? fill(schema, text) : given;
+  if (isJsonObject(filled)) return answerOf(filled);
   if (required.length !== 1 || typeof name !== 'string') return undefined;
   const value = valueOf(properties[name], text.trim());
   return value === undefined ? undefined : { kind: 'data', data: { [name]: value } };
+}
+
+const FRAME_DEPTH = 3;
+
+/** Whether all members of a schema are constant but one, which is text. */
+function isFrame(schema: JsonObject): boolean {
+  const leaves = leavesOf(schema, 0);
+  const [open, ...others] = leaves.filter((leaf) => leaf['const'] === undefined);
+  return leaves.length > 1 && others.length === 0 && open?.['type'] === 'string';
+}
+
+function leavesOf(schema: JsonObject, depth: number): readonly JsonObject[] {
+  const { properties } = schema;
+  if (!isJsonObject(properties) || depth === FRAME_DEPTH) return [schema];
+  return Object.values(properties).flatMap((member) =>
+    leavesOf(isJsonObject(member) ? member : {}, depth + 1),
+  );
+}
+
+/** The value of a frame with the text in the place of its open member. */
+function fill(frame: JsonObject, text: string): Json {
+  const { const: constant, type, properties } = frame;
+  if (constant !== undefined) return constant;
+  if (type === 'string' || !isJsonObject(properties)) return text;
+  const members = Object.entries(properties).map(([name, member]): [string, Json] => [
+    name,
+    isJsonObject(member) ? fill(member, text) : text,
+  ]);
+  return Object.fromEntries(members);
 }
 
 function objectIn(text: string): JsonObject | undefined {

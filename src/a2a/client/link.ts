@@ -21,7 +21,10 @@ import type { GrpcPeer } from './grpc-transport.js';
 import { createGrpcTransport } from './grpc-transport.js';
 import type { CallFacts } from './in-process.js';
 import { CALL_FACTS } from './in-process.js';
-import { fetchOfNew, fetchOfOld } from './old-wire.js';
+import { fetchOfLangGraph, fetchOfNew, fetchOfOld } from './old-wire.js';
+
+/** How the extensions of LangGraph's servers begin. */
+const LANGCHAIN = 'https://langchain.com/a2a/';
 
 /** The connection to one agent: its transport, and what the agent supports. */
 export interface Link {
@@ -125,9 +128,10 @@ export async function createRemoteTransport(card: AgentCard, connectors: Connect
     (one) => binding === undefined || one.protocolBinding === binding,
   );
   const isLango = card.capabilities?.extensions.some(({ uri }) => uri === EXTENSIONS.cursor);
+  const isLangGraph = card.capabilities?.extensions.some(({ uri }) => uri.startsWith(LANGCHAIN));
   for (const agentInterface of inOrder(offered)) {
     const { url, protocolBinding, tenant } = agentInterface;
-    const mended = isOld(agentInterface) ? fetchOfOld : fetchOfNew;
+    const mended = isOld(agentInterface) ? fetchOfOld : isLangGraph ? fetchOfLangGraph : fetchOfNew;
     const fetchImpl = protocolBinding === JSON_RPC && !isLango ? mended(connectors.fetch) : connectors.fetch;
     const options = { fetchImpl, legacyCompat: { enabled: true } };
     const factories = [new JsonRpcTransportFactory(options), new RestTransportFactory(options)];

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
 
 const EVENT_STREAM = 'text/event-stream';
@@ -22,6 +22,47 @@ export function fetchOfOld(send: typeof fetch): typeof fetch {
 /** Wraps `fetch` for servers of A2A 1.0 over JSON-RPC: LangGraph writes the events of its streams as 0.3 does. */
 export function fetchOfNew(send: typeof fetch): typeof fetch {
   return fetchRepaired(send, withMember);
+}
+
+/** As `fetchOfNew`, for LangGraph: it also reads and writes files as 0.3 does. */
+export function fetchOfLangGraph(send: typeof fetch): typeof fetch {
+  const repaired = fetchRepaired(send, (result) => {
+    return JSON.parse(JSON.stringify(withMember(result)), eachPart(fromOldFile)) as JsonObject;
+  });
+  return (input, init) => {
+    const { body } = init ?? {};
+    if (typeof body !== 'string' || !/"(?:raw|url)":/.test(body)) return repaired(input, init);
+    const request: unknown = JSON.parse(body, eachPart(toOldFile));
+    return repaired(input, { ...init, body: JSON.stringify(request) });
+  };
+}
+
+/** A reviver of JSON that converts the parts of messages and artifacts. */
+function eachPart(convert: (part: JsonObject) => JsonObject): (name: string, value: unknown) => unknown {
+  return (name, value) =>
+    name === 'parts' && Array.isArray(value)
+      ? value.map((part: unknown) => (isJsonObject(part) ? convert(part) : part))
+      : value;
+}
+
+function toOldFile({ raw, url, mediaType, filename, ...rest }: JsonObject): JsonObject {
+  if (raw === undefined && url === undefined) return withoutGaps({ mediaType, filename, ...rest });
+  const file = withoutGaps({ bytes: raw, uri: url, mimeType: mediaType, name: filename });
+  return { kind: 'file', file, ...rest };
+}
+
+function fromOldFile(part: JsonObject): JsonObject {
+  const { kind, file, ...rest } = part;
+  if (kind !== 'file' || !isJsonObject(file)) return part;
+  const { bytes, uri, mimeType, name } = file;
+  return withoutGaps({ raw: bytes, url: uri, mediaType: mimeType, filename: name, ...rest });
+}
+
+function withoutGaps(members: Readonly<Record<string, Json | undefined>>): JsonObject {
+  const given = Object.entries(members).flatMap(([name, value]): [string, Json][] =>
+    value === undefined ? [] : [[name, value]],
+  );
+  return Object.fromEntries(given);
 }
 
 function fetchRepaired(send: typeof fetch, repair: (result: JsonObject) => JsonObject): typeof fetch {

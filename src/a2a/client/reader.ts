@@ -15,7 +15,7 @@ import { NO_USAGE } from '../../core/model.js';
 import type { Usage } from '../../core/model.js';
 import type { Question, TaskState } from '../../core/task.js';
 import { isInterrupted, isTerminal } from '../../core/task.js';
-import { ForeignApprovals, questionsOf, textWithData, typedQuestions } from './foreign-question.js';
+import { ForeignApprovals, dataIn, questionsOf, textWithData, typedQuestions } from './foreign-question.js';
 import { fromWireArtifact, fromWireParts, fromWireState } from '../translate/content.js';
 import { authorIn, seqIn, usageIn } from '../translate/extensions.js';
 import type { WatchLimits } from './limits.js';
@@ -309,7 +309,9 @@ export class TaskReader {
     const typed = typedQuestions(parts);
     if (typed.length > 0 || state !== 'input-required')
       return typed.map((question) => ({ ...question, author: this.#rename(question.author) }));
-    return questionsOf({ taskId: this.#taskId, author, parts, said: this.#said, approvals: this.#approvals });
+    // LangGraph asks with data in an artifact.
+    const said = this.#said || dataIn([...this.#artifacts.values()].at(-1)?.files ?? []);
+    return questionsOf({ taskId: this.#taskId, author, parts, said, approvals: this.#approvals });
   }
 
   #count(characters: number): void {

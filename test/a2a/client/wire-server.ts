@@ -54,7 +54,7 @@ function cursor(seq: number | undefined): JsonObject {
 /** Speaks JSON-RPC by hand, so that a test can break it at any byte. `replays` declares our cursor extension. */
 export async function startWireServer(
   script: WireScript,
-  options: { replays?: boolean; streaming?: boolean; port?: number } = {},
+  options: { replays?: boolean; streaming?: boolean; port?: number; extension?: string } = {},
 ): Promise<WireServer> {
   const calls: RpcCall[] = [];
   const listening: Listening = await listen((request, response) => {
@@ -70,7 +70,8 @@ export async function startWireServer(
     onCall: (call: RpcCall) => void,
   ): Promise<void> {
     if (request.method === 'GET') {
-      const extensions = options.replays === true ? [{ uri: EXTENSIONS.cursor }] : [];
+      const uri = options.replays === true ? EXTENSIONS.cursor : options.extension;
+      const extensions = uri === undefined ? [] : [{ uri }];
       const capabilities = { streaming: options.streaming ?? true, extensions };
       response.end(
         JSON.stringify(cardJson(listening.origin, { bindings: ['JSONRPC'], json: { capabilities } })),

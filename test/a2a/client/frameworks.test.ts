@@ -1,0 +1,157 @@
+import { describe, expect, it } from '@jest/globals';
+import type { JsonObject } from '../../../src/core/json.js';
+import { type Part, textPart } from '../../../src/core/message.js';
+import type { AgentClient, ClientEvent, SendRequest } from '../../../src/index.js';
+import { answerPart, connect } from '../../../src/index.js';
+import { snapshot, startWireServer, status, type WireScript } from './wire-server.js';
+
+/** What agents of frameworks write and expect, as their servers were seen to. test/interop runs the frameworks themselves. */
+
+const WAITING = 'TASK_STATE_INPUT_REQUIRED';
+const DONE = 'TASK_STATE_COMPLETED';
+
+async function gather(client: AgentClient, request: SendRequest): Promise<readonly ClientEvent[]> {
+  const events: ClientEvent[] = [];
+  for await (const event of client.send(request, AbortSignal.timeout(10_000))) events.push(event);
+  return events;
+}
+
+/** Asks an agent that waits with these parts, and answers. Returns the question and the parts of the answer on the wire. */
+async function converse(asked: readonly JsonObject[], answerTo: (hash: string) => Part) {
+  const script: WireScript = ({ params }, wire) => {
+    const isAnswer = (params['message'] as JsonObject)['taskId'] !== undefined;
+    const message = { messageId: 'q', role: 'ROLE_AGENT', parts: asked };
+    wire.event(isAnswer ? snapshot(DONE) : snapshot(WAITING, { status: { state: WAITING, message } }));
+    wire.end();
+  };
+  await using closing = new AsyncDisposableStack();
+  const server = await startWireServer(script);
+  closing.defer(() => server.close());
+  const client = connect({ url: server.origin });
+  const end = (await gather(client, { parts: [textPart('go')] })).at(-1);
+  if (end?.type !== 'end') throw new Error('no end');
+  const { questions } = end;
+  const [question] = questions;
+  await gather(client, { parts: [answerTo(question!.hash)], taskId: 'task-1', questions });
+  return { question, answer: (server.calls.at(-1)!.params['message'] as JsonObject)['parts'] };
+}
+
+const adkCall = (data: JsonObject): JsonObject => ({
+  data,
+  metadata: { adk_type: 'function_call', adk_is_long_running: true },
+});
+const adkResult = { adk_type: 'function_response' };
+
+describe('a question of', () => {
+  it('ADK is answered with the result of its long-running call', async () => {
+    const call = adkCall({ id: 'c1', name: 'question', args: { text: 'which colour?' } });
+    const { question, answer } = await converse([call], () => textPart('deep blue'));
+    expect(question).toMatchObject({ kind: 'input', text: expect.stringMatching(/which colour\?[^]*\}$/) });
+    expect(answer).toEqual([
+      { data: { id: 'c1', name: 'question', response: { result: 'deep blue' } }, metadata: adkResult },
+    ]);
+  });
+
+  it.each([
+    ['approve', true],
+    ['deny', false],
+  ] as const)("ADK's tool confirmation is an approval: %s", async (decision, confirmed) => {
+    const args = {
+      originalFunctionCall: { id: 'c0', name: 'wipe', args: { path: '/srv' } },
+      toolConfirmation: { hint: 'Please confirm.', confirmed: false },
+    };
+    const call = adkCall({ id: 'c1', name: 'adk_request_confirmation', args });
+    const { question, answer } = await converse([call], (hash) => answerPart({ hash, decision }));
+    expect(question).toMatchObject({ kind: 'approval', tool: 'wipe', arguments: { path: '/srv' } });
+    expect(answer).toEqual([
+      { data: { id: 'c1', name: 'adk_request_confirmation', response: { confirmed } }, metadata: adkResult },
+    ]);
+  });
+
+  it('Strands is answered as its interrupt', async () => {
+    const asked = [
+      { text: 'Agent requires input:\n- question: which colour?' },
+      { data: { interrupts: [{ interruptId: 'i1', name: 'question', reason: 'which colour?' }] } },
+    ];
+    const { question, answer } = await converse(asked, () => textPart('{"deep":"blue"}'));
+    expect(question?.text).toContain('which colour?');
+    expect(answer).toEqual([
+      { data: { interruptResponse: { interruptId: 'i1', response: '{"deep":"blue"}' } } },
+    ]);
+  });
+
+  it('an agent with an endless schema is text', async () => {
+    let schema = '{"type":"string"}';
+    for (let depth = 0; depth < 5_000; depth += 1) schema = `{"properties":{"a":${schema}}}`;
+    const { answer } = await converse([{ text: 'well?' }, { data: { resumeSchema: schema } }], () =>
+      textPart('yes'),
+    );
+    expect(answer).toEqual([{ text: 'yes' }]);
+  });
+});
+
+describe('LangGraph', () => {
+  const file = { kind: 'file', file: { bytes: btoa('buy milk'), mimeType: 'text/plain', name: 'notes.txt' } };
+  const artifact = (parts: readonly JsonObject[]): JsonObject => ({
+    kind: 'artifact-update',
+    ...{ taskId: 'task-1', contextId: 'context-1', artifact: { artifactId: 'a', parts } },
+  });
+
+  async function withGraph(script: WireScript, use: (client: AgentClient) => Promise<void>) {
+    const server = await startWireServer(script, { extension: 'https://langchain.com/a2a/extensions/x/v1' });
+    await use(connect({ url: server.origin }));
+    await server.close();
+    return server.calls;
+  }
+
+  it('gets and gives files in the form of 0.3', async () => {
+    const notes = {
+      kind: 'file',
+      bytes: btoa('buy milk'),
+      mediaType: 'text/plain',
+      filename: 'notes.txt',
+    } as const;
+    const script: WireScript = (_, wire) => {
+      wire.event(snapshot('TASK_STATE_WORKING'));
+      wire.event(artifact([file]));
+      wire.event(status(DONE));
+      wire.end();
+    };
+    const calls = await withGraph(script, async (client) => {
+      const events = await gather(client, { parts: [textPart('read'), notes] });
+      const files = events.flatMap((event) => (event.type === 'artifact' ? event.artifact.parts : []));
+      expect(files).toEqual([notes]);
+    });
+    expect((calls[0]!.params['message'] as JsonObject)['parts']).toEqual([{ text: 'read' }, file]);
+  });
+
+  it('asks with data in an artifact, live and in a snapshot', async () => {
+    const parts = [{ kind: 'data', data: { id: 'i1', value: 'which colour?' } }];
+    const script: WireScript = ({ method }, wire) => {
+      const artifacts = [{ artifactId: 'a', parts }];
+      if (method === 'GetTask')
+        return wire.answer((snapshot(WAITING, { artifacts }) as { task: JsonObject }).task);
+      wire.event(snapshot('TASK_STATE_WORKING'));
+      wire.event(artifact(parts));
+      wire.event(status(WAITING));
+      return wire.end();
+    };
+    await withGraph(script, async (client) => {
+      const end = (await gather(client, { parts: [textPart('go')] })).at(-1);
+      const wanted = [{ kind: 'input', text: expect.stringContaining('which colour?') }];
+      expect(end).toMatchObject({ state: 'input-required', questions: wanted });
+      expect(await client.get({ taskId: 'task-1' })).toMatchObject({ questions: wanted });
+    });
+  });
+
+  it('is asked for a task again without a length of history that it refuses', async () => {
+    const script: WireScript = ({ params }, wire) => {
+      if (params['historyLength'] === undefined)
+        return wire.answer((snapshot(DONE) as { task: JsonObject }).task);
+      return wire.refuse(-32602, 'historyLength cannot exceed 10');
+    };
+    await withGraph(script, async (client) => {
+      expect(await client.get({ taskId: 'task-1' })).toMatchObject({ state: 'completed' });
+    });
+  });
+});

@@ -1,0 +1,231 @@
+/** The recipes of docs/guides/agents-of-other-frameworks.md, and what does not work with each. */
+
+export type RecipeRole = 'as a sub-agent of Lango' | 'with Lango as its sub-agent';
+
+/** One column of the tables of frameworks in docs/reference/interop.md. */
+export type RecipeOperation =
+  | 'card'
+  | 'send'
+  | 'stream'
+  | 'two at once'
+  | 'ask'
+  | 'approve'
+  | 'follow-up'
+  | 'cancel'
+  | 'get'
+  | 'list'
+  | 'file in'
+  | 'file out'
+  | 'errors'
+  | 'unknown task'
+  | 'push'
+  | 'auth';
+
+type Reasons = Readonly<Partial<Record<RecipeOperation, string>>>;
+
+interface Limits {
+  /** What does not work by a fault of the framework. Its test must fail: it goes red when the framework mends it. */
+  readonly faults?: Reasons;
+  /** What there is no way to do, and why. It is not tried. */
+  readonly without?: Reasons;
+}
+
+export interface Recipe {
+  /** The heading of its section. */
+  readonly name: string;
+  /** Its environment in `.ci/frameworks`, and its package there. */
+  readonly folder: string;
+  readonly package: string;
+  /** The program in `peers/recipes` that stands for the reader's own agent and model. */
+  readonly own: string;
+  /** What its agent answers to "say hello". */
+  readonly answer: string;
+  /** Starts its own server in place of a program. */
+  readonly serve?: readonly string[];
+  /** Where its server has the agent. */
+  readonly at?: string;
+  readonly roles: Readonly<Record<RecipeRole, Limits>>;
+}
+
+/** The same reason for several operations. */
+function all(why: string, ...operations: readonly RecipeOperation[]): Reasons {
+  return Object.fromEntries(operations.map((operation) => [operation, why]));
+}
+
+const SDK_ONLY = [
+  'card',
+  'stream',
+  'ask',
+  'follow-up',
+  'cancel',
+  'get',
+  'list',
+  'file in',
+  'file out',
+  'push',
+] as const;
+const OLD = 'Its server speaks A2A 0.3, which has no list.';
+
+export const RECIPES: readonly Recipe[] = [
+  {
+    name: 'Google ADK',
+    folder: 'adk-python',
+    package: 'google-adk',
+    own: 'adk',
+    answer: 'ADK did: say hello',
+    roles: {
+      'as a sub-agent of Lango': {
+        faults: {
+          stream:
+            'Its executor runs the agent with the default `RunConfig`, whose streaming mode is NONE: the answer comes in ' +
+            'one piece.',
+        },
+      },
+      'with Lango as its sub-agent': {
+        without: all(
+          '`RemoteA2aAgent` reads the card, sends and follows. It has no call that shows the card, and none for cancel, ' +
+            'get, list and push.',
+          ...(['card', 'cancel', 'get', 'list', 'push'] as const),
+        ),
+      },
+    },
+  },
+  {
+    name: 'Strands',
+    folder: 'strands-python',
+    package: 'strands-agents',
+    own: 'strands',
+    answer: 'Strands did: say hello',
+    roles: {
+      'as a sub-agent of Lango': {
+        without: {
+          approve: 'Its interrupts ask for a text: see **ask**.',
+          list: OLD,
+          'file out': 'Its executor writes the texts of an answer only.',
+        },
+      },
+      'with Lango as its sub-agent': {
+        without: {
+          ...all('`A2AAgent` makes a new task in a new context for each request.', 'ask', 'follow-up'),
+          ...all('`A2AAgent` has no call for cancel, get, list and push.', 'cancel', 'get', 'list', 'push'),
+          ...all(
+            '`A2AAgent` sends and reads texts only (`convert_content_blocks_to_parts`, `_extract_text_parts`).',
+            ...(['file in', 'file out'] as const),
+          ),
+        },
+      },
+    },
+  },
+  {
+    name: 'Pydantic AI',
+    folder: 'pydantic-ai',
+    package: 'fasta2a',
+    own: 'pydantic',
+    answer: 'Pydantic did: say hello',
+    roles: {
+      'as a sub-agent of Lango': {
+        faults: {
+          cancel:
+            'Its worker does one task at a time, and `AgentWorker.cancel_task` does nothing: the next request waits until ' +
+            'the canceled task has run to its end.',
+        },
+        without: {
+          ...all(
+            'A task of its worker never waits for input, and its answer has texts and data only.',
+            ...(['ask', 'approve', 'file out'] as const),
+          ),
+          list: 'Its server answers that the list is not supported (`TaskManager.list_tasks`).',
+        },
+      },
+      'with Lango as its sub-agent': {
+        without: all(
+          'It has no A2A client: the tool of its recipe calls a2a-sdk, whose row is above. (`A2AClient` of fasta2a mixes the ' +
+            'methods of 0.3 with the parts of 1.0.)',
+          ...SDK_ONLY,
+        ),
+      },
+    },
+  },
+  {
+    name: 'Microsoft Agent Framework',
+    folder: 'agent-framework',
+    package: 'agent-framework-a2a',
+    own: 'msft',
+    answer: 'Microsoft did: say hello',
+    roles: {
+      'as a sub-agent of Lango': {
+        faults: {
+          'follow-up': '`A2AExecutor` makes a new session for each request, without what was said before.',
+          'file in': '`A2AExecutor` gives the agent the text of a message only (`get_user_input`).',
+        },
+        without: all(
+          '`A2AExecutor` leaves out what its agent asks a person (`handle_events`), and completes the task.',
+          ...(['ask', 'approve'] as const),
+        ),
+      },
+      'with Lango as its sub-agent': {
+        faults: {
+          stream:
+            'Without a card, `A2AAgent(url=...)` takes the agent for one without streams. With `agent_card=` it streams.',
+        },
+        without: all(
+          '`A2AAgent` has calls to send, stream, poll and subscribe, and no others. With `url=` it reads no card.',
+          ...(['card', 'cancel', 'list', 'push'] as const),
+        ),
+      },
+    },
+  },
+  {
+    name: 'CrewAI',
+    folder: 'crewai',
+    package: 'crewai',
+    own: 'crewai',
+    answer: 'CrewAI did: say hello',
+    roles: {
+      'as a sub-agent of Lango': {
+        faults: {
+          stream: 'Its `execute` sends the answer in one piece, at the end.',
+          'follow-up': 'Its `execute` gives the agent nothing of what was said before in the context.',
+        },
+        without: {
+          list: OLD,
+          ...all('Its `execute` ends each task, with text or data.', 'ask', 'approve', 'file out'),
+          'file in': 'It reads files with the package crewai-files, which is not part of its extra `a2a`.',
+        },
+      },
+      'with Lango as its sub-agent': {
+        without: {
+          ...all(
+            'Its client is part of a task of a crew, which gives the last text: it shows no pieces, no files and no list, and ' +
+              'keeps no context for the next task.',
+            ...(['stream', 'follow-up', 'list', 'file out'] as const),
+          ),
+          ...all('The model of its agent answers a question of Lango by itself, never a person.', 'ask'),
+          cancel: 'Its client has no call to cancel.',
+          'file in': 'It sends files with the package crewai-files, which is not part of its extra `a2a`.',
+        },
+      },
+    },
+  },
+  {
+    name: 'LangGraph',
+    folder: 'langgraph',
+    package: 'langgraph-api',
+    own: 'langgraph',
+    answer: 'LangGraph did: say hello',
+    serve: ['langgraph', 'dev', '--no-browser', '--no-reload', '--port'],
+    at: '/a2a/fe096781-5601-53d2-b2f6-0d3403f7e9ca',
+    roles: {
+      'as a sub-agent of Lango': {
+        faults: { stream: 'Its server sends the answer as one artifact, at the end.' },
+        without: { approve: 'Its interrupts ask for a text: see **ask**.' },
+      },
+      'with Lango as its sub-agent': {
+        without: all(
+          'It has no A2A client: the tool of its recipe calls a2a-sdk, whose row is above.',
+          ...SDK_ONLY,
+        ),
+      },
+    },
+  },
+];
