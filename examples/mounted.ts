@@ -13,8 +13,8 @@ import { connect, createServer, textOf, textPart } from 'lango';
 const echo: Agent = {
   profile: { name: 'echo', description: 'Repeats each message.', skills: [] },
   async run(run) {
-    const text = textOf(run.inputs[0]!.message.parts);
-    run.emit({ type: 'text-delta', artifactId: 'answer', text: `You said: ${text}`, replace: true });
+    const text = `You said: ${textOf(run.inputs[0]!.message.parts)}`;
+    run.emit({ type: 'text-delta', artifactId: 'answer', text, replace: true, lastChunk: true });
     return { state: 'completed' };
   },
 };

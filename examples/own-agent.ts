@@ -30,6 +30,7 @@ const dice: Agent = {
       artifactId: 'answer',
       text: `You rolled ${rolls.join(', ')}.`,
       replace: true,
+      lastChunk: true,
     });
     return { state: 'completed' };
   },
