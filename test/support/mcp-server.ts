@@ -242,5 +242,9 @@ if (process.argv.includes('--http')) serveHttp();
 else {
   process.stderr.write('notes: serving\n');
   const emit: Emit = (message) => void process.stdout.write(`${JSON.stringify(message)}\n`);
-  createInterface({ input: process.stdin }).on('line', (line) => answer(JSON.parse(line) as Request, emit));
+  const listen = (): void =>
+    void createInterface({ input: process.stdin }).on('line', (line) =>
+      answer(JSON.parse(line) as Request, emit),
+    );
+  setTimeout(listen, Number(process.env['START_MS'] ?? 0));
 }

@@ -12,6 +12,8 @@ import { argumentsSchema } from './schema.js';
 const LONGEST_NAME = 64;
 const LONGEST_DESCRIPTION = 1_024;
 const MARK_LENGTH = 6;
+/** How long a call may wait until a server that has ended is started again. Only then its own time begins. */
+const LONGEST_START_MS = 60_000;
 
 export type CallContext = Pick<ToolContext, 'signal' | 'progress' | 'answered'> &
   Partial<Pick<ToolContext, 'tenant' | 'owner'>>;
@@ -62,7 +64,7 @@ export function mcpTool(definition: Definition, { name, options, server }: McpTo
     effect,
     danger: isAsked ? 'dangerous' : 'moderate',
     bringsOutside: true,
-    timeoutMs,
+    timeoutMs: timeoutMs + LONGEST_START_MS,
     describe: () =>
       `call ${JSON.stringify(definition.name)} of the MCP server ${options.name} with these arguments`,
     check: async (_, { signal }) => void (await server.ready(signal)),

@@ -123,6 +123,17 @@ describe('an MCP server as tools', () => {
     }
   }, 600_000);
 
+  it('is started again for a call, whose time begins after that', async () => {
+    const slow = { ...notes, env: { ...notes.env, START_MS: '1500' }, timeoutSeconds: 1 };
+    const slowly = optionsFor({ slow });
+    await withServer(slowly, async (other) => {
+      await untilOffered('mcp_slow_read_note', slowly.model, other);
+      await sendText(other, 'mcp_slow_hang {}', { agent: 'operator' });
+      const { end } = await sendText(other, 'mcp_slow_read_note {"note":"a"}', { agent: 'operator' });
+      expect(end.text).toBe('the note a');
+    });
+  });
+
   it('is used through lango send, also when it floods, answers rubbish or dies', async () => {
     const { origin, token = '' } = server.address;
     const env = { LANGO_URL: origin, LANGO_TOKEN: token, LANGO_HOME: server.home };
