@@ -5,13 +5,14 @@ import { EXIT, exitCodeOfError } from './exit.js';
 import { createProgram } from './program.js';
 import { jsonLine, safeText } from './safe-text.js';
 import type { CommandContext, Terminal } from './terminal.js';
-import { createTerminal, printResult, surviveClosedOutput } from './terminal.js';
+import { createTerminal, printResult, surviveClosedOutput, tameConsole } from './terminal.js';
 
 /** The command line program. Resolves with its exit code once all output is written; never rejects. */
 export async function run(args: readonly string[]): Promise<number> {
   const env = readEnv();
   const terminal = createTerminal(env);
   surviveClosedOutput(args[0] === 'serve');
+  tameConsole();
   const exitCode = await perform(args, { env, terminal });
   await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
   return exitCode;

@@ -1,8 +1,9 @@
+import { format } from 'node:util';
 import type { Env } from '../config/env.js';
 import { EXIT } from './exit.js';
 import { createPaint, type Paint } from './paint.js';
 import { Progress } from './progress.js';
-import { jsonLine } from './safe-text.js';
+import { jsonLine, safeLine } from './safe-text.js';
 
 /** The terminal of a command: results go to standard output, messages about them to standard error. */
 export interface Terminal {
@@ -68,6 +69,19 @@ export function surviveClosedOutput(isServer: boolean): void {
     if (!isServer) process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failure);
   });
   process.stderr.on('error', () => {});
+}
+
+/** The most characters of a line that a library prints. */
+const MAX_WARNING = 1_000;
+
+/**
+ * Sends what libraries print to standard error, without what drives a terminal: their words may quote a server. Standard
+ * output is for results alone.
+ */
+export function tameConsole(): void {
+  const print = (...words: readonly unknown[]): void =>
+    void process.stderr.write(`${safeLine(format(...words), MAX_WARNING)}\n`);
+  Object.assign(console, { debug: print, error: print, info: print, log: print, warn: print });
 }
 
 function hasColor(stream: NodeJS.WriteStream, { noColor, forceColor }: Env): boolean {

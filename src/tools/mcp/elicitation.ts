@@ -207,6 +207,8 @@ function objectIn(text: string): Readonly<Record<string, unknown>> | undefined {
 
 /** The value as the field wants it; undefined when it does not fit. */
 function valueOf(given: unknown, one: Field): Value | undefined {
+  if (Array.isArray(given)) return one.type === 'array' ? chosenOf(given, one) : undefined;
+  if (typeof given !== 'string' && typeof given !== 'number' && typeof given !== 'boolean') return undefined;
   switch (one.type) {
     case 'boolean': {
       const word = String(given).toLowerCase();
@@ -214,27 +216,30 @@ function valueOf(given: unknown, one: Field): Value | undefined {
     }
     case 'number':
     case 'integer': {
-      const value = typeof given === 'string' && given.trim() === '' ? NaN : Number(given);
+      const value = typeof given === 'boolean' || String(given).trim() === '' ? NaN : Number(given);
       const isWhole = one.type === 'number' || Number.isInteger(value);
       return Number.isFinite(value) && isWhole && isWithin(value, one.minimum, one.maximum)
         ? value
         : undefined;
     }
     case 'array': {
-      const items = Array.isArray(given)
-        ? given
-        : String(given)
-            .split(',')
-            .filter((item) => item.trim() !== '');
-      const chosen = items.map((item) => choiceOf(String(item), one));
-      const areAll = chosen.every((item) => item !== undefined);
-      return areAll && isWithin(chosen.length, one.minItems, one.maxItems) ? chosen : undefined;
+      const items = String(given).split(',');
+      return chosenOf(
+        items.filter((item) => item.trim() !== ''),
+        one,
+      );
     }
     case 'string': {
       const value = choicesOf(one) ? choiceOf(String(given), one) : String(given);
       return value !== undefined && isWithin(value.length, one.minLength, one.maxLength) ? value : undefined;
     }
   }
+}
+
+function chosenOf(items: readonly unknown[], one: Field): string[] | undefined {
+  const chosen = items.map((item) => choiceOf(String(item), one));
+  const areAll = chosen.every((item) => item !== undefined);
+  return areAll && isWithin(chosen.length, one.minItems, one.maxItems) ? chosen : undefined;
 }
 
 function choiceOf(given: string, one: Field): string | undefined {
