@@ -49,9 +49,9 @@ const ROLES = {
 } as const;
 const FRAMEWORKS = `## Frameworks
 
-Each has [a recipe](../guides/agents-of-other-frameworks.md), which the tests run as it stands there, with a scripted
-model. Of JavaScript's frameworks, ADK, Strands, VoltAgent and Mastra are tried in \`test/interop\` too, without rows
-here. An empty cell has its reason [below](#what-does-not-work).
+Those of Python have [a recipe](../guides/agents-of-other-frameworks.md) each, which the tests run as it stands there, with
+a scripted model. An empty cell has its reason [below](#what-does-not-work). Of JavaScript's frameworks less is tried: an
+empty cell of ADK, Strands (JavaScript), VoltAgent or Mastra was not tried.
 
 - **send**: a request and its answer; **stream**: the answer comes in pieces; **two at once**: each gets its own answer
 - **ask**: the agent asks, a person's answer goes back, and the agent goes on with it
@@ -117,7 +117,9 @@ const { status } = spawnSync(
     '--experimental-vm-modules',
     '--no-warnings',
     jest,
-    ...(isMcpOnly ? [] : ['test/interop/sdks', 'test/interop/recipes']),
+    ...(isMcpOnly
+      ? []
+      : ['test/interop/sdks', 'test/interop/recipes', 'test/interop/adk', 'test/interop/remotes']),
     'test/interop/mcp-',
     '--runInBand',
   ],

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
+import { NAMES } from './framework.js';
 import { RECIPES } from './recipes.js';
 import { SDKS } from './sdks.js';
 
@@ -34,11 +35,24 @@ it('docs/reference/interop.md shows each recipe with its pinned version, in both
   const [, ...tables] = page.split('\n## Frameworks\n')[1]!.split('\n## ')[0]!.split('\n### ');
   expect(tables).toHaveLength(2);
   for (const table of tables) {
-    const rows = [...table.matchAll(/^\| ([^|]+) ([\w.]+) \|.* yes \|/gm)];
+    const rows = rowsOf(table).filter(([, name]) => names.includes(name));
     expect(rows.map(([, name]) => name)).toEqual(names);
     for (const [, , version] of rows) expect(pinned).toContain(`==${version}`);
   }
 });
+
+it("docs/reference/interop.md shows JavaScript's frameworks with their pinned versions (else: npm run interop)", () => {
+  const [, tables = ''] = page.split('\n## Frameworks\n');
+  for (const [name, library] of Object.values(NAMES)) {
+    const [, , version] = rowsOf(tables).find(([, one]) => one === name) ?? [];
+    expect(pinned).toContain(`${library}@${version}`);
+  }
+});
+
+/** The rows of frameworks with which something works: name and version. */
+function rowsOf(table: string): readonly RegExpExecArray[] {
+  return [...table.matchAll(/^\| ([^|]+) ([\w.]+) \|.* yes \|/gm)];
+}
 
 it.each(['conformance', 'inspector'])(
   "docs/reference/interop.md shows the pinned version of MCP's %s (else: npm run interop mcp)",
