@@ -178,9 +178,9 @@ describe.each(SDKS)('$name', (sdk) => {
       }
       const a2a = { enabled: true, remoteAgents };
       server = await startServer({ model: new Obedient(), settings: { server: { port: 0 }, a2a } });
-      const joined = (): number =>
-        server.log.lines.filter((line) => /agent (joined|skipped)/.test(line)).length;
-      for (let round = 0; round < 200 && joined() < remoteAgents.length; round += 1) await delay(50);
+      const isKnown = ({ name }: RemoteAgent): boolean =>
+        server.log.lines.some((line) => /agent (joined|skipped)/.test(line) && line.includes(`"${name}"`));
+      for (let round = 0; round < 200 && !remoteAgents.every(isKnown); round += 1) await delay(50);
     });
     afterAll(() => server.stop());
 

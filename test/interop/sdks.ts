@@ -117,21 +117,28 @@ export const SDKS: readonly Sdk[] = [
     folder: 'a2a-java',
     pin: /a2a-java-sdk-client<\/artifactId><version>(0[\w.]+)/,
     command: (folder) => ['java', '-cp', `${folder}/classes:${folder}/lib/*`, 'Peer'],
-    roles: ['client'],
     bindings: ALL.filter(([, version]) => version === '0.3'),
     faults: [
       {
         operation: 'files',
         transport: ['HTTP+JSON', 'GRPC'],
-        why: 'It leaves out the media type of a file over the proto of 0.3, so an agent that takes texts refuses it.',
+        why:
+          'Over the proto of 0.3 it leaves out the media type of a file, so an agent that takes texts refuses it, and it ' +
+          'writes and expects base64 text in the field of bytes.',
       },
       {
         operation: 'errors',
+        role: 'client',
         transport: 'HTTP+JSON',
         why:
           'It finds the error by the name of its own Java class in the body, which no other server sends, and throws a ' +
           'NullPointerException without it.',
       },
+    ],
+    notes: [
+      "The remote agent is its reference server, on Quarkus. That server's part for gRPC, " +
+        '`a2a-java-sdk-reference-grpc` 0.3.3.Final, is not in the registry that the tests install from: over gRPC its ' +
+        '`GrpcHandler` is tried behind a server of grpc-java.',
     ],
   },
   {
@@ -172,7 +179,7 @@ export const SDKS: readonly Sdk[] = [
       'The newest release in the registry that the tests install from, 1.0.0.Alpha3, is of a draft of A2A 1.0. Over gRPC ' +
         'it calls `a2a.v1.A2AService`, which in the end became `lf.a2a.v1.A2AService`, so gRPC is left out. It writes ' +
         '`blocking` where 1.0 has `returnImmediately`: to get a task at once, send with a stream.',
-      'A server of this SDK needs Quarkus: only its clients are tried.',
+      'Of 1.0.0.Alpha3 only the clients are tried.',
     ],
   },
 ];

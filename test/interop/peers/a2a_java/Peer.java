@@ -1,3 +1,5 @@
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.a2a.client.Client;
@@ -18,6 +20,8 @@ import io.grpc.ManagedChannelBuilder;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.util.ArrayList;
+import java.util.Base64;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -26,7 +30,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
 
-/** The official a2a-java as a client: one JSON request a line on stdin, one JSON answer a line on stdout. */
+/** The official a2a-java as a client, and the starter of its server: one JSON request a line on stdin, one JSON answer a line on stdout. */
 public class Peer {
   static final ObjectMapper JSON = new ObjectMapper();
   static Client streaming;
@@ -161,6 +165,12 @@ public class Peer {
       case "about":
         String path = Client.class.getProtectionDomain().getCodeSource().getLocation().getPath();
         return Map.of("version", path.replaceAll(".*a2a-java-sdk-client-(.*)\\.jar", "$1"));
+      case "serve":
+        return serve(given);
+      case "seen":
+        return Map.of("seen", List.copyOf(seen));
+      case "read":
+        return Map.of("text", new String(Base64.getDecoder().decode(files.get(files.size() - 1)), UTF_8));
       case "connect":
         return connect(given);
       case "extended":
@@ -193,6 +203,33 @@ public class Peer {
       }
       default:
         throw new IllegalArgumentException(op);
+    }
+  }
+
+  static final List<String> seen = Collections.synchronizedList(new ArrayList<>());
+  static final List<String> files = Collections.synchronizedList(new ArrayList<>());
+
+  /** Starts server/Server.java as a process, which ends with this one, and keeps what it tells. */
+  static Map<String, Object> serve(JsonNode given) throws Exception {
+    List<String> command = new ArrayList<>(List.of("java", "-Dpeer.transport=" + given.get("transport").asText()));
+    if (given.has("token")) command.add("-Dpeer.token=" + given.get("token").asText());
+    command.addAll(List.of("-jar", "server/target/quarkus-app/quarkus-run.jar"));
+    Process server = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+    BufferedReader lines = server.inputReader();
+    String url = JSON.readTree(lines.readLine()).get("url").asText();
+    Thread reader = new Thread(() -> lines.lines().forEach(Peer::keep));
+    reader.setDaemon(true);
+    reader.start();
+    return Map.of("url", url);
+  }
+
+  static void keep(String line) {
+    try {
+      JsonNode told = JSON.readTree(line);
+      if (told.has("seen")) seen.add(told.get("seen").asText());
+      if (told.has("file")) files.add(told.get("file").asText());
+    } catch (Exception error) {
+      throw new IllegalStateException(line, error);
     }
   }
 
