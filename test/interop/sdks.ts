@@ -179,7 +179,7 @@ export const SDKS: readonly Sdk[] = [
       'The newest release in the registry that the tests install from, 1.0.0.Alpha3, is of a draft of A2A 1.0. Over gRPC ' +
         'it calls `a2a.v1.A2AService`, which in the end became `lf.a2a.v1.A2AService`, so gRPC is left out. It writes ' +
         '`blocking` where 1.0 has `returnImmediately`: to get a task at once, send with a stream.',
-      'Of 1.0.0.Alpha3 only the clients are tried.',
+      'Its reference servers of 1.0.0.Alpha3 are not in that registry: of this version only the clients are tried.',
     ],
   },
 ];
