@@ -138,7 +138,9 @@ export const SDKS: readonly Sdk[] = [
     notes: [
       "The remote agent is its reference server, on Quarkus. That server's part for gRPC, " +
         '`a2a-java-sdk-reference-grpc` 0.3.3.Final, is not in the registry that the tests install from: over gRPC its ' +
-        '`GrpcHandler` is tried behind a server of grpc-java.',
+        '`GrpcHandler` is tried behind a server of grpc-java. Now and then (once in about 150 streams on one core) the ' +
+        'server sends an event after those that follow it, when they come back to back: the agent of the test pauses ' +
+        'after each.',
     ],
   },
   {

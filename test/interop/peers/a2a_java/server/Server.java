@@ -183,6 +183,40 @@ public class Server implements QuarkusApplication {
     return new Orders();
   }
 
+  /**
+   * The server sends an event after those that follow it when it comes while the one before is being written. So there is
+   * a pause after each, a long one in the first task, whose writes are slow.
+   */
+  static class Paced extends TaskUpdater {
+    static volatile long millis = 300;
+
+    Paced(RequestContext context, EventQueue queue) {
+      super(context, queue);
+    }
+
+    @Override
+    public void updateStatus(TaskState state, Message message, boolean isFinal) {
+      super.updateStatus(state, message, isFinal);
+      if (isFinal) millis = 30;
+      else pause();
+    }
+
+    @Override
+    public void addArtifact(
+        List<Part<?>> parts, String id, String name, Map<String, Object> metadata, Boolean append, Boolean lastChunk) {
+      super.addArtifact(parts, id, name, metadata, append, lastChunk);
+      pause();
+    }
+
+    static void pause() {
+      try {
+        Thread.sleep(millis);
+      } catch (InterruptedException error) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
   /** Does what the first word of a message says. */
   static class Orders implements AgentExecutor {
     static final Map<String, CountDownLatch> CANCELED = new ConcurrentHashMap<>();
@@ -197,7 +231,7 @@ public class Server implements QuarkusApplication {
 
     @Override
     public void execute(RequestContext context, EventQueue queue) {
-      TaskUpdater task = new TaskUpdater(context, queue);
+      TaskUpdater task = new Paced(context, queue);
       String told = context.getUserInput("\n").strip();
       if (context.getTask() == null) task.submit();
       CountDownLatch canceled = CANCELED.computeIfAbsent(task.getTaskId(), id -> new CountDownLatch(1));
