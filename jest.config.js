@@ -4,8 +4,8 @@ import process from 'node:process';
 const isCampaign = process.env.LANGO_CAMPAIGN === '1';
 
 /**
- * Only in campaigns: what the stock SDK does wrong, kills of the real program with a browser or a chain, and what ends
- * with a browser or a burst.
+ * Only in campaigns: what the stock SDK does wrong, kills of the real program with a browser or a chain, what ends with
+ * a browser or a burst, and what waits for long time limits.
  */
 const CAMPAIGNS = [
   'test/a2a/beside-stock/.*',
@@ -21,7 +21,9 @@ const CAMPAIGNS = [
   'test/scripts/bench',
   'test/scripts/chaos',
   'test/scripts/fuzz',
+  'test/tools/browser/hold',
   'test/tools/browser/lifetime',
+  'test/tools/mcp/slow-issuer',
 ];
 /** In both: short in `npm test`, long in a campaign. */
 const LENGTHENED = [
