@@ -1,6 +1,7 @@
 import type { Configuration, ServerMetadata } from 'openid-client';
 import { z } from 'zod';
 import { causesOf, isLangoError, LangoError, loadPackage } from '../../core/errors.js';
+import { abortable } from './abortable.js';
 import {
   endpointIn,
   findIssuer,
@@ -275,12 +276,4 @@ function typed(options: Pick<LoginOptions, 'name'>, error: unknown): Error {
     `The sign-in at the MCP server ${options.name} failed (${why}): the answers of its issuer are wrong.`,
     { cause: error },
   );
-}
-
-function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-    work.then(resolve, reject);
-  });
 }

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../core/json.js';
 import { counted } from '../../core/text.js';
 import type { Tool, ToolSource } from '../../core/tool.js';
 import type { NodeFinding } from '../tool-family.js';
+import { abortable } from './abortable.js';
 import { AcceptedTools, definitionHash } from './accepted.js';
 import { openConnection, outsideText, type Connection, type Definition } from './connection.js';
 import { Calls } from './calls.js';
@@ -271,13 +272,4 @@ export class McpServer implements ToolSource {
 
 function isNews({ tool, state }: OfferedTool, before: readonly OfferedTool[]): boolean {
   return before.find((each) => each.tool === tool)?.state !== state;
-}
-
-function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason as Error);
-    if (signal.aborted) return onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
 }
