@@ -66,11 +66,12 @@ export function createEgress(options: EgressOptions): typeof fetch {
   return async (input, init) => {
     const call = await describeCall(input, init);
     const deadline = new ReadDeadline(call.init.signal ?? undefined);
-    deadline.expect(options.timeoutMs, `${call.url.host} did not answer within ${options.timeoutMs} ms.`);
     const explain = (error: unknown): Error =>
       toEgressError(error, call.url, { signal: deadline.signal, ...options });
     try {
       const fetchChecked = await load();
+      // From here on, as the client is loaded for the first request.
+      deadline.expect(options.timeoutMs, `${call.url.host} did not answer within ${options.timeoutMs} ms.`);
       // node-fetch, given an aborted signal, fails in a way that no caller can catch.
       deadline.signal.throwIfAborted();
       const answer = await fetchChecked(call.url, {

@@ -9,7 +9,7 @@ import { freePort } from '../support/free-port.js';
 import { usdCoinBytecode } from './compile.js';
 
 const ANVIL = path.resolve('node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil');
-const START_MS = 20_000;
+const START_MS = 100_000;
 
 const TOKEN_ABI = parseAbi([
   'function mint(address to, uint256 value)',
@@ -149,7 +149,7 @@ async function call(url: string, method: string, params: readonly unknown[]): Pr
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(100_000),
   });
   const { result, error } = (await response.json()) as { result?: unknown; error?: { message: string } };
   if (error) throw new Error(`${method}: ${error.message}`);

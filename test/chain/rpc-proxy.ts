@@ -67,7 +67,7 @@ export class RpcProxy implements AsyncDisposable {
       method: 'POST',
       headers,
       body,
-      signal: AbortSignal.timeout(10_000),
+      signal: AbortSignal.timeout(100_000),
     });
     const result: unknown = await answer.json();
     if (fate === 'swallow') response.destroy();

@@ -95,7 +95,7 @@ describe('lango data', () => {
     expect(written.stdout).toMatch(/graph 1234, observations 450/);
     const whole = JSON.parse(await readFile(out, 'utf8')) as Exported;
     expect(whole['graph']).toHaveLength(1_234);
-  }, 60_000);
+  });
 
   it('exports what is larger than an answer may be: one task, one entry with all its versions', async () => {
     const owner = { tenant: '', owner: 'default' };
@@ -134,7 +134,7 @@ describe('lango data', () => {
     }
     expect(artifacts.get('replaced')).toBe('now 79');
     expect(artifacts.get('long')).toBe(Array.from({ length: 80 }, (_, n) => answer(n)).join(''));
-  }, 60_000);
+  });
 
   it('writes a file whole or not at all, and none in the place of another', async () => {
     server = await startServer(home);
@@ -157,7 +157,7 @@ describe('lango data', () => {
     });
     expect(gone.code).not.toBe(0);
     expect((await readdir(folder)).filter((name) => /none|part/.test(name))).toEqual([]);
-  }, 60_000);
+  });
 
   it('forgets one context: its tasks, what was kept in it, its triples and its notes, down to the bytes', async () => {
     server = await startServer(home);
@@ -183,7 +183,7 @@ describe('lango data', () => {
     // What was asked just now stands in the tasks: the word that only the context had does not.
     expect(await filesWith('mallets')).toEqual([]);
     expect(await filesWith('cellar')).toEqual([]);
-  }, 60_000);
+  });
 
   it('forgets one entry with its triples, a document by its file, and leaves no bytes of it', async () => {
     server = await startServer(home);
@@ -199,7 +199,7 @@ describe('lango data', () => {
     expect((await run('data', 'forget', 'fact', 'Tea is at four.')).stdout).toBe('Deleted: versions 1.\n');
     expect((await send('recall tea')).stdout).toMatch(/^Nothing was found/);
     expect((await run('data', 'forget', 'poem', 'x')).code).toBe(2);
-  }, 60_000);
+  });
 
   it('exports skills file by file, with what says where they come from, and forgets one by its name', async () => {
     server = await startServer(home);
@@ -220,7 +220,7 @@ describe('lango data', () => {
     expect((await run('data', 'delete', '--yes')).stdout).toMatch(/skills 1\.$/m);
     expect((await exported())['skills']).toEqual([]);
     expect(await readdir(path.join(home.folder, 'owners'))).toEqual([]);
-  }, 60_000);
+  });
 
   it('deletes all of it only when it is said so', async () => {
     server = await startServer(home);
@@ -230,5 +230,5 @@ describe('lango data', () => {
     expect((await exported())['facts']).toHaveLength(1);
     expect((await run('data', 'delete', '--yes')).stdout).toMatch(/^Deleted: tasks \d+, .*facts 1/);
     for (const [kind, items] of Object.entries(await exported())) expect([kind, items]).toEqual([kind, []]);
-  }, 60_000);
+  });
 });

@@ -118,7 +118,7 @@ describe('embedding.provider: local, when something is missing', () => {
       const again = await lango(['ingest', '--reembed', '--json'], { env });
       expect(JSON.parse(again.stdout)).toMatchObject({ embedded: 2 });
       expect(await ask('retrieve passages about doctor')).toMatch(/1\. \S*\/clinic\.md:1-3/);
-    }, 120_000);
+    });
 
     it('says that a model cannot be loaded when it is none', async () => {
       await writeFile(path.join(model, 'onnx', 'model.onnx'), 'not a model');
@@ -126,6 +126,6 @@ describe('embedding.provider: local, when something is missing', () => {
       await writeTinyModel(model);
       await writeFile(path.join(model, 'tokenizer.json'), '{"version":');
       expect(await doctor(env)).toMatch(/tools rag: missing: The model in .*tiny cannot be loaded: /);
-    }, 60_000);
+    });
   },
 );

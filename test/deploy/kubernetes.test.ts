@@ -30,7 +30,7 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
     kit = await Kit.open(builder!);
     for (const [overlay, components] of OVERLAYS)
       built.set([overlay, ...components].join(' '), await kit.build(overlay, components));
-  }, 60_000);
+  });
   afterAll(() => kit.close());
 
   describe.each(OVERLAYS)('%s %s', (overlay, components: readonly string[]) => {
@@ -52,7 +52,7 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
         const isScraped = components.includes('prometheus') && workload.name === 'lango';
         expect(keys.get('metrics.enabled')).toBe(isScraped);
       }
-    }, 120_000);
+    });
 
     it('give no pod rights that it does not need', () => {
       for (const { name, pod, isServer } of workloadsOf(manifestsOf(overlay, components))) {
@@ -120,7 +120,7 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
       });
       expect(keys.has('auth.nodes[2].name')).toBe(false);
     }
-  }, 60_000);
+  });
 
   it('show each secret only to the node that needs it', () => {
     const seen = workloadsOf(manifestsOf('stack')).flatMap(({ name, pod }) =>

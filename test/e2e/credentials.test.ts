@@ -95,7 +95,7 @@ async function linkTo(url: string, auth: object, { binding, trust }: Connecting 
   );
   const list = async () => {
     const query = { tenant: '', contextId: '', status: 0, pageToken: '', statusTimestampAfter: undefined };
-    const options = await requestOptions(link, { scope: undefined, signal: AbortSignal.timeout(10_000) });
+    const options = await requestOptions(link, { scope: undefined, signal: AbortSignal.timeout(100_000) });
     return link.transport.listTasks({ ...query, pageSize: 1, historyLength: 0 }, options);
   };
   const send = async () => {
@@ -105,7 +105,7 @@ async function linkTo(url: string, auth: object, { binding, trust }: Connecting 
       tenant: '',
       message: { ...message, parts: [part], extensions: [], referenceTaskIds: [] },
     };
-    const options = await requestOptions(link, { scope: undefined, signal: AbortSignal.timeout(10_000) });
+    const options = await requestOptions(link, { scope: undefined, signal: AbortSignal.timeout(100_000) });
     const events = [];
     for await (const event of link.transport.sendMessageStream(request as never, options)) events.push(event);
     return events.length;

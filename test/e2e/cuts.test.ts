@@ -228,5 +228,5 @@ describe.each(TRANSPORTS)('a client over %s', (transport) => {
         expect(missed).toBeGreaterThan(0);
       },
     );
-  }, 60_000);
+  });
 });

@@ -167,7 +167,7 @@ describe('a card that came over plain HTTP', () => {
     });
     const events: ClientEvent[] = [];
     const parts = [textPart('hello')];
-    for await (const event of client.send({ parts }, AbortSignal.timeout(20_000))) events.push(event);
+    for await (const event of client.send({ parts }, AbortSignal.timeout(100_000))) events.push(event);
     front.close();
     front.closeAllConnections();
     return events.at(-1);

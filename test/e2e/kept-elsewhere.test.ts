@@ -126,7 +126,7 @@ const shown: string[] = [];
 
 async function send(client: AgentClient, request: Parameters<AgentClient['send']>[0]) {
   let taskId = '';
-  for await (const event of client.send(request, AbortSignal.timeout(40_000))) {
+  for await (const event of client.send(request, AbortSignal.timeout(100_000))) {
     shown.push(JSON.stringify(event));
     if (event.type === 'task') taskId ||= event.taskId;
     if (event.type === 'end') return { ...event, taskId };
@@ -189,7 +189,7 @@ describeSandboxed('a secret of the vault’s node', () => {
       expect(audits()).toContainEqual(
         expect.objectContaining({ owner, by: 'worker', subject: 'api exec', outcome: 'ok' }),
       );
-  }, 60_000);
+  });
 
   it('is each owner’s own when two ask at once', async () => {
     const asks = (['alice', 'bob', 'alice', 'bob'] as const).map(async (sub) => {
@@ -202,7 +202,7 @@ describeSandboxed('a secret of the vault’s node', () => {
     });
     await Promise.all(asks);
     expect(Object.values(VALUES).flatMap(tracesOf)).toEqual([]);
-  }, 60_000);
+  });
 
   it('is not asked for before a person approved the command', async () => {
     const before = audits().length;
@@ -223,7 +223,7 @@ describeSandboxed('a secret of the vault’s node', () => {
     expect(text).toContain('{{secret:api}}');
     expect(text).toContain('[secret api, encoded]');
     expect(tracesOf(VALUES.alice)).toEqual([]);
-  }, 60_000);
+  });
 
   it('is not shown when a later call reads what a command wrote', async () => {
     await ask(
@@ -235,7 +235,7 @@ describeSandboxed('a secret of the vault’s node', () => {
     expect(await ask('alice', 'run cat token.b64')).toContain('[secret api, encoded]');
     await ask('alice', 'run rm token.txt token.b64');
     expect(tracesOf(VALUES.alice)).toEqual([]);
-  }, 60_000);
+  });
 
   it('is refused for all that its owner did not allow', async () => {
     await keep('alice', ['http'], ['api.example.com']);
@@ -390,7 +390,7 @@ describeSandboxed('a skill that is made on the librarian’s node', () => {
     await (await ownerOf('alice')).forgetData({ kind: 'skills', name: 'three-words' });
     expect(await ask('alice', 'use the skill three-words')).not.toContain('Answer in');
     expect(existsSync(script!)).toBe(false);
-  }, 60_000);
+  });
 });
 
 describeSandboxed('when the node that keeps them is away', () => {
@@ -403,5 +403,5 @@ describeSandboxed('when the node that keeps them is away', () => {
     expect(text).toContain(`The server that keeps the secrets, ${keeperUrl}, does not answer`);
     expect(text).toContain('Nothing was done. (Call this again in a moment.');
     expect(await ask('alice', 'use the skill stay')).toContain('Stay calm.');
-  }, 60_000);
+  });
 });

@@ -211,7 +211,7 @@ async function sendOne(client: AgentClient, name: string): Promise<void> {
 
 async function replay(client: AgentClient, taskId: string): Promise<readonly string[]> {
   const seen: string[] = [];
-  for await (const event of client.subscribe({ taskId, after: 0 }, AbortSignal.timeout(30_000))) {
+  for await (const event of client.subscribe({ taskId, after: 0 }, AbortSignal.timeout(100_000))) {
     if (event.type === 'activity') seen.push(JSON.stringify(event));
   }
   return seen;
@@ -230,8 +230,8 @@ async function settle(client: AgentClient): Promise<void> {
       const parts = task.questions.map(({ hash }) => answerPart({ hash, decision: 'deny' }));
       const events =
         parts.length > 0
-          ? client.send({ parts, taskId, contextId: task.contextId }, AbortSignal.timeout(30_000))
-          : client.subscribe({ taskId }, AbortSignal.timeout(5_000));
+          ? client.send({ parts, taskId, contextId: task.contextId }, AbortSignal.timeout(100_000))
+          : client.subscribe({ taskId }, AbortSignal.timeout(100_000));
       for await (const event of events) if (event.type === 'end') break;
     }
   }

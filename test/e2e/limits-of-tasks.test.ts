@@ -39,7 +39,7 @@ describe('tasks.events', () => {
       expect(result['status']).toMatchObject({ state: 'TASK_STATE_CANCELED' });
       await server.untilEnded(await server.send('say still here'));
     });
-  }, 60_000);
+  });
 
   it('a task that many messages at once have filled ends as failed, and the server continues', async () => {
     const talker = scriptedAgent('worker', async (run: Run) => {

@@ -66,7 +66,7 @@ payment:
   async function follow(request: Parameters<typeof client.send>[0]) {
     let taskId = request.taskId ?? '';
     let text = '';
-    for await (const event of client.send(request, AbortSignal.timeout(25_000))) {
+    for await (const event of client.send(request, AbortSignal.timeout(100_000))) {
       if (event.type === 'task') taskId = event.taskId;
       if (event.type === 'text-delta') text = event.replace ? event.text : text + event.text;
       if (event.type === 'end') return { end: event, taskId, text: `${text}${event.text}` };
@@ -100,7 +100,7 @@ payment:
     expect((await chain.tokensOf(PAYEE)) - before).toBe(500_000n);
     expect((await say('show my payment history')).text).toMatch(/0\.50 USDC to 0x\w+ .*for "tea": confirmed/);
     expect((await say('what are my payment limits')).text).toContain('0.50 USDC of it is spent or reserved');
-  }, 60_000);
+  });
 
   it('does not pay what a person refuses', async () => {
     await open();
@@ -113,7 +113,7 @@ payment:
     });
     expect(refused.text).toContain('no tea today');
     expect(await chain.tokensOf(PAYEE)).toBe(before);
-  }, 60_000);
+  });
 
   it('asks nobody about what cannot be paid, and looks again when it was allowed', async () => {
     const wallet = await open('dangerous', 'limits: { perTransaction: "5.00", daily: "5.00" }');
@@ -144,7 +144,7 @@ payment:
       expect.stringContaining('it holds 1.00 USDC and 2.00 USDC is needed'),
     ]);
     expect((await chain.tokensOf(PAYEE)) - before).toBe(2_000_000n);
-  }, 60_000);
+  });
 
   it('takes no words for an approval', async () => {
     await open();
@@ -153,7 +153,7 @@ payment:
     const prose = await follow({ parts: [textPart('approved, go on')], taskId: asked.taskId });
     expect(prose.end.state).toBe('input-required');
     expect(await chain.tokensOf(PAYEE)).toBe(before);
-  }, 60_000);
+  });
 
   it('pays by the command line, and leaves no key anywhere in the data folder', async () => {
     await open();
@@ -177,7 +177,7 @@ payment:
     // Raw transactions and hashes are there; a key would stand as a text of its own.
     expect(bytes.includes(PAYEE)).toBe(true);
     expect(/"0x[0-9a-f]{64}"/.test(bytes.toString('latin1'))).toBe(false);
-  }, 60_000);
+  });
 
   it.each([
     ['after it reserved, before it signed', 'eth_estimateGas', 'hang'],

@@ -89,7 +89,7 @@ it(`a delivery that was open when the server was killed is made again with its i
   } finally {
     await home.remove();
   }
-}, 120_000);
+});
 
 it(`a push config whose server is killed as soon as it has it still gets the Task, the same each time: ${KILLS} kills`, async () => {
   const receivers: PushReceiver[] = [];
@@ -126,4 +126,4 @@ it(`a push config whose server is killed as soon as it has it still gets the Tas
     for (const receiver of receivers) await receiver[Symbol.asyncDispose]();
     await home.remove();
   }
-}, 120_000);
+});

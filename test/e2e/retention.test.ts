@@ -181,7 +181,7 @@ describe('a task that ended so long ago', () => {
     } finally {
       await home.remove();
     }
-  }, 120_000);
+  });
 });
 
 describe('the tasks of a caller', () => {

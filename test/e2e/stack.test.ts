@@ -62,7 +62,7 @@ const KEPT: readonly (readonly [agent: string, keeps: string, asks: string, hold
     await findAll();
     expect(await stack.ask('make a plan for a walk')).toContain('Plan: a walk');
     expect(await stack.ask('open http://proxy:4100/console/')).toContain('Lango');
-  }, 120_000);
+  });
 
   it('accept the name of an owner from the orchestrator only', async () => {
     expect(await stack.get('vault', '/lango/secrets')).toBe('401');
@@ -87,7 +87,7 @@ const KEPT: readonly (readonly [agent: string, keeps: string, asks: string, hold
     }
     expect(JSON.stringify(kept['facts'])).toContain('kitten sleeps');
     expect(JSON.stringify(kept['files'])).toContain('note.txt');
-  }, 60_000);
+  });
 
   it('use what each person keeps on another node, and show nobody a value', async () => {
     const values = { anna: 'annas-S3cr3t-4711', ben: 'bens-S3cr3t-0815' };
@@ -112,7 +112,7 @@ const KEPT: readonly (readonly [agent: string, keeps: string, asks: string, hold
     }
     const words = ['"useSecret"', '"user:anna"', '"by":"operator"', '"subject":"api exec"'];
     expect(logs.split('\n').filter((line) => words.every((word) => line.includes(word)))).not.toEqual([]);
-  }, 120_000);
+  });
 
   it('have no rights that they do not need', async () => {
     const ids = (await stack.compose(['ps', '-q'])).trim().split('\n');

@@ -87,7 +87,7 @@ describe('the vault on disk, killed while it works', () => {
       ['crypto_encrypt', "encrypt 'meet me' with the key box", 'ciphertext: ey'],
     ] as const;
     await answersAll(server, asked);
-  }, 60_000);
+  });
 
   it.each(DELAYS_MS)('decrypts into one secret, %i ms after the call', async (ms) => {
     await server.say('create an encryption key named box');
@@ -152,7 +152,7 @@ payment:
       ['payment_limits', 'what are my payment limits', 'In any 24 hours'],
       ['payment_history', 'show my payment history', 'There are no payments yet'],
     ]);
-  }, 60_000);
+  });
 
   /** Both work again. */
   const afterDeath = (): void => {

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
@@ -10,6 +10,7 @@ import { createEgress } from '../../src/http/egress.js';
 
 const servers: Server[] = [];
 afterEach(() => {
+  jest.useRealTimers();
   for (const server of servers.splice(0)) {
     server.close();
     server.closeAllConnections();
@@ -23,8 +24,18 @@ async function listen(listener: RequestListener, host = '127.0.0.1'): Promise<nu
   return (server.address() as AddressInfo).port;
 }
 
+/** Long, as only a clock of the test lets it pass. */
+const TIMEOUT_MS = 60_000;
+
+/** The time limits of the client no longer pass by themselves: `jest.advanceTimersByTime` lets them pass. */
+function holdTime(): void {
+  jest.useFakeTimers({
+    doNotFake: ['Date', 'hrtime', 'nextTick', 'performance', 'queueMicrotask', 'setImmediate', 'setInterval'],
+  });
+}
+
 function egress(changes: Partial<EgressOptions> = {}): typeof fetch {
-  return createEgress({ allowPrivate: [], timeoutMs: 2_000, logger: silentLogger, ...changes });
+  return createEgress({ allowPrivate: [], timeoutMs: TIMEOUT_MS, logger: silentLogger, ...changes });
 }
 
 const hello: RequestListener = (_request, response) => response.end('hello');
@@ -167,13 +178,18 @@ describe('requests and answers', () => {
   });
 
   it('gives up on a silent server, before the head and in the body', async () => {
-    const silent = await listen(() => {});
-    const get = egress({ allowPrivate, timeoutMs: 150 });
-    await expect(get(`http://127.0.0.1:${silent}/`)).rejects.toMatchObject({ code: 'timeout' });
+    holdTime();
+    const asked = Promise.withResolvers<void>();
+    const silent = await listen(() => asked.resolve());
+    const failed = expect(egress({ allowPrivate })(`http://127.0.0.1:${silent}/`)).rejects;
+    await asked.promise;
+    jest.advanceTimersByTime(TIMEOUT_MS);
+    await failed.toMatchObject({ code: 'timeout' });
     const stuck = await listen((_request, response) => response.write('begin'));
-    // The head has to come in time, also on a loaded machine.
-    const answer = await egress({ allowPrivate, timeoutMs: 2_000 })(`http://127.0.0.1:${stuck}/`);
-    await expect(answer.text()).rejects.toMatchObject({ code: 'timeout' });
+    const answer = await egress({ allowPrivate })(`http://127.0.0.1:${stuck}/`);
+    const read = expect(answer.text()).rejects;
+    jest.advanceTimersByTime(TIMEOUT_MS);
+    await read.toMatchObject({ code: 'timeout' });
   });
 
   it('says that nothing listens, and that the connection broke', async () => {
@@ -251,12 +267,13 @@ describe('event streams', () => {
         () => response.end('data: 2\n\n'),
       );
     });
-    const get = egress({ allowPrivate, timeoutMs: 100, idleMs: 5_000, maxBytes: 10 });
+    holdTime();
+    const get = egress({ allowPrivate, idleMs: 3 * TIMEOUT_MS, maxBytes: 10 });
     const reader = (await get(`http://127.0.0.1:${port}/`, asked))
       .body!.pipeThrough(new TextDecoderStream())
       .getReader();
     expect((await reader.read()).value).toBe('data: 0\n\n');
-    await new Promise((resolve) => setTimeout(resolve, 250));
+    jest.advanceTimersByTime(2 * TIMEOUT_MS);
     steps[0]!();
     expect((await reader.read()).value).toBe('data: 1\n\n');
     steps[1]!();
@@ -265,26 +282,30 @@ describe('event streams', () => {
   });
 
   it('counts silence from the last chunk, not from the first', async () => {
+    holdTime();
+    let write: (chunk: string) => void;
     const port = await listen((_request, response) => {
-      response.writeHead(200, STREAM).write('data: 0\n\n');
-      let left = 3;
-      const timer = setInterval(() => {
-        response.write(': still here\n\n');
-        if (--left > 0) return;
-        clearInterval(timer);
-        response.end('data: 1\n\n');
-      }, 400);
+      write = (chunk) => void response.write(chunk);
+      response.writeHead(200, STREAM).flushHeaders();
     });
     const answer = await egress({ allowPrivate, idleMs: 1_000 })(`http://127.0.0.1:${port}/`, asked);
-    expect(await answer.text()).toMatch(/data: 1/);
+    const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
+    for (const chunk of ['data: 0\n\n', ': still here\n\n', ': still here\n\n', 'data: 1\n\n']) {
+      jest.advanceTimersByTime(700);
+      write!(chunk);
+      expect((await reader.read()).value).toBe(chunk);
+    }
   });
 
   it('gives up when a stream is silent too long', async () => {
     const port = await listen((_request, response) => {
       response.writeHead(200, STREAM).write('data: 0\n\n');
     });
-    const answer = await egress({ allowPrivate, idleMs: 150 })(`http://127.0.0.1:${port}/`, asked);
-    await expect(answer.text()).rejects.toMatchObject({ code: 'timeout' });
+    holdTime();
+    const answer = await egress({ allowPrivate, idleMs: 1_000 })(`http://127.0.0.1:${port}/`, asked);
+    const read = expect(answer.text()).rejects;
+    jest.advanceTimersByTime(1_000);
+    await read.toMatchObject({ code: 'timeout' });
   });
 
   it('closes the connection when the reader cancels', async () => {

@@ -114,7 +114,7 @@ describe.each(RECIPES)('$name', (recipe) => {
       const a2a = { enabled: true, remoteAgents };
       server = await startServer({ model: new Obedient(), settings: { server: { port: 0 }, a2a } });
       await server.log.saying('"agent joined","agent":"clerk"');
-    }, 90_000);
+    });
     afterAll(async () => {
       await server?.stop();
       await lock?.close();
@@ -126,7 +126,7 @@ describe.each(RECIPES)('$name', (recipe) => {
       `transfer_to_agent ${JSON.stringify({ agent_name: agent, request })}`;
     const sendParts = async (to: AgentClient, parts: readonly Part[]): Promise<readonly ClientEvent[]> => {
       const events: ClientEvent[] = [];
-      for await (const event of to.send({ parts }, AbortSignal.timeout(20_000))) events.push(event);
+      for await (const event of to.send({ parts }, AbortSignal.timeout(100_000))) events.push(event);
       return events;
     };
     /** The id of a task that is done. */
@@ -263,7 +263,7 @@ describe.each(RECIPES)('$name', (recipe) => {
       server = await startServer({ model: new Obedient(), tools, agents, settings });
       toOperator = await use('operator');
       toWorker = await use('worker');
-    }, 60_000);
+    });
     afterAll(async () => {
       await toOperator?.[Symbol.asyncDispose]();
       await toWorker?.[Symbol.asyncDispose]();

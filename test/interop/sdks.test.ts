@@ -223,7 +223,7 @@ describe.each(SDKS)('$name', (sdk) => {
         const { base64: bytes, mediaType } = NOTES;
         const parts = [textPart(order('echo')), { kind: 'file', bytes, mediaType } as const];
         const came: ClientEvent[] = [];
-        for await (const event of server.client.send({ parts }, AbortSignal.timeout(20_000)))
+        for await (const event of server.client.send({ parts }, AbortSignal.timeout(100_000)))
           came.push(event);
         const files = came.flatMap((event) => (event.type === 'artifact' ? event.artifact.parts : []));
         expect(files).toContainEqual(expect.objectContaining({ bytes, mediaType }));

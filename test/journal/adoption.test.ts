@@ -60,7 +60,7 @@ it('the next start continues the tasks of a dead process at once, without waitin
     await first.storage.close();
 
     const second = await openJournal(file, async () => ({ state: 'completed' }));
-    const states = second.journal.follow(task.id, 0, AbortSignal.timeout(10_000));
+    const states = second.journal.follow(task.id, 0, AbortSignal.timeout(100_000));
     for await (const _ of states);
     expect(await second.journal.get(SCOPE, task.id)).toMatchObject({ state: 'completed' });
     await second.journal.stop();

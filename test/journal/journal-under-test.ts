@@ -112,7 +112,8 @@ export function until(signal: AbortSignal): Promise<RunEnd> {
 /** All entries after `after`, once the task has ended. */
 export async function ended(taskId: string, after = 0): Promise<readonly TaskEvent[]> {
   const events: TaskEvent[] = [];
-  for await (const batch of journal.follow(taskId, after, AbortSignal.timeout(10_000))) events.push(...batch);
+  for await (const batch of journal.follow(taskId, after, AbortSignal.timeout(100_000)))
+    events.push(...batch);
   const last = events.at(-1)?.body;
   if (last?.type !== 'run-end') throw new Error('the task did not end in time');
   return events;
@@ -121,7 +122,7 @@ export async function ended(taskId: string, after = 0): Promise<readonly TaskEve
 /** The `count`th closing entry. */
 export async function closed(taskId: string, count: number): Promise<{ readonly state: string }> {
   const ends: { state: string }[] = [];
-  for await (const batch of journal.follow(taskId, 0, AbortSignal.timeout(10_000))) {
+  for await (const batch of journal.follow(taskId, 0, AbortSignal.timeout(100_000))) {
     for (const { body } of batch) if (body.type === 'run-end') ends.push(body);
     if (ends.length >= count) break;
   }
@@ -129,14 +130,14 @@ export async function closed(taskId: string, count: number): Promise<{ readonly 
 }
 
 export async function seen(taskId: string, type: string): Promise<void> {
-  for await (const batch of journal.follow(taskId, 0, AbortSignal.timeout(10_000))) {
+  for await (const batch of journal.follow(taskId, 0, AbortSignal.timeout(100_000))) {
     if (batch.some(({ body }) => body.type === type)) return;
   }
 }
 
 export async function seenTimes(taskId: string, count: number): Promise<void> {
   let starts = 0;
-  for await (const batch of journal.follow(taskId, 0, AbortSignal.timeout(10_000))) {
+  for await (const batch of journal.follow(taskId, 0, AbortSignal.timeout(100_000))) {
     starts += batch.filter(({ body }) => body.type === 'run-start').length;
     if (starts >= count) return;
   }

@@ -145,7 +145,7 @@ describe('lango data without a server', () => {
     } finally {
       await home.remove();
     }
-  }, 60_000);
+  });
 
   it('says of a task that has not ended that a server has to cancel it', async () => {
     let taskId = '';

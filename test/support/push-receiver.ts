@@ -63,7 +63,7 @@ export class PushReceiver implements AsyncDisposable {
   async until(enough: (got: readonly Received[]) => boolean, what = 'a delivery'): Promise<void> {
     const late = setTimeout(
       () => this.#news.reject(new Error(`the receiver waited in vain for ${what}`)),
-      20_000,
+      100_000,
     );
     try {
       while (!enough(this.got)) await this.#news.promise;

@@ -120,7 +120,7 @@ export async function decide(
 
 async function send(server: TestServer, request: SendRequest): Promise<Outcome> {
   const events: ClientEvent[] = [];
-  for await (const event of server.client.send(request, AbortSignal.timeout(20_000))) events.push(event);
+  for await (const event of server.client.send(request, AbortSignal.timeout(100_000))) events.push(event);
   const end = events.at(-1);
   const task = events.find((event) => event.type === 'task');
   if (end?.type !== 'end') throw new Error('the stream had no end');
@@ -139,7 +139,7 @@ export async function beginTask(server: TestServer, text: string): Promise<strin
 
 /** A task once it has ended, however long nobody looked. */
 export async function untilEnded(server: TestServer, taskId: string): Promise<TaskView> {
-  for (let round = 0; round < 200; round += 1) {
+  for (let round = 0; round < 1_000; round += 1) {
     const task = await server.client.get({ taskId });
     if (isTerminal(task.state)) return task;
     await sleep(100);

@@ -152,7 +152,7 @@ export class Stack {
     const { client } = this.people[name];
     const send = async (request: Parameters<AgentClient['send']>[0]) => {
       let taskId = '';
-      for await (const event of client.send(request, AbortSignal.timeout(60_000))) {
+      for await (const event of client.send(request, AbortSignal.timeout(100_000))) {
         if (event.type === 'task') taskId ||= event.taskId;
         if (event.type === 'end') return { ...event, taskId };
       }
@@ -186,7 +186,7 @@ export class Stack {
 
   /** Asks again until it holds; an error counts as no. */
   async until(holds: () => Promise<boolean>): Promise<void> {
-    for (const late = AbortSignal.timeout(90_000); !(await holds().catch(() => false)); await sleep(500))
+    for (const late = AbortSignal.timeout(100_000); !(await holds().catch(() => false)); await sleep(500))
       late.throwIfAborted();
   }
 }

@@ -4,6 +4,7 @@ import type { AgentClient } from '../../../src/a2a/client/client.js';
 import { createClient } from '../../../src/a2a/client/client.js';
 import { LangoError } from '../../../src/core/errors.js';
 import { textPart } from '../../../src/core/message.js';
+import { freePort } from '../../support/free-port.js';
 import type { Listening, StockAgent } from './stock-server.js';
 import { cardJson, listen, startStockServer } from './stock-server.js';
 
@@ -80,10 +81,13 @@ describe('createClient', () => {
     expect((await events).at(-1)).toMatchObject({ type: 'end', state: 'failed' });
     expect(server.executor.canceled).toEqual([]);
 
-    const watched = all(client.subscribe({ taskId }, never));
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    const watched = client.subscribe({ taskId }, never)[Symbol.asyncIterator]();
+    // The watcher has the current state before the task is canceled.
+    await watched.next();
     expect((await client.cancel({ taskId })).state).toBe('canceled');
-    expect((await watched).at(-1)).toMatchObject({ type: 'end', state: 'canceled' });
+    let last: ClientEvent | undefined;
+    for (let next = await watched.next(); !next.done; next = await watched.next()) last = next.value;
+    expect(last).toMatchObject({ type: 'end', state: 'canceled' });
   });
 
   it('cancels the task when it is aborted with that reason', async () => {
@@ -151,9 +155,8 @@ describe('createClient', () => {
   });
 
   it('ends a stream instead of throwing when the server is not there, and finds it later', async () => {
-    const { client, server } = await start();
-    const { port } = server;
-    await server.close();
+    const port = await freePort();
+    const client = createClient({ url: `http://127.0.0.1:${port}`, token: 't', fetch });
     const [end] = await all(client.send({ parts: [textPart('stream')] }, never));
     expect(end).toMatchObject({ type: 'end', state: 'failed' });
     const again = await listen((_request, response) => void response.writeHead(404).end(), port);

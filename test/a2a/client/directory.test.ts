@@ -6,6 +6,7 @@ import { textPart } from '../../../src/core/message.js';
 import type { Logger } from '../../../src/core/logger.js';
 import { silentLogger } from '../../../src/core/logger.js';
 import { createEgress } from '../../../src/http/egress.js';
+import { freePort } from '../../support/free-port.js';
 import type { Listening } from './stock-server.js';
 import { cardJson, createStockAgent, listen } from './stock-server.js';
 
@@ -14,7 +15,7 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((one) => one.close()));
 });
 
-const egress = createEgress({ allowPrivate: ['127.0.0.1'], timeoutMs: 2_000, logger: silentLogger });
+const egress = createEgress({ allowPrivate: ['127.0.0.1'], timeoutMs: 60_000, logger: silentLogger });
 
 function recording(lines: string[]): Logger {
   const note = (message: string, fields: Readonly<Record<string, unknown>> = {}): void => {
@@ -37,9 +38,8 @@ describe('RefreshingDirectory', () => {
     const lines: string[] = [];
     let description = 'v1';
     const { handler } = createStockAgent(cardJson('http://127.0.0.1:1'));
-    const first = await serveCard({ description: () => description });
-    const { port, origin: url } = first;
-    await first.close();
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}`;
 
     const directory = new RefreshingDirectory(
       [
@@ -106,7 +106,7 @@ describe('RefreshingDirectory', () => {
 
   it('gives a name to the earlier of two sources, also while that one is away for a moment', async () => {
     const lines: string[] = [];
-    const early = await serveCard({ description: () => 'early' });
+    const early = await serveCard({ port: await freePort(), description: () => 'early' });
     await early.close();
     const late = await serveCard({ description: () => 'late' });
     const directory = new RefreshingDirectory(
@@ -196,9 +196,10 @@ describe('RefreshingDirectory', () => {
         if (event.type === 'end') return `${event.state}: ${event.text}`;
       return '';
     };
+    const begun = Date.now();
     while (directory.list().length > 0) await ask();
     expect(directory.states()[0]).toMatchObject({ state: 'open', reason: expect.any(String) as unknown });
-    expect(Date.parse(directory.states()[0]!.since)).toBeGreaterThan(Date.now() - 10_000);
+    expect(Date.parse(directory.states()[0]!.since)).toBeGreaterThanOrEqual(begun);
     const before = asked.length;
     expect(await ask()).toMatch(/^failed: it does not answer at the moment: /);
     expect(asked).toHaveLength(before);
@@ -244,15 +245,13 @@ describe('RefreshingDirectory', () => {
   });
 
   it('waits a limited time for a configured peer, and for no other name', async () => {
-    const gone = await listen(() => {});
-    const { port, origin: url } = gone;
-    await gone.close();
-    const directory = new RefreshingDirectory([{ kind: 'remote', name: 'far', url }], {
-      ...{ fetch: egress, logger: silentLogger, waitMs: 500 },
-    });
+    const port = await freePort();
+    const far = { kind: 'remote', name: 'far', url: `http://127.0.0.1:${port}` } as const;
     const { signal } = new AbortController();
+    const hasty = new RefreshingDirectory([far], { fetch: egress, logger: silentLogger, waitMs: 500 });
+    expect(await hasty.wait('far', signal)).toBeUndefined();
+    const directory = new RefreshingDirectory([far], { fetch: egress, logger: silentLogger });
     expect(await directory.wait('nobody', signal)).toBeUndefined();
-    expect(await directory.wait('far', signal)).toBeUndefined();
     await serveCard({ port, description: () => 'here' });
     expect((await directory.wait('far', signal))?.description).toBe('here');
     expect(await directory.wait('far', AbortSignal.abort())).toBeDefined();

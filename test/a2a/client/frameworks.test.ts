@@ -12,7 +12,7 @@ const DONE = 'TASK_STATE_COMPLETED';
 
 async function gather(client: AgentClient, request: SendRequest): Promise<readonly ClientEvent[]> {
   const events: ClientEvent[] = [];
-  for await (const event of client.send(request, AbortSignal.timeout(10_000))) events.push(event);
+  for await (const event of client.send(request, AbortSignal.timeout(100_000))) events.push(event);
   return events;
 }
 

@@ -15,7 +15,7 @@ import { ask, collect, describePeer } from '../../suites/peer.js';
 import { TOKEN, startA2aNode } from '../../support/a2a-node.js';
 import { ScriptedExecutor } from './scripted-executor.js';
 
-const egress = createEgress({ allowPrivate: ['127.0.0.1'], timeoutMs: 5_000, logger: silentLogger });
+const egress = createEgress({ allowPrivate: ['127.0.0.1'], timeoutMs: 60_000, logger: silentLogger });
 
 /** The stock executor as an agent of ours; what only our agents can do is done in our way. */
 function agentOf(executor: ScriptedExecutor): Agent {
@@ -156,8 +156,15 @@ describe('a peer that is reached over gRPC', () => {
   });
 });
 
-/** A way out on which each event stream breaks after two reads, as long as `cuts` are left. */
-function breaking(cuts: { left: number }, seen: (string | null)[]): typeof fetch {
+interface Cuts {
+  /** Streams that are still to be cut, and those that were. */
+  left: number;
+  made: number;
+  readonly onRead: () => void;
+}
+
+/** A way out on which each event stream breaks after two reads, as long as cuts are left. */
+function breaking(cuts: Cuts, seen: (string | null)[]): typeof fetch {
   return async (input, init) => {
     const response = await egress(input, init);
     if (response.headers.get('content-type') !== 'text/event-stream') return response;
@@ -167,8 +174,10 @@ function breaking(cuts: { left: number }, seen: (string | null)[]): typeof fetch
     let reads = 0;
     const fuse = new TransformStream<Uint8Array, Uint8Array>({
       transform(chunk, controller) {
-        if (++reads > 2) controller.error(new Error('cable pulled'));
-        else controller.enqueue(chunk);
+        cuts.onRead();
+        if (++reads <= 2) return controller.enqueue(chunk);
+        cuts.made += 1;
+        controller.error(new Error('cable pulled'));
       },
     });
     return new Response(response.body?.pipeThrough(fuse) ?? null, response);
@@ -178,12 +187,20 @@ function breaking(cuts: { left: number }, seen: (string | null)[]): typeof fetch
 describe('a peer on our own server', () => {
   it('yields every text exactly once, however often the connection breaks', async () => {
     const words = Array.from({ length: 40 }, (_, at) => ` word${at}`);
+    let read = Promise.withResolvers<void>();
+    const onRead = (): void => {
+      read.resolve();
+      read = Promise.withResolvers();
+    };
+    const cuts = { left: 5, made: 0, onRead };
     const talker: Agent = {
       profile: { name: 'talker', description: 'Talks.', skills: [] },
       async run(run) {
         for (const [at, text] of words.entries()) {
+          const { promise } = read;
           await run.append({ type: 'text-delta', artifactId: 'a', text, replace: at === 0 });
-          await new Promise((resolve) => setTimeout(resolve, 5));
+          // Not before the reader has read on, so that each stream has enough reads.
+          if (cuts.made < 5) await promise;
         }
         return { state: 'completed' };
       },
@@ -191,7 +208,7 @@ describe('a peer on our own server', () => {
     const node = await startA2aNode({ agents: [talker] });
     const cursors: (string | null)[] = [];
     const { peers } = await loadRemoteAgents([{ kind: 'remote', url: node.origin, token: TOKEN }], {
-      fetch: breaking({ left: 5 }, cursors),
+      fetch: breaking(cuts, cursors),
       logger: silentLogger,
       retry: { attempts: 3, firstDelayMs: 1, pollMs: 5 },
     });

@@ -15,7 +15,7 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((one) => one.close()));
 });
 
-const egress = createEgress({ allowPrivate: ['127.0.0.1'], timeoutMs: 5_000, logger: silentLogger });
+const egress = createEgress({ allowPrivate: ['127.0.0.1'], timeoutMs: 60_000, logger: silentLogger });
 
 interface Warning {
   readonly message: string;
@@ -171,7 +171,7 @@ describe('loadRemoteAgents', () => {
 
   it('X2 skips a loopback address that the egress does not allow', async () => {
     const url = await serveCard((origin) => cardJson(origin));
-    const strict = createEgress({ allowPrivate: [], timeoutMs: 1_000, logger: silentLogger });
+    const strict = createEgress({ allowPrivate: [], timeoutMs: 60_000, logger: silentLogger });
     expect(await reasonFor({ kind: 'remote', url }, { fetch: strict })).toMatch(/private or loopback/);
   });
 

@@ -20,7 +20,7 @@ describe.each<OldTransport>(['JSONRPC', 'HTTP+JSON', 'GRPC'])('X5 a peer of A2A 
   beforeAll(async () => {
     server = await startOldServer(transport);
     const { peers, skipped } = await loadRemoteAgents([{ kind: 'remote', url: server.origin }], {
-      fetch: createEgress({ allowPrivate: LOOPBACK, timeoutMs: 5_000, logger: silentLogger }),
+      fetch: createEgress({ allowPrivate: LOOPBACK, timeoutMs: 60_000, logger: silentLogger }),
       grpc: { addressOf: createAddressCheck(LOOPBACK) },
       logger: silentLogger,
       retry: { attempts: 3, firstDelayMs: 10, pollMs: 20 },

@@ -8,7 +8,7 @@ import { describePeer } from '../../suites/peer.js';
 import type { CardChanges } from './stock-server.js';
 import { cardJson, createStockAgent, startStockServer } from './stock-server.js';
 
-const egress = createEgress({ allowPrivate: ['127.0.0.1'], timeoutMs: 5_000, logger: silentLogger });
+const egress = createEgress({ allowPrivate: ['127.0.0.1'], timeoutMs: 60_000, logger: silentLogger });
 
 async function load(source: CardSource): Promise<Peer> {
   const { peers, skipped } = await loadRemoteAgents([source], {

@@ -1,9 +1,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { Peer } from '../../../src/core/agent.js';
+import type { Peer, PeerEvent } from '../../../src/core/agent.js';
 import { LangoError } from '../../../src/core/errors.js';
 import { silentLogger } from '../../../src/core/logger.js';
 import { createEgress } from '../../../src/http/egress.js';
 import { loadRemoteAgents } from '../../../src/a2a/client/load.js';
+import { freePort } from '../../support/free-port.js';
 import { ask, collect, textsOf } from '../../suites/peer.js';
 import type { WireScript, WireServer } from './wire-server.js';
 import { snapshot, startWireServer, status, text } from './wire-server.js';
@@ -11,7 +12,7 @@ import { snapshot, startWireServer, status, text } from './wire-server.js';
 const WORKING = 'TASK_STATE_WORKING';
 const COMPLETED = 'TASK_STATE_COMPLETED';
 const retry = { attempts: 3, firstDelayMs: 10, pollMs: 10 };
-const fetchOut = createEgress({ allowPrivate: ['127.0.0.1'], timeoutMs: 5_000, logger: silentLogger });
+const fetchOut = createEgress({ allowPrivate: ['127.0.0.1'], timeoutMs: 60_000, logger: silentLogger });
 const never = new AbortController().signal;
 const request = (): ReturnType<typeof ask> => ask('x', { contextId: 'context-1' });
 
@@ -22,12 +23,12 @@ afterEach(async () => {
 
 async function start(
   script: WireScript,
-  options: Parameters<typeof startWireServer>[1] = {},
+  { fetch = fetchOut, ...options }: Parameters<typeof startWireServer>[1] & { fetch?: typeof fetchOut } = {},
 ): Promise<{ peer: Peer; server: WireServer }> {
   const server = await startWireServer(script, options);
   servers.push(server);
   const source = { kind: 'remote', url: server.origin } as const;
-  const { peers } = await loadRemoteAgents([source], { fetch: fetchOut, logger: silentLogger, retry });
+  const { peers } = await loadRemoteAgents([source], { fetch, logger: silentLogger, retry });
   return { peer: peers[0]!, server };
 }
 
@@ -132,25 +133,26 @@ describe('a connection that breaks', () => {
 
   it('waits for a peer that refuses for now, and for one that cannot be reached', async () => {
     let count = 0;
-    const { peer, server } = await start((_call, wire) => {
+    let failures = 0;
+    const port = await freePort();
+    const script: WireScript = (_call, wire) => {
       if (++count === 1) return wire.status(503, { 'retry-after': '0' });
       wire.event(snapshot(COMPLETED));
       wire.end();
-    });
+    };
+    // The server is back once a request could not reach it.
+    const fetch: typeof fetchOut = (input, init) =>
+      fetchOut(input, init).catch(async (error: unknown) => {
+        if ((failures += 1) === 1) servers.push(await startWireServer(script, { port }));
+        throw error;
+      });
+    const { peer, server } = await start(script, { port, fetch });
     expect((await collect(peer.send(request(), never))).end.state).toBe('completed');
+    expect(failures).toBe(0);
 
     await server.close();
-    const back = setTimeout(() => {
-      void startWireServer(
-        (_call, wire) => {
-          wire.event(snapshot(COMPLETED));
-          wire.end();
-        },
-        { port: server.port },
-      ).then((again) => servers.push(again));
-    }, 15);
     expect((await collect(peer.send(request(), never))).end.state).toBe('completed');
-    clearTimeout(back);
+    expect(failures).toBe(1);
   });
 
   it('gives up after so many failures in a row', async () => {
@@ -249,12 +251,12 @@ describe('a peer that cannot be trusted', () => {
 
 describe('stopping', () => {
   it('waits for the id of its task, to cancel it', async () => {
+    const controller = new AbortController();
     const { peer, server } = await start(({ method }, wire) => {
       if (method === 'CancelTask') return wire.answer(snapshot('TASK_STATE_CANCELED')['task'] as never);
-      setTimeout(() => wire.event(snapshot(WORKING)), 80);
+      controller.abort(new LangoError('canceled', 'enough'));
+      setTimeout(() => wire.event(snapshot(WORKING)), 50);
     });
-    const controller = new AbortController();
-    setTimeout(() => controller.abort(new LangoError('canceled', 'enough')), 30);
     const { end } = await collect(peer.send(request(), controller.signal));
     expect(end.state).toBe('canceled');
     expect(methods(server)).toEqual(['SendStreamingMessage', 'CancelTask']);
@@ -265,9 +267,10 @@ describe('stopping', () => {
       if (method !== 'CancelTask') wire.event(snapshot(WORKING));
     });
     const controller = new AbortController();
-    const events = peer.send(request(), controller.signal);
-    setTimeout(() => controller.abort(new LangoError('canceled', 'enough')), 30);
-    expect((await collect(events)).end.state).toBe('canceled');
+    let last: PeerEvent | undefined;
+    for await (last of peer.send(request(), controller.signal))
+      if (last.type === 'task') controller.abort(new LangoError('canceled', 'enough'));
+    expect(last).toMatchObject({ type: 'end', state: 'canceled' });
   });
 
   it('leaves the task alone when the reader walks away', async () => {

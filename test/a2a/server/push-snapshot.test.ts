@@ -15,6 +15,7 @@ import type { Received } from '../../support/push-receiver.js';
 import { PushReceiver, answerText, numbers, states } from '../../support/push-receiver.js';
 import type { PushServer } from '../../support/push-server.js';
 import { startPushServer, withPushServer } from '../../support/push-server.js';
+import { scriptedAgent } from '../../support/scripted-agent.js';
 
 /** A push config that is made for a task first gets the Task, as a subscription does, then each further event. */
 
@@ -115,15 +116,29 @@ describe('the Task for a push config', () => {
   });
 
   it('and the events after it make the whole, whenever the config is made', async () => {
-    const whole = Array.from({ length: 30 }, (_, n) => `<${n}>`).join('');
-    await withPushServer({ push: { perHost: 16 } }, async (server) => {
+    const pieces = Array.from({ length: 30 }, (_, n) => `<${n}>`);
+    const whole = pieces.join('');
+    let hold = { at: -1, until: Promise.resolve() };
+    const worker = scriptedAgent('worker', async (run) => {
+      const { at, until } = hold;
+      for (const [n, text] of pieces.entries()) {
+        if (n === at) await until;
+        await run.append({ type: 'text-delta', artifactId: 'answer', text, replace: n === 0 });
+      }
+      return { state: 'completed' };
+    });
+    await withPushServer({ push: { perHost: 16 }, agents: [worker] }, async (server) => {
       const kinds = new Set<string>();
       for (let round = 0; round < 24; round += 1) {
         await using receiver = await PushReceiver.open();
-        const taskId = await server.send('chunks 30');
+        const made = Promise.withResolvers<void>();
+        // At work, at some moment, or at the end.
+        hold = { at: round % 3 === 0 ? round : -1, until: made.promise };
+        const taskId = await server.send('go');
+        if (round % 3 === 1) await new Promise((resolve) => setTimeout(resolve, round / 4));
         if (round % 3 === 2) await untilState(server, taskId, END);
-        await new Promise((resolve) => setTimeout(resolve, round % 3 === 1 ? round / 4 : 0));
         await server.rpc(CREATE, { taskId, url: receiver.url });
+        made.resolve();
         await receiver.until(hasEnded, 'the end');
         expect(receiver.got.map((one) => taskIn(one) !== undefined)).toEqual(
           receiver.got.map((_, at) => at === 0),
