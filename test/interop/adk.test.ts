@@ -4,7 +4,7 @@ import { anthropicWire } from '../support/anthropic-wire.js';
 import { API_KEY } from '../support/model-wire.js';
 import { ScriptedServer, events } from '../support/scripted-server.js';
 import { withServer } from '../support/server.js';
-import { describeWith, recordWorking, runClient } from './framework.js';
+import { describeWith, runClient } from './framework.js';
 
 /** A model that writes each file that its newest user turn names, as WRITE one. */
 async function obedient(): Promise<ScriptedServer> {
@@ -58,7 +58,6 @@ describeWith('adk', () => {
         { author: 'user', texts: ['WRITE two'] },
         { author: 'remote', texts: ['It is written.'] },
       ]);
-      recordWorking('adk', 'with Lango as its sub-agent', ['card', 'send', 'stream', 'follow-up']);
     });
   });
 });

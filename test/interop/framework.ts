@@ -1,12 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { describe } from '@jest/globals';
-import { record } from './cell.js';
 
 /** The folder that `.ci/frameworks FOLDER` fills: one folder a framework, each with its node_modules. */
 export const FOLDER = process.env['LANGO_TEST_FRAMEWORKS'];
@@ -23,22 +22,6 @@ export function describeWith(framework: string, tests: () => void): void {
     );
     describe.skip(name, tests);
   }
-}
-
-/** The frameworks of JavaScript: their names on the page, and their packages. */
-export const NAMES: Readonly<Record<string, readonly [name: string, library: string]>> = {
-  adk: ['Google ADK (JavaScript)', '@google/adk'],
-  strands: ['Strands (JavaScript)', '@strands-agents/sdk'],
-  voltagent: ['VoltAgent', '@voltagent/core'],
-  mastra: ['Mastra', '@mastra/core'],
-};
-
-/** Records the operations that a test has shown to work, as cells of docs/reference/interop.md. */
-export function recordWorking(framework: string, role: string, operations: readonly string[]): void {
-  const [peer, library] = NAMES[framework]!;
-  const pinned = readFileSync('.ci/frameworks', 'utf8');
-  const [, peerVersion] = new RegExp(`${library}@(\\S+)`).exec(pinned)!;
-  for (const operation of operations) record({ peer, peerVersion, role, operation, works: true });
 }
 
 /** Starts a program of `peers/` as a process that finds the packages of its framework. */

@@ -1,70 +1,37 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
-import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import path from 'node:path';
-import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Part, textOf, textPart } from '../../src/core/message.js';
 import type { Run, RunEnd } from '../../src/core/run.js';
 import { type AgentClient, type ClientEvent, connect } from '../../src/index.js';
 import { toolNamed } from '../support/agent-fixtures.js';
-import { freePort } from '../support/free-port.js';
 import { Obedient } from '../support/obedient-model.js';
 import { PushReceiver } from '../support/push-receiver.js';
 import { followOrders, scriptedAgent } from '../support/scripted-agent.js';
 import type { TestServer } from '../support/server.js';
 import { beginTask, decide, sendText, startServer, untilEnded } from '../support/server.js';
 import { record } from './cell.js';
-import { FOLDER, PEERS } from './framework.js';
-import { Lines } from './line-peer.js';
+import type { Lines } from './line-peer.js';
 import { Lock } from './lock.js';
+import { RecipePrograms, type ServedAgent } from './recipe-programs.js';
 import { RECIPES, type RecipeOperation, type RecipeRole } from './recipes.js';
 
 /** The recipes of docs/guides/agents-of-other-frameworks.md, run as they stand there, with scripted models. */
 
-const page = readFileSync('docs/guides/agents-of-other-frameworks.md', 'utf8');
-const pinned = readFileSync('.ci/frameworks', 'utf8');
-
-/** Where a program runs. */
-interface Place {
-  readonly env?: object;
-  readonly cwd?: string;
-}
-
 describe.each(RECIPES)('$name', (recipe) => {
-  const environment = path.join(FOLDER ?? '', recipe.folder);
-  if (!existsSync(path.join(environment, 'installed'))) {
+  const programs = new RecipePrograms(recipe);
+  if (!programs.areInstalled) {
     console.warn(
       `SKIPPED: ${recipe.name} is not installed: .ci/frameworks FOLDER all, LANGO_TEST_FRAMEWORKS=FOLDER`,
     );
     it.skip('is not installed', () => undefined);
     return;
   }
-  const [section = ''] = page.split(`\n## ${recipe.name}\n`)[1]!.split('\n## ');
-  const programs = [...section.matchAll(/```python\n([^]*?)\n```/g)].map(([, code]) => code!);
-  const version = new RegExp(`${recipe.package}(?:\\[[^\\]]*\\])?==([\\w.]+)`).exec(pinned)?.[1] ?? '';
-  let folder: string;
+  beforeAll(() => programs.open());
+  afterAll(() => programs.close());
 
-  beforeAll(async () => {
-    await mkdir(path.join(environment, 'runs'), { recursive: true });
-    folder = await mkdtemp(path.join(environment, 'runs', 'run-'));
-    const ours = path.join(PEERS, 'recipes');
-    await copyFile(path.join(ours, `${recipe.own}.py`), path.join(folder, 'my_agent.py'));
-    await copyFile(path.join(ours, 'lines.py'), path.join(folder, 'lines.py'));
-  });
-  afterAll(() => rm(folder, { recursive: true, force: true }));
-
-  const start = (command: string, args: readonly string[], { env = {}, cwd = folder }: Place = {}) =>
-    spawn(path.join(environment, 'bin', command), args, {
-      cwd,
-      stdio: ['pipe', 'pipe', 'pipe'],
-      env: { ...process.env, OTEL_SDK_DISABLED: 'true', CREWAI_DISABLE_TELEMETRY: 'true', ...env },
-    });
   /** A test of one cell of the page. It must fail where the framework has a known fault. */
   const cell = (role: RecipeRole, operation: RecipeOperation, run: () => Promise<void>): void => {
-    const row = { peer: recipe.name, peerVersion: version, role, operation };
+    const row = { peer: recipe.name, peerVersion: programs.version, role, operation };
     const { faults, without } = recipe.roles[role];
     const why = faults?.[operation];
     const missing = without?.[operation];
@@ -87,24 +54,13 @@ describe.each(RECIPES)('$name', (recipe) => {
   describe('as a sub-agent of Lango', () => {
     const test = (operation: RecipeOperation, run: () => Promise<void>): void =>
       cell('as a sub-agent of Lango', operation, run);
-    let served: ReturnType<typeof start>;
+    let served: ServedAgent;
     let server: TestServer;
     let client: AgentClient;
     let lock: Lock;
     beforeAll(async () => {
-      const port = await freePort();
-      const url = `http://127.0.0.1:${port}${recipe.at ?? ''}`;
-      const [json] = /(?<=```json\n).*(?=\n)/.exec(section) ?? ['{}'];
-      await writeFile(path.join(folder, 'langgraph.json'), json);
-      await writeFile(path.join(folder, 'served.py'), programs[0]!.replaceAll('8001', String(port)));
-      const [command, ...args] = recipe.serve ? [...recipe.serve, String(port)] : ['python', 'served.py'];
-      served = start(command, args);
-      const complaints = text(served.stderr);
-      served.stdout.resume();
-      while (!(await isThere(`${url}/.well-known/agent-card.json`))) {
-        if (served.exitCode !== null) throw new Error(`the program ended: ${await complaints}`);
-        await delay(200);
-      }
+      served = await programs.serve();
+      const { url } = served;
       client = connect({ url });
       lock = await Lock.open(url);
       const remoteAgents = [
@@ -118,9 +74,7 @@ describe.each(RECIPES)('$name', (recipe) => {
     afterAll(async () => {
       await server?.stop();
       await lock?.close();
-      const closed = once(served, 'close');
-      served.kill('SIGKILL');
-      await closed;
+      await served?.stop();
     });
     const order = (request: string, agent = 'clerk'): string =>
       `transfer_to_agent ${JSON.stringify({ agent_name: agent, request })}`;
@@ -270,16 +224,8 @@ describe.each(RECIPES)('$name', (recipe) => {
       await server.stop();
     });
 
-    /** Starts the program of the reader, whose agent uses an agent of ours. */
-    async function use(agent: string, token = server.address.token!): Promise<Lines> {
-      const place = await mkdtemp(path.join(folder, `${agent}-`));
-      for (const name of ['my_agent.py', 'lines.py'])
-        await copyFile(path.join(folder, name), path.join(place, name));
-      const url = `${server.address.origin}/agents/${agent}`;
-      const code = programs.at(-1)!.replaceAll('http://127.0.0.1:4100/agents/operator', url);
-      await writeFile(path.join(place, 'used.py'), code);
-      return new Lines(start('python', ['my_agent.py'], { env: { LANGO_TOKEN: token }, cwd: place }));
-    }
+    const use = (agent: string, token = server.address.token!): Promise<Lines> =>
+      programs.use(`${server.address.origin}/agents/${agent}`, token);
 
     test('card', async () => {
       expect(await toWorker.do('card')).toMatchObject({ name: 'worker' });
@@ -365,8 +311,8 @@ describe.each(RECIPES)('$name', (recipe) => {
 
 /** As `followOrders`, and "contents": the text of the file; "context": the id of the conversation. */
 async function readOrFollow(run: Run, text: string): Promise<RunEnd> {
-  // ADK adds what was said before, below the order.
-  const [order = ''] = text.split('\n');
+  // ADK adds what was said before below the order, and Mastra above it.
+  const [order = ''] = text.split('\nuser: ').at(-1)!.split('\n');
   const [, file, ...others] = run.inputs.at(-1)!.message.parts;
   const answers: Readonly<Record<string, string>> = {
     contents: file?.kind === 'file' && 'bytes' in file ? atob(file.bytes) : 'no file',
@@ -382,11 +328,4 @@ async function readOrFollow(run: Run, text: string): Promise<RunEnd> {
     return followOrders(run, order);
   }
   return { state: 'completed' };
-}
-
-function isThere(url: string): Promise<boolean> {
-  return fetch(url).then(
-    ({ ok }) => ok,
-    () => false,
-  );
 }

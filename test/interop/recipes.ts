@@ -36,6 +36,8 @@ export interface Recipe {
   /** Its environment in `.ci/frameworks`, and its package there. */
   readonly folder: string;
   readonly package: string;
+  /** Of its programs. Default: Python. */
+  readonly language?: 'js';
   /** The program in `peers/recipes` that stands for the reader's own agent and model. */
   readonly own: string;
   /** What its agent answers to "say hello". */
@@ -44,6 +46,8 @@ export interface Recipe {
   readonly serve?: readonly string[];
   /** Where its server has the agent. */
   readonly at?: string;
+  /** Where its server has the card. Default: below the agent, at the well-known place. */
+  readonly card?: string;
   readonly roles: Readonly<Record<RecipeRole, Limits>>;
 }
 
@@ -225,6 +229,126 @@ export const RECIPES: readonly Recipe[] = [
           'It has no A2A client: the tool of its recipe calls a2a-sdk, whose row is above.',
           ...SDK_ONLY,
         ),
+      },
+    },
+  },
+  {
+    name: 'Google ADK (JavaScript)',
+    folder: 'adk',
+    package: '@google/adk',
+    language: 'js',
+    own: 'adk',
+    answer: 'ADK did: say hello',
+    roles: {
+      'as a sub-agent of Lango': {
+        faults: {
+          approve:
+            '`toA2a` ignores a tool confirmation that comes over A2A (`remoteDelivered`), and completes the task without ' +
+            'the call. An `A2AAgentExecutor` of your own with `allowRemoteToolConfirmation: true` takes it.',
+          'unknown task':
+            'Its server answers with an internal error, -32603 "Task not found". `toA2a` loads the CommonJS build of ' +
+            '@a2a-js/sdk 0.3, whose parts have a class `A2AError` each and do not know the others.',
+        },
+        without: { list: OLD },
+      },
+      'with Lango as its sub-agent': {
+        without: all(
+          '`RemoteA2AAgent` reads the card, sends and follows. It has no call that shows the card, and none for cancel, ' +
+            'get, list and push.',
+          ...(['card', 'cancel', 'get', 'list', 'push'] as const),
+        ),
+      },
+    },
+  },
+  {
+    name: 'Strands (JavaScript)',
+    folder: 'strands',
+    package: '@strands-agents/sdk',
+    language: 'js',
+    own: 'strands',
+    answer: 'Strands did: say hello',
+    roles: {
+      'as a sub-agent of Lango': {
+        faults: {
+          ask: 'Its executor completes the task with the interrupts of its agent as the answer, in JSON.',
+        },
+        without: {
+          approve: 'Its interrupts ask for a text: see **ask**.',
+          list: OLD,
+          'file out': 'Its models answer with texts, and its executor leaves out the files of tools.',
+        },
+      },
+      'with Lango as its sub-agent': {
+        without: {
+          ...all(
+            '`A2AAgent` makes a new task in a new context for each request. A question is not in its result: the tool of ' +
+              'its recipe reads it from the events.',
+            ...(['ask', 'follow-up'] as const),
+          ),
+          ...all('`A2AAgent` has no call for cancel, get, list and push.', 'cancel', 'get', 'list', 'push'),
+          ...all('`A2AAgent` sends and reads texts only.', 'file in', 'file out'),
+        },
+      },
+    },
+  },
+  {
+    name: 'VoltAgent',
+    folder: 'voltagent',
+    package: '@voltagent/core',
+    language: 'js',
+    own: 'voltagent',
+    answer: 'Volt did: say hello',
+    at: '/a2a/clerk',
+    card: '/.well-known/clerk/agent-card.json',
+    roles: {
+      'as a sub-agent of Lango': {
+        faults: {
+          stream:
+            'Its stream is the whole task again and again, with a status message that grows, instead of pieces of an ' +
+            'artifact: the answer is shown at the end.',
+          'follow-up':
+            'Its `A2AServer` gives the agent the context but no user, and without a user its agent remembers nothing.',
+          'file in':
+            'Its `A2AServer` gives the agent the first text of a message only (`toVoltAgentMessage`).',
+        },
+        without: {
+          list: OLD,
+          ...all(
+            'Its tasks complete or fail with a text: none waits for input, and none has a file.',
+            ...(['ask', 'approve', 'file out'] as const),
+          ),
+        },
+      },
+      'with Lango as its sub-agent': {
+        without: all(
+          'It has no A2A client: the tool of its recipe calls @a2a-js/sdk, whose row is above.',
+          ...SDK_ONLY,
+        ),
+      },
+    },
+  },
+  {
+    name: 'Mastra',
+    folder: 'mastra',
+    package: '@mastra/core',
+    language: 'js',
+    own: 'mastra',
+    answer: 'Mastra did: say hello',
+    at: '/api/a2a/clerk',
+    card: '/api/.well-known/clerk/agent-card.json',
+    roles: {
+      'as a sub-agent of Lango': {
+        without: {
+          list: OLD,
+          'file out': 'Its server writes texts and data only.',
+        },
+      },
+      'with Lango as its sub-agent': {
+        without: {
+          'follow-up': '`A2AAgent` makes a new task in a new context for each request.',
+          ...all('`A2AAgent` has no call for cancel, get, list and push.', 'cancel', 'get', 'list', 'push'),
+          ...all('`A2AAgent` sends and reads texts only.', 'file in', 'file out'),
+        },
       },
     },
   },

@@ -13,7 +13,8 @@ export class Obedient implements ModelProvider {
     const newest = request.messages.at(-1);
     const part = newest?.role === 'user' ? newest.parts[0] : undefined;
     const text = part?.kind === 'text' ? part.text : '';
-    const [, tool, given] = /^(\w+) (\{.*\})/.exec(text) ?? [];
+    // Mastra writes the context and the author before a text.
+    const [, tool, given] = /^(?:[^]*\nuser: )?(\w+) (\{.*\})/.exec(text) ?? [];
     const [, several] = /^call_both (\[.*\])/.exec(text) ?? [];
     const answer = several
       ? call(...(JSON.parse(several) as [string, JsonObject][]))
