@@ -49,8 +49,8 @@ export interface JsonLimits {
 export const MAX_CONTAINERS = 25_000;
 
 /**
- * Throws `invalid-input` for a decoded value beyond `limits`, or with a number that JSON cannot hold. Works without
- * recursion, because deep input would overflow the stack.
+ * Throws `invalid-input` for a decoded value beyond `limits`, or with a number that JSON cannot hold. Bytes are one
+ * value. Works without recursion, because deep input would overflow the stack.
  */
 export function assertJsonValue(root: unknown, limits: JsonLimits): void {
   let level: unknown[] = [root];
@@ -59,7 +59,7 @@ export function assertJsonValue(root: unknown, limits: JsonLimits): void {
     const next: unknown[] = [];
     for (const value of level) {
       if (typeof value === 'number' && !Number.isFinite(value)) throw infiniteNumber();
-      if (typeof value !== 'object' || value === null) continue;
+      if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) continue;
       if (depth >= limits.depth) throw tooDeep(limits.depth);
       if (++containers > (limits.containers ?? MAX_CONTAINERS)) throw tooManyContainers();
       const members = Object.values(value);

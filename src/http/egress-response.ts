@@ -1,14 +1,14 @@
 import type { Readable } from 'node:stream';
 import type { Response as NodeResponse } from 'node-fetch';
 import { LangoError } from '../core/errors.js';
-import type { ContainerCount } from './json-scan.js';
+import type { ValueCount } from './json-scan.js';
 
 export interface BodyRules {
   /** Each chunk of an event stream renews the deadline. */
   readonly isStream: boolean;
   readonly maxBytes: number;
   /** Refuses JSON that would block the event loop. Default: everything is accepted. */
-  readonly count?: ContainerCount | undefined;
+  readonly count?: ValueCount | undefined;
   readonly explain: (error: unknown) => Error;
   readonly deadline: ReadDeadline;
 }

@@ -5,7 +5,7 @@ import type { Logger } from '../core/logger.js';
 import { REFUSAL_TEXTS, blockedPort, isAddressRefusal } from './address-check.js';
 import type { CheckedFetch } from './checked-connections.js';
 import { ReadDeadline, toWebResponse } from './egress-response.js';
-import { ContainerCount } from './json-scan.js';
+import { ValueCount } from './json-scan.js';
 
 export interface EgressOptions {
   /** Hosts that may have a private or loopback address, as `name` or `name:port`. */
@@ -24,8 +24,8 @@ export interface EgressOptions {
    */
   readonly streams?: 'accepted' | 'always';
   /**
-   * Whether an answer, or each event of a stream, is JSON with a limited number of lists and objects. One with more is
-   * refused before the caller parses it. Default: false.
+   * Whether an answer, or each event of a stream, is JSON with a limited number of lists, objects and values. One with more
+   * is refused before the caller parses it. Default: false.
    */
   readonly isBoundedJson?: boolean;
   /** The largest decoded size of an event stream. */
@@ -87,7 +87,7 @@ export function createEgress(options: EgressOptions): typeof fetch {
       return toWebResponse(answer, {
         isStream,
         maxBytes: isStream ? streamBytes : maxBytes,
-        count: options.isBoundedJson ? new ContainerCount(isStream) : undefined,
+        count: options.isBoundedJson ? new ValueCount(isStream) : undefined,
         explain,
         deadline,
       });

@@ -5,6 +5,7 @@ import { infiniteNumber, MAX_CONTAINERS, tooDeep, tooManyContainers, tooManyKeys
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
+const COMMA = 0x2c;
 const OPEN_ARRAY = 0x5b;
 const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
@@ -62,13 +63,17 @@ export function assertJsonLimits(bytes: Buffer, limits: JsonLimits): number {
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
+/** The most commas outside of texts in one answer: about the number of its values. */
+const MAX_COMMAS = 150_000;
+
 /**
- * Counts the lists and objects of an answer while it arrives, before a caller parses it: parsing many small ones blocks
- * the event loop. In an event stream each event counts by itself. Does not check the syntax.
+ * Counts the lists, objects and values of an answer while it arrives, before a caller parses it: parsing many small ones
+ * blocks the event loop. In an event stream each event counts by itself. Does not check the syntax.
  */
-export class ContainerCount {
+export class ValueCount {
   readonly #isEventStream: boolean;
   #containers = 0;
+  #commas = 0;
   #inText = false;
   #isEscaped = false;
   #isLineEmpty = true;
@@ -91,7 +96,7 @@ export class ContainerCount {
   /** An empty line ends an event. A text of JSON has no line breaks. */
   #endLine(byte: number): void {
     if (byte === LINE_FEED && this.#previous === CARRIAGE_RETURN) return;
-    if (this.#isLineEmpty) this.#containers = 0;
+    if (this.#isLineEmpty) this.#containers = this.#commas = 0;
     this.#isLineEmpty = true;
     this.#inText = this.#isEscaped = false;
   }
@@ -102,8 +107,13 @@ export class ContainerCount {
     else if (byte === QUOTE) this.#inText = !this.#inText;
     else if (this.#inText) this.#isEscaped = byte === BACKSLASH;
     else if ((byte === OPEN_ARRAY || byte === OPEN_OBJECT) && ++this.#containers > MAX_CONTAINERS)
-      throw new LangoError('too-large', `The answer has more than ${MAX_CONTAINERS} lists and objects.`);
+      throw tooMany(MAX_CONTAINERS, 'lists and objects');
+    else if (byte === COMMA && ++this.#commas > MAX_COMMAS) throw tooMany(MAX_COMMAS, 'values');
   }
+}
+
+function tooMany(most: number, what: string): LangoError {
+  return new LangoError('too-large', `The answer has more than ${most} ${what}.`);
 }
 
 /** Counts the members of all objects in a parsed value. There are fewer than in its text if a name occurs twice. */

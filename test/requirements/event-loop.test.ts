@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { SendMessageRequest } from '@a2a-js/sdk';
+import { SendMessageRequest, SendMessageResponse } from '@a2a-js/sdk';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import { Server, ServerCredentials, type sendUnaryData } from '@grpc/grpc-js';
 import { promisify } from 'node:util';
@@ -141,6 +141,29 @@ it.each([
   }
 });
 
+it.each([
+  ['a peer', 140_000, []],
+  ['LangGraph', 140_000, [{ uri: 'https://langchain.com/a2a/x' }]],
+  ['a peer', 4 * MANY, []],
+])('an answer of %s with %i numbers', async (_name, count, extensions) => {
+  const parts = [{ kind: 'data', data: Array<number>(count).fill(1) }];
+  const status = { state: 'TASK_STATE_COMPLETED' };
+  const task = { id: 'far', contextId: '', status, artifacts: [{ artifactId: 'a', parts }] };
+  const capabilities = { streaming: false, extensions };
+  const peer = await startHostilePeer(({ answer }) => answer({ task }), {
+    onCard: (answer) => answer({ capabilities }),
+  });
+  try {
+    await withStranger(peer.url, async (server) => {
+      const { result } = await unheld(() => sendText(server, 'ask the stranger'));
+      const isTooLarge = count > MANY;
+      expect(result.end.text).toMatch(isTooLarge ? /more than 150000 values/ : /^told: stranger finished/);
+    });
+  } finally {
+    await peer.close();
+  }
+});
+
 /** Items of google.protobuf.ListValue. */
 const EMPTY_LIST = Buffer.from([0x0a, 0x02, 0x32, 0x00]);
 const NULL = Buffer.from([0x0a, 0x02, 0x08, 0x00]);
@@ -153,6 +176,7 @@ it.each([
   ],
   ['a million lists', taskWith(MANY, EMPTY_LIST), /^told: stranger failed: .*more than 1000000 fields/],
   ['240,000 times nothing', taskWith(240_000, NULL), /^told: stranger finished/],
+  ['a file of 9 MB', taskWithFile(9 * MANY), /^told: stranger /],
 ])('an answer of a peer over gRPC with %s', async (_name, bytes, expected) => {
   const grpc = new Server();
   const raw = { requestDeserialize: (sent: Buffer) => sent, responseSerialize: (sent: Buffer) => sent };
@@ -189,6 +213,13 @@ function taskWith(count: number, value: Buffer): Buffer {
   return field(1, field(1, Buffer.from('far')), status, field(6, entry));
 }
 
+function taskWithFile(bytes: number): Buffer {
+  const parts = [{ raw: Buffer.alloc(bytes).toString('base64'), filename: 'a.bin' }];
+  const status = { state: 'TASK_STATE_COMPLETED' };
+  const task = { id: 'far', contextId: '', status, artifacts: [{ artifactId: 'a', parts }] };
+  return Buffer.from(A2AService.sendMessage.responseSerialize(SendMessageResponse.fromJSON({ task })));
+}
+
 function varint(value: number): Buffer {
   const rest = value >>> 7;
   const low = value & 0x7f;
@@ -221,6 +252,7 @@ const MESSAGES: Readonly<Record<string, { readonly parts: readonly object[]; rea
     },
     '200,000 empty lists': { parts: [{ data: Array<unknown>(200_000).fill([]) }] },
     '100,000 numbers': { parts: [{ data: Array<unknown>(100_000).fill(1) }] },
+    '500,000 numbers': { parts: [{ data: Array<unknown>(500_000).fill(1) }] },
     'nested lists': { parts: [{ data: Array.from({ length: 9_000 }, () => nested(40)) }] },
     'a file': { parts: [{ raw: 'A'.repeat(900 * KIB), filename: 'a.bin', mediaType: 'image/png' }] },
     '1,000 members': {
