@@ -26,23 +26,26 @@ export function fetchOfNew(send: typeof fetch): typeof fetch {
 
 /** As `fetchOfNew`, for LangGraph: it also reads and writes files as 0.3 does. */
 export function fetchOfLangGraph(send: typeof fetch): typeof fetch {
-  const repaired = fetchRepaired(send, (result) => {
-    return JSON.parse(JSON.stringify(withMember(result)), eachPart(fromOldFile)) as JsonObject;
-  });
+  const repaired = fetchRepaired(send, (result) => withParts(withMember(result), fromOldFile) as JsonObject);
   return (input, init) => {
     const { body } = init ?? {};
     if (typeof body !== 'string' || !/"(?:raw|url)":/.test(body)) return repaired(input, init);
-    const request: unknown = JSON.parse(body, eachPart(toOldFile));
+    const request = withParts(JSON.parse(body) as Json, toOldFile);
     return repaired(input, { ...init, body: JSON.stringify(request) });
   };
 }
 
-/** A reviver of JSON that converts the parts of messages and artifacts. */
-function eachPart(convert: (part: JsonObject) => JsonObject): (name: string, value: unknown) => unknown {
-  return (name, value) =>
-    name === 'parts' && Array.isArray(value)
-      ? value.map((part: unknown) => (isJsonObject(part) ? convert(part) : part))
-      : value;
+/** Converts the parts of the messages and artifacts in a value, but nothing inside the parts. */
+function withParts(value: Json, convert: (part: JsonObject) => JsonObject): Json {
+  if (Array.isArray(value)) return value.map((item: Json) => withParts(item, convert));
+  if (!isJsonObject(value)) return value;
+  const members = Object.entries(value).map(([name, member = null]): [string, Json] => [
+    name,
+    name === 'parts' && Array.isArray(member)
+      ? member.map((part: Json) => (isJsonObject(part) ? convert(part) : part))
+      : withParts(member, convert),
+  ]);
+  return Object.fromEntries(members);
 }
 
 function toOldFile({ raw, url, mediaType, filename, ...rest }: JsonObject): JsonObject {

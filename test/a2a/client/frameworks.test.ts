@@ -99,8 +99,7 @@ describe('LangGraph', () => {
 
   async function withGraph(script: WireScript, use: (client: AgentClient) => Promise<void>) {
     const server = await startWireServer(script, { extension: 'https://langchain.com/a2a/extensions/x/v1' });
-    await use(connect({ url: server.origin }));
-    await server.close();
+    await use(connect({ url: server.origin })).finally(() => server.close());
     return server.calls;
   }
 
@@ -123,6 +122,21 @@ describe('LangGraph', () => {
       expect(files).toEqual([notes]);
     });
     expect((calls[0]!.params['message'] as JsonObject)['parts']).toEqual([{ text: 'read' }, file]);
+  });
+
+  it('keeps data that looks like messages of its own', async () => {
+    const data = { parts: [file, { url: 'https://a.example/' }] };
+    const script: WireScript = (_, wire) => {
+      wire.event(artifact([{ kind: 'data', data }]));
+      wire.event(status(DONE));
+      wire.end();
+    };
+    const calls = await withGraph(script, async (client) => {
+      const events = await gather(client, { parts: [{ kind: 'data', data }] });
+      const got = events.flatMap((event) => (event.type === 'artifact' ? event.artifact.parts : []));
+      expect(got).toEqual([{ kind: 'data', data }]);
+    });
+    expect((calls[0]!.params['message'] as JsonObject)['parts']).toEqual([{ data }]);
   });
 
   it('asks with data in an artifact, live and in a snapshot', async () => {
