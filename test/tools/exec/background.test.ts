@@ -3,8 +3,9 @@ import type { JsonObject } from '../../../src/core/json.js';
 import { BackgroundProcesses } from '../../../src/tools/exec/background.js';
 import { Capture } from '../../../src/tools/exec/capture.js';
 import type { ExitStatus } from '../../../src/tools/exec/process.js';
+import { until } from '../../support/until.js';
 import { callerOf } from '../call.js';
-import { describeSandboxed, openStage, noneWith, processesWith, sleepMark, until } from './setup.js';
+import { describeSandboxed, openStage, noneWith, processesWith, sleepMark } from './setup.js';
 
 const MODES = [
   ['in the sandbox', 'required', describeSandboxed],

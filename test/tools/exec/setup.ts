@@ -12,6 +12,7 @@ import {
   type ExecLimits,
   type ExecOptions,
 } from '../../../src/tools/exec/index.js';
+import { until } from '../../support/until.js';
 import { sharedDisk } from '../disk.js';
 
 export const LIMITS: ExecLimits = {
@@ -88,17 +89,6 @@ export async function processesWith(text: string): Promise<number[]> {
   const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
   const lines = await Promise.all(ids.map((id) => readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '')));
   return ids.filter((_, index) => lines[index]!.includes(text)).map(Number);
-}
-
-const PATIENCE_MS = 20_000;
-
-/** Resolves once `check` holds; rejects when that takes longer than any machine should need. */
-export async function until(check: () => boolean | Promise<boolean>): Promise<void> {
-  const last = Date.now() + PATIENCE_MS;
-  while (!(await check())) {
-    if (Date.now() > last) throw new Error('what the test waits for did not come');
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
 }
 
 /** Resolves once no process holds `text` in its command line: a killed one may take a moment to go. */
