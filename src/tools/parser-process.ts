@@ -13,6 +13,14 @@ const PARSERS = {
   skill: async (archive: Buffer) => (await import('./skills/archive.js')).readArchive(archive),
 };
 
+/** Loads what a kind of input is parsed with, which does not count in the time of an input. */
+const LOADERS: { readonly [Kind in ParserKind]: (input: ParserInput<Kind>) => Promise<unknown> } = {
+  html: () => import('./html.js'),
+  document: async ({ name }) => (await import('./rag/document-text.js')).loadReader(name),
+  text: async ({ name }) => (await import('./rag/document-text.js')).loadReader(name),
+  skill: () => import('./skills/archive.js'),
+};
+
 export type ParserKind = keyof typeof PARSERS;
 export type ParserInput<Kind extends ParserKind> = Parameters<(typeof PARSERS)[Kind]>[0];
 export type ParserOutput<Kind extends ParserKind> = Awaited<ReturnType<(typeof PARSERS)[Kind]>>;
@@ -22,9 +30,15 @@ export interface ParserRequest {
   readonly input: unknown;
 }
 
+/** The process has loaded what it needs, and the time of the input begins. */
+export interface ParserBegin {
+  readonly hasBegun: true;
+}
+
 export type ParserReply = (
   { readonly output: unknown; readonly error?: undefined } | { readonly error: PlainError }
 ) & {
+  readonly hasBegun?: undefined;
   /** The resident memory of this process after the request. */
   readonly residentBytes: number;
 };
@@ -36,8 +50,13 @@ if (process.send) {
 }
 
 async function answer({ kind, input }: ParserRequest): Promise<void> {
+  const load = LOADERS[kind] as (input: unknown) => Promise<unknown>;
   const parse = PARSERS[kind] as (input: unknown) => Promise<unknown>;
-  const reply = await parse(input).then(
+  const begin = () => void process.send!({ hasBegun: true } satisfies ParserBegin);
+  const parsed = load(input)
+    .then(begin)
+    .then(() => parse(input));
+  const reply = await parsed.then(
     (output) => ({ output }),
     (error: unknown) => ({ error: toPlainError(error, 'invalid-input') }),
   );

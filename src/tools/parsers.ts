@@ -1,11 +1,18 @@
 import type { ChildProcess } from 'node:child_process';
 import { LangoError, serverStopping } from '../core/errors.js';
 import { scopeKey, type Scope } from '../core/task.js';
-import type { ParserInput, ParserKind, ParserOutput, ParserReply, ParserRequest } from './parser-process.js';
+import type {
+  ParserBegin,
+  ParserInput,
+  ParserKind,
+  ParserOutput,
+  ParserReply,
+  ParserRequest,
+} from './parser-process.js';
 import { endedForMemory, fromPlainError, startProcess } from './separate-process.js';
 
 export interface ParserLimits {
-  /** Maximum time of one input. */
+  /** Maximum time of one input. The start of a process does not count. */
   readonly timeoutSeconds: number;
   /** Maximum resident memory of one process, in bytes. */
   readonly maxMemoryBytes: number;
@@ -29,6 +36,8 @@ interface Job extends ParserRequest {
 const MAX_WAITING_OF_OWNER = 8;
 const MAX_WAITING = 32;
 const RETRY_AFTER_MS = 1_000;
+/** Maximum time until a process has loaded what it parses with: a busy machine may take long. */
+const START_MS = 60_000;
 /** An idle process is ended after this time, to free its memory. */
 const IDLE_MS = 30_000;
 const BYTES_PER_MIB = 1024 * 1024;
@@ -167,7 +176,13 @@ class ParserProcess {
     this.#child.unref();
     this.#child.channel?.unref();
     this.#child.once('exit', onEnd);
-    this.#timer = setTimeout(() => this.end(serverStopping()), idleMs).unref();
+    this.#endAfter(idleMs, serverStopping());
+    this.#timer!.unref();
+  }
+
+  #endAfter(ms: number, reason: unknown): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.end(reason), ms);
   }
 
   async run({ kind, input, signal }: Job): Promise<unknown> {
@@ -175,12 +190,15 @@ class ParserProcess {
     const onExit = (_: number | null, by: NodeJS.Signals | null) =>
       reject(this.#endedFor ?? (endedForMemory(by) ? tooLarge(this.#limits) : unavailable()));
     const onAbort = () => this.end(signal.reason);
+    const onMessage = (message: ParserBegin | ParserReply) => {
+      if (message.hasBegun) this.#endAfter(1_000 * this.#limits.timeoutSeconds, tooSlow(this.#limits));
+      else resolve(message);
+    };
     const child = this.#child;
-    child.removeAllListeners('exit').once('exit', onExit).once('message', resolve);
+    child.removeAllListeners('exit').once('exit', onExit).on('message', onMessage);
     child.ref();
     child.channel?.ref();
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.end(tooSlow(this.#limits)), 1_000 * this.#limits.timeoutSeconds);
+    this.#endAfter(START_MS, unavailable());
     signal.addEventListener('abort', onAbort, { once: true });
     child.send({ kind, input } satisfies ParserRequest, (error) => error && reject(unavailable(error)));
     try {

@@ -1,6 +1,7 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { NodeHtmlMarkdown } from 'node-html-markdown';
 import { Parsers } from '../../src/tools/parsers.js';
+import { holdTime } from '../support/held-time.js';
 
 const ENDLESS = '<div>'.repeat(8_000);
 const LIMITS = { timeoutSeconds: 1, maxMemoryBytes: 256 * 1024 * 1024, processes: 1 };
@@ -19,6 +20,15 @@ describe('parsers', () => {
     };
     await Promise.all([parse('a', ENDLESS), parse('a', ENDLESS), parse('b', '<h1>Mine</h1>')]);
     expect(ends).toEqual(['a: timeout', 'b: # Mine', 'a: timeout']);
+    parsers.close();
+  });
+
+  it('count the time of an input from the moment at which its process is ready', async () => {
+    using _held = holdTime();
+    const parsers = new Parsers(LIMITS);
+    const parsed = parsers.parse('html', '<p>a</p>', of('a'));
+    jest.advanceTimersByTime(10 * 1_000 * LIMITS.timeoutSeconds);
+    expect(await parsed).toBe('a');
     parsers.close();
   });
 

@@ -14,6 +14,12 @@ const HTML = /\.(html?|xhtml)$/i;
 const PDF = /\.pdf$/i;
 const BYTE_ORDER_MARK = '\uFEFF';
 
+/** Loads what a file of this name is read with. Rejects like `loadPdf`. */
+export async function loadReader(name: string): Promise<void> {
+  if (PDF.test(name)) await loadPdf();
+  else if (HTML.test(name)) await import('../html.js');
+}
+
 /** Splits a file into passages, according to its name and content. */
 export async function readDocument(name: string, content: Buffer): Promise<Reading> {
   if (content.length === 0) return { problem: 'it is empty' };
@@ -72,8 +78,11 @@ async function readPdf(content: Buffer): Promise<Reading> {
 type Pdf = Awaited<ReturnType<typeof loadPdf>>;
 
 /** Rejects with a sentence on how to install the package when it is missing. */
-function loadPdf() {
-  return loadPackage('unpdf', () => import('unpdf'));
+async function loadPdf() {
+  const unpdf = await loadPackage('unpdf', () => import('unpdf'));
+  // Otherwise loaded for the first file.
+  await unpdf.getResolvedPDFJS();
+  return unpdf;
 }
 
 async function pagesOf(content: Buffer, { extractText, getDocumentProxy }: Pdf): Promise<readonly string[]> {
