@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import path from 'node:path';
 import { certificate, writePair } from '../support/certificates.js';
+import { freePort } from '../support/free-port.js';
 import { langoHere } from './lango-here.js';
 import type { Home, Result, Server } from './lango-process.js';
 import { MAIN, cleanEnv, ended, lango, makeHome, startServer } from './lango-process.js';
@@ -484,10 +485,10 @@ describe('the token of the data folder', () => {
   it('is not sent to another program on this machine, also when its own server was killed', async () => {
     expect(await authorizationSent('127.0.0.1', home.env)).toBeUndefined();
     const dead = await makeHome();
-    const killed = await startServer(dead);
+    const port = await freePort();
+    const killed = await startServer(dead, ['--port', String(port)]);
     killed.child.kill('SIGKILL');
     await killed.stop();
-    const port = Number(new URL(killed.origin).port);
     expect(await authorizationSent('127.0.0.1', dead.env, port)).toBeUndefined();
     await dead.remove();
   });

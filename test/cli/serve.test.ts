@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
+import { freePort } from '../support/free-port.js';
 import type { Result } from './lango-process.js';
 import { MAIN, cleanEnv, ended, lango, makeHome, startServer } from './lango-process.js';
 
@@ -78,7 +79,7 @@ describe('lango serve', () => {
       }
       const file = path.join(home.folder, 'lango.db');
       const folded = async (): Promise<boolean> => (await stat(file)).size > 15 * 1024 * 1024;
-      for (let look = 0; look < 200 && !(await folded()); look += 1) await delay(50);
+      for (let look = 0; look < 2_000 && !(await folded()); look += 1) await delay(50);
       expect(await folded()).toBe(true);
     } finally {
       await server.stop();
@@ -108,8 +109,7 @@ describe('lango serve', () => {
   });
 
   it('serves also when nobody reads its output', async () => {
-    const { port, close } = await takePort();
-    await close();
+    const port = await freePort();
     const home = await makeHome();
     const child = spawn(process.execPath, [MAIN, 'serve', '--port', String(port)], {
       env: cleanEnv(home.env),

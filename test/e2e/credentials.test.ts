@@ -86,7 +86,7 @@ interface Connecting {
 
 async function linkTo(url: string, auth: object, { binding, trust }: Connecting = {}) {
   const fetch = createEgress({
-    ...{ allowPrivate: ['127.0.0.1'], timeoutMs: 5_000, trust: await trust?.() },
+    ...{ allowPrivate: ['127.0.0.1'], timeoutMs: 60_000, trust: await trust?.() },
     logger: silentLogger,
   });
   const { link } = await openRemote(

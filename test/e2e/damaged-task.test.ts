@@ -52,7 +52,7 @@ it.each([
     for (let start = 0; start < 2; start += 1) {
       const server = await serve();
       const seen = async () => (await server.fetch(`/agents/worker/tasks/${id}`)).text();
-      for (let round = 0; round < 100 && !(await seen()).includes('FAILED'); round += 1) await sleep(50);
+      for (let round = 0; round < 2_000 && !(await seen()).includes('FAILED'); round += 1) await sleep(50);
       const text = await seen();
       await server.stop();
       expect(text).toMatch(/TASK_STATE_FAILED.*Entry \d+ of task .* The task cannot go on/s);

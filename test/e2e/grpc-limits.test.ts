@@ -106,7 +106,7 @@ describe('a call whose message does not come', () => {
   });
 
   it('does not hold the server up: what is left after server.limits.drainSeconds is cut', async () => {
-    await withLimits({ bodySeconds: 60, drainSeconds: 0.3 }, async ({ server, open }) => {
+    await withLimits({ bodySeconds: 60, drainSeconds: 1 }, async ({ server, open }) => {
       using peer = open();
       const { stream, answer } = peer.begin();
       await peer.heard();
@@ -187,17 +187,22 @@ describe('one connection', () => {
   });
 
   it('is closed after twenty heartbeats without a call, and not before', async () => {
-    await withLimits({ heartbeatSeconds: 0.15 }, async ({ open }) => {
+    let isKept = false;
+    const use = async ({ open }: Bounded): Promise<void> => {
       using busy = open();
       using idle = open();
       busy.begin();
       await once(idle.session, 'close');
-      expect([busy.session.closed, busy.session.destroyed]).toEqual([false, false]);
-    });
+      isKept = !busy.session.closed && !busy.session.destroyed;
+    };
+    // A busy machine may answer the pings of the shorter heartbeat too late.
+    for (const heartbeatSeconds of [0.15, 0.6]) if (!isKept) await withLimits({ heartbeatSeconds }, use);
+    expect(isKept).toBe(true);
   });
 
   it('is cut after two heartbeats when its peer vanished without a word, and its stream makes room', async () => {
-    await withLimits({ heartbeatSeconds: 0.3, streams: 1 }, async ({ server, port, open }) => {
+    // Long enough for a loaded machine to answer the pings of the connections that stay.
+    await withLimits({ heartbeatSeconds: 1, streams: 1 }, async ({ server, port, open }) => {
       const wire = createServer((near) => {
         const far = connect(port, '127.0.0.1').on('error', () => {});
         near.pipe(far).pipe(near);
@@ -264,13 +269,18 @@ describe('connections', () => {
           connect(place, '127.0.0.1')
             .on('error', () => {})
             .resume();
+        // The gRPC server speaks first.
+        const isTaken = (socket: Socket): Promise<boolean> => {
+          if (place !== port) socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
+          return Promise.race([once(socket, 'data').then(() => true), untilClosed(socket).then(() => false)]);
+        };
         const [first, second] = [open(), open()];
         await Promise.all([once(first, 'connect'), once(second, 'connect')]);
         await untilClosed(open());
         expect([first.closed, second.closed]).toEqual([false, false]);
         first.destroy();
         let third = open();
-        while (await Promise.race([untilClosed(third).then(() => true), sleep(200, false)])) third = open();
+        while (!(await isTaken(third))) third = open();
         for (const socket of [second, third]) socket.destroy();
       }
     });

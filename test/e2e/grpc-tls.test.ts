@@ -51,7 +51,7 @@ function say(server: TestServer, trust: ChannelCredentials): Promise<Answer> {
   const metadata = new Metadata();
   if (token) metadata.set('authorization', `Bearer ${token}`);
   const message = { ...request('hello'), tenant: root };
-  const deadline = Date.now() + 15_000;
+  const deadline = Date.now() + 100_000;
   return new Promise((resolve) => {
     client.makeUnaryRequest(
       method,

@@ -81,7 +81,7 @@ function credentialOf(given: object | 'oauth2', oauth2: object = {}) {
 async function use(credential: ReturnType<typeof credentialOf>, relocate = false): Promise<string> {
   const fetch = createEgress({
     allowPrivate: ['127.0.0.1', 'localhost', '127.0.0.2'],
-    timeoutMs: 3_000,
+    timeoutMs: 60_000,
     logger: log,
   });
   const said: string[] = [];
@@ -89,7 +89,7 @@ async function use(credential: ReturnType<typeof credentialOf>, relocate = false
     try {
       const grpc = { addressOf: createAddressCheck(['127.0.0.1', 'localhost', '127.0.0.2']), timeoutMs: 500 };
       const { link } = await openRemote({ url: far.url, credential }, { fetch, grpc, relocate });
-      const options = await requestOptions(link, { scope: undefined, signal: AbortSignal.timeout(2_000) });
+      const options = await requestOptions(link, { scope: undefined, signal: AbortSignal.timeout(60_000) });
       await link.transport.getTask({ tenant: '', id: 'x', historyLength: 0 }, options);
     } catch (error) {
       said.push(errorText(error), JSON.stringify(error), String((error as Error).stack));

@@ -297,7 +297,7 @@ describe('a card that hangs', () => {
     const model = new ScriptedModel({ orchestrator: [say('here')], operator: [say('here')] });
     const a2a = { enabled: true, remoteAgents, connectSeconds: 3_600, refreshSeconds: 1 };
     // With a start that waits for the card, this test would never get any further.
-    server = await startServer({ settings: { a2a }, model });
+    server = await startServer({ settings: { a2a }, model, waitsForPeers: false });
     expect((await server.fetch('/readyz')).status).toBe(200);
     expect((await sendText(server, 'are you there?')).end.text).toBe('here');
     expect(offered(model)).not.toContain('stranger');

@@ -75,9 +75,8 @@ describe('the keys of an issuer', () => {
       expect(response.status).toBe(503);
       expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
       issuer.isDown = false;
-      const end = performance.now() + 20_000;
       let status = 503;
-      while (status === 503 && performance.now() < end) status = await statusFor(server, token);
+      while (status === 503) status = await statusFor(server, token);
       expect(status).toBe(200);
     });
   });

@@ -216,7 +216,7 @@ describeSandboxed('a secret of the vault’s node', () => {
     const started = await ask('alice', `call exec_background with ${call}`);
     const id = /"id":"([0-9a-f]{8})"/.exec(started)?.[1] ?? /\bid: ([0-9a-f]{8})/.exec(started)?.[1];
     let text = '';
-    for (let round = 0; round < 40 && !text.includes('ended'); round += 1)
+    for (let round = 0; round < 400 && !text.includes('ended'); round += 1)
       text = await sleep(100).then(() =>
         ask('alice', `call exec_background with {"action":"output","id":"${id}"}`),
       );

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { newId } from '../../src/core/ids.js';
 import { RawGrpc } from '../support/raw-grpc.js';
 import { scriptedAgent } from '../support/scripted-agent.js';
@@ -34,8 +34,15 @@ function openGrpc({ address }: TestServer, token = address.token!): RawGrpc {
 }
 
 describe('a caller over the rate', () => {
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
   it('is told so in the shape of each binding, with the time to wait', async () => {
     await withLimits({ requestsPerSecond: 1, requestBurst: 2 }, async (server) => {
+      // No time passes, in which the caller would get a further request.
+      const now = performance.now();
+      jest.spyOn(performance, 'now').mockImplementation(() => now);
       const rest = await untilRefused(() => server.fetch('/agents/worker/tasks'));
       const json = await untilRefused(() => server.fetch('/agents/worker', rpc('ListTasks', {})));
       for (const { status, headers } of [rest, json]) {

@@ -235,9 +235,14 @@ describeSandboxed('the disk budget', () => {
     const alice = await person('alice');
     const file = path.join(server!.home, 'of-somebody-else');
     await promisify(execFile)('fallocate', ['-l', '300M', file]);
-    const told = alice.says('run sleep 1.5; for i in 1 2 3; do fallocate -l 20M big$i; done; sleep 20');
-    await sleep(800);
+    const wait = 'touch begun; while [ ! -e go ]; do sleep 0.1; done';
+    const told = alice.says(`run ${wait}; for i in 1 2 3; do fallocate -l 20M big$i; done; sleep 20`);
+    const workspace = path.join(server!.home, 'workspace');
+    const begun = async () =>
+      (await readdir(workspace, { recursive: true })).find((name) => /begun$/.test(name));
+    while (!(await begun())) await sleep(20);
     await rm(file);
+    await writeFile(path.join(workspace, (await begun())!, '..', 'go'), '');
     expect(await told).toContain('disk.ownerMb');
   });
 

@@ -43,8 +43,12 @@ const idOf = ({ headers }: Received): string => String(headers['x-a2a-notificati
 it(`a delivery that was open when the server was killed is made again with its id and body, and the rest follows in order: ${KILLS} kills`, async () => {
   await using receiver = await PushReceiver.open();
   let openAtKill = 0;
+  const arrived = Promise.withResolvers<void>();
+  const killed = Promise.withResolvers<void>();
   receiver.answer = async () => {
-    await sleep(Math.random() * 60);
+    arrived.resolve();
+    // The first server is killed while deliveries are open, the others at some moment.
+    await Promise.all([killed.promise, sleep(Math.random() * 60)]);
     return 200;
   };
   const home = await makeHome(
@@ -56,11 +60,12 @@ it(`a delivery that was open when the server was killed is made again with its i
       const server = await startServer(home);
       const sent = Array.from({ length: TASKS_OF_A_LIFE }, () => send(server, home, { url: receiver.url }));
       const acknowledged = Promise.all(sent);
-      if (life === 0) await receiver.until((got) => got.length > 0);
+      if (life === 0) await arrived.promise;
       else await Promise.race([acknowledged, sleep(2_000)]).then(() => sleep(Math.random() * 250));
       openAtKill += receiver.open;
       server.child.kill('SIGKILL');
       await server.stop();
+      killed.resolve();
       tasks.push(...(await acknowledged).filter((id) => id !== undefined));
     }
     const last = await startServer(home);

@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TOKEN } from '../support/a2a-node.js';
 import { askGrpc } from '../support/grpc-asked.js';
@@ -110,7 +109,7 @@ async function serveRun(home: string) {
   const { id } = (JSON.parse(begun.text) as { task: { id: string } }).task;
   const read = async (from: TestServer) => (await told(from.fetch(`/agents/worker/tasks/${id}`))).text;
   const state = async (from = server) => {
-    for (let round = 0; round < 200 && (await read(from)).includes('WORKING'); round += 1) await sleep(100);
+    for (let round = 0; round < 1_000 && (await read(from)).includes('WORKING'); round += 1) await sleep(100);
     return read(from);
   };
   return { server, goOn: held.resolve, state };
@@ -118,7 +117,7 @@ async function serveRun(home: string) {
 
 /** Sends until it is taken. */
 async function untilTaken(server: TestServer): Promise<void> {
-  for (let round = 0; round < 100; round += 1) {
+  for (let round = 0; round < 600; round += 1) {
     if ((await sendRest(server, 'say yes')).status === 200) return;
     await sleep(100);
   }
@@ -147,15 +146,15 @@ describe('a database that another program locks', () => {
     const server = await serve(home);
     await sendRest(server, 'say hello');
     const lock = await lockElsewhere(path.join(home, 'lango.db'));
-    const loop = monitorEventLoopDelay({ resolution: 10 });
-    loop.enable();
+    let turns = 0;
+    const turning = setInterval(() => (turns += 1), 10);
     const seen = await tellAll(server);
-    loop.disable();
+    clearInterval(turning);
     expect(seen).toMatchObject({
       ...REFUSED,
       ready: { status: 503, text: expect.stringContaining('locked by another program') },
     });
-    expect(loop.max / 1e6).toBeLessThan(1_000);
+    expect(turns).toBeGreaterThan(60);
     expect(await tasksOf(server)).toBe(1);
     await lock.release();
     await untilTaken(server);
@@ -168,7 +167,7 @@ describe('a database that another program locks', () => {
     const server = await serve(home);
     const lock = await lockElsewhere(path.join(home, 'lango.db'));
     const sending = Promise.all([1, 2, 3].map((n) => sendRest(server, `say ${n}`)));
-    await sleep(300);
+    await sleep(100);
     await lock.release();
     expect((await sending).map(({ status }) => status)).toEqual([200, 200, 200]);
   });

@@ -36,7 +36,7 @@ describeWith('mcp', () => {
       everything: program(everything),
       web: { url: `http://127.0.0.1:${port}/mcp` },
     };
-    for (let tries = 0; tries < 100 && !(await answers(port)); tries += 1) await sleep(100);
+    for (let tries = 0; tries < 1_000 && !(await answers(port)); tries += 1) await sleep(100);
     const model = new Obedient();
     server = await startServer({ model, settings: { server: { port: 0 }, mcp: { servers } } });
     for (const name of Object.keys(servers)) await untilOffered(`mcp_${name}_`, model, server);

@@ -47,7 +47,8 @@ describe.each(RECIPES)('$name', (recipe) => {
         await run();
         if (why === undefined) record({ ...row, works: true });
       },
-      60_000,
+      // A known fault may be that an answer does not come.
+      why === undefined ? undefined : 30_000,
     );
   };
 
@@ -183,7 +184,7 @@ describe.each(RECIPES)('$name', (recipe) => {
     // The last one: an agent that does one task at a time may be busy afterwards.
     test('cancel', async () => {
       const taskId = await beginTask(server, order('wait'));
-      await delay(500);
+      await delay(1_000);
       await server.client.cancel({ taskId });
       expect((await untilEnded(server, taskId)).state).toBe('canceled');
       const { end } = await sendText(server, order('say hello'));

@@ -178,9 +178,6 @@ describe.each(SDKS)('$name', (sdk) => {
       }
       const a2a = { enabled: true, remoteAgents };
       server = await startServer({ model: new Obedient(), settings: { server: { port: 0 }, a2a } });
-      const isKnown = ({ name }: RemoteAgent): boolean =>
-        server.log.lines.some((line) => /agent (joined|skipped)/.test(line) && line.includes(`"${name}"`));
-      for (let round = 0; round < 200 && !remoteAgents.every(isKnown); round += 1) await delay(50);
     });
     afterAll(() => server.stop());
 

@@ -16,9 +16,16 @@ export class RecordingLogger implements Logger {
 
   /** Resolves once there is a line that holds `words`. */
   async saying(words: string): Promise<void> {
-    while (!this.lines.some((line) => line.includes(words))) {
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    }
+    await this.#until(() => this.lines.some((line) => line.includes(words)));
+  }
+
+  /** Resolves once there are so many lines of that pattern. */
+  async sayingTimes(pattern: RegExp, times: number): Promise<void> {
+    await this.#until(() => this.lines.filter((line) => pattern.test(line)).length >= times);
+  }
+
+  async #until(holds: () => boolean): Promise<void> {
+    while (!holds()) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
   #record(level: string): (message: string, fields?: LogFields) => void {

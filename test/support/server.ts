@@ -48,11 +48,22 @@ const BARE: Settings = {
   graph: { enabled: false },
 };
 
-export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
+interface StartOptions extends ServerOptions {
+  /** Whether it waits until the cards of the remote agents were asked for. Default: true, as a busy machine is slow. */
+  readonly waitsForPeers?: boolean;
+}
+
+export async function startServer({
+  waitsForPeers = true,
+  ...options
+}: StartOptions = {}): Promise<TestServer> {
   const home = options.home ?? (await mkdtemp(path.join(tmpdir(), 'lango-test-')));
   const log = new RecordingLogger();
   const server = createServer({ ...options, home, settings: withoutTools(options.settings), logger: log });
   const address = await server.start();
+  const { enabled, remoteAgents = [] } = options.settings?.a2a ?? {};
+  if (enabled && waitsForPeers)
+    await log.sayingTimes(/"info"[^}]*agent joined|agent skipped/, remoteAgents.length);
   const { origin, token } = address;
   return {
     address,
