@@ -11,7 +11,7 @@ import { certificate, writePair } from '../support/certificates.js';
 import { freePort } from '../support/free-port.js';
 import { langoHere } from './lango-here.js';
 import type { Home, Result, Server } from './lango-process.js';
-import { MAIN, cleanEnv, ended, lango, makeHome, startServer } from './lango-process.js';
+import { MAIN, cleanEnv, ended, lango, makeHome, startServer, startWithPeers } from './lango-process.js';
 
 /** Commands always wait for approval here, whatever the machine has. */
 const CONFIG = 'tools: { exec: { sandbox: "off" } }\n';
@@ -194,7 +194,7 @@ describe('lango agents and tasks', () => {
     const other = await makeHome(
       'a2a: { enabled: true, remoteAgents: [{ name: far, url: "http://127.0.0.1:1", allowPrivate: true }, { name: near, url: "http://127.0.0.1:2" }] }',
     );
-    const node = await startServer(other);
+    const node = await startWithPeers(other);
     const { stdout } = await lango(['agents'], { env: node.env });
     const sent = await lango(['send', 'hello'], { env: node.env });
     const delegated = await lango(['send', 'list the files'], { env: node.env });
@@ -216,7 +216,7 @@ describe('lango agents and tasks', () => {
     const other = await makeHome(
       `a2a: { enabled: true, remoteAgents: [{ name: worker, url: "${address}", allowPrivate: true }] }`,
     );
-    const node = await startServer(other);
+    const node = await startWithPeers(other);
     const { code, stderr } = await lango(['send', 'list the files', '--agent', 'worker'], { env: node.env });
     const input = '/agent worker';
     const chat = await lango(['chat', '--agent', 'worker'], { env: node.env, input: 'list the files' });

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
@@ -67,6 +67,13 @@ export interface Server {
   stop(): Promise<Result>;
 }
 
+/** Resolves once that server has asked for the cards of its remote agents; it is ready before that. */
+export async function untilPeersAsked(origin: string, token: string): Promise<void> {
+  const headers = { authorization: `Bearer ${token}` };
+  const ask = async () => (await fetch(`${origin}/lango/agents`, { headers })).text();
+  while ((await ask()).includes('Its card was not loaded yet.'));
+}
+
 /** `lango serve --port 0`, ready. */
 export async function startServer(home: Home, args: readonly string[] = []): Promise<Server> {
   const child = spawn(process.execPath, [MAIN, 'serve', '--port', '0', ...args], { env: cleanEnv(home.env) });
@@ -88,4 +95,11 @@ export async function startServer(home: Home, args: readonly string[] = []): Pro
       return result;
     },
   };
+}
+
+/** As `startServer`, once the server has asked for the cards of its remote agents. */
+export async function startWithPeers(home: Home): Promise<Server> {
+  const server = await startServer(home);
+  await untilPeersAsked(server.origin, await readFile(path.join(home.folder, 'token'), 'utf8'));
+  return server;
 }

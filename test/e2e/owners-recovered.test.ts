@@ -5,7 +5,7 @@ import { openKeys } from '../../src/config/node-credentials.js';
 import { isTerminal } from '../../src/core/task.js';
 import { connect, textPart } from '../../src/index.js';
 import type { Home, Server } from '../cli/lango-process.js';
-import { ended, makeHome, startServer as startProgram } from '../cli/lango-process.js';
+import { ended, makeHome, startServer as startProgram, untilPeersAsked } from '../cli/lango-process.js';
 import { freePort } from '../support/free-port.js';
 import type { Issuer } from '../support/issuer.js';
 import { AUDIENCE, startIssuer } from '../support/issuer.js';
@@ -48,6 +48,7 @@ a2a:
     },
   });
   front = await startProgram(home);
+  await untilPeersAsked(front.origin, await issuer.token({ sub: PEOPLE[0] }));
 });
 
 afterAll(async () => {

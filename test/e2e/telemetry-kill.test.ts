@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Home, Server } from '../cli/lango-process.js';
-import { ended, makeHome, startServer } from '../cli/lango-process.js';
+import { ended, makeHome, startServer, untilPeersAsked } from '../cli/lango-process.js';
 import { freePort } from '../support/free-port.js';
 import { openaiWire } from '../support/openai-wire.js';
 import { openCollector, unique, type CollectedSpan } from '../support/otlp-collector.js';
@@ -30,6 +30,7 @@ class Node {
   static async start(config: string): Promise<Node> {
     const node = new Node(await makeHome(`auth: { token: ${TOKEN} }\n${config}`), await freePort());
     await node.start();
+    await untilPeersAsked(node.origin, TOKEN);
     return node;
   }
 

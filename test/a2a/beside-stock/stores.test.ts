@@ -125,7 +125,7 @@ async function isKept(side: Side, waitMs: number): Promise<boolean> {
 
 it('3.2 #2 old ended tasks are removed', async () => {
   const [ours, stock] = [await openOurs({}), await openStock({ database: true })];
-  const kept = { ours: await isKept(ours, 20_000), stock: await isKept(stock, 1_000) };
+  const kept = { ours: await isKept(ours, 60_000), stock: await isKept(stock, 1_000) };
   await Promise.all([ours.close(), stock.close()]);
   expect(kept).toEqual({ ours: false, stock: true });
 });

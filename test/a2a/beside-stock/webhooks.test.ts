@@ -10,9 +10,9 @@ import type { Side } from './sides.js';
 
 const { TASK_STATE_WORKING, TASK_STATE_COMPLETED } = TaskState;
 /** How long there is to come what should not. */
-const GRACE_MS = 1_000;
+const GRACE_MS = 3_000;
 /** Longer than the SDK waits, shorter than the protocol advises. */
-const SLOW_ANSWER_MS = 6_000;
+const SLOW_ANSWER_MS = 8_000;
 const END = 'TASK_STATE_COMPLETED';
 
 const answers: Play = ({ say }) => {
@@ -27,8 +27,8 @@ async function sendFor(side: Side, { url }: { readonly url: string }, more: obje
 }
 
 /** Waits for what should come, or until there was time for it. */
-async function untilOrGrace(holds: () => boolean): Promise<void> {
-  const end = Date.now() + GRACE_MS;
+async function untilOrGrace(holds: () => boolean, graceMs = GRACE_MS): Promise<void> {
+  const end = Date.now() + graceMs;
   while (!holds() && Date.now() < end) await setTimeout(10);
 }
 
@@ -85,7 +85,7 @@ besideStock('webhooks', [
         return 200;
       };
       await sendFor(side, receiver);
-      await untilOrGrace(() => taken.includes(END));
+      await untilOrGrace(() => taken.includes(END), 3 * GRACE_MS);
       return taken.includes(END);
     },
     ours: true,
