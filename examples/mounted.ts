@@ -14,7 +14,7 @@ const echo: Agent = {
   profile: { name: 'echo', description: 'Repeats each message.', skills: [] },
   async run(run) {
     const text = `You said: ${textOf(run.inputs[0]!.message.parts)}`;
-    run.emit({ type: 'text-delta', artifactId: 'answer', text, replace: true, lastChunk: true });
+    run.emit({ type: 'text-delta', artifactId: 'answer', text, replace: true });
     return { state: 'completed' };
   },
 };

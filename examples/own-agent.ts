@@ -30,7 +30,6 @@ const dice: Agent = {
       artifactId: 'answer',
       text: `You rolled ${rolls.join(', ')}.`,
       replace: true,
-      lastChunk: true,
     });
     return { state: 'completed' };
   },

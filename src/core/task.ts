@@ -149,13 +149,14 @@ export type EventBody =
       readonly replace: boolean;
       readonly isMessage?: true;
       readonly name?: string;
-      /** Whether this text ends the artifact. `false`: the journal marks the end, once the turn is over. */
+      /** `true`: this text ends the artifact. `false`, or undefined of an emitted text: the journal marks the end. */
       readonly lastChunk?: boolean;
     }
   | {
       readonly type: 'artifact';
       readonly artifact: Artifact;
       readonly append: boolean;
+      /** Default: true. `false`: more of the artifact follows. */
       readonly lastChunk?: boolean;
       readonly metadata?: JsonObject;
       /** The artifact holds the parts of this message, which is the whole answer in place of a task. */

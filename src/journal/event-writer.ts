@@ -35,6 +35,8 @@ export interface EventWriterOptions {
   readonly limit: number;
   /** The number of the newest event. */
   readonly head: number;
+  /** The artifacts that the task already has. */
+  readonly artifacts: ReadonlySet<string>;
   readonly onAppended: (report: AppendReport) => void;
   /** Called once. Nothing is written afterwards. */
   readonly onFailure: (error: LangoError) => void;
@@ -72,7 +74,7 @@ export class EventWriter {
     this.#onAppended = options.onAppended;
     this.#onFailure = options.onFailure;
     this.#written = options.head;
-    this.#scrubber = new EventScrubber(options.scrubber);
+    this.#scrubber = new EventScrubber(options.scrubber, options.artifacts);
   }
 
   get busy(): boolean {
@@ -86,7 +88,7 @@ export class EventWriter {
 
   /** Resolves once the event and all events before it are durable. */
   async append(event: NewEvent): Promise<void> {
-    const events = this.#scrubber.scrub(event);
+    const events = this.#scrubber.scrub(event, false);
     const last = events.at(-1);
     for (const earlier of events.slice(0, -1)) this.#enqueue(earlier);
     if (!last) return this.settle();
@@ -100,7 +102,7 @@ export class EventWriter {
 
   /** Returns at once. The event is written with the next batch, and dropped after a failure. */
   emit(event: NewEvent): void {
-    for (const scrubbed of this.#scrubber.scrub(event)) this.#enqueue(scrubbed);
+    for (const scrubbed of this.#scrubber.scrub(event, true)) this.#enqueue(scrubbed);
   }
 
   /** Resolves once every event given so far is durable, or the writer has failed. */
@@ -202,44 +204,61 @@ interface OpenText {
   last: NewEvent & { readonly body: TextDelta };
   /** True until the first text of an artifact that starts again was written. */
   isNew: boolean;
+  /** Whether the journal marks the end of this text. */
+  marksEnd: boolean;
   /** The newest character: kept so that the end of the text can be marked on a chunk that is not empty. */
   newest: string;
 }
 
 /**
  * Removes the values of secrets from everything that a run writes, so that no reader of the journal sees one, and marks
- * the end of an answer. Of an answer's text it holds back the newest character, and of any text more where a value may have
- * begun, until the next delta decides it.
+ * where artifacts begin and end if the agent did not: some clients drop a text that continues nothing, or never ends. Of
+ * an answer's text it holds back the newest character, and of any text more where a value may have begun, until the next
+ * delta decides it. A text whose agent says nothing of its end ends with the run, or before the next artifact.
  */
 class EventScrubber {
   readonly #scrubber: Scrubber;
+  readonly #begun: Set<string>;
   readonly #texts = new Map<string, OpenText>();
 
-  constructor(scrubber: Scrubber) {
+  constructor(scrubber: Scrubber, artifacts: ReadonlySet<string>) {
     this.#scrubber = scrubber;
+    this.#begun = new Set(artifacts);
   }
 
-  /** The events to write now in place of `event`, in order: none, the event alone, or held back text before it. */
-  scrub(event: NewEvent): readonly NewEvent[] {
+  /**
+   * The events to write now in place of `event`, in order: none, the event alone, or held back text before it. `mayHold`:
+   * the end of a text may wait for the next event, even if the agent does not say so.
+   */
+  scrub(event: NewEvent, mayHold: boolean): readonly NewEvent[] {
     const { author, body } = event;
-    if (body.type === 'text-delta') return this.#scrubText({ author, body });
+    if (body.type === 'text-delta') return this.#scrubText({ author, body }, mayHold);
+    if (body.type === 'artifact') {
+      const { id } = body.artifact;
+      this.#begun.add(id);
+      const whole = { lastChunk: true, ...scrubEvent(body, this.#scrubber) };
+      return [...this.#endOthers(id), ...this.#end(id), { author, body: whole }];
+    }
     const scrubbed = { author, body: scrubEvent(body, this.#scrubber) };
-    if (body.type === 'artifact') return [...this.#end(body.artifact.id), scrubbed];
     return endsTexts(body) ? [...this.#endAll(endsAnswer(body)), scrubbed] : [scrubbed];
   }
 
-  #scrubText(event: NewEvent & { readonly body: TextDelta }): readonly NewEvent[] {
+  #scrubText(event: NewEvent & { readonly body: TextDelta }, mayHold: boolean): readonly NewEvent[] {
     const { author, body } = event;
     const open = this.#texts.get(body.artifactId);
     const continues = open !== undefined && open.last.author === author && !body.replace;
-    const before = open && !continues && !body.replace ? rest(open) : [];
-    const fresh = { stream: this.#scrubber.stream(), last: event, isNew: body.replace, newest: '' };
+    const held = open && !continues && !body.replace ? rest(open) : [];
+    const before = [...(body.isMessage ? [] : this.#endOthers(body.artifactId)), ...held];
+    const isNew = body.replace || !(body.isMessage || this.#begun.has(body.artifactId));
+    if (!body.isMessage) this.#begun.add(body.artifactId);
+    const fresh = { stream: this.#scrubber.stream(), last: event, isNew, marksEnd: false, newest: '' };
     const text = continues ? open : fresh;
     text.last = event;
+    text.marksEnd = body.lastChunk === undefined ? mayHold && !body.isMessage : !body.lastChunk;
     this.#texts.set(body.artifactId, text);
     const shown = text.newest + text.stream.push(body.text);
     // Two units may be one character.
-    text.newest = body.lastChunk === false ? ([...shown.slice(-2)].at(-1) ?? '') : '';
+    text.newest = text.marksEnd ? ([...shown.slice(-2)].at(-1) ?? '') : '';
     return [...before, ...textOf(text, shown.slice(0, shown.length - text.newest.length))];
   }
 
@@ -248,6 +267,15 @@ class EventScrubber {
     const open = this.#texts.get(artifactId);
     this.#texts.delete(artifactId);
     return open ? rest(open) : [];
+  }
+
+  /** Ends the other texts whose agent says nothing of their end. */
+  #endOthers(artifactId: string): readonly NewEvent[] {
+    const others = [...this.#texts].filter(
+      ([id, { marksEnd, last }]) => id !== artifactId && marksEnd && last.body.lastChunk === undefined,
+    );
+    for (const [id] of others) this.#texts.delete(id);
+    return others.flatMap(([, text]) => rest(text, true));
   }
 
   #endAll(lastChunk: boolean): readonly NewEvent[] {
@@ -259,7 +287,7 @@ class EventScrubber {
 
 function rest(open: OpenText, lastChunk = false): readonly NewEvent[] {
   const text = open.newest + open.stream.end();
-  return textOf(open, text, lastChunk && open.last.body.lastChunk === false);
+  return textOf(open, text, lastChunk && open.marksEnd);
 }
 
 function textOf(open: OpenText, text: string, isEnd = false): readonly NewEvent[] {

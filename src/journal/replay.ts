@@ -19,6 +19,7 @@ export class Replay {
   #questions = new AskedQuestions();
   #steps = new Map<string, Mutable<RecordedStep>>();
   delegations = new OpenDelegations();
+  artifacts = new Set<string>();
   usage: Usage = NO_USAGE;
   head = 0;
   attempts = 0;
@@ -34,6 +35,7 @@ export class Replay {
     copy.#questions = new AskedQuestions(this.#questions);
     copy.#steps = new Map(this.#steps);
     copy.delegations = new OpenDelegations(this.delegations);
+    copy.artifacts = new Set(this.artifacts);
     return copy;
   }
 
@@ -71,7 +73,11 @@ export class Replay {
         this.cancelRequested = true;
         break;
       case 'text-delta':
+        if (!body.isMessage) this.artifacts.add(body.artifactId);
+        break;
       case 'artifact':
+        this.artifacts.add(body.artifact.id);
+        break;
       case 'status':
       case 'activity':
       case 'question':

@@ -84,6 +84,7 @@ export class TaskRun implements Run {
       scrubber: options.scrubber,
       limit: options.eventsPerTask,
       head: replay.head,
+      artifacts: replay.artifacts,
       onAppended: (report) => this.#onAppended(report),
       onFailure: (error) => this.abort(error),
     });

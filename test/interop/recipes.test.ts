@@ -310,7 +310,7 @@ describe.each(RECIPES)('$name', (recipe) => {
   });
 });
 
-/** As `followOrders`, and "contents": the text of the file; "context": the id of the conversation. */
+/** As `followOrders`, and "contents": the text of the file; "context": the id of the conversation; "echo": the file. */
 async function readOrFollow(run: Run, text: string): Promise<RunEnd> {
   // ADK adds what was said before below the order, and Mastra above it.
   const [order = ''] = text.split('\nuser: ').at(-1)!.split('\n');
@@ -319,14 +319,7 @@ async function readOrFollow(run: Run, text: string): Promise<RunEnd> {
     contents: file?.kind === 'file' && 'bytes' in file ? atob(file.bytes) : 'no file',
     context: run.task.contextId,
   };
-  const answer = answers[order] ?? /^say (.*)/.exec(order)?.[1];
-  if (answer !== undefined) {
-    run.emit({ type: 'text-delta', artifactId: 'answer', text: answer, replace: true, lastChunk: true });
-  } else if (order === 'echo') {
-    const artifact = { id: 'echo', parts: [file!, ...others] };
-    run.emit({ type: 'artifact', artifact, append: false, lastChunk: true });
-  } else {
-    return followOrders(run, order);
-  }
+  if (order !== 'echo') return followOrders(run, order in answers ? `say ${answers[order]}` : order);
+  run.emit({ type: 'artifact', artifact: { id: 'echo', parts: [file!, ...others] }, append: false });
   return { state: 'completed' };
 }

@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from '@jest/globals';
-import { textPart } from '../../src/core/message.js';
+import { textOf, textPart } from '../../src/core/message.js';
 import { compileScrubber } from '../../src/scrub/scrubber.js';
-import { close, ended, journal, message, open } from './journal-under-test.js';
+import { close, closed, ended, journal, message, open, store } from './journal-under-test.js';
 
 afterEach(close);
 
@@ -29,4 +29,68 @@ it('removes the values of secrets from every event that a run writes, and from i
   const written = JSON.stringify(await ended(task.id));
   expect(written.split(MASK)).toHaveLength(6);
   expect(written).not.toContain('swordfish');
+});
+
+/** What a task wrote of its artifacts: the id, a text, whether the artifact starts with it, and whether it ends with it. */
+async function artifactsOf(taskId: string, runs = 1): Promise<readonly unknown[]> {
+  await closed(taskId, runs);
+  const events = await store.read(taskId, 0, 100);
+  return events.flatMap(({ body }) => {
+    if (body.type === 'text-delta')
+      return [[body.artifactId, body.text, body.replace, body.lastChunk ?? false]];
+    if (body.type !== 'artifact') return [];
+    return [[body.artifact.id, textOf(body.artifact.parts), !body.append, body.lastChunk ?? false]];
+  });
+}
+
+it('marks where an artifact begins and ends, for an agent that does not say so', async () => {
+  await open(async (run) => {
+    const say = (artifactId: string, text: string): void =>
+      run.emit({ type: 'text-delta', artifactId, text, replace: false });
+    say('answer', 'It ');
+    await run.append({ type: 'activity', activity: { type: 'text', text: 'working' } });
+    say('answer', 'is done.');
+    say('note', 'a note');
+    run.emit({ type: 'artifact', artifact: { id: 'file', parts: [textPart('whole')] }, append: false });
+    return { state: 'completed' };
+  });
+  const { task } = await journal.submit(message('go'));
+  expect(await artifactsOf(task.id)).toEqual([
+    ['answer', 'It', true, false],
+    ['answer', ' is done.', false, true],
+    ['note', 'a note', true, true],
+    ['file', 'whole', true, true],
+  ]);
+});
+
+it('leaves what an agent says about the end, and a text that it appends, as they are', async () => {
+  await open(async (run) => {
+    await run.append({ type: 'text-delta', artifactId: 'answer', text: 'whole', replace: true });
+    run.emit({ type: 'text-delta', artifactId: 'last', text: 'one', replace: true, lastChunk: true });
+    const piece = { type: 'artifact', artifact: { id: 'file', parts: [textPart('one')] } } as const;
+    run.emit({ ...piece, append: false, lastChunk: false });
+    run.emit({ ...piece, append: true, lastChunk: true });
+    return { state: 'completed' };
+  });
+  const { task } = await journal.submit(message('go'));
+  expect(await artifactsOf(task.id)).toEqual([
+    ['answer', 'whole', true, false],
+    ['last', 'one', true, true],
+    ['file', 'one', true, false],
+    ['file', 'one', false, true],
+  ]);
+});
+
+it('a run after a question goes on with the artifact of the run before it', async () => {
+  await open(async (run) => {
+    run.emit({ type: 'text-delta', artifactId: 'answer', text: `<${run.attempt}>`, replace: false });
+    return run.attempt === 1 ? { state: 'input-required', text: 'more?' } : { state: 'completed' };
+  });
+  const { task } = await journal.submit(message('go'));
+  await closed(task.id, 1);
+  await journal.submit({ ...message('yes'), taskId: task.id });
+  expect(await artifactsOf(task.id, 2)).toEqual([
+    ['answer', '<1>', true, false],
+    ['answer', '<2>', false, true],
+  ]);
 });

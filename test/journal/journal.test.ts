@@ -26,7 +26,7 @@ describe('a run', () => {
   it('journals what the agent does, in order, without gaps, with one closing entry', async () => {
     await open(async (run) => {
       run.emit({ type: 'text-delta', artifactId: 'answer', text: 'one ', replace: true });
-      run.emit({ type: 'text-delta', artifactId: 'answer', text: 'two', replace: false });
+      run.emit({ type: 'text-delta', artifactId: 'answer', text: 'two', replace: false, lastChunk: true });
       await run.append({ type: 'activity', activity: { type: 'turn-start' } });
       return { state: 'completed' };
     });

@@ -238,7 +238,8 @@ class ExecutorEvents {
         type: 'artifact',
         artifact,
         append: append && !(isFirst && this.#replaceAll),
-        ...(lastChunk ? { lastChunk } : {}),
+        // As the executor said: more chunks may follow.
+        lastChunk,
         ...(metadata ? { metadata } : {}),
       },
     );
@@ -275,7 +276,7 @@ type ArtifactChunk = Pick<TaskArtifactUpdateEvent, 'artifact' | 'append' | 'last
 function textDelta({ id, name = '', parts, ...rest }: Artifact): EventBody | undefined {
   const [part] = parts;
   if (parts.length !== 1 || !part || !isPlainText(part) || Object.keys(rest).length > 0) return undefined;
-  return { type: 'text-delta', artifactId: id, text: part.text, replace: false, name };
+  return { type: 'text-delta', artifactId: id, text: part.text, replace: false, lastChunk: false, name };
 }
 
 type EndState = Exclude<TaskState, 'submitted' | 'working'>;

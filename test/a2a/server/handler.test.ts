@@ -17,8 +17,9 @@ beforeAll(async () => {
   const twoVoices = scriptedAgent('lango-orchestrator', async (run, text) => {
     if (text !== 'two voices') return followOrders(run, text);
     for (const author of ['operator', 'vault']) {
+      const text = `I am ${author}`;
       run.emit(
-        { type: 'text-delta', artifactId: `of-${author}`, text: `I am ${author}`, replace: true },
+        { type: 'text-delta', artifactId: `of-${author}`, text, replace: true, lastChunk: true },
         author,
       );
       run.emit({ type: 'activity', activity: { type: 'text', text: `${author} works` } }, author);
