@@ -18,7 +18,7 @@ export type Fate =
 export class RpcProxy implements AsyncDisposable {
   readonly url: string;
   readonly methods: string[] = [];
-  fate: (method: string, params: readonly unknown[]) => Fate = () => 'pass';
+  fate: (method: string, params: readonly unknown[]) => Fate | Promise<Fate> = () => 'pass';
   readonly #server: Server;
 
   static async open(chainUrl: string): Promise<RpcProxy> {
@@ -46,7 +46,7 @@ export class RpcProxy implements AsyncDisposable {
       readonly params?: unknown[];
     };
     this.methods.push(call.method);
-    const fate = this.fate(call.method, call.params ?? []);
+    const fate = await this.fate(call.method, call.params ?? []);
     const say = (answer: unknown): void => {
       response.writeHead(200, { 'content-type': 'application/json' });
       response.end(JSON.stringify(answer));

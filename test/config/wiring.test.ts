@@ -90,7 +90,7 @@ it('every key of the configuration is read by a node that starts and works', asy
         await client.card();
         for await (const event of client.send(
           { parts: [textPart('run echo hi')] },
-          AbortSignal.timeout(20_000),
+          AbortSignal.timeout(100_000),
         ))
           void event;
       }

@@ -1,8 +1,6 @@
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { AUDIENCE, startIssuer, type Issuer } from '../support/issuer.js';
 import { describeConsole, say, Stage } from './stage.js';
-
-jest.setTimeout(60_000);
 
 let issuer: Issuer;
 let stage: Stage;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -7,8 +7,6 @@ import path from 'node:path';
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { describeConsole, say, signIn, Stage, STORY_PIECES, TOKEN } from './stage.js';
-
-jest.setTimeout(60_000);
 
 let stage: Stage;
 let page: Page;

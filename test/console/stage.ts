@@ -133,6 +133,9 @@ const HOSTILE = [
 
 export const STORY_PIECES = 40;
 
+/** The last of the agents across nodes answers once a test lets it. */
+export const endMayCome = Promise.withResolvers<void>();
+
 /** What the vendor says: it delegates what has to do with files, and speaks itself for the rest. */
 async function answer(response: ServerResponse, request: RecordedRequest): Promise<void> {
   const { messages, functions } = anthropicWire.sent(request.body);
@@ -149,7 +152,7 @@ async function answer(response: ServerResponse, request: RecordedRequest): Promi
     const next = /"(middle|end)"/.exec(JSON.stringify(functions))?.[1];
     if (next !== undefined)
       return call('transfer_to_agent', { agent_name: next, request: 'go on across nodes', final: false });
-    await sleep(8_000);
+    await endMayCome.promise;
     return reply({ texts: ['The end.'], stop: 'end' });
   }
   if (asked.includes('hostile')) return reply({ texts: [HOSTILE], stop: 'end' });

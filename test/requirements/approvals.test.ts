@@ -80,7 +80,7 @@ describe('A call that waits for a person', () => {
   });
 
   it('is not made when the yes comes after its time, however soon after', async () => {
-    await withServer(options({ expirySeconds: 1 }), async (server) => {
+    await withServer(options({ expirySeconds: 2 }), async (server) => {
       const folder = await fill(server);
       const asked = await sendText(server, REQUEST);
       await sleep(asked.end.questions[0]!.expiresAt! - Date.now() + 20);
@@ -113,7 +113,7 @@ describe('A call that waits for a person', () => {
   });
 
   it('is not made when nobody answers in time, and the task continues', async () => {
-    await withServer(options({ expirySeconds: 0.5 }), async (server) => {
+    await withServer(options({ expirySeconds: 2 }), async (server) => {
       const folder = await fill(server);
       const asked = await sendText(server, REQUEST);
       expect(asked.end.state).toBe('input-required');
@@ -130,11 +130,11 @@ describe('A call that waits for a person', () => {
   it('is given up in time after a restart too: the time is in the journal', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-test-'));
     try {
-      const first = await startServer(options({ expirySeconds: 1 }, home));
+      const first = await startServer(options({ expirySeconds: 2 }, home));
       const folder = await fill(first);
       const asked = await sendText(first, REQUEST);
       await first.stop();
-      await sleep(1_100);
+      await sleep(asked.end.questions[0]!.expiresAt! - Date.now() + 20);
       // What is configured now is for questions that are asked from now on.
       const second = await startServer(options({}, home));
       try {

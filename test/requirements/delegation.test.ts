@@ -84,7 +84,7 @@ describe('D. Delegation', () => {
     });
     await withServer({ tools: [toolNamed('exec_shell', { execute })], model }, async ({ client }) => {
       const events = [];
-      for await (const event of client.send({ parts: [textPart('work')] }, AbortSignal.timeout(15_000))) {
+      for await (const event of client.send({ parts: [textPart('work')] }, AbortSignal.timeout(100_000))) {
         events.push(event);
         if (event.type === 'activity' && event.activity.type === 'tool-call') seen.resolve();
       }
@@ -329,7 +329,7 @@ describe('D. Delegation', () => {
     };
     await withServer({ tools: TOOLS, model }, async ({ client }) => {
       const events = [];
-      for await (const event of client.send({ parts: [textPart('work')] }, AbortSignal.timeout(15_000))) {
+      for await (const event of client.send({ parts: [textPart('work')] }, AbortSignal.timeout(100_000))) {
         events.push(event);
         if (event.type === 'text-delta' && event.text.includes('firs')) seen.resolve();
       }

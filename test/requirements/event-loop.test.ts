@@ -71,7 +71,7 @@ describe('a stream of an MCP server', () => {
   it.each(LINES)('of a million times %j', async (line) => {
     far.willAlwaysReply((response) => void response.writeHead(200, EVENTS).end(line.repeat(MANY)));
     const settings = { server: { port: 0 }, mcp: { servers: { far: { url: far.url, timeoutSeconds: 1 } } } };
-    const model = new ScriptedModel({ operator: [say('hello'), say('hello')] });
+    const model = new ScriptedModel({ operator: [say('hello'), say('hello'), say('hello')] });
     await withServer({ settings, model }, async (server) => {
       const { result } = await unheld(() => sendText(server, 'hello', { agent: 'operator' }));
       expect(result.end.text).toBe('hello');
@@ -226,12 +226,12 @@ function varint(value: number): Buffer {
   return rest === 0 ? Buffer.from([low]) : Buffer.concat([Buffer.from([low | 0x80]), varint(rest)]);
 }
 
-/** A server whose orchestrator asks a peer, twice if need be. */
+/** A server whose orchestrator asks a peer, as often as `unheld` may work. */
 async function withStranger(url: string, use: (server: TestServer) => Promise<void>): Promise<void> {
   const a2a = { enabled: true, remoteAgents: [{ name: 'stranger', url, allowPrivate: true }] };
   const told = (asked: Parameters<typeof resultsIn>[0]) => say(`told: ${resultsIn(asked)[0]}`);
   const step = call(ask('stranger', 'go'));
-  const model = new ScriptedModel({ orchestrator: [step, told, step, told] });
+  const model = new ScriptedModel({ orchestrator: [step, told, step, told, step, told] });
   await withServer({ settings: { a2a }, model }, use);
 }
 
@@ -271,21 +271,21 @@ describe('a request of nearly 1 MiB', () => {
     await withServer({ settings }, async (server) => {
       const message = () => ({ messageId: crypto.randomUUID(), role: 'ROLE_USER', ...MESSAGES[name] });
       const rpc = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params });
-      await postTwice(server, '/message:send', () => ({ message: message() }));
-      await postTwice(server, '/', () => rpc('SendMessage', { message: message() }));
-      await postTwice(server, '/', () => rpc('message/send', { message: oldMessage(message()) }));
-      await postTwice(server, '/mcp', () => {
+      await post(server, '/message:send', () => ({ message: message() }));
+      await post(server, '/', () => rpc('SendMessage', { message: message() }));
+      await post(server, '/', () => rpc('message/send', { message: oldMessage(message()) }));
+      await post(server, '/mcp', () => {
         const [{ text = '' } = {}] = message().parts as readonly { readonly text?: string }[];
         return rpc('tools/call', { name: 'lango-orchestrator', arguments: { message: text } });
       });
-      await callTwice(server, message);
+      await callBy(server, message);
     });
   });
 });
 
 /** Sends a body, and another of its kind when the first held the event loop: one that is repeated is known. */
-async function postTwice(server: TestServer, path: string, body: () => object): Promise<void> {
-  const bodies = [body(), body()].map((one) => JSON.stringify(one));
+async function post(server: TestServer, path: string, body: () => object): Promise<void> {
+  const bodies = [body(), body(), body()].map((one) => JSON.stringify(one));
   const headers = { accept: 'application/json, text/event-stream' };
   const { result } = await unheld(async () => {
     const answer = await server.fetch(path, { method: 'POST', body: bodies.pop()!, headers });
@@ -295,12 +295,12 @@ async function postTwice(server: TestServer, path: string, body: () => object): 
   expect([200, 400, 413]).toContain(result);
 }
 
-async function callTwice({ address }: TestServer, message: () => object): Promise<void> {
+async function callBy({ address }: TestServer, message: () => object): Promise<void> {
   const encoded = (): Buffer => {
     const request = SendMessageRequest.fromJSON({ message: message(), tenant: 'lango-orchestrator' });
     return frame(Buffer.from(A2AService.sendMessage.requestSerialize(request)));
   };
-  const bodies = [encoded(), encoded()];
+  const bodies = [encoded(), encoded(), encoded()];
   const { result } = await unheld(() =>
     callGrpc(address.grpcPort!, {
       path: A2AService.sendMessage.path,

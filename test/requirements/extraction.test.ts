@@ -9,6 +9,7 @@ import type { RecordedRequest, Reply } from '../support/scripted-server.js';
 import { ScriptedServer, events, status } from '../support/scripted-server.js';
 import type { TestServer } from '../support/server.js';
 import { doings, sendText, startServer } from '../support/server.js';
+import { until } from '../support/until.js';
 
 type Settings = NonNullable<ServerOptions['settings']>;
 
@@ -95,12 +96,12 @@ async function start(settings: Settings = {}): Promise<void> {
 
 /** What an agent finds once it finds `text`: triples are made in the background. */
 async function asked(object: string, text: RegExp): Promise<string> {
-  for (let look = 0; look < 100; look += 1) {
-    const { end } = await sendText(server, object);
-    if (text.test(end.text)) return end.text;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error(`the graph never held ${text}`);
+  let said = '';
+  await until(async () => {
+    said = (await sendText(server, object)).end.text;
+    return text.test(said);
+  });
+  return said;
 }
 
 describe('Triples from saved knowledge', () => {

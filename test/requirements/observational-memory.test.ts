@@ -6,7 +6,9 @@ import { NO_USAGE } from '../../src/core/model.js';
 import type { ModelAnswer, ModelEvent, ModelProvider, ModelRequest } from '../../src/core/model.js';
 import type { ServerOptions } from '../../src/index.js';
 import type { TestServer } from '../support/server.js';
+import { keptData } from '../support/kept-data.js';
 import { doings, sendText, withServer } from '../support/server.js';
+import { until } from '../support/until.js';
 
 type Settings = NonNullable<ServerOptions['settings']>;
 
@@ -55,12 +57,17 @@ function said(text: string): ModelAnswer {
   return { content: [{ type: 'text', text }], stopReason: 'end', usage: NO_USAGE };
 }
 
-/** Sends until something was observed; gives how many requests that took. */
-async function talkUntil(isDone: () => boolean, server: TestServer, contextId: string): Promise<void> {
-  for (let count = 1; count <= 20 && !isDone(); count += 1) {
+/** Notes are made in the background. */
+const isNoted = async (server: TestServer) => (await keptData(server, 'observations')).length > 0;
+
+/** Sends requests until something is noted. */
+async function talkUntilNoted(server: TestServer, contextId: string): Promise<void> {
+  let count = 0;
+  await until(async () => {
+    count += 1;
     await sendText(server, `request ${count}`, { contextId });
-  }
-  expect(isDone()).toBe(true);
+    return isNoted(server);
+  });
 }
 
 const promptOf = (request: ModelRequest | undefined) =>
@@ -82,8 +89,7 @@ describe('B. Observational memory', () => {
   it('B3 messages are noted after runs, and later runs get the notes in place of the messages', async () => {
     const model = new NotingModel();
     await withServer({ settings: ON, model }, async (server) => {
-      const isNoted = () => model.requests.some(isDistilling);
-      await talkUntil(isNoted, server, 'c1');
+      await talkUntilNoted(server, 'c1');
       await sendText(server, 'request 77', { contextId: 'c1' });
       await sendText(server, 'request 78', { contextId: 'c1' });
       const last = model.ofAgents.at(-1);
@@ -101,9 +107,7 @@ describe('B. Observational memory', () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-memory-'));
     try {
       const model = new NotingModel();
-      await withServer({ home, settings: ON, model }, (server) =>
-        talkUntil(() => model.requests.some(isDistilling), server, 'c1'),
-      );
+      await withServer({ home, settings: ON, model }, (server) => talkUntilNoted(server, 'c1'));
       const later = new NotingModel();
       await withServer({ home, settings: ON, model: later }, async (server) => {
         await sendText(server, 'hello again', { contextId: 'c2' });
@@ -144,11 +148,14 @@ describe('B. Observational memory', () => {
     const model = new Condensing();
     const observationalMemory = { enabled: true, observeTokens: 60, reflectTokens: 640, promptTokens: 300 };
     await withServer({ settings: { ...BARE, observationalMemory }, model }, async (server) => {
-      for (let count = 1; count <= 24; count += 1) {
+      let count = 0;
+      let prompt = '';
+      await until(async () => {
+        count += 1;
         await sendText(server, `request ${count}`, { contextId: 'c1' });
-      }
-      const prompt = promptOf(model.ofAgents.at(-1));
-      expect(prompt).toMatch(/summed up, first[\s\S]*summed up, second[\s\S]*noted request/);
+        prompt = promptOf(model.ofAgents.at(-1));
+        return count >= 24 && /summed up, first[\s\S]*summed up, second[\s\S]*noted request/.test(prompt);
+      });
       expect(prompt).not.toMatch(/noted request 1 /);
       const memory = /<memory>\n([\s\S]*)\n<\/memory>/.exec(prompt)![1]!;
       expect(memory.length / 4).toBeLessThan(340);
@@ -166,7 +173,7 @@ describe('B. Observational memory', () => {
     }
     const model = new Hostile();
     await withServer({ settings: ON, model }, async (server) => {
-      await talkUntil(() => model.requests.some(isDistilling), server, 'c1');
+      await talkUntilNoted(server, 'c1');
       await sendText(server, 'once more', { contextId: 'c1' });
       const prompt = promptOf(model.ofAgents.at(-1));
       expect(prompt.match(/<\/memory>/g)).toHaveLength(1);
@@ -181,6 +188,7 @@ describe('B. Observational memory', () => {
         for (const text of ['hello', 'thanks a lot', 'hello once more', 'good evening']) {
           await sendText(server, text, { contextId: 'c1' });
         }
+        await until(() => isNoted(server));
         const listed = await sendText(server, 'list your observations');
         expect(doings(listed)).toContain('chronicler: tool-call memory_list_observations');
         expect(listed.end.text).toMatch(/The user asked: "hello".*\[by rules, task /);

@@ -10,6 +10,7 @@ import { outsidePage } from '../support/outside-page.js';
 import { ScriptedModel, call, resultsIn, say } from '../support/scripted-model.js';
 import type { TestServer } from '../support/server.js';
 import { sendText, startServer } from '../support/server.js';
+import { until } from '../support/until.js';
 
 /** What a model that distills makes of whatever it reads. */
 const LINES = ['tea | is at | five'];
@@ -168,10 +169,7 @@ describe('What is stored after a page was read', () => {
     for (const first of [[['search_page', {}] as const], []]) {
       await withRuns([[...first, ROWS[0]!.keep]], async (run, kept) => {
         await run();
-        for (let look = 0; (await keptData(kept, 'graph')).length === 0; look += 1) {
-          if (look > 200) throw new Error('the graph was told nothing');
-          await new Promise((resolve) => setTimeout(resolve, 50));
-        }
+        await until(async () => (await keptData(kept, 'graph')).length > 0);
         expect(await isMarked(kept, 'graph')).toBe(first.length > 0);
       });
     }

@@ -11,6 +11,7 @@ import type { Play } from '../support/scripted-model.js';
 import { ScriptedModel, ask, call, say } from '../support/scripted-model.js';
 import type { TestServer } from '../support/server.js';
 import { sendText, startServer } from '../support/server.js';
+import { until } from '../support/until.js';
 
 type Settings = NonNullable<ServerOptions['settings']>;
 
@@ -50,12 +51,8 @@ async function kept(server: TestServer): Promise<readonly string[]> {
 }
 
 /** Notes are made in the background. */
-async function noted(server: TestServer): Promise<void> {
-  for (let look = 0; look < 200; look += 1) {
-    if ((await keptData(server, 'observations')).length > 0) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error('nothing was noted');
+function noted(server: TestServer): Promise<void> {
+  return until(async () => (await keptData(server, 'observations')).length > 0);
 }
 
 /** A run of an agent that only says something. */
@@ -131,7 +128,7 @@ describe('The mark of text from outside', () => {
     const asked = await sendText(server, 'read the page');
     expect(asked.end.state).toBe('input-required');
     const answer = { parts: [{ kind: 'text' as const, text: 'yes' }], taskId: asked.taskId };
-    for await (const event of server.client.send(answer, AbortSignal.timeout(20_000))) void event;
+    for await (const event of server.client.send(answer, AbortSignal.timeout(100_000))) void event;
     expect(await kept(server)).toEqual(['tea is at five: outside']);
   });
 

@@ -92,7 +92,7 @@ async function put(server: TestServer, { name, content }: File, signal?: AbortSi
 
 /** Resolves with the process that parses, once there are so many. */
 async function untilParsing(count: number): Promise<number> {
-  for (let round = 0; round < 200; round += 1) {
+  for (let round = 0; round < 2_000; round += 1) {
     const lines = execFileSync('ps', ['-o', 'pid=,args=', '--ppid', String(process.pid)], {
       encoding: 'utf8',
     });

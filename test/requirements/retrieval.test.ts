@@ -6,6 +6,7 @@ import type { EmbeddingServer } from '../support/embedding-server.js';
 import { startEmbeddingServer } from '../support/embedding-server.js';
 import type { TestServer } from '../support/server.js';
 import { doings, sendText, withServer } from '../support/server.js';
+import { until } from '../support/until.js';
 
 const BARE = {
   server: { port: 0 },
@@ -77,10 +78,8 @@ describe('B2 retrieval by meaning', () => {
 
 /** Vectors are made in the background: a word that only they lead to is found once they are there. */
 async function embedded(server: TestServer): Promise<void> {
-  for (let attempt = 0; attempt < 50; attempt += 1) {
+  await until(async () => {
     const found = await sendText(server, 'retrieve passages about automobile');
-    if (/1\. fleet/.test(found.end.text)) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  throw new Error('the passages were not embedded');
+    return /1\. fleet/.test(found.end.text);
+  });
 }

@@ -85,7 +85,7 @@ describe('A value that a model says', () => {
         }
       },
     );
-  }, 120_000);
+  });
 
   it('is looked for to the end of an answer: what only begins like it is said', async () => {
     const model = new Parrot();

@@ -149,7 +149,7 @@ describe('B4 The vault', () => {
       expect(asked.end.questions[0]?.text).toContain('delete the secret "github" permanently');
       const parts = asked.end.questions.map(({ hash }) => answerPart({ hash, decision: 'approve' }));
       const request = { parts, taskId: asked.taskId };
-      for await (const event of server.client.send(request, AbortSignal.timeout(20_000))) {
+      for await (const event of server.client.send(request, AbortSignal.timeout(100_000))) {
         if (event.type === 'end') expect(event.state).toBe('completed');
       }
       expect(await (await server.fetch('/lango/secrets')).json()).toEqual({ secrets: [] });

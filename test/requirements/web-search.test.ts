@@ -108,15 +108,16 @@ describe.each(['searxng', 'brave'] as const)('B4 search_web with %s', (name) => 
   });
 
   it.each([
-    ['fails', status(500, {}), /cannot search right now \(HTTP 500\)/],
+    ['fails', status(500, {}), /cannot search right now \(HTTP 500\)/, 60],
     [
       'sends elsewhere',
       status(302, '', { location: 'http://127.0.0.1:1/' }),
       /redirect, which is not followed/,
+      60,
     ],
-    ['hangs up', reset, /cannot be reached/],
-    ['says nothing', silence, /did not answer within/],
-  ])('says so when the service %s', async (_what, reply, words) => {
-    expect(await answerTo(reply, 1)).toMatch(words);
+    ['hangs up', reset, /cannot be reached/, 60],
+    ['says nothing', silence, /did not answer within/, 1],
+  ])('says so when the service %s', async (...[, reply, words, timeoutSeconds]) => {
+    expect(await answerTo(reply, timeoutSeconds)).toMatch(words);
   });
 });

@@ -398,7 +398,7 @@ async function isLocked(worker: string): Promise<boolean> {
 
 /** Resolves once the server has ended the session that holds the lock of this process. */
 async function endSession(worker: string): Promise<void> {
-  const { rows } = await database!.run(`SELECT pg_terminate_backend(pid, 10000) AS ended ${lockOf(worker)}`);
+  const { rows } = await database!.run(`SELECT pg_terminate_backend(pid, 100000) AS ended ${lockOf(worker)}`);
   expect(rows).toEqual([{ ended: true }]);
 }
 

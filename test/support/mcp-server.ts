@@ -1,4 +1,4 @@
-import { appendFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
@@ -86,6 +86,8 @@ let questions = 0;
 let visited = 0;
 let working = 0;
 let most = 0;
+/** What each call of `visit_later` goes on with. */
+const later: (() => void)[] = [];
 const waiting = new Map<number, (answer: unknown) => void>();
 
 /** Asks the person at the client. */
@@ -134,15 +136,20 @@ function answerCall({ id, params = {} }: Request, emit: Emit): object | undefine
       return text(
         `${Object.keys(process.env).sort().join(',')} ${process.env['NOTE_KEY']} uid ${process.getuid?.()}`,
       );
-    case 'slow':
+    case 'slow': {
       emit({
         jsonrpc: '2.0',
         method: 'notifications/progress',
         params: { progressToken: params._meta?.progressToken, progress: 3, total: 10 },
       });
-      // What comes with the answer is too late to be shown.
-      setTimeout(() => emit({ jsonrpc: '2.0', id, result: text('slow is done') }), 50);
+      // What comes with the answer is too late to be shown: the test says by this file that it was.
+      const timer = setInterval(() => {
+        if (!existsSync('shown.txt')) return;
+        clearInterval(timer);
+        emit({ jsonrpc: '2.0', id, result: text('slow is done') });
+      }, 20);
       return undefined;
+    }
     case 'book':
     case 'visit':
     case 'both':
@@ -163,17 +170,22 @@ function answerCall({ id, params = {} }: Request, emit: Emit): object | undefine
       }
       return undefined;
     }
-    case 'visit_later':
+    case 'visit_later': {
       most = working === 0 ? 1 : working + 1;
       working += 1;
-      setTimeout(() => {
+      // The first call works until there is a second one; each later one gives another one time to come.
+      const proceed = (): void => {
         working -= 1;
         const seen = most;
         void ask(page, emit).then((value) =>
           emit({ jsonrpc: '2.0', id, result: text(`${seen} at once: ${JSON.stringify(value)}`) }),
         );
-      }, 300);
+      };
+      later.push(proceed);
+      if (later.length === 2) for (const one of later) one();
+      else if (later.length > 2) setTimeout(proceed, 300);
       return undefined;
+    }
     case 'visit_first':
       visited += 1;
       if (visited > 1) return text(`visited before call ${visited}`);

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { freePort } from '../support/free-port.js';
 import { openCollector, unique, type CollectedSpan, type OtlpCollector } from '../support/otlp-collector.js';
 import { scriptedAgent } from '../support/scripted-agent.js';
 import { ScriptedModel, ask, call, say } from '../support/scripted-model.js';
@@ -109,8 +110,8 @@ describe('the export of spans', () => {
 
   it('leaves nothing out and doubles nothing: off at first, then no collector, restarts, and a collector that fails', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-export-'));
-    const closed = await openCollector();
-    await closed[Symbol.asyncDispose]();
+    const port = await freePort();
+    const closed = { url: `http://127.0.0.1:${port}/v1/traces` };
     const node = (settings: object) =>
       startServer({
         home,
@@ -128,7 +129,7 @@ describe('the export of spans', () => {
     try {
       await run({});
       await run(exporting(closed));
-      await using collector = await openCollector(closed.port);
+      await using collector = await openCollector(port);
       // Takes the first request and says that it did not.
       let failures = 2;
       collector.status = (spans) => {

@@ -2,11 +2,11 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../../src/core/logger.js';
 import { silentLogger } from '../../../src/core/logger.js';
 import type { Storage } from '../../../src/stores/storage.js';
 import { openSqliteStorage } from '../../../src/storage/sqlite/storage.js';
+import { until } from '../../support/until.js';
 import { AGENT, fenceOf, newTask, taskOf } from '../../suites/task-store-fixtures.js';
 
 const MB = 1024 * 1024;
@@ -45,11 +45,6 @@ async function write(count: number): Promise<string> {
   const body = { type: 'text-delta', artifactId: 'answer', text: TEXT, replace: false } as const;
   for (let n = 0; n < count; n += 1) await storage.tasks.append(fenceOf(task), [{ author: AGENT, body }]);
   return task.id;
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  for (let n = 0; n < 200 && !isSo(); n += 1) await delay(50);
-  expect(isSo()).toBe(true);
 }
 
 describe('the log of a database that is written to', () => {

@@ -2,16 +2,17 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { silentLogger } from '../../../src/core/logger.js';
 import type { TaskStore } from '../../../src/stores/tasks.js';
 import { openSqliteStorage } from '../../../src/storage/sqlite/storage.js';
+import { until } from '../../support/until.js';
 import { AGENT, ALICE, readAll, upTo } from '../../suites/task-store-fixtures.js';
 import type { Acknowledged } from './second-process.js';
 import { startProcess } from './start-process.js';
 
 const ROUNDS = 5;
-const LONGEST_LIFE_MS = 120;
+/** The most commits that a process acknowledges before it is killed. */
+const MOST_LINES = 200;
 
 let folder: string;
 
@@ -42,7 +43,8 @@ describe('a process that is killed at any moment', () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const other = startProcess('work', file);
       await other.first;
-      await sleep(Math.random() * LONGEST_LIFE_MS);
+      const lines = MOST_LINES * Math.random();
+      await until(() => other.lines.length > lines);
       await other.kill();
       const lastRound = lastHeads(other.lines);
       lastRound.forEach((head, taskId) => heads.set(taskId, head));

@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { lango, makeHome, startServer } from '../../cli/lango-process.js';
+import { until } from '../../support/until.js';
 import {
   describeBrowsing,
   openSite,
@@ -11,7 +12,6 @@ import {
   ownDrivers,
   type Site,
   type Stage,
-  until,
 } from './setup.js';
 
 let site: Site;

@@ -4,8 +4,7 @@ import type { RequestListener, Server } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readdir, readFile } from 'node:fs/promises';
-import { setTimeout as wait } from 'node:timers/promises';
-import { describe, jest } from '@jest/globals';
+import { describe } from '@jest/globals';
 import type { ToolContext, ToolOutput } from '../../../src/core/tool.js';
 import { silentLogger } from '../../../src/core/logger.js';
 import { openBrowsingProxy } from '../../../src/http/browsing-proxy.js';
@@ -13,9 +12,6 @@ import type { BrowserFamily, BrowserOptions } from '../../../src/tools/browser/i
 import { createBrowser, findChromium } from '../../../src/tools/browser/index.js';
 import { callerOf } from '../call.js';
 import { PARSERS } from '../../support/parsers.js';
-
-// Each test starts a real browser, on a machine that may have much else to do.
-jest.setTimeout(120_000);
 
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
@@ -38,7 +34,7 @@ if (!isPossible) console.warn('SKIPPED: every test of the browser, because no Ch
 export const describeBrowsing = isPossible ? describe : describe.skip;
 
 const LIMITS: BrowserOptions['limits'] = {
-  navigationSeconds: 10,
+  navigationSeconds: 60,
   idleSeconds: 300,
   contexts: 3,
   pageBytes: 8 * 1024 * 1024,
@@ -147,11 +143,3 @@ export async function ownDrivers(): Promise<number[]> {
 
 /** The browsers that this process started. */
 export const ownBrowsers = (pid = process.pid) => processesWith(`/lango-browser-${pid}-`);
-
-export async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
-  const end = Date.now() + 15_000;
-  while (!(await holds())) {
-    if (Date.now() > end) throw new Error('it did not come about within 15 s');
-    await wait(50);
-  }
-}

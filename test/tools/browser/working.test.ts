@@ -56,7 +56,7 @@ Object.assign(PAGES, {
 <button onclick="1">Idle</button><a href="/slow-page">Leave</a><a href="#part" onclick="tick()">Tick</a>
 <script>async function load() {
   list.textContent = await (await fetch('/slow')).text();
-  setTimeout(() => list.insertAdjacentHTML('afterend', '<button>Sort them</button>'), 200);
+  setTimeout(() => list.insertAdjacentHTML('afterend', '<button>Sort them</button>'), 50);
 }
 function tick() { setInterval(() => { list.textContent = Date.now(); }, 20); }</script>`,
 } satisfies Pages);

@@ -15,7 +15,7 @@ const PROGRAM = {
   command: process.execPath,
   args: ['--no-warnings', SCRIPT],
   readable: [path.dirname(process.execPath), path.dirname(SCRIPT)],
-  timeoutSeconds: 5,
+  timeoutSeconds: 60,
 };
 
 function optionsFor(servers: object): ServerOptions & { model: Obedient } {
@@ -223,7 +223,7 @@ describe('a server that asks in the middle of a call', () => {
   async function send(asked: Outcome, part: ReturnType<typeof answerPart>): Promise<Outcome> {
     const events: ClientEvent[] = [];
     const request = { parts: [part], taskId: asked.taskId, agent: 'operator' };
-    for await (const event of server.client.send(request, AbortSignal.timeout(20_000))) events.push(event);
+    for await (const event of server.client.send(request, AbortSignal.timeout(100_000))) events.push(event);
     return { events, end: events.at(-1) as Outcome['end'], taskId: asked.taskId };
   }
 });
@@ -249,6 +249,7 @@ describe('a server of 2026-07-28, which asks by its answer to a call', () => {
       expect(JSON.stringify(asked.events)).not.toContain('opaque-4711');
     });
     await withServer({ ...options, home }, async (server) => {
+      await untilOffered('mcp_far_book', options.model, server);
       const { taskId } = asked!;
       const { end } = await sendText(server, 'Window', { agent: 'operator', taskId });
       expect(end.text).toBe('{"my seat":{"action":"accept","content":{"seat":"window"}}} opaque-4711');

@@ -1,6 +1,5 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { signedInFetch } from '../../../src/app/mcp.js';
@@ -14,6 +13,7 @@ import { Obedient, untilOffered } from '../../support/obedient-model.js';
 import { openTestVault } from '../../support/open-vault.js';
 import { findInFolder } from '../../support/secret-search.js';
 import { sendText, startServer, type TestServer } from '../../support/server.js';
+import { until } from '../../support/until.js';
 import { RecordingServer } from '../../support/token-server.js';
 
 /** People sign in at an MCP server by the real command, with a real issuer and a server that runs. */
@@ -56,13 +56,8 @@ describe('lango mcp login', () => {
   const ask = () => sendText(server, 'mcp_docs_whoami {}', { agent: 'operator' });
 
   /** A refused token is asked for again after five seconds at the earliest. */
-  async function untilAnswer(part: string): Promise<void> {
-    let text = '';
-    for (let tries = 0; tries < 100 && !text.includes(part); tries += 1) {
-      await sleep(100);
-      text = (await ask()).end.text;
-    }
-    expect(text).toContain(part);
+  function untilAnswer(part: string): Promise<void> {
+    return until(async () => (await ask()).end.text.includes(part));
   }
 
   it('says in one sentence that nobody is signed in: the agent, the list and the doctor', async () => {
@@ -219,22 +214,24 @@ describe('two owners of one server', () => {
       const ask = async (token: string) => {
         const request = { parts: [textPart('mcp_docs_whoami {}')], agent: 'operator' };
         let text = '';
-        for await (const event of connect({ url, token }).send(request, AbortSignal.timeout(20_000)))
+        for await (const event of connect({ url, token }).send(request, AbortSignal.timeout(100_000)))
           if (event.type === 'end') text = event.text;
         return text;
       };
       const login = (token: string) =>
         lango(['mcp', 'login', 'docs'], { env: { ...home.env, LANGO_URL: url, LANGO_TOKEN: token, PATH } });
+      const untilConnected = async (token: string) => {
+        do await ask(token);
+        while (!model.offered().includes('mcp_docs_whoami'));
+      };
       expect(await login(people.ada)).toMatchObject({ code: 0 });
+      await untilConnected(people.ada);
       expect(await ask(people.ada)).toContain('you are ada');
       await ask(people.bob);
       expect(model.offered().filter((name) => name.startsWith('mcp_'))).toEqual(['mcp_docs_sign_in']);
       far.person = 'bob';
       expect(await login(people.bob)).toMatchObject({ code: 0 });
-      for (let tries = 0; tries < 100 && !model.offered().includes('mcp_docs_whoami'); tries += 1) {
-        await sleep(100);
-        await ask(people.bob);
-      }
+      await untilConnected(people.bob);
       expect(await ask(people.bob)).toContain('you are bob');
       expect(await ask(people.ada)).toContain('you are ada');
     } finally {

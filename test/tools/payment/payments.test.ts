@@ -58,7 +58,7 @@ describeOnChain('payments on a chain', () => {
     expect((await chain.tokensOf(PAYEE)) - before).toBe(50_000_000n);
     const payments = await till.store.list({ tenant: '', owner: 'alice' }, 200);
     expect(new Set(payments.map(({ nonce }) => nonce)).size).toBe(25);
-  }, 60_000);
+  });
 
   it.each([
     ['a broken checksum', { ...TEA, to: PAYEE.replace('C4', 'c4') }, /checksum of 0x3c44\w+ is wrong/i],
@@ -183,5 +183,5 @@ describeOnChain('payments on a chain', () => {
     const paid = outputs.filter((output) => 'content' in output && !output.isError);
     expect(paid.length).toBeGreaterThanOrEqual(1);
     await other.close();
-  }, 30_000);
+  });
 });

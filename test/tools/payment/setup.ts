@@ -86,7 +86,7 @@ export function openTill(chain: Pick<LocalChain, 'url' | 'token'>, options: Till
     logger: silentLogger,
     ...(now ? { now } : {}),
   });
-  const requestMs = others.requestMs ?? 2_000;
+  const requestMs = others.requestMs ?? 30_000;
   const payments = createPayments({
     network: networkOf({ name: 'base-sepolia', rpcUrl, token }),
     store: storage.payments,
@@ -94,14 +94,14 @@ export function openTill(chain: Pick<LocalChain, 'url' | 'token'>, options: Till
     limits: { perTransaction: 10_000_000n, daily: 50_000_000n },
     maxGasCost: 10n ** 15n,
     confirmations: 1,
-    confirmMs: 10_000,
+    confirmMs: 60_000,
     requestMs,
     rpcFetch: createEgress({
       allowPrivate: [new URL(rpcUrl).host],
       timeoutMs: requestMs,
       logger: silentLogger,
     }),
-    webFetch: createEgress({ allowPrivate: allowWeb, timeoutMs: 10_000, logger: silentLogger }),
+    webFetch: createEgress({ allowPrivate: allowWeb, timeoutMs: 30_000, logger: silentLogger }),
     x402: { maxAmount: 100_000n, allowHosts: ['127.0.0.1'] },
     logger: silentLogger,
     ...others,
@@ -141,7 +141,7 @@ export function newKey(): string {
 }
 
 function textOf(output: ToolOutput | Error): string {
-  if (output instanceof Error) return `${output.name}: ${output.message}`;
+  if (!('content' in output)) return `${output.name}: ${output.message}`;
   return typeof output.content === 'string' ? output.content : JSON.stringify(output.content);
 }
 
