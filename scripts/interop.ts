@@ -69,9 +69,10 @@ framework's client has a call for cancel and list.
 These faults and forms of theirs are worked around. Lango answers the long-running calls and tool confirmations of ADK
 and the interrupts of Strands in the form that each asks for. It reads the events of LangGraph's 1.0 streams and its files,
 which are those of 0.3, writes files to it in that form, and shows the question of its interrupts, which comes as an
-artifact. CrewAI shows its model no artifacts, for which its recipe has a setting. A file goes as its text to an agent
-whose card takes texts alone, as the card of ADK (JavaScript) does. Lango reads the card of Strands (JavaScript), which says
-0.2, as one of 0.3, and the events of VoltAgent without \`kind\`; it answers the suspended calls of Mastra in their form.
+artifact. CrewAI shows its model no artifacts, for which its recipe has a setting. A file goes as its text, in one
+part with the request, to an agent whose card takes texts alone, as the cards of ADK (JavaScript) and VoltAgent do. Lango
+reads the card of Strands (JavaScript), which says 0.2, as one of 0.3, the events of VoltAgent without \`kind\`, and its
+answer, which is a status message that grows; it answers the suspended calls of Mastra in their form.
 `;
 const RECIPES = ['as a sub-agent of Lango', 'with Lango as its sub-agent'];
 const MCP = `## MCP

@@ -75,9 +75,12 @@ export class Attachments {
     );
   }
 
-  /** Replaces files that an agent with these input modes does not take by their text. */
+  /**
+   * Replaces files that an agent with these input modes does not take by their text. All texts become one: some agents
+   * (VoltAgent) read the first text of a message only.
+   */
   async fit(parts: readonly Part[], modes: readonly string[], run: Run): Promise<readonly Part[]> {
-    return Promise.all(
+    const fitting = await Promise.all(
       parts.map(async (part): Promise<Part> => {
         const type = part.kind === 'file' ? (part.mediaType ?? 'application/octet-stream') : '';
         const isTaken = type === '' || modes.some((mode) => mode === type || covers(mode, type));
@@ -87,6 +90,9 @@ export class Attachments {
         return textPart(`The file ${nameOf(part)}:\n${text}`);
       }),
     );
+    const texts = fitting.flatMap((part) => (part.kind === 'text' && !isAttached(part) ? [part.text] : []));
+    const others = fitting.filter((part) => part.kind !== 'text' || isAttached(part));
+    return texts.length === 0 ? others : [textPart(texts.join('\n\n')), ...others];
   }
 
   async #textOf(part: FilePart, run: Run): Promise<FileText> {

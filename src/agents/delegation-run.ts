@@ -260,8 +260,9 @@ async function requestMessage(delegation: DelegationRun): Promise<Message> {
   const carried = carriedUserMessage(call.run);
   const peer = carried.parts.length > 0 ? await peers.wait(agent, call.run.signal) : undefined;
   const modes = peer?.inputModes;
-  const parts = modes && attachments ? await attachments.fit(carried.parts, modes, call.run) : carried.parts;
-  return { ...carried, id: call.key, role: 'user', parts: [textPart(request), ...parts] };
+  const whole = [textPart(request), ...carried.parts];
+  const parts = modes && attachments ? await attachments.fit(whole, modes, call.run) : whole;
+  return { ...carried, id: call.key, role: 'user', parts };
 }
 
 /** A reply to the peer's question: a person's message, or the denial of an expired question. */

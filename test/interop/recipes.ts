@@ -303,13 +303,8 @@ export const RECIPES: readonly Recipe[] = [
     roles: {
       'as a sub-agent of Lango': {
         faults: {
-          stream:
-            'Its stream is the whole task again and again, with a status message that grows, instead of pieces of an ' +
-            'artifact: the answer is shown at the end.',
           'follow-up':
             'Its `A2AServer` gives the agent the context but no user, and without a user its agent remembers nothing.',
-          'file in':
-            'Its `A2AServer` gives the agent the first text of a message only (`toVoltAgentMessage`).',
         },
         without: {
           list: OLD,

@@ -57,7 +57,8 @@ export class TaskReader {
   readonly #isRemote: boolean;
   readonly #limits: Pick<WatchLimits, 'events' | 'characters'>;
   readonly #artifacts = new Map<string, SeenArtifact>();
-  readonly #seenMessages = new Set<string>();
+  /** The texts of the messages, by id. */
+  readonly #seenMessages = new Map<string, string>();
   #taskId: string | undefined;
   #contextId: string | undefined;
   #isAnnounced = false;
@@ -187,7 +188,8 @@ export class TaskReader {
     this.#state = state;
     if (isTerminal(state) || isInterrupted(state)) {
       // Some agents put their answer into the closing status instead of an artifact.
-      const answer = state === 'completed' && !this.#hasAnswer() ? status.message : undefined;
+      const isAnswer = !this.#hasAnswer() || this.#artifacts.has(status.message?.messageId ?? '');
+      const answer = state === 'completed' && isAnswer ? status.message : undefined;
       const answerEvents = answer ? this.#readSnapshot(toArtifact(answer)) : [];
       if (state === 'completed' && !this.#hasContent()) {
         this.#completed = () => this.#end(state, status.message, metadata);
@@ -203,11 +205,11 @@ export class TaskReader {
       message !== undefined && message.messageId !== '' && this.#seenMessages.has(message.messageId);
     if (message && !isRepeat) {
       this.#count(message.messageId.length);
-      this.#seenMessages.add(message.messageId);
+      this.#seenMessages.set(message.messageId, splitParts(toArtifact(message)).text);
     }
     const mark = authorIn(metadata);
     const author = this.#authorOf(metadata, message?.metadata);
-    if (isRepeat) return [];
+    if (isRepeat) return this.#readGrowth(message);
     if (mark?.activity) return [{ type: 'activity', author, activity: mark.activity }];
     const parts = fromWireParts(message?.parts ?? []);
     const text = textWithData(parts);
@@ -215,6 +217,15 @@ export class TaskReader {
     this.#count(text.length);
     this.#say(text, metadata);
     return text === '' ? [] : [{ type: 'activity', author, activity: { type: 'text', text } }];
+  }
+
+  /** Reads a message that comes again. With more text it is the answer as it grows: VoltAgent streams it so. */
+  #readGrowth(message: WireMessage): readonly ClientEvent[] {
+    const before = this.#seenMessages.get(message.messageId)!;
+    const { text } = splitParts(toArtifact(message));
+    if (text === before || !text.startsWith(before)) return [];
+    this.#seenMessages.set(message.messageId, text);
+    return this.#readSnapshot(toArtifact(message));
   }
 
   #say(text: string, metadata: unknown): void {

@@ -59,6 +59,24 @@ describe('TaskReader', () => {
     expect(read(reader, status(WORKING, undefined, saying))).toEqual([]);
   });
 
+  it('yields a message that grows as the answer, piece by piece', () => {
+    const reader = new TaskReader({ agent: 'a' });
+    const say = (state: string, words: string) => {
+      const message = { messageId: 'm1', role: 'ROLE_AGENT', parts: [{ text: words }] };
+      return read(reader, snapshot(state, { status: { state, message } }));
+    };
+    const piece = { type: 'text-delta', author: 'a', artifactId: 'm1' };
+    say(WORKING, '');
+    expect(say(WORKING, 'It ')).toEqual([{ ...piece, text: 'It ', replace: true }]);
+    expect(say(WORKING, 'It ')).toEqual([]);
+    expect(say(WORKING, 'It is ')).toEqual([{ ...piece, text: 'is ', replace: false }]);
+    expect(say('TASK_STATE_COMPLETED', 'It is done.')).toMatchObject([
+      { type: 'status', state: 'completed' },
+      { ...piece, text: 'done.', replace: false },
+      { type: 'end', text: 'It is done.' },
+    ]);
+  });
+
   it('remembers the newest cursor', () => {
     const reader = new TaskReader({ agent: 'a' });
     expect(reader.cursor).toBeUndefined();

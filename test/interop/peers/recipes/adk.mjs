@@ -14,7 +14,7 @@ import {
 class Scripted extends BaseLlm {
   async *generateContentAsync({ contents, toolsDict }, stream = false) {
     const newest = contents.at(-1).parts;
-    const asked = newest.find(({ text }) => text)?.text;
+    const asked = newest.find(({ text }) => text)?.text.split('\n')[0];
     const result = newest.find(({ functionResponse }) => functionResponse)?.functionResponse.response;
     if (asked === 'wait') await delay(600_000);
     if (asked === 'fail') throw new Error('the model is away');

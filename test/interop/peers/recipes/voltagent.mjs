@@ -9,7 +9,7 @@ const usage = { inputTokens: { total: 1 }, outputTokens: { total: 1 } };
 /** The parts of the model's answer. */
 async function answer({ prompt, tools = [], abortSignal }) {
   const newest = prompt.at(-1).content;
-  const asked = newest.find(({ type }) => type === 'text')?.text;
+  const asked = newest.find(({ type }) => type === 'text')?.text.split('\n')[0];
   const result = newest.find(({ type }) => type === 'tool-result')?.output.value;
   if (asked === 'wait') await delay(600_000, undefined, { signal: abortSignal });
   if (asked === 'fail') throw new Error('the model is away');
