@@ -197,7 +197,7 @@ const ISSUER_ANSWER_BYTES = 64 * 1024;
 export async function signOut(
   parts: Pick<McpParts, 'config' | 'logger'>,
   secretName: string,
-  value: Uint8Array,
+  value: Uint8Array | undefined,
 ): Promise<Revocation> {
   const name = secretName.slice(SIGN_INS.length);
   const entry = parts.config.mcp.servers[name];

@@ -250,7 +250,7 @@ function vaultParts(
       const entry = await requireVault(await open())
         .secrets.open(scope, name)
         .catch(() => undefined);
-      return entry && (() => signOut({ config, logger }, name, entry.value));
+      return () => signOut({ config, logger }, name, entry?.value);
     },
     async secrets() {
       if (!isKeptElsewhere(config, 'secrets')) return requireVault(await open()).secrets;

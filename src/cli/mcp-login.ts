@@ -5,6 +5,7 @@ import { openMcpLogin } from '../app.js';
 import type { LoadedConfig } from '../config/load.js';
 import { LangoError } from '../core/errors.js';
 import { silentLogger } from '../core/logger.js';
+import type { OwnerClient } from '../owners/client.js';
 import { openInBrowser } from './browser.js';
 import { loadConfigOf } from './connection.js';
 import { withOwner, type OwnerFlags } from './owner-client.js';
@@ -18,6 +19,7 @@ interface LoginFlags extends OwnerFlags {
 }
 
 type LoginFlow = Awaited<ReturnType<typeof openMcpLogin>>;
+type Revocation = Pick<Awaited<ReturnType<OwnerClient['deleteSecret']>>, 'isRevoked' | 'why'>;
 type Callback = Parameters<LoginFlow['byBrowser']>[0]['callback'];
 
 const WAIT_MS = 10 * 60 * 1_000;
@@ -61,16 +63,19 @@ export async function login(name: string, call: Call<LoginFlags>): Promise<Repor
 /** `lango mcp logout`: forgets a sign-in, and says whether its issuer has ended the tokens. */
 export async function logout(name: string, call: Call<OwnerFlags>): Promise<Report> {
   const { secretName } = await flowOf(name, call);
-  const { isRevoked = false, why = '' } = await withOwner(call, (owner) =>
-    owner.deleteSecret({ name: secretName }),
-  );
-  const lines = isRevoked
+  const { deleted: _, ...end } = await withOwner(call, (owner) => owner.deleteSecret({ name: secretName }));
+  const lines = end.isRevoked
     ? [`Signed out of the MCP server ${name}. Its issuer has ended the tokens.`]
     : [
         `Signed out of the MCP server ${name}. A running server forgets the tokens within a minute.`,
-        safeLine(`The tokens did not end. ${why}`),
+        ...revocationLines(end),
       ];
-  return { json: { server: name, isRevoked }, lines };
+  return { json: { server: name, ...end }, lines };
+}
+
+/** Says why the tokens of a deleted sign-in did not end. */
+export function revocationLines({ isRevoked, why = '' }: Revocation): readonly string[] {
+  return isRevoked === false ? [safeLine(`Not all of the tokens have ended. ${why}`)] : [];
 }
 
 async function flowOf(

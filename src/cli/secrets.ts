@@ -6,6 +6,7 @@ import type { SecretItem, SecretPermission } from '../stores/vault.js';
 import { loadConfigOf, type FolderFlags } from './connection.js';
 import { nothingChanged, usageError } from './exit.js';
 import { askHidden, readPiped } from './input.js';
+import { revocationLines } from './mcp-login.js';
 import { withOwner, type OwnerFlags } from './owner-client.js';
 import { safeLine } from './safe-text.js';
 import type { Call, Report, Terminal } from './terminal.js';
@@ -53,8 +54,8 @@ export async function allowSecret(name: string, call: Call<PermissionFlags>): Pr
 
 /** `lango secrets delete` */
 export async function deleteSecret(name: string, call: Call<OwnerFlags>): Promise<Report> {
-  await withOwner(call, (owner) => owner.deleteSecret({ name }));
-  return { json: { deleted: name }, lines: [`Deleted the secret ${safeLine(name)}.`] };
+  const json = await withOwner(call, (owner) => owner.deleteSecret({ name }));
+  return { json, lines: [`Deleted the secret ${safeLine(name)}.`, ...revocationLines(json)] };
 }
 
 /** `lango secrets rotate`: makes a new master key. The server must be stopped: it would use the old key. */

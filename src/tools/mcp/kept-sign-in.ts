@@ -62,9 +62,8 @@ export async function currentSignIn(parts: KeptSignIn): Promise<SignIn> {
         throw error;
       });
       if (await put(renewed, mark.version).catch(undefinedOnConflict)) return renewed;
-      // After a logout in the meantime, nobody may use the new tokens.
+      // After a logout in the meantime, nobody may use the new tokens. After another sign-in, its tokens are used.
       if (!(await secrets.open(scope, name))) await revoke(options, renewed).catch(() => undefined);
-      throw notSignedIn(options);
     }
     if (Date.now() > until)
       throw new LangoError('timeout', `The sign-in at the MCP server ${options.name} is not renewed yet.`, {
@@ -80,12 +79,13 @@ export interface Revocation {
   readonly why?: string;
 }
 
-/** Lets the issuer end the tokens of a sign-in. Never rejects. */
-export async function endSignIn(reach: IssuerReach, value: Uint8Array): Promise<Revocation> {
+/** Lets the issuer end the tokens of a sign-in. Never rejects. `value` is undefined when the vault could not open it. */
+export async function endSignIn(reach: IssuerReach, value: Uint8Array | undefined): Promise<Revocation> {
   const kept = signInIn(value);
+  if (!kept) return { isRevoked: false, why: 'The kept tokens cannot be read.' };
   try {
-    if (kept && (await revoke(reach, kept))) return { isRevoked: true };
-    return { isRevoked: false, why: 'Its issuer offers no way to end them.' };
+    await revoke(reach, kept);
+    return { isRevoked: true };
   } catch (error) {
     return { isRevoked: false, why: errorText(error) };
   }

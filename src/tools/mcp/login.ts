@@ -137,20 +137,37 @@ export async function renew(options: LoginOptions, before: SignIn): Promise<Sign
   }
 }
 
-/** Asks the issuer to end the tokens (RFC 7009). Resolves with false when it offers no way to. */
-export async function revoke(options: IssuerReach, kept: SignIn): Promise<boolean> {
-  const { issuer, endpoint, revocation, refreshToken, accessToken } = kept;
-  if (revocation === undefined) return false;
+/** Asks the issuer to end the tokens (RFC 7009). Rejects with the reason when one of them has not ended. */
+export async function revoke(options: IssuerReach, kept: SignIn): Promise<void> {
+  const { issuer, endpoint, revocation, refreshToken, accessToken, expiresAt } = kept;
+  if (revocation === undefined) throw notEnded('Its issuer offers no way to end them.');
   const metadata = { issuer, token_endpoint: endpoint, revocation_endpoint: revocation };
-  try {
-    const { tokenRevocation } = await oauthLibrary();
-    const configuration = await configure(metadata, kept, options);
-    const tokens = refreshToken === undefined ? [accessToken] : [refreshToken, accessToken];
-    await Promise.all(tokens.map((token) => tokenRevocation(configuration, token)));
-    return true;
-  } catch (error) {
-    throw typed(options, error);
-  }
+  const { tokenRevocation } = await oauthLibrary();
+  const configuration = await configure(metadata, kept, options);
+  const end = (token: string) => tokenRevocation(configuration, token).then(() => undefined, refusalOf);
+  const [refresh, access] = await Promise.all([
+    refreshToken === undefined ? undefined : end(refreshToken),
+    end(accessToken),
+  ]);
+  if (refresh !== undefined) throw notEnded(refresh);
+  if (access === undefined) return;
+  throw notEnded(`The access token works until ${new Date(expiresAt).toISOString()}. ${access}`);
+}
+
+/** Why the issuer has not ended a token. Quotes no text of its answer. */
+function refusalOf(error: unknown): string {
+  const own = causesOf(error).find((cause) => isLangoError(cause));
+  if (own) return own.message;
+  const code = codeIn(error);
+  if (code !== undefined) return `Its issuer refused: ${code}.`;
+  const { cause } = error as { readonly cause?: unknown };
+  return cause instanceof Response
+    ? `Its issuer answered ${cause.status}.`
+    : 'The answer of its issuer is wrong.';
+}
+
+function notEnded(why: string): LangoError {
+  return new LangoError('unavailable', why);
 }
 
 /** The error of a sign-in that has ended, or was never made. */

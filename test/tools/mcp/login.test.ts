@@ -168,7 +168,21 @@ describe('lango mcp login', () => {
       {
         answer: ({ url }, response) => url === '/revoke' && Boolean(response.writeHead(500).end('{"a":"b"}')),
       },
-      'The sign-in at the MCP server docs failed',
+      'Its issuer answered 500.',
+    ],
+    [
+      'ends refresh tokens only',
+      {
+        answer: ({ url, body }, response) =>
+          url === '/revoke' &&
+          body.includes('access-') &&
+          Boolean(
+            response
+              .writeHead(400, { 'content-type': 'application/json' })
+              .end('{"error":"unsupported_token_type"}'),
+          ),
+      },
+      'Z. Its issuer refused: unsupported_token_type.',
     ],
   ])('logout says so when the issuer %s, and forgets the tokens', async (_, misbehavior, why) => {
     far.misbehavior = misbehavior;
@@ -176,12 +190,24 @@ describe('lango mcp login', () => {
     const before = far.issuer.received.length;
     const { code, stdout } = await langoHere(['mcp', 'logout', 'docs'], { env });
     expect(code).toBe(0);
-    expect(stdout).toContain('The tokens did not end.');
+    expect(stdout).toContain('Not all of the tokens have ended.');
     expect(stdout).toContain(why);
     expect(stdout).not.toMatch(TOKEN);
     expect(far.issuer.received.slice(before).every(({ url }) => url === '/revoke')).toBe(true);
     const list = await langoHere(['mcp', 'list'], { env });
     expect(list.stdout).toContain('you are not signed in');
+    far.misbehavior = {};
+  });
+
+  it.each([
+    [['mcp', 'logout', 'docs'], { server: 'docs' }],
+    [['secrets', 'delete', 'mcp.docs'], { deleted: 'mcp.docs' }],
+  ])('%j says for programs too why the tokens did not end', async (args, about) => {
+    far.misbehavior = { metadata: { revocation_endpoint: undefined } };
+    expect(await lango(['mcp', 'login', 'docs'], { env })).toMatchObject({ code: 0 });
+    const { stdout } = await langoHere([...args, '--json'], { env });
+    const why = 'Its issuer offers no way to end them.';
+    expect(JSON.parse(stdout)).toEqual({ ...about, isRevoked: false, why });
     far.misbehavior = {};
   });
 
@@ -310,6 +336,21 @@ describe('a sign-in that several processes use', () => {
     await expect(one()(far.url)).rejects.toMatchObject({ code: 'unauthenticated' });
     expect(await secrets.list(scope)).toEqual([]);
     expect(far.issuer.received.filter(({ url }) => url === '/revoke')).toHaveLength(2);
+  });
+
+  it('is that of another sign-in, once a person has signed in again during a renewal', async () => {
+    await using far = await openLoginServer();
+    const { one, kept, store } = await processes(far);
+    const again = await processes(far, { expiresIn: 300 });
+    far.misbehavior = {
+      answer: ({ url, body }) => {
+        if (url === '/token' && body.includes('refresh_token')) void store(again.kept);
+        return false;
+      },
+    };
+    expect(await one()(far.url, { method: 'POST', body: '{}' })).not.toMatchObject({ status: 401 });
+    expect(far.mcp.received.at(-1)!.headers.authorization).toBe(`Bearer ${again.kept.accessToken}`);
+    expect(kept.accessToken).not.toBe(again.kept.accessToken);
   });
 
   it.each([
