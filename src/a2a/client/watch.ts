@@ -223,7 +223,8 @@ class TaskWatch {
     this.#failures += 1;
     if (error.code === 'unavailable' || error.code === 'timeout') link.breaker?.failed(error.message);
     else link.breaker?.answered();
-    const isSafe = !this.#request || link.replays || error.code === 'too-many' || wasNeverSent(error);
+    const isRefused = error.code === 'too-many' || error.code === 'unauthenticated';
+    const isSafe = !this.#request || link.replays || isRefused || wasNeverSent(error);
     const mayHelp = this.#mayPass(error) && askedMs <= LONGEST_ASKED_MS;
     if (mayHelp && isSafe && this.#failures <= retry.attempts) {
       await this.#pause(Math.max(this.#backoff(Math.max(this.#failures, this.#shortLived)), askedMs));
@@ -242,10 +243,13 @@ class TaskWatch {
     return this.#watch.limits !== undefined;
   }
 
-  /** Whether a retry may succeed. Two servers that get a new token, get it one after the other. */
+  /**
+   * Whether a retry may succeed. Two servers that get a new token, get it one after the other: in between, the peer refuses
+   * what concerns a task that it has accepted.
+   */
   #mayPass(error: LangoError): boolean {
-    const isBetweenTokens =
-      error.code === 'unauthenticated' && this.#isOnlyWatch && this.#request === undefined;
+    const isAccepted = this.#request === undefined || this.#watch.mayBeLate === true;
+    const isBetweenTokens = error.code === 'unauthenticated' && this.#isOnlyWatch && isAccepted;
     return isBetweenTokens || error.retryable || error.code === 'unavailable' || error.code === 'timeout';
   }
 

@@ -168,6 +168,18 @@ describe('a connection that breaks', () => {
     expect(methods(server).filter((method) => method === 'SubscribeToTask')).toHaveLength(retry.attempts);
   });
 
+  it('gives an answer to a running task again between two tokens', async () => {
+    let refusals = 0;
+    const { peer, server } = await start((_call, wire) => {
+      if (refusals++ < 2) return wire.status(401);
+      wire.event(snapshot(COMPLETED));
+      wire.end();
+    });
+    const answer = ask('red', { contextId: 'context-1', taskId: 'task-1', isAnswer: true });
+    expect((await collect(peer.send(answer, never))).end.state).toBe('completed');
+    expect(methods(server)).toEqual(Array(3).fill('SendStreamingMessage'));
+  });
+
   it('says at once that a token is wrong', async () => {
     const { peer, server } = await start((_call, wire) => wire.status(401));
     const { end } = await collect(peer.send(request(), never));
