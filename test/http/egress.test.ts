@@ -7,10 +7,10 @@ import { gzipSync } from 'node:zlib';
 import { silentLogger } from '../../src/core/logger.js';
 import type { EgressOptions } from '../../src/http/egress.js';
 import { createEgress } from '../../src/http/egress.js';
+import { holdTime } from '../support/held-time.js';
 
 const servers: Server[] = [];
 afterEach(() => {
-  jest.useRealTimers();
   for (const server of servers.splice(0)) {
     server.close();
     server.closeAllConnections();
@@ -26,13 +26,6 @@ async function listen(listener: RequestListener, host = '127.0.0.1'): Promise<nu
 
 /** Long, as only a clock of the test lets it pass. */
 const TIMEOUT_MS = 60_000;
-
-/** The time limits of the client no longer pass by themselves: `jest.advanceTimersByTime` lets them pass. */
-function holdTime(): void {
-  jest.useFakeTimers({
-    doNotFake: ['Date', 'hrtime', 'nextTick', 'performance', 'queueMicrotask', 'setImmediate', 'setInterval'],
-  });
-}
 
 function egress(changes: Partial<EgressOptions> = {}): typeof fetch {
   return createEgress({ allowPrivate: [], timeoutMs: TIMEOUT_MS, logger: silentLogger, ...changes });
@@ -178,7 +171,7 @@ describe('requests and answers', () => {
   });
 
   it('gives up on a silent server, before the head and in the body', async () => {
-    holdTime();
+    using _time = holdTime();
     const asked = Promise.withResolvers<void>();
     const silent = await listen(() => asked.resolve());
     const failed = expect(egress({ allowPrivate })(`http://127.0.0.1:${silent}/`)).rejects;
@@ -267,7 +260,7 @@ describe('event streams', () => {
         () => response.end('data: 2\n\n'),
       );
     });
-    holdTime();
+    using _time = holdTime();
     const get = egress({ allowPrivate, idleMs: 3 * TIMEOUT_MS, maxBytes: 10 });
     const reader = (await get(`http://127.0.0.1:${port}/`, asked))
       .body!.pipeThrough(new TextDecoderStream())
@@ -282,7 +275,7 @@ describe('event streams', () => {
   });
 
   it('counts silence from the last chunk, not from the first', async () => {
-    holdTime();
+    using _time = holdTime();
     let write: (chunk: string) => void;
     const port = await listen((_request, response) => {
       write = (chunk) => void response.write(chunk);
@@ -301,7 +294,7 @@ describe('event streams', () => {
     const port = await listen((_request, response) => {
       response.writeHead(200, STREAM).write('data: 0\n\n');
     });
-    holdTime();
+    using _time = holdTime();
     const answer = await egress({ allowPrivate, idleMs: 1_000 })(`http://127.0.0.1:${port}/`, asked);
     const read = expect(answer.text()).rejects;
     jest.advanceTimersByTime(1_000);
