@@ -184,44 +184,40 @@ payment:
     ['after it signed, before it sent', SEND, 'hang'],
     ['after the network took it, before it heard so', SEND, 'swallow'],
     ['before it saw the receipt', 'eth_getTransactionReceipt', 'hang'],
-  ] as const)(
-    'makes one transfer when it is killed %s',
-    async (_, moment, fate) => {
-      const wallet = await open('none');
-      const before = await chain.tokensOf(PAYEE);
-      const death = new Promise<void>((resolve) => {
-        proxy.fate = (method) => {
-          if (method !== moment) return 'pass';
-          proxy.fate = () => 'hang';
-          const dead = ended(server.child);
-          server.child.kill('SIGKILL');
-          void dead.then(() => resolve());
-          return fate;
-        };
-      });
-      let taskId = '';
-      const watching = new AbortController();
-      const sending = (async () => {
-        for await (const event of client.send({ parts: [textPart(TEA)] }, watching.signal)) {
-          if (event.type === 'task') taskId ||= event.taskId;
-        }
-      })().catch(() => undefined);
-      await death;
-      watching.abort(new Error('enough'));
-      await sending;
-      proxy.fate = () => 'pass';
-      await start();
-      const task = await finished(taskId);
-      expect(task.state).toBe('completed');
-      expect((await chain.tokensOf(PAYEE)) - before).toBe(500_000n);
-      expect(await chain.rpc('eth_getTransactionCount', wallet, 'latest')).toBe('0x1');
-      expect((await say('show my payment history')).text).toMatch(/for "tea": confirmed/);
-    },
-    60_000,
-  );
+  ] as const)('makes one transfer when it is killed %s', async (_, moment, fate) => {
+    const wallet = await open('none');
+    const before = await chain.tokensOf(PAYEE);
+    const death = new Promise<void>((resolve) => {
+      proxy.fate = (method) => {
+        if (method !== moment) return 'pass';
+        proxy.fate = () => 'hang';
+        const dead = ended(server.child);
+        server.child.kill('SIGKILL');
+        void dead.then(() => resolve());
+        return fate;
+      };
+    });
+    let taskId = '';
+    const watching = new AbortController();
+    const sending = (async () => {
+      for await (const event of client.send({ parts: [textPart(TEA)] }, watching.signal)) {
+        if (event.type === 'task') taskId ||= event.taskId;
+      }
+    })().catch(() => undefined);
+    await death;
+    watching.abort(new Error('enough'));
+    await sending;
+    proxy.fate = () => 'pass';
+    await start();
+    const task = await finished(taskId);
+    expect(task.state).toBe('completed');
+    expect((await chain.tokensOf(PAYEE)) - before).toBe(500_000n);
+    expect(await chain.rpc('eth_getTransactionCount', wallet, 'latest')).toBe('0x1');
+    expect((await say('show my payment history')).text).toMatch(/for "tea": confirmed/);
+  });
 
   async function finished(taskId: string) {
-    for (let round = 0; round < 200; round += 1) {
+    for (let round = 0; round < 1_000; round += 1) {
       const task = await client.get({ taskId });
       if (isTerminal(task.state)) return task;
       await sleep(100);

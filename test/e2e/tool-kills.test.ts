@@ -192,29 +192,25 @@ payment:
     ['after it reserved, before it signed', () => atChain('eth_getBalance')],
     ['after it signed, before the payee took it', () => atEndpoint('paid')],
     ['after the payee took it, before the answer', () => atEndpoint('settled')],
-  ])(
-    'payment_x402_fetch pays once when it is killed %s',
-    async (_, moment) => {
-      await lango(['wallet', 'import'], {
-        env: { ...server.home.env, LANGO_URL: server.origin, LANGO_TOKEN: server.token },
-        input: RICH_KEYS[1],
-      });
-      await chain.fund(RICH[1], 1_000_000n);
-      const [before, payees] = [await chain.tokensOf(RICH[1]), await chain.tokensOf(PAYEE)];
-      const taskId = await server.killedWhile(
-        `fetch ${endpoint.url}/paid and pay up to 0.05 USDC to ${PAYEE}`,
-        { moment: moment(), afterDeath },
-      );
-      const task = await server.settled(taskId);
-      expect(task.state).toBe('completed');
-      expect(wordsOf(task)).toMatch(
-        /Paid 0\.01 USDC|The answer to that payment was lost; it is not paid again/,
-      );
-      expect(before - (await chain.tokensOf(RICH[1]))).toBe(10_000n);
-      expect((await chain.tokensOf(PAYEE)) - payees).toBe(10_000n);
-    },
-    60_000,
-  );
+  ])('payment_x402_fetch pays once when it is killed %s', async (_, moment) => {
+    await lango(['wallet', 'import'], {
+      env: { ...server.home.env, LANGO_URL: server.origin, LANGO_TOKEN: server.token },
+      input: RICH_KEYS[1],
+    });
+    await chain.fund(RICH[1], 1_000_000n);
+    const [before, payees] = [await chain.tokensOf(RICH[1]), await chain.tokensOf(PAYEE)];
+    const taskId = await server.killedWhile(
+      `fetch ${endpoint.url}/paid and pay up to 0.05 USDC to ${PAYEE}`,
+      { moment: moment(), afterDeath },
+    );
+    const task = await server.settled(taskId);
+    expect(task.state).toBe('completed');
+    expect(wordsOf(task)).toMatch(
+      /Paid 0\.01 USDC|The answer to that payment was lost; it is not paid again/,
+    );
+    expect(before - (await chain.tokensOf(RICH[1]))).toBe(10_000n);
+    expect((await chain.tokensOf(PAYEE)) - payees).toBe(10_000n);
+  });
 });
 
 describeBrowsing('the browser, killed while it works', () => {
