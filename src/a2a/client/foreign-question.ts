@@ -154,10 +154,12 @@ function confirmationOfAdk(part: Part): FoundCall | undefined {
   return { id, isOpen: true, ...named(call['name'], call['args']), replies };
 }
 
+const ADK_RESULT = 'function_response';
+
 /** A part of an answer. ADK finds the result of a call by its metadata. */
 function answerOf(data: JsonObject): Part {
   const isOfAdk = ['id', 'name', 'response'].every((name) => name in data);
-  return { kind: 'data', data, ...(isOfAdk ? { metadata: { adk_type: 'function_response' } } : {}) };
+  return { kind: 'data', data, ...(isOfAdk ? { metadata: { adk_type: ADK_RESULT } } : {}) };
 }
 
 function tryParse(text: string): unknown {
@@ -191,9 +193,10 @@ export class ForeignApprovals {
 
   /** Forgets the calls that an answer decides: those that it names, else all. */
   answer(parts: readonly Part[]): void {
-    const ids = parts.flatMap((part) =>
-      part.kind === 'data' && isJsonObject(part.data) ? part.data['callId'] : [],
-    );
+    const ids = parts.map((part) => {
+      const data = part.kind === 'data' && isJsonObject(part.data) ? part.data : {};
+      return part.metadata?.['adk_type'] === ADK_RESULT ? data['id'] : data['callId'];
+    });
     const named = ids.filter((id) => typeof id === 'string');
     if (named.length === 0) this.#open.clear();
     for (const id of named) this.#open.delete(id);

@@ -68,6 +68,22 @@ describe('a question of', () => {
     ]);
   });
 
+  it('ADK is open still, when another of its confirmations has been answered', async () => {
+    const confirmation = (id: string): JsonObject =>
+      adkCall({ id, name: 'adk_request_confirmation', args: { originalFunctionCall: { name: id } } });
+    const response = { id: 'c1', name: 'adk_request_confirmation', response: { confirmed: true } };
+    const history = [
+      { messageId: 'm1', role: 'ROLE_AGENT', parts: [confirmation('c1'), confirmation('c2')] },
+      { messageId: 'm2', role: 'ROLE_USER', parts: [{ data: response, metadata: adkResult }] },
+    ];
+    const server = await startWireServer((_call, wire) =>
+      wire.answer((snapshot(WAITING, { history }) as { task: JsonObject }).task),
+    );
+    await using _closed = { [Symbol.asyncDispose]: () => server.close() };
+    const { questions } = await connect({ url: server.origin }).get({ taskId: 'task-1' });
+    expect(questions).toMatchObject([{ kind: 'approval', tool: 'c2' }]);
+  });
+
   it('Strands is answered as its interrupt', async () => {
     const asked = [
       { text: 'Agent requires input:\n- question: which colour?' },
