@@ -208,7 +208,7 @@ function objectIn(text: string): Readonly<Record<string, unknown>> | undefined {
 /** The value as the field wants it; undefined when it does not fit. */
 function valueOf(given: unknown, one: Field): Value | undefined {
   if (Array.isArray(given)) return one.type === 'array' ? chosenOf(given, one) : undefined;
-  if (typeof given !== 'string' && typeof given !== 'number' && typeof given !== 'boolean') return undefined;
+  if (!isScalar(given)) return undefined;
   switch (one.type) {
     case 'boolean': {
       const word = String(given).toLowerCase();
@@ -237,9 +237,13 @@ function valueOf(given: unknown, one: Field): Value | undefined {
 }
 
 function chosenOf(items: readonly unknown[], one: Field): string[] | undefined {
-  const chosen = items.map((item) => choiceOf(String(item), one));
+  const chosen = items.map((item) => (isScalar(item) ? choiceOf(String(item), one) : undefined));
   const areAll = chosen.every((item) => item !== undefined);
   return areAll && isWithin(chosen.length, one.minItems, one.maxItems) ? chosen : undefined;
+}
+
+function isScalar(given: unknown): given is string | number | boolean {
+  return ['string', 'number', 'boolean'].includes(typeof given);
 }
 
 function choiceOf(given: string, one: Field): string | undefined {

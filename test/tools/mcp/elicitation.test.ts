@@ -257,6 +257,26 @@ describe('a server of 2026-07-28, which asks by its answer to a call', () => {
     expect(asking.calls).toHaveLength(2);
   });
 
+  it('gets some of several choices from a list, but not from lists in a list', async () => {
+    const seats = { type: 'array' as const, items: { type: 'string' as const, enum: ['window', 'aisle'] } };
+    const requestedSchema = { type: 'object' as const, properties: { seats }, required: ['seats'] };
+    const asks = { ...seat, params: { ...seat.params, requestedSchema } };
+    await using asking = await openAskingServer(({ inputResponses }) =>
+      inputResponses
+        ? JSON.stringify(inputResponses)
+        : { resultType: 'input_required', inputRequests: { asks }, requestState: 'n' },
+    );
+    const options = optionsFor({ far: { url: asking.url } });
+    await withServer(options, async (server) => {
+      await untilOffered('mcp_far_book', options.model, server);
+      const { taskId } = await sendText(server, 'mcp_far_book {}', { agent: 'operator' });
+      const reply = async (text: string) =>
+        (await sendText(server, text, { agent: 'operator', taskId })).end.text;
+      expect(await reply('{"seats":[["window"]]}')).toContain('is not for seats');
+      expect(await reply('{"seats":["window"]}')).toContain('"content":{"seats":["window"]}');
+    });
+  });
+
   it.each([
     ['asks without an end', { a: seat }, 'n', 11],
     ['asks for more than four things', Object.fromEntries([...'abcde'].map((name) => [name, seat])), 'n', 1],
