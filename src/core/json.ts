@@ -7,23 +7,23 @@ export interface JsonObject {
   readonly [key: string]: Json | undefined;
 }
 
+const { isFinite } = Number;
+
 /**
  * Writes equal values as equal texts: keys sorted by UTF-16 code units, no white space, no absent members (RFC 8785, for
  * values from `JSON.parse`). Throws a `TypeError` for a value that JSON cannot hold.
  */
 export function canonicalJson(value: unknown): string {
+  if (typeof value === 'number' && isFinite(value)) return `${value}`;
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return JSON.stringify(value);
   if (Array.isArray(value))
     return `[${value.map((item) => (item === undefined ? 'null' : canonicalJson(item))).join(',')}]`;
-  if (typeof value === 'object' && value !== null) {
+  if (typeof value === 'object') {
     const object = value as Readonly<Record<string, unknown>>;
     const keys = Object.keys(object).filter((key) => object[key] !== undefined);
-    return `{${keys
-      .sort()
-      .map((key) => `${JSON.stringify(key)}:${canonicalJson(object[key])}`)
-      .join(',')}}`;
+    const members = keys.sort().map((key) => `${JSON.stringify(key)}:${canonicalJson(object[key])}`);
+    return `{${members.join(',')}}`;
   }
-  if (value === null || ['boolean', 'string'].includes(typeof value) || Number.isFinite(value))
-    return JSON.stringify(value);
   throw new TypeError(`JSON cannot hold this ${typeof value}`);
 }
 
@@ -58,7 +58,7 @@ export function assertJsonValue(root: unknown, limits: JsonLimits): void {
   for (let depth = 0; level.length > 0; depth += 1) {
     const next: unknown[] = [];
     for (const value of level) {
-      if (typeof value === 'number' && !Number.isFinite(value)) throw infiniteNumber();
+      if (typeof value === 'number' && !isFinite(value)) throw infiniteNumber();
       if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) continue;
       if (depth >= limits.depth) throw tooDeep(limits.depth);
       if (++containers > (limits.containers ?? MAX_CONTAINERS)) throw tooManyContainers();

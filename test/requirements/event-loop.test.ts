@@ -13,7 +13,7 @@ import { responsesWire } from '../support/responses-wire.js';
 import { ask, call, resultsIn, say, ScriptedModel } from '../support/scripted-model.js';
 import { ScriptedServer } from '../support/scripted-server.js';
 import { sendText, type TestServer, withServer } from '../support/server.js';
-import { unheld } from '../support/watchdog.js';
+import { MAX_RUNS, unheld } from '../support/watchdog.js';
 
 /** The costliest bytes that each way in takes, within its limits: none of them holds the event loop of the server. */
 
@@ -71,7 +71,7 @@ describe('a stream of an MCP server', () => {
   it.each(LINES)('of a million times %j', async (line) => {
     far.willAlwaysReply((response) => void response.writeHead(200, EVENTS).end(line.repeat(MANY)));
     const settings = { server: { port: 0 }, mcp: { servers: { far: { url: far.url, timeoutSeconds: 1 } } } };
-    const model = new ScriptedModel({ operator: [say('hello'), say('hello'), say('hello')] });
+    const model = new ScriptedModel({ operator: Array.from({ length: MAX_RUNS }, () => say('hello')) });
     await withServer({ settings, model }, async (server) => {
       const { result } = await unheld(() => sendText(server, 'hello', { agent: 'operator' }));
       expect(result.end.text).toBe('hello');
@@ -231,7 +231,9 @@ async function withStranger(url: string, use: (server: TestServer) => Promise<vo
   const a2a = { enabled: true, remoteAgents: [{ name: 'stranger', url, allowPrivate: true }] };
   const told = (asked: Parameters<typeof resultsIn>[0]) => say(`told: ${resultsIn(asked)[0]}`);
   const step = call(ask('stranger', 'go'));
-  const model = new ScriptedModel({ orchestrator: [step, told, step, told, step, told] });
+  const model = new ScriptedModel({
+    orchestrator: Array.from({ length: MAX_RUNS }, () => [step, told]).flat(),
+  });
   await withServer({ settings: { a2a }, model }, use);
 }
 
@@ -285,7 +287,7 @@ describe('a request of nearly 1 MiB', () => {
 
 /** Sends a body, and another of its kind when the first held the event loop: one that is repeated is known. */
 async function post(server: TestServer, path: string, body: () => object): Promise<void> {
-  const bodies = [body(), body(), body()].map((one) => JSON.stringify(one));
+  const bodies = Array.from({ length: MAX_RUNS }, body).map((one) => JSON.stringify(one));
   const headers = { accept: 'application/json, text/event-stream' };
   const { result } = await unheld(async () => {
     const answer = await server.fetch(path, { method: 'POST', body: bodies.pop()!, headers });
@@ -300,7 +302,7 @@ async function callBy({ address }: TestServer, message: () => object): Promise<v
     const request = SendMessageRequest.fromJSON({ message: message(), tenant: 'lango-orchestrator' });
     return frame(Buffer.from(A2AService.sendMessage.requestSerialize(request)));
   };
-  const bodies = [encoded(), encoded(), encoded()];
+  const bodies = Array.from({ length: MAX_RUNS }, encoded);
   const { result } = await unheld(() =>
     callGrpc(address.grpcPort!, {
       path: A2AService.sendMessage.path,
