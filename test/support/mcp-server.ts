@@ -237,11 +237,13 @@ function serveHttp(): void {
       if (request.id === undefined) return void response.writeHead(202).end();
       // The session is forgotten by a change of its number.
       if (request.params?.name === 'change') session += 1;
-      answer(request, (message) => {
+      const emit: Emit = (message) => {
         if (!('id' in message)) return;
         response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': `s${session}` });
         response.end(JSON.stringify(message));
-      });
+      };
+      const isStart = session > 1 && (request.method === 'initialize' || request.method === 'tools/list');
+      setTimeout(() => answer(request, emit), isStart ? Number(process.env['START_MS'] ?? 0) : 0);
     });
   });
   server.listen(0, '127.0.0.1', () => {

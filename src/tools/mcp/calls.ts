@@ -10,7 +10,7 @@ import {
   type CallWork,
   type State,
 } from './conversation.js';
-import { LiveCall, type CallStep } from './live-call.js';
+import { LiveCall, type CallStep, type Untimed } from './live-call.js';
 import type { CallContext } from './mcp-tool.js';
 import type { McpServerOptions } from './options.js';
 
@@ -35,6 +35,13 @@ interface OneCall {
   readonly tool: string;
   readonly input: JsonObject;
   readonly context: CallContext;
+}
+
+interface Attempt {
+  readonly connection: Connection;
+  readonly signal: AbortSignal;
+  /** Begins the time of the call anew after its work. Default: no time is running. */
+  readonly untimed?: Untimed;
 }
 
 /** A call that waits at the server, and the connection that it was made on. */
@@ -67,7 +74,7 @@ export class Calls {
       if (connection.liveCalls || state?.live !== undefined)
         return await this.#callLive(connection, call, state);
       const next: CallWork['next'] = (inputResponses, requestState) =>
-        this.#tried(connection, (on) =>
+        this.#tried({ connection, signal: context.signal }, (on) =>
           on.call(tool, input, { ...this.#optionsOf(call), inputResponses, requestState }),
         );
       return await converse({ ...about, next }, state);
@@ -88,8 +95,8 @@ export class Calls {
       throw this.#lost('the process that waited for the answer has ended');
     const live =
       kept?.live ??
-      new LiveCall(async (signal, onProgress) =>
-        this.#tried(connection, (on) =>
+      new LiveCall(async (signal, onProgress, untimed) =>
+        this.#tried({ connection, signal, untimed }, (on) =>
           on.call(tool, input, { signal, onProgress, timeoutMs: LONGEST_TIMER_MS }),
         ),
       );
@@ -137,13 +144,16 @@ export class Calls {
   }
 
   /** Makes the call, once more when the server has forgotten the session: it has not made the call then. */
-  async #tried(connection: Connection, make: (on: Connection) => Promise<CallStep>): Promise<CallStep> {
+  async #tried(
+    { connection, signal, untimed = (work) => work() }: Attempt,
+    make: (on: Connection) => Promise<CallStep>,
+  ): Promise<CallStep> {
     try {
       return await make(connection);
     } catch (error) {
       if (statusOf(error) === NO_SESSION) {
         await this.#reach.drop();
-        return make(await this.#reach.ready(AbortSignal.timeout(this.#options.timeoutMs)));
+        return make(await untimed(() => this.#reach.ready(signal)));
       }
       if (!isAnswer(error)) this.#reach.onSilent(connection);
       throw error;

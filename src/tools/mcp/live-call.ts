@@ -25,7 +25,10 @@ interface StepOptions {
   readonly onProgress: OnProgress;
 }
 
-type Start = (signal: AbortSignal, onProgress: OnProgress) => Promise<CallStep>;
+/** Does work in a call that takes none of its time. */
+export type Untimed = <T>(work: () => Promise<T>) => Promise<T>;
+
+type Start = (signal: AbortSignal, onProgress: OnProgress, untimed: Untimed) => Promise<CallStep>;
 type Ask = (params: unknown) => Promise<ElicitResult>;
 
 /**
@@ -39,6 +42,8 @@ export class LiveCall {
   #onProgress: OnProgress = () => undefined;
   #asked: { readonly params: unknown; readonly answer: (result: ElicitResult) => void }[] = [];
   #onAsked: (() => void) | undefined;
+  #timeoutMs = 0;
+  #timer: NodeJS.Timeout | undefined;
   /** Whether the server works on the call. Otherwise it waits for an answer. */
   isActive = false;
   /** Whether a question was refused because it might have been that of another call. */
@@ -59,12 +64,17 @@ export class LiveCall {
   async next({ signal, timeoutMs, answers, onProgress }: StepOptions): Promise<CallStep> {
     signal.throwIfAborted();
     const end = () => this.end(signal.reason as Error);
-    const timer = setTimeout(() => this.end(new Error(`nothing for ${timeoutMs / 1_000} s`)), timeoutMs);
+    this.#timeoutMs = timeoutMs;
+    this.#beginTime();
     signal.addEventListener('abort', end, { once: true });
     this.isActive = true;
     try {
       this.#onProgress = onProgress;
-      this.#result ??= this.#start(this.#stop.signal, (done, total) => this.#onProgress(done, total));
+      this.#result ??= this.#start(
+        this.#stop.signal,
+        (done, total) => this.#onProgress(done, total),
+        this.#untimed,
+      );
       this.#answer(answers);
       return await Promise.race([this.#result.then((step) => this.#settled(step)), this.#nextQuestions()]);
     } finally {
@@ -72,7 +82,7 @@ export class LiveCall {
       this.#onProgress = () => undefined;
       // The call may fail while nobody waits for it.
       this.#result?.catch(() => undefined);
-      clearTimeout(timer);
+      clearTimeout(this.#timer);
       signal.removeEventListener('abort', end);
     }
   }
@@ -82,6 +92,20 @@ export class LiveCall {
     this.#stop.abort(reason);
     this.#answer(Object.fromEntries(this.#asked.map((_, index) => [index, { action: 'cancel' }])));
   }
+
+  #beginTime(): void {
+    const late = new Error(`nothing for ${this.#timeoutMs / 1_000} s`);
+    this.#timer = setTimeout(() => this.end(late), this.#timeoutMs);
+  }
+
+  readonly #untimed: Untimed = async (work) => {
+    clearTimeout(this.#timer);
+    try {
+      return await work();
+    } finally {
+      if (this.isActive) this.#beginTime();
+    }
+  };
 
   /** After pages that a person must open first, the call is made again. */
   #settled(step: CallStep): CallStep {

@@ -232,6 +232,23 @@ describe('an MCP server over HTTP', () => {
     });
   });
 
+  it('has all of its time for a call that it must be started for, because it forgot the session', async () => {
+    const child = spawn(process.execPath, ['--no-warnings', SCRIPT, '--http'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+      env: { ...process.env, START_MS: '2000' },
+    });
+    await using _killed = { [Symbol.asyncDispose]: async () => void child.kill() };
+    const [port] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+    const url = `http://127.0.0.1:${port}/mcp`;
+    const options = optionsFor({ web: { url, token: 'http-token-4711', timeoutSeconds: 3 } });
+    await withServer(options, async (server) => {
+      const ask = (text: string) => sendText(server, text, { agent: 'operator' });
+      await untilOffered('mcp_web_read_note', options.model, server);
+      await ask('mcp_web_change {}');
+      expect((await ask('mcp_web_read_note {"note":"b"}')).end.text).toBe('the note b');
+    });
+  });
+
   it('neither delays the start nor fails a task when it is away, and says so', async () => {
     const options = optionsFor({ away: { url: 'http://127.0.0.1:9/mcp' } });
     await withServer(options, async (server) => {
