@@ -213,8 +213,9 @@ interface OpenText {
 /**
  * Removes the values of secrets from everything that a run writes, so that no reader of the journal sees one, and marks
  * where artifacts begin and end if the agent did not: some clients drop a text that continues nothing, or never ends. Of
- * an answer's text it holds back the newest character, and of any text more where a value may have begun, until the next
- * delta decides it. A text whose agent says nothing of its end ends with the run, or before the next artifact.
+ * a text with `lastChunk: false` it holds back the newest character, and of any text more where a value may have begun,
+ * until the next delta decides it. A text whose agent says nothing of its end ends with the run, or before the next
+ * artifact: with its last chunk when that is not written yet, otherwise with an empty one.
  */
 class EventScrubber {
   readonly #scrubber: Scrubber;
@@ -258,7 +259,7 @@ class EventScrubber {
     this.#texts.set(body.artifactId, text);
     const shown = text.newest + text.stream.push(body.text);
     // Two units may be one character.
-    text.newest = text.marksEnd ? ([...shown.slice(-2)].at(-1) ?? '') : '';
+    text.newest = body.lastChunk === false ? ([...shown.slice(-2)].at(-1) ?? '') : '';
     return [...before, ...textOf(text, shown.slice(0, shown.length - text.newest.length))];
   }
 
@@ -291,7 +292,7 @@ function rest(open: OpenText, lastChunk = false): readonly NewEvent[] {
 }
 
 function textOf(open: OpenText, text: string, isEnd = false): readonly NewEvent[] {
-  if (text === '') return [];
+  if (text === '' && (!isEnd || open.isNew)) return [];
   const { author, body } = open.last;
   const { lastChunk, ...rest } = body;
   const replace = open.isNew;

@@ -51,14 +51,17 @@ it('marks where an artifact begins and ends, for an agent that does not say so',
     await run.append({ type: 'activity', activity: { type: 'text', text: 'working' } });
     say('answer', 'is done.');
     say('note', 'a note');
+    // An agent that works on in silence: its words are whole before their end is known.
+    await run.append({ type: 'activity', activity: { type: 'text', text: 'working' } });
     run.emit({ type: 'artifact', artifact: { id: 'file', parts: [textPart('whole')] }, append: false });
     return { state: 'completed' };
   });
   const { task } = await journal.submit(message('go'));
   expect(await artifactsOf(task.id)).toEqual([
-    ['answer', 'It', true, false],
-    ['answer', ' is done.', false, true],
-    ['note', 'a note', true, true],
+    ['answer', 'It ', true, false],
+    ['answer', 'is done.', false, true],
+    ['note', 'a note', true, false],
+    ['note', '', false, true],
     ['file', 'whole', true, true],
   ]);
 });
