@@ -1,6 +1,4 @@
 import { once } from 'node:events';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { createApp, type App, type AppAddress, type ReadConfig } from '../app.js';
 import type { Config } from '../config/config.js';
 import { readEnv } from '../config/env.js';
@@ -14,6 +12,7 @@ import type { Logger } from '../core/logger.js';
 import { createLogger } from '../logging.js';
 import { overridesOf, type FolderFlags } from './connection.js';
 import { EXIT, onHangup, onInterrupt } from './exit.js';
+import { limitHeap, releaseIdleMemory } from './heap.js';
 import { jsonLine, shellWord } from './safe-text.js';
 import type { Call, Terminal } from './terminal.js';
 
@@ -58,6 +57,7 @@ export async function serve({ flags, env, terminal }: Call<ServeFlags>): Promise
   if (flags.json) terminal.print(jsonLine(facts(address, config, isKept)));
   else greeting(address, config, { terminal, isKept }).forEach(terminal.print);
 
+  limitHeap();
   releaseIdleMemory();
   if (!stopping.signal.aborted) await once(stopping.signal, 'abort');
   logger.info('stopping');
@@ -137,38 +137,4 @@ function otherModels({ model, agent }: Config): readonly string[] {
   const fallbacks = model.fallbacks.map(named).join(', ');
   const own = Object.entries(agent.models).map(([name, choice]) => `${name}: ${named(choice)}`);
   return [...(fallbacks ? [`fallbacks: ${fallbacks}`] : []), ...own];
-}
-
-/** The interval between two checks. */
-const CHECK_MS = 1_000;
-/** The server counts as idle when it used less CPU time than this since the last check, in microseconds. */
-const IDLE_CPU_MICROSECONDS = 30_000;
-/** Memory is released only when it has grown by more than this, in bytes, because releasing costs a pause. */
-const WORTH_BYTES = 24 * 1024 * 1024;
-
-type Collect = (options: { type: 'major'; flavor: 'last-resort'; execution: 'sync' }) => void;
-
-/**
- * Releases memory whenever the server becomes idle: memory of the start, of loading and compiling, and of bursts of
- * requests. V8 keeps a heap of several times the live size, and an idle server gives it no reason to shrink the heap.
- * Costs a pause of about 100 ms, once after each burst.
- */
-export function releaseIdleMemory(): void {
-  let cpu = process.cpuUsage();
-  let kept = 0;
-  const check = (): void => {
-    const { user, system } = process.cpuUsage(cpu);
-    cpu = process.cpuUsage();
-    if (user + system > IDLE_CPU_MICROSECONDS || process.memoryUsage.rss() < kept + WORTH_BYTES) return;
-    release();
-    cpu = process.cpuUsage();
-    kept = process.memoryUsage.rss();
-  };
-  setInterval(check, CHECK_MS).unref();
-}
-
-function release(): void {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as Collect;
-  collect({ type: 'major', flavor: 'last-resort', execution: 'sync' });
 }
