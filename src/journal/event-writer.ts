@@ -228,12 +228,12 @@ class EventScrubber {
   }
 
   /**
-   * The events to write now in place of `event`, in order: none, the event alone, or held back text before it. `mayHold`:
-   * the end of a text may wait for the next event, even if the agent does not say so.
+   * The events to write now in place of `event`, in order: none, the event alone, or others before it. `isEmitted`: the end
+   * of a text may be marked later. An appended text is whole once it is durable.
    */
-  scrub(event: NewEvent, mayHold: boolean): readonly NewEvent[] {
+  scrub(event: NewEvent, isEmitted: boolean): readonly NewEvent[] {
     const { author, body } = event;
-    if (body.type === 'text-delta') return this.#scrubText({ author, body }, mayHold);
+    if (body.type === 'text-delta') return this.#scrubText({ author, body }, isEmitted);
     if (body.type === 'artifact') {
       const { id } = body.artifact;
       this.#begun.add(id);
@@ -244,7 +244,7 @@ class EventScrubber {
     return endsTexts(body) ? [...this.#endAll(endsAnswer(body)), scrubbed] : [scrubbed];
   }
 
-  #scrubText(event: NewEvent & { readonly body: TextDelta }, mayHold: boolean): readonly NewEvent[] {
+  #scrubText(event: NewEvent & { readonly body: TextDelta }, isEmitted: boolean): readonly NewEvent[] {
     const { author, body } = event;
     const open = this.#texts.get(body.artifactId);
     const continues = open !== undefined && open.last.author === author && !body.replace;
@@ -255,7 +255,7 @@ class EventScrubber {
     const fresh = { stream: this.#scrubber.stream(), last: event, isNew, marksEnd: false, newest: '' };
     const text = continues ? open : fresh;
     text.last = event;
-    text.marksEnd = body.lastChunk === undefined ? mayHold && !body.isMessage : !body.lastChunk;
+    text.marksEnd = body.lastChunk === undefined ? isEmitted && !body.isMessage : !body.lastChunk;
     this.#texts.set(body.artifactId, text);
     const shown = text.newest + text.stream.push(body.text);
     // Two units may be one character.
