@@ -21,9 +21,9 @@ const CAMPAIGNS = [
   'test/scripts/bench',
   'test/scripts/chaos',
   'test/scripts/fuzz',
-  'test/tools/browser/hold',
-  'test/tools/browser/lifetime',
-  'test/tools/mcp/slow-issuer',
+  'test/capabilities/browser/hold',
+  'test/capabilities/browser/lifetime',
+  'test/capabilities/mcp/slow-issuer',
 ];
 /** In both: short in `npm test`, long in a campaign. */
 const LENGTHENED = [
@@ -33,7 +33,7 @@ const LENGTHENED = [
   'test/e2e/push-kill',
   'test/e2e/retention',
   'test/requirements/vault-stream',
-  'test/tools/mcp/mcp',
+  'test/capabilities/mcp/mcp',
   'test/storage/postgres',
 ];
 

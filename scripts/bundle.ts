@@ -21,13 +21,7 @@ const NOT_BUNDLED = ['@x402/core', 'pg', 'playwright-core', 'viem'];
 
 const { metafile, outputFiles } = await build({
   absWorkingDir: root,
-  // A thread or process needs its own entry file, beside the chunk that starts it.
-  entryPoints: {
-    main: 'src/cli/main.ts',
-    'chunks/checkpoint-worker': 'src/storage/sqlite/checkpoint-worker.ts',
-    'chunks/driver-process': 'src/tools/browser/driver-process.ts',
-    'chunks/parser-process': 'src/tools/parser-process.ts',
-  },
+  entryPoints: { main: 'src/cli/main.ts', ...(await separateEntries()) },
   outdir: OUT,
   chunkNames: 'chunks/[name]-[hash]',
   bundle: true,
@@ -55,6 +49,13 @@ await Promise.all(outputFiles.map(({ path, contents }) => replace(path, contents
 await replace(join(root, OUT, 'licenses.txt'), Buffer.from(await licenses(metafile)));
 await removeStale(metafile);
 await buildConsole();
+
+/** A thread or a process of its own runs a file that is named `*-entry`, beside the chunk that starts it. */
+async function separateEntries(): Promise<Readonly<Record<string, string>>> {
+  const files = await readdir(join(root, 'src'), { recursive: true });
+  const entries = files.filter((file) => file.endsWith('-entry.ts'));
+  return Object.fromEntries(entries.map((file) => [`chunks/${basename(file, '.ts')}`, `src/${file}`]));
+}
 
 function zodInOneLanguage(): Plugin {
   return {

@@ -46,8 +46,8 @@ import type { Run } from './core/run.js';
 import type { Tool } from './core/tool.js';
 import type { Storage } from './stores/storage.js';
 import type { MetricSources } from './telemetry/metrics.js';
-import type { Parsers } from './tools/parsers.js';
-import type { ToolFamily } from './tools/tool-family.js';
+import type { Parsers } from './parsing/parsers.js';
+import type { ToolFamily } from './core/tool-family.js';
 import { answerError } from './http/errors.js';
 import { createJournal } from './journal/journal.js';
 import { openAudit } from './logging.js';
@@ -330,7 +330,7 @@ async function openAllFamilies(
 ): Promise<OpenFamilies> {
   const context = { config, secrets, model, ...parts };
   const closing = (families: readonly ToolFamily[]) => onStop(() => closeFamilies(families));
-  const { Parsers } = await import('./tools/parsers.js');
+  const { Parsers } = await import('./parsing/parsers.js');
   const parsers = new Parsers(config.parsing);
   onStop(() => parsers.close());
   const extractor = await openExtraction(context);

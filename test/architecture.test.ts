@@ -10,23 +10,23 @@ const SRC = path.resolve('src');
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
   scrub: ['core'],
-  stores: ['core'],
+  stores: ['core', 'capabilities'],
+  disk: ['core'],
+  parsing: ['core', 'disk'],
   agents: ['core', 'scrub'],
   models: ['core'],
-  tools: ['core', 'stores'],
-  embeddings: ['core'],
+  capabilities: ['core', 'stores', 'scrub', 'disk', 'parsing', 'storage'],
   journal: ['core', 'scrub', 'stores'],
-  storage: ['core', 'stores'],
-  vault: ['core', 'scrub', 'stores'],
-  owners: ['core', 'stores'],
+  storage: ['core', 'stores', 'capabilities'],
+  owners: ['core', 'stores', 'capabilities'],
   'a2a/translate': ['core'],
   'a2a/server': ['core', 'a2a/translate'],
   'a2a/client': ['core', 'a2a/translate'],
   http: ['core'],
   console: ['core'],
   telemetry: ['core', 'stores'],
-  config: ['core'],
-  cli: ['core', 'config', 'app.ts', 'a2a/client', 'http', 'logging.ts', 'owners', 'stores'],
+  config: ['core', 'capabilities'],
+  cli: ['core', 'config', 'app.ts', 'a2a/client', 'http', 'logging.ts', 'owners', 'stores', 'capabilities'],
   'logging.ts': ['core'],
 };
 
@@ -34,7 +34,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const COMPOSERS = ['app.ts', 'app', 'index.ts'];
 
 /** Rings whose members (their sub-folders) never import each other; what they share lies in the ring's root. */
-const FAMILIES = ['models', 'embeddings', 'tools', 'storage'];
+const FAMILIES = ['models', 'capabilities', 'storage'];
 
 /** A library that lives in one place only. */
 const HOMES: Readonly<Record<string, readonly string[]>> = {
@@ -47,23 +47,23 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   express: ['http', 'a2a/server'],
   'node-fetch': ['http'],
   winston: ['logging.ts'],
-  jose: ['a2a', 'http', 'tools/crypto'],
+  jose: ['a2a', 'http', 'capabilities/secrets/crypto'],
   '@grpc/grpc-js': ['a2a/server/grpc', 'a2a/client'],
   '@bufbuild/protobuf': ['a2a/server/grpc', 'a2a/client'],
   '@opentelemetry': ['telemetry'],
-  viem: ['tools/payment'],
-  '@x402': ['tools/payment'],
-  'playwright-core': ['tools/browser'],
-  'openid-client': ['console', 'http', 'tools/mcp'],
-  '@modelcontextprotocol': ['tools/mcp', 'a2a/server/mcp'],
-  '@mozilla/readability': ['tools/browser'],
-  'node-html-markdown': ['tools/html.ts'],
-  // These parse bytes from outside: only tools/parser-process.ts loads the files that import them.
-  unpdf: ['tools/rag'],
-  tar: ['tools/skills'],
-  yauzl: ['tools/skills'],
-  '@huggingface/transformers': ['embeddings/local.ts'],
-  yaml: ['config', 'tools/skills'],
+  viem: ['capabilities/payments'],
+  '@x402': ['capabilities/payments'],
+  'playwright-core': ['capabilities/browser'],
+  'openid-client': ['console', 'http', 'capabilities/mcp'],
+  '@modelcontextprotocol': ['capabilities/mcp', 'a2a/server/mcp'],
+  '@mozilla/readability': ['capabilities/browser'],
+  'node-html-markdown': ['parsing'],
+  // These parse bytes from outside: only parsing/parser-entry.ts loads the files that import them.
+  unpdf: ['parsing'],
+  tar: ['capabilities/skills'],
+  yauzl: ['capabilities/skills'],
+  '@huggingface/transformers': ['capabilities/knowledge/embeddings/local.ts'],
+  yaml: ['config', 'capabilities/skills'],
   commander: ['cli'],
   '@clack/prompts': ['cli'],
   picocolors: ['cli'],
@@ -96,7 +96,7 @@ const OPENERS: readonly string[] = [
   'telemetry/exporter.ts',
   // The browser's way out, over the same agents; and the browser, which has no other.
   'http/browsing-proxy.ts',
-  'tools/browser/launch.ts',
+  'capabilities/browser/launch.ts',
   // gRPC to peers: to an address that was looked at, and to no name.
   'http/address-check.ts',
   'a2a/client/grpc-channel.ts',
@@ -105,9 +105,9 @@ const OPENERS: readonly string[] = [
   'a2a/client/card.ts',
   'models/anthropic/provider.ts',
   'models/openai/provider.ts',
-  'tools/payment/connection.ts',
-  'tools/mcp/connection.ts',
-  'tools/mcp/issuer.ts',
+  'capabilities/payments/connection.ts',
+  'capabilities/mcp/connection.ts',
+  'capabilities/mcp/issuer.ts',
 ];
 
 const BANNED_NAMES = /(^|[-/.])(util|utils|common|manager|base|misc|impl|helper|helpers)(?=[-/.])/;

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { crc32, deflateSync, gzipSync } from 'node:zlib';
-import { findChromium } from '../../src/tools/browser/index.js';
+import { findChromium } from '../../src/capabilities/browser/browser.js';
 import { converse, deep, type Case, type Outcome, type Scene } from './corpus.js';
 import { give, type Answer } from './stranger.js';
 

@@ -1,6 +1,6 @@
-import type { NewTriple } from '../../src/stores/graph.js';
+import type { NewTriple } from '../../src/capabilities/knowledge/stores/graph.js';
 import type { Storage } from '../../src/stores/storage.js';
-import { traverse } from '../../src/tools/graph/traversal.js';
+import { traverse } from '../../src/capabilities/knowledge/graph/traversal.js';
 import type { Dice } from './corpus.js';
 import { diceOf } from './corpus.js';
 import type { Figure } from './figures.js';

@@ -1,5 +1,5 @@
 import type { Storage } from '../../src/stores/storage.js';
-import { cutIntoPassages } from '../../src/tools/passages.js';
+import { cutIntoPassages } from '../../src/parsing/passages.js';
 import type { Dice } from './corpus.js';
 import { codeName, diceOf, entryOf, plantedIn, plantedIndex, wordOf } from './corpus.js';
 import type { Figure } from './figures.js';

@@ -9,22 +9,27 @@ import { isLangoError } from '../core/errors.js';
 import type { ReadKeys } from '../core/card.js';
 import type { Logger } from '../core/logger.js';
 import { noSecrets, type SecretGuard } from '../core/secrets.js';
-import { GAS_DECIMALS } from '../core/amount.js';
+import { GAS_DECIMALS } from '../capabilities/payments/decimal.js';
 import type { Storage } from '../stores/storage.js';
-import { missing, off, type NodeFinding, type ToolFamily } from '../tools/tool-family.js';
+import { missing, off, type NodeFinding, type ToolFamily } from '../core/tool-family.js';
 import { createEgress } from '../http/egress.js';
-import { createBrowser, findChromium } from '../tools/browser/index.js';
-import { createCryptoTools } from '../tools/crypto/index.js';
-import { createExec, findSandbox, type ExecOptions, type SandboxFinding } from '../tools/exec/index.js';
-import { UnfinishedWrites, createFsTools, createOwnedFiles } from '../tools/fs/index.js';
-import { createGraphTools } from '../tools/graph/index.js';
-import { createHttpTools } from '../tools/http/index.js';
-import type { Parsers } from '../tools/parsers.js';
-import { isInstalled } from '../tools/programs.js';
-import { toUnits } from '../tools/payment/amount.js';
+import { createBrowser, findChromium } from '../capabilities/browser/browser.js';
+import { createCryptoTools } from '../capabilities/secrets/crypto/index.js';
+import {
+  createExec,
+  findSandbox,
+  type ExecOptions,
+  type SandboxFinding,
+} from '../capabilities/workspace/exec/index.js';
+import { UnfinishedWrites, createFsTools, createOwnedFiles } from '../capabilities/workspace/fs/index.js';
+import { createGraphTools } from '../capabilities/knowledge/graph/index.js';
+import { createHttpTools } from '../capabilities/workspace/requests/index.js';
+import type { Parsers } from '../parsing/parsers.js';
+import { isInstalled } from '../disk/programs.js';
+import { toUnits } from '../capabilities/payments/amount.js';
 import { openMcp } from './mcp.js';
-import { createSecretsTools } from '../tools/secrets/index.js';
-import { createSkills, type Skills } from '../tools/skills/index.js';
+import { createSecretsTools } from '../capabilities/secrets/secrets-tools.js';
+import { createSkills, type Skills } from '../capabilities/skills/skills.js';
 import {
   createDisk,
   isKeptElsewhere,
@@ -296,7 +301,7 @@ async function openPayment({ config, storage, vault: access, logger }: FamilyCon
     const message = `the vault cannot be opened: ${problem.message}`;
     return missing(name, { message, hint: problem.hint ?? 'See docs/guides/pay.md.' });
   }
-  const { createPayments, networkOf } = await import('../tools/payment/index.js');
+  const { createPayments, networkOf } = await import('../capabilities/payments/payments.js');
   const network = networkOf({ name: payment.network, rpcUrl: payment.rpcUrl, token: payment.tokenAddress });
   const requestMs = 1_000 * payment.requestSeconds;
   const confirmMs = 1_000 * payment.confirmSeconds;

@@ -1,8 +1,12 @@
 import type { Config } from '../config/config.js';
 import type { Secrets } from '../config/secrets.js';
 import { isLangoError } from '../core/errors.js';
-import type { DocumentIndex, Retrieval } from '../stores/library.js';
-import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION, MEMORY_COLLECTION } from '../stores/library.js';
+import type { DocumentIndex, Retrieval } from '../capabilities/knowledge/stores/library.js';
+import {
+  KNOWLEDGE_COLLECTION,
+  LEARNINGS_COLLECTION,
+  MEMORY_COLLECTION,
+} from '../capabilities/knowledge/stores/library.js';
 import { toBill } from '../agents/meter.js';
 import { errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
@@ -15,18 +19,18 @@ import {
 } from '../core/model.js';
 import type { Scope } from '../core/task.js';
 import type { Storage } from '../stores/storage.js';
-import { missing, off, type ToolFamily } from '../tools/tool-family.js';
-import { createHttpEmbeddings } from '../embeddings/http.js';
-import { openLocalEmbeddings } from '../embeddings/local.js';
+import { missing, off, type ToolFamily } from '../core/tool-family.js';
+import { createHttpEmbeddings } from '../capabilities/knowledge/embeddings/http.js';
+import { openLocalEmbeddings } from '../capabilities/knowledge/embeddings/local.js';
 import { createEgress } from '../http/egress.js';
 import { createDistiller } from '../models/distiller.js';
-import { createFactTools, recallFacts } from '../tools/facts/index.js';
-import { Extractor } from '../tools/graph/index.js';
-import { createKnowledgeTools } from '../tools/knowledge/index.js';
-import { createObservationalMemory } from '../tools/memory/index.js';
-import type { Parsers } from '../tools/parsers.js';
-import { createRag, createRagTools } from '../tools/rag/index.js';
-import { createSearchTools, createWebSearchTools } from '../tools/search/index.js';
+import { createFactTools, recallFacts } from '../capabilities/knowledge/facts/index.js';
+import { Extractor } from '../capabilities/knowledge/graph/index.js';
+import { createKnowledgeTools } from '../capabilities/knowledge/saving/index.js';
+import { createObservationalMemory } from '../capabilities/memory/observational-memory.js';
+import type { Parsers } from '../parsing/parsers.js';
+import { createRag, createRagTools } from '../capabilities/knowledge/rag/index.js';
+import { createSearchTools, createWebSearchTools } from '../capabilities/knowledge/search/index.js';
 import { createModel, meterFor } from './agents.js';
 
 interface LibraryContext {

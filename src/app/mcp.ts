@@ -12,8 +12,8 @@ import type { Scope } from '../core/task.js';
 import { createEgress } from '../http/egress.js';
 import { basicAuth } from '../http/oauth-client.js';
 import { ONLY_OWNER } from '../http/identity.js';
-import type { Programs } from '../tools/exec/index.js';
-import type { Mcp, McpReach, McpServerOptions } from '../tools/mcp/index.js';
+import type { Programs } from '../capabilities/workspace/exec/index.js';
+import type { Mcp, McpReach, McpServerOptions } from '../capabilities/mcp/servers.js';
 import {
   currentSignIn,
   endSignIn,
@@ -21,14 +21,14 @@ import {
   signInName,
   type OwnSecrets,
   type Revocation,
-} from '../tools/mcp/kept-sign-in.js';
-import { assertScope, type IssuerReach, type LoginOptions } from '../tools/mcp/issuer.js';
-import { notSignedIn, signInByBrowser, signInByDevice } from '../tools/mcp/login.js';
-import { isInstalled } from '../tools/programs.js';
-import { SIGN_INS } from '../tools/vault-fields.js';
+} from '../capabilities/mcp/kept-sign-in.js';
+import { assertScope, type IssuerReach, type LoginOptions } from '../capabilities/mcp/issuer.js';
+import { notSignedIn, signInByBrowser, signInByDevice } from '../capabilities/mcp/login.js';
+import { isInstalled } from '../disk/programs.js';
+import { SIGN_INS } from '../core/vault-fields.js';
 import { oauthLoader } from './identity.js';
 import type { VaultAccess } from './stores.js';
-import { missing, off, type ToolFamily } from '../tools/tool-family.js';
+import { missing, off, type ToolFamily } from '../core/tool-family.js';
 
 const NAME = 'mcp';
 const PACKAGE = '@modelcontextprotocol/client';
@@ -118,8 +118,8 @@ async function createServers(
   entries: readonly Entry[],
   apart: readonly Entry[] = [],
 ): Promise<Mcp> {
-  const { createMcp } = await import('../tools/mcp/index.js');
-  const { Programs } = await import('../tools/exec/index.js');
+  const { createMcp } = await import('../capabilities/mcp/servers.js');
+  const { Programs } = await import('../capabilities/workspace/exec/index.js');
   const programs = new Programs();
   const own = { tenant: '', owner: parts.config.auth.mode === 'none' ? ONLY_OWNER.none : ONLY_OWNER.token };
   const mcp = createMcp(

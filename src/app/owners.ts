@@ -13,16 +13,16 @@ import type { Audit } from '../core/identity.js';
 import type { Journal } from '../core/journal.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelProvider } from '../core/model.js';
-import type { OwnedKind } from '../stores/page.js';
+import type { OwnedKind } from '../core/page.js';
 import type { PushStore } from '../stores/pushes.js';
-import type { DocumentIndex } from '../stores/library.js';
-import type { SavedSkills } from '../stores/skills.js';
+import type { DocumentIndex } from '../capabilities/knowledge/stores/library.js';
+import type { SavedSkills } from '../capabilities/skills/saved-skills.js';
 import type { Storage } from '../stores/storage.js';
 import { scopeKey, type Scope } from '../core/task.js';
-import type { ToolFamily } from '../tools/tool-family.js';
-import { SIGN_INS } from '../tools/vault-fields.js';
-import type { Vault } from '../stores/vault.js';
-import type { WalletStore } from '../stores/payments.js';
+import type { ToolFamily } from '../core/tool-family.js';
+import { SIGN_INS } from '../core/vault-fields.js';
+import type { Vault } from '../core/vault.js';
+import type { WalletStore } from '../capabilities/payments/payment-store.js';
 import { mountEndpoints, type Mount } from '../http/web-app.js';
 import { createDirectClient, createOwnerClient, type OwnerClient } from '../owners/client.js';
 import { createOwnedBill } from '../owners/bill.js';
@@ -33,11 +33,11 @@ import { createOwnerService, type OwnerContext, type OwnerParts } from '../owner
 import { createOwnedTasks } from '../owners/tasks.js';
 import { primaryCode } from '../storage/sqlite/failure.js';
 import { createTaskTraces } from '../telemetry/spans.js';
-import { factKey } from '../tools/facts/index.js';
-import type { Parsers } from '../tools/parsers.js';
-import { createOwnedFiles } from '../tools/fs/index.js';
-import { createSkills, openSavedSkills } from '../tools/skills/index.js';
-import type { SealedVault } from '../vault/vault.js';
+import { factKey } from '../capabilities/knowledge/facts/index.js';
+import type { Parsers } from '../parsing/parsers.js';
+import { createOwnedFiles } from '../capabilities/workspace/fs/index.js';
+import { createSkills, openSavedSkills } from '../capabilities/skills/skills.js';
+import type { SealedVault } from '../capabilities/secrets/vault/vault.js';
 import { isOperator } from './identity.js';
 import { signOut } from './mcp.js';
 import type { PeerRegistry } from './peers.js';
@@ -175,7 +175,7 @@ export async function openHome(
   const storage = await openIfFree(loaded, logger);
   if (!storage) return undefined;
   const vault = once(() => openVaultAccess({ ...loaded, storage, logger }));
-  const { Parsers } = await import('../tools/parsers.js');
+  const { Parsers } = await import('../parsing/parsers.js');
   const parsers = new Parsers(config.parsing);
   const library = once(() => openLibrary({ ...loaded, storage, parsers, logger }));
   const service = createOwnerService({
@@ -269,7 +269,7 @@ function requireVault(access: VaultAccess): Extract<VaultAccess, { readonly prob
 
 /** Loads the library of the chain when a wallet is used, not before. */
 async function openWallets(vault: Vault): Promise<WalletStore> {
-  const { Wallets } = await import('../tools/payment/wallets.js');
+  const { Wallets } = await import('../capabilities/payments/wallets.js');
   const wallets = new Wallets(vault);
   return {
     address: async (scope) => (await wallets.require(scope)).address,

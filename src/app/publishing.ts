@@ -22,7 +22,7 @@ import type { Storage } from '../stores/storage.js';
 import { createTargetCheck } from '../http/address-check.js';
 import { createEgress } from '../http/egress.js';
 import { DeliveryWorker } from '../journal/delivery-worker.js';
-import { createSealer } from '../vault/sealing.js';
+import { createSealer } from '../core/sealing.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { AgentOrigin } from './agents.js';
 import { isOperator, type Access } from './identity.js';

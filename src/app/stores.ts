@@ -20,12 +20,15 @@ import { startSweeping } from '../journal/sweeper.js';
 import { scrubLogger } from '../scrub/data.js';
 import type { Moved } from '../storage/moving.js';
 import { openSqliteStorage } from '../storage/sqlite/storage.js';
-import { DiskBudget } from '../tools/disk-budget.js';
-import { ownedSkillsFolder, type SkillsElsewhere } from '../tools/skills/index.js';
-import { WorkFolders } from '../tools/work-folders.js';
-import { BorrowedSecrets, type BorrowedSecretsOptions } from '../vault/borrowed-secrets.js';
-import { OwnerSecrets } from '../vault/owner-secrets.js';
-import { openVault, type SealedVault } from '../vault/vault.js';
+import { DiskBudget } from '../disk/disk-budget.js';
+import { ownedSkillsFolder, type SkillsElsewhere } from '../capabilities/skills/skills.js';
+import { WorkFolders } from '../disk/work-folders.js';
+import {
+  BorrowedSecrets,
+  type BorrowedSecretsOptions,
+} from '../capabilities/secrets/vault/borrowed-secrets.js';
+import { OwnerSecrets } from '../capabilities/secrets/vault/owner-secrets.js';
+import { openVault, type SealedVault } from '../capabilities/secrets/vault/vault.js';
 import { fetchForOwners } from './peers.js';
 
 export { backUp, restore } from '../storage/sqlite/backup.js';

@@ -6,7 +6,7 @@ import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import { counted } from '../core/text.js';
 import { pagesOf, type OwnerClient } from '../owners/client.js';
 import type { ResultOf } from '../owners/operations.js';
-import { DEFAULT_COLLECTION, type Submission } from '../stores/library.js';
+import { DEFAULT_COLLECTION, type Submission } from '../capabilities/knowledge/stores/library.js';
 import type { ConnectionFlags } from './connection.js';
 import { usageError } from './exit.js';
 import { findFiles, type Found, type FoundFile, type Skipped } from './ingest-files.js';

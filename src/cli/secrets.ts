@@ -2,7 +2,7 @@ import { MIN_PASSPHRASE } from '../config/host-keys.js';
 import { LangoError } from '../core/errors.js';
 import { silentLogger } from '../core/logger.js';
 import { SECRET_PLACES, type SecretPlace } from '../core/secrets.js';
-import type { SecretItem, SecretPermission } from '../stores/vault.js';
+import type { SecretItem, SecretPermission } from '../core/vault.js';
 import { loadConfigOf, type FolderFlags } from './connection.js';
 import { nothingChanged, usageError } from './exit.js';
 import { askHidden, readPiped } from './input.js';

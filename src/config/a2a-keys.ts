@@ -15,7 +15,7 @@ import {
   secret,
   subAgentName,
   text,
-} from './fields.js';
+} from '../core/fields.js';
 
 const push = group('Push notifications.', {
   enabled: flag(true, 'Send updates of a task to the URLs that clients registered (webhooks).'),

@@ -13,7 +13,7 @@ import {
   subAgentName,
   text,
   toolPrefix,
-} from './fields.js';
+} from '../core/fields.js';
 import { otherModel } from './model-keys.js';
 
 /** The meaning of 0 in `agent.maxDelegationRounds`. */

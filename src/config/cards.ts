@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { CardFile } from '../core/card.js';
 import { errorText, LangoError } from '../core/errors.js';
-import { agentName, distinct, httpUrl, text } from './fields.js';
+import { agentName, distinct, httpUrl, text } from '../core/fields.js';
 import type { Problem } from './problems.js';
 import { findingsOf, keyOf, problemsError } from './problems.js';
 import type { KeySchema } from './schema.js';

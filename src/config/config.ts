@@ -2,7 +2,7 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { AgentLimits, Roster } from '../core/agent.js';
 import { DEFAULT_ROUNDS } from './agent-keys.js';
-import { HOME_MARK, IN_MEMORY, mapPaths } from './fields.js';
+import { HOME_MARK, IN_MEMORY, mapPaths } from '../core/fields.js';
 import { DEFAULT_OPENAI_EMBEDDING, DEFAULT_VOYAGE_EMBEDDING } from './knowledge-keys.js';
 import { agentModelsOf, modelOf, type ModelChoice, type ModelConfig } from './models.js';
 import type { Path, Settings } from './schema.js';

@@ -15,7 +15,7 @@ import {
   secretHeaders,
   text,
   toolName,
-} from './fields.js';
+} from '../core/fields.js';
 
 export const storage = group('The database of tasks, documents, secrets and all other stored data.', {
   url: secret(

@@ -1,5 +1,17 @@
 import { z } from 'zod';
-import { MIB, choice, count, flag, group, httpUrl, optional, path, seconds, secret, text } from './fields.js';
+import {
+  MIB,
+  choice,
+  count,
+  flag,
+  group,
+  httpUrl,
+  optional,
+  path,
+  seconds,
+  secret,
+  text,
+} from '../core/fields.js';
 
 export const DEFAULT_OPENAI_EMBEDDING = 'text-embedding-3-small';
 export const DEFAULT_VOYAGE_EMBEDDING = 'voyage-3.5';

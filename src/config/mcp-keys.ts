@@ -15,7 +15,7 @@ import {
   subAgentName,
   text,
   variableName,
-} from './fields.js';
+} from '../core/fields.js';
 
 /** The names of the server's tools contain it, followed by "_", so it contains none itself. */
 const serverName = z

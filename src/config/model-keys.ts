@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { choice, count, flag, group, httpUrl, optional, seconds, secret, text } from './fields.js';
+import { choice, count, flag, group, httpUrl, optional, seconds, secret, text } from '../core/fields.js';
 
 export const DEFAULT_ANTHROPIC_MODEL = 'claude-sonnet-5-5';
 export const DEFAULT_OPENAI_MODEL = 'gpt-6.1-sol';

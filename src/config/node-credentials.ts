@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { LangoError } from '../core/errors.js';
 import { canonicalJson } from '../core/json.js';
 import type { KeySet, ReadKeys, SigningKey } from '../core/card.js';
-import { SECRET_PATTERN } from './fields.js';
+import { SECRET_PATTERN } from '../core/fields.js';
 import { PrivateFile } from './private-file.js';
 
 const FILE = 'keys.json';

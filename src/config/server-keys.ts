@@ -17,7 +17,7 @@ import {
   seconds,
   secret,
   text,
-} from './fields.js';
+} from '../core/fields.js';
 import { RISKS, type Risk } from './risks.js';
 import { SIGNATURE_ALGORITHMS } from '../core/card.js';
 

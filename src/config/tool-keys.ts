@@ -16,8 +16,8 @@ import {
   seconds,
   text,
   variableName,
-} from './fields.js';
-import { ADDRESS, DECIMALS, GAS_DECIMALS, amountProblem } from '../core/amount.js';
+} from '../core/fields.js';
+import { ADDRESS, DECIMALS, GAS_DECIMALS, amountProblem } from '../capabilities/payments/decimal.js';
 
 const fsTools = group('Reading and writing files of the workspace.', {
   enabled: flag(true, 'Offer the file tools.'),

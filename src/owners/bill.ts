@@ -1,7 +1,7 @@
 import { addUsage, NO_USAGE, type Usage, type UsageRow } from '../core/model.js';
 import type { Journal } from '../core/journal.js';
 import { isTerminal, type Scope, type TaskRecord } from '../core/task.js';
-import type { Page } from '../stores/page.js';
+import type { Page } from '../core/page.js';
 import type { SpendingStore } from '../stores/spending.js';
 import type { RetentionStore } from '../stores/tasks.js';
 

@@ -1,8 +1,8 @@
 import { LangoError } from '../core/errors.js';
-import type { EntryId, EntryKind } from '../stores/knowledge.js';
-import { AGENT_COLLECTIONS } from '../stores/library.js';
-import type { MemoryPosition } from '../stores/memory.js';
-import { type OwnedKind, type Page, type SizedPage, pageBySize } from '../stores/page.js';
+import type { EntryId, EntryKind } from '../capabilities/knowledge/stores/knowledge.js';
+import { AGENT_COLLECTIONS } from '../capabilities/knowledge/stores/library.js';
+import type { MemoryPosition } from '../capabilities/memory/memory-store.js';
+import { type OwnedKind, type Page, type SizedPage, pageBySize } from '../core/page.js';
 import type { Storage } from '../stores/storage.js';
 import type { Scope } from '../core/task.js';
 import type { OwnedTasks } from './tasks.js';

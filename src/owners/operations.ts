@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { HttpEndpoint } from '../core/http.js';
 import { SECRET_PLACES } from '../core/secrets.js';
-import { VAULT_NAME } from '../stores/vault.js';
+import { VAULT_NAME } from '../core/vault.js';
 
 /** One operation on the data of its caller. The server makes a route of it, and a client makes a call of it. */
 export interface Operation {

@@ -1,10 +1,10 @@
 import { LangoError } from '../core/errors.js';
 import { hashJson } from '../core/json.js';
-import { AGENT_COLLECTIONS, type DocumentIndex } from '../stores/library.js';
-import type { SavedSkills } from '../stores/skills.js';
-import type { SecretStore } from '../stores/vault.js';
+import { AGENT_COLLECTIONS, type DocumentIndex } from '../capabilities/knowledge/stores/library.js';
+import type { SavedSkills } from '../capabilities/skills/saved-skills.js';
+import type { SecretStore } from '../core/vault.js';
 import type { Scope } from '../core/task.js';
-import type { WalletStore } from '../stores/payments.js';
+import type { WalletStore } from '../capabilities/payments/payment-store.js';
 import type { OwnedBill } from './bill.js';
 import type { OwnedData } from './data.js';
 import type { Answer, CheckedInput, Operation, OperationName } from './operations.js';

@@ -1,6 +1,6 @@
 import { LangoError, isLangoError } from '../core/errors.js';
 import type { Journal } from '../core/journal.js';
-import { type Page, type SizedPage, pageBySize } from '../stores/page.js';
+import { type Page, type SizedPage, pageBySize } from '../core/page.js';
 import type { RetentionStore } from '../stores/tasks.js';
 import { isTerminal, type Scope, type TaskRecord } from '../core/task.js';
 

@@ -3,12 +3,12 @@ import { newId } from '../core/ids.js';
 import type { NewPush, PushConfig, PushDelivery, PushTask } from '../core/push.js';
 import { PUSH_LEASE_MS, type PushCounts, type PushOutcome, type PushStore } from '../stores/pushes.js';
 import type { Grant } from '../core/task.js';
-import type { Row } from './records.js';
-import { insertInto, toParameters, toRecord } from './records.js';
+import type { Row } from '../stores/records.js';
+import { insertInto, toParameters, toRecord } from '../stores/records.js';
 import type { TaskRow } from './rows.js';
 import { assertKeys } from './rows.js';
-import type { Query, SqlDatabase } from './sql.js';
-import { all, column, first, lockOf, run } from './sql.js';
+import type { Query, SqlDatabase } from '../stores/sql.js';
+import { all, column, first, lockOf, run } from '../stores/sql.js';
 
 /** How long the row of a given-up config is kept, in milliseconds. */
 const GIVEN_UP_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;

@@ -1,12 +1,12 @@
-import type { Page } from '../stores/page.js';
+import type { Page } from '../core/page.js';
 import type { OpenTaskCount, RetentionStore } from '../stores/tasks.js';
 import type { EventBody, Scope, TaskRecord } from '../core/task.js';
 import { isTerminal } from '../core/task.js';
-import { parsePosition, toPositionText } from './position.js';
+import { parsePosition, toPositionText } from '../stores/position.js';
 import type { TaskRow } from './rows.js';
 import { toTaskRecord } from './rows.js';
-import type { Dialect, Query, SqlDatabase } from './sql.js';
-import { all, first, run } from './sql.js';
+import type { Dialect, Query, SqlDatabase } from '../stores/sql.js';
+import { all, first, run } from '../stores/sql.js';
 import type { RecentEvents } from './recent-events.js';
 import type { TaskCounts } from './task-list.js';
 

@@ -10,8 +10,8 @@ import {
   encodeEvent,
   toTaskEvent,
 } from './rows.js';
-import type { SqlDatabase } from './sql.js';
-import { all } from './sql.js';
+import type { SqlDatabase } from '../stores/sql.js';
+import { all } from '../stores/sql.js';
 import type { EncodedBatch } from './task-changes.js';
 import type { TaskSql } from './task-sql.js';
 

@@ -1,10 +1,10 @@
 import type { TaskPage, TaskQuery } from '../core/journal.js';
 import type { Scope } from '../core/task.js';
-import { parsePosition, toPositionText } from './position.js';
+import { parsePosition, toPositionText } from '../stores/position.js';
 import type { TaskRow } from './rows.js';
 import { toTaskRecord } from './rows.js';
-import type { Dialect, Query } from './sql.js';
-import { all, column } from './sql.js';
+import type { Dialect, Query } from '../stores/sql.js';
+import { all, column } from '../stores/sql.js';
 
 interface Condition {
   readonly sql: string;

@@ -1,14 +1,14 @@
 import type { LangoError } from '../core/errors.js';
 import type { PushStore } from './pushes.js';
-import type { ExtractionStore, GraphStore } from './graph.js';
-import type { KnowledgeStore } from './knowledge.js';
-import type { LibraryStore } from './library.js';
-import type { MemoryStore } from './memory.js';
-import type { PaymentStore } from './payments.js';
+import type { ExtractionStore, GraphStore } from '../capabilities/knowledge/stores/graph.js';
+import type { KnowledgeStore } from '../capabilities/knowledge/stores/knowledge.js';
+import type { LibraryStore } from '../capabilities/knowledge/stores/library.js';
+import type { MemoryStore } from '../capabilities/memory/memory-store.js';
+import type { PaymentStore } from '../capabilities/payments/payment-store.js';
 import type { SpendingStore } from './spending.js';
 import type { RetentionStore, TaskStore } from './tasks.js';
 import type { TraceStore } from './traces.js';
-import type { VaultStore } from './vault.js';
+import type { VaultStore } from '../core/vault.js';
 
 /** A database with all stores. There is one implementation per kind of database. */
 export interface Storage {

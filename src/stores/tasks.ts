@@ -1,7 +1,7 @@
 import type { TaskPage, TaskQuery } from '../core/journal.js';
 import type { JsonObject } from '../core/json.js';
 import type { Message } from '../core/message.js';
-import type { Page } from './page.js';
+import type { Page } from '../core/page.js';
 import type { NewPush } from '../core/push.js';
 import type { Grant, NewEvent, Scope, TaskEvent, TaskRecord } from '../core/task.js';
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { existsSync, readFileSync } from 'node:fs';
 import type { Tool } from '../../src/core/tool.js';
 import { openFourFamilies, type FourFamilies } from '../support/four-families.js';
-import { toolNamed } from '../tools/call.js';
+import { toolNamed } from '../support/tool-call.js';
 import { readToolsPage } from './tools-page.js';
 
 const rows = readToolsPage();

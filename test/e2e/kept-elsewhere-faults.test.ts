@@ -10,7 +10,7 @@ import { answerPart, connect, textPart } from '../../src/index.js';
 import { createOwnerClient } from '../../src/owners/client.js';
 import { KillableServer } from '../support/killable-server.js';
 import { findInFolder } from '../support/secret-search.js';
-import { describeSandboxed } from '../tools/exec/setup.js';
+import { describeSandboxed } from '../capabilities/workspace/exec/setup.js';
 
 /** A node that uses secrets of another one, both real programs: killed, hanging and started again in the middle of a call. */
 

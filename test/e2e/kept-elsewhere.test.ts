@@ -17,8 +17,8 @@ import { AUDIENCE, startIssuer } from '../support/issuer.js';
 import { findIn, findInFolder } from '../support/secret-search.js';
 import type { TestServer } from '../support/server.js';
 import { startServer } from '../support/server.js';
-import { openSite, type Site } from '../tools/browser/setup.js';
-import { describeSandboxed } from '../tools/exec/setup.js';
+import { openSite, type Site } from '../capabilities/browser/setup.js';
+import { describeSandboxed } from '../capabilities/workspace/exec/setup.js';
 
 /**
  * People come to an orchestrator; the operator has a node of its own, and so have the vault and the librarian. The operator

@@ -13,7 +13,7 @@ import type { Issuer } from '../support/issuer.js';
 import { AUDIENCE, startIssuer } from '../support/issuer.js';
 import type { TestServer } from '../support/server.js';
 import { startServer } from '../support/server.js';
-import { describeSandboxed } from '../tools/exec/setup.js';
+import { describeSandboxed } from '../capabilities/workspace/exec/setup.js';
 
 /**
  * An orchestrator whose people come with tokens of an issuer, and a node of ours with all its sub-agents: what each

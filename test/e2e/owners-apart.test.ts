@@ -9,7 +9,7 @@ import type { Issuer } from '../support/issuer.js';
 import { AUDIENCE, startIssuer } from '../support/issuer.js';
 import type { TestServer } from '../support/server.js';
 import { startServer } from '../support/server.js';
-import { describeSandboxed } from '../tools/exec/setup.js';
+import { describeSandboxed } from '../capabilities/workspace/exec/setup.js';
 
 /** Two owners of one server, whose tools work on one disk. Everything is asked over A2A, with the tokens of people. */
 

@@ -11,7 +11,7 @@ import type { Issuer } from '../support/issuer.js';
 import { AUDIENCE, startIssuer } from '../support/issuer.js';
 import type { TestServer } from '../support/server.js';
 import { startServer } from '../support/server.js';
-import { describeSandboxed } from '../tools/exec/setup.js';
+import { describeSandboxed } from '../capabilities/workspace/exec/setup.js';
 
 /** An orchestrator is killed while two people wait for the operator of another node, and takes both tasks up again. */
 

@@ -6,7 +6,7 @@ import { openPaidEndpoint, type PaidEndpoint, type PaidStep } from '../chain/pai
 import { RpcProxy } from '../chain/rpc-proxy.js';
 import { lango } from '../cli/lango-process.js';
 import { afterCall, KillableServer, type Moment } from '../support/killable-server.js';
-import { describeBrowsing, openSite, type Site } from '../tools/browser/setup.js';
+import { describeBrowsing, openSite, type Site } from '../capabilities/browser/setup.js';
 
 /** What the effect class of a tool promises, held against the real program with a real store, killed with SIGKILL. */
 

@@ -4,7 +4,7 @@ import { openPaidEndpoint, type PaidEndpoint } from '../chain/paid-endpoint.js';
 import { readToolsPage, type PageRow } from '../docs/tools-page.js';
 import { decide, sendText, startServer, type Outcome, type TestServer } from '../support/server.js';
 import { findIn, findInFolder } from '../support/secret-search.js';
-import { describeBrowsing, openSite, type Site } from '../tools/browser/setup.js';
+import { describeBrowsing, openSite, type Site } from '../capabilities/browser/setup.js';
 
 /** Every sentence of docs/internals/tools.md, in its order, sent over A2A to a real server with the offline model. */
 

@@ -6,7 +6,7 @@ import type { ServerOptions } from '../../src/index.js';
 import { describeOnChain, RICH, startChain, type LocalChain } from '../chain/local-chain.js';
 import { freePort } from '../support/free-port.js';
 import { decide, doings, sendText, startServer, untilEnded, type TestServer } from '../support/server.js';
-import { describeBrowsing, openSite, type Site } from '../tools/browser/setup.js';
+import { describeBrowsing, openSite, type Site } from '../capabilities/browser/setup.js';
 
 /**
  * A question of a sub-agent on another node: it reaches the person who called the orchestrator over HTTP, and the

@@ -96,7 +96,7 @@ async function untilParsing(count: number): Promise<number> {
     const lines = execFileSync('ps', ['-o', 'pid=,args=', '--ppid', String(process.pid)], {
       encoding: 'utf8',
     });
-    const found = lines.split('\n').filter((line) => line.includes('parser-process'));
+    const found = lines.split('\n').filter((line) => line.includes('parser-entry'));
     if (found.length === count) return Number.parseInt(found[0] ?? '0', 10);
     await sleep(50);
   }

@@ -7,7 +7,7 @@ import { silentLogger } from '../../src/core/logger.js';
 import { textOf } from '../../src/core/message.js';
 import { answerText } from '../../src/core/model.js';
 import type { ModelEvent, ModelProvider, ModelRequest } from '../../src/core/model.js';
-import { createHttpEmbeddings } from '../../src/embeddings/http.js';
+import { createHttpEmbeddings } from '../../src/capabilities/knowledge/embeddings/http.js';
 import type { ServerOptions } from '../../src/index.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import { lango, makeHome } from '../cli/lango-process.js';

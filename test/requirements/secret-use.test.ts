@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
-import { openSite, type Site } from '../tools/browser/setup.js';
-import { describeSandboxed } from '../tools/exec/setup.js';
+import { openSite, type Site } from '../capabilities/browser/setup.js';
+import { describeSandboxed } from '../capabilities/workspace/exec/setup.js';
 import { findIn, findInFolder } from '../support/secret-search.js';
 import type { Outcome, TestServer } from '../support/server.js';
 import { decide, sendText, startServer } from '../support/server.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { ExtractionStore, UnreadDocument } from '../../src/stores/graph.js';
-import { MAX_EXTRACTION_ATTEMPTS } from '../../src/stores/graph.js';
+import type { ExtractionStore, UnreadDocument } from '../../src/capabilities/knowledge/stores/graph.js';
+import { MAX_EXTRACTION_ATTEMPTS } from '../../src/capabilities/knowledge/stores/graph.js';
 import type { Storage } from '../../src/stores/storage.js';
 import { documentOf, entryOf } from './library-fixtures.js';
 import { ALICE, BOB } from './task-store-fixtures.js';

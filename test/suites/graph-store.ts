@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { GraphStore, KnownTriple, NewTriple } from '../../src/stores/graph.js';
+import type { GraphStore, KnownTriple, NewTriple } from '../../src/capabilities/knowledge/stores/graph.js';
 import type { Storage } from '../../src/stores/storage.js';
 import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
 import { expectTurnWithin } from './turns.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { KnowledgeStore } from '../../src/stores/knowledge.js';
+import type { KnowledgeStore } from '../../src/capabilities/knowledge/stores/knowledge.js';
 import type { Storage } from '../../src/stores/storage.js';
 import { entryOf } from './library-fixtures.js';
 import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';

@@ -1,6 +1,6 @@
-import type { NewEntry } from '../../src/stores/knowledge.js';
-import type { NewDocument } from '../../src/stores/library.js';
-import { cutIntoPassages } from '../../src/tools/passages.js';
+import type { NewEntry } from '../../src/capabilities/knowledge/stores/knowledge.js';
+import type { NewDocument } from '../../src/capabilities/knowledge/stores/library.js';
+import { cutIntoPassages } from '../../src/parsing/passages.js';
 
 export function documentOf(name: string, text: string, changes: Partial<NewDocument> = {}): NewDocument {
   return {

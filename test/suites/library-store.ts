@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { LibraryStore } from '../../src/stores/library.js';
+import type { LibraryStore } from '../../src/capabilities/knowledge/stores/library.js';
 import type { Storage } from '../../src/stores/storage.js';
 import type { Scope } from '../../src/core/task.js';
 import { documentOf, entryOf, unit } from './library-fixtures.js';

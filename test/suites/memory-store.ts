@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { MemoryStore, NewObservation, Observation } from '../../src/stores/memory.js';
+import type { MemoryStore, NewObservation, Observation } from '../../src/capabilities/memory/memory-store.js';
 import type { Storage } from '../../src/stores/storage.js';
 import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
 import { expectTurnWithin } from './turns.js';

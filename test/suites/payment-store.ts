@@ -1,7 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { hashJson } from '../../src/core/json.js';
-import type { NewPayment, Payment, PaymentState, PaymentStore } from '../../src/stores/payments.js';
-import { LIMIT_WINDOW_MS, RESERVATION_MS } from '../../src/stores/payments.js';
+import type {
+  NewPayment,
+  Payment,
+  PaymentState,
+  PaymentStore,
+} from '../../src/capabilities/payments/payment-store.js';
+import { LIMIT_WINDOW_MS, RESERVATION_MS } from '../../src/capabilities/payments/payment-store.js';
 import type { OpenStore, StoreUnderTest } from './task-store-fixtures.js';
 import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Storage } from '../../src/stores/storage.js';
-import type { MasterRecord, NewSealedEntry } from '../../src/stores/vault.js';
+import type { MasterRecord, NewSealedEntry } from '../../src/core/vault.js';
 
 const ALICE = { tenant: '', owner: 'alice' };
 const BOB = { tenant: '', owner: 'bob' };

@@ -20,7 +20,7 @@ import { createAuthenticator } from '../../src/http/identity.js';
 import type { RunningJournal } from '../../src/journal/journal.js';
 import { createJournal } from '../../src/journal/journal.js';
 import { createTargetCheck } from '../../src/http/address-check.js';
-import { createSealer } from '../../src/vault/sealing.js';
+import { createSealer } from '../../src/core/sealing.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 
 export const TOKEN = 'a-token-for-tests-4c19e7';

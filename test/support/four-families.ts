@@ -1,9 +1,9 @@
 import type { Tool } from '../../src/core/tool.js';
-import { createBrowser } from '../../src/tools/browser/index.js';
-import { createCryptoTools } from '../../src/tools/crypto/index.js';
-import { createSecretsTools } from '../../src/tools/secrets/index.js';
+import { createBrowser } from '../../src/capabilities/browser/browser.js';
+import { createCryptoTools } from '../../src/capabilities/secrets/crypto/index.js';
+import { createSecretsTools } from '../../src/capabilities/secrets/secrets-tools.js';
 import { silentLogger } from '../../src/core/logger.js';
-import { openTill } from '../tools/payment/setup.js';
+import { openTill } from '../capabilities/payments/setup.js';
 import { openTestVault } from './open-vault.js';
 import { PARSERS } from './parsers.js';
 

@@ -5,9 +5,9 @@ import type { Logger } from '../../src/core/logger.js';
 import { silentLogger } from '../../src/core/logger.js';
 import { vaultKeyFile } from '../../src/config/private-file.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
-import { OwnerSecrets } from '../../src/vault/owner-secrets.js';
-import type { SealedVault } from '../../src/vault/vault.js';
-import { openVault } from '../../src/vault/vault.js';
+import { OwnerSecrets } from '../../src/capabilities/secrets/vault/owner-secrets.js';
+import type { SealedVault } from '../../src/capabilities/secrets/vault/vault.js';
+import { openVault } from '../../src/capabilities/secrets/vault/vault.js';
 
 export interface TestVault {
   readonly vault: SealedVault;

@@ -16,8 +16,8 @@ import type { PushWrites } from '../push-store.js';
 import type { RecentEvents } from '../recent-events.js';
 import type { EncodedEvent, EventRow, TaskRow } from '../rows.js';
 import { assertKeys, toTaskEvent, toTaskRecord } from '../rows.js';
-import type { Query } from '../sql.js';
-import { all, first, lockOf } from '../sql.js';
+import type { Query } from '../../stores/sql.js';
+import { all, first, lockOf } from '../../stores/sql.js';
 import type { EncodedBatch, Inbox, TaskContext } from '../task-changes.js';
 import {
   addInput,

@@ -21,7 +21,7 @@ const IDLE_MS = 30_000;
 const RETRY_MS = 30_000;
 
 /** The module of the thread. It has the suffix of this file, because tests run the sources. */
-const WORKER = new URL(`./checkpoint-worker${extname(import.meta.url)}`, import.meta.url);
+const WORKER = new URL(`./checkpoint-entry${extname(import.meta.url)}`, import.meta.url);
 
 /**
  * Checkpoints the write-ahead log into the database file on a separate thread. SQLite would do it inside the commit that

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import { LangoError } from '../../core/errors.js';
-import { indexTextOf } from '../index-terms.js';
+import { indexTextOf } from '../../capabilities/knowledge/sql/index-terms.js';
 import type { Field, MovedTable, MoveSource } from '../moving.js';
-import { passageTerms, type DescribedPassage } from '../relevance.js';
+import { passageTerms, type DescribedPassage } from '../../capabilities/knowledge/sql/relevance.js';
 import type { ConnectionOptions } from './connection.js';
 import { openConnection } from './connection.js';
 import { openSqliteStorage } from './storage.js';

@@ -1,5 +1,5 @@
-import type { Dialect, Outcome, Query, SqlDatabase, Statement } from '../sql.js';
-import { runNow } from '../sql.js';
+import type { Dialect, Outcome, Query, SqlDatabase, Statement } from '../../stores/sql.js';
+import { runNow } from '../../stores/sql.js';
 import type { SqliteDatabase } from './database.js';
 
 /** The dialect of SQLite. The index of words is FTS5 without text: see schema.ts. */

@@ -2,23 +2,23 @@ import type { Storage } from '../../stores/storage.js';
 import type { DatabaseOptions } from './database.js';
 import { SqliteDatabase } from './database.js';
 import { storageError } from './failure.js';
-import { SqlPaymentStore } from '../payments.js';
-import { SqlExtractionStore } from '../extraction.js';
-import { SqlGraphStore } from '../graph.js';
-import { SqlMemoryStore } from '../memory.js';
+import { SqlPaymentStore } from '../../capabilities/payments/sql-payment-store.js';
+import { SqlExtractionStore } from '../../capabilities/knowledge/sql/extraction.js';
+import { SqlGraphStore } from '../../capabilities/knowledge/sql/graph.js';
+import { SqlMemoryStore } from '../../capabilities/memory/sql-memory-store.js';
 import { purgePushes, releaseAllPushes, SqlPushStore } from '../push-store.js';
-import { SqlKnowledgeStore } from '../knowledge.js';
-import { SqlLibraryStore } from '../library.js';
+import { SqlKnowledgeStore } from '../../capabilities/knowledge/sql/knowledge.js';
+import { SqlLibraryStore } from '../../capabilities/knowledge/sql/library.js';
 import { RecentEvents } from '../recent-events.js';
 import type { RemovedTask } from '../retention.js';
 import { SqlRetentionStore } from '../retention.js';
-import { run } from '../sql.js';
+import { run } from '../../stores/sql.js';
 import { StatementRunner } from './statement-runner.js';
 import { SqliteTaskStore } from './task-store.js';
 import { TaskCounts } from '../task-list.js';
 import { SqlSpendingStore } from '../spending-store.js';
 import { SqlTraceStore } from '../trace-store.js';
-import { SqlVaultStore } from '../vault-store.js';
+import { SqlVaultStore } from '../../capabilities/secrets/vault/sql-vault-store.js';
 
 interface StorageOptions extends DatabaseOptions {
   /** The largest event of a task, in bytes. Default: 256 KiB. */

@@ -1,0 +1,68 @@
+import type { ToolOutput } from '../../core/tool.js';
+import type { PlainError } from '../../parsing/separate-process.js';
+import type { Chromium } from './chromium.js';
+import type { ProfileFiles } from './launch.js';
+import type { BrowserLimits, BrowserProxy, ProxyFailure } from './options.js';
+
+export const ACTIONS = ['click', 'type', 'select', 'check', 'uncheck', 'press'] as const;
+export type Action = (typeof ACTIONS)[number];
+export const MODES = ['text', 'markdown', 'links', 'article'] as const;
+
+/**
+ * The steps of a browser by name, each with its input. The first is `open`. All messages between the server and the
+ * driver's process are plain data of bounded size.
+ */
+export interface Steps {
+  open: DriverLaunch;
+  navigate: { readonly url: string };
+  search: { readonly url: string; readonly limit: number };
+  observe: { readonly offset: number };
+  extract: { readonly mode: (typeof MODES)[number]; readonly offset: number };
+  /** Rejects when the element is not on the page that is shown. */
+  find: { readonly ref: string };
+  act: { readonly ref: string; readonly action: Action; readonly value: string };
+  screenshot: { readonly fullPage: boolean };
+}
+
+export interface DriverLaunch {
+  readonly chromium: Chromium;
+  readonly profile: ProfileFiles;
+  readonly proxy: Pick<BrowserProxy, 'port' | 'login'>;
+  readonly limits: BrowserLimits;
+}
+
+/** The functions of the server that a step may call. Their `LangoError`s reach the driver unchanged. */
+export interface ServerCalls {
+  /** Returns the connections that the proxy refused since the last call. */
+  takeFailures(): Promise<readonly ProxyFailure[]>;
+  /** Resets the proxy's byte count and its list of refused connections. */
+  renewProxy(): Promise<void>;
+  toMarkdown(html: string): Promise<string>;
+  /** Replaces each `{{secret:NAME}}` in the text with the value, which `host` receives. */
+  resolveSecrets(request: SecretRequest): Promise<string>;
+}
+
+export interface SecretRequest {
+  readonly text: string;
+  readonly host: string;
+}
+
+export interface StepRequest {
+  readonly type: 'step';
+  readonly step: keyof Steps;
+  readonly input: unknown;
+}
+
+export interface Answer {
+  readonly type: 'answer';
+  readonly value?: unknown;
+  readonly error?: PlainError;
+}
+
+export type ToDriver = StepRequest | Answer;
+
+export type FromDriver =
+  | { readonly type: 'result'; readonly output?: ToolOutput; readonly error?: PlainError }
+  | { readonly type: 'call'; readonly name: keyof ServerCalls; readonly input: unknown }
+  /** The browser ends: no further step can run. */
+  | { readonly type: 'ended' };

@@ -1,0 +1,241 @@
+import type { ChildProcess } from 'node:child_process';
+import { LangoError } from '../../core/errors.js';
+import type { ToolContext, ToolOutput } from '../../core/tool.js';
+import {
+  endedForMemory,
+  fromPlainError,
+  startProcess,
+  toPlainError,
+} from '../../parsing/separate-process.js';
+import type { FromDriver, SecretRequest, ServerCalls, Steps, ToDriver } from './driver-messages.js';
+import { createProfile, type Profile } from './launch.js';
+import type { BrowserOptions, BrowserProxy, ProxyFailure } from './options.js';
+
+/** Maximum time for the start of a browser. */
+const OPEN_MS = 60_000;
+/** A driver that has not closed its browser after this time is killed. */
+const CLOSE_MS = 8_000;
+const MAX_MEMORY_BYTES = 512 * 1024 * 1024;
+const MAX_FAILURES = 12;
+
+type Handlers = { readonly [Name in keyof ServerCalls]: (input: never) => Promise<unknown> };
+
+/** The step that the driver's process runs now: the functions that it may call, and how to settle it. */
+interface CurrentStep {
+  readonly handlers: Handlers;
+  readonly resolve: (output: ToolOutput) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * The browser of one conversation, driven in a separate process (`driver-entry.ts`), with which it ends. Steps run one
+ * after the other. The browser ends for good when a step is canceled, when the page does not answer or takes too much
+ * memory, and when the browser crashes.
+ */
+export class Driver {
+  readonly #options: BrowserOptions;
+  readonly #onEnd: () => void;
+  readonly #failures = new Map<string, ProxyFailure>();
+  #profile: Profile | undefined;
+  #proxy: BrowserProxy | undefined;
+  #child: ChildProcess | undefined;
+  #exit: Promise<unknown> = Promise.resolve();
+  #currentStep: CurrentStep | undefined;
+  #queue: Promise<unknown> = Promise.resolve();
+  #steps = 0;
+  #usedAt = Date.now();
+  #idle: NodeJS.Timeout | undefined;
+  #hasEnded = false;
+  #ending: Promise<void> | undefined;
+
+  private constructor(options: BrowserOptions, onEnd: () => void) {
+    this.#options = options;
+    this.#onEnd = onEnd;
+  }
+
+  /** Starts a browser. Rejects with `unavailable` and leaves nothing behind. */
+  static async open(options: BrowserOptions, slot: number, onEnd: () => void): Promise<Driver> {
+    const driver = new Driver(options, onEnd);
+    try {
+      await driver.#open(slot);
+      return driver;
+    } catch (error) {
+      await driver.end();
+      throw error;
+    }
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  get isBusy(): boolean {
+    return this.#steps > 0;
+  }
+
+  /** Time of the last use, in milliseconds since the epoch. */
+  get usedAt(): number {
+    return this.#usedAt;
+  }
+
+  /** Runs a step after the earlier ones. Aborting the signal ends the browser. The browser also ends when it is idle. */
+  async run<Name extends keyof Steps>(
+    step: Name,
+    input: Steps[Name],
+    context: ToolContext,
+  ): Promise<ToolOutput> {
+    this.#steps += 1;
+    clearTimeout(this.#idle);
+    const running = this.#queue.then(() => this.#step(step, input, context));
+    this.#queue = running.catch(() => undefined);
+    return running.finally(() => {
+      this.#steps -= 1;
+      this.#usedAt = Date.now();
+      if (this.isBusy || this.#hasEnded) return;
+      const idleMs = 1_000 * this.#options.limits.idleSeconds;
+      this.#idle = setTimeout(() => void this.end(), idleMs).unref();
+    });
+  }
+
+  /** Ends the browser and removes its profile. Never rejects. */
+  end(): Promise<void> {
+    clearTimeout(this.#idle);
+    this.#hasEnded = true;
+    return (this.#ending ??= this.#close());
+  }
+
+  async #open(slot: number): Promise<void> {
+    const { chromium, limits, openProxy } = this.#options;
+    const { folder, artifacts, prefix } = (this.#profile = await createProfile(chromium, slot));
+    const { port, login } = (this.#proxy = await openProxy((failure) => this.#recordFailure(failure)));
+    const child = startProcess({
+      module: 'driver-entry',
+      beside: import.meta.url,
+      maxMemoryBytes: MAX_MEMORY_BYTES,
+      env: { HOME: artifacts, TMPDIR: artifacts },
+    });
+    this.#child = child;
+    this.#exit = new Promise((resolve) => child.once('exit', resolve).once('error', resolve));
+    child.once('error', () => this.#onExit(null)); // The process could not be started.
+    child.once('exit', (_, signal) => this.#onExit(signal));
+    child.on('message', (message: FromDriver) => this.#read(message));
+    const launch = { chromium, profile: { folder, artifacts, prefix }, proxy: { port, login }, limits };
+    await this.#step('open', launch, { signal: AbortSignal.timeout(OPEN_MS) });
+  }
+
+  async #step<Name extends keyof Steps>(
+    step: Name,
+    input: Steps[Name],
+    context: ToolContext | { readonly signal: AbortSignal },
+  ): Promise<ToolOutput> {
+    const { signal } = context;
+    signal.throwIfAborted();
+    if (this.#hasEnded) throw browserEnded();
+    const { promise, resolve, reject } = Promise.withResolvers<ToolOutput>();
+    const handlers = this.#handlers('key' in context ? context : undefined);
+    this.#currentStep = { handlers, resolve, reject };
+    const onAbort = (): void => {
+      reject(signal.reason);
+      void this.end();
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    this.#send({ type: 'step', step, input });
+    try {
+      return await promise;
+    } finally {
+      this.#currentStep = undefined;
+      signal.removeEventListener('abort', onAbort);
+      if (this.#hasEnded) void this.end();
+    }
+  }
+
+  /** Returns the functions that a step may call, bound to the task that it runs for. */
+  #handlers(context: ToolContext | undefined): Handlers {
+    const { parsers } = this.#options;
+    const required = (): ToolContext => {
+      if (!context) throw new LangoError('internal', 'The step `open` runs for no task.');
+      return context;
+    };
+    return {
+      takeFailures: async () => {
+        const failures = [...this.#failures.values()];
+        this.#failures.clear();
+        return failures;
+      },
+      renewProxy: async () => {
+        this.#failures.clear();
+        this.#proxy?.renew();
+      },
+      toMarkdown: async (html: string) => {
+        const { tenant, owner, signal } = required();
+        return parsers.parse('html', html, { scope: { tenant, owner }, signal });
+      },
+      resolveSecrets: async ({ text, host }: SecretRequest) => required().resolveSecrets(text, host),
+    };
+  }
+
+  #read(message: FromDriver): void {
+    const waiting = this.#currentStep;
+    if (message.type === 'ended') {
+      // The result of the current step arrives later.
+      this.#hasEnded = true;
+      if (!waiting) void this.end();
+    } else if (message.type === 'call') {
+      if (waiting) void this.#answer(waiting.handlers[message.name](message.input as never));
+    } else if (message.error) {
+      waiting?.reject(fromPlainError(message.error));
+    } else {
+      waiting?.resolve(message.output!);
+    }
+  }
+
+  async #answer(call: Promise<unknown>): Promise<void> {
+    const answer = await call.then(
+      (value) => ({ value }),
+      (error: unknown) => ({ error: toPlainError(error, 'tool') }),
+    );
+    this.#send({ type: 'answer', ...answer });
+  }
+
+  /** Sends a message. A message that cannot be sent is dropped: the process ends, and the step rejects. */
+  #send(message: ToDriver): void {
+    if (this.#child?.connected) this.#child.send(message, () => undefined);
+  }
+
+  #onExit(signal: NodeJS.Signals | null): void {
+    this.#currentStep?.reject(endedForMemory(signal) ? tooLarge() : browserEnded());
+    void this.end();
+  }
+
+  #recordFailure(failure: ProxyFailure): void {
+    const isKept = this.#failures.size < MAX_FAILURES || failure.why === 'weight';
+    if (isKept) this.#failures.set(failure.host, failure);
+  }
+
+  async #close(): Promise<void> {
+    const child = this.#child;
+    const late = setTimeout(() => child?.kill('SIGKILL'), CLOSE_MS);
+    if (child?.connected) child.disconnect();
+    await this.#exit;
+    clearTimeout(late);
+    await this.#proxy?.close();
+    await this.#profile?.remove();
+    this.#options.logger.debug('a browser was closed');
+    this.#onEnd();
+  }
+}
+
+function browserEnded(): LangoError {
+  return new LangoError('unavailable', 'The browser ended, and its page is lost.', { hint: RESTART_HINT });
+}
+
+function tooLarge(): LangoError {
+  const mib = MAX_MEMORY_BYTES / (1024 * 1024);
+  return new LangoError(
+    'too-large',
+    `The page sent the browser's driver more than fits into ${mib} MiB of memory, and was closed.`,
+    { hint: RESTART_HINT },
+  );
+}
+
+const RESTART_HINT = 'Call browser_navigate to start a new browser.';

@@ -1,0 +1,114 @@
+import { z } from 'zod';
+import { LangoError } from '../../../core/errors.js';
+import { oneLine } from '../../../core/text.js';
+import { nameKey } from '../stores/graph.js';
+import type { Scope } from '../../../core/task.js';
+import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../../core/tool.js';
+import { searchTool, textField } from '../search-tool.js';
+import { saveEntry, outsideField, type KnowledgeAccess } from '../provenance.js';
+import { FACTS } from './recollection.js';
+
+const FACT_MAX_LENGTH = 1_000;
+const MATCHES_MAX = 20;
+
+export { recallFacts } from './recollection.js';
+
+/** The tools that remember facts, separately for each owner. */
+export function createFactTools(options: KnowledgeAccess): readonly Tool[] {
+  return [
+    memoryStoreTool(options),
+    searchTool(options.retrieval, {
+      name: 'memory_recall',
+      description: 'Finds remembered facts of this user, the best match first, in any language.',
+      filter: FACTS,
+    }),
+    memoryForgetTool(options),
+  ];
+}
+
+function memoryStoreTool(knowledge: KnowledgeAccess): Tool {
+  return defineTool({
+    name: 'memory_store',
+    description:
+      'Remembers a fact about or for this user across all of their conversations, as one self-contained sentence. Never store a secret.',
+    schema: z.strictObject({
+      fact: textField('The fact, in one sentence that can be understood on its own', FACT_MAX_LENGTH),
+      fromOutside: outsideField(),
+    }),
+    effect: 'keyed',
+    danger: 'safe',
+    async execute({ fact, fromOutside }, context) {
+      const text = oneLine(fact);
+      const passages = [{ text, start: 0, end: text.length, lines: undefined, heading: [] }];
+      const identity = { kind: 'fact', key: factKey(fact), category: 'fact' } as const;
+      const entry = { ...identity, content: text, tags: [], passages, fromOutside };
+      const { version } = await saveEntry(knowledge, entry, context);
+      return { content: version === 1 ? `Remembered: ${text}` : `This fact was already remembered: ${text}` };
+    },
+  });
+}
+
+function memoryForgetTool(options: KnowledgeAccess): Tool {
+  return defineTool({
+    name: 'memory_forget',
+    description:
+      'Deletes a fact permanently: the fact with exactly these words, or the only fact that contains all of them. If several facts match, lists them and deletes none.',
+    schema: z.strictObject({
+      fact: textField('The fact, in the words in which it was stored', FACT_MAX_LENGTH).optional(),
+      query: textField('Words that only this fact contains', FACT_MAX_LENGTH).optional(),
+    }),
+    effect: 'keyed',
+    danger: 'moderate',
+    async execute({ fact, query }, context) {
+      const words = fact ?? query;
+      if (words === undefined || (fact !== undefined && query !== undefined)) {
+        throw new LangoError('invalid-input', 'fact, query: give exactly one of the two.');
+      }
+      return forget(words, options, context);
+    },
+  });
+}
+
+async function forget(
+  words: string,
+  { store, retrieval }: KnowledgeAccess,
+  { tenant, owner, signal }: ToolContext,
+): Promise<ToolOutput> {
+  const scope: Scope = { tenant, owner };
+  const exact = await store.get(scope, { kind: 'fact', key: factKey(words) });
+  if (exact) return forgotten(exact.content, await store.forget(scope, exact));
+  const { hits } = await retrieval.search(scope, { query: words, limit: MATCHES_MAX, ...FACTS }, signal);
+  const matching = hits.filter(({ text }) => containsAll(text, words));
+  const fromOutside = matching.some(({ facts }) => facts.fromOutside);
+  if (matching.length > 1) {
+    const lines = matching.map(({ text }) => `   > ${text}`);
+    const content = ['Nothing was forgotten: several facts match. Ask the user which one:', ...lines].join(
+      '\n',
+    );
+    return { content, fromOutside };
+  }
+  const [only] = matching;
+  if (!only) return { content: `Nothing was forgotten: no fact matches "${words}".` };
+  const versions = await store.forget(scope, { kind: 'fact', key: only.name });
+  return { ...forgotten(only.text, versions), fromOutside };
+}
+
+/** Reports the outcome of a deletion to the model. */
+function forgotten(fact: string, versions: number): ToolOutput {
+  return {
+    content: versions > 0 ? `Forgotten: ${fact}` : `Nothing was forgotten: "${fact}" was already deleted.`,
+  };
+}
+
+/** Whether `text` contains all words. A script without spaces is searched as a whole. */
+function containsAll(text: string, words: string): boolean {
+  const all = nameKey(text);
+  return nameKey(factKey(words))
+    .split(/[^\p{L}\p{N}\p{M}]+/u)
+    .every((word) => all.includes(word));
+}
+
+/** The key of a fact: its words without closing punctuation. */
+export function factKey(fact: string): string {
+  return oneLine(fact).replace(/[\s.!。！]+$/u, '') || oneLine(fact);
+}

@@ -1,0 +1,73 @@
+import { nameKey } from '../stores/graph.js';
+import type { Direction, GraphStore, KnownTriple } from '../stores/graph.js';
+import type { Scope } from '../../../core/task.js';
+
+export interface TraversalOptions {
+  readonly scope: Scope;
+  readonly start: string;
+  readonly maxDepth: number;
+  readonly predicates: readonly string[] | undefined;
+  readonly direction: Direction;
+  /** Maximum number of triples. */
+  readonly limit: number;
+  readonly signal: AbortSignal;
+}
+
+interface Step {
+  /** 1 for triples that contain the start node. */
+  readonly depth: number;
+  readonly triple: KnownTriple;
+}
+
+export interface Traversal {
+  readonly steps: readonly Step[];
+  /** Whether there are more triples than `limit`. */
+  readonly isCut: boolean;
+}
+
+/** A long traversal yields to the event loop after this many nodes. */
+const NODES_PER_YIELD = 64;
+
+/**
+ * Finds the triples that can be reached from a node, the nearest first. Visits each node and reports each triple once,
+ * so cycles end. Rejects with the reason of the signal.
+ */
+export async function traverse(graph: GraphStore, options: TraversalOptions): Promise<Traversal> {
+  const { scope, predicates, direction, limit, signal } = options;
+  const steps: Step[] = [];
+  const reported = new Set<string>();
+  const seen = new Set([nameKey(options.start)]);
+  let visited = 0;
+  let level: readonly string[] = [options.start];
+  for (let depth = 1; depth <= options.maxDepth && level.length > 0; depth += 1) {
+    const next: string[] = [];
+    for (const node of level) {
+      signal.throwIfAborted();
+      if (++visited % NODES_PER_YIELD === 0) await yieldToEventLoop();
+      const edges = await graph.edges(scope, node, { direction, predicates, limit: limit + 1 });
+      for (const triple of edges) {
+        const key = JSON.stringify([triple.subject, triple.predicate, triple.object]);
+        if (reported.has(key)) continue;
+        if (steps.length === limit) return { steps, isCut: true };
+        reported.add(key);
+        steps.push({ depth, triple });
+        next.push(...newNodes(triple, seen));
+      }
+    }
+    level = next;
+  }
+  return { steps, isCut: false };
+}
+
+function newNodes({ subject, object }: KnownTriple, seen: Set<string>): readonly string[] {
+  return [subject, object].filter((name) => {
+    const key = nameKey(name);
+    const isNew = !seen.has(key);
+    seen.add(key);
+    return isNew;
+  });
+}
+
+function yieldToEventLoop(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import type { Entry, KnowledgeStore, NewEntry } from './stores/knowledge.js';
+import type { Retrieval } from './stores/library.js';
+import type { ToolContext } from '../../core/tool.js';
+
+/** The store of entries and the search over them. */
+export interface KnowledgeAccess {
+  readonly store: KnowledgeStore;
+  readonly retrieval: Retrieval;
+}
+
+type EntryToKeep = Omit<NewEntry, 'provenance' | 'callKey'> & ProvenanceInput;
+
+/** Saves an entry for the owner of the call, with its provenance. Searches find it from then on. */
+export async function saveEntry(
+  { store, retrieval }: KnowledgeAccess,
+  { source, fromOutside, ...entry }: EntryToKeep,
+  context: ToolContext,
+): Promise<Entry> {
+  const { tenant, owner, taskId, contextId, key: callKey } = context;
+  const provenance = {
+    ...(source === undefined ? {} : { source }),
+    fromOutside: isFromOutside({ source, fromOutside }, context),
+    ...{ taskId, contextId },
+  };
+  const saved = await store.save({ tenant, owner }, { ...entry, provenance, callKey });
+  retrieval.catchUp({ tenant, owner });
+  return saved;
+}
+
+const ADDRESS = /^https?:\/\//i;
+
+/** The argument by which a model declares that an entry stems from outside. */
+export function outsideField() {
+  return z
+    .boolean()
+    .optional()
+    .describe('True when the content comes from a page, a document or another agent and not from the user');
+}
+
+/** The arguments of a call that state the origin of an entry. */
+export interface ProvenanceInput {
+  readonly fromOutside?: boolean | undefined;
+  /** A source that is a URL marks the entry as from outside. */
+  readonly source?: string | undefined;
+}
+
+/** Whether a new entry is marked as from outside. A model can set the mark but not remove it. */
+export function isFromOutside(
+  { fromOutside = false, source = '' }: ProvenanceInput,
+  { hasReadOutside }: Pick<ToolContext, 'hasReadOutside'>,
+): boolean {
+  return fromOutside || hasReadOutside || ADDRESS.test(source);
+}

@@ -1,0 +1,105 @@
+import type { EmbeddingProvider } from '../../../core/model.js';
+import { errorText, isLangoError, LangoError } from '../../../core/errors.js';
+import type { LibraryStore, Unembedded, EmbeddingProgress } from '../stores/library.js';
+import type { Logger } from '../../../core/logger.js';
+import { scopeKey, type Scope } from '../../../core/task.js';
+
+export interface PassageEmbedderOptions {
+  readonly library: LibraryStore;
+  readonly provider: EmbeddingProvider;
+  /** Called with the tokens that the vendor charges for an owner's texts. */
+  readonly onTokens: (scope: Scope, tokens: number) => void;
+  readonly logger: Logger;
+}
+
+/** Computes the missing vectors of passages, one batch at a time for each owner. */
+export class PassageEmbedder {
+  readonly provider: EmbeddingProvider;
+  readonly #options: PassageEmbedderOptions;
+  readonly #closing = new AbortController();
+  /** Background work, by owner. */
+  readonly #working = new Map<string, Promise<void>>();
+  /** The last batch of each owner. The next batch waits for it. */
+  readonly #batches = new Map<string, Promise<unknown>>();
+
+  constructor(options: PassageEmbedderOptions) {
+    this.#options = options;
+    this.provider = options.provider;
+  }
+
+  /** Computes missing vectors in the background. Logs a failure; the next call tries again. */
+  catchUp(scope: Scope): void {
+    const name = scopeKey(scope);
+    if (this.#working.has(name) || this.#closing.signal.aborted) return;
+    const work = this.#work(scope).finally(() => this.#working.delete(name));
+    this.#working.set(name, work);
+  }
+
+  /** Computes vectors until all are done or the time is over. Rejects with the error of the provider or the store. */
+  async embedUntil(scope: Scope, untilMs: number, signal: AbortSignal): Promise<EmbeddingProgress> {
+    const either = AbortSignal.any([signal, this.#closing.signal]);
+    let done = 0;
+    for (;;) {
+      const made = await this.#batch(scope, either);
+      done += made;
+      if (made === 0) return { done, more: false, note: undefined };
+      if (Date.now() >= untilMs) return { done, more: true, note: undefined };
+    }
+  }
+
+  /** Computes the vector of a query. */
+  async embedQuery(scope: Scope, query: string, signal: AbortSignal): Promise<Float32Array | undefined> {
+    const [vector] = await this.provider.embed([query], this.#callFor(scope, 'query', signal));
+    return vector;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new LangoError('canceled', 'The server stops.'));
+    await Promise.all(this.#working.values());
+    await this.provider.close?.();
+  }
+
+  async #work(scope: Scope): Promise<void> {
+    try {
+      while ((await this.#batch(scope, this.#closing.signal)) > 0);
+    } catch (error) {
+      if (this.#closing.signal.aborted) return;
+      const hint = isLangoError(error) && error.hint !== undefined ? { hint: error.hint } : {};
+      this.#options.logger.warn('passages could not be embedded', { error: errorText(error), ...hint });
+    }
+  }
+
+  /** Runs batches of one owner one after the other: parallel batches would compute the same vectors twice. */
+  async #batch(scope: Scope, signal: AbortSignal): Promise<number> {
+    const name = scopeKey(scope);
+    const before = this.#batches.get(name) ?? Promise.resolve();
+    const batch = before.catch(() => undefined).then(() => this.#embed(scope, signal));
+    this.#batches.set(name, batch);
+    try {
+      return await batch;
+    } finally {
+      if (this.#batches.get(name) === batch) this.#batches.delete(name);
+    }
+  }
+
+  async #embed(scope: Scope, signal: AbortSignal): Promise<number> {
+    signal.throwIfAborted();
+    const { library, provider } = this.#options;
+    const passages = await library.unembedded(scope, provider.id, provider.batch);
+    if (passages.length === 0) return 0;
+    const texts = passages.map(textOf);
+    const vectors = await provider.embed(texts, this.#callFor(scope, 'document', signal));
+    await library.addVectors(scope, provider.id, new Map(passages.map(({ id }, at) => [id, vectors[at]!])));
+    return passages.length;
+  }
+
+  #callFor(scope: Scope, purpose: 'document' | 'query', signal: AbortSignal) {
+    const { onTokens } = this.#options;
+    return { purpose, signal, onTokens: (tokens: number) => onTokens(scope, tokens) };
+  }
+}
+
+/** The text to embed: document name and headings go before the passage, to give it context. */
+function textOf({ name, heading, text }: Unembedded): string {
+  return `${[name, ...heading].join(' > ')}\n\n${text}`;
+}

@@ -1,0 +1,110 @@
+import type { EmbeddingProvider } from '../../../core/model.js';
+import { errorText } from '../../../core/errors.js';
+import type {
+  CollectionRecord,
+  Hit,
+  LibraryStore,
+  CollectionFilter,
+  Retrieval,
+  SearchAnswer,
+  SearchRequest,
+} from '../stores/library.js';
+import type { Logger } from '../../../core/logger.js';
+import type { Scope } from '../../../core/task.js';
+import type { PassageEmbedder } from './passage-embedder.js';
+
+export interface RetrievalOptions {
+  readonly library: LibraryStore;
+  /** Undefined for search by words only. */
+  readonly embedder: PassageEmbedder | undefined;
+  readonly onAdded: () => void;
+  readonly logger: Logger;
+}
+
+/** Each search finds this many times the requested results, so that the fusion can choose among them. */
+const DEPTH_FACTOR = 4;
+const DEPTH_MIN = 20;
+
+export function createRetrieval(options: RetrievalOptions): Retrieval {
+  const { library, embedder, onAdded, logger } = options;
+  return {
+    async search(scope, request, signal) {
+      const depth = Math.max(DEPTH_MIN, request.limit * DEPTH_FACTOR);
+      const { query, limit, ...filter } = request;
+      const byWords = library.findText(scope, { ...filter, text: query, limit: depth });
+      if (!embedder) return { hits: (await byWords).slice(0, limit), note: undefined };
+      const byMeaning = searchVectors(scope, { ...request, limit: depth }, { embedder, library, signal });
+      const [words, meaning] = await Promise.all([byWords, byMeaning]);
+      if (meaning.note !== undefined) logger.warn('searched by words only', { reason: meaning.note });
+      return { hits: fuse([words, meaning.hits], limit), note: meaning.note };
+    },
+    catchUp(scope) {
+      embedder?.catchUp(scope);
+      onAdded();
+    },
+    close: async () => embedder?.close(),
+  };
+}
+
+interface VectorSearch {
+  readonly embedder: PassageEmbedder;
+  readonly library: LibraryStore;
+  readonly signal: AbortSignal;
+}
+
+async function searchVectors(
+  scope: Scope,
+  { query, limit, ...filter }: SearchRequest,
+  { embedder, library, signal }: VectorSearch,
+): Promise<SearchAnswer> {
+  const { provider } = embedder;
+  const collections = selectCollections(await library.collections(scope), filter);
+  const stale = collections.filter(({ embedding }) => embedding && embedding.model !== provider.id);
+  const note = stale.length === 0 ? undefined : staleVectorsNote(stale, provider);
+  const current = collections.filter(({ embedding }) => embedding?.model === provider.id);
+  if (collections.some(({ embedded, passages }) => embedded < passages)) embedder.catchUp(scope);
+  if (current.length === 0) return { hits: [], note };
+  try {
+    const vector = await embedder.embedQuery(scope, query, signal);
+    const only = current.map(({ name }) => name);
+    const hits: readonly Hit[] = vector
+      ? await library.findNear(scope, { vector, model: provider.id, limit, only })
+      : [];
+    const minScore = provider.minSimilarity ?? -1;
+    return { hits: hits.filter(({ score }) => score >= minScore), note };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { hits: [], note: `Searched by words only: ${errorText(error)}` };
+  }
+}
+
+function selectCollections(
+  collections: readonly CollectionRecord[],
+  { only, except }: CollectionFilter,
+): readonly CollectionRecord[] {
+  return collections.filter(({ name }) => (only?.includes(name) ?? true) && !except?.includes(name));
+}
+
+function staleVectorsNote(stale: readonly CollectionRecord[], { id }: EmbeddingProvider): string {
+  const names = stale.map(({ name }) => name).join(', ');
+  const models = [...new Set(stale.flatMap(({ embedding }) => embedding?.model ?? []))].join(', ');
+  return `Searched by words only in ${names}: the vectors there were computed by ${models}, but ${id} is configured now. To compute them again: lango ingest --reembed`;
+}
+
+/** Rank offset of reciprocal rank fusion: the usual value. */
+const RANK_OFFSET = 60;
+
+/**
+ * Merges lists of hits by reciprocal rank fusion, because scores of different searches cannot be compared but ranks
+ * can. Hits ranked high in several lists come first.
+ */
+function fuse(lists: readonly (readonly Hit[])[], limit: number): readonly Hit[] {
+  const fused = new Map<number, Hit>();
+  for (const hits of lists) {
+    hits.forEach((hit, index) => {
+      const score = (fused.get(hit.id)?.score ?? 0) + 1 / (RANK_OFFSET + index + 1);
+      fused.set(hit.id, { ...hit, score });
+    });
+  }
+  return [...fused.values()].sort((a, b) => b.score - a.score || a.id - b.id).slice(0, limit);
+}

@@ -1,0 +1,192 @@
+import { MAX_EXTRACTION_ATTEMPTS } from '../stores/graph.js';
+import type { Passage } from '../../../parsing/passages.js';
+import type { NewDocument } from '../stores/library.js';
+import type { Row } from '../../../stores/records.js';
+import { insertInto, insertRows, toParameters, toRecord } from '../../../stores/records.js';
+import { passageTerms } from './relevance.js';
+import type { CollectionRow, DocumentVersion } from './library-rows.js';
+import { DOCUMENT_FORMAT } from './library-rows.js';
+import { indexTextOf } from './index-terms.js';
+import type { Dialect, Query } from '../../../stores/sql.js';
+import { column, first, run } from '../../../stores/sql.js';
+
+/** The documents and passages that a write removed. The caller drops their vectors from memory and their triples from the graph. */
+export interface Removed {
+  readonly documents: readonly DocumentVersion[];
+  readonly passages: readonly number[];
+}
+
+const FIND = 'SELECT id, origin, name, hash, facts FROM documents WHERE collection = ? AND origin = ?';
+const REFRESH = 'UPDATE documents SET name = ?, modified_at = ?, facts = ? WHERE id = ?';
+const ADD_DOCUMENT = `${insertInto('documents', [
+  ...[
+    'collection',
+    'origin',
+    'name',
+    'hash',
+    'modifiedAt',
+    'bytes',
+    'facts',
+    'savedAt',
+    'passages',
+    'readsLeft',
+  ],
+])} RETURNING id`;
+const PASSAGE_MEMBERS = ['document', 'collection', 'start', 'end', 'lines', 'heading', 'text'];
+/** The passages that one statement inserts. */
+const ROWS_AT_ONCE = 20;
+const DROP_DOCUMENT = 'DELETE FROM documents WHERE id = ?';
+const PASSAGES_OF = 'SELECT id FROM passages WHERE document = ?';
+const BEYOND_FIRST = 'SELECT id FROM passages WHERE document = ? ORDER BY id LIMIT ? OFFSET ?';
+const MARK_UNFINISHED = 'UPDATE documents SET hash = ? WHERE id = ?';
+
+/** The hash of a document whose passages are not all written yet. It equals no real hash. */
+const UNFINISHED = '';
+const FINISH = 'UPDATE documents SET hash = ?, reads_left = ? WHERE id = ?';
+const EXISTS = 'SELECT 1 FROM documents WHERE id = ?';
+/** The most passages that one transaction writes or removes, so that a long document does not block the event loop. */
+export const PASSAGES_AT_ONCE = 40;
+
+interface Found extends Omit<DocumentVersion, 'collection'> {
+  readonly id: number;
+}
+
+export interface WholeDocument extends NewDocument {
+  readonly savedAt: number;
+  /** The passages to write in this transaction. Default: all. */
+  readonly atOnce?: number;
+}
+
+/** The collection that a document is written to. */
+interface Target {
+  readonly dialect: Dialect;
+  readonly collection: CollectionRow;
+}
+
+interface PutDocument {
+  readonly outcome: 'added' | 'changed' | 'unchanged';
+  readonly removed: Removed;
+  /** The row of the document, for the passages that are left. */
+  readonly id: number;
+  readonly left: readonly Passage[];
+}
+
+/**
+ * Call it inside a write. Adds a document to a collection, and replaces the one with the same origin. Passages
+ * beyond `atOnce` are left to `addMorePassages`; until the last of them is written the document counts as changed.
+ */
+export function* putDocument(
+  target: Target,
+  { atOnce = Infinity, ...document }: WholeDocument,
+): Query<PutDocument> {
+  const found = yield* findDocument(target.collection, document.origin);
+  if (found?.hash === document.hash) {
+    yield* run(REFRESH, document.name, document.modifiedAt, JSON.stringify(document.facts), found.id);
+    return { outcome: 'unchanged', removed: { documents: [], passages: [] }, id: found.id, left: [] };
+  }
+  const removed = yield* dropDocuments(target, found ? [found] : []);
+  const { passages } = document;
+  const left = passages.slice(atOnce);
+  const isWhole = left.length === 0;
+  const row = yield* first<{ readonly id: number }>(
+    ADD_DOCUMENT,
+    toParameters({
+      ...document,
+      collection: target.collection.id,
+      hash: isWhole ? document.hash : UNFINISHED,
+      passages: passages.length,
+      readsLeft: isWhole ? MAX_EXTRACTION_ATTEMPTS : 0,
+    }),
+  );
+  const { id } = row!;
+  yield* addPassages({ ...target, document, id }, passages.slice(0, atOnce));
+  return { outcome: found ? 'changed' : 'added', removed, id, left };
+}
+
+interface PlacedDocument extends Target {
+  readonly document: NewDocument;
+  readonly id: number;
+}
+
+/** Call it inside a write. Writes some passages and returns those that are left; none when the document was replaced meanwhile. */
+export function* addMorePassages(
+  placed: PlacedDocument,
+  passages: readonly Passage[],
+): Query<readonly Passage[]> {
+  const { id, document } = placed;
+  if (!(yield* first(EXISTS, id))) return [];
+  yield* addPassages(placed, passages.slice(0, PASSAGES_AT_ONCE));
+  const left = passages.slice(PASSAGES_AT_ONCE);
+  if (left.length === 0) yield* run(FINISH, document.hash, MAX_EXTRACTION_ATTEMPTS, id);
+  return left;
+}
+
+/** Call it inside a write. Removes the documents with these origins from a collection. */
+export function* removeDocuments(target: Target, origins: readonly string[]): Query<Removed> {
+  const found: Found[] = [];
+  for (const origin of origins) {
+    const document = yield* findDocument(target.collection, origin);
+    if (document) found.push(document);
+  }
+  return yield* dropDocuments(target, found);
+}
+
+/**
+ * Removes some passages of a document, unless it has the given hash, and returns their ids. Call it inside writes until it
+ * returns none, before the document is replaced or removed; only its first passages are left then. From the first call on
+ * the document counts as changed.
+ */
+export function* thinDocument(
+  { dialect, collection }: Target,
+  { origin, hash }: { readonly origin: string; readonly hash?: string },
+): Query<readonly number[]> {
+  const found = yield* findDocument(collection, origin);
+  if (!found || found.hash === hash) return [];
+  const ids = yield* column<number>(BEYOND_FIRST, found.id, PASSAGES_AT_ONCE, PASSAGES_AT_ONCE);
+  if (ids.length > 0) yield* run(MARK_UNFINISHED, UNFINISHED, found.id);
+  yield* dropPassages(dialect, ids);
+  return ids;
+}
+
+function* dropPassages(dialect: Dialect, passages: readonly number[]): Query<void> {
+  const ids = JSON.stringify(passages);
+  yield* run(dialect.words.remove, ids);
+  yield* run(`DELETE FROM vectors WHERE passage IN ${dialect.items('number')}`, ids);
+  yield* run(`DELETE FROM passages WHERE id IN ${dialect.items('number')}`, ids);
+}
+
+function* findDocument({ id }: CollectionRow, origin: string): Query<Found | undefined> {
+  const row = yield* first<Row>(FIND, id, origin);
+  return row && toRecord(row, DOCUMENT_FORMAT);
+}
+
+function* dropDocuments({ dialect, collection }: Target, found: readonly Found[]): Query<Removed> {
+  const passages: number[] = [];
+  for (const { id } of found) {
+    const dropped = yield* column<number>(PASSAGES_OF, id);
+    yield* dropPassages(dialect, dropped);
+    yield* run(DROP_DOCUMENT, id);
+    passages.push(...dropped);
+  }
+  return { passages, documents: found.map((document) => ({ ...document, collection: collection.name })) };
+}
+
+function* addPassages(
+  { dialect, collection, document, id }: PlacedDocument,
+  passages: readonly Passage[],
+): Query<void> {
+  for (let from = 0; from < passages.length; from += ROWS_AT_ONCE) {
+    const some = passages.slice(from, from + ROWS_AT_ONCE);
+    const rows = some.map((passage) => ({ ...passage, document: id, collection: collection.id }));
+    const insert = insertRows('passages', PASSAGE_MEMBERS, rows);
+    // The ids rise in the order of the rows.
+    const ids = (yield* column<number>(`${insert.sql} RETURNING id`, ...insert.values)).toSorted(
+      (a, b) => a - b,
+    );
+    const words = some.flatMap((passage, index) => {
+      const terms = passageTerms({ ...document, ...passage });
+      return [ids[index], indexTextOf(collection.id, terms)];
+    });
+    yield* run(dialect.words.add(some.length), ...words);
+  }
+}

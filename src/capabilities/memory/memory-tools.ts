@@ -1,0 +1,103 @@
+import { z } from 'zod';
+import type { MemoryStore } from './memory-store.js';
+import { defineTool, type Tool } from '../../core/tool.js';
+import type { MemoryWriter } from './writer.js';
+import { formatTime, outsideMark } from './transcript.js';
+
+const LIMIT_DEFAULT = 50;
+const LIMIT_MAX = 500;
+
+const limit = z.int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} by default, newest first`);
+
+export function listObservationsTool(memory: MemoryStore): Tool {
+  return defineTool({
+    name: 'memory_list_observations',
+    description:
+      'Lists the observations from this user’s conversations, newest first, each with its time, its author and the tasks it comes from.',
+    schema: z.strictObject({
+      thisConversation: z.boolean().optional().describe('List only the observations of this conversation'),
+      limit,
+    }),
+    effect: 'pure',
+    async execute({ thisConversation, limit = LIMIT_DEFAULT }, { tenant, owner, contextId }) {
+      const query = { limit, ...(thisConversation ? { contextId } : {}) };
+      const found = await memory.observations({ tenant, owner }, query);
+      if (found.length === 0) return { content: 'There are no observations yet.' };
+      const lines = found.map(({ at, text, by, fromOutside, tasks: [first, last] }) => {
+        const range = first === last ? `task ${first}` : `tasks ${first} to ${last}`;
+        return `${formatTime(at)}: ${text}  [by ${by}, ${range}]${outsideMark(fromOutside)}`;
+      });
+      return { content: lines.join('\n'), fromOutside: found.some((one) => one.fromOutside) };
+    },
+  });
+}
+
+export function listReflectionsTool(memory: MemoryStore): Tool {
+  return defineTool({
+    name: 'memory_list_reflections',
+    description:
+      'Lists the reflections, which are condensed older observations of this user’s conversations, newest first.',
+    schema: z.strictObject({ limit }),
+    effect: 'pure',
+    async execute({ limit = LIMIT_DEFAULT }, { tenant, owner }) {
+      const found = await memory.reflections({ tenant, owner }, limit);
+      if (found.length === 0) return { content: 'There are no reflections yet.' };
+      const lines = found.map(
+        ({ from, to, text, by, fromOutside }) =>
+          `${formatTime(from)} to ${formatTime(to)}: ${text}  [by ${by}]${outsideMark(fromOutside)}`,
+      );
+      return { content: lines.join('\n'), fromOutside: found.some((one) => one.fromOutside) };
+    },
+  });
+}
+
+const TEXT_MAX = 2_000;
+const REFLECT_TIME_MS = 150_000;
+
+export function recordTool(memory: MemoryStore): Tool {
+  return defineTool({
+    name: 'observe_record',
+    description:
+      'Records an observation about this conversation: something that happened or was said and will matter later. One or two sentences. Never record a secret.',
+    schema: z.strictObject({
+      observation: z.string().trim().min(1, 'must not be empty').max(TEXT_MAX).describe('The observation'),
+    }),
+    effect: 'keyed',
+    danger: 'safe',
+    async execute({ observation }, { key, tenant, owner, taskId, contextId, hasReadOutside }) {
+      await memory.record(
+        { tenant, owner },
+        {
+          id: key,
+          agent: 'chronicler',
+          contextId,
+          text: observation,
+          at: Date.now(),
+          tasks: [taskId, taskId],
+          by: 'chronicler',
+          fromOutside: hasReadOutside,
+        },
+      );
+      return { content: `Noted: ${observation}` };
+    },
+  });
+}
+
+export function summarizeTool(writer: MemoryWriter): Tool {
+  return defineTool({
+    name: 'reflect_summarize',
+    description:
+      'Condenses the open observations of this user’s conversations into one reflection now, without waiting for the threshold.',
+    schema: z.strictObject({}),
+    // Observations that a reflection covers are not condensed again.
+    effect: 'keyed',
+    danger: 'safe',
+    timeoutMs: REFLECT_TIME_MS,
+    async execute(_, { tenant, owner, signal }) {
+      const reflection = await writer.reflectNow({ tenant, owner }, signal);
+      if (!reflection) return { content: 'There is nothing to condense: no observation is open.' };
+      const { text, by, fromOutside } = reflection;
+      return { content: `${text}\n[by ${by}]${outsideMark(fromOutside)}`, fromOutside };
+    },
+  });
+}

@@ -1,0 +1,204 @@
+import { isLangoError, LangoError } from '../../core/errors.js';
+import { DECIMALS } from './decimal.js';
+import { isCausedBy, rpcFailure } from './failures.js';
+import type { Network } from './networks.js';
+
+export type Hex = `0x${string}`;
+
+export interface ConnectionOptions {
+  readonly network: Network;
+  /** The egress fetch. It limits the time and the size of each request. */
+  readonly fetch: typeof fetch;
+  readonly requestMs: number;
+}
+
+const TOKEN_ABI = [
+  'function balanceOf(address) view returns (uint256)',
+  'function decimals() view returns (uint8)',
+  'function name() view returns (string)',
+  'function version() view returns (string)',
+  'function transfer(address to, uint256 value) returns (bool)',
+  'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
+  'event Transfer(address indexed from, address indexed to, uint256 value)',
+  'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
+] as const;
+
+export interface Receipt {
+  readonly isSuccess: boolean;
+  readonly block: bigint;
+  /** Transfers of the token in this transaction. */
+  readonly transfers: readonly { readonly from: string; readonly to: string; readonly value: bigint }[];
+}
+
+/**
+ * Queries a chain, and the token on it, through an RPC server. Loads and requests nothing before the first query, which
+ * checks that the server is on the configured chain and that the token is a contract with six decimal places; otherwise
+ * every query rejects with `invalid-config`. Other failures are `unavailable` or `timeout`, and the next query tries again.
+ */
+export class Connection {
+  readonly network: Network;
+  readonly #options: ConnectionOptions;
+  #opening: Promise<Opened> | undefined;
+
+  constructor(options: ConnectionOptions) {
+    this.network = options.network;
+    this.#options = options;
+  }
+
+  /** Returns the checksummed form of an address (EIP-55). Rejects with `invalid-input` for a wrong checksum. */
+  async checksum(address: string): Promise<Hex> {
+    const { getAddress, isAddress } = await loadViem();
+    if (isAddress(address)) return getAddress(address);
+    throw new LangoError(
+      'invalid-input',
+      `to: the checksum of ${address} is wrong, so the address contains a typing error.`,
+      { hint: 'Copy the address again from its source.' },
+    );
+  }
+
+  token(): Promise<Hex> {
+    return this.#query(async ({ token }) => token);
+  }
+
+  /** The EIP-712 domain that the token's signatures are bound to. */
+  domain(): Promise<{ readonly name: string; readonly version: string }> {
+    return this.#query(async ({ client, abi, token }) => {
+      const [name, version] = await Promise.all([
+        client.readContract({ abi, address: token, functionName: 'name' }),
+        client.readContract({ abi, address: token, functionName: 'version' }),
+      ]);
+      return { name, version };
+    });
+  }
+
+  balances(owner: Hex): Promise<{ readonly tokens: bigint; readonly gas: bigint }> {
+    return this.#query(async ({ client, abi, token }) => {
+      const [tokens, gas] = await Promise.all([
+        client.readContract({ abi, address: token, functionName: 'balanceOf', args: [owner] }),
+        client.getBalance({ address: owner }),
+      ]);
+      return { tokens, gas };
+    });
+  }
+
+  /** Number of transactions that the wallet has sent: those in blocks, or including pending ones. */
+  transactionCount(owner: Hex, blockTag: 'latest' | 'pending'): Promise<number> {
+    return this.#query(({ client }) => client.getTransactionCount({ address: owner, blockTag }));
+  }
+
+  fees(): Promise<{ readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint }> {
+    return this.#query(({ client }) => client.estimateFeesPerGas());
+  }
+
+  async transferData(to: Hex, amount: bigint): Promise<Hex> {
+    const { encodeFunctionData, parseAbi } = await loadViem();
+    return encodeFunctionData({ abi: parseAbi(TOKEN_ABI), functionName: 'transfer', args: [to, amount] });
+  }
+
+  /** Estimates the gas of a transfer. Rejects like any call when the chain reports that it would be reverted. */
+  estimateGas(from: Hex, data: Hex): Promise<bigint> {
+    return this.#query(({ client, token }) => client.estimateGas({ account: from, to: token, data }));
+  }
+
+  /** Sends a signed transaction. Rejects with the client's own error: the caller decides what a refusal means. */
+  async sendRaw(signed: Hex): Promise<void> {
+    const { client } = await this.#open();
+    await client.sendRawTransaction({ serializedTransaction: signed });
+  }
+
+  /** The receipt of a transaction; undefined while no block contains it. */
+  receipt(hash: Hex): Promise<Receipt | undefined> {
+    return this.#query(async ({ client, abi, token, viem }) => {
+      const receipt = await client.getTransactionReceipt({ hash }).catch((error: unknown) => {
+        if (isCausedBy(error, 'TransactionReceiptNotFoundError')) return undefined;
+        throw error;
+      });
+      if (!receipt) return undefined;
+      const logs = receipt.logs.filter(({ address }) => viem.isAddressEqual(address, token));
+      const transfers = viem.parseEventLogs({ abi, logs, eventName: 'Transfer' }).map(({ args }) => args);
+      return { isSuccess: receipt.status === 'success', block: receipt.blockNumber, transfers };
+    });
+  }
+
+  /** Resolves with the number and the time (Unix seconds) of the newest block. */
+  head(): Promise<{ readonly number: bigint; readonly seconds: bigint }> {
+    return this.#query(async ({ client }) => {
+      const { number, timestamp } = await client.getBlock({ blockTag: 'latest' });
+      return { number, seconds: timestamp };
+    });
+  }
+
+  /** Whether an authorization (EIP-3009) was redeemed. */
+  isRedeemed(authorizer: Hex, nonce: Hex): Promise<boolean> {
+    return this.#query(({ client, abi, token }) =>
+      client.readContract({
+        abi,
+        address: token,
+        functionName: 'authorizationState',
+        args: [authorizer, nonce],
+      }),
+    );
+  }
+
+  async #query<Result>(ask: (opened: Opened) => Promise<Result>): Promise<Result> {
+    try {
+      return await ask(await this.#open());
+    } catch (error) {
+      throw isLangoError(error, 'invalid-config') ? error : rpcFailure(error, this.network);
+    }
+  }
+
+  #open(): Promise<Opened> {
+    this.#opening ??= open(this.#options).catch((error: unknown) => {
+      this.#opening = undefined;
+      throw error;
+    });
+    return this.#opening;
+  }
+}
+
+type Opened = Awaited<ReturnType<typeof open>>;
+
+async function open({ network, fetch, requestMs }: ConnectionOptions) {
+  const viem = await loadViem();
+  const client = viem.createPublicClient({
+    transport: viem.http(network.rpcUrl, {
+      fetchFn: fetch,
+      timeout: requestMs + 1_000,
+      retryCount: 1,
+      retryDelay: 200,
+    }),
+  });
+  const token = viem.getAddress(network.token);
+  const abi = viem.parseAbi(TOKEN_ABI);
+  const chainId = await client.getChainId();
+  if (chainId !== network.chainId) {
+    throw new LangoError(
+      'invalid-config',
+      `The RPC server is on chain ${chainId}, but ${network.title} is configured.`,
+      { hint: 'Correct payment.rpcUrl or payment.network. Nothing was sent.' },
+    );
+  }
+  const read = client.readContract({ abi, address: token, functionName: 'decimals' });
+  const decimals = await read.catch(withoutFunction);
+  if (decimals !== DECIMALS) {
+    const what = decimals === undefined ? 'no token contract' : `a token with ${decimals} decimal places`;
+    throw new LangoError(
+      'invalid-config',
+      `There is ${what} at ${token} on ${network.title}, but a token with ${DECIMALS} decimal places is required.`,
+      { hint: 'Correct payment.tokenAddress, payment.network or payment.rpcUrl. Nothing was sent.' },
+    );
+  }
+  return { viem, client, token, abi };
+}
+
+/** Returns undefined when the contract has no such function, which is not a failure of the server. */
+function withoutFunction(error: unknown): undefined {
+  if (isCausedBy(error, 'ContractFunctionRevertedError', 'ContractFunctionZeroDataError')) return undefined;
+  throw error;
+}
+
+/** Loads viem on the first payment, because it is large. */
+export function loadViem() {
+  return import('viem');
+}

@@ -1,0 +1,115 @@
+import { LangoError } from '../../../core/errors.js';
+import type { Logger } from '../../../core/logger.js';
+import type { Scrubber, SecretGuard, SecretUse } from '../../../core/secrets.js';
+import { referencedSecrets, replaceReferences } from '../../../core/secrets.js';
+import { scopeKey, type Scope } from '../../../core/task.js';
+import { bothScrubbers, compileValues, LiveScrubber } from './value-scrubber.js';
+
+export interface BorrowedSecretsOptions {
+  /** Asks the node that stores the secrets for a value. Rejects with `not-found`, `forbidden` or `unavailable`. */
+  readonly ask: (scope: Scope, name: string, use: SecretUse) => Promise<string>;
+  /** The scrubbers of the secrets in this node's own vault, which are searched for too. */
+  readonly own: Pick<SecretGuard, 'scrubber'>;
+  readonly ownEverywhere: Scrubber;
+  readonly logger: Logger;
+}
+
+interface Held {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** Maximum number of values that commands got and that are held after their calls, of all owners together. */
+const GIVEN_MAX = 500;
+
+/**
+ * The secrets that owners store on another node, which decides about each use. This node holds a value in memory only. It
+ * drops the value of a header once all output of the call is scrubbed. A command may write its value into a file that a
+ * later call reads, so that value is held until the process ends or `GIVEN_MAX` newer ones were given.
+ */
+export class BorrowedSecrets implements SecretGuard {
+  readonly #options: BorrowedSecretsOptions;
+  /** The values to search for, by owner. */
+  readonly #held = new Map<string, ReadonlySet<Held>>();
+  /** How to drop each value that commands got, by owner, name and value. The one that was not given for longest is first. */
+  readonly #given = new Map<string, () => void>();
+  /** The scrubbers by owner, and '' for all owners. Compiled at first use after a change. */
+  readonly #compiled = new Map<string, Scrubber>();
+
+  constructor(options: BorrowedSecretsOptions) {
+    this.#options = options;
+  }
+
+  /** The scrubber for the log, which removes the secrets of all owners. */
+  get everywhere(): Scrubber {
+    const held = new LiveScrubber(() => this.#compile('', [...this.#held.values()]));
+    return bothScrubbers(this.#options.ownEverywhere, held);
+  }
+
+  scrubber(scope: Scope): Scrubber {
+    const owner = scopeKey(scope);
+    const held = new LiveScrubber(() => this.#compile(owner, [this.#held.get(owner) ?? new Set()]));
+    return bothScrubbers(this.#options.own.scrubber(scope), held);
+  }
+
+  async resolve(scope: Scope, text: string, use: SecretUse): Promise<string> {
+    const names = referencedSecrets(text);
+    if (names.length > 0 && use.place === 'browser') {
+      throw new LangoError(
+        'not-supported',
+        'A secret that another server stores cannot be typed into a page here.',
+        {
+          hint: 'Send it in a header with http_request, or run the browser agent on the server that stores the secret.',
+        },
+      );
+    }
+    const values = new Map<string, string>();
+    for (const name of names) {
+      const value = await this.#options.ask(scope, name, use);
+      this.#hold(scope, { name, value }, use);
+      values.set(name, value);
+      this.#options.logger.info('a secret was borrowed', {
+        secret: name,
+        owner: scope.owner,
+        tool: use.tool,
+      });
+    }
+    return replaceReferences(text, (name) => values.get(name)!);
+  }
+
+  #hold(scope: Scope, held: Held, { place, scrubbed = Promise.resolve() }: SecretUse): void {
+    const owner = scopeKey(scope);
+    const key = JSON.stringify([owner, held.name, held.value]);
+    const known = place === 'exec' ? this.#given.get(key) : undefined;
+    if (!known) this.#change(owner, (before) => before.add(held));
+    const remove = () => this.#change(owner, (before) => void before.delete(held));
+    const drop = known ?? (() => void scrubbed.then(remove, remove));
+    if (place === 'exec') this.#keepGiven(key, drop);
+    else drop();
+  }
+
+  #keepGiven(key: string, drop: () => void): void {
+    this.#given.delete(key);
+    this.#given.set(key, drop);
+    if (this.#given.size <= GIVEN_MAX) return;
+    const [oldest, dropOldest] = this.#given.entries().next().value!;
+    this.#given.delete(oldest);
+    dropOldest();
+  }
+
+  #change(owner: string, apply: (held: Set<Held>) => unknown): void {
+    const held = new Set(this.#held.get(owner));
+    apply(held);
+    if (held.size > 0) this.#held.set(owner, held);
+    else this.#held.delete(owner);
+    this.#compiled.delete(owner);
+    this.#compiled.delete('');
+  }
+
+  #compile(key: string, sets: readonly ReadonlySet<Held>[]): Scrubber {
+    const all = sets.flatMap((held) => [...held].map(({ name, value }) => [name, value] as const));
+    const known = this.#compiled.get(key) ?? compileValues(all);
+    if (all.length > 0) this.#compiled.set(key, known);
+    return known;
+  }
+}

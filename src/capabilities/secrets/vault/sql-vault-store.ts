@@ -1,0 +1,162 @@
+import { LangoError } from '../../../core/errors.js';
+import type { Scope } from '../../../core/task.js';
+import { scopeKey } from '../../../core/task.js';
+import type {
+  MasterRecord,
+  NewSealedEntry,
+  ScopedKey,
+  SealedEntry,
+  VaultKind,
+  VaultStore,
+} from '../../../core/vault.js';
+import type { Row } from '../../../stores/records.js';
+import { toRecord } from '../../../stores/records.js';
+import { assertKeys } from '../../../storage/rows.js';
+import type { Query, SqlDatabase } from '../../../stores/sql.js';
+import { all, column, first, run } from '../../../stores/sql.js';
+
+const FORMAT = { json: ['metadata', 'source'] };
+
+type EntryKey = readonly [tenant: string, owner: string, kind: VaultKind, name: string];
+
+const OWNED = 'WHERE tenant = ? AND owner = ?';
+const COLUMNS = 'kind, name, version, metadata, sealed, created_at, updated_at';
+
+const SQL = {
+  master: 'SELECT id, source FROM vault_master',
+  insertMaster: 'INSERT INTO vault_master VALUES (1, ?, ?)',
+  updateMaster: 'UPDATE vault_master SET id = ?, source = ?',
+  dataKey: `SELECT wrapped FROM vault_keys ${OWNED}`,
+  dataKeys: 'SELECT tenant, owner, wrapped FROM vault_keys',
+  insertDataKey: 'INSERT INTO vault_keys VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+  updateDataKey: `UPDATE vault_keys SET wrapped = ? ${OWNED}`,
+  entry: `SELECT ${COLUMNS} FROM vault_entries ${OWNED} AND kind = ? AND name = ?`,
+  entries: `SELECT ${COLUMNS} FROM vault_entries ${OWNED} AND kind = ? ORDER BY name`,
+  scopes: 'SELECT DISTINCT tenant, owner FROM vault_entries WHERE kind = ?',
+  count: `SELECT count(*) FROM vault_entries ${OWNED} AND kind = ?`,
+  put: `INSERT INTO vault_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (tenant, owner, kind, name) DO UPDATE SET version = excluded.version, metadata = excluded.metadata,
+      sealed = excluded.sealed, updated_at = excluded.updated_at`,
+  remove: `DELETE FROM vault_entries ${OWNED} AND kind = ? AND name = ?`,
+} as const;
+
+/** One lock for all writes to the vault, because a rotation changes the keys of all owners. */
+const LOCK = 'vault';
+
+/** Stores the vault's keys and entries, all of them encrypted. */
+export class SqlVaultStore implements VaultStore {
+  readonly #database: SqlDatabase;
+
+  constructor(database: SqlDatabase) {
+    this.#database = database;
+  }
+
+  async master(): Promise<MasterRecord | undefined> {
+    return this.#database.read(readMaster);
+  }
+
+  async createMaster(record: MasterRecord): Promise<void> {
+    await this.#database.write(LOCK, () => createMaster(record));
+  }
+
+  async dataKey({ tenant, owner }: Scope): Promise<Uint8Array | undefined> {
+    return (await this.#database.read(() => column<Buffer>(SQL.dataKey, tenant, owner)))[0];
+  }
+
+  async dataKeys(): Promise<readonly ScopedKey[]> {
+    return this.#database.read(() => all<ScopedKey>(SQL.dataKeys));
+  }
+
+  async addDataKey(key: ScopedKey): Promise<Uint8Array> {
+    assertKeys({ tenant: key.tenant, owner: key.owner });
+    return this.#database.write(LOCK, () => addDataKey(key));
+  }
+
+  async rotate(from: string, to: MasterRecord, keys: readonly ScopedKey[]): Promise<void> {
+    await this.#database.write(LOCK, () => rotate(from, to, keys));
+  }
+
+  async entry(scope: Scope, kind: VaultKind, name: string): Promise<SealedEntry | undefined> {
+    const row = await this.#database.read(() => first<Row>(SQL.entry, ...keyOf(scope, kind, name)));
+    return row && toRecord(row, FORMAT);
+  }
+
+  async entries({ tenant, owner }: Scope, kind: VaultKind): Promise<readonly SealedEntry[]> {
+    const rows = await this.#database.read(() => all<Row>(SQL.entries, tenant, owner, kind));
+    return rows.map((row) => toRecord(row, FORMAT));
+  }
+
+  async scopes(kind: VaultKind): Promise<readonly Scope[]> {
+    return this.#database.read(() => all<Scope>(SQL.scopes, kind));
+  }
+
+  async putEntry(scope: Scope, entry: NewSealedEntry, max: number): Promise<SealedEntry> {
+    assertKeys({ tenant: scope.tenant, owner: scope.owner, name: entry.name });
+    return this.#database.write(LOCK, (now) => putEntry(scope, entry, { max, now }));
+  }
+
+  async deleteEntry(scope: Scope, kind: VaultKind, name: string): Promise<boolean> {
+    return (await this.#database.write(LOCK, () => run(SQL.remove, ...keyOf(scope, kind, name)))) > 0;
+  }
+}
+
+function* readMaster(): Query<MasterRecord | undefined> {
+  const row = yield* first<Row>(SQL.master);
+  return row && toRecord(row, FORMAT);
+}
+
+function* createMaster({ id, source }: MasterRecord): Query<void> {
+  if (yield* readMaster())
+    throw new LangoError('conflict', 'The vault has a master key already: another process created it.', {
+      hint: 'Try again.',
+    });
+  yield* run(SQL.insertMaster, id, JSON.stringify(source));
+}
+
+function* addDataKey({ tenant, owner, wrapped }: ScopedKey): Query<Uint8Array> {
+  yield* run(SQL.insertDataKey, tenant, owner, wrapped);
+  return (yield* column<Buffer>(SQL.dataKey, tenant, owner))[0]!;
+}
+
+function* rotate(from: string, to: MasterRecord, keys: readonly ScopedKey[]): Query<void> {
+  const known = yield* all<ScopedKey>(SQL.dataKeys);
+  const given = new Set(keys.map(scopeKey));
+  const isComplete = known.every((scope) => given.has(scopeKey(scope)));
+  if ((yield* readMaster())?.id !== from || !isComplete || given.size !== known.length) {
+    throw new LangoError('conflict', 'The vault changed during the rotation, so no key was rotated.', {
+      hint: 'Try again.',
+    });
+  }
+  for (const { tenant, owner, wrapped } of keys) yield* run(SQL.updateDataKey, wrapped, tenant, owner);
+  yield* run(SQL.updateMaster, to.id, JSON.stringify(to.source));
+}
+
+function* putEntry(
+  scope: Scope,
+  entry: NewSealedEntry,
+  { max, now }: { readonly max: number; readonly now: number },
+): Query<SealedEntry> {
+  const { kind, name, version, metadata, sealed } = entry;
+  const key = keyOf(scope, kind, name);
+  const before = yield* first<{ readonly version: number; readonly created_at: number }>(SQL.entry, ...key);
+  if ((before?.version ?? 0) !== version - 1) throw changedMeanwhile(name, before !== undefined);
+  const { tenant, owner } = scope;
+  const [count = 0] = yield* column<number>(SQL.count, tenant, owner, kind);
+  if (!before && count >= max) {
+    throw new LangoError('too-many', `There are ${max} entries of this kind already, which is the limit.`, {
+      hint: 'Delete one that is not needed any more.',
+    });
+  }
+  const createdAt = before?.created_at ?? now;
+  yield* run(SQL.put, ...key, version, JSON.stringify(metadata), sealed, createdAt, now);
+  return { ...entry, createdAt, updatedAt: now };
+}
+
+function keyOf({ tenant, owner }: Scope, kind: VaultKind, name: string): EntryKey {
+  return [tenant, owner, kind, name];
+}
+
+function changedMeanwhile(name: string, exists: boolean): LangoError {
+  const message = exists ? `There is a "${name}" already.` : `There is no "${name}" any more.`;
+  return new LangoError('conflict', message, { hint: 'Read it again, or choose another name.' });
+}

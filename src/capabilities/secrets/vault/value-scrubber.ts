@@ -1,0 +1,85 @@
+import { secretReference, type ScrubStream, type Scrubber } from '../../../core/secrets.js';
+import { compileScrubber } from '../../../scrub/scrubber.js';
+
+/** A shorter value could not be told apart from ordinary text, in characters. */
+export const MIN_SECRET = 6;
+
+/** Replaces a mask that contains the value of a secret, so that scrubbing a text twice gives the same text. */
+const SAFE_MASK = '***';
+
+/**
+ * Compiles a scrubber that replaces the values of secrets by their references. Of a value that is a JSON object it finds
+ * the tokens, passwords and keys also by themselves.
+ */
+export function compileValues(secrets: readonly (readonly [name: string, value: string])[]): Scrubber {
+  const hidden = secrets.flatMap(([name, whole]) =>
+    [whole, ...hiddenMembers(whole)].map((value) => ({
+      value,
+      mask: secretReference(name),
+      encodedMask: `[secret ${name}, encoded]`,
+    })),
+  );
+  const first = compileScrubber(hidden);
+  const isClean = (mask: string): boolean => first.text(mask) === mask;
+  if (hidden.every(({ mask, encodedMask }) => isClean(mask) && isClean(encodedMask))) return first;
+  return compileScrubber(
+    hidden.map(({ value, mask, encodedMask }) => ({
+      value,
+      mask: isClean(mask) ? mask : SAFE_MASK,
+      encodedMask: isClean(encodedMask) ? encodedMask : SAFE_MASK,
+    })),
+  );
+}
+
+/** The names of members that hold a secret: `refresh_token` is one; `token_type` holds an ordinary word. */
+const HIDDEN_MEMBER = /(token|secret|password|private_?key)$/i;
+
+function hiddenMembers(value: string): readonly string[] {
+  if (!value.startsWith('{')) return [];
+  try {
+    const members = Object.entries(JSON.parse(value) as object);
+    return members.flatMap(([name, member]: [string, unknown]) =>
+      HIDDEN_MEMBER.test(name) && typeof member === 'string' && member.length >= MIN_SECRET ? [member] : [],
+    );
+  } catch {
+    return [];
+  }
+}
+
+/** A scrubber for the secrets at the time of each call. */
+export class LiveScrubber implements Scrubber {
+  readonly #current: () => Scrubber;
+
+  constructor(current: () => Scrubber) {
+    this.#current = current;
+  }
+
+  get isEmpty(): boolean {
+    return this.#current().isEmpty;
+  }
+
+  text(text: string): string {
+    return this.#current().text(text);
+  }
+
+  stream(): ScrubStream {
+    return this.#current().stream();
+  }
+}
+
+/** Returns a scrubber that applies `first` and then `second`. */
+export function bothScrubbers(first: Scrubber, second: Scrubber): Scrubber {
+  return {
+    get isEmpty() {
+      return first.isEmpty && second.isEmpty;
+    },
+    text: (text) => second.text(first.text(text)),
+    stream() {
+      const [before, after] = [first.stream(), second.stream()];
+      return {
+        push: (piece) => after.push(before.push(piece)),
+        end: () => after.push(before.end()) + after.end(),
+      };
+    },
+  };
+}

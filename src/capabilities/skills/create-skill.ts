@@ -1,0 +1,159 @@
+import { realpath, stat } from 'node:fs/promises';
+import { basename, dirname, extname, resolve, sep } from 'node:path';
+import { z } from 'zod';
+import { LangoError } from '../../core/errors.js';
+import { defineTool, type Tool } from '../../core/tool.js';
+import type { ParserModule } from '../../parsing/parser-entry.js';
+import type { Parsers } from '../../parsing/parsers.js';
+import { checkedPath, readFolder, readInside, SKILL_MAX_BYTES, type SkillFile } from './files.js';
+import type { SkillCatalog, SkillCatalogOptions } from './catalog.js';
+import {
+  DESCRIPTION_MAX_LENGTH,
+  NAME_MAX_LENGTH,
+  NAME_PATTERN,
+  SKILL_FILE,
+  toSkillText,
+} from './skill-file.js';
+import { ENTRY_BYTES } from '../../disk/disk-use.js';
+import { savedMessage } from './skill-tool.js';
+
+const INSTRUCTIONS_MAX = 200_000;
+const FILES_MAX = 50;
+
+const createSchema = z.strictObject({
+  name: z
+    .string()
+    .max(NAME_MAX_LENGTH)
+    .regex(NAME_PATTERN, 'must be lower-case words of letters and digits, joined by "-"')
+    .describe('The name, such as "release-notes"'),
+  description: z
+    .string()
+    .trim()
+    .min(1)
+    .max(DESCRIPTION_MAX_LENGTH)
+    .optional()
+    .describe('What the skill does and when to use it; the first line of the instructions by default'),
+  instructions: z
+    .string()
+    .trim()
+    .min(1)
+    .max(INSTRUCTIONS_MAX)
+    .describe('The instructions in Markdown, for the agent that will use the skill'),
+  files: z
+    .record(z.string(), z.string())
+    .refine((files) => Object.keys(files).length <= FILES_MAX, `at most ${FILES_MAX} files`)
+    .optional()
+    .describe('Additional text files by path, such as "scripts/build.sh" or "references/style.md"'),
+  replace: z.boolean().optional().describe('Replace an existing skill of this name'),
+});
+
+export function createSkillTool(catalog: SkillCatalog, { budget }: SkillCatalogOptions): Tool {
+  return defineTool({
+    name: 'create_skill',
+    description:
+      'Saves instructions for a task as a skill of this user. The skill can be used by its name at once. An existing skill of this name is only replaced with replace: true.',
+    schema: createSchema,
+    // Saving the same skill again changes nothing.
+    effect: 'keyed',
+    danger: 'moderate',
+    async execute({ name, description, instructions, files = {}, replace = false }, context) {
+      const { tenant, owner, hasReadOutside: fromOutside } = context;
+      const head = description ?? firstLine(instructions);
+      const text = toSkillText({ name, description: head, instructions });
+      const others = Object.entries(files).map(([path, content]) => ({
+        path: checkedPath(path),
+        content: Buffer.from(content),
+        isExecutable: content.startsWith('#!'),
+      }));
+      const main = { path: SKILL_FILE, content: Buffer.from(text), isExecutable: false };
+      const all = [main, ...others.filter(({ path }) => path !== SKILL_FILE)];
+      const saved = await budget.spend(context, bytesOf(all), () =>
+        catalog.save({ tenant, owner }, all, { replace, fromOutside }),
+      );
+      return { content: savedMessage(saved) };
+    },
+  });
+}
+
+/**
+ * Returns the bytes that the files and their folder take on the disk. The next measurement subtracts the skill that they
+ * replace.
+ */
+function bytesOf(files: readonly SkillFile[]): number {
+  return files.reduce((sum, { content }) => sum + Math.max(content.length, ENTRY_BYTES), ENTRY_BYTES);
+}
+
+function firstLine(instructions: string): string {
+  const line = instructions
+    .split('\n')[0]!
+    .replace(/^#+\s*/, '')
+    .trim();
+  return (line === '' ? instructions.trim() : line).slice(0, DESCRIPTION_MAX_LENGTH);
+}
+
+const IMPORT_TIME_MS = 120_000;
+const PATH_MAX = 4_096;
+
+const importSchema = z.strictObject({
+  path: z
+    .string()
+    .min(1)
+    .max(PATH_MAX)
+    .describe(
+      'A folder in the workspace that contains SKILL.md, or a .zip, .skill or .tar.gz of such a folder',
+    ),
+  replace: z.boolean().optional().describe('Replace an existing skill of this name'),
+});
+
+/** Archives from outside are read in a process apart from the server. */
+const ARCHIVE: ParserModule<Buffer, readonly SkillFile[]> = {
+  url: new URL(`./archive-entry${extname(import.meta.url)}`, import.meta.url).href,
+};
+
+type ImportOptions = Pick<SkillCatalogOptions, 'budget' | 'folders'> & { readonly parsers: Parsers };
+
+export function importSkillTool(catalog: SkillCatalog, { budget, folders, parsers }: ImportOptions): Tool {
+  return defineTool({
+    name: 'import_skill',
+    description:
+      'Imports a skill from a folder or an archive in the workspace, as a skill of this user. Refuses links and paths that lead outside.',
+    schema: importSchema,
+    effect: 'keyed',
+    danger: 'moderate',
+    timeoutMs: IMPORT_TIME_MS,
+    async execute({ path, replace = false }, context) {
+      const { tenant, owner, signal } = context;
+      const scope = { tenant, owner };
+      const found = await readSource(path, await folders.open(scope));
+      const files = Buffer.isBuffer(found) ? await parsers.parse(ARCHIVE, found, { scope, signal }) : found;
+      // Anyone may have written to the workspace, so an imported skill counts as text from outside.
+      const saved = await budget.spend(context, bytesOf(files), () =>
+        catalog.save(scope, files, { replace, fromOutside: true }),
+      );
+      return { content: savedMessage(saved) };
+    },
+  });
+}
+
+/** Resolves with the files of a folder, or with the bytes of an archive. */
+async function readSource(path: string, roots: readonly string[]): Promise<readonly SkillFile[] | Buffer> {
+  const real = await insideWorkspace(path, roots);
+  if ((await stat(real)).isDirectory()) return readFolder(real);
+  const archive = await readInside(dirname(real), basename(real), SKILL_MAX_BYTES);
+  return archive.content;
+}
+
+/**
+ * Resolves the real path. Rejects with `not-found` for every path outside the workspace, so that nothing is revealed
+ * about it.
+ */
+async function insideWorkspace(path: string, roots: readonly string[]): Promise<string> {
+  const real = await realpath(resolve(roots[0] ?? '/', path)).catch(() => undefined);
+  const limits = await Promise.all(roots.map((root) => realpath(root).catch(() => undefined)));
+  if (real !== undefined && limits.some((limit) => limit !== undefined && real.startsWith(limit + sep)))
+    return real;
+  throw new LangoError(
+    'not-found',
+    `path: ${JSON.stringify(path.slice(0, 200))} does not exist in the workspace.`,
+  );
+}

@@ -1,0 +1,65 @@
+import type { OwnedKind } from '../../core/page.js';
+import type { Scope } from '../../core/task.js';
+import type { Tool, ToolSource } from '../../core/tool.js';
+import type { SavedSkills } from './saved-skills.js';
+import type { Parsers } from '../../parsing/parsers.js';
+import { BorrowedSkills, type SkillsElsewhere } from './borrowed.js';
+import { SkillCatalog, type StoredSkill, type SkillCatalogOptions } from './catalog.js';
+import { createSkillTool, importSkillTool } from './create-skill.js';
+import { copiedSkills, ownedSkills, savedSkills } from './owned.js';
+import { listSkillsTool, SKILL_KIND, skillTool } from './skill-tool.js';
+
+export type { SkillsElsewhere } from './borrowed.js';
+export { ownedSkillsFolder } from './catalog.js';
+
+/** The tools that manage skills, and one tool for each skill. */
+export interface Skills {
+  readonly tools: readonly Tool[];
+  readonly source: ToolSource;
+  readonly ownedData: OwnedKind;
+  /** The existing folders outside the workspace that commands of this owner need to read. */
+  folders(scope: Scope): readonly string[];
+}
+
+export interface SkillsOptions extends SkillCatalogOptions {
+  /** Reads archives of skills. */
+  readonly parsers: Parsers;
+  /** The node that keeps the skills of owners; `owned` then holds copies. Default: this one keeps them. */
+  readonly elsewhere?: SkillsElsewhere | undefined;
+}
+
+export function createSkills(options: SkillsOptions): Skills {
+  const catalog = new SkillCatalog(options);
+  const borrowed = options.elsewhere && new BorrowedSkills(catalog, options.elsewhere, options.logger);
+  // An unchanged skill stays the same tool object.
+  const toolOfSkill = new WeakMap<StoredSkill, Tool>();
+  const toTool = (skill: StoredSkill): Tool => {
+    const tool = toolOfSkill.get(skill) ?? skillTool(skill);
+    toolOfSkill.set(skill, tool);
+    return tool;
+  };
+  return {
+    tools: borrowed
+      ? [listSkillsTool(catalog)]
+      : [createSkillTool(catalog, options), listSkillsTool(catalog), importSkillTool(catalog, options)],
+    source: {
+      kind: SKILL_KIND,
+      async refresh(scope) {
+        if (scope) await borrowed?.refresh(scope);
+        await catalog.refresh(scope);
+      },
+      async prepare(scope) {
+        await borrowed?.refresh(scope);
+        await catalog.prepare(scope);
+      },
+      list: (scope) => catalog.list(scope).map(toTool),
+    },
+    ownedData: borrowed ? copiedSkills(borrowed) : ownedSkills(catalog),
+    folders: (scope) => catalog.folders(scope),
+  };
+}
+
+/** Opens the skills that owners saved on this node, for other nodes that use them. */
+export function openSavedSkills(options: SkillCatalogOptions): SavedSkills {
+  return savedSkills(new SkillCatalog(options));
+}

@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { defineTool, type Tool, type ToolContext } from '../../../core/tool.js';
+import type { ExecOptions } from './launch.js';
+import type { Process } from './process.js';
+import {
+  COMMAND_FIELDS,
+  describeCommand,
+  secretsNote,
+  secretsOf,
+  withSecrets,
+  type Command,
+  type Runner,
+} from './runner.js';
+
+/**
+ * Added to the time limit, so that this tool stops the command and reports its output before the loop's own limit
+ * aborts the call.
+ */
+const TIMEOUT_MARGIN_MS = 10_000;
+/** Exit code of a command that exceeds its CPU limit: 128 + SIGXCPU. */
+const CPU_LIMIT_EXIT_CODE = 152;
+/** Exit code of a command that exceeds the size of a file: 128 + SIGXFSZ. */
+const FILE_LIMIT_EXIT_CODE = 153;
+
+const FORWARDER_ADVICE =
+  ' To call a service with a secret that the command never sees, by TLS: curl --unix-socket "$LANGO_HTTP" ' +
+  "http://HOST/PATH -H 'Authorization: Bearer {{secret:NAME:http}}'.";
+
+const schema = z.strictObject({
+  ...COMMAND_FIELDS,
+  timeoutSeconds: z.number().positive().optional().describe('The server has a limit'),
+});
+
+export function execTool(runner: Runner, { limits, sandbox, openForwarder }: ExecOptions): Tool {
+  const seconds = (input: z.infer<typeof schema>) =>
+    Math.min(input.timeoutSeconds ?? limits.timeoutSeconds, limits.timeoutSeconds);
+  return defineTool({
+    name: 'exec',
+    description:
+      'Runs a shell command and returns its exit code, stdout and stderr. It has no terminal and no input. For one that ' +
+      'should keep running, use exec_background.' +
+      (openForwarder ? FORWARDER_ADVICE : ''),
+    schema,
+    effect: 'unsafe',
+    danger: (input) => (sandbox === undefined || secretsOf(input).length > 0 ? 'dangerous' : 'moderate'),
+    describe: describeCommand,
+    bringsOutside: true,
+    timeoutMs: (input) => seconds(input) * 1000 + TIMEOUT_MARGIN_MS,
+    secretPlace: 'exec',
+    async execute(input, context) {
+      context.signal.throwIfAborted();
+      const child = await runner.start(await withSecrets(input, context), context);
+      const timeoutSeconds = seconds(input);
+      const { exitCode, isTimeout } = await waitFor(child, timeoutSeconds, context);
+      const notes = [
+        ...(isTimeout ? [`stopped after its time limit of ${timeoutSeconds} s`] : []),
+        ...(exitCode === CPU_LIMIT_EXIT_CODE
+          ? [`stopped by the limit of ${limits.cpuSeconds} s CPU time`]
+          : []),
+        ...(exitCode === FILE_LIMIT_EXIT_CODE ? ['stopped because a file reached the maximum size'] : []),
+        ...diskNotes(child),
+      ];
+      return {
+        content: {
+          exitCode,
+          ...output(child),
+          ...(notes.length === 0 ? {} : { note: notes.join('; ') }),
+          ...secretsNote(secretsOf(input)),
+        },
+        // Models notice a failure more reliably by this flag than by the exit code.
+        isError: exitCode !== 0 || isTimeout || child.problem() !== undefined,
+      };
+    },
+  });
+}
+
+/**
+ * Resolves when the command and its child processes have ended. Rejects with the reason of the signal when it is
+ * aborted.
+ */
+async function waitFor(child: Process, timeoutSeconds: number, { signal }: ToolContext) {
+  let isTimeout = false;
+  const stop = () => void child.stop();
+  const timer = setTimeout(() => {
+    isTimeout = true;
+    stop();
+  }, timeoutSeconds * 1000);
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    const { exitCode } = await child.ended;
+    signal.throwIfAborted();
+    return { exitCode, isTimeout };
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+function output({ stdout, stderr }: Process): { stdout: string; stderr: string } {
+  const advice = 'write it to a file and read that in parts';
+  return { stdout: stdout.text(advice), stderr: stderr.text(advice) };
+}
+
+/** Why the disk budget stopped a command, for the model. */
+export function diskNotes(command: Command): readonly string[] {
+  const problem = command.problem();
+  return problem === undefined ? [] : [`stopped: ${problem.message} ${problem.hint}`];
+}

@@ -1,0 +1,29 @@
+import type { Tool } from '../../../core/tool.js';
+import { backgroundTool } from './background-tool.js';
+import { execTool } from './exec.js';
+import type { ExecOptions } from './launch.js';
+import { Runner } from './runner.js';
+
+export type { ExecLimits, ExecOptions } from './launch.js';
+export { Programs } from './programs.js';
+export type { SandboxFinding } from './sandbox.js';
+export { findSandbox } from './sandbox.js';
+
+/** The tools that run commands. */
+export interface Exec {
+  readonly tools: readonly Tool[];
+  /** Ends all running commands and refuses new ones. Resolves when none is left. */
+  close(): Promise<void>;
+}
+
+/**
+ * Creates the tools. Commands in the sandbox end even when the server is killed; commands outside of it end only when
+ * the server stops normally.
+ */
+export function createExec(options: ExecOptions): Exec {
+  const runner = new Runner(options);
+  return {
+    tools: [execTool(runner, options), backgroundTool(runner, options)],
+    close: () => runner.close(),
+  };
+}

@@ -1,0 +1,129 @@
+import type { Logger } from '../../../core/logger.js';
+import type { Scrubber } from '../../../core/secrets.js';
+import type { Scope } from '../../../core/task.js';
+import type { DiskBudget } from '../../../disk/disk-budget.js';
+import type { WorkFolders } from '../../../disk/work-folders.js';
+
+/** How to start a program. */
+export interface Launch {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  /** The program reads these from its descriptors 3, 4 and so on. */
+  readonly pipedInputs: readonly (string | Buffer)[];
+  /** True when the kernel ends all child processes together with the program. */
+  readonly contained: boolean;
+}
+
+/** A shell command, independent of the sandbox that it runs in. */
+export interface ShellCommand {
+  readonly shell: string;
+  readonly command: string;
+  /** Absolute, without symbolic links, inside a writable folder. */
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Folders that the command may write to: real paths. */
+  readonly writable: readonly string[];
+  /** Further folders that the command may read: absolute, existing. */
+  readonly readable: readonly string[];
+  /** The largest file that the command may write. */
+  readonly fileBytes: number;
+  readonly limits: ExecLimits;
+}
+
+/** An environment for commands, isolated from the rest of the machine. */
+export interface Sandbox {
+  /** One line for people: the kind of sandbox and the account that commands run as. */
+  readonly summary: string;
+  /** Names a part of the sandbox that this machine cannot provide. Part of a sentence. */
+  readonly lacks?: string | undefined;
+  /** Returns how to start `command` in the sandbox. Does no I/O. */
+  launch(command: ShellCommand, network: boolean): Launch;
+}
+
+export interface ExecLimits {
+  /** Maximum wall-clock time of one `exec` call. */
+  readonly timeoutSeconds: number;
+  /** Maximum CPU time of each process. */
+  readonly cpuSeconds: number;
+  /**
+   * Maximum private memory of each process, and the size of /tmp and of /dev/shm. The limit is RLIMIT_DATA, because a
+   * limit on address space would stop every program that reserves more than it uses, such as Node.js. Node.js needs
+   * 1,024.
+   */
+  readonly memoryMb: number;
+  /**
+   * Maximum number of processes and threads in one sandbox. Not set outside the sandbox, where it would count all
+   * processes of the account.
+   */
+  readonly processes: number;
+  /** Maximum bytes kept of stdout, and of stderr. */
+  readonly outputBytes: number;
+}
+
+/** Unit of `ulimit -f` in POSIX. */
+const FILE_BLOCK_BYTES = 512;
+
+/**
+ * Sets the limits and executes the shell. Tells the kernel to kill these processes first when memory runs out. The soft
+ * CPU limit (SIGXCPU) fires one second before the hard one, so that it can be distinguished from other kills. `-u`
+ * limits processes in bash, `-p` in dash.
+ */
+const LIMITS_SCRIPT = `ulimit -c 0
+ulimit -t "$(($1 + 1))" && ulimit -S -t "$1" && ulimit -d "$2" && ulimit -f "$3" || exit 125
+[ "$4" = unlimited ] || ulimit -u "$4" 2>/dev/null || ulimit -p "$4" || exit 125
+{ echo 1000 > /proc/self/oom_score_adj; } 2>/dev/null
+shift 4
+exec "$@"`;
+
+/** Returns the command line that runs the command under its limits. */
+export function limitedShell(command: ShellCommand, processes: number | 'unlimited'): readonly string[] {
+  const { cpuSeconds, memoryMb } = command.limits;
+  const values = [
+    Math.ceil(cpuSeconds),
+    memoryMb * 1024,
+    Math.ceil(command.fileBytes / FILE_BLOCK_BYTES),
+    processes,
+  ];
+  const limits = ['/bin/sh', '-c', LIMITS_SCRIPT, 'sh', ...values.map(String)];
+  return [...limits, command.shell, '-c', command.command];
+}
+
+/** Returns how to start `command` without a sandbox: as the server's own user, with all rights of that user. */
+export function unsandboxedLaunch(command: ShellCommand): Launch {
+  const [file, ...args] = limitedShell(command, 'unlimited');
+  return { file: file!, args, env: command.env, cwd: command.cwd, pipedInputs: [], contained: false };
+}
+
+export interface ExecOptions {
+  /** The folders that commands may work in. Commands start in the first. */
+  readonly folders: WorkFolders;
+  readonly budget: DiskBudget;
+  /** From `findSandbox`. Undefined: commands run as the server's own user, and each is `dangerous`. */
+  readonly sandbox: Sandbox | undefined;
+  /**
+   * Whether sandboxed commands share the host's network, including its loopback services and its abstract Unix sockets.
+   * A network namespace cannot be shared in part.
+   */
+  readonly network: boolean;
+  /** The server's environment. Commands see only the variables named by `envAllow`. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly envAllow: readonly string[];
+  /** Further existing folders that commands of this owner may read: the folders of skills. */
+  readonly readable?: (scope: Scope) => readonly string[];
+  /** Opens a forwarder for one command, so that its requests can carry secrets that it cannot read. */
+  readonly openForwarder?: ((scope: Scope) => Promise<Forwarder>) | undefined;
+  /** Removes the secrets of an owner from the output of a command before it is stored. Default: no scrubber. */
+  readonly scrubber?: (scope: Scope) => Scrubber;
+  readonly limits: ExecLimits;
+  readonly logger: Logger;
+}
+
+/** Takes plain HTTP from one command on a Unix socket, adds the secrets, and sends the request on over TLS. */
+interface Forwarder {
+  readonly socket: string;
+  /** The folder of the socket, which holds nothing else. */
+  readonly folder: string;
+  close(): Promise<void>;
+}

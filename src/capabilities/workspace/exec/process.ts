@@ -1,0 +1,205 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
+import { constants } from 'node:os';
+import type { Readable, Writable } from 'node:stream';
+import { setTimeout as wait } from 'node:timers/promises';
+import { LangoError } from '../../../core/errors.js';
+import { noScrubber, type Scrubber } from '../../../core/secrets.js';
+import { Capture } from './capture.js';
+import { withDescriptors } from './descriptors.js';
+import type { Launch } from './launch.js';
+
+/** A running program with its child processes. */
+export interface Process {
+  readonly stdout: Capture;
+  readonly stderr: Capture;
+  /**
+   * Resolves when the program has ended and its child processes are killed. Rejects with `unavailable` when it could
+   * not be started.
+   */
+  readonly ended: Promise<ExitStatus>;
+  /**
+   * Ends the program with its child processes and resolves like `ended`. A contained program is killed at once, any
+   * other 2 s after SIGTERM.
+   */
+  stop(): Promise<ExitStatus>;
+  /** Sends SIGKILL without waiting, for a server that is about to exit. */
+  killNow(): void;
+}
+
+export interface ExitStatus {
+  /** The exit code, or 128 plus the number of the signal that ended the program. */
+  readonly exitCode: number;
+}
+
+const TERM_GRACE_MS = 2_000;
+/** How long a pipe may stay open after its program ended: an escaped child process may hold it. */
+const PIPE_GRACE_MS = 1_000;
+/** Pause between reads of 64 KiB once an output exceeds its limit, so that endless output does not occupy a CPU core. */
+const READ_PAUSE_MS = 5;
+
+/**
+ * Starts a program in its own session, without stdin. Reads all of its output, removes the secrets that `scrubber` knows at
+ * the start, and keeps a bounded part: see `Capture`.
+ */
+export function startProcess(launch: Launch, outputBytes: number, scrubber = noScrubber): Process {
+  const stdout = new Capture(outputBytes);
+  const stderr = new Capture(outputBytes);
+  const { child, killNow, ...process } = open(launch, 'ignore');
+  const finishes = [
+    captureOutput(child.stdout!, stdout, scrubber),
+    captureOutput(child.stderr!, stderr, scrubber),
+  ];
+  const ended = process.ended.finally(() => finishes.forEach((finish) => finish()));
+  ended.catch(() => undefined);
+  return { stdout, stderr, ended, killNow, stop: () => process.stop().then(() => ended) };
+}
+
+/** A running program that the server communicates with over stdin and stdout. */
+export interface PipedProcess extends Omit<Process, 'stdout'> {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+}
+
+/** Like `startProcess`, for a program that serves over stdin and stdout. Keeps a bounded part of its stderr. */
+export function startPiped(launch: Launch, stderrBytes: number): PipedProcess {
+  const stderr = new Capture(stderrBytes);
+  const { child, ...process } = open(launch, 'pipe');
+  captureOutput(child.stderr!, stderr, noScrubber);
+  for (const pipe of [child.stdin!, child.stdout!]) pipe.on('error', () => undefined); // `ended` reports it.
+  return { stdin: child.stdin!, stdout: child.stdout!, stderr, ...process };
+}
+
+function open(launch: Launch, stdin: 'ignore' | 'pipe') {
+  const { contained } = launch;
+  const mark = contained ? undefined : randomBytes(12).toString('hex');
+  const child = spawnChild(launch, stdin, mark);
+  const ended = waitForEnd(child, mark);
+  ended.catch(() => undefined);
+  const killNow = () => signalGroup(child, 'SIGKILL');
+  return { child, ended, killNow, stop: () => stopProcess({ child, ended, contained }) };
+}
+
+/** Separate from `open`, so that its closures do not keep the environment, which may contain secrets, in memory. */
+function spawnChild(launch: Launch, stdin: 'ignore' | 'pipe', mark: string | undefined): ChildProcess {
+  const env = mark === undefined ? launch.env : { ...launch.env, [MARK_VARIABLE]: mark };
+  const child = withDescriptors(
+    launch.pipedInputs.length,
+    (stdio) => spawn(launch.file, launch.args, { cwd: launch.cwd, env, stdio, detached: true }),
+    stdin,
+  );
+  writeInputs(child, launch.pipedInputs);
+  return child;
+}
+
+function writeInputs(child: ChildProcess, inputs: Launch['pipedInputs']): void {
+  inputs.forEach((input, index) => {
+    const stream = child.stdio[3 + index] as Writable;
+    stream.on('error', () => undefined); // The program ended before it read its input; `ended` reports that.
+    stream.end(input);
+  });
+}
+
+/** Captures an output. Returns a function to call at its end, which captures the rest that the scrubber still holds. */
+function captureOutput(stream: Readable, capture: Capture, scrubber: Scrubber): () => void {
+  let scrubbing = scrubber.isEmpty ? undefined : scrubber.stream();
+  // Decodes each byte as one character, because a chunk may end inside a UTF-8 character.
+  const write = (text: string): void => capture.append(Buffer.from(text, 'latin1'));
+  stream.on('error', () => undefined);
+  stream.on('data', (chunk: Buffer) => {
+    if (scrubbing) write(scrubbing.push(chunk.toString('latin1')));
+    else capture.append(chunk);
+    if (!capture.isCut) return;
+    stream.pause();
+    setTimeout(() => stream.resume(), READ_PAUSE_MS);
+  });
+  return () => {
+    if (scrubbing) write(scrubbing.end());
+    scrubbing = undefined;
+    stream.removeAllListeners('data');
+  };
+}
+
+async function waitForEnd(child: ChildProcess, mark: string | undefined): Promise<ExitStatus> {
+  const closed = once(child, 'close');
+  closed.catch(() => undefined);
+  const [code, signal] = (await once(child, 'exit').catch((error: unknown) => {
+    throw new LangoError('unavailable', 'The command could not be started.', { cause: error });
+  })) as [number | null, NodeJS.Signals | null];
+  signalGroup(child, 'SIGKILL');
+  if (mark !== undefined) await killMarked(mark);
+  await waitAtMost(PIPE_GRACE_MS, closed);
+  child.stdout?.destroy();
+  child.stderr?.destroy();
+  return { exitCode: code ?? 128 + (signal === null ? 0 : constants.signals[signal]) };
+}
+
+interface Stoppable {
+  readonly child: ChildProcess;
+  readonly ended: Promise<ExitStatus>;
+  readonly contained: boolean;
+}
+
+async function stopProcess({ child, ended, contained }: Stoppable): Promise<ExitStatus> {
+  if (!contained) {
+    signalGroup(child, 'SIGTERM');
+    await waitAtMost(TERM_GRACE_MS, ended);
+  }
+  signalGroup(child, 'SIGKILL');
+  return ended;
+}
+
+/** Waits for the promise, but no longer than `ms`. */
+async function waitAtMost(ms: number, promise: Promise<unknown>): Promise<void> {
+  const timeout = new AbortController();
+  const grace = wait(ms, undefined, { signal: timeout.signal }).catch(() => undefined);
+  await Promise.race([promise, grace]).finally(() => timeout.abort());
+}
+
+function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, signal);
+  } catch {
+    // The process group is already empty.
+  }
+}
+
+/** A variable in the environment of every command outside the sandbox. Child processes inherit it. */
+const MARK_VARIABLE = 'LANGO_EXEC';
+
+const ROUNDS = 10;
+const ROUND_MS = 20;
+
+/**
+ * Kills the processes that left their process group (setsid, double fork), found by the mark in their environment,
+ * until none is left. Works on Linux only, and misses a process that clears its environment. In the sandbox nothing can
+ * escape.
+ */
+async function killMarked(mark: string): Promise<void> {
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const marked = await findMarkedProcesses(`${MARK_VARIABLE}=${mark}\0`);
+    if (marked.length === 0) return;
+    marked.forEach(kill);
+    await wait(ROUND_MS);
+  }
+}
+
+async function findMarkedProcesses(entry: string): Promise<number[]> {
+  const names = await readdir('/proc').catch(() => []);
+  const ids = names.filter((name) => /^\d+$/.test(name));
+  const environments = await Promise.all(
+    ids.map((id) => readFile(`/proc/${id}/environ`, 'latin1').catch(() => '')),
+  );
+  return ids.filter((_, index) => environments[index]!.includes(entry)).map(Number);
+}
+
+function kill(id: number): void {
+  try {
+    process.kill(id, 'SIGKILL');
+  } catch {
+    // The process has already ended.
+  }
+}

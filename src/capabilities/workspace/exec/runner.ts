@@ -1,0 +1,258 @@
+import { existsSync } from 'node:fs';
+import { realpath, stat } from 'node:fs/promises';
+import { resolve, sep } from 'node:path';
+import { z } from 'zod';
+import { LangoError, serverStopping } from '../../../core/errors.js';
+import { referencedSecrets, replaceReferences, secretReference } from '../../../core/secrets.js';
+import type { Scope } from '../../../core/task.js';
+import type { ToolContext } from '../../../core/tool.js';
+import type { Writer } from '../../../disk/disk-budget.js';
+import { missingWorkspace } from '../../../disk/work-folders.js';
+import { unsandboxedLaunch, type ExecOptions, type ShellCommand } from './launch.js';
+import { startProcess, type Process } from './process.js';
+
+/** The kernel accepts 128 KiB per argument, and a character has at most 3 bytes here. */
+const COMMAND_MAX_LENGTH = 40_000;
+const VARIABLES_MAX = 64;
+
+/** The input fields that `exec` and `exec_background` share. */
+export const COMMAND_FIELDS = {
+  command: z
+    .string()
+    .min(1)
+    .max(COMMAND_MAX_LENGTH)
+    .regex(/^[^\0]*$/, 'must not contain a NUL character')
+    .describe('A shell command line'),
+  cwd: z
+    .string()
+    .max(4096)
+    .regex(/^[^\0]*$/, 'must not contain a NUL character')
+    .optional()
+    .describe('The workspace by default'),
+  env: z
+    .record(
+      z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a variable name of letters, digits and _'),
+      z
+        .string()
+        .max(COMMAND_MAX_LENGTH)
+        .regex(/^[^\0]*$/, 'must not contain a NUL character'),
+    )
+    .refine((env) => Object.keys(env).length <= VARIABLES_MAX, `at most ${VARIABLES_MAX} variables`)
+    .optional()
+    .describe('Variables; a secret by its reference, {{secret:NAME}}'),
+};
+
+export interface CommandInput {
+  readonly command: string;
+  readonly cwd?: string | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+}
+
+/** A started command. `ended` resolves after the disk budget has counted what the command wrote. */
+export interface Command extends Process {
+  /** The exceeded limit of the disk for which the command was stopped, if any. */
+  problem(): LangoError | undefined;
+}
+
+const FILE_LIMIT_BYTES = 1024 ** 3;
+
+/** Starts commands and tracks them, so that none outlives the server. */
+export class Runner {
+  readonly #running = new Set<Process>();
+  readonly #shell = existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh';
+  readonly #killAll = () => this.#running.forEach((child) => child.killNow());
+  #isClosed = false;
+
+  readonly #options: ExecOptions;
+
+  constructor(options: ExecOptions) {
+    this.#options = options;
+    process.on('exit', this.#killAll);
+  }
+
+  /**
+   * Starts a command. Rejects with `invalid-input` for a folder outside the workspace, with `limit-reached` when the disk
+   * budget is used up, and with `unavailable` after `close`.
+   */
+  async start(input: CommandInput, context: Writer): Promise<Command> {
+    const roots = await this.#realRoots(context);
+    const cwd = await resolveFolder(roots, input.cwd ?? '.');
+    const remainingBytes = await this.#options.budget.remainingBytes(context);
+    const command: ShellCommand = {
+      shell: this.#shell,
+      command: input.command,
+      cwd,
+      env: { ...this.#environment(roots), ...input.env },
+      writable: roots,
+      readable: this.#options.readable?.(context) ?? [],
+      fileBytes: Math.min(remainingBytes, FILE_LIMIT_BYTES),
+      limits: this.#options.limits,
+    };
+    let child: Process | undefined;
+    const watch = await this.#options.budget.watch(context, () => void child?.stop());
+    try {
+      child = await this.#launch(command, context);
+    } catch (error) {
+      await watch.settle();
+      throw error;
+    }
+    const ended = child.ended.finally(() => watch.settle());
+    ended.catch(() => undefined);
+    const stop = () => child.stop().then(() => ended);
+    return { ...child, ended, stop, problem: () => watch.problem };
+  }
+
+  async #launch(given: ShellCommand, scope: Scope): Promise<Process> {
+    const { network, sandbox, openForwarder, scrubber } = this.#options;
+    const forwarder = await openForwarder?.(scope);
+    if (this.#isClosed) {
+      await forwarder?.close();
+      throw serverStopping();
+    }
+    const command = forwarder
+      ? {
+          ...given,
+          env: { LANGO_HTTP: forwarder.socket, ...given.env },
+          readable: [...given.readable, forwarder.folder],
+        }
+      : given;
+    let child: Process;
+    try {
+      const launch = sandbox?.launch(command, network) ?? unsandboxedLaunch(command);
+      child = startProcess(launch, command.limits.outputBytes, scrubber?.(scope));
+    } catch (error) {
+      await forwarder?.close();
+      throw error;
+    }
+    // The forwarder is closed before `ended` resolves.
+    const ended = child.ended.finally(async () => {
+      this.#running.delete(running);
+      await forwarder?.close();
+    });
+    ended.catch(() => undefined);
+    const running: Process = { ...child, ended, stop: () => child.stop().then(() => ended) };
+    this.#running.add(running);
+    return running;
+  }
+
+  /** Ends all commands. Resolves when none is running. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.allSettled([...this.#running].map((child) => child.stop()));
+    process.off('exit', this.#killAll);
+  }
+
+  async #realRoots(scope: Scope): Promise<string[]> {
+    const folders = await this.#options.folders.open(scope);
+    return Promise.all(folders.map((folder) => realpath(folder))).catch((cause: unknown) => {
+      throw missingWorkspace(cause);
+    });
+  }
+
+  #environment([home = '/']: readonly string[]): Record<string, string> {
+    const { environment, envAllow } = this.#options;
+    const allowed = envAllow.flatMap((name) => {
+      const value = environment[name];
+      return value === undefined ? [] : [[name, value] as const];
+    });
+    return {
+      PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+      HOME: home,
+      LANG: 'C.UTF-8',
+      TERM: 'dumb',
+      TMPDIR: '/tmp',
+      ...Object.fromEntries(allowed),
+    };
+  }
+}
+
+/** The secrets whose values a command would get. */
+export function secretsOf({ command = '', env = {} }: Partial<CommandInput>): readonly string[] {
+  return referencedSecrets([command, ...Object.values(env)].join('\n'));
+}
+
+/** Describes a command for the person who is asked to approve it. */
+export function describeCommand({ command = '', ...input }: Partial<CommandInput>): string {
+  const names = secretsOf({ command, ...input });
+  const what = `run the command ${JSON.stringify(command)}`;
+  if (names.length === 0) return what;
+  return `${what} with the value of the secret ${names.join(', ')}, which the command can read, change and print`;
+}
+
+/**
+ * Tells the model, and people who read the task, that the output may contain these secrets in a form that the scrubber
+ * does not recognize.
+ */
+export function secretsNote(names: readonly string[]) {
+  return names.length === 0 ? {} : { mayContainSecrets: names };
+}
+
+async function resolveFolder(roots: readonly string[], given: string): Promise<string> {
+  const folder = await realpath(resolve(roots[0] ?? '/', given)).catch(() => undefined);
+  const isInside = roots.some((root) => folder === root || folder?.startsWith(root + sep));
+  if (folder === undefined || !isInside || !(await stat(folder)).isDirectory()) {
+    const advice = 'use a path relative to the workspace, such as "."';
+    throw new LangoError('invalid-input', `cwd: "${given}" is not a folder in the workspace; ${advice}.`);
+  }
+  return folder;
+}
+
+const REFERENCE_START = '{{secret:';
+const REFERENCE_END = '}}';
+
+/**
+ * Resolves the secrets that `input` refers to, and passes their values in the environment only. A reference in the
+ * command line becomes a variable, quoted as its position requires. So no process list shows the value, and the shell
+ * interprets nothing in it.
+ */
+export async function withSecrets(input: CommandInput, context: ToolContext): Promise<CommandInput> {
+  const env: Record<string, string> = {};
+  for (const [name, value] of Object.entries(input.env ?? {}))
+    env[name] = await context.resolveSecrets(value);
+  const names = referencedSecrets(input.command);
+  const variables = new Map(names.map((name, index) => [name, `LANGO_SECRET_${index + 1}`]));
+  for (const [name, variable] of variables)
+    env[variable] = await context.resolveSecrets(secretReference(name));
+  const command = names.length === 0 ? input.command : withVariables(input.command, variables);
+  return { ...input, command, env };
+}
+
+type Quote = '' | "'" | '"';
+
+function withVariables(command: string, variables: ReadonlyMap<string, string>): string {
+  let quote: Quote = '';
+  let result = '';
+  for (let index = 0; index < command.length;) {
+    const end = command.startsWith(REFERENCE_START, index) ? command.indexOf(REFERENCE_END, index) : -1;
+    const reference = end === -1 ? '' : command.slice(index, end + REFERENCE_END.length);
+    const variable =
+      referencedSecrets(reference)[0] && replaceReferences(reference, (name) => variables.get(name)!);
+    if (variable) {
+      result += expansion(variable, quote);
+      index += reference.length;
+      continue;
+    }
+    const character = command.charAt(index);
+    const isEscape = character === '\\' && quote !== "'";
+    if (!isEscape) quote = quoteAfter(character, quote);
+    const taken = command.slice(index, index + (isEscape ? 2 : 1));
+    result += taken;
+    index += taken.length;
+  }
+  return result;
+}
+
+function quoteAfter(character: string, quote: Quote): Quote {
+  if (character !== "'" && character !== '"') return quote;
+  if (quote === '') return character;
+  return quote === character ? '' : quote;
+}
+
+/**
+ * Expands the variable. The shell expands nothing inside single quotes, so these end before the variable and start
+ * again after it.
+ */
+function expansion(variable: string, quote: Quote): string {
+  if (quote === '"') return `\${${variable}}`;
+  return quote === "'" ? `'"\${${variable}}"'` : `"\${${variable}}"`;
+}

@@ -1,0 +1,135 @@
+import { errorText, LangoError } from '../../../core/errors.js';
+import { findProgram } from '../../../disk/programs.js';
+import { preparePrivilegeDrop, prepareAccount, type Account } from './account.js';
+import { bubblewrap } from './bubblewrap.js';
+import type { ExecLimits, Sandbox } from './launch.js';
+import { startProcess } from './process.js';
+import { seccompFilter } from './seccomp.js';
+
+interface SandboxSearch {
+  /** `auto` uses a sandbox when one works; `required` rejects with `unavailable` when none does. */
+  readonly mode: 'auto' | 'off' | 'required';
+  /** The workspace roots, absolute and existing. */
+  readonly roots: readonly string[];
+}
+
+export interface SandboxFinding {
+  readonly sandbox?: Sandbox;
+  /** Why there is no sandbox and what to do about it: one or two sentences. */
+  readonly reason?: string;
+}
+
+/** Enough for a shell with a few commands. */
+const PROBE_LIMITS: ExecLimits = {
+  timeoutSeconds: 10,
+  cpuSeconds: 5,
+  memoryMb: 64,
+  processes: 16,
+  outputBytes: 4096,
+};
+
+const PROBE_FILE_BYTES = 1024;
+
+/** A command that fails unless it runs without privileges. Without /proc it cannot see its capabilities. */
+const PROBE = `test "$(id -u)" != 0 || { echo "the command runs as root"; exit 1; }
+test ! -e /proc || grep -Eq '^CapEff:[[:space:]]*0+$' /proc/self/status ||
+  { echo "the command has capabilities"; exit 1; }
+test -w . || { echo "the account that commands run as (uid $(id -u)) cannot write to the workspace $PWD"; exit 1; }`;
+
+/**
+ * Finds a sandbox and verifies it by running a command in it. A server that is root may hand over an empty workspace root
+ * to the unprivileged account that commands run as.
+ */
+export async function findSandbox(search: SandboxSearch): Promise<SandboxFinding> {
+  if (search.mode === 'off') return { reason: 'The sandbox is switched off in the configuration.' };
+  try {
+    return { sandbox: await openSandbox(search.roots) };
+  } catch (error) {
+    const reason = errorText(error);
+    if (search.mode === 'auto') return { reason };
+    throw new LangoError('unavailable', `Commands must run in a sandbox, and none works here. ${reason}`, {
+      cause: error,
+    });
+  }
+}
+
+async function openSandbox(roots: readonly string[]): Promise<Sandbox> {
+  if (process.platform !== 'linux') {
+    throw new LangoError(
+      'unavailable',
+      `There is no sandbox for ${process.platform}. Run the server on Linux.`,
+    );
+  }
+  const bwrap = await findProgram('bwrap');
+  if (bwrap === undefined) {
+    const advice = 'apt install bubblewrap (the package has the same name for dnf, apk and pacman)';
+    throw new LangoError('unavailable', `bubblewrap is not installed: ${advice}.`);
+  }
+  const account = await prepareAccount(roots);
+  const isRoot = process.getuid?.() === 0;
+  const privilegeDrop = isRoot ? await preparePrivilegeDrop(account) : undefined;
+  const filter = seccompFilter();
+  const unfiltered = bubblewrap(bwrap, account, { privilegeDrop });
+  if (!filter)
+    return probed({ ...unfiltered, lacks: `a filter of system calls for ${process.arch}` }, account);
+  try {
+    return await probed(bubblewrap(bwrap, account, { privilegeDrop, filter }), account);
+  } catch (error) {
+    const problem = errorText(error);
+    if (NO_PROC.test(problem)) {
+      const noProc = bubblewrap(bwrap, account, { privilegeDrop, filter, hasNoProc: true });
+      return probed(
+        { ...noProc, lacks: 'a /proc for commands, because that of this container is masked' },
+        account,
+      );
+    }
+    if (!/seccomp/i.test(problem)) throw error;
+    return probed({ ...unfiltered, lacks: 'seccomp, a filter of system calls, in its kernel' }, account);
+  }
+}
+
+async function probed(sandbox: Sandbox, { roots }: Account): Promise<Sandbox> {
+  for (const root of roots) await probe(sandbox, roots, root);
+  return sandbox;
+}
+
+async function probe(sandbox: Sandbox, roots: readonly string[], root: string): Promise<void> {
+  const command = {
+    shell: '/bin/sh',
+    command: PROBE,
+    cwd: root,
+    env: {},
+    writable: roots,
+    readable: [],
+    fileBytes: PROBE_FILE_BYTES,
+    limits: PROBE_LIMITS,
+  };
+  const launch = sandbox.launch(command, false);
+  const child = startProcess(launch, PROBE_LIMITS.outputBytes);
+  const timer = setTimeout(() => void child.stop(), PROBE_LIMITS.timeoutSeconds * 1000);
+  const { exitCode } = await child.ended.finally(() => clearTimeout(timer));
+  if (exitCode === 0) return;
+  const output = [child.stderr, child.stdout]
+    .map((stream) => stream.text('').trim())
+    .join(' ')
+    .trim();
+  throw new LangoError('unavailable', `The sandbox does not work here: ${advise(output)}`);
+}
+
+const NO_PROC = /mount proc|max_user_namespaces: Read-only/i;
+
+const ADVICE: readonly (readonly [RegExp, string])[] = [
+  [
+    /new namespace|uid map|clone|unshare|user namespaces/i,
+    'allow user namespaces (sysctl user.max_user_namespaces; on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0; in a container seccomp=unconfined)',
+  ],
+  [NO_PROC, 'let the container mount /proc (docker: --security-opt systempaths=unconfined)'],
+  [/unknown option/i, 'install bubblewrap 0.8 or newer'],
+  [/cannot write/i, 'give that account the folder with chown -R'],
+];
+
+function advise(output: string): string {
+  const advice = ADVICE.find(([pattern]) => pattern.test(output))?.[1];
+  const problem = output === '' ? 'the probe failed without output' : output;
+  return advice === undefined ? `${problem}.` : `${problem}. To fix it: ${advice}.`;
+}

@@ -1,0 +1,145 @@
+import { constants } from 'node:fs';
+import { access, open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { LangoError } from '../../../core/errors.js';
+import type { ToolContext } from '../../../core/tool.js';
+import { ownerOfNewEntry, type OpenPath } from '../../../disk/open-path.js';
+import { bytesOnDisk, ENTRY_BYTES } from '../../../disk/disk-use.js';
+import { TEMPORARY_SUFFIX } from './unfinished-writes.js';
+import type { PathTarget, Workspace } from './workspace.js';
+
+/** Names the type of an object, with its article: "a folder", "a FIFO". */
+export function describeType({ stats }: OpenPath): string {
+  if (stats.isFile()) return 'a file';
+  if (stats.isDirectory()) return 'a folder';
+  if (stats.isSymbolicLink()) return 'a symbolic link';
+  if (stats.isFIFO()) return 'a FIFO';
+  if (stats.isSocket()) return 'a socket';
+  return 'a device';
+}
+
+/** The type without its article. */
+export function typeOf(opened: OpenPath): string {
+  return describeType(opened).replace(/^an? /, '');
+}
+
+/** Throws `invalid-input` for everything but regular files; `shown` is the path for the message. */
+export function assertFile(opened: OpenPath, shown: string): void {
+  if (opened.stats.isFile()) return;
+  const advice = opened.stats.isDirectory()
+    ? 'use fs_list for it'
+    : 'only regular files are read and written';
+  throw new LangoError('invalid-input', `path: "${shown}" is ${describeType(opened)}; ${advice}.`);
+}
+
+/** Opens a regular file for reading. The caller closes it. */
+export async function openFile(opened: OpenPath, shown: string): Promise<FileHandle> {
+  assertFile(opened, shown);
+  // On systems without path handles the file may have been replaced by a FIFO meanwhile: O_NONBLOCK never waits for it.
+  const handle = await open(opened.at, constants.O_RDONLY | constants.O_NONBLOCK);
+  if ((await handle.stat()).isFile()) return handle;
+  await handle.close();
+  throw new LangoError('invalid-input', `path: "${shown}" is not a regular file.`);
+}
+
+/** Throws `too-large` when the new content of a file is longer than `maxBytes`; `argument` is named in the message. */
+export function assertSize(argument: string, content: string | Buffer, maxBytes: number): void {
+  const bytes = Buffer.byteLength(content);
+  if (bytes <= maxBytes) return;
+  throw new LangoError(
+    'too-large',
+    `${argument}: the file would have ${bytes} bytes; at most ${maxBytes} are allowed.`,
+  );
+}
+
+/** Reads a whole file. Rejects with `too-large` beyond `maxBytes`. */
+export async function readWhole(opened: OpenPath, shown: string, maxBytes: number): Promise<Buffer> {
+  const handle = await openFile(opened, shown);
+  try {
+    const { size } = await handle.stat();
+    if (size > maxBytes) {
+      throw new LangoError(
+        'too-large',
+        `path: "${shown}" has ${size} bytes; at most ${maxBytes} can be changed.`,
+      );
+    }
+    return await handle.readFile();
+  } finally {
+    await handle.close();
+  }
+}
+
+interface ReplaceContext {
+  readonly context: ToolContext;
+  readonly workspace: Workspace;
+}
+
+export const MODE_BITS = 0o777;
+const NEW_FILE_MODE = 0o666;
+
+/**
+ * Replaces a file in one step: readers see the old content or the new content, and after a failure the old one remains.
+ * Keeps the mode and, as root, the owner. The call's key names the temporary file, so a call that is repeated after a crash
+ * removes the file that the first attempt left behind.
+ */
+export async function replaceFile(
+  target: PathTarget,
+  content: string | Buffer,
+  { context, workspace }: ReplaceContext,
+): Promise<void> {
+  const { existing } = target;
+  if (existing !== undefined) await access(existing.at, constants.W_OK);
+  const before = existing === undefined ? 0 : bytesOnDisk(existing.stats);
+  const more = Math.max(Buffer.byteLength(content), ENTRY_BYTES) - before;
+  await workspace.budget.spend(context, more, () => writeAndRename(target, content, { context, workspace }));
+}
+
+async function writeAndRename(
+  target: PathTarget,
+  content: string | Buffer,
+  { context: { key }, workspace: { unfinished } }: ReplaceContext,
+): Promise<void> {
+  const { folder, name } = target;
+  const temporary = `.${key.slice(0, 16)}${TEMPORARY_SUFFIX}`;
+  const at = `${folder.at}/${temporary}`;
+  await rm(at, { force: true });
+  const forgetRecord = await unfinished?.record(join(folder.path, temporary));
+  try {
+    await writeNew(at, content, target);
+    await rename(at, `${folder.at}/${name}`);
+  } catch (error) {
+    await rm(at, { force: true });
+    throw error;
+  } finally {
+    await forgetRecord?.();
+  }
+  await syncFolder(folder);
+}
+
+async function writeNew(
+  path: string,
+  content: string | Buffer,
+  { folder, existing }: PathTarget,
+): Promise<void> {
+  const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
+  const handle = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, NEW_FILE_MODE);
+  try {
+    const owner = ownerOfNewEntry(existing ?? folder);
+    if (owner !== undefined) await handle.chown(owner.uid, owner.gid);
+    if (existing !== undefined) await handle.chmod(existing.stats.mode & MODE_BITS);
+    await handle.writeFile(content);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Makes created, moved and removed names in the folder durable. */
+export async function syncFolder(folder: OpenPath): Promise<void> {
+  const handle = await open(folder.at, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

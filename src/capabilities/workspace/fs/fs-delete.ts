@@ -1,0 +1,97 @@
+import { opendir, rmdir, unlink } from 'node:fs/promises';
+import { z } from 'zod';
+import { codeOf, isLangoError, LangoError } from '../../../core/errors.js';
+import { counted } from '../../../core/text.js';
+import { defineTool, type Tool } from '../../../core/tool.js';
+import { syncFolder } from './files.js';
+import { bytesOnDisk } from '../../../disk/disk-use.js';
+import type { OpenPath } from '../../../disk/open-path.js';
+import { pathArgument, pathField } from './paths.js';
+import type { PathTarget, WorkspaceAccess, Workspace } from './workspace.js';
+
+const schema = z.strictObject({
+  path: pathField(),
+  recursive: z.boolean().optional(),
+});
+
+export function deleteTool(workspace: Workspace): Tool {
+  return defineTool({
+    name: 'fs_delete',
+    description:
+      'Deletes a file, a link (not its target) or an empty folder, for good. A folder with content needs recursive: true.',
+    schema,
+    isRare: true,
+    effect: 'queryable',
+    // Deleting one file does no more harm than overwriting it with fs_write. A whole tree may hold files that neither
+    // the model nor the user has read.
+    danger: ({ recursive }) => (recursive === true ? 'dangerous' : 'moderate'),
+    execute: ({ path, recursive = false }, context) =>
+      workspace.change(context, pathArgument(path), async (access) => {
+        const { signal } = context;
+        signal.throwIfAborted();
+        const target = await access.removable(pathArgument(path));
+        const onDeleted = ({ stats }: OpenPath) => workspace.budget.add(context, -bytesOnDisk(stats));
+        const entries = recursive ? await clearFolder(access, target.existing, { signal, onDeleted }) : 0;
+        await removeTarget(target, access.displayPath(target.path));
+        onDeleted(target.existing);
+        await syncFolder(target.folder);
+        const content = entries === 0 ? '' : ` with ${counted(entries, 'item')} in it`;
+        return { content: `deleted ${access.displayPath(target.path)}${content}` };
+      }),
+    settle: ({ path }, context) =>
+      workspace.read(context, pathArgument(path), async (access) => {
+        const target = await access
+          .target(pathArgument(path), { follow: false, make: false })
+          .catch((error: unknown) => {
+            if (isLangoError(error, 'not-found')) return undefined;
+            throw error;
+          });
+        return target?.existing === undefined ? { content: `deleted ${path}` } : undefined;
+      }),
+  });
+}
+
+interface ClearOptions {
+  readonly signal: AbortSignal;
+  /** Called for each deleted entry. */
+  readonly onDeleted: (deleted: OpenPath) => void;
+}
+
+/**
+ * Deletes the content of a folder and resolves with the number of deleted entries. Each folder is held open while it is
+ * emptied, so no symbolic link can lead out of it.
+ */
+export async function clearFolder(
+  access: WorkspaceAccess,
+  folder: OpenPath,
+  { signal, onDeleted }: ClearOptions,
+): Promise<number> {
+  if (!folder.stats.isDirectory()) return 0;
+  let deleted = 0;
+  for await (const { name } of await opendir(folder.at)) {
+    signal.throwIfAborted();
+    const opened = await access.child(folder, name);
+    if (opened === undefined) continue;
+    deleted += 1 + (await clearFolder(access, opened, { signal, onDeleted }));
+    await remove(opened, `${folder.at}/${name}`);
+    onDeleted(opened);
+    await access.release(opened);
+  }
+  return deleted;
+}
+
+async function removeTarget({ folder, name, existing }: PathTarget, shown: string): Promise<void> {
+  try {
+    await remove(existing!, `${folder.at}/${name}`);
+  } catch (error) {
+    if (codeOf(error) !== 'ENOTEMPTY') throw error;
+    const advice = 'recursive: true deletes it with all its content';
+    throw new LangoError('conflict', `path: "${shown}" is a folder that is not empty; ${advice}.`, {
+      cause: error,
+    });
+  }
+}
+
+function remove({ stats }: OpenPath, at: string): Promise<void> {
+  return stats.isDirectory() ? rmdir(at) : unlink(at);
+}

@@ -1,0 +1,91 @@
+import { rename } from 'node:fs/promises';
+import { z } from 'zod';
+import { isLangoError, LangoError } from '../../../core/errors.js';
+import { defineTool, type Tool } from '../../../core/tool.js';
+import { pathField, type PathArgument } from './paths.js';
+import { describeType, syncFolder } from './files.js';
+import type { PathTarget, WorkspaceAccess, Workspace } from './workspace.js';
+
+const schema = z.strictObject({
+  from: pathField(),
+  to: pathField('The new path, or a folder to move it into'),
+  overwrite: z.boolean().optional(),
+});
+
+type MoveInput = z.infer<typeof schema>;
+
+export function moveTool(workspace: Workspace): Tool {
+  return defineTool({
+    name: 'fs_move',
+    description:
+      'Moves or renames a file or folder. Replaces an existing file only with overwrite: true, and no folder.',
+    schema,
+    isRare: true,
+    effect: 'queryable',
+    danger: 'moderate',
+    execute: (input, context) =>
+      workspace.change(context, bothArguments(input), async (access) => {
+        context.signal.throwIfAborted();
+        const from = await access.removable(fromArgument(input));
+        const to = await findTarget(access, input, from.name);
+        if (to.path === from.path)
+          throw new LangoError('invalid-input', 'to: it is the current path, so there is nothing to move.');
+        assertFree(access, to, input);
+        await rename(`${from.folder.at}/${from.name}`, `${to.folder.at}/${to.name}`);
+        await syncFolder(from.folder);
+        await syncFolder(to.folder);
+        return { content: `moved ${access.displayPath(from.path)} to ${access.displayPath(to.path)}` };
+      }),
+    settle: (input, context) =>
+      workspace.read(context, bothArguments(input), async (access) => {
+        if ((await findOptional(access, fromArgument(input))) !== undefined) return undefined;
+        const target = await findOptional(access, toArgument(input));
+        if (target !== undefined)
+          return { content: `moved ${input.from} to ${access.displayPath(target.path)}` };
+        throw new LangoError(
+          'outcome-unknown',
+          'Neither from nor to exists: another program has moved or deleted it.',
+        );
+      }),
+  });
+}
+
+function bothArguments({ from, to }: MoveInput): PathArgument {
+  return { name: 'from, to', value: `${from}, ${to}` };
+}
+
+function fromArgument({ from }: MoveInput): PathArgument {
+  return { name: 'from', value: from };
+}
+
+function toArgument({ to }: MoveInput): PathArgument {
+  return { name: 'to', value: to };
+}
+
+/** Returns `to` itself, or the name of the moved entry inside `to` when that is a folder. */
+async function findTarget(access: WorkspaceAccess, input: MoveInput, name: string): Promise<PathTarget> {
+  const argument = toArgument(input);
+  const found = await findOptional(access, argument);
+  const folder = found?.stats.isDirectory() ? found : undefined;
+  if (folder === undefined) return access.target(argument, { follow: false, make: true });
+  return { folder, name, path: `${folder.path}/${name}`, existing: await access.child(folder, name) };
+}
+
+function assertFree(access: WorkspaceAccess, { path, existing }: PathTarget, { overwrite }: MoveInput): void {
+  if (existing === undefined) return;
+  const problem = `to: "${access.displayPath(path)}" is already ${describeType(existing)}`;
+  if (existing.stats.isDirectory()) throw new LangoError('conflict', `${problem}; choose another name.`);
+  if (overwrite !== true) {
+    throw new LangoError('conflict', `${problem}; choose another name, or set overwrite to true.`);
+  }
+}
+
+/** Finds the object at a path; undefined when it does not exist. */
+async function findOptional(access: WorkspaceAccess, argument: PathArgument) {
+  try {
+    return await access.find(argument);
+  } catch (error) {
+    if (isLangoError(error, 'not-found')) return undefined;
+    throw error;
+  }
+}

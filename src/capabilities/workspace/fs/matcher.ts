@@ -1,0 +1,110 @@
+import { Worker } from 'node:worker_threads';
+import { LangoError } from '../../../core/errors.js';
+
+interface Match {
+  readonly name: boolean;
+  /** Line numbers from 1, at most `LINES_MAX`. */
+  readonly lines: readonly number[];
+}
+
+/** Finds a pattern in file names and texts. */
+export interface Matcher {
+  match(name: string, text: string): Promise<Match>;
+  close(): Promise<void>;
+}
+
+const LINES_MAX = 1_000;
+/** Time limit for one file; a reasonable expression needs milliseconds. */
+const MATCH_TIME_MS = 2_000;
+const WORKER_MEMORY_MB = 128;
+
+/** A pattern is case-sensitive only when it contains upper-case letters. */
+function ignoresCase(pattern: string): boolean {
+  return pattern === pattern.toLowerCase();
+}
+
+export function literalMatcher(pattern: string): Matcher {
+  const fold = ignoresCase(pattern) ? (text: string) => text.toLowerCase() : (text: string) => text;
+  return {
+    async match(name, text) {
+      const folded = fold(text);
+      const lines: number[] = [];
+      if (folded.includes(pattern)) {
+        for (const [index, line] of folded.split('\n').entries()) {
+          if (line.includes(pattern)) lines.push(index + 1);
+          if (lines.length === LINES_MAX) break;
+        }
+      }
+      return { name: fold(name).includes(pattern), lines };
+    },
+    async close() {},
+  };
+}
+
+/** The worker's code is a string because a worker file would exist only after the build. */
+const WORKER_CODE = `
+const { parentPort, workerData } = require('node:worker_threads');
+const expression = new RegExp(workerData.pattern, workerData.flags);
+parentPort.on('message', ({ name, text, max }) => {
+  const lines = [];
+  for (const [index, line] of text.split('\\n').entries()) {
+    if (expression.test(line)) lines.push(index + 1);
+    if (lines.length === max) break;
+  }
+  parentPort.postMessage({ name: expression.test(name), lines });
+});`;
+
+/**
+ * Matches in a worker thread, because a regular expression can run practically forever; the thread is ended when one
+ * file takes too long. Throws `invalid-input` for an invalid expression.
+ */
+export function regexMatcher(pattern: string, signal: AbortSignal): Matcher {
+  const flags = ignoresCase(pattern.replace(/\\./g, '')) ? 'iu' : 'u';
+  try {
+    new RegExp(pattern, flags);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message.replace(/^Invalid regular expression: /, '') : '';
+    throw new LangoError('invalid-input', `pattern: not a valid regular expression: ${why}.`, { cause });
+  }
+  const worker = new Worker(WORKER_CODE, {
+    eval: true,
+    env: {},
+    workerData: { pattern, flags },
+    resourceLimits: { maxOldGenerationSizeMb: WORKER_MEMORY_MB },
+  });
+  worker.on('error', () => undefined); // The current match reports the error.
+  return {
+    match: (name, text) => matchInWorker(worker, { name, text, max: LINES_MAX }, signal),
+    close: async () => void (await worker.terminate()),
+  };
+}
+
+interface MatchRequest {
+  readonly name: string;
+  readonly text: string;
+  readonly max: number;
+}
+
+function matchInWorker(worker: Worker, request: MatchRequest, signal: AbortSignal): Promise<Match> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted(); // An aborted signal fires no further event.
+    const settle = (finish: () => void) => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
+      worker.removeAllListeners('message').removeAllListeners('exit');
+      finish();
+    };
+    const giveUp = () => settle(() => reject(tooSlow(request.name)));
+    const onAbort = () => settle(() => reject(signal.reason as Error));
+    const timer = setTimeout(giveUp, MATCH_TIME_MS);
+    signal.addEventListener('abort', onAbort, { once: true });
+    worker.once('message', (match: Match) => settle(() => resolve(match)));
+    worker.once('exit', giveUp);
+    worker.postMessage(request);
+  });
+}
+
+function tooSlow(name: string): LangoError {
+  const advice = 'avoid nested repetitions, or search for a literal text';
+  return new LangoError('timeout', `pattern: the regular expression takes too long on "${name}"; ${advice}.`);
+}

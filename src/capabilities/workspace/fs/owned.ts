@@ -1,0 +1,127 @@
+import { readdir, rmdir, unlink } from 'node:fs/promises';
+import { isLangoError, LangoError } from '../../../core/errors.js';
+import type { OwnedKind, Page } from '../../../core/page.js';
+import type { OpenPath } from '../../../disk/open-path.js';
+import { openFile } from './files.js';
+import { clearFolder } from './fs-delete.js';
+import { pathArgument } from './paths.js';
+import { Workspace, type WorkspaceAccess, type WorkspaceParts } from './workspace.js';
+
+/** A file, or a part of a long one. */
+interface FilePart {
+  readonly path: string;
+  readonly offset: number;
+  /** The size of the whole file. */
+  readonly bytes: number;
+  readonly base64: string;
+}
+
+const PART_BYTES = 512 * 1024;
+const PAGE_FILES = 500;
+const WHOLE = pathArgument('.');
+/** The number of the root folder, the offset in a file, and the path of the file in the folder. */
+const CURSOR = /^(\d{1,3}) (\d{1,15}) (.+)$/s;
+
+/** Lists, in parts of bounded size, and deletes the files of owners who have separate folders. Does not list links. */
+export function createOwnedFiles(parts: WorkspaceParts): OwnedKind {
+  const workspace = new Workspace(parts);
+  const clear = (access: WorkspaceAccess, folder: OpenPath): Promise<number> =>
+    clearFolder(access, folder, { signal: new AbortController().signal, onDeleted: () => undefined });
+  return {
+    kind: 'files',
+    list: (scope, after) => workspace.read(scope, WHOLE, (access) => readPage(access, after)),
+    async remove(scope, name) {
+      const argument = { name: 'name', value: name };
+      try {
+        return await workspace.change(scope, argument, async (access) => {
+          const target = await access.removable(argument);
+          const at = `${target.folder.at}/${target.name}`;
+          const count = await clear(access, target.existing);
+          await (target.existing.stats.isDirectory() ? rmdir(at) : unlink(at));
+          return count + 1;
+        });
+      } catch (error) {
+        if (isLangoError(error, 'not-found')) return 0;
+        throw error;
+      }
+    },
+    removeAll: (scope) =>
+      workspace.change(scope, WHOLE, async (access) => {
+        let count = 0;
+        for (const root of await access.openRoots()) count += await clear(access, root);
+        return count;
+      }),
+  };
+}
+
+async function readPage(access: WorkspaceAccess, after: string): Promise<Page<FilePart>> {
+  const [, root = '0', offset = '0', from = ''] = CURSOR.exec(after) ?? [];
+  if (after !== '' && from === '') {
+    throw new LangoError('invalid-input', '"after" is not the "next" of a page of this list.', {
+      hint: 'Start again without "after".',
+    });
+  }
+  const items: FilePart[] = [];
+  let size = 0;
+  for (const [index, folder] of (await access.openRoots()).entries()) {
+    if (index < Number(root)) continue;
+    const start = index === Number(root) ? from : '';
+    for await (const { opened, inside } of filesFrom(access, folder, {
+      inside: '',
+      from: start.split('/'),
+    })) {
+      const startOffset = start !== '' && inside === start ? Number(offset) : undefined;
+      const part = await readPart(access, opened, startOffset);
+      if (part === undefined) continue;
+      items.push(part.item);
+      size += part.length;
+      const end = part.item.offset + part.length;
+      if (size >= PART_BYTES || items.length >= PAGE_FILES)
+        return { items, next: `${index} ${end} ${inside}` };
+    }
+  }
+  return { items, next: undefined };
+}
+
+/** Reads the part at `startOffset`, or the first one. Resolves with undefined when the file ends there. */
+async function readPart(access: WorkspaceAccess, opened: OpenPath, startOffset: number | undefined) {
+  const path = access.displayPath(opened.path);
+  const handle = await openFile(opened, path);
+  try {
+    const { size: bytes } = await handle.stat();
+    const offset = startOffset ?? 0;
+    if (startOffset !== undefined && offset >= bytes) return undefined;
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(PART_BYTES), 0, PART_BYTES, offset);
+    const base64 = buffer.toString('base64', 0, bytesRead);
+    return { item: { path, offset, bytes, base64 }, length: bytesRead };
+  } finally {
+    await handle.close();
+  }
+}
+
+interface Start {
+  /** The path of the folder inside its root; empty for the root. */
+  readonly inside: string;
+  /** The names that lead to the first file. */
+  readonly from: readonly string[];
+}
+
+/** Lists the files below a folder in the order of their names, without reading the folders before the first file. */
+async function* filesFrom(
+  access: WorkspaceAccess,
+  folder: OpenPath,
+  { inside, from: [first = '', ...rest] }: Start,
+): AsyncGenerator<{ readonly opened: OpenPath; readonly inside: string }> {
+  for (const name of (await readdir(folder.at)).sort()) {
+    const opened = name < first ? undefined : await access.child(folder, name);
+    if (opened === undefined) continue;
+    const path = inside === '' ? name : `${inside}/${name}`;
+    try {
+      if (opened.stats.isFile()) yield { opened, inside: path };
+      if (opened.stats.isDirectory())
+        yield* filesFrom(access, opened, { inside: path, from: name === first ? rest : [] });
+    } finally {
+      await access.release(opened);
+    }
+  }
+}

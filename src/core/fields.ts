@@ -1,0 +1,213 @@
+import { z } from 'zod';
+import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME, AGENT_NAME } from './agent.js';
+
+const ROOT_NAMES: readonly string[] = [ORCHESTRATOR_NAME, FLAT_AGENT_NAME];
+const PREFIX_PATTERN = /^[a-z][a-z0-9_]*$/;
+const TOOL_PATTERN = /^[a-z][a-z0-9_]{0,63}$/;
+const VARIABLE_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/;
+/** The characters that an HTTP header may carry. */
+export const SECRET_PATTERN = /^[\x21-\x7e]+$/;
+/** Node's timers fire at once for delays above 2^31 - 1 ms. This limit stays below. */
+const MAX_SECONDS = 2_000_000;
+
+export const KIB = 1024;
+export const MIB = 1024 * KIB;
+
+/** A placeholder for the data folder in default paths. */
+export const HOME_MARK = '${LANGO_HOME}';
+
+// Keys share these schemas, because creating schemas takes a large part of every start.
+const FLAG = z.boolean();
+const COUNT = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
+const SECONDS = z.number().positive().max(MAX_SECONDS);
+const PORT = z.int().min(0).max(65_535);
+const TEXT = z.string().trim().min(1, 'must not be empty');
+const PATH = z.string().min(1, 'must not be empty');
+/** The `path()` of a SQLite database in memory. */
+export const IN_MEMORY = ':memory:';
+const SECRET = z
+  .string()
+  .regex(SECRET_PATTERN, 'must be printable ASCII without spaces, as it travels in an HTTP header')
+  .optional();
+
+/** A group of keys. A group that is left out has the defaults of its keys. */
+export function group<Shape extends z.core.$ZodLooseShape>(
+  description: string,
+  shape: Shape,
+): z.ZodPrefault<z.ZodObject<Shape, z.core.$strict>> {
+  return z
+    .strictObject(shape)
+    .prefault({} as z.input<z.ZodObject<Shape, z.core.$strict>>)
+    .describe(description);
+}
+
+/** A key without a default. */
+export function optional<Schema extends z.ZodType>(
+  schema: Schema,
+  description: string,
+): z.ZodOptional<Schema> {
+  return schema.optional().describe(description);
+}
+
+export function flag(fallback: boolean, description: string): z.ZodDefault<z.ZodBoolean> {
+  return FLAG.default(fallback).describe(description);
+}
+
+/** A whole number: from 1 up, unless `min` says otherwise. */
+export function count(
+  fallback: number,
+  description: string,
+  { min = 1, max = Number.MAX_SAFE_INTEGER } = {},
+): z.ZodDefault<z.ZodInt> {
+  const isUsual = min === 1 && max === Number.MAX_SAFE_INTEGER;
+  const schema = isUsual ? COUNT : z.int().min(min).max(max);
+  return schema.default(fallback).describe(description);
+}
+
+export function seconds(fallback: number, description: string): z.ZodDefault<z.ZodNumber> {
+  return SECONDS.default(fallback).describe(description);
+}
+
+/** A port. 0 takes a free one. */
+export function port(fallback: number, description: string): z.ZodDefault<z.ZodInt> {
+  return PORT.default(fallback).describe(description);
+}
+
+/** One of a few words. */
+export function choice<const Words extends readonly [string, ...string[]]>(
+  words: Words,
+  fallback: NoInfer<Words[number]>,
+  description: string,
+) {
+  return z
+    .enum(words)
+    .default(fallback as never)
+    .describe(description);
+}
+
+/** A list that is empty by default. */
+export function list<Items extends z.ZodType<readonly unknown[]>>(items: Items, description: string) {
+  return items.default([] as never).describe(description);
+}
+
+export function text(): z.ZodString {
+  return TEXT;
+}
+
+/** A file or folder. A relative path starts at the folder of the configuration file; `~/` is the user's home. */
+export function path(): z.ZodString {
+  return PATH;
+}
+
+/** A copy of a checked value with `change` applied to each `path()` in it. */
+export function mapPaths(schema: unknown, value: unknown, change: (path: string) => string): unknown {
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) {
+    return mapPaths(schema.unwrap(), value, change);
+  }
+  if (schema === PATH) return typeof value === 'string' ? change(value) : value;
+  if (schema instanceof z.ZodArray && Array.isArray(value)) {
+    return value.map((item) => mapPaths(schema.element, item, change));
+  }
+  if (schema instanceof z.ZodRecord && typeof value === 'object' && value !== null) {
+    const entries = Object.entries(value).map(([key, item]) => [
+      key,
+      mapPaths(schema.valueType, item, change),
+    ]);
+    return Object.fromEntries(entries);
+  }
+  if (!(schema instanceof z.ZodObject) || typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).map(([key, item]) => [
+    key,
+    mapPaths(schema.shape[key], item, change),
+  ]);
+  return Object.fromEntries(members);
+}
+
+/** A value that `Config` leaves out. JSON Schema's `writeOnly` marks it. */
+export function secret(description: string): z.ZodOptional<z.ZodString> {
+  return SECRET.meta({ description, writeOnly: true });
+}
+
+/** One line of text that `Config` leaves out. */
+export function secretLine() {
+  return z
+    .string()
+    .regex(/^[^\0\r\n]*$/, 'must be one line')
+    .meta({ writeOnly: true });
+}
+
+/** Headers of requests. `Config` leaves their values out. */
+export function secretHeaders(description: string) {
+  return z
+    .record(z.string().regex(/^[A-Za-z0-9-]+$/, 'must be the name of a header'), secretLine())
+    .default({})
+    .meta({ description, writeOnly: true });
+}
+
+export function agentName(): z.ZodString {
+  return z.string().regex(AGENT_NAME, 'must be lower-case letters, digits and "-", beginning with a letter');
+}
+
+/** The name of a local or remote sub-agent: any name but that of a root agent. */
+export function subAgentName(): z.ZodString {
+  return agentName().refine(
+    (name) => !ROOT_NAMES.includes(name),
+    'is the name of a root agent; choose another one',
+  );
+}
+
+export function toolName(): z.ZodString {
+  return z
+    .string()
+    .regex(TOOL_PATTERN, 'must be lower-case letters, digits and "_", beginning with a letter');
+}
+
+export function toolPrefix(): z.ZodString {
+  return z
+    .string()
+    .regex(PREFIX_PATTERN, 'must be lower-case letters, digits and "_", beginning with a letter');
+}
+
+export function variableName(): z.ZodString {
+  return z.string().regex(VARIABLE_PATTERN, 'must be the name of an environment variable');
+}
+
+/** A host name or address, without a port. */
+export function host(): z.ZodString {
+  return z.string().regex(/^[^\s/@]+$/, 'must be a host name or an address, without a scheme or path');
+}
+
+/** An http or https address. It must not hold credentials, as addresses are logged. */
+export function httpUrl(): z.ZodString {
+  return z.string().superRefine((value, context) => {
+    const problem = urlProblem(value);
+    if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+  });
+}
+
+function urlProblem(value: string): string | undefined {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
+    return 'must be an http:// or https:// address';
+  if (url.username !== '' || url.password !== '') return 'must not hold a user name or password';
+  return undefined;
+}
+
+/** A list without two entries of the same `key`. `keyPath` leads from an entry to its key. */
+export function distinct<Item extends z.ZodType>(
+  item: Item,
+  key: (item: z.output<Item>) => string,
+  keyPath: readonly PropertyKey[] = [],
+): z.ZodArray<Item> {
+  return z.array(item).superRefine((items, context) => {
+    const first = new Map<string, number>();
+    items.forEach((each, index) => {
+      const earlier = first.get(key(each));
+      if (earlier === undefined) first.set(key(each), index);
+      else {
+        const message = `is a duplicate of entry ${earlier + 1}`;
+        context.addIssue({ code: 'custom', message, path: [index, ...keyPath] });
+      }
+    });
+  });
+}

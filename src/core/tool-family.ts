@@ -1,0 +1,50 @@
+import type { LangoError } from './errors.js';
+import type { OwnedKind } from './page.js';
+import type { RunMemory } from './run.js';
+import type { Tool, ToolSource } from './tool.js';
+
+/** A family of tools, or why it has none. */
+export interface ToolFamily {
+  /** As in the configuration: `tools.NAME`. */
+  readonly name: string;
+  /** `off` by configuration; `missing` when it is on and cannot work here. */
+  readonly state: 'on' | 'off' | 'missing';
+  /** Empty unless it is on. */
+  readonly tools: readonly Tool[];
+  /** Further tools, which change while the server runs. */
+  readonly sources?: readonly ToolSource[];
+  /** Lists and deletes what owners keep outside the database, also while the family is off. */
+  readonly ownedData?: OwnedKind;
+  /** Adds memory to the prompt of each run. */
+  readonly memory?: RunMemory;
+  /** Part of a sentence: why the family is not on, or what to know about it. */
+  readonly note?: string;
+  /** The setting or package that helps, as a sentence. */
+  readonly hint?: string;
+  /** Findings for operators, besides the state of the family. */
+  readonly findings?: readonly NodeFinding[];
+  close?(): Promise<void> | void;
+}
+
+/** One fact that a node determines at its start, for its log, its status page and `lango doctor`. */
+export interface NodeFinding {
+  /** Names the kind of fact, for programs: "no-sandbox". */
+  readonly code: string;
+  /** The subject of the finding, such as "sandbox". */
+  readonly subject: string;
+  readonly state: 'ok' | 'warn';
+  /** A sentence without its period. */
+  readonly text: string;
+  /** The advice, as a sentence. */
+  readonly hint?: string;
+}
+
+/** Returns a family that the setting `key` switches off. */
+export function off(name: string, key = `tools.${name}.enabled`): ToolFamily {
+  return { name, state: 'off', tools: [], note: 'switched off', hint: `Set ${key}.` };
+}
+
+/** Returns a family that is on and cannot work here, with the reason. */
+export function missing(name: string, { message, hint }: Pick<LangoError, 'message' | 'hint'>): ToolFamily {
+  return { name, state: 'missing', tools: [], note: message, ...(hint ? { hint } : {}) };
+}

@@ -1,0 +1,17 @@
+import { z } from 'zod';
+import { VAULT_NAME } from './vault.js';
+
+/** The names of secrets that hold sign-ins of people at MCP servers begin so. No agent may set them. */
+export const SIGN_INS = 'mcp.';
+
+/** The name of a secret or a key. */
+export function nameField(description: string): z.ZodString {
+  return z
+    .string()
+    .regex(VAULT_NAME, 'must be a letter, then up to 63 letters, digits, "_", "." or "-"')
+    .refine(
+      (name) => !name.startsWith(SIGN_INS),
+      `must not begin with "${SIGN_INS}": lango mcp login keeps such names`,
+    )
+    .describe(description);
+}

@@ -1,0 +1,158 @@
+import type { JsonObject } from './json.js';
+import type { SecretPlace, SecretUse } from './secrets.js';
+import type { Scope } from './task.js';
+
+/**
+ * Secrets, private keys and wallets of owners, encrypted at rest and never shown to a model. Entries of other owners are
+ * absent.
+ */
+export interface Vault {
+  /**
+   * Creates or replaces an entry and resolves once it is durable. With `expected`, the version to replace (0 for none),
+   * rejects with `conflict`, with nothing changed, when there is another version. Also rejects with `invalid-input` (name,
+   * size), `too-many` and `unavailable` (the vault cannot be opened).
+   */
+  put(scope: Scope, entry: VaultEntry, expected?: number): Promise<VaultItem>;
+  /** Undefined without such an entry. Rejects with `storage` when the entry was damaged or tampered with. */
+  get(scope: Scope, kind: VaultKind, name: string): Promise<OpenedEntry | undefined>;
+  /** Lists entries without their values, by name. */
+  list(scope: Scope, kind: VaultKind): Promise<readonly VaultItem[]>;
+  /** False without such an entry. */
+  delete(scope: Scope, kind: VaultKind, name: string): Promise<boolean>;
+}
+
+/**
+ * `secret`: a value that tools use by reference. `key`: a named cryptographic key. `wallet`: a key that signs payments.
+ * Each kind has its own names.
+ */
+export type VaultKind = 'secret' | 'key' | 'wallet';
+
+export const VAULT_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
+
+export interface VaultEntry {
+  readonly kind: VaultKind;
+  /** Matches `VAULT_NAME`. */
+  readonly name: string;
+  /** 1 byte to 64 KiB. */
+  readonly value: Uint8Array;
+  /** Not secret, but bound to the value: reading detects a change made outside the vault. */
+  readonly metadata: JsonObject;
+}
+
+export interface VaultItem {
+  readonly kind: VaultKind;
+  readonly name: string;
+  readonly metadata: JsonObject;
+  /** Counts from 1; each replacement adds one. */
+  readonly version: number;
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** An entry with its decrypted value. */
+export interface OpenedEntry extends VaultItem {
+  readonly value: Uint8Array;
+}
+
+/** The encrypted data of the vault. None of it is readable without the master key. */
+export interface VaultStore {
+  master(): Promise<MasterRecord | undefined>;
+  /** Rejects with `conflict` when there is a master record. */
+  createMaster(record: MasterRecord): Promise<void>;
+  dataKey(scope: Scope): Promise<Uint8Array | undefined>;
+  dataKeys(): Promise<readonly ScopedKey[]>;
+  /** Stores the first data key of a scope, and resolves with the stored key. */
+  addDataKey(key: ScopedKey): Promise<Uint8Array>;
+  /**
+   * Replaces the master record and all data keys in one transaction. Rejects with `conflict`, with nothing changed, when
+   * `from` is not the current master, or `keys` lacks a scope.
+   */
+  rotate(from: string, to: MasterRecord, keys: readonly ScopedKey[]): Promise<void>;
+  /** Undefined without such an entry. */
+  entry(scope: Scope, kind: VaultKind, name: string): Promise<SealedEntry | undefined>;
+  /** Lists entries by name. */
+  entries(scope: Scope, kind: VaultKind): Promise<readonly SealedEntry[]>;
+  /** Lists the scopes that have entries of a kind. */
+  scopes(kind: VaultKind): Promise<readonly Scope[]>;
+  /**
+   * Writes the next version. Rejects with `conflict` when the newest version (0 for none) is not the one before it, and with
+   * `too-many` when the owner would have more than `maxEntries` entries of the kind.
+   */
+  putEntry(scope: Scope, entry: NewSealedEntry, maxEntries: number): Promise<SealedEntry>;
+  deleteEntry(scope: Scope, kind: VaultKind, name: string): Promise<boolean>;
+}
+
+/** The source of the master key, and the key's fingerprint. */
+export interface MasterRecord {
+  /** The fingerprint: 32 hex digits that reveal nothing about the key. */
+  readonly id: string;
+  readonly source: MasterSource;
+}
+
+export type MasterSource =
+  | { readonly kind: 'file' }
+  /** scrypt (RFC 7914) over the passphrase; `salt` in base64url, `cost` is N. */
+  | { readonly kind: 'passphrase'; readonly salt: string; readonly cost: number };
+
+export interface ScopedKey extends Scope {
+  readonly wrapped: Uint8Array;
+}
+
+export interface NewSealedEntry {
+  readonly kind: VaultKind;
+  readonly name: string;
+  readonly version: number;
+  readonly metadata: JsonObject;
+  readonly sealed: Uint8Array;
+}
+
+export interface SealedEntry extends NewSealedEntry {
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** The places in which an owner allows a secret, and the hosts to which it may be sent. */
+export interface SecretPermission {
+  readonly places: readonly SecretPlace[];
+  /** Lower-case names, exact: "api.example.com". */
+  readonly hosts: readonly string[];
+}
+
+/** A secret without its value. */
+export interface SecretItem extends SecretPermission {
+  readonly name: string;
+  /** The placeholder in arguments: `{{secret:NAME}}`. */
+  readonly reference: string;
+  readonly version: number;
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** True when the stored value was damaged or tampered with, and cannot be read. */
+  readonly isDamaged?: boolean;
+}
+
+export interface NewSecret extends SecretPermission {
+  readonly name: string;
+  readonly value: string;
+  /** The idempotency key of the call: a repeat changes nothing. */
+  readonly key?: string;
+  /** Whether to replace a secret of that name; otherwise it is a `conflict`. */
+  readonly replace: boolean;
+  /** The version to replace: any other one is a `conflict`. Default: any. */
+  readonly expected?: number;
+}
+
+/** Manages the secrets of an owner. Secrets of other owners are absent. */
+export interface SecretStore {
+  /** Rejects with `invalid-input` for a value that is too short or too long to be found in texts. */
+  store(scope: Scope, secret: NewSecret): Promise<SecretItem>;
+  list(scope: Scope): Promise<readonly SecretItem[]>;
+  get(scope: Scope, name: string): Promise<SecretItem | undefined>;
+  /** Returns the value, for a use that the owner allowed. Rejects with `not-found` or `forbidden`. */
+  use(scope: Scope, name: string, use: SecretUse): Promise<string>;
+  /** Replaces the permission. Rejects with `not-found`. */
+  allow(scope: Scope, name: string, permission: SecretPermission): Promise<SecretItem>;
+  /** False when there was none. */
+  delete(scope: Scope, name: string): Promise<boolean>;
+}

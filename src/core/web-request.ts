@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import { errorText, LangoError } from './errors.js';
+import { referencedSecrets } from './secrets.js';
+import type { ToolContext } from './tool.js';
+
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+const MAX_URL_CHARACTERS = 2_000;
+const MAX_BODY_CHARACTERS = 64 * 1024;
+const MAX_HEADER_CHARACTERS = 4_000;
+const MAX_HEADERS = 20;
+/** Headers that the HTTP client and the payment client set. */
+const RESERVED_HEADERS: ReadonlySet<string> = new Set([
+  ...['host', 'connection', 'content-length', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'expect'],
+  ...['payment-signature', 'x-payment', 'proxy-authorization'],
+]);
+
+/** The arguments of tools that send one HTTP request. */
+export const REQUEST_FIELDS = {
+  url: z
+    .url({ protocol: /^https?$/ })
+    .max(MAX_URL_CHARACTERS)
+    .describe('The URL to request'),
+  method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']).optional().describe('GET by default'),
+  body: z.string().max(MAX_BODY_CHARACTERS).optional().describe('The request body: JSON or text'),
+  headers: z
+    .record(
+      z
+        .string()
+        .regex(/^[A-Za-z0-9-]{1,64}$/)
+        .refine((name) => !RESERVED_HEADERS.has(name.toLowerCase()), 'is set by the server itself'),
+      z.string().max(MAX_HEADER_CHARACTERS),
+    )
+    .refine((headers) => Object.keys(headers).length <= MAX_HEADERS, `at most ${MAX_HEADERS}`)
+    .optional()
+    .describe(
+      'Request headers. {{secret:NAME}} in a value stands for a secret that may be sent to this host',
+    ),
+};
+
+export interface RequestInput {
+  readonly url: string;
+  readonly method?: string | undefined;
+  readonly body?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+/**
+ * Returns the options for `fetch`. Resolves the secrets in header values for the host of the URL. They reach no other
+ * host, because the egress client follows no redirects. Rejects with `forbidden` when a secret would be sent unencrypted.
+ */
+export async function requestInit(
+  { url, method = 'GET', body, headers = {} }: RequestInput,
+  context: ToolContext,
+) {
+  const { hostname, protocol } = new URL(url);
+  const resolved: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (referencedSecrets(value).length > 0 && protocol === 'http:' && !LOOPBACK.test(hostname))
+      throw new LangoError(
+        'forbidden',
+        `url: a secret may be sent to ${hostname} over https only. Use an https URL.`,
+      );
+    resolved[name] = await context.resolveSecrets(value, hostname);
+  }
+  const { signal } = context;
+  if (body === undefined) return { method, headers: resolved, signal };
+  return { method, body, headers: { 'content-type': mediaTypeOf(body), ...resolved }, signal };
+}
+
+function mediaTypeOf(body: string): string {
+  try {
+    JSON.parse(body);
+    return 'application/json';
+  } catch {
+    return 'text/plain; charset=utf-8';
+  }
+}
+
+const MAX_ANSWER_CHARACTERS = 60_000;
+
+/** Describes a response for a model: its status, media type and text. Says so when the body cannot be read; never rejects. */
+export async function answerText(response: Response): Promise<string> {
+  const { status, headers } = response;
+  const type = headers.get('content-type') ?? 'no content type';
+  const location = headers.get('location');
+  const to = location === null ? '' : `, to ${location.slice(0, MAX_URL_CHARACTERS)}`;
+  const head = `The answer (status ${status}${to}, ${type.slice(0, 100)}):`;
+  const bytes = await response.arrayBuffer().then(
+    (buffer) => Buffer.from(buffer),
+    (error: unknown) => error,
+  );
+  if (!(bytes instanceof Buffer)) return `${head} it could not be read: ${errorText(bytes)}`;
+  if (bytes.includes(0)) return `${head} ${bytes.length} bytes that are not text.`;
+  const text = bytes.toString('utf8');
+  const left = text.length - MAX_ANSWER_CHARACTERS;
+  const cut = left > 0 ? `\n[… ${left} characters left out]` : '';
+  return `${head}\n${text.slice(0, MAX_ANSWER_CHARACTERS)}${cut}`;
+}

@@ -1,0 +1,79 @@
+import { guardProcess, toPlainError, type PlainError } from './separate-process.js';
+
+/**
+ * The parsers of bytes from outside. Even a small input can take minutes or much memory, so they run in this process, which
+ * the server can end (`parsers.ts`). Inputs and outputs are plain data.
+ */
+const PARSERS = {
+  html: async (html: string) => (await import('./html.js')).toMarkdown(html),
+  document: async ({ name, content }: { readonly name: string; readonly content: Buffer }) =>
+    (await import('./document-text.js')).readDocument(name, content),
+  text: async ({ name, content }: { readonly name: string; readonly content: Buffer }) =>
+    (await import('./document-text.js')).readText(name, content),
+};
+
+/** Loads what a kind of input is parsed with, which does not count in the time of an input. */
+const LOADERS: { readonly [Kind in ParserKind]: (input: ParserInput<Kind>) => Promise<unknown> } = {
+  html: () => import('./html.js'),
+  document: async ({ name }) => (await import('./document-text.js')).loadReader(name),
+  text: async ({ name }) => (await import('./document-text.js')).loadReader(name),
+};
+
+export type ParserKind = keyof typeof PARSERS;
+export type ParserInput<Kind extends ParserKind> = Parameters<(typeof PARSERS)[Kind]>[0];
+export type ParserOutput<Kind extends ParserKind> = Awaited<ReturnType<(typeof PARSERS)[Kind]>>;
+
+/** A module that exports `parse`, for inputs of another kind: a file that is named `*-entry`, for the bundle. */
+export interface ParserModule<Input, Output> {
+  /** The URL of the module. */
+  readonly url: string;
+  /** Not set. It holds the types of the module's `parse`. */
+  readonly parse?: (input: Input) => Promise<Output>;
+}
+
+export interface ParserRequest {
+  /** A kind, or the URL of a module. */
+  readonly parser: string;
+  readonly input: unknown;
+}
+
+/** The process has loaded what it needs, and the time of the input begins. */
+export interface ParserBegin {
+  readonly hasBegun: true;
+}
+
+export type ParserReply = (
+  { readonly output: unknown; readonly error?: undefined } | { readonly error: PlainError }
+) & {
+  readonly hasBegun?: undefined;
+  /** The resident memory of this process after the request. */
+  readonly residentBytes: number;
+};
+
+if (process.send) {
+  guardProcess();
+  process.on('message', (request) => void answer(request as ParserRequest));
+  process.on('disconnect', () => process.exit());
+}
+
+type Parse = (input: unknown) => Promise<unknown>;
+
+function isKind(parser: string): parser is ParserKind {
+  return Object.hasOwn(PARSERS, parser);
+}
+
+async function answer({ parser, input }: ParserRequest): Promise<void> {
+  const load = isKind(parser) ? (LOADERS[parser] as Parse) : () => import(parser);
+  const parse: Parse = isKind(parser)
+    ? (PARSERS[parser] as Parse)
+    : async (given) => ((await import(parser)) as { readonly parse: Parse }).parse(given);
+  const begin = () => void process.send!({ hasBegun: true } satisfies ParserBegin);
+  const parsed = load(input)
+    .then(begin)
+    .then(() => parse(input));
+  const reply = await parsed.then(
+    (output) => ({ output }),
+    (error: unknown) => ({ error: toPlainError(error, 'invalid-input') }),
+  );
+  process.send!({ ...reply, residentBytes: process.memoryUsage.rss() } satisfies ParserReply);
+}

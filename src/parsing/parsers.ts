@@ -1,0 +1,259 @@
+import type { ChildProcess } from 'node:child_process';
+import { LangoError, serverStopping } from '../core/errors.js';
+import { scopeKey, type Scope } from '../core/task.js';
+import type {
+  ParserBegin,
+  ParserInput,
+  ParserKind,
+  ParserModule,
+  ParserOutput,
+  ParserReply,
+  ParserRequest,
+} from './parser-entry.js';
+import { endedForMemory, fromPlainError, startProcess } from './separate-process.js';
+
+export interface ParserLimits {
+  /** Maximum time of one input. The start of a process does not count. */
+  readonly timeoutSeconds: number;
+  /** Maximum resident memory of one process, in bytes. */
+  readonly maxMemoryBytes: number;
+  /** Maximum number of processes. */
+  readonly processes: number;
+}
+
+interface ParserCall {
+  /** The owner of the input. Inputs of one owner are parsed one after another, so that owners take turns. */
+  readonly scope: Scope;
+  readonly signal: AbortSignal;
+}
+
+interface Job extends ParserRequest {
+  readonly owner: string;
+  readonly signal: AbortSignal;
+  readonly resolve: (output: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const MAX_WAITING_OF_OWNER = 8;
+const MAX_WAITING = 32;
+const RETRY_AFTER_MS = 1_000;
+/** Maximum time until a process has loaded what it parses with: a busy machine may take long. */
+const START_MS = 60_000;
+/** An idle process is ended after this time, to free its memory. */
+const IDLE_MS = 30_000;
+const BYTES_PER_MIB = 1024 * 1024;
+
+/**
+ * Parses bytes from outside in processes apart from the server, within limits of time and memory. Starts processes on
+ * demand.
+ */
+export class Parsers {
+  readonly #limits: ParserLimits;
+  /** The waiting jobs by owner. The first owner is the next one to be served. */
+  readonly #waiting = new Map<string, Job[]>();
+  readonly #busy = new Map<string, ParserProcess>();
+  readonly #idle: ParserProcess[] = [];
+  #isClosed = false;
+
+  constructor(limits: ParserLimits) {
+    this.#limits = { ...limits };
+  }
+
+  /**
+   * Parses an input. Rejects with the parser's error; with `timeout` or `too-large` when the input takes too much time or
+   * memory; with `too-many` when too many inputs wait; with `unavailable` when the process ended for another reason; and
+   * with the reason of the signal, which also ends the parsing.
+   */
+  parse<Kind extends ParserKind>(
+    kind: Kind,
+    input: ParserInput<Kind>,
+    call: ParserCall,
+  ): Promise<ParserOutput<Kind>>;
+  parse<Input, Output>(module: ParserModule<Input, Output>, input: Input, call: ParserCall): Promise<Output>;
+  async parse(
+    parser: ParserKind | ParserModule<never, unknown>,
+    input: unknown,
+    { scope, signal }: ParserCall,
+  ): Promise<unknown> {
+    signal.throwIfAborted();
+    if (this.#isClosed) throw serverStopping();
+    const owner = scopeKey(scope);
+    const own = this.#waiting.get(owner) ?? [];
+    const all = [...this.#waiting.values()].reduce((sum, { length }) => sum + length, 0);
+    if (own.length >= MAX_WAITING_OF_OWNER || all >= MAX_WAITING) throw tooMany();
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const job: Job = {
+      parser: typeof parser === 'string' ? parser : parser.url,
+      input,
+      owner,
+      signal,
+      resolve,
+      reject,
+    };
+    const onAbort = () => this.#cancel(job);
+    signal.addEventListener('abort', onAbort, { once: true });
+    this.#waiting.set(owner, [...own, job]);
+    this.#startNext();
+    try {
+      return await promise;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** Ends all processes and rejects all calls with `unavailable`. */
+  close(): void {
+    this.#isClosed = true;
+    for (const { reject } of [...this.#waiting.values()].flat()) reject(serverStopping());
+    this.#waiting.clear();
+    for (const one of [...this.#busy.values(), ...this.#idle.splice(0)]) one.end(serverStopping());
+  }
+
+  #cancel(job: Job): void {
+    this.#setWaiting(
+      job.owner,
+      (this.#waiting.get(job.owner) ?? []).filter((one) => one !== job),
+    );
+    job.reject(job.signal.reason);
+  }
+
+  #setWaiting(owner: string, jobs: Job[]): void {
+    if (jobs.length > 0) this.#waiting.set(owner, jobs);
+    else this.#waiting.delete(owner);
+  }
+
+  #startNext(): void {
+    if (this.#busy.size >= this.#limits.processes) return;
+    const next = [...this.#waiting].find(([owner]) => !this.#busy.has(owner));
+    if (!next) return;
+    const [owner, [job, ...others]] = next;
+    this.#setWaiting(owner, others);
+    void this.#run(job!);
+    this.#startNext();
+  }
+
+  async #run(job: Job): Promise<void> {
+    const worker = this.#idle.pop() ?? new ParserProcess(this.#limits);
+    this.#busy.set(job.owner, worker);
+    try {
+      job.resolve(await worker.run(job));
+    } catch (error) {
+      job.reject(error);
+    }
+    this.#busy.delete(job.owner);
+    // Moves the owner to the end of the queue.
+    const others = this.#waiting.get(job.owner) ?? [];
+    this.#waiting.delete(job.owner);
+    this.#setWaiting(job.owner, others);
+    if (worker.isUsable && !this.#isClosed) this.#addIdle(worker);
+    else worker.end(serverStopping());
+    this.#startNext();
+  }
+
+  #addIdle(worker: ParserProcess): void {
+    this.#idle.push(worker);
+    worker.park(IDLE_MS, () => {
+      const at = this.#idle.indexOf(worker);
+      if (at >= 0) this.#idle.splice(at, 1);
+    });
+  }
+}
+
+/** One process, with one input at a time. */
+class ParserProcess {
+  readonly #limits: ParserLimits;
+  readonly #child: ChildProcess;
+  #residentBytes = 0;
+  #endedFor: unknown;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(limits: ParserLimits) {
+    this.#limits = limits;
+    const { maxMemoryBytes } = limits;
+    this.#child = startProcess({ module: 'parser-entry', beside: import.meta.url, maxMemoryBytes });
+    this.#child.on('error', () => undefined); // `run` rejects by the exit of the process, or when it sends the input.
+  }
+
+  /** Whether the process runs and has enough memory left for the next input. */
+  get isUsable(): boolean {
+    return this.#child.connected && this.#residentBytes < this.#limits.maxMemoryBytes / 2;
+  }
+
+  end(reason: unknown): void {
+    this.#endedFor ??= reason;
+    clearTimeout(this.#timer);
+    this.#child.kill('SIGKILL');
+  }
+
+  /** Keeps the idle process for `idleMs`, without keeping the server's process alive. Calls `onEnd` when it ends. */
+  park(idleMs: number, onEnd: () => void): void {
+    this.#child.unref();
+    this.#child.channel?.unref();
+    this.#child.once('exit', onEnd);
+    this.#endAfter(idleMs, serverStopping());
+    this.#timer!.unref();
+  }
+
+  #endAfter(ms: number, reason: unknown): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.end(reason), ms);
+  }
+
+  async run({ parser, input, signal }: Job): Promise<unknown> {
+    const { promise, resolve, reject } = Promise.withResolvers<ParserReply>();
+    const onExit = (_: number | null, by: NodeJS.Signals | null) =>
+      reject(this.#endedFor ?? (endedForMemory(by) ? tooLarge(this.#limits) : unavailable()));
+    const onAbort = () => this.end(signal.reason);
+    const onMessage = (message: ParserBegin | ParserReply) => {
+      if (message.hasBegun) this.#endAfter(1_000 * this.#limits.timeoutSeconds, tooSlow(this.#limits));
+      else resolve(message);
+    };
+    const child = this.#child;
+    child.removeAllListeners('exit').once('exit', onExit).on('message', onMessage);
+    child.ref();
+    child.channel?.ref();
+    this.#endAfter(START_MS, unavailable());
+    signal.addEventListener('abort', onAbort, { once: true });
+    child.send({ parser, input } satisfies ParserRequest, (error) => error && reject(unavailable(error)));
+    try {
+      const { residentBytes, ...reply } = await promise;
+      this.#residentBytes = residentBytes;
+      if (!reply.error) return reply.output;
+      throw fromPlainError(reply.error);
+    } finally {
+      clearTimeout(this.#timer);
+      signal.removeEventListener('abort', onAbort);
+      child.removeAllListeners('exit').removeAllListeners('message');
+    }
+  }
+}
+
+function tooMany(): LangoError {
+  return new LangoError('too-many', 'Too many files wait to be read.', {
+    hint: 'Wait until an earlier file is read, then try again.',
+    retryable: true,
+    retryAfterMs: RETRY_AFTER_MS,
+  });
+}
+
+function tooSlow({ timeoutSeconds }: ParserLimits): LangoError {
+  return new LangoError('timeout', `Reading the content took longer than ${timeoutSeconds} seconds.`, {
+    hint: 'Divide the file, or raise parsing.timeoutSeconds.',
+  });
+}
+
+function tooLarge({ maxMemoryBytes }: ParserLimits): LangoError {
+  const mib = Math.round(maxMemoryBytes / BYTES_PER_MIB);
+  return new LangoError('too-large', `Reading the content takes more than ${mib} MiB of memory.`, {
+    hint: 'Divide the file, or raise parsing.maxMemoryBytes.',
+  });
+}
+
+function unavailable(cause?: unknown): LangoError {
+  return new LangoError('unavailable', 'The process that reads the content ended unexpectedly.', {
+    hint: 'Try again.',
+    retryable: true,
+    retryAfterMs: RETRY_AFTER_MS,
+    ...(cause === undefined ? {} : { cause }),
+  });
+}

@@ -1,0 +1,53 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { silentLogger } from '../../../../src/core/logger.js';
+import type { Storage } from '../../../../src/stores/storage.js';
+import { openSqliteStorage } from '../../../../src/storage/sqlite/storage.js';
+import { createKnowledgeTools } from '../../../../src/capabilities/knowledge/saving/index.js';
+import { createRag } from '../../../../src/capabilities/knowledge/rag/index.js';
+import { callerOf } from '../../../support/tool-call.js';
+import { PARSERS } from '../../../support/parsers.js';
+
+const ALICE = { tenant: '', owner: 'alice' };
+
+describe('the tools that keep knowledge', () => {
+  let storage: Storage;
+  let call: ReturnType<typeof callerOf>;
+  beforeEach(() => {
+    storage = openSqliteStorage({ file: ':memory:', synchronous: 'normal', logger: silentLogger });
+    const { library, knowledge: store } = storage;
+    const { retrieval } = createRag({
+      ...{ library, parsers: PARSERS, provider: 'There is none.', maxFileBytes: 1_000, logger: silentLogger },
+      purge: () => storage.purge(),
+    });
+    call = callerOf(createKnowledgeTools({ store, retrieval, maxCharacters: 1_000 }));
+  });
+  afterEach(() => storage.close());
+
+  const versions = async (key: string) => storage.knowledge.versions(ALICE, { kind: 'knowledge', key }, 10);
+
+  it('make one version of a call, however often it is repeated', async () => {
+    const input = { key: 'deploy-key', content: 'rotates on Fridays' };
+    await call('save_knowledge', input, { key: '1'.repeat(64) });
+    await call('save_knowledge', input, { key: '1'.repeat(64) });
+    expect(await versions('deploy-key')).toHaveLength(1);
+    await call('save_knowledge', input, { key: '2'.repeat(64) });
+    expect(await versions('deploy-key')).toHaveLength(2);
+  });
+
+  it('mark what stems from outside: by word, by address, and by what the task has read', async () => {
+    await call('save_knowledge', { key: 'own', content: 'x' }, { key: 'a' });
+    await call('save_knowledge', { key: 'said', content: 'x', fromOutside: true }, { key: 'b' });
+    await call('save_knowledge', { key: 'page', content: 'x', source: 'https://a.example/b' }, { key: 'c' });
+    await call('save_knowledge', { key: 'read', content: 'x' }, { key: 'd', hasReadOutside: true });
+    const marks = await Promise.all(
+      ['own', 'said', 'page', 'read'].map(async (key) => (await versions(key))[0]?.provenance.fromOutside),
+    );
+    expect(marks).toEqual([false, true, true, true]);
+  });
+
+  it('refuse long and unknown values, and store nothing', async () => {
+    await expect(call('save_knowledge', { key: 'k', content: 'x'.repeat(1_001) })).rejects.toThrow();
+    await expect(call('save_knowledge', { key: 'k', content: 'x', owner: 'bob' })).rejects.toThrow();
+    expect(await versions('k')).toEqual([]);
+  });
+});

@@ -1,0 +1,247 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import Database from 'better-sqlite3';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { silentLogger } from '../../../../src/core/logger.js';
+import type { Storage } from '../../../../src/stores/storage.js';
+import { vaultKeyFile } from '../../../../src/config/private-file.js';
+import { openSqliteStorage } from '../../../../src/storage/sqlite/storage.js';
+import type { SealedVault } from '../../../../src/capabilities/secrets/vault/vault.js';
+import { openVault } from '../../../../src/capabilities/secrets/vault/vault.js';
+
+const ALICE = { tenant: '', owner: 'alice' };
+const BOB = { tenant: '', owner: 'bob' };
+const PASSPHRASE = 'correct horse battery staple';
+const VALUE = 'ghp_A1b2C3d4E5f6G7h8';
+
+let home: string;
+let keyFile: string;
+const opened: Storage[] = [];
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'lango-vault-'));
+  keyFile = join(home, 'vault.key');
+});
+
+afterEach(async () => {
+  await closeAll();
+  rmSync(home, { recursive: true, force: true });
+});
+
+async function closeAll(): Promise<void> {
+  for (const storage of opened.splice(0)) await storage.close();
+}
+
+/** The vault of the folder, opened as a start would, after whatever had it open was closed. */
+async function open(passphrase?: string): Promise<SealedVault> {
+  await closeAll();
+  const storage = openSqliteStorage({
+    file: join(home, 'lango.db'),
+    synchronous: 'normal',
+    logger: silentLogger,
+  });
+  opened.push(storage);
+  return openVault({ store: storage.vault, keyFile: vaultKeyFile(keyFile), passphrase });
+}
+
+function secret(name: string, value = VALUE) {
+  return { kind: 'secret' as const, name, value: Buffer.from(value), metadata: { places: ['exec'] } };
+}
+
+async function read(vault: SealedVault, name: string, scope = ALICE): Promise<string | undefined> {
+  const entry = await vault.get(scope, 'secret', name);
+  return entry && Buffer.from(entry.value).toString();
+}
+
+function change(sql: string, ...values: unknown[]): void {
+  const database = new Database(join(home, 'lango.db'));
+  database.prepare(sql).run(...values);
+  database.close();
+}
+
+describe.each([
+  ['a key file', undefined],
+  ['a passphrase', PASSPHRASE],
+])('a vault under %s', (_name, passphrase) => {
+  it('gives back what was put into it, also after a restart, and has none of it on disk in the clear', async () => {
+    const vault = await open(passphrase);
+    expect(existsSync(keyFile)).toBe(false);
+    await vault.put(ALICE, secret('github'));
+    await vault.put(BOB, secret('github', 'another value'));
+    const again = await open(passphrase);
+    expect(await read(again, 'github')).toBe(VALUE);
+    expect(await read(again, 'github', BOB)).toBe('another value');
+    await closeAll();
+    for (const file of ['lango.db', 'lango.db-wal']) {
+      if (existsSync(join(home, file))) expect(readFileSync(join(home, file)).includes(VALUE)).toBe(false);
+    }
+  });
+
+  it('numbers versions, and refuses to replace what it was not asked to', async () => {
+    const vault = await open(passphrase);
+    expect(await vault.put(ALICE, secret('x'), 0)).toMatchObject({ version: 1 });
+    await expect(vault.put(ALICE, secret('x', 'other value'), 0)).rejects.toMatchObject({ code: 'conflict' });
+    expect(await read(vault, 'x')).toBe(VALUE);
+    expect(await vault.put(ALICE, secret('x', 'newer value'))).toMatchObject({ version: 2 });
+    expect(await read(vault, 'x')).toBe('newer value');
+    expect(await vault.delete(BOB, 'secret', 'x')).toBe(false);
+    expect(await vault.delete(ALICE, 'secret', 'x')).toBe(true);
+    expect(await read(vault, 'x')).toBeUndefined();
+  });
+
+  it('rotates its master key and goes on', async () => {
+    const vault = await open(passphrase);
+    await vault.put(ALICE, secret('a'));
+    await vault.put(BOB, secret('b', 'value of bob'));
+    const before = existsSync(keyFile) ? readFileSync(keyFile, 'utf8') : '';
+    const next = passphrase && `${passphrase} 2`;
+    await vault.rotate(next);
+    await vault.put(ALICE, secret('c', 'after rotation'));
+    const again = await open(next);
+    expect(await read(again, 'a')).toBe(VALUE);
+    expect(await read(again, 'b', BOB)).toBe('value of bob');
+    expect(await read(again, 'c')).toBe('after rotation');
+    if (passphrase) await expect(open(passphrase)).rejects.toThrow('The passphrase of the vault is wrong.');
+    else expect(readFileSync(keyFile, 'utf8')).not.toBe(before);
+  });
+});
+
+describe('what goes wrong with a vault', () => {
+  it('says that a passphrase is wrong or missing, and changes nothing', async () => {
+    await (await open(PASSPHRASE)).put(ALICE, secret('a'));
+    await expect(open('not the passphrase')).rejects.toMatchObject({ code: 'invalid-config' });
+    await expect(open()).rejects.toThrow('none is given');
+    expect(existsSync(keyFile)).toBe(false);
+    expect(await read(await open(PASSPHRASE), 'a')).toBe(VALUE);
+  });
+
+  it('refuses a key file that others can read, is damaged, of another vault or gone; never makes another', async () => {
+    await (await open()).put(ALICE, secret('a'));
+    expect(statSync(keyFile).mode & 0o777).toBe(0o600);
+    const good = readFileSync(keyFile, 'utf8');
+    chmodSync(keyFile, 0o640);
+    await expect(open()).rejects.toMatchObject({ hint: `Run: chmod 600 ${keyFile}` });
+    chmodSync(keyFile, 0o600);
+    const cases: readonly (readonly [string, RegExp])[] = [
+      [good.slice(0, 20), /damaged/],
+      ['', /damaged/],
+      [`lango-vault-key-1:${'A'.repeat(43)}\n`, /another vault/],
+    ];
+    for (const [text, problem] of cases) {
+      writeFileSync(keyFile, text);
+      await expect(open()).rejects.toThrow(problem);
+      expect(readFileSync(keyFile, 'utf8')).toBe(text);
+    }
+    rmSync(keyFile);
+    await expect(open()).rejects.toThrow('is missing');
+    expect(existsSync(keyFile)).toBe(false);
+    writeFileSync(keyFile, good, { mode: 0o600 });
+    expect(await read(await open(), 'a')).toBe(VALUE);
+  });
+
+  it.each([
+    ['a byte of a value', "UPDATE vault_entries SET sealed = zeroblob(60) WHERE name = 'a'"],
+    ['its metadata', "UPDATE vault_entries SET metadata = '{}' WHERE name = 'a'"],
+    ['its version', "UPDATE vault_entries SET version = 7 WHERE name = 'a'"],
+    ['its name', "UPDATE vault_entries SET name = 'a2' WHERE name = 'a'"],
+    ['its owner', "UPDATE vault_entries SET owner = 'bob' WHERE name = 'a'"],
+    ['its kind', "UPDATE vault_entries SET kind = 'wallet' WHERE name = 'a'"],
+    [
+      'its value, to that of a neighbor',
+      "UPDATE vault_entries SET sealed = (SELECT sealed FROM vault_entries WHERE name = 'b') WHERE name = 'a'",
+    ],
+  ])('finds out that %s was changed, and leaves the others alone', async (_what, sql) => {
+    const vault = await open();
+    for (const name of ['a', 'b']) await vault.put(ALICE, secret(name, `value of ${name}`));
+    await vault.put(BOB, secret('c'));
+    await closeAll();
+    change(sql);
+    const again = await open();
+    const places = [
+      [ALICE, 'secret', 'a'],
+      [ALICE, 'secret', 'a2'],
+      [BOB, 'secret', 'a'],
+      [ALICE, 'wallet', 'a'],
+    ] as const;
+    const results = await Promise.allSettled(
+      places.map(([scope, kind, name]) => again.get(scope, kind, name)),
+    );
+    expect(results.some(({ status }) => status === 'fulfilled')).toBe(true);
+    expect(results.filter(({ status }) => status === 'rejected')).toHaveLength(1);
+    expect(results.every((one) => one.status === 'rejected' || one.value === undefined)).toBe(true);
+    expect(await read(again, 'b')).toBe('value of b');
+  });
+
+  it('opens nothing for another owner that was moved there, with the key it is sealed by', async () => {
+    await (await open()).put(ALICE, secret('a'));
+    await closeAll();
+    for (const table of ['vault_keys', 'vault_entries']) change(`UPDATE ${table} SET owner = 'bob'`);
+    await expect((await open()).get(BOB, 'secret', 'a')).rejects.toThrow('tampered');
+  });
+
+  it('takes no name, size or number that it should not', async () => {
+    const vault = await open();
+    for (const name of ['', '1a', 'a b', 'ä', 'a'.repeat(65), '../x']) {
+      await expect(vault.put(ALICE, secret(name))).rejects.toMatchObject({ code: 'invalid-input' });
+    }
+    await expect(vault.put(ALICE, secret('a', ''))).rejects.toMatchObject({ code: 'invalid-input' });
+    await expect(vault.put(ALICE, secret('a', 'x'.repeat(70_000)))).rejects.toMatchObject({
+      code: 'invalid-input',
+    });
+    expect(await vault.list(ALICE, 'secret')).toEqual([]);
+    expect(existsSync(keyFile)).toBe(false);
+  });
+});
+
+describe('a rotation that is cut off', () => {
+  it('in the transaction leaves everything under the old key', async () => {
+    const vault = await open();
+    await vault.put(ALICE, secret('a'));
+    await vault.put(BOB, secret('b'));
+    const database = new Database(join(home, 'lango.db'));
+    database.exec(
+      `CREATE TRIGGER cut BEFORE UPDATE ON vault_keys WHEN OLD.owner = 'bob' BEGIN SELECT RAISE(ABORT, 'cut off'); END`,
+    );
+    await expect(vault.rotate()).rejects.toMatchObject({ code: 'storage' });
+    database.exec('DROP TRIGGER cut');
+    database.close();
+    const again = await open();
+    expect(await read(again, 'a')).toBe(VALUE);
+    expect(await read(again, 'b', BOB)).toBe(VALUE);
+    await again.rotate();
+    expect(await read(await open(), 'b', BOB)).toBe(VALUE);
+  });
+
+  it('before the transaction leaves a next key that nobody needs', async () => {
+    await (await open()).put(ALICE, secret('a'));
+    writeFileSync(`${keyFile}.next`, `lango-vault-key-1:${'B'.repeat(43)}\n`, { mode: 0o600 });
+    const again = await open();
+    expect(await read(again, 'a')).toBe(VALUE);
+    await again.rotate();
+    expect(await read(await open(), 'a')).toBe(VALUE);
+  });
+
+  it('after the transaction is finished at the next start', async () => {
+    const vault = await open();
+    await vault.put(ALICE, secret('a'));
+    const old = join(home, 'old.key');
+    copyFileSync(keyFile, old);
+    await vault.rotate();
+    // As if the process had died before the new key file took the place of the old one.
+    copyFileSync(keyFile, `${keyFile}.next`);
+    copyFileSync(old, keyFile);
+    expect(await read(await open(), 'a')).toBe(VALUE);
+    expect(existsSync(`${keyFile}.next`)).toBe(false);
+    expect(await read(await open(), 'a')).toBe(VALUE);
+  });
+});
