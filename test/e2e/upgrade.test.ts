@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import { connect } from '../../src/index.js';
 import { langoHere } from '../cli/lango-here.js';
 import type { EmbeddingServer } from '../support/embedding-server.js';
 import { startEmbeddingServer } from '../support/embedding-server.js';
@@ -94,7 +95,7 @@ describe('a data folder of an earlier version with the embedded database', () =>
     await run(['migrate'], there);
     // PostgreSQL has a hash in the place of the names in an inbox row.
     const before = (await upgrade.rows()).filter(({ name }) => !name.endsWith('inbox'));
-    expect(lostTables(before, await rowsOfServer(own.run))).toEqual([]);
+    expect(lostTables(before, await rowsOfServer((sql) => own.run(sql)))).toEqual([]);
     expect(await readAtRest(there)).toEqual(home.expected.atRest);
     await own.drop();
   });
@@ -113,7 +114,7 @@ describeOnServer('a data folder of an earlier version with a PostgreSQL database
     upgrade = {
       ...{ home, env: envOf(home.folder, { LANGO_DATABASE_URL: database.url }) },
       settings: { ...withEmbeddings(home.settings, embeddings), storage: { url: database.url } },
-      rows: () => rowsOfServer(database.run),
+      rows: () => rowsOfServer((sql) => database.run(sql)),
     };
   });
   afterAll(async () => {
@@ -150,6 +151,10 @@ async function assertServed(upgrade: Upgrade): Promise<void> {
   try {
     const asAnna = { ...env, LANGO_URL: ofAnna.address.origin, LANGO_TOKEN: token };
     expect(await readServed(asAnna, { ids }, 'anna')).toEqual(served.anna);
+    const anna = { ...ofAnna, client: connect({ url: ofAnna.address.origin, token }) };
+    expect(await said(anna, 'show my payment history')).toMatch(
+      /9007199254\.740993 USDC .* by x402 for "https:\/\/paid\.example\/tea": confirmed/,
+    );
   } finally {
     await ofAnna.stop();
     await issuer.close();
@@ -238,8 +243,8 @@ async function assertPushes(server: TestServer, taskId: string): Promise<void> {
   });
 }
 
-/** Repeats a message, waits for the task that was running, answers the one that waited, and removes a context. */
-async function assertEnds(server: TestServer, { home, env }: Upgrade): Promise<void> {
+/** Repeats a message, waits for the task that was running, answers the one that waited, and ends a removal. */
+async function assertEnds(server: TestServer, { home, env, rows }: Upgrade): Promise<void> {
   const { ids } = home.expected;
   const parts = [{ text: 'remember that the user has a boat' }];
   const message = {
@@ -262,4 +267,7 @@ async function assertEnds(server: TestServer, { home, env }: Upgrade): Promise<v
 
   await run(['data', 'forget', 'context', 'context-of-the-fixture'], asDefault);
   expect((await server.fetch(`/tasks/${ids.repeated}`)).status).toBe(404);
+  // A process was killed while it removed a task; this removal has also removed what was left of that one.
+  const removed = (await rows()).filter(({ name }) => name.endsWith('removed_tasks'));
+  expect(removed).toMatchObject([{ rows: [] }]);
 }

@@ -5,6 +5,7 @@ import type pg from 'pg';
 
 /** A value as text: numbers in decimal, bytes in hexadecimal. */
 type Field = string | null;
+type SqlValue = bigint | number | string | Buffer | null;
 export interface RawTable {
   readonly name: string;
   readonly rows: readonly (readonly Field[])[];
@@ -23,7 +24,7 @@ export function rowsOfFile(file: string): readonly RawTable[] {
     return names
       .filter((name) => !name.startsWith('sqlite_') && !LEFT_OUT.test(name))
       .map((name) => {
-        const all = database.prepare<[], unknown[]>(`SELECT * FROM "${name}"`).raw().safeIntegers().all();
+        const all = database.prepare<[], SqlValue[]>(`SELECT * FROM "${name}"`).raw().safeIntegers().all();
         return { name, rows: all.map((row) => row.map(toField)) };
       });
   } finally {
@@ -74,7 +75,7 @@ function countsOf(row: readonly Field[]): ReadonlyMap<Field, number> {
   return counts;
 }
 
-function toField(value: unknown): Field {
+function toField(value: SqlValue): Field {
   if (value === null) return null;
-  return Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : String(value as bigint | string);
+  return Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : String(value);
 }
