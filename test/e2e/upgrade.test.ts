@@ -15,7 +15,7 @@ import { startPostgres } from '../support/postgres.js';
 import type { RawTable } from '../support/raw-rows.js';
 import { lostTables, rowsOfFile, rowsOfServer } from '../support/raw-rows.js';
 import type { TestServer } from '../support/server.js';
-import { sendText, startServer, untilEnded } from '../support/server.js';
+import { sendText, untilEnded, withServer } from '../support/server.js';
 
 /**
  * The data folders of test/fixtures are those of an earlier version, with rows in every table. This version opens them, and
@@ -140,60 +140,64 @@ async function assertKept({ home, env, rows }: Upgrade): Promise<void> {
   expect(lostTables(before, await rows())).toEqual([]);
 }
 
+/** As an owner who signs in at an issuer, as the owner of the server's token without embeddings, and as that owner with them. */
 async function assertServed(upgrade: Upgrade): Promise<void> {
-  const { home, env } = upgrade;
+  const { home, env, settings } = upgrade;
   const { ids, served } = home.expected;
-  const start = (settings: Settings) => startServer({ home: home.folder, settings });
+  const { embedding: _, ...wordsOnly } = settings;
   const issuer = await startIssuer();
-  const jwt = { issuer: issuer.url, audience: [AUDIENCE], tenantClaim: 'org' };
   const token = await issuer.token({ sub: 'anna', org: 'red' });
-  const ofAnna = await start({ ...upgrade.settings, auth: { mode: 'jwt', jwt } });
-  try {
-    const asAnna = { ...env, LANGO_URL: ofAnna.address.origin, LANGO_TOKEN: token };
-    expect(await readServed(asAnna, { ids }, 'anna')).toEqual(served.anna);
-    const anna = { ...ofAnna, client: connect({ url: ofAnna.address.origin, token }) };
-    expect(await said(anna, 'show my payment history')).toMatch(
-      /9007199254\.740993 USDC .* by x402 for "https:\/\/paid\.example\/tea": confirmed/,
-    );
-  } finally {
-    await ofAnna.stop();
-    await issuer.close();
-  }
-  const server = await start(upgrade.settings);
-  try {
+  const jwt = { issuer: issuer.url, audience: [AUDIENCE], tenantClaim: 'org' };
+  await withServer(
+    { home: home.folder, settings: { ...settings, auth: { mode: 'jwt', jwt } } },
+    async (server) => {
+      const { origin } = server.address;
+      const asAnna = { ...env, LANGO_URL: origin, LANGO_TOKEN: token };
+      expect(await readServed(asAnna, { ids }, 'anna')).toEqual(served.anna);
+      const anna = { ...server, client: connect({ url: origin, token }) };
+      expect(await said(anna, 'show my payment history')).toMatch(
+        /9007199254\.740993 USDC .* by x402 for "https:\/\/paid\.example\/tea": confirmed/,
+      );
+    },
+  );
+  await issuer.close();
+  await withServer({ home: home.folder, settings: wordsOnly }, async (server) => {
     const asDefault = { ...env, LANGO_URL: server.address.origin };
     expect(await readServed(asDefault, { ids }, 'default')).toEqual(served.default);
-    await assertFound(server);
+    await assertFound(server, BY_WORDS);
+  });
+  await withServer({ home: home.folder, settings }, async (server) => {
+    await assertFound(server, BY_MEANING);
     await assertPayments(server);
     await assertVault(server, upgrade);
     await assertPushes(server, ids.waiting);
     await assertEnds(server, upgrade);
-  } finally {
-    await server.stop();
-  }
+  });
+}
+
+type Searches = readonly (readonly [sentence: string, found: string])[];
+
+const BY_WORDS: Searches = [
+  ['search the knowledge for ferry', 'the ferry leaves at ten'],
+  ['search the knowledge for workshop', 'Each vehicle is inspected in May by the workshop.'],
+  ['what did you learn about cold tea?', 'boil the water again'],
+  ['what do you remember about tea?', 'the user drinks green tea'],
+  ['what is connected to ferry?', 'tide'],
+  ['list your observations', 'the user asks about tea'],
+  ['list your reflections', 'the user asks about ferries'],
+  ['use the skill tea-time', 'Serve tea at five.'],
+];
+/** The words of the question are not in the document. */
+const BY_MEANING: Searches = [['retrieve passages about doctor', 'The physician comes on Tuesday.']];
+
+async function assertFound(server: TestServer, searches: Searches): Promise<void> {
+  for (const [sentence, text] of searches) expect(await said(server, sentence)).toContain(text);
 }
 
 async function said(server: TestServer, sentence: string): Promise<string> {
   const { end } = await sendText(server, sentence);
   expect({ sentence, state: end.state, text: end.text }).toMatchObject({ sentence, state: 'completed' });
   return end.text;
-}
-
-/** Finds what was kept: by words, by meaning, in the graph, and among what is remembered. */
-async function assertFound(server: TestServer): Promise<void> {
-  const found = [
-    ['search the knowledge for ferry', 'the ferry leaves at ten'],
-    ['search the knowledge for workshop', 'Each vehicle is inspected in May by the workshop.'],
-    // None of these words is in the document: the vectors find it.
-    ['retrieve passages about doctor', 'The physician comes on Tuesday.'],
-    ['what did you learn about cold tea?', 'boil the water again'],
-    ['what do you remember about tea?', 'the user drinks green tea'],
-    ['what is connected to ferry?', 'tide'],
-    ['list your observations', 'the user asks about tea'],
-    ['list your reflections', 'the user asks about ferries'],
-    ['use the skill tea-time', 'Serve tea at five.'],
-  ] as const;
-  for (const [sentence, text] of found) expect(await said(server, sentence)).toContain(text);
 }
 
 /** The tool lists the payments of an owner in each of their states; the server of the chain does not answer. */
