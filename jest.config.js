@@ -21,6 +21,7 @@ const CAMPAIGNS = [
   'test/scripts/bench',
   'test/scripts/chaos',
   'test/scripts/fuzz',
+  'test/capabilities/removal',
   'test/capabilities/browser/hold',
   'test/capabilities/browser/lifetime',
   'test/capabilities/mcp/slow-issuer',

@@ -1,10 +1,11 @@
+import { CAPABILITIES } from '../src/capabilities/index.js';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { packageRoot } from '../src/config/package-root.js';
 import type { ModelProvider, ModelRequest } from '../src/index.js';
 import { connect, createServer, textPart } from '../src/index.js';
-import { PLAN, TABLE, TRANSFER } from '../src/models/offline/table.js';
+import { createTable, PLAN, TRANSFER } from '../src/models/offline/table.js';
 
 /**
  * Writes docs/reference/tools.md from the tools that a server with every tool switched on offers to a model. With
@@ -130,7 +131,10 @@ function renderPage(functions: readonly FunctionSpec[]): string {
 }
 
 function sentencesOf(tool: string): string {
-  return TABLE.flatMap(([sentence, asked]) => (asked === tool ? [`- \`${sentence}\``] : [])).join('\n');
+  const sentences = CAPABILITIES.flatMap((one) => one.sentences ?? []);
+  return createTable(sentences)
+    .rows.flatMap(([sentence, asked]) => (asked === tool ? [`- \`${sentence}\``] : []))
+    .join('\n');
 }
 
 function isOf(name: string, [, , ...prefixes]: (typeof FAMILIES)[number]): boolean {

@@ -1,17 +1,13 @@
+import { type Finding } from './core/findings.js';
 import type { RefreshingDirectory } from './a2a/client/directory.js';
 import type { DefinedAgent } from './agents/defined-agent.js';
 import { agentFindings, createAgents, openModels } from './app/agents.js';
-import {
-  closeFamilies,
-  logFindings,
-  openFamilies,
-  startSandboxSearch,
-  type FamilyParts,
-} from './app/families.js';
+import { createBackgroundModels } from './app/background-models.js';
+import { OpenCapabilities, logFindings } from './app/capabilities.js';
 import { createAccess, createIdentity, credentialFindings, openCredentials } from './app/identity.js';
-import { openExtraction, openLibrary, openMemory, type Library } from './app/knowledge.js';
 import { assertMountable, createListeners, NodeAddress, type MountedHandler } from './app/listeners.js';
-import { ownerMount } from './app/owners.js';
+import { serverServices } from './app/node-services.js';
+import { operationsOf, ownerMount } from './app/owners.js';
 import {
   createDirectory,
   localSources,
@@ -22,19 +18,11 @@ import {
   type Reload,
 } from './app/peers.js';
 import { createPush, openMetricsOf, publish, startTraceExportOf } from './app/publishing.js';
-import {
-  folderFindings,
-  guardOf,
-  healthOf,
-  openStores,
-  prepareFolders,
-  type OnStop,
-  type Stores,
-} from './app/stores.js';
+import { folderFindings, healthOf, openStores, prepareFolders, type OnStop } from './app/stores.js';
 import { agentLimits } from './config/config.js';
 import { openKeys } from './config/node-credentials.js';
 import type { LoadedConfig } from './config/load.js';
-import { findingOfError, type Finding } from './config/problems.js';
+import { findingOfError } from './config/problems.js';
 import { loadPrompts } from './config/prompts.js';
 import { recordRunningServer } from './config/running-server.js';
 import { secretValues } from './config/secrets.js';
@@ -46,11 +34,15 @@ import type { Run } from './core/run.js';
 import type { Tool } from './core/tool.js';
 import type { Storage } from './stores/storage.js';
 import type { MetricSources } from './telemetry/metrics.js';
-import type { Parsers } from './parsing/parsers.js';
 import type { ToolFamily } from './core/tool-family.js';
+import { noScrubber, noSecrets, SECRETS, type Scrubber, type SecretGuard } from './core/secrets.js';
 import { answerError } from './http/errors.js';
 import { createJournal } from './journal/journal.js';
 import { openAudit } from './logging.js';
+import { rightForPath } from './owners/endpoints.js';
+import { Parsers } from './parsing/parsers.js';
+import { scrubLogger } from './scrub/data.js';
+import type { ReadKeys } from './core/card.js';
 
 /** Finds what a start with this configuration would refuse or leave out, for `config check`. Changes nothing. */
 export async function startFindings(loaded: LoadedConfig): Promise<readonly Finding[]> {
@@ -65,7 +57,7 @@ export async function startFindings(loaded: LoadedConfig): Promise<readonly Find
 }
 
 export { createModel } from './app/agents.js';
-export { openMcpLogin, openMcpServers } from './app/mcp.js';
+export { servicesWithoutDatabase, settingsContext } from './app/capabilities.js';
 export type { ReadConfig } from './app/peers.js';
 export { openHome } from './app/owners.js';
 export {
@@ -214,22 +206,21 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   const { config, secrets, hidden = new Set(secretValues(options.secrets)), additions } = options;
   if (!listen) assertMountable(config);
   await prepareFolders(config);
-  const sandbox = startSandboxSearch(config);
   const { tls, token } = await openCredentials(config, secrets);
   const { audit, metrics } = await openObservers(options, hidden, onStop);
   const keys = await openKeys(config.home);
-  const stores = await openStores({ ...options, keys: keys.read }, onStop);
-  const { storage, vault, guard, logger } = stores;
-  const { model, models } = await openModels(options.model, { config, secrets, logger });
-  const { families, library, parsers } = await openAllFamilies(
+  const storage = await openStores(options, onStop);
+  const { capabilities, families, parsers, guard, logger } = await openAllCapabilities(
     options,
-    { ...stores, keys: keys.read, sandbox },
+    { storage, keys: keys.read },
     onStop,
   );
+  const { model, models } = await openModels(options.model, { ...options, logger });
   const directory = createDirectory(config, logger, stopping);
   const { agents, subAgents, origins, root, tools } = createAgents({
     ...storage,
-    ...{ config, families, parsers, model, models, additions, logger, peers: directory },
+    ...options,
+    ...{ families, parsers, model, models, additions, logger, peers: directory },
     own: { agents: options.agents ?? [], tools: options.tools ?? [] },
     ...{ prompts: await loadPrompts(config.agent), secrets: guard },
   });
@@ -254,7 +245,7 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   const local = localSources(subAgents, published);
   await directory.replace(local);
   // Not awaited: a remote agent whose card hangs delays neither recovery nor readiness.
-  const shown = { keys: keys.read, guard: guardOf(vault), hidden, logger };
+  const shown = { keys: keys.read, guard, hidden, logger };
   void directory.replace([...local, ...remoteSources({ ...options, started: config, ...shown })]);
 
   metrics?.addSources(metricSourcesOf(storage, directory, push !== undefined));
@@ -266,13 +257,16 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   onStop(registry.keepFresh(config.a2a.refreshSeconds));
   const listeners = await createListeners({
     ...{ config, agents: published, known: () => directory.known(), root, tls, address, metrics, logger },
-    authenticator: createIdentity({ config, secrets, access, token, audit, logger }),
+    authenticator: createIdentity({
+      ...{ config, secrets, access, token, audit, logger },
+      rightFor: (path) => rightForPath(operationsOf(options), path),
+    }),
     keys: keys.read,
     health: () => healthOf(storage),
     mounts: [
       ownerMount({
-        ...{ config, storage, journal, vault, families, root, model, agents, published, audit, logger },
-        documents: library.documents,
+        ...options,
+        ...{ storage, journal, capabilities, families, root, model, agents, published, audit, logger },
         peers: directory,
         registry,
         pushes: push && storage.pushes,
@@ -316,32 +310,35 @@ function metricSourcesOf(
   };
 }
 
-interface OpenFamilies {
+interface OpenParts {
+  readonly capabilities: OpenCapabilities;
   readonly families: readonly ToolFamily[];
-  readonly library: Library;
   readonly parsers: Parsers;
+  readonly guard: SecretGuard;
+  /** Writes no value of a secret. */
+  readonly logger: Logger;
 }
 
-/** Opens the families of tools, the library that some of them share, and the extraction of triples from the library. */
-async function openAllFamilies(
-  { config, secrets, model }: AppOptions,
-  parts: Stores & Pick<FamilyParts, 'sandbox' | 'keys'>,
+/** Opens the capabilities with their tools, and the access to secrets that one of them may offer. */
+async function openAllCapabilities(
+  options: AppOptions,
+  { storage, keys }: { readonly storage: Storage; readonly keys: ReadKeys },
   onStop: OnStop,
-): Promise<OpenFamilies> {
-  const context = { config, secrets, model, ...parts };
-  const closing = (families: readonly ToolFamily[]) => onStop(() => closeFamilies(families));
-  const { Parsers } = await import('./parsing/parsers.js');
+): Promise<OpenParts> {
+  const { config } = options;
   const parsers = new Parsers(config.parsing);
   onStop(() => parsers.close());
-  const extractor = await openExtraction(context);
-  onStop(() => extractor?.close());
-  const library = await openLibrary({ ...context, parsers, onAdded: () => extractor?.wake() });
-  closing(library.families);
-  const shipped = await openFamilies({ ...context, parsers });
-  closing(shipped);
-  const memory = await openMemory({ ...context, retrieval: library.retrieval });
-  closing(memory);
-  const families = [...library.families, ...shipped, ...memory];
-  logFindings(families, parts.logger);
-  return { families, library, parsers };
+  let everywhere: Scrubber = noScrubber;
+  const logger = scrubLogger(options.logger, () => everywhere);
+  const capabilities = new OpenCapabilities({
+    ...{ ...options, database: storage.database, logger },
+    models: createBackgroundModels({ ...options, storage, logger }),
+    offers: serverServices({ config, storage, parsers, keys, logger }),
+  });
+  onStop(() => capabilities.close());
+  const access = await capabilities.services.find(SECRETS)?.();
+  if (access) ({ everywhere } = access);
+  const families = await capabilities.openFamilies();
+  logFindings(families, logger);
+  return { capabilities, families, parsers, guard: access?.guard ?? noSecrets, logger };
 }

@@ -20,6 +20,7 @@ import type { LoadedConfig } from './config/load.js';
 import { resolveConfig } from './config/load.js';
 import type { SettingsInput } from './config/schema.js';
 import type { Agent } from './core/agent.js';
+import type { DefinedCapability } from './core/capability.js';
 import { loadPackage } from './core/errors.js';
 import { silentLogger } from './core/logger.js';
 import type { Logger } from './core/logger.js';
@@ -38,6 +39,8 @@ export interface ServerOptions {
   readonly agents?: readonly (Agent | DefinedAgent)[];
   /** Tools for the agents of the roster. The prefix of a tool's name decides which agent gets it. */
   readonly tools?: readonly Tool[];
+  /** Capabilities besides the shipped ones, made with `defineCapability`. */
+  readonly capabilities?: readonly DefinedCapability[];
   /** Replaces the configured model. */
   readonly model?: ModelProvider;
   /**
@@ -75,11 +78,11 @@ export interface Server {
  * model could call.
  */
 export function createServer(options: ServerOptions = {}): Server {
-  const { home, settings = {}, logger = silentLogger, ...own } = options;
+  const { home, settings = {}, capabilities, logger = silentLogger, ...own } = options;
   const overrides = home === undefined ? {} : { home };
   own.tools?.forEach(assertDescribable);
   const resolve = (input: SettingsInput): LoadedConfig =>
-    resolveConfig({ env: readEnv(), overrides, settings: input });
+    resolveConfig({ env: readEnv(), overrides, settings: input, capabilities });
   const loaded = resolve(settings);
   const app = createApp({ ...loaded, ...own, logger });
   function start(): Promise<AppAddress>;
@@ -161,6 +164,10 @@ export { defineAgent } from './agents/defined-agent.js';
 export type { AgentDefinition, DefinedAgent } from './agents/defined-agent.js';
 export { fromAgentExecutor } from './a2a/server/executor-adapter.js';
 export type { Agent, AgentProfile, Skill } from './core/agent.js';
+export { defineCapability } from './core/capability.js';
+export type { Capability, CapabilityContext, DefinedCapability, OpenCapability } from './core/capability.js';
+export { fields } from './core/fields.js';
+export { sql } from './core/sql.js';
 export { LangoError } from './core/errors.js';
 export { silentLogger } from './core/logger.js';
 export type { Logger } from './core/logger.js';

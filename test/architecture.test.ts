@@ -10,23 +10,27 @@ const SRC = path.resolve('src');
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
   scrub: ['core'],
-  stores: ['core', 'capabilities'],
+  stores: ['core'],
   disk: ['core'],
   parsing: ['core', 'disk'],
   agents: ['core', 'scrub'],
   models: ['core'],
-  capabilities: ['core', 'stores', 'scrub', 'disk', 'parsing', 'storage'],
+  capabilities: ['core', 'stores', 'scrub', 'disk', 'parsing', 'http', 'terminal'],
+  terminal: ['core'],
   journal: ['core', 'scrub', 'stores'],
-  storage: ['core', 'stores', 'capabilities'],
-  owners: ['core', 'stores', 'capabilities'],
+  storage: ['core', 'stores'],
+  owners: ['core', 'stores'],
   'a2a/translate': ['core'],
   'a2a/server': ['core', 'a2a/translate'],
   'a2a/client': ['core', 'a2a/translate'],
   http: ['core'],
   console: ['core'],
   telemetry: ['core', 'stores'],
-  config: ['core', 'capabilities'],
-  cli: ['core', 'config', 'app.ts', 'a2a/client', 'http', 'logging.ts', 'owners', 'stores', 'capabilities'],
+  config: ['core', 'disk', 'capabilities'],
+  cli: [
+    ...['core', 'config', 'app.ts', 'a2a/client', 'http', 'logging.ts', 'owners', 'stores'],
+    ...['terminal', 'disk', 'capabilities'],
+  ],
   'logging.ts': ['core'],
 };
 
@@ -65,8 +69,8 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   '@huggingface/transformers': ['capabilities/knowledge/embeddings/local.ts'],
   yaml: ['config', 'capabilities/skills'],
   commander: ['cli'],
-  '@clack/prompts': ['cli'],
-  picocolors: ['cli'],
+  '@clack/prompts': ['terminal', 'cli', 'capabilities/secrets'],
+  picocolors: ['terminal'],
 };
 
 /** What can open a connection by itself, or make somebody else do so. Types open nothing. */
@@ -182,6 +186,30 @@ describe('the house', () => {
       )
       .map(({ file }) => file);
     expect(wrong).toEqual([]);
+  });
+});
+
+describe('the rest of the sources', () => {
+  it('names no payment outside of its capability, but for the fixed texts of the requirements', () => {
+    const outside = sources.filter(
+      ({ file, text }) => /payment/i.test(text) && !file.startsWith('capabilities/payments/'),
+    );
+    expect(outside.map(({ file }) => file).sort()).toEqual([
+      'agents/agent-specs.ts',
+      'agents/capabilities.ts',
+      'capabilities/index.ts',
+    ]);
+  });
+
+  it('imports the list of capabilities, and no capability itself', () => {
+    const importing = sources.flatMap((source) =>
+      source.file.startsWith('capabilities/')
+        ? []
+        : localImports(source)
+            .filter((target) => target.startsWith('capabilities/') && target !== 'capabilities/index.ts')
+            .map((target) => `${source.file} imports ${target}`),
+    );
+    expect(importing).toEqual([]);
   });
 });
 

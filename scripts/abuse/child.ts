@@ -4,7 +4,9 @@ import { setTimeout } from 'node:timers/promises';
 import { connect, createServer, LangoError, type SettingsInput } from '../../src/index.js';
 import { readEnv } from '../../src/config/env.js';
 import { checkConfig, loadConfig, resolveConfig } from '../../src/config/load.js';
-import { openMcpServers } from '../../src/app.js';
+import { servicesWithoutDatabase, settingsContext } from '../../src/app.js';
+import { mcp as capability } from '../../src/capabilities/mcp/index.js';
+import { openServers } from '../../src/capabilities/mcp/opening.js';
 import { silentLogger } from '../../src/core/logger.js';
 import type { ToolContext } from '../../src/core/tool.js';
 import { Watchdog } from '../watchdog.js';
@@ -76,7 +78,9 @@ const MOST_ROUNDS = 20;
 async function callServer(url: string): Promise<Taken> {
   const settings = { mcp: { servers: { far: { url, timeoutSeconds: 1 } } } };
   const loaded = resolveConfig({ env: readEnv({}), overrides: { home }, settings });
-  const mcp = await openMcpServers({ ...loaded, logger: silentLogger });
+  const services = servicesWithoutDatabase(loaded, silentLogger);
+  const context = settingsContext(capability, { ...loaded, services, logger: silentLogger });
+  const mcp = await openServers(context as never);
   const far = mcp.servers.get('far')!;
   const words: unknown[] = [];
   let outcome: Taken['outcome'] = 'refused';
@@ -86,14 +90,14 @@ async function callServer(url: string): Promise<Taken> {
     words.push(far.finding(), far.offers);
     const [tool] = far.list();
     if (tool) {
-      const context = { signal: new AbortController().signal } as ToolContext;
-      let output = await tool.execute({}, context);
+      const call = { signal: new AbortController().signal } as ToolContext;
+      let output = await tool.execute({}, call);
       // A person who answers every question.
       for (let round = 0; output.asks && round < MOST_ROUNDS; round += 1) {
         const { questions, state } = output.asks;
         words.push(questions);
         const answers = questions.map(() => ({ decision: 'approve', text: 'yes' }) as const);
-        output = await tool.execute({}, { ...context, answered: { answers, state } });
+        output = await tool.execute({}, { ...call, answered: { answers, state } });
       }
       words.push(output);
       outcome = 'taken';

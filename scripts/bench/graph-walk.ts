@@ -1,5 +1,5 @@
+import { type AllStores } from '../../test/support/all-stores.js';
 import type { NewTriple } from '../../src/capabilities/knowledge/stores/graph.js';
-import type { Storage } from '../../src/stores/storage.js';
 import { traverse } from '../../src/capabilities/knowledge/graph/traversal.js';
 import type { Dice } from './corpus.js';
 import { diceOf } from './corpus.js';
@@ -17,7 +17,7 @@ const TARGET_MS = 100;
 const LIMITS = [100, 1_000];
 
 /** Measures two steps from a node in both directions, through nodes with very many edges. */
-export async function graphWalk({ graph }: Storage, trials: Trials): Promise<readonly Figure[]> {
+export async function graphWalk({ graph }: AllStores, trials: Trials): Promise<readonly Figure[]> {
   const { triples, rounds, questions: count } = trials;
   const nodes = triples / TRIPLES_A_NODE;
   const dice = diceOf(13);

@@ -1,8 +1,8 @@
+import { openSqliteStores } from '../../test/support/all-stores.js';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { silentLogger } from '../../src/core/logger.js';
-import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import type { Figure } from './figures.js';
 import { graphWalk } from './graph-walk.js';
 import type { Scenario } from './scenario.js';
@@ -15,7 +15,7 @@ const PARTS = [textSearch, vectorSearch, graphWalk];
 export const knowledge: Scenario = async ({ sizes }) => {
   const folder = await mkdtemp(path.join(tmpdir(), 'lango-bench-knowledge-'));
   const file = path.join(folder, 'lango.db');
-  const storage = openSqliteStorage({ file, synchronous: 'normal', logger: silentLogger });
+  const storage = openSqliteStores({ file, synchronous: 'normal', logger: silentLogger });
   try {
     const figures: Figure[] = [];
     for (const part of PARTS) figures.push(...(await part(storage, sizes)));

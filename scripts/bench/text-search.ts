@@ -1,4 +1,4 @@
-import type { Storage } from '../../src/stores/storage.js';
+import { type AllStores } from '../../test/support/all-stores.js';
 import { cutIntoPassages } from '../../src/parsing/passages.js';
 import type { Dice } from './corpus.js';
 import { codeName, diceOf, entryOf, plantedIn, plantedIndex, wordOf } from './corpus.js';
@@ -49,7 +49,7 @@ function questions(entries: number): Readonly<Record<string, (dice: Dice) => Que
 
 /** Measures storing entries, and finding them by their words. */
 export async function textSearch(
-  { library, knowledge }: Storage,
+  { library, knowledge }: AllStores,
   trials: Trials,
 ): Promise<readonly Figure[]> {
   const { entries, rounds, questions: count } = trials;

@@ -1,4 +1,4 @@
-import type { Storage } from '../../src/stores/storage.js';
+import { type AllStores } from '../../test/support/all-stores.js';
 import type { Dice } from './corpus.js';
 import { diceOf } from './corpus.js';
 import type { Figure } from './figures.js';
@@ -15,7 +15,7 @@ const TARGET_MS = 100;
 const GROUP = 1_000;
 
 /** Measures finding the nearest of many vectors, each with a passage of a few words. */
-export async function vectorSearch({ library }: Storage, trials: Trials): Promise<readonly Figure[]> {
+export async function vectorSearch({ library }: AllStores, trials: Trials): Promise<readonly Figure[]> {
   const { vectors, rounds, questions: count } = trials;
   const dice = diceOf(11);
   await inGroups(vectors, async (index) => {

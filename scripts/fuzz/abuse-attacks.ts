@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { text as textOf } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { exactJson, jsonLine, safeLine, safeText } from '../../src/cli/safe-text.js';
+import { exactJson, jsonLine, safeLine, safeText } from '../../src/terminal/safe-text.js';
 import { garbled, mutated } from './mutate.js';
 import { APPROVAL_SECONDS } from './owners.js';
 import { UNSEEN } from './peer.js';

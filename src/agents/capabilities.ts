@@ -25,11 +25,7 @@ export const capabilityMap: Readonly<Record<string, string>> = {
   reflect_: 'reflection on past events',
 };
 
-/** The prefix of the tools of an MCP server, whose name holds no "_". */
-export function mcpPrefix(server: string): string {
-  return `mcp_${server}_`;
-}
-
+/** The name of an MCP server holds no "_". */
 const OF_MCP_SERVER = /^mcp_([a-z0-9]+)_/;
 
 const ANYTHING_ELSE = 'general actions';

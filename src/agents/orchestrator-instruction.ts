@@ -82,7 +82,7 @@ function entry(
   return [`- ${name}`, ...parts.flat()].join('\n');
 }
 
-/** Changes the first letter for use within a sentence: "File operations" to "file operations", but not "USDC payments". */
+/** Changes the first letter for use within a sentence: "File operations" to "file operations", but not "USDC transfers". */
 function inSentence(name: string): string {
   return /^\p{Lu}\p{Ll}/u.test(name) ? name.charAt(0).toLowerCase() + name.slice(1) : name;
 }

@@ -1,19 +1,19 @@
+import { finding, type Finding } from '../core/findings.js';
 import os from 'node:os';
 import { extendRoster, isShipped } from '../agents/agent-specs.js';
 import { agentNames, buildAgentTree, makeDefinedAgent, unknownPublished } from '../agents/agent-tree.js';
 import { Attachments } from '../agents/attachments.js';
 import type { DefinedAgent } from '../agents/defined-agent.js';
-import { mcpPrefix } from '../agents/capabilities.js';
 import type { DailySpending } from '../agents/daily-limit.js';
 import type { Meter } from '../agents/meter.js';
 import { roleOf } from '../agents/partition.js';
 import type { Additions, PromptTexts } from '../agents/prompts.js';
-import { agentLimits, type Config } from '../config/config.js';
+import { agentLimits, groupsOf, type Config } from '../config/config.js';
 import type { ModelChoice } from '../config/models.js';
 import type { LoadedConfig } from '../config/load.js';
-import { finding, nearestOf, type Finding } from '../config/problems.js';
-import type { Secrets } from '../config/secrets.js';
+import { nearestOf } from '../config/problems.js';
 import type { Agent, PeerDirectory, Roster } from '../core/agent.js';
+import type { ToolAssignment } from '../core/capability.js';
 import { LangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelProvider } from '../core/model.js';
@@ -32,9 +32,7 @@ import { createOfflineProvider } from '../models/offline/provider.js';
 import { KNOWN_PRICES, PRICES_CURRENCY, PRICES_READ } from '../models/prices.js';
 
 /** The parts that a model is made of. */
-interface ModelContext {
-  readonly config: Config;
-  readonly secrets: Secrets;
+interface ModelContext extends Pick<LoadedConfig, 'config' | 'secrets' | 'schema'> {
   readonly logger: Logger;
 }
 
@@ -53,12 +51,13 @@ const LARGEST_BODY_BYTES = 2 * 1024 * 1024;
 
 async function createProvider(
   choice: ModelChoice,
-  { config: { agent, egress }, secrets, logger }: ModelContext,
+  { config: { agent, egress }, secrets, schema, logger }: ModelContext,
 ): Promise<ModelProvider> {
   const { provider, name: model = '', baseUrl, timeoutSeconds, key, ...rest } = choice;
   if (provider === 'offline') {
     const roster = extendRoster(agent.roster, agent.ownAgents);
-    return createOfflineProvider((tool) => roleOf(tool, roster));
+    const sentences = schema.capabilities.flatMap((one) => one.sentences ?? []);
+    return createOfflineProvider({ sentences, agentOf: (tool) => roleOf(tool, roster) });
   }
   const timeoutMs = 1_000 * timeoutSeconds;
   const options = {
@@ -106,8 +105,7 @@ export async function openModels(given: ModelProvider | undefined, context: Mode
   return { model, models: new Map(await Promise.all(models)) };
 }
 
-export interface AgentsOptions {
-  readonly config: Config;
+export interface AgentsOptions extends Pick<LoadedConfig, 'config' | 'schema' | 'settings'> {
   readonly families: readonly ToolFamily[];
   /** Extract the text of the files in messages. */
   readonly parsers: Parsers;
@@ -166,7 +164,7 @@ export function createAgents(options: AgentsOptions): Agents {
     sources,
     memories: families.flatMap(({ memory }) => memory ?? []),
     multiAgent: config.agent.multiAgent,
-    roster: withMcpServers(specs, config),
+    roster: withAssignedTools(specs, options),
     limits: agentLimits(config),
     showsReasons: ({ task, grant }: Pick<Run, 'task' | 'grant'>) =>
       isOperator(config.auth, task.owner, grant.scopes),
@@ -225,7 +223,7 @@ export function agentFindings(loaded: LoadedConfig): readonly Finding[] {
   });
   const unused = isListUnused(loaded) ? finding(['a2a', 'remoteAgents'], UNUSED_LIST) : [];
   const misnamed = modelNameFindings(loaded.config, new Set());
-  return [...unknown, ...misnamed, ...taken, ...unused, ...mcpFindings(names.roster, loaded.config)];
+  return [...unknown, ...misnamed, ...taken, ...unused, ...assignmentFindings(names.roster, loaded)];
 }
 
 /** Finds models of unknown agents, which would silently have no effect. `own`: the agents of the program. */
@@ -245,21 +243,28 @@ function throwFirst([first]: readonly Finding[]): void {
   if (first) throw new LangoError('invalid-config', `${first.path.join('.')} ${first.text}.`);
 }
 
-function mcpFindings(specs: Roster, { agent: { multiAgent }, mcp }: Config): readonly Finding[] {
+type AssignmentSources = Pick<LoadedConfig, 'config' | 'schema' | 'settings'>;
+
+/** The tools that the settings of capabilities give to an agent by its name. */
+function assignmentsIn({ schema, settings }: AssignmentSources): readonly ToolAssignment[] {
+  return schema.capabilities.flatMap((one) => one.assigns?.(groupsOf(one, settings)) ?? []);
+}
+
+function assignmentFindings(specs: Roster, sources: AssignmentSources): readonly Finding[] {
+  if (!sources.config.agent.multiAgent) return [];
   const names = specs.map(({ name }) => name);
-  return Object.entries(mcp.servers).flatMap(([name, { agent }]) => {
-    if (!multiAgent || names.includes(agent)) return [];
-    const text = `names no agent of the roster; it can be: ${names.join(', ')}`;
-    return finding(['mcp', 'servers', name, 'agent'], text);
+  return assignmentsIn(sources).flatMap(({ agent, path }) => {
+    if (names.includes(agent)) return [];
+    return finding(path, `names no agent of the roster; it can be: ${names.join(', ')}`);
   });
 }
 
-/** Gives the tools of each MCP server to the agent that its entry names. Throws `invalid-config` when there is none. */
-function withMcpServers(specs: Roster, config: Config): Roster {
-  const servers = Object.entries(config.mcp.servers);
-  throwFirst(mcpFindings(specs, config));
+/** Gives tools to the agents that the settings name. Throws `invalid-config` when there is none of that name. */
+function withAssignedTools(specs: Roster, sources: AssignmentSources): Roster {
+  throwFirst(assignmentFindings(specs, sources));
+  const assigned = assignmentsIn(sources);
   return specs.map((spec) => {
-    const own = servers.filter(([, { agent }]) => agent === spec.name).map(([name]) => mcpPrefix(name));
+    const own = assigned.filter(({ agent }) => agent === spec.name).map(({ prefix }) => prefix);
     return own.length === 0 ? spec : { ...spec, prefixes: [...own, ...spec.prefixes] };
   });
 }

@@ -1,16 +1,16 @@
+import { type Finding, type Path } from '../core/findings.js';
 import {
   KeptCredential,
   type CredentialKind,
   type LoadedValues,
   type PeerCredential,
-} from '../a2a/client/credential.js';
+} from '../core/credential.js';
 import type { CardAuth } from '../a2a/server/card.js';
 import { flowsIn, type LoginFlow } from '../a2a/server/login-flows.js';
 import { skillIdOf } from '../agents/capabilities.js';
 import type { Config, OAuth2Config, RemoteAgentConfig } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
-import { findingOfError, type Finding } from '../config/problems.js';
-import type { Path } from '../config/schema.js';
+import { findingOfError } from '../config/problems.js';
 import type { RemoteSecrets, Secrets } from '../config/secrets.js';
 import { loadOrCreateToken, loadToken } from '../config/node-credentials.js';
 import { isWeakToken } from '../config/risks.js';
@@ -26,7 +26,6 @@ import { createEgress } from '../http/egress.js';
 import { createAuthenticator, ONLY_OWNER, type AuthenticatorOptions } from '../http/identity.js';
 import type { IntrospectionOptions } from '../http/introspection.js';
 import type { TrustedNodes } from '../http/node-assertion.js';
-import { rightForPath } from '../owners/endpoints.js';
 import { createTokenRequest } from '../http/oauth-client.js';
 import { JwtKeys, keysFromFile, keysFromIssuer, keysFromUrl, discoveryUrl } from '../http/jwt-keys.js';
 import { loadTls, type TlsMaterial } from '../http/tls.js';
@@ -92,6 +91,8 @@ export interface IdentityOptions extends Pick<Credentials, 'token'> {
   readonly config: Config;
   readonly secrets: Secrets;
   readonly access: Access;
+  /** The right with which a node may ask for a path; undefined when the path has no operation for nodes. */
+  readonly rightFor: TrustedNodes['rightFor'];
   readonly audit: Audit;
   readonly logger: Logger;
 }
@@ -116,7 +117,7 @@ export function createIdentity(options: IdentityOptions): Authenticator {
     logger,
     token,
     jwt: auth.mode === 'jwt' ? openIssuer(options) : undefined,
-    nodes: auth.nodes.length > 0 ? openNodes(config, logger) : undefined,
+    nodes: auth.nodes.length > 0 ? openNodes(options) : undefined,
   });
 }
 
@@ -151,7 +152,7 @@ function keyEgress({ egress }: Config, url: string, logger: Logger): typeof fetc
   return createEgress({ allowPrivate: egress.allowPrivate, configuredUrl: url, ...rules });
 }
 
-function openNodes(config: Config, logger: Logger): TrustedNodes {
+function openNodes({ config, rightFor, logger }: IdentityOptions): TrustedNodes {
   const { auth, a2a } = config;
   const { refreshSeconds, cooldownSeconds } = auth.jwt;
   const nodes = auth.nodes.map(({ name, jwks, keys: file, may }) => {
@@ -160,7 +161,7 @@ function openNodes(config: Config, logger: Logger): TrustedNodes {
     const times = { refreshSeconds, cooldownSeconds };
     return { name, may, keys: new JwtKeys({ load, ...times, logger: logger.child({ node: name }) }) };
   });
-  return { nodes, audience: auth.audience ?? serverUrl(a2a.baseUrl ?? '', '/').href, rightFor: rightForPath };
+  return { nodes, audience: auth.audience ?? serverUrl(a2a.baseUrl ?? '', '/').href, rightFor };
 }
 
 /** The scopes that callers need: the same rules for the agent card, for requests and for the tools of a task. */
@@ -315,13 +316,13 @@ function resolved(
   return guard.resolve({ tenant: '', owner }, text, { tool: 'a2a', place: 'http', host });
 }
 
-export interface OAuthParts extends Pick<CredentialParts, 'guard' | 'config' | 'hidden' | 'logger'> {
+interface OAuthParts extends Pick<CredentialParts, 'guard' | 'config' | 'hidden' | 'logger'> {
   readonly oauth2: OAuth2Config;
   readonly clientSecret: string | undefined;
 }
 
 /** Makes the function that gets access tokens by client credentials, as headers of requests. */
-export function oauthLoader(parts: OAuthParts): () => Promise<LoadedValues> {
+function oauthLoader(parts: OAuthParts): () => Promise<LoadedValues> {
   const { config, oauth2, clientSecret, hidden, logger } = parts;
   const { audience, resource, privateKeyFile, ...client } = oauth2;
   const address = oauth2.tokenUrl ?? oauth2.issuer ?? '';

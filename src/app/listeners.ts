@@ -7,7 +7,7 @@ import type { PublishedAgent } from '../a2a/server/operations.js';
 import type { KnownAgent } from '../a2a/server/catalog.js';
 import { createA2aRoutes, createDiscoveryRoutes, isA2aPath, MCP_PATH } from '../a2a/server/routes.js';
 import { StreamSlots } from '../a2a/server/stream-slots.js';
-import { isLoopback } from '../config/risks.js';
+import { isLoopback } from '../core/addresses.js';
 import type { Config } from '../config/config.js';
 import { packageRoot, packageVersion } from '../config/package-root.js';
 import { createConsoleRoute, isConsolePath } from '../console/routes.js';

@@ -5,59 +5,45 @@ import { signCard } from '../a2a/server/signing.js';
 import { exportTask } from '../a2a/server/task-reading.js';
 import { skillIdOf } from '../agents/capabilities.js';
 import type { Config } from '../config/config.js';
+import { openKeys } from '../config/node-credentials.js';
 import type { LoadedConfig } from '../config/load.js';
 import { rootAgentName, type Agent, type Skill } from '../core/agent.js';
-import { LangoError, isLangoError } from '../core/errors.js';
 import type { ReadKeys } from '../core/card.js';
+import { LangoError, isLangoError } from '../core/errors.js';
 import type { Audit } from '../core/identity.js';
 import type { Journal } from '../core/journal.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelProvider } from '../core/model.js';
-import type { OwnedKind } from '../core/page.js';
-import type { PushStore } from '../stores/pushes.js';
-import type { DocumentIndex } from '../capabilities/knowledge/stores/library.js';
-import type { SavedSkills } from '../capabilities/skills/saved-skills.js';
-import type { Storage } from '../stores/storage.js';
+import type { OperationClient, OperationHandlers, OperationTable, OwnerContext } from '../core/operation.js';
+import type { Services } from '../core/service.js';
 import { scopeKey, type Scope } from '../core/task.js';
 import type { ToolFamily } from '../core/tool-family.js';
-import { SIGN_INS } from '../core/vault-fields.js';
-import type { Vault } from '../core/vault.js';
-import type { WalletStore } from '../capabilities/payments/payment-store.js';
 import { mountEndpoints, type Mount } from '../http/web-app.js';
-import { createDirectClient, createOwnerClient, type OwnerClient } from '../owners/client.js';
 import { createOwnedBill } from '../owners/bill.js';
-import { createOwnedData, type OwnedData } from '../owners/data.js';
+import { createDirectClient, createOwnerClient } from '../owners/client.js';
+import { createOwnedData, type AllOwnedData } from '../owners/data.js';
 import { ownerEndpoints } from '../owners/endpoints.js';
-import { withNodes, type OtherNodes } from '../owners/other-nodes.js';
-import { createOwnerService, type OwnerContext, type OwnerParts } from '../owners/service.js';
+import { SERVER_OPERATIONS } from '../owners/operations.js';
+import { withNodes, type ClientFor, type OtherNodes } from '../owners/other-nodes.js';
+import { serverHandlers, type OwnerParts, type OwnerService } from '../owners/service.js';
 import { createOwnedTasks } from '../owners/tasks.js';
 import { primaryCode } from '../storage/sqlite/failure.js';
+import type { PushStore } from '../stores/pushes.js';
+import type { Storage } from '../stores/storage.js';
 import { createTaskTraces } from '../telemetry/spans.js';
-import { factKey } from '../capabilities/knowledge/facts/index.js';
-import type { Parsers } from '../parsing/parsers.js';
-import { createOwnedFiles } from '../capabilities/workspace/fs/index.js';
-import { createSkills, openSavedSkills } from '../capabilities/skills/skills.js';
-import type { SealedVault } from '../capabilities/secrets/vault/vault.js';
+import { createBackgroundModels } from './background-models.js';
+import { OpenCapabilities } from './capabilities.js';
 import { isOperator } from './identity.js';
-import { signOut } from './mcp.js';
+import { serverServices } from './node-services.js';
 import type { PeerRegistry } from './peers.js';
-import {
-  createDisk,
-  isKeptElsewhere,
-  openStorage,
-  openVaultAccess,
-  ownedSkillsRoot,
-  prepareFolders,
-  type VaultAccess,
-} from './stores.js';
-import { openLibrary } from './knowledge.js';
+import { openStorage, prepareFolders } from './stores.js';
 
-export interface NodeParts {
+interface NodeParts {
   readonly config: Config;
+  readonly schema: LoadedConfig['schema'];
   readonly storage: Storage;
   readonly journal: Journal;
-  readonly vault: VaultAccess;
-  readonly documents: DocumentIndex;
+  readonly capabilities: OpenCapabilities;
   readonly families: readonly ToolFamily[];
   /** The agent that answers at the root of the host. */
   readonly root: string;
@@ -73,19 +59,33 @@ export interface NodeParts {
   readonly logger: Logger;
 }
 
+/** All operations on the data of owners, by name: those of the server, and those of its capabilities. */
+export function operationsOf({ schema }: Pick<LoadedConfig, 'schema'>): OperationTable {
+  const ofCapabilities = schema.capabilities.map(({ operations }) => operations);
+  return Object.assign({}, SERVER_OPERATIONS, ...ofCapabilities) as OperationTable;
+}
+
+interface ServiceParts extends OwnerParts {
+  readonly schema: LoadedConfig['schema'];
+  readonly capabilities: OpenCapabilities;
+}
+
+function createOwnerService({ schema, capabilities, ...parts }: ServiceParts): OwnerService {
+  const own = serverHandlers(parts) as unknown as OperationHandlers<OperationTable>;
+  return {
+    table: operationsOf({ schema }),
+    handlers: { ...capabilities.operations, ...own },
+    bodyBytes: (operation) => capabilities.bodyBytes(operation),
+  };
+}
+
 /** The routes of a running node for the data of its callers, and for the status of the node. */
 export function ownerMount(parts: NodeParts): Mount {
-  const { config, journal, vault, documents, families, registry } = parts;
+  const { config, schema, journal, capabilities, families, registry } = parts;
   const { root, model, agents, peers, pushes } = parts;
   const service = createOwnerService({
-    ...vaultParts(parts, () => Promise.resolve(vault)),
-    skills: savedSkillsOf(parts),
-    documents: async () => documents,
-    data: openData(
-      parts,
-      journal,
-      families.flatMap(({ ownedData }) => ownedData ?? []),
-    ),
+    ...{ schema, capabilities },
+    data: openData(parts, journal, capabilities),
     bill: createOwnedBill({ ...parts.storage, tasks: journal }),
     trace: createTaskTraces({ tasks: journal }),
     status: async () => {
@@ -127,9 +127,7 @@ export function ownerMount(parts: NodeParts): Mount {
     },
   });
   const ofAllNodes = withNodes(service, otherNodesOf(parts));
-  return mountEndpoints(
-    ownerEndpoints({ service: ofAllNodes, maxBytes: documents.maxBytes, audit: parts.audit }),
-  );
+  return mountEndpoints(ownerEndpoints({ service: ofAllNodes, audit: parts.audit }));
 }
 
 const OWNERS_PER_PAGE = 100;
@@ -145,18 +143,20 @@ function otherNodesOf({ agents, peers }: NodeParts): OtherNodes {
         hasTool: (tool) => skills && isIn(skills, tool),
         clientFor:
           fetchAs &&
-          (async ({ scope, scopes }) =>
-            createOwnerClient({ url, fetch: await fetchAs({ ...scope, ...(scopes && { scopes }) }) })),
+          ((async (table, { scope, scopes }) =>
+            createOwnerClient(table, {
+              url,
+              fetch: await fetchAs({ ...scope, ...(scopes && { scopes }) }),
+            })) satisfies ClientFor),
       })),
   };
 }
 
 /** The data folder of a node that does not run, opened by a command. */
 export interface Home {
-  /** The data of the owner in this folder. */
-  readonly client: OwnerClient;
-  /** Rejects, with nothing changed, when the vault cannot be opened. */
-  vault(): Promise<SealedVault>;
+  /** Makes the client of these operations on the data of the owner in this folder. */
+  client<Table extends OperationTable>(table: Table): OperationClient<Table>;
+  readonly services: Services;
   close(): Promise<void>;
 }
 
@@ -166,23 +166,25 @@ interface HomeOptions {
   readonly owner?: string | undefined;
 }
 
-/** Resolves with undefined when a server has the data folder open. Opens each part when it is first used. */
+/** Resolves with undefined when a server has the data folder open. Capabilities open each part when it is first used. */
 export async function openHome(
   loaded: LoadedConfig,
   { logger, owner }: HomeOptions,
 ): Promise<Home | undefined> {
-  const { config } = loaded;
+  const { config, schema } = loaded;
   const storage = await openIfFree(loaded, logger);
   if (!storage) return undefined;
-  const vault = once(() => openVaultAccess({ ...loaded, storage, logger }));
   const { Parsers } = await import('../parsing/parsers.js');
   const parsers = new Parsers(config.parsing);
-  const library = once(() => openLibrary({ ...loaded, storage, parsers, logger }));
+  const keys = async () => (await openKeys(config.home)).read();
+  const capabilities = new OpenCapabilities({
+    ...{ ...loaded, database: storage.database, logger },
+    models: createBackgroundModels({ ...loaded, storage, logger }),
+    offers: serverServices({ config, storage, parsers, keys, logger }),
+  });
   const service = createOwnerService({
-    ...vaultParts({ config, logger }, vault.open),
-    skills: savedSkillsOf({ config, logger }),
-    documents: async () => (await library.open()).documents,
-    data: openData({ config, storage }, storedTasks(storage), ownedFiles({ config, parsers, logger })),
+    ...{ schema, capabilities },
+    data: openData({ config, storage }, storedTasks(storage), capabilities),
     bill: createOwnedBill(storage),
     trace: createTaskTraces(storage),
     card: noServer,
@@ -191,11 +193,11 @@ export async function openHome(
   });
   const scope: Scope = { tenant: '', owner: owner ?? (config.auth.mode === 'none' ? 'local' : 'default') };
   return {
-    client: createDirectClient(service, scope),
-    vault: async () => requireVault(await vault.open()).vault,
+    client: (table) => createDirectClient(table, service, scope),
+    services: capabilities.services,
     async close() {
       parsers.close();
-      await (await library.opened())?.retrieval.close();
+      await capabilities.close();
       await storage.close();
     },
   };
@@ -229,69 +231,20 @@ async function openIfFree(loaded: LoadedConfig, logger: Logger): Promise<Storage
   }
 }
 
-/** Opens a part at its first use. */
-function once<Part>(open: () => Promise<Part>) {
-  let part: Promise<Part> | undefined;
-  return {
-    open: () => (part ??= open()),
-    /** Undefined when the part was never used, or could not be opened. */
-    opened: async () => part?.catch(() => undefined),
-  };
-}
-
-function vaultParts(
-  { config, logger }: Pick<NodeParts, 'config' | 'logger'>,
-  open: () => Promise<VaultAccess>,
-): Pick<OwnerParts, 'secrets' | 'signInOf' | 'wallets'> {
-  return {
-    async signInOf(scope, name) {
-      if (!name.startsWith(SIGN_INS)) return undefined;
-      // A damaged entry can be deleted too.
-      const entry = await requireVault(await open())
-        .secrets.open(scope, name)
-        .catch(() => undefined);
-      return () => signOut({ config, logger }, name, entry?.value);
-    },
-    async secrets() {
-      if (!isKeptElsewhere(config, 'secrets')) return requireVault(await open()).secrets;
-      const url = config.a2a.keptAt.secrets?.url;
-      const text = 'This server keeps no secrets: it uses those of another server.';
-      throw new LangoError('not-supported', text, { hint: `Name that server: --url ${url}` });
-    },
-    wallets: async () => openWallets(requireVault(await open()).vault),
-  };
-}
-
-function requireVault(access: VaultAccess): Extract<VaultAccess, { readonly problem?: undefined }> {
-  if (access.problem) throw access.problem;
-  return access;
-}
-
-/** Loads the library of the chain when a wallet is used, not before. */
-async function openWallets(vault: Vault): Promise<WalletStore> {
-  const { Wallets } = await import('../capabilities/payments/wallets.js');
-  const wallets = new Wallets(vault);
-  return {
-    address: async (scope) => (await wallets.require(scope)).address,
-    import: (scope, privateKey, options) => wallets.import(scope, privateKey, options),
-  };
-}
-
 type ReadableTasks = Pick<Journal, 'get' | 'read' | 'cancel'>;
 
-/** `otherKinds` are the kinds of data that tool families keep outside of the storage. */
 function openData(
   { config, storage }: Pick<NodeParts, 'config' | 'storage'>,
   tasks: ReadableTasks,
-  otherKinds: readonly OwnedKind[],
-): OwnedData {
+  capabilities: OpenCapabilities,
+): AllOwnedData {
   const agentName = rootAgentName(config.agent.multiAgent);
   const owned = createOwnedTasks({
     retention: storage.retention,
     tasks,
     exportTask: (record, after) => exportTask(tasks, record, { after, rootAgentName: agentName }),
   });
-  return createOwnedData({ storage, tasks: owned, otherKinds, factKey });
+  return createOwnedData({ database: storage.database, tasks: owned, others: capabilities.ownedData });
 }
 
 /** The tasks of a node that does not run: all can be read, none can be canceled. */
@@ -305,31 +258,4 @@ function storedTasks({ tasks }: Storage): ReadableTasks {
       throw new LangoError('unavailable', text, { hint });
     },
   };
-}
-
-interface FileContext {
-  readonly config: Config;
-  readonly parsers: Parsers;
-  readonly logger: Logger;
-}
-
-/** The skills that owners saved here. */
-function savedSkillsOf({ config, logger }: Pick<NodeParts, 'config' | 'logger'>): SavedSkills {
-  const owned = ownedSkillsRoot(config);
-  return openSavedSkills({ ...createDisk(config), shared: [], hasWorkspaceSkills: false, owned, logger });
-}
-
-/** The files of owners: their skills, and their workspace where each owner has one. */
-function ownedFiles({ config, parsers, logger }: FileContext): readonly OwnedKind[] {
-  const disk = createDisk(config);
-  const owned = ownedSkillsRoot(config);
-  const { ownedData: ownedSkills } = createSkills({
-    ...disk,
-    shared: [],
-    hasWorkspaceSkills: false,
-    owned,
-    parsers,
-    logger,
-  });
-  return disk.folders.isApart ? [createOwnedFiles(disk), ownedSkills] : [ownedSkills];
 }

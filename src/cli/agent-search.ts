@@ -1,3 +1,4 @@
+import type { Call } from './call.js';
 import { searchCatalogs } from '../a2a/client/catalog.js';
 import { loadConfig } from '../config/load.js';
 import { LangoError } from '../core/errors.js';
@@ -6,8 +7,8 @@ import { counted } from '../core/text.js';
 import { isPrivate } from '../http/address-check.js';
 import { createEgress } from '../http/egress.js';
 import { overridesOf, type FolderFlags } from './connection.js';
-import { safeLine } from './safe-text.js';
-import type { Call, Report } from './terminal.js';
+import { safeLine } from '../terminal/safe-text.js';
+import type { Report } from '../terminal/terminal.js';
 
 const TIMEOUT_MS = 30_000;
 const DESCRIPTION_CHARACTERS = 200;

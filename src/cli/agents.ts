@@ -1,14 +1,15 @@
+import type { Call } from './call.js';
 import { readFile } from 'node:fs/promises';
 import { isJsonObject } from '../core/json.js';
 import { counted } from '../core/text.js';
 import type { AgentStatus, NodeStatus } from '../owners/operations.js';
 import { connect, type Connection, type ConnectionFlags } from './connection.js';
-import { usageError } from './exit.js';
-import { readPiped } from './input.js';
+import { usageError } from '../terminal/exit.js';
+import { readPiped } from '../terminal/input.js';
 import { USED_STATES, ask, readStatus } from './explain.js';
-import type { Paint } from './paint.js';
-import { safeLine } from './safe-text.js';
-import type { Call, Report } from './terminal.js';
+import type { Paint } from '../terminal/paint.js';
+import { safeLine } from '../terminal/safe-text.js';
+import type { Report } from '../terminal/terminal.js';
 
 const DESCRIPTION_CHARACTERS = 200;
 const SKILLS_CHARACTERS = 200;

@@ -8,11 +8,11 @@ import { isJsonObject } from '../core/json.js';
 import type { Artifact, Part } from '../core/message.js';
 import { typeOfBytes } from '../core/message.js';
 import { counted } from '../core/text.js';
-import { usageError } from './exit.js';
+import { usageError } from '../terminal/exit.js';
 import { ask } from './explain.js';
 import type { Connection } from './connection.js';
-import { safeLine } from './safe-text.js';
-import type { Terminal } from './terminal.js';
+import { safeLine } from '../terminal/safe-text.js';
+import type { Terminal } from '../terminal/terminal.js';
 
 /** A file that goes along with a message. */
 export interface AttachedFile {

@@ -1,9 +1,10 @@
+import type { Call } from './call.js';
 import { resolve } from 'node:path';
 import { backUp, restore as restoreDatabase } from '../app.js';
 import { loadConfig } from '../config/load.js';
 import { LangoError } from '../core/errors.js';
 import { overridesOf, type FolderFlags } from './connection.js';
-import type { Call, Report } from './terminal.js';
+import type { Report } from '../terminal/terminal.js';
 
 /** `lango backup FILE`: copies the database, also of a running server, and reads the whole copy. */
 export async function backup(to: string, call: Call<FolderFlags>): Promise<Report> {

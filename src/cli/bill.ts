@@ -1,17 +1,20 @@
+import type { Call } from './call.js';
 import { addUsage, NO_USAGE, type Usage } from '../core/model.js';
-import { createOwnerClient, pagesOf, type OwnerClient } from '../owners/client.js';
-import type { ResultOf } from '../owners/operations.js';
+import type { OperationClient, ResultOf } from '../core/operation.js';
+import { pagesOf } from '../core/page.js';
+import { createOwnerClient } from '../owners/client.js';
+import { SERVER_OPERATIONS, type ServerOperations } from '../owners/operations.js';
 import { connect, type Connection } from './connection.js';
 import { ask } from './explain.js';
 import { withOwner, type OwnerFlags } from './owner-client.js';
-import { safeLine } from './safe-text.js';
-import type { Call, Report } from './terminal.js';
+import { safeLine } from '../terminal/safe-text.js';
+import type { Report } from '../terminal/terminal.js';
 
 interface BillFlags extends OwnerFlags {
   readonly by: 'agent' | 'model' | 'day' | 'node' | 'owner';
 }
 
-type Row = ResultOf<'readBill'>['rows'][number];
+type Row = ResultOf<ServerOperations['readBill']>['rows'][number];
 type Groups = Map<string, { name: string; currency: string; usage: Usage }>;
 
 /** `lango bill`: tokens and money by agent, model, day or node; for operators by owner. */
@@ -42,7 +45,11 @@ export async function bill({ flags, env }: Call<BillFlags>): Promise<Report> {
   return { json: { by, bill: json }, lines: lines.length > 0 ? lines : ['No model was used yet.'] };
 }
 
-async function addBill(groups: Groups, owner: OwnerClient, nameOf: (row: Row) => string): Promise<void> {
+async function addBill(
+  groups: Groups,
+  owner: Pick<OperationClient<ServerOperations>, 'readBill'>,
+  nameOf: (row: Row) => string,
+): Promise<void> {
   for await (const { rows } of pagesOf((after) => owner.readBill({ after }))) {
     for (const each of rows) {
       const { day: _, ...row } = each;
@@ -64,7 +71,7 @@ async function addOwners(groups: Groups, { url, fetch: send, owner: own }: Conne
       const asOwner: typeof fetch = (target, init) =>
         send(target, { ...init, headers: { ...(init?.headers as Record<string, string>), ...headers } });
       const name = scope.tenant === '' ? scope.owner : `${scope.tenant}/${scope.owner}`;
-      await addBill(groups, createOwnerClient({ url, fetch: asOwner }), () => name);
+      await addBill(groups, createOwnerClient(SERVER_OPERATIONS, { url, fetch: asOwner }), () => name);
       after = scope;
     }
     isLast = page.isLast || page.owners.length === 0;

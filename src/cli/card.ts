@@ -1,3 +1,4 @@
+import type { Call } from './call.js';
 import { readFile } from 'node:fs/promises';
 import { lintCard, type CardFinding } from '../a2a/client/card-lint.js';
 import { cardHash, verifyCard } from '../a2a/client/card.js';
@@ -9,11 +10,11 @@ import { silentLogger } from '../core/logger.js';
 import { counted } from '../core/text.js';
 import { JwtKeys, keysFromFile, keysFromUrl } from '../http/jwt-keys.js';
 import { connect, type Connection, type ConnectionFlags } from './connection.js';
-import { EXIT } from './exit.js';
+import { EXIT } from '../terminal/exit.js';
 import { ask, explain } from './explain.js';
-import type { Paint } from './paint.js';
-import { safeLine } from './safe-text.js';
-import type { Call, Report } from './terminal.js';
+import type { Paint } from '../terminal/paint.js';
+import { safeLine } from '../terminal/safe-text.js';
+import type { Report } from '../terminal/terminal.js';
 
 /** Clients of this program refuse larger cards. */
 const MAX_FILE_BYTES = 1024 * 1024;

@@ -1,3 +1,4 @@
+import type { Call } from './call.js';
 import type { SendRequest } from '../a2a/client/client.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import { textPart } from '../core/message.js';
@@ -13,12 +14,12 @@ import {
 } from './attached-files.js';
 import { connect, type Connection, type ConnectionFlags } from './connection.js';
 import { answerCommands, converse, leavingOpen, StandingApprovals, terminalAsker } from './conversation.js';
-import { EXIT, onInterrupt, usageError } from './exit.js';
+import { EXIT, onInterrupt, usageError } from '../terminal/exit.js';
 import { absentAgents, agentsHint, ask, missingAgent } from './explain.js';
-import { pipedLines, terminalLines, type TypedLine } from './input.js';
-import { safeLine, safeText } from './safe-text.js';
+import { pipedLines, terminalLines, type TypedLine } from '../terminal/input.js';
+import { safeLine, safeText } from '../terminal/safe-text.js';
 import { agentNames, newestTasks, rowOf } from './tasks.js';
-import type { Call, Terminal } from './terminal.js';
+import type { Terminal } from '../terminal/terminal.js';
 import { viewOf } from './view.js';
 
 interface ChatFlags extends ConnectionFlags {

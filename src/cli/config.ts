@@ -1,13 +1,14 @@
+import type { Call } from './call.js';
 import { join } from 'node:path';
 import { describeConfig } from '../config/describe.js';
-import { checkConfig, loadConfig } from '../config/load.js';
+import { checkConfig, loadConfig, shippedSchema } from '../config/load.js';
 import { listKeys, rotateKeys, type KeyInfo } from '../config/node-credentials.js';
 import type { Problem } from '../config/problems.js';
 import { configSchema } from '../config/reference.js';
 import { loadConfigOf, overridesOf, type FolderFlags } from './connection.js';
-import { EXIT } from './exit.js';
-import { safeLine } from './safe-text.js';
-import type { Call, Report } from './terminal.js';
+import { EXIT } from '../terminal/exit.js';
+import { safeLine } from '../terminal/safe-text.js';
+import type { Report } from '../terminal/terminal.js';
 
 type FolderCall = Call<FolderFlags>;
 
@@ -65,7 +66,7 @@ function lineOfProblem({ at, key, text }: Problem): string {
 
 /** `lango config schema`: prints the JSON Schema of the configuration file, for editors. */
 export async function showSchema({ terminal }: Call<object>): Promise<number> {
-  terminal.print(JSON.stringify(configSchema(), null, 2));
+  terminal.print(JSON.stringify(configSchema(shippedSchema()), null, 2));
   return EXIT.ok;
 }
 

@@ -1,8 +1,9 @@
+import type { Call } from './call.js';
 import { readFile } from 'node:fs/promises';
 import { createClient, type AgentClient } from '../a2a/client/client.js';
 import type { Binding } from '../a2a/client/link.js';
-import { tokenCredential } from '../a2a/client/credential.js';
-import { createOriginFetch } from '../a2a/client/origin-fetch.js';
+import { tokenCredential } from '../core/credential.js';
+import { createOriginFetch } from '../core/origin-fetch.js';
 import type { Config } from '../config/config.js';
 import { loadConfig, type LoadedConfig } from '../config/load.js';
 import { loadToken } from '../config/node-credentials.js';
@@ -11,9 +12,10 @@ import { silentLogger } from '../core/logger.js';
 import type { ServerTrust } from '../core/http.js';
 import { createAddressCheck } from '../http/address-check.js';
 import { createEgress } from '../http/egress.js';
-import { createOwnerClient, type OwnerClient } from '../owners/client.js';
-import { usageError } from './exit.js';
-import type { Call } from './terminal.js';
+import type { OperationClient, OperationTable } from '../core/operation.js';
+import { createOwnerClient } from '../owners/client.js';
+import { SERVER_OPERATIONS, type ServerOperations } from '../owners/operations.js';
+import { usageError } from '../terminal/exit.js';
 
 /** The flags of all commands that work on a data folder. */
 export interface FolderFlags {
@@ -37,7 +39,9 @@ export interface Connection {
   readonly url: string;
   readonly client: AgentClient;
   /** The data of the caller, on a Lango server. */
-  readonly owner: OwnerClient;
+  readonly owner: OperationClient<ServerOperations>;
+  /** The same, by the operations of a capability. */
+  ownerOf<Table extends OperationTable>(table: Table): OperationClient<Table>;
   /** Sends requests to this server only, with its token. */
   readonly fetch: typeof fetch;
 }
@@ -93,7 +97,8 @@ export function open(url: URL, { token, binding, trust }: Access): Connection {
   return {
     url: url.href.replace(/\/$/, ''),
     client: createClient({ url: url.href, fetch: egress, grpc, binding, token }),
-    owner: createOwnerClient({ url: url.href, fetch }),
+    owner: createOwnerClient(SERVER_OPERATIONS, { url: url.href, fetch }),
+    ownerOf: (table) => createOwnerClient(table, { url: url.href, fetch }),
     fetch,
   };
 }

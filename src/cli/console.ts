@@ -1,11 +1,12 @@
+import type { Call } from './call.js';
 import { serverUrl } from '../core/card.js';
 import { LangoError } from '../core/errors.js';
 import { isJsonObject } from '../core/json.js';
 import { connect, type ConnectionFlags } from './connection.js';
 import { ask } from './explain.js';
-import { openInBrowser } from './browser.js';
-import { safeLine } from './safe-text.js';
-import type { Call, Report } from './terminal.js';
+import { openInBrowser } from '../terminal/browser.js';
+import { safeLine } from '../terminal/safe-text.js';
+import type { Report } from '../terminal/terminal.js';
 
 interface ConsoleFlags extends ConnectionFlags {
   /** False with `--no-open`: only print the link. */

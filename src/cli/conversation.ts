@@ -5,8 +5,8 @@ import { answerPart, answersIn } from '../core/questions.js';
 import { isInterrupted, type Answer, type Question } from '../core/task.js';
 import type { Connection, ConnectionFlags } from './connection.js';
 import { refusal } from './explain.js';
-import { safeLine, shellWord } from './safe-text.js';
-import type { Terminal } from './terminal.js';
+import { safeLine, shellWord } from '../terminal/safe-text.js';
+import type { Terminal } from '../terminal/terminal.js';
 import type { View } from './view.js';
 
 export interface Outcome {
@@ -106,14 +106,14 @@ export function terminalAsker(terminal: Terminal, standing?: StandingApprovals):
 }
 
 /** The tools of the vault: each of their calls is decided on its own. */
-const OF_THE_VAULT = /^(secrets|payment|crypto)_/;
+const OF_THE_VAULT = /^(secrets|pay[a-z]+|crypto)_/;
 const SECRET_REFERENCE = '{{secret:';
 
 /** The approvals that a person gave for all further calls of one tool by one agent, for as long as this object is kept. */
 export class StandingApprovals {
   readonly #allowed = new Set<string>();
 
-  /** Whether calls such as this one may be allowed ahead: no payment, no key, and nothing that holds a secret. */
+  /** Whether calls such as this one may be allowed ahead: nothing that moves money, uses a key or holds a secret. */
   mayCover({ kind, tool, arguments: given }: Question): boolean {
     if (kind !== 'approval' || tool === undefined || OF_THE_VAULT.test(tool)) return false;
     return !JSON.stringify(given ?? {}).includes(SECRET_REFERENCE);

@@ -1,22 +1,23 @@
+import type { Call } from './call.js';
 import { randomBytes } from 'node:crypto';
 import { link, rm, writeFile } from 'node:fs/promises';
 import { LangoError, codeOf, isLangoError } from '../core/errors.js';
-import { pagesOf, type OwnerClient } from '../owners/client.js';
+import { CAPABILITIES } from '../capabilities/index.js';
+import type { Capability } from '../core/capability.js';
+import type { OperationClient } from '../core/operation.js';
+import { pagesOf } from '../core/page.js';
+import type { ServerOperations } from '../owners/operations.js';
 import type { ConnectionFlags } from './connection.js';
-import { EXIT, usageError } from './exit.js';
+import { EXIT, usageError } from '../terminal/exit.js';
 import { withOwner } from './owner-client.js';
-import { jsonLine, safeLine } from './safe-text.js';
-import type { Call, Report, Result } from './terminal.js';
+import { jsonLine, safeLine } from '../terminal/safe-text.js';
+import type { Report, Result } from '../terminal/terminal.js';
 
-/** The kinds that can be forgotten by name: the word of the command, and the kind of data. */
-const FORGETTABLE = {
-  context: 'contexts',
-  knowledge: 'knowledge',
-  learning: 'learnings',
-  fact: 'facts',
-  skill: 'skills',
-  file: 'files',
-} as const;
+/** The words of `lango data forget`, each with its kind of data. */
+export function forgettable(capabilities: readonly Capability[]): ReadonlyMap<string, string> {
+  const words = capabilities.flatMap(({ forgets = {} }) => Object.entries(forgets));
+  return new Map([['context', 'contexts'], ...words]);
+}
 
 type Counts = Record<string, number>;
 
@@ -39,12 +40,9 @@ export async function deleteData(call: Call<ConnectionFlags & { readonly yes?: b
 }
 
 /** `lango data forget KIND NAME` */
-export async function forgetData(
-  kind: keyof typeof FORGETTABLE,
-  name: string,
-  call: Call<ConnectionFlags>,
-): Promise<Report> {
-  return reportOn(await withOwner(call, (owner) => owner.forgetData({ kind: FORGETTABLE[kind], name })));
+export async function forgetData(word: string, name: string, call: Call<ConnectionFlags>): Promise<Report> {
+  const kind = forgettable(CAPABILITIES).get(word) ?? word;
+  return reportOn(await withOwner(call, (owner) => owner.forgetData({ kind, name })));
 }
 
 function reportOn({ deleted }: { readonly deleted: Counts }): Report {
@@ -62,7 +60,7 @@ function countsText(counts: Counts): string {
  * of items of each kind to `counts`.
  */
 async function* exportChunks(
-  owner: OwnerClient,
+  owner: OperationClient<ServerOperations>,
   counts: Counts,
   toJson: (value: unknown) => string,
 ): AsyncGenerator<string, void, undefined> {

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { Config } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
 import { loadToken } from '../config/node-credentials.js';
-import { OTHERS_PERMISSIONS, folderProblem } from '../config/private-file.js';
+import { folderProblem } from '../disk/private-file.js';
 import { errorText, isLangoError } from '../core/errors.js';
 
 /** One result of `lango doctor`. */
@@ -125,20 +125,6 @@ async function exists(file: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-/** Checks that no other user can read the key of the vault. */
-export async function checkVaultKey({ config, secrets }: LoadedConfig): Promise<CheckResult> {
-  const check = 'vault';
-  const { keyFile } = config.vault;
-  const found = await stat(keyFile).catch(() => undefined);
-  if (!found) {
-    if (secrets.vaultPassphrase !== undefined) return ok(check, 'opened with a passphrase');
-    return ok(check, `a new one makes ${keyFile} for its first secret or key`);
-  }
-  if ((found.mode & OTHERS_PERMISSIONS) === 0)
-    return ok(check, `its key is in ${keyFile}; keep a copy elsewhere`);
-  return fail(check, `${keyFile} is open to other users.`, `Run: chmod 600 ${keyFile}`);
 }
 
 /** Whether the server could listen where it is configured to. */

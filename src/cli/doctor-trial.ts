@@ -2,6 +2,7 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApp, createModel, type AppAddress } from '../app.js';
+import { groupsOf, withGroups } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
 import { newId } from '../core/ids.js';
 import { silentLogger, type Logger } from '../core/logger.js';
@@ -57,17 +58,20 @@ export async function tryServer(loaded: LoadedConfig, asksModel: boolean): Promi
 }
 
 async function trialConfig(loaded: LoadedConfig, folder: string): Promise<LoadedConfig> {
-  const { config, secrets } = loaded;
+  const { config, secrets, schema } = loaded;
   const { server } = config;
+  const settings = schema.capabilities.reduce(
+    (all, one) => (one.trialSettings ? withGroups(all, one.trialSettings(groupsOf(one, all))) : all),
+    loaded.settings,
+  );
   const found = await Promise.all(config.workspace.map((each) => stat(each).catch(() => undefined)));
   const workspace = config.workspace.filter((_, index) => found[index]?.isDirectory());
   return {
-    ...loaded,
+    ...{ ...loaded, settings },
     config: {
       ...config,
       a2a: { ...config.a2a, baseUrl: undefined },
-      // Reached apart: the start does not wait for them.
-      mcp: { serve: false, servers: {} },
+      mcp: { serve: false },
       home: folder,
       auth: { ...config.auth, mode: 'token' },
       server: {
@@ -141,14 +145,14 @@ function describeModel({ model }: AppAddress, { config }: LoadedConfig): CheckRe
 }
 
 /** Asks each model of the configuration directly, so that no fallback answers for it. */
-async function askModels({ config, secrets }: LoadedConfig): Promise<readonly CheckResult[]> {
-  const { model, agent } = config;
+async function askModels(loaded: LoadedConfig): Promise<readonly CheckResult[]> {
+  const { model, agent } = loaded.config;
   const choices = [
     ['model', model] as const,
     ...model.fallbacks.map((choice, index) => [`model.fallbacks[${index}]`, choice] as const),
     ...Object.entries(agent.models).map(([name, choice]) => [`agent.models.${name}`, choice] as const),
   ];
-  const context = { config, secrets, logger: silentLogger };
+  const context = { ...loaded, logger: silentLogger };
   return Promise.all(
     choices.map(async ([check, choice]) =>
       askModel(check, await createModel({ ...choice, fallbacks: [] }, context)),

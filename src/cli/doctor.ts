@@ -1,4 +1,5 @@
-import { inspectServer, openMcpServers, verifyDatabase } from '../app.js';
+import type { Call } from './call.js';
+import { inspectServer, servicesWithoutDatabase, settingsContext, verifyDatabase } from '../app.js';
 import { loadConfig, type LoadedConfig } from '../config/load.js';
 import { silentLogger } from '../core/logger.js';
 import { RISKS } from '../config/risks.js';
@@ -11,19 +12,19 @@ import {
   checkGrpc,
   checkPort,
   checkToken,
-  checkVaultKey,
   fail,
   failedBy,
   ok,
   warn,
 } from './doctor-checks.js';
 import { describeFamily, describeFinding, tryServer } from './doctor-trial.js';
-import { EXIT } from './exit.js';
+import { EXIT } from '../terminal/exit.js';
 import { isNoServer, readStatus } from './explain.js';
 import { OLDEST_NODE } from '../config/supported-node.js';
-import { loginFinding } from './mcp-login.js';
-import { safeLine } from './safe-text.js';
-import type { Call, Report, Terminal } from './terminal.js';
+import { withOwnerOf } from './owner-client.js';
+import type { Diagnosis } from '../core/capability.js';
+import { safeLine } from '../terminal/safe-text.js';
+import type { Report, Terminal } from '../terminal/terminal.js';
 
 interface DoctorFlags extends ConnectionFlags {
   readonly model?: boolean;
@@ -80,34 +81,42 @@ async function* examine(call: DoctorCall): AsyncGenerator<CheckResult> {
     yield status
       ? ok('database', `${config.storage.sqlite.file} is in use by the running server`)
       : await checkDatabase(config, trial.marks);
-  const servers = await checkMcp(loaded, call);
-  yield* trial.findings.filter(({ check }) => servers.length === 0 || check !== 'tools mcp');
-  yield* servers;
+  const diagnoses = await diagnoseCapabilities(loaded, call);
+  const replaced = new Set(diagnoses.map(({ replaces }) => `tools ${replaces}`));
+  yield* trial.findings.filter(({ check }) => !replaced.has(check));
   if (status) yield* warningsThere(status, trial.findings);
-  yield await checkVaultKey(loaded);
+  yield* diagnoses.map(describeDiagnosis);
   yield await checkAdvertised(loaded, status);
 }
 
-/** Reaches each MCP server and reads its tools; of one at which people sign in, whether this person has. */
-async function checkMcp(
+/** Lets each capability check what it needs here. */
+async function diagnoseCapabilities(
   loaded: LoadedConfig,
   call: Pick<Call<DoctorFlags>, 'flags' | 'env'>,
-): Promise<readonly CheckResult[]> {
-  if (Object.keys(loaded.config.mcp.servers).length === 0) return [];
-  try {
-    const mcp = await openMcpServers({ ...loaded, logger: silentLogger });
-    const findings = await Promise.all(
-      [...mcp.servers].map(async ([name, server]) => {
-        if (loaded.config.mcp.servers[name]?.login) return loginFinding(name, loaded, call);
-        await server.start();
-        return server.finding();
-      }),
-    );
-    await mcp.close();
-    return findings.map(describeFinding);
-  } catch (error) {
-    return [failedBy('mcp', error)];
-  }
+): Promise<readonly Diagnosis[]> {
+  const services = servicesWithoutDatabase(loaded, silentLogger);
+  const diagnoses = loaded.schema.capabilities.map(async (one): Promise<readonly Diagnosis[]> => {
+    const context = settingsContext(one, { ...loaded, services, logger: silentLogger });
+    try {
+      return (
+        (await one.diagnose?.({ ...context, withOwner: (table, use) => withOwnerOf(table, call, use) })) ?? []
+      );
+    } catch (error) {
+      const { text, advice: hint } = failedBy(one.name, error);
+      return [{ subject: one.name, state: 'fail', text, ...(hint !== undefined && { hint }) }];
+    }
+  });
+  return (await Promise.all(diagnoses)).flat();
+}
+
+function describeDiagnosis({ subject, code, state, text, hint }: Diagnosis): CheckResult {
+  return {
+    check: subject,
+    ...(code !== undefined && { code }),
+    status: state,
+    text,
+    advice: state === 'ok' ? undefined : hint,
+  };
 }
 
 /** Asks the PostgreSQL server of `storage.url`. */

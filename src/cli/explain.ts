@@ -4,8 +4,8 @@ import { causesOf, codeOf, LangoError, isLangoError } from '../core/errors.js';
 import { nearestOf } from '../config/problems.js';
 import type { AgentStatus, NodeStatus } from '../owners/operations.js';
 import { isLoopback, type Connection } from './connection.js';
-import { CommandError, EXIT } from './exit.js';
-import { safeLine } from './safe-text.js';
+import { CommandError, EXIT } from '../terminal/exit.js';
+import { safeLine } from '../terminal/safe-text.js';
 
 /** The error codes of an address where no server listens. */
 const NO_SERVER = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN']);

@@ -1,5 +1,6 @@
+import type { CommandContext } from './call.js';
 import { Option, type Command } from 'commander';
-import type { CommandContext, Result } from './terminal.js';
+import type { Result } from '../terminal/terminal.js';
 
 /** The flags of a command line, before a command says which ones it has. */
 type Flags = Readonly<Record<string, unknown>>;

@@ -1,9 +1,9 @@
+import type { Call } from './call.js';
 import { createInterface } from 'node:readline';
 import { errorText, isLangoError } from '../core/errors.js';
 import { isJsonObject, type Json, type JsonObject } from '../core/json.js';
 import { connect, type ConnectionFlags } from './connection.js';
-import { EXIT } from './exit.js';
-import type { Call } from './terminal.js';
+import { EXIT } from '../terminal/exit.js';
 
 const SERVER_ERROR = -32000;
 const PARSE_ERROR = -32700;

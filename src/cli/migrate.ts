@@ -1,11 +1,12 @@
+import type { Call } from './call.js';
 import { resolve } from 'node:path';
 import { inspectServer, moveDatabase, upgradeDatabase } from '../app.js';
 import { loadConfig } from '../config/load.js';
 import { silentLogger } from '../core/logger.js';
 import { counted } from '../core/text.js';
 import { overridesOf, type FolderFlags } from './connection.js';
-import { usageError } from './exit.js';
-import type { Call, Report } from './terminal.js';
+import { usageError } from '../terminal/exit.js';
+import type { Report } from '../terminal/terminal.js';
 
 interface MigrateFlags extends FolderFlags {
   readonly from?: string;
@@ -26,18 +27,18 @@ export async function migrate({ flags, env, terminal }: Call<MigrateFlags>): Pro
   if (flags.schema === true && from !== undefined) {
     throw usageError('--schema moves nothing, so it goes without --from', 'See: lango migrate --help');
   }
-  const { config, secrets } = await loadConfig({ env, overrides: overridesOf(flags) });
+  const loaded = await loadConfig({ env, overrides: overridesOf(flags) });
   if (flags.schema === true) {
-    const sources = { config, secrets, logger: silentLogger };
+    const sources = { ...loaded, logger: silentLogger };
     await upgradeDatabase(sources);
     const { text = '' } = (await inspectServer(sources)) ?? {};
     return { json: { database: text }, lines: [text] };
   }
-  const file = resolve(from ?? config.storage.sqlite.file);
+  const file = resolve(from ?? loaded.config.storage.sqlite.file);
   terminal.progress.start(`reading ${file}`);
   try {
     const onTable = (name: string) => terminal.progress.label(`moving ${name.replace('_', ' ')}`);
-    const rows = await moveDatabase({ config, secrets, logger: silentLogger }, { file, onTable });
+    const rows = await moveDatabase({ ...loaded, logger: silentLogger }, { file, onTable });
     const { tasks = 0, events = 0, documents = 0, vault_entries: sealed = 0 } = rows;
     const what = [counted(tasks, 'task'), `${events} events`, counted(documents, 'document')];
     return {

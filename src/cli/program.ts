@@ -1,22 +1,19 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { packageVersion } from '../config/package-root.js';
 import { TASK_STATES } from '../core/task.js';
-import { usageError } from './exit.js';
+import { usageError } from '../terminal/exit.js';
 import type { Act } from './flags.js';
 import { actionsOf, collect, ownFirst, withAgents, withFolders, withJson, withServer } from './flags.js';
-import {
-  addDataCommands,
-  addIngestCommands,
-  addSecretCommands,
-  addWalletCommands,
-} from './owner-commands.js';
+import type { Capability } from '../core/capability.js';
+import { addCapabilityCommands } from './capability-commands.js';
+import { addDataCommands } from './owner-commands.js';
 
 const MAX_PORT = 65_535;
 const MAX_PAGE = 100;
 const DEFAULT_PAGE = 20;
 
 /** Every command with its flags. */
-export function createProgram(act: Act): Command {
+export function createProgram(act: Act, capabilities: readonly Capability[]): Command {
   const program = new Command('lango')
     .description('An A2A-native agent server, and its client.')
     .version(packageVersion(), '-v, --version')
@@ -82,12 +79,10 @@ export function createProgram(act: Act): Command {
 
   const group = (name: string, description: string) => program.command(name).description(description);
   addTaskCommands(group('tasks', 'list, read, watch and cancel tasks'), act);
-  addDataCommands(group('data', 'export, forget and delete your data'), act);
-  addIngestCommands(program.command('ingest'), act);
-  addSecretCommands(group('secrets', 'store and manage secrets'), act);
-  addWalletCommands(group('wallet', 'show or import the wallet that payments are made from'), act);
+  addDataCommands(group('data', 'export, forget and delete your data'), capabilities, act);
   addKeyCommands(group('keys', 'list and rotate the keys that this node signs with'), act);
   addMcpCommands(group('mcp', 'use the tools of MCP servers, and offer agents as tools'), act);
+  addCapabilityCommands(program, capabilities, act);
   addConfigCommands(group('config', 'check and show the configuration'), act);
 
   addDatabaseCommands(program, act);
@@ -178,31 +173,6 @@ function addTaskCommands(tasks: Command, act: Act): void {
 }
 
 function addMcpCommands(mcp: Command, act: Act): void {
-  const action = actionsOf(act, () => import('./mcp.js'));
-  withServer(withJson(mcp.command('list')))
-    .description('ask each server for its tools')
-    .action(action('listServers'));
-  withFolders(withJson(mcp.command('try <name> <tool...>')))
-    .description('call a tool, by the name that its server gives it; its arguments follow as one JSON object')
-    .action(action('tryTool'));
-  withFolders(withJson(mcp.command('accept <name>')))
-    .description('accept the tools that the server changed')
-    .action(action('acceptTools'));
-  const logins = actionsOf(act, () => import('./mcp-login.js'));
-  const withLogin = (command: Command): Command =>
-    withServer(withJson(command)).option(
-      '--owner <name>',
-      "without a running server: the owner, as the audit log writes it; default: the owner of the server's own token",
-    );
-  withLogin(mcp.command('login <name>'))
-    .description('sign in at a server, for yourself; the tokens are kept in the vault')
-    .option('--device', 'by a code that you type on another device')
-    .option('--no-browser', 'show the address and open no browser')
-    .option('--scope <scopes>', 'scopes to ask for in addition, with spaces between them')
-    .action(logins('login'));
-  withLogin(mcp.command('logout <name>'))
-    .description('forget your sign-in at a server')
-    .action(logins('logout'));
   withServer(mcp.command('serve'))
     .description('offer the agents of the running server to an MCP client, over standard input and output')
     .action(actionsOf(act, () => import('./mcp-serve.js'))('serveMcp'));

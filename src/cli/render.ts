@@ -3,8 +3,8 @@ import type { JsonObject } from '../core/json.js';
 import type { Artifact, Part } from '../core/message.js';
 import type { Usage } from '../core/model.js';
 import type { Activity, Question } from '../core/task.js';
-import { createPaint, type Paint } from './paint.js';
-import { exactJson, safeLine, safeText } from './safe-text.js';
+import { createPaint, type Paint } from '../terminal/paint.js';
+import { exactJson, safeLine, safeText } from '../terminal/safe-text.js';
 import { TextLayout, wrapLine } from './text-layout.js';
 
 export interface RendererOptions {

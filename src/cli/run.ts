@@ -1,11 +1,16 @@
+import type { CommandContext } from './call.js';
 import { CommanderError } from 'commander';
+import { CAPABILITIES } from '../capabilities/index.js';
 import { readEnv } from '../config/env.js';
+import { loadConfig } from '../config/load.js';
+import type { Capability } from '../core/capability.js';
 import { errorText, isLangoError } from '../core/errors.js';
-import { EXIT, exitCodeOfError } from './exit.js';
+import { EXIT, exitCodeOfError } from '../terminal/exit.js';
+import type { Act } from './flags.js';
 import { createProgram } from './program.js';
-import { jsonLine, safeText } from './safe-text.js';
-import type { CommandContext, Terminal } from './terminal.js';
-import { createTerminal, printResult, surviveClosedOutput, tameConsole } from './terminal.js';
+import { jsonLine, safeText } from '../terminal/safe-text.js';
+import type { Terminal } from '../terminal/terminal.js';
+import { createTerminal, printResult, surviveClosedOutput, tameConsole } from '../terminal/terminal.js';
 
 /** The command line program. Resolves with its exit code once all output is written; never rejects. */
 export async function run(args: readonly string[]): Promise<number> {
@@ -22,13 +27,39 @@ export async function run(args: readonly string[]): Promise<number> {
 export async function perform(args: readonly string[], context: CommandContext): Promise<number> {
   let exitCode: number = EXIT.ok;
   try {
-    await createProgram(async (command, { json }) => {
+    const act: Act = async (command, { json }) => {
       exitCode = printResult(await command(context), json === true, context.terminal);
-    }).parseAsync(args, { from: 'user' });
+    };
+    const shipped = createProgram(act, CAPABILITIES);
+    const word = args[0] ?? '';
+    const isShipped = word.startsWith('-') || shipped.commands.some((one) => one.name() === word);
+    const program =
+      word === '' || (isShipped && word !== 'data')
+        ? shipped
+        : createProgram(act, await configuredCapabilities(args, context));
+    await program.parseAsync(args, { from: 'user' });
   } catch (error) {
     exitCode = fail(error, args, context.terminal);
   }
   return exitCode;
+}
+
+/** The capabilities that the configuration names besides the shipped ones: they may have commands too. */
+async function configuredCapabilities(
+  args: readonly string[],
+  { env }: CommandContext,
+): Promise<readonly Capability[]> {
+  const valueOf = (flag: string) => {
+    const at = args.indexOf(flag);
+    return at < 0 ? args.find((one) => one.startsWith(`${flag}=`))?.slice(flag.length + 1) : args[at + 1];
+  };
+  const [home, configFile] = [valueOf('--home'), valueOf('--config')];
+  const overrides = { ...(home && { home }), ...(configFile && { configFile }) };
+  try {
+    return (await loadConfig({ env, overrides, purpose: 'show' })).schema.capabilities;
+  } catch {
+    return CAPABILITIES; // The command itself reports what is wrong with the configuration.
+  }
 }
 
 /** Prints the error of a command: message and hint, and the stack with --debug. Returns the exit code. */

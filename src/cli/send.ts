@@ -1,3 +1,4 @@
+import type { Call } from './call.js';
 import { text as readAll } from 'node:stream/consumers';
 import type { SendRequest } from '../a2a/client/client.js';
 import { LangoError } from '../core/errors.js';
@@ -9,10 +10,10 @@ import { connect, type Connection, type ConnectionFlags } from './connection.js'
 import type { Asker, Outcome } from './conversation.js';
 import { answerCommands, approving, converse, isWhole, leavingOpen, terminalAsker } from './conversation.js';
 import { absentAgents } from './explain.js';
-import { exitCodeOfState, onInterrupt, usageError } from './exit.js';
-import { jsonLine, safeLine } from './safe-text.js';
+import { exitCodeOfState, onInterrupt, usageError } from '../terminal/exit.js';
+import { jsonLine, safeLine } from '../terminal/safe-text.js';
 import { contextOf, locateTask } from './tasks.js';
-import type { Call, Terminal } from './terminal.js';
+import type { Terminal } from '../terminal/terminal.js';
 import { silentView, viewOf, type View } from './view.js';
 
 /** The shortest beginning of a hash that is accepted: enough to tell apart the calls that wait. */

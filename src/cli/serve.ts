@@ -1,3 +1,4 @@
+import type { Call } from './call.js';
 import { once } from 'node:events';
 import { createApp, type App, type AppAddress, type ReadConfig } from '../app.js';
 import type { Config } from '../config/config.js';
@@ -11,10 +12,10 @@ import { errorText, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { createLogger } from '../logging.js';
 import { overridesOf, type FolderFlags } from './connection.js';
-import { EXIT, onHangup, onInterrupt } from './exit.js';
+import { EXIT, onHangup, onInterrupt } from '../terminal/exit.js';
 import { limitHeap, releaseIdleMemory } from './heap.js';
-import { jsonLine, shellWord } from './safe-text.js';
-import type { Call, Terminal } from './terminal.js';
+import { jsonLine, shellWord } from '../terminal/safe-text.js';
+import type { Terminal } from '../terminal/terminal.js';
 
 interface ServeFlags extends FolderFlags {
   readonly host?: string;

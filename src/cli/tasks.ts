@@ -1,3 +1,4 @@
+import type { Call } from './call.js';
 import type { TaskView } from '../a2a/client/client.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import { textOf } from '../core/message.js';
@@ -5,11 +6,11 @@ import { isTerminal, type TaskState } from '../core/task.js';
 import { notesOf, saveArtifacts } from './attached-files.js';
 import { connect, type Connection, type ConnectionFlags } from './connection.js';
 import { answerCommands } from './conversation.js';
-import { EXIT, usageError } from './exit.js';
+import { EXIT, usageError } from '../terminal/exit.js';
 import { ask, explain } from './explain.js';
 import { questionText } from './render.js';
-import { safeLine, safeText } from './safe-text.js';
-import type { Call, Report, Terminal } from './terminal.js';
+import { safeLine, safeText } from '../terminal/safe-text.js';
+import type { Report, Terminal } from '../terminal/terminal.js';
 
 export interface TaskFlags extends ConnectionFlags {
   readonly agent?: string;

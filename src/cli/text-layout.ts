@@ -1,4 +1,4 @@
-import type { Paint } from './paint.js';
+import type { Paint } from '../terminal/paint.js';
 
 export interface LayoutOptions {
   /** The width of the terminal. Lines break between words before it. */

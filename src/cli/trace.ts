@@ -1,11 +1,13 @@
-import type { ResultOf } from '../owners/operations.js';
+import type { Call } from './call.js';
+import type { ResultOf } from '../core/operation.js';
+import type { ServerOperations } from '../owners/operations.js';
 import { connect } from './connection.js';
 import { ask } from './explain.js';
-import { safeLine } from './safe-text.js';
+import { safeLine } from '../terminal/safe-text.js';
 import { locateTask, type TaskFlags } from './tasks.js';
-import type { Call, Report, Terminal } from './terminal.js';
+import type { Report, Terminal } from '../terminal/terminal.js';
 
-type Trace = ResultOf<'readTrace'>;
+type Trace = ResultOf<ServerOperations['readTrace']>;
 type Span = Trace['spans'][number];
 
 /** `lango tasks trace`: what a task and the tasks below it did, as a tree with times, tokens, money and errors. */

@@ -1,7 +1,7 @@
 import type { ClientEvent, EndEvent } from '../a2a/client/reader.js';
 import { Renderer, questionText } from './render.js';
-import { jsonLine, safeText } from './safe-text.js';
-import type { Terminal } from './terminal.js';
+import { jsonLine, safeText } from '../terminal/safe-text.js';
+import type { Terminal } from '../terminal/terminal.js';
 
 /** Shows one event of a task to the person who started the command. */
 export type View = (event: ClientEvent) => void;

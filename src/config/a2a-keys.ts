@@ -2,7 +2,6 @@ import { z } from 'zod';
 import {
   KIB,
   agentName,
-  choice,
   count,
   distinct,
   flag,
@@ -16,6 +15,7 @@ import {
   subAgentName,
   text,
 } from '../core/fields.js';
+import { oauth2 } from '../core/oauth2-fields.js';
 
 const push = group('Push notifications.', {
   enabled: flag(true, 'Send updates of a task to the URLs that clients registered (webhooks).'),
@@ -75,35 +75,6 @@ const apiKey = z
   );
 
 /** A client of an OAuth2 issuer, which gets access tokens by client credentials. */
-export const oauth2 = z
-  .strictObject({
-    issuer: optional(
-      httpUrl(),
-      'The issuer. Its metadata names the token endpoint, which must be at its own origin. Default: none.',
-    ),
-    tokenUrl: optional(httpUrl(), 'The token endpoint. Default: the one that the issuer names.'),
-    clientId: text().describe('The id of this server at the issuer.'),
-    clientSecret: secret('The secret of the client. Default: none.'),
-    secretIn: choice(
-      ['header', 'body'],
-      'header',
-      'Where the secret is sent: `header` (client_secret_basic) or `body` (client_secret_post).',
-    ),
-    privateKeyFile: optional(
-      path(),
-      'A private key, PEM or JWK. The client signs an assertion with it (private_key_jwt) in place of a secret. Default: none.',
-    ),
-    keyId: optional(text(), 'The id of that key at the issuer. Default: that of the JWK.'),
-    scopes: list(z.array(text()), 'The scopes to ask for. Without any, the issuer decides.'),
-    audience: optional(text(), 'The parameter `audience`, for issuers that want one. Default: none.'),
-    resource: optional(httpUrl(), 'The parameter `resource` (RFC 8707). Default: none.'),
-  })
-  .refine(({ issuer, tokenUrl }) => (issuer ?? tokenUrl) !== undefined, 'must have issuer or tokenUrl')
-  .refine(
-    ({ clientSecret, privateKeyFile }) => (clientSecret === undefined) !== (privateKeyFile === undefined),
-    'must have one of clientSecret and privateKeyFile',
-  );
-
 const peerAuth = z
   .strictObject({
     bearer: secret('A bearer token: the same as `token`. Default: none.'),

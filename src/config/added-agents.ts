@@ -1,8 +1,8 @@
+import { type Path } from '../core/findings.js';
 import { join } from 'node:path';
 import { LangoError } from '../core/errors.js';
 import { isGroup } from './layers.js';
-import { PrivateFile } from './private-file.js';
-import type { Path } from './schema.js';
+import { PrivateFile } from '../disk/private-file.js';
 import type { Source } from './text-source.js';
 
 const HINT = 'Correct the file, or delete it and add its agents again.';

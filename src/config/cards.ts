@@ -1,3 +1,4 @@
+import { keyOf } from '../core/findings.js';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -5,7 +6,7 @@ import type { CardFile } from '../core/card.js';
 import { errorText, LangoError } from '../core/errors.js';
 import { agentName, distinct, httpUrl, text } from '../core/fields.js';
 import type { Problem } from './problems.js';
-import { findingsOf, keyOf, problemsError } from './problems.js';
+import { findingsOf, problemsError } from './problems.js';
 import type { KeySchema } from './schema.js';
 import { schemasAt } from './schema.js';
 

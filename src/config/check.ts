@@ -1,13 +1,15 @@
+import { keyOf, finding, type Finding, type Path } from '../core/findings.js';
 import { isAbsolute, relative } from 'node:path';
+import { isLoopback, isPrivateTransport } from '../core/addresses.js';
+import type { Capability, RuleResult } from '../core/capability.js';
+import { unsafeIssuer } from '../core/oauth2-fields.js';
 import type { BasePaths } from './config.js';
-import { hasSeveralOwners, withPaths } from './config.js';
+import { groupsOf, hasSeveralOwners, withPaths } from './config.js';
 import { entriesOf as modelEntries, modelFindings, modelKeysOf, modelOf } from './models.js';
 import { isGroup } from './layers.js';
-import type { Finding } from './problems.js';
-import { finding, findingsOf, keyOf } from './problems.js';
-import type { Path, Settings } from './schema.js';
-import { RISKS, isLoopback, isReadableByAll, isWeakToken, type Risk } from './risks.js';
-import { schemasAt, settingsSchema } from './schema.js';
+import { findingsOf } from './problems.js';
+import { RISKS, isReadableByAll, isWeakToken, type Risk } from './risks.js';
+import type { Settings, SettingsSchema } from './schema.js';
 
 export type Checked =
   | { readonly settings: Settings; readonly findings?: undefined }
@@ -23,45 +25,63 @@ export type Purpose = 'serve' | 'data' | 'call' | 'show';
 /** Switches off zod's compiler, because compiling the schema takes longer than one interpreted check. */
 const PARSE_OPTIONS = { jitless: true } as const;
 
+/** The settings to check, and the place that they come from. */
+interface Given {
+  readonly values: unknown;
+  readonly schema: SettingsSchema;
+  readonly base: BasePaths;
+  /** Default: `serve`. */
+  readonly purpose?: Purpose | undefined;
+}
+
 /** Checks each key alone, then the rules between keys. Returns every finding at once. */
-export function checkSettings(values: unknown, base: BasePaths, purpose: Purpose = 'serve'): Checked {
-  const result = settingsSchema.safeParse(values, PARSE_OPTIONS);
+export function checkSettings(given: Given): Checked {
+  const { values, schema, base, purpose } = given;
+  const result = schema.zod.safeParse(values, PARSE_OPTIONS);
   if (result.success) {
-    const settings = withPaths(result.data, base);
-    const findings = rulesFor(purpose).flatMap((rule) => rule.check(settings, base));
+    const settings = withPaths(schema, result.data, base);
+    const findings = rulesFor(given).flatMap((rule) => rule.check(settings, base));
     return findings.length === 0 ? { settings } : { findings };
   }
-  const findings = findingsOf(result.error.issues, schemasAt);
+  const findings = findingsOf(result.error.issues, (path) => schema.at(path));
   if (purpose === 'show') {
-    const rest = settingsSchema.safeParse(withoutInvalid(values, findings), PARSE_OPTIONS);
-    if (rest.success) return { settings: withPaths(rest.data, base) };
+    const rest = schema.zod.safeParse(withoutInvalid(values, findings), PARSE_OPTIONS);
+    if (rest.success) return { settings: withPaths(schema, rest.data, base) };
   }
-  return { findings: [...findings, ...findingsOfOtherRules({ values, findings, base }, purpose)] };
+  return { findings: [...findings, ...findingsOfOtherRules(given, findings)] };
 }
 
-function rulesFor(purpose: Purpose): readonly Rule[] {
+function rulesFor({ schema, purpose = 'serve' }: Given): readonly Rule[] {
   if (purpose === 'call' || purpose === 'show') return [];
-  return purpose === 'serve' ? RULES : RULES.filter(({ isForServersOnly }) => isForServersOnly !== true);
+  const rules = [...RULES, ...schema.capabilities.flatMap(rulesOf)];
+  return purpose === 'serve' ? rules : rules.filter(({ isForServersOnly }) => isForServersOnly !== true);
 }
 
-interface PartlyInvalid {
-  readonly values: unknown;
-  readonly findings: readonly Finding[];
-  readonly base: BasePaths;
+/** The rules of a capability, with what the server makes of their results. */
+function rulesOf(capability: Capability): readonly Rule[] {
+  return (capability.rules ?? []).map((rule) => ({
+    ...rule,
+    keys: [...rule.keys, 'server.allowRisks', 'workspace'],
+    check(settings) {
+      const { findings = [], sent = [], guarded = [] } = rule.check(groupsOf(capability, settings));
+      const risky = sent.flatMap(({ path, url }) =>
+        url === undefined || isPrivateTransport(url) ? [] : riskFinding(settings, 'plainHttpToken', path),
+      );
+      return [...findings, ...risky, ...exposedTo(settings.workspace, guarded)];
+    },
+  }));
 }
 
 /** Returns the findings of those rules whose keys are valid by themselves. */
-function findingsOfOtherRules(
-  { values, findings, base }: PartlyInvalid,
-  purpose: Purpose,
-): readonly Finding[] {
-  const rest = settingsSchema.safeParse(withoutInvalid(values, findings));
+function findingsOfOtherRules(given: Given, findings: readonly Finding[]): readonly Finding[] {
+  const { values, schema, base } = given;
+  const rest = schema.zod.safeParse(withoutInvalid(values, findings));
   if (!rest.success) return [];
-  const settings = withPaths(rest.data, base);
+  const settings = withPaths(schema, rest.data, base);
   const wrong = findings.map(({ path }) => keyOf(path));
   const concerns = (key: string): boolean =>
     wrong.some((one) => one === '' || one.startsWith(key) || key.startsWith(`${one}.`));
-  return rulesFor(purpose)
+  return rulesFor(given)
     .filter(({ keys }) => !keys.some(concerns))
     .flatMap((rule) => rule.check(settings, base));
 }
@@ -92,7 +112,7 @@ interface Rule {
 const RULES: readonly Rule[] = [
   { keys: ['auth.mode', 'server.host'], check: checkOpenServer },
   {
-    keys: ['server', 'auth', 'a2a', 'mcp', 'model', 'embedding', 'webSearch'],
+    keys: ['server', 'auth', 'a2a', 'model'],
     isForServersOnly: true,
     check: checkRisks,
   },
@@ -102,31 +122,18 @@ const RULES: readonly Rule[] = [
   { keys: ['auth.nodes', 'auth.audience', 'a2a.baseUrl'], check: checkNodes },
   { keys: ['auth.mode', 'auth.nodes', 'a2a.enabled', 'a2a.remoteAgents'], check: checkOwners },
   { keys: ['a2a.remoteAgents'], check: checkPeerAuth },
-  { keys: ['mcp.servers'], check: checkMcpAuth },
   { keys: ['server.tls'], check: checkTls },
   { keys: ['model', 'agent.models'], isForServersOnly: true, check: modelFindings },
-  {
-    keys: ['embedding.provider', 'embedding.apiKey', 'embedding.baseUrl', 'embedding.folder'],
-    isForServersOnly: true,
-    check: checkEmbedding,
-  },
-  {
-    keys: ['webSearch.provider', 'webSearch.apiKey', 'webSearch.baseUrl'],
-    isForServersOnly: true,
-    check: checkWebSearch,
-  },
   { keys: ['agent.roster', 'agent.ownAgents', 'a2a.remoteAgents'], check: checkAgentNames },
-  { keys: ['workspace', 'storage.sqlite.file', 'vault.keyFile'], check: checkWorkspace },
+  { keys: ['workspace', 'storage.sqlite.file'], check: checkWorkspace },
 ];
 
 /** Finds the risks that the settings take without naming them in `server.allowRisks`. */
 function checkRisks(settings: Settings, { exposedSecret }: BasePaths): readonly Finding[] {
-  const { auth, server, a2a, mcp, model, embedding, webSearch } = settings;
+  const { auth, server, a2a, model } = settings;
   const { otlp } = settings.telemetry;
-  const takes = (risk: Risk, isTaken: boolean, path: Path): readonly Finding[] => {
-    if (!isTaken || server.allowRisks.includes(risk)) return [];
-    return finding(path, `is refused: ${RISKS[risk]}; if that is meant, add ${risk} to server.allowRisks`);
-  };
+  const takes = (risk: Risk, isTaken: boolean, path: Path) =>
+    isTaken ? riskFinding(settings, risk, path) : [];
   const isPublic = !isLoopback(server.host);
   const main = modelOf(model);
   const mainKey = modelKeysOf(settings, main).get(main.key);
@@ -152,14 +159,6 @@ function checkRisks(settings: Settings, { exposedSecret }: BasePaths): readonly 
     ...auth.nodes.flatMap(({ name, jwks }, index) =>
       takes('plainHttpToken', isSentWithoutTls(name, jwks), ['auth', 'nodes', index, 'jwks']),
     ),
-    ...Object.entries(mcp.servers).flatMap(([name, { token, oauth2, headers, url }]) =>
-      takes('plainHttpToken', isSentWithoutTls(token ?? oauth2?.clientId ?? Object.values(headers)[0], url), [
-        'mcp',
-        'servers',
-        name,
-        'url',
-      ]),
-    ),
     ...takes('plainHttpToken', isSentWithoutTls(Object.values(otlp.headers)[0], otlp.url), [
       ...['telemetry', 'otlp', 'url'],
     ]),
@@ -168,21 +167,17 @@ function checkRisks(settings: Settings, { exposedSecret }: BasePaths): readonly 
       if (typeof entry === 'string') return [];
       return takes('plainHttpToken', isSentWithoutTls(entry.apiKey, entry.baseUrl), [...path, 'baseUrl']);
     }),
-    ...takes('plainHttpToken', isSentWithoutTls(embedding.apiKey, embedding.baseUrl), [
-      'embedding',
-      'baseUrl',
-    ]),
-    ...takes('plainHttpToken', isSentWithoutTls(webSearch.apiKey, webSearch.baseUrl), [
-      'webSearch',
-      'baseUrl',
-    ]),
   ];
 }
 
+/** Finds a risk that the settings take without naming it in `server.allowRisks`. */
+function riskFinding({ server }: Pick<Settings, 'server'>, risk: Risk, path: Path): readonly Finding[] {
+  if (server.allowRisks.includes(risk)) return [];
+  return finding(path, `is refused: ${RISKS[risk]}; if that is meant, add ${risk} to server.allowRisks`);
+}
+
 function isSentWithoutTls(value: string | undefined, address: string | undefined): boolean {
-  if (value === undefined || address === undefined) return false;
-  const { protocol, hostname } = new URL(address);
-  return protocol === 'http:' && !isLoopback(hostname);
+  return value !== undefined && address !== undefined && !isPrivateTransport(address);
 }
 
 function checkOpenServer({ auth, server }: Settings): readonly Finding[] {
@@ -201,7 +196,7 @@ function checkJwt({ auth: { mode, jwt } }: Settings): readonly Finding[] {
   if (jwt.jwksUrl !== undefined && jwt.jwksFile !== undefined)
     return finding(['auth', 'jwt', 'jwksFile'], 'must be left out, as auth.jwt.jwksUrl is set');
   const source = jwt.jwksFile === undefined ? (jwt.jwksUrl ?? jwt.issuer) : undefined;
-  if (source === undefined || isSafe(source)) return [];
+  if (source === undefined || isPrivateTransport(source)) return [];
   const key = jwt.jwksUrl === undefined ? 'issuer' : 'jwksUrl';
   return finding(['auth', 'jwt', key], 'must be https: keys fetched over plain HTTP can be forged');
 }
@@ -211,14 +206,9 @@ function checkIntrospection({ auth: { mode, introspection } }: Settings): readon
   const at = ['auth', 'introspection', 'url'];
   if (url === undefined) return [];
   if (mode !== 'jwt') return finding(at, 'is for auth.mode: jwt');
-  if (!isSafe(url)) return finding(at, 'must be https: tokens are sent there');
+  if (!isPrivateTransport(url)) return finding(at, 'must be https: tokens are sent there');
   if (clientId !== undefined && clientSecret !== undefined) return [];
   return finding(at, 'needs auth.introspection.clientId and clientSecret as well');
-}
-
-function isSafe(address: string): boolean {
-  const { protocol, hostname } = new URL(address);
-  return protocol === 'https:' || isLoopback(hostname);
 }
 
 function checkMtls({ auth, server: { tls } }: Settings): readonly Finding[] {
@@ -263,22 +253,6 @@ function checkPeerAuth({ a2a }: Settings): readonly Finding[] {
   });
 }
 
-function checkMcpAuth({ mcp }: Settings): readonly Finding[] {
-  return Object.entries(mcp.servers).flatMap(([name, { oauth2 }]) =>
-    oauth2 ? unsafeIssuer(oauth2, ['mcp', 'servers', name, 'oauth2']) : [],
-  );
-}
-
-type Client = NonNullable<Settings['mcp']['servers'][string]['oauth2']>;
-
-function unsafeIssuer(client: Client, at: Path): readonly Finding[] {
-  return (['issuer', 'tokenUrl'] as const).flatMap((key) => {
-    const address = client[key];
-    if (address === undefined || isSafe(address)) return [];
-    return finding([...at, key], 'must be https: the secret of the client is sent there');
-  });
-}
-
 function checkTls({ server: { tls } }: Settings): readonly Finding[] {
   const { certFile, keyFile, clientCaFile, crlFile } = tls;
   const at = ['server', 'tls'];
@@ -293,34 +267,6 @@ function checkTls({ server: { tls } }: Settings): readonly Finding[] {
   return [];
 }
 
-function checkEmbedding({ embedding }: Settings): readonly Finding[] {
-  const { provider, apiKey, baseUrl, folder } = embedding;
-  const key: Path = ['embedding', 'provider'];
-  if (provider === 'local' && folder === undefined) {
-    return finding(key, 'needs a model: set embedding.folder');
-  }
-  if (provider === 'voyage' && apiKey === undefined) {
-    return finding(key, 'needs a key: set embedding.apiKey or VOYAGE_API_KEY');
-  }
-  if (provider === 'openai' && apiKey === undefined && baseUrl === undefined) {
-    return finding(
-      key,
-      'needs a key or another server: set embedding.apiKey, OPENAI_API_KEY or embedding.baseUrl',
-    );
-  }
-  return [];
-}
-
-function checkWebSearch({ webSearch }: Settings): readonly Finding[] {
-  const { provider, apiKey, baseUrl } = webSearch;
-  const key: Path = ['webSearch', 'provider'];
-  if (provider === 'searxng' && baseUrl === undefined) {
-    return finding(key, 'needs an address: set webSearch.baseUrl');
-  }
-  if (provider === 'brave' && apiKey === undefined) return finding(key, 'needs a key: set webSearch.apiKey');
-  return [];
-}
-
 function checkAgentNames({ agent, a2a }: Settings): readonly Finding[] {
   const listed = typeof agent.roster === 'string' ? [] : agent.roster;
   const local = new Set([...listed, ...agent.ownAgents].map(({ name }) => name));
@@ -329,16 +275,21 @@ function checkAgentNames({ agent, a2a }: Settings): readonly Finding[] {
   );
 }
 
-/** An agent that could write these files could give itself any permission. */
-function checkWorkspace({ workspace, storage, vault }: Settings, base: BasePaths): readonly Finding[] {
-  const guarded = [
+function checkWorkspace({ workspace, storage }: Settings, base: BasePaths): readonly Finding[] {
+  return exposedTo(workspace, [
     { file: base.home, what: 'the data folder' },
     { file: storage.sqlite.file, what: 'the database' },
-    { file: vault.keyFile, what: 'the key file of the vault' },
-    { file: base.configFile, what: 'the configuration file' },
-  ];
+    ...(base.configFile === undefined ? [] : [{ file: base.configFile, what: 'the configuration file' }]),
+  ]);
+}
+
+/** An agent that could write these files could give itself any permission. */
+function exposedTo(
+  workspace: readonly string[],
+  guarded: NonNullable<RuleResult['guarded']>,
+): readonly Finding[] {
   return workspace.flatMap((folder, index) => {
-    const exposed = guarded.find(({ file }) => file !== undefined && isInside(file, folder));
+    const exposed = guarded.find(({ file }) => isInside(file, folder));
     if (exposed === undefined) return [];
     return finding(['workspace', index], `must not contain ${exposed.what}: agents could change it`);
   });

@@ -1,12 +1,12 @@
+import { type Path } from '../core/findings.js';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { AgentLimits, Roster } from '../core/agent.js';
 import { DEFAULT_ROUNDS } from './agent-keys.js';
-import { HOME_MARK, IN_MEMORY, mapPaths } from '../core/fields.js';
-import { DEFAULT_OPENAI_EMBEDDING, DEFAULT_VOYAGE_EMBEDDING } from './knowledge-keys.js';
+import type { Capability, SettingsGroups, SettingsOf } from '../core/capability.js';
+import { HOME_MARK, IN_MEMORY, LEFT_OUT, mapSettings } from '../core/fields.js';
 import { agentModelsOf, modelOf, type ModelChoice, type ModelConfig } from './models.js';
-import type { Path, Settings } from './schema.js';
-import { settingsSchema } from './schema.js';
+import type { Settings, SettingsSchema } from './schema.js';
 
 /** The resolved configuration: every default applied, every path absolute. It holds no secret, so it may be logged. */
 export interface Config extends Readonly<Omit<Settings, Resolved>> {
@@ -18,28 +18,13 @@ export interface Config extends Readonly<Omit<Settings, Resolved>> {
   readonly model: ModelConfig;
   readonly auth: AuthConfig;
   readonly a2a: A2aConfig;
-  readonly mcp: McpConfig;
   readonly workspace: readonly string[];
-  readonly vault: Readonly<Omit<Settings['vault'], 'passphrase'>>;
   readonly storage: Readonly<Omit<Settings['storage'], 'url'>>;
-  readonly embedding: EmbeddingConfig;
-  readonly webSearch: Readonly<Omit<Settings['webSearch'], 'apiKey'>>;
   readonly telemetry: Readonly<{ content: boolean; otlp: Omit<Settings['telemetry']['otlp'], 'headers'> }>;
 }
 
 /** The keys that have another form in `Config`: read-only, without secrets, or with automatic choices made. */
-type Resolved =
-  | 'agent'
-  | 'model'
-  | 'auth'
-  | 'a2a'
-  | 'mcp'
-  | 'workspace'
-  | 'vault'
-  | 'storage'
-  | 'embedding'
-  | 'webSearch'
-  | 'telemetry';
+type Resolved = 'agent' | 'model' | 'auth' | 'a2a' | 'workspace' | 'storage' | 'telemetry';
 
 type IntrospectionSettings = Settings['auth']['introspection'];
 
@@ -56,8 +41,6 @@ interface AgentConfig extends Readonly<
   /** By the names of the agents. */
   readonly models: Readonly<Record<string, ModelChoice>>;
 }
-
-type EmbeddingConfig = Readonly<Omit<Settings['embedding'], 'apiKey'>>;
 
 interface A2aConfig extends Readonly<Omit<Settings['a2a'], 'remoteAgents'>> {
   readonly remoteAgents: readonly RemoteAgentConfig[];
@@ -81,19 +64,6 @@ interface RemoteAuthConfig {
   readonly oauth2?: OAuth2Config | undefined;
   readonly mtls?: PeerAuth['mtls'];
 }
-
-interface McpConfig {
-  readonly serve: boolean;
-  readonly servers: Readonly<Record<string, McpServerConfig>>;
-}
-
-/** An MCP server. Its variables, headers and token are in `Secrets.mcp`. */
-export type McpServerConfig = Readonly<
-  Omit<Settings['mcp']['servers'][string], 'env' | 'headers' | 'token' | 'oauth2' | 'login'>
-> & { readonly oauth2?: OAuth2Config | undefined; readonly login?: LoginConfig | undefined };
-
-type LoginSettings = NonNullable<Settings['mcp']['servers'][string]['login']>;
-type LoginConfig = Readonly<Omit<LoginSettings, 'clientSecret'>>;
 
 /** Whether requests may come from more than one owner. */
 export function hasSeveralOwners({ mode, nodes }: Pick<Settings['auth'], 'mode' | 'nodes'>): boolean {
@@ -119,82 +89,60 @@ export function agentLimits({
 }
 
 /**
- * Resolves checked settings: makes the automatic choices and leaves the secrets out. `keyVariable` is the environment
- * variable that filled `model.apiKey`.
+ * Resolves checked settings: makes the automatic choices and leaves out the values that the schema calls secrets.
+ * `keyVariable` is the environment variable that filled `model.apiKey`.
  */
-export function configOf(settings: Settings, base: BasePaths, keyVariable?: string): Config {
-  const { agent, a2a, server } = settings;
+export function configOf(
+  schema: SettingsSchema,
+  settings: Settings,
+  { base, keyVariable }: { readonly base: BasePaths; readonly keyVariable?: string | undefined },
+): Config {
+  const own = mapSettings(schema.zod, settings, (value, kind) =>
+    kind === 'secret' ? LEFT_OUT : value,
+  ) as Omit<Config, 'home' | 'file'>;
+  const { agent, a2a, server } = own;
   const model = modelOf(settings.model, keyVariable);
-  const { token: _token, introspection, ...auth } = settings.auth;
-  const { clientSecret: _clientSecret, ...introspectionConfig } = introspection;
-  const { passphrase: _passphrase, ...vault } = settings.vault;
-  const { url: _url, ...storage } = settings.storage;
-  const { apiKey: _apiKey, ...webSearch } = settings.webSearch;
-  const { headers: _headers, ...otlp } = settings.telemetry.otlp;
   return {
-    ...settings,
+    ...own,
     home: base.home,
     file: base.configFile,
     agent: {
       ...agent,
-      models: agentModelsOf(agent, model),
+      models: agentModelsOf(settings.agent, model),
       maxDelegationRounds: agent.maxDelegationRounds || DEFAULT_ROUNDS,
     },
     model,
     server: { ...server, allowedOrigins: server.allowedOrigins.map((url) => new URL(url).origin) },
-    auth: { ...auth, introspection: introspectionConfig },
-    a2a: {
-      ...a2a,
-      ...(a2a.baseUrl === undefined ? {} : { baseUrl: a2a.baseUrl.replace(/\/+$/, '') }),
-      remoteAgents: a2a.remoteAgents.map(remoteAgentOf),
-    },
-    mcp: { serve: settings.mcp.serve, servers: mcpServersOf(settings) },
-    vault,
-    storage,
-    embedding: embeddingOf(settings.embedding),
-    webSearch,
-    telemetry: { ...settings.telemetry, otlp },
+    a2a: { ...a2a, ...(a2a.baseUrl === undefined ? {} : { baseUrl: a2a.baseUrl.replace(/\/+$/, '') }) },
   };
 }
 
-function remoteAgentOf({ token: _, auth, ...peer }: PeerSettings): RemoteAgentConfig {
-  if (auth === undefined) return peer;
-  const { apiKey, basic, oauth2, mtls } = auth;
-  const apiKeyPlace = apiKey && { header: apiKey.header, query: apiKey.query };
-  return {
-    ...peer,
-    auth: {
-      apiKey: apiKeyPlace,
-      basic: basic && { user: basic.user },
-      oauth2: oauth2 && clientOf(oauth2),
-      mtls,
-    },
-  };
+/** The settings of a capability, by their places. They hold its secrets. */
+export function groupsOf(
+  { settings: groups = {} }: Pick<Capability, 'settings'>,
+  settings: Readonly<Record<string, unknown>>,
+): SettingsOf<SettingsGroups> {
+  const places = Object.keys(groups).map((place): [string, unknown] => [place, valueAt(settings, place)]);
+  return Object.fromEntries(places);
 }
 
-function clientOf({ clientSecret: _, ...client }: OAuth2Settings): OAuth2Config {
-  return client;
+/** The settings with those of a capability replaced. */
+export function withGroups(settings: Settings, groups: SettingsOf<SettingsGroups>): Settings {
+  const copy: Record<string, unknown> = { ...settings };
+  for (const [place, value] of Object.entries(groups)) {
+    const [name = '', member] = place.split('.');
+    copy[name] = member === undefined ? value : { ...(copy[name] as object), [member]: value };
+  }
+  return copy as Settings;
 }
 
-function mcpServersOf({ mcp }: Settings): McpConfig['servers'] {
-  const entries = Object.entries(mcp.servers);
-  return Object.fromEntries(
-    entries.map(([name, { env: _e, headers: _h, token: _t, oauth2, login, ...rest }]) => {
-      const { clientSecret: _s, ...person } = login ?? {};
-      return [name, { ...rest, oauth2: oauth2 && clientOf(oauth2), login: login && (person as LoginConfig) }];
-    }),
+/** The value at a key such as "server.port" or "a2a.remoteAgents[0].url"; undefined if there is none. */
+export function valueAt(value: unknown, key: string): unknown {
+  const steps = key.split(/[.[\]]+/).filter((step) => step !== '');
+  return steps.reduce<unknown>(
+    (inner, step) => (inner as Record<string, unknown> | undefined)?.[step],
+    value,
   );
-}
-
-function embeddingOf({ apiKey: _secret, ...embedding }: Settings['embedding']): EmbeddingConfig {
-  const fallback = {
-    openai: DEFAULT_OPENAI_EMBEDDING,
-    voyage: DEFAULT_VOYAGE_EMBEDDING,
-    local: undefined,
-    none: undefined,
-  };
-  const model = embedding.model ?? fallback[embedding.provider];
-  return { ...embedding, ...(model === undefined ? {} : { model }) };
 }
 
 /** The files from which the paths of the settings are resolved. */
@@ -208,12 +156,15 @@ export interface BasePaths {
 }
 
 /** The settings with absolute paths. Relative paths start at the folder of the configuration file. */
-export function withPaths(settings: Settings, base: BasePaths): Settings {
+export function withPaths(schema: SettingsSchema, settings: unknown, base: BasePaths): Settings {
   const start = base.configFile === undefined ? base.home : dirname(base.configFile);
-  return mapPaths(settingsSchema, settings, (path) => {
+  const absolute = (path: string): string => {
     if (path === IN_MEMORY) return path;
     if (path.startsWith(HOME_MARK)) return join(base.home, path.slice(HOME_MARK.length));
     if (path === '~' || path.startsWith('~/')) return join(homedir(), path.slice(1));
     return resolve(start, path);
-  }) as Settings;
+  };
+  return mapSettings(schema.zod, settings, (value, kind) =>
+    kind === 'path' ? absolute(value as string) : value,
+  ) as Settings;
 }

@@ -1,3 +1,4 @@
+import { valueAt } from './config.js';
 import type { Origin } from './layers.js';
 import type { LoadedConfig } from './load.js';
 import { ENTRY, leavesOf } from './schema.js';
@@ -13,8 +14,8 @@ export interface DescribedKey {
 }
 
 /** Every key with its value and the origin of the value, in the order of the reference. */
-export function describeConfig({ config, origins }: LoadedConfig): readonly DescribedKey[] {
-  return leavesOf()
+export function describeConfig({ config, schema, origins }: LoadedConfig): readonly DescribedKey[] {
+  return leavesOf(schema.json)
     .flatMap(({ key, schema }) =>
       keysOf(key, config).map((one): DescribedKey => {
         const origin = origins.get(one) ?? 'default';
@@ -42,14 +43,6 @@ function keysOf(key: string, config: unknown): readonly string[] {
   if (list === undefined || field === undefined) return [key];
   const entries = valueAt(config, list);
   return Array.isArray(entries) ? entries.map((_, index) => `${list}[${index}]${field}`) : [];
-}
-
-function valueAt(value: unknown, key: string): unknown {
-  const steps = key.split(/[.[\]]+/).filter((step) => step !== '');
-  return steps.reduce<unknown>(
-    (inner, step) => (inner as Record<string, unknown> | undefined)?.[step],
-    value,
-  );
 }
 
 /** True for a list or a map whose entries are described key by key. */

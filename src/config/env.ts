@@ -19,14 +19,6 @@ export const ENV_VARIABLES = {
     description:
       'The API key of the provider `openai`, if the file has no `model.apiKey` or `embedding.apiKey`.',
   },
-  voyageApiKey: {
-    name: 'VOYAGE_API_KEY',
-    description: 'The API key of the embedding provider `voyage`, if the file has no `embedding.apiKey`.',
-  },
-  vaultPassphrase: {
-    name: 'LANGO_VAULT_PASSPHRASE',
-    description: 'The passphrase of the vault, if the file has no `vault.passphrase`.',
-  },
   databaseUrl: {
     name: 'LANGO_DATABASE_URL',
     description: 'The PostgreSQL database, if the file has no `storage.url`.',
@@ -44,14 +36,7 @@ export const ENV_VARIABLES = {
 } as const;
 
 /** The variables of this table that hold secrets: each may be in a file, which the variable with `_FILE` names. */
-export const SECRET_VARIABLES = [
-  'token',
-  'anthropicApiKey',
-  'openaiApiKey',
-  'voyageApiKey',
-  'vaultPassphrase',
-  'databaseUrl',
-] as const;
+export const SECRET_VARIABLES = ['token', 'anthropicApiKey', 'openaiApiKey', 'databaseUrl'] as const;
 
 type Texts = Readonly<Record<keyof typeof ENV_VARIABLES, string | undefined>>;
 

@@ -134,25 +134,6 @@ export const disk = group('How owners share the disk, and what agents may write 
   ),
 });
 
-export const MIN_PASSPHRASE = 12;
-
-export const vault = group('The encrypted store of secrets and keys.', {
-  keyFile: path()
-    .default(`${HOME_MARK}/vault.key`)
-    .describe(
-      'The file with the master key, used unless there is a passphrase. It is created at first use. Keep a copy of it elsewhere.',
-    ),
-  passphrase: z
-    .string()
-    .min(MIN_PASSPHRASE, `must have at least ${MIN_PASSPHRASE} characters`)
-    .optional()
-    .meta({
-      description:
-        'The passphrase that the master key is derived from, instead of a key file. Default: `LANGO_VAULT_PASSPHRASE`, if it is set.',
-      writeOnly: true,
-    }),
-});
-
 export const approval = group('When a person is asked for approval.', {
   policy: z
     .union([z.enum(['dangerous', 'all', 'none']), z.array(toolName())])

@@ -1,9 +1,10 @@
+import { keyOf, type Path } from '../core/findings.js';
+import type { SecretVariable } from '../core/capability.js';
 import type { Env, SECRET_VARIABLES } from './env.js';
 import { ENV_VARIABLES } from './env.js';
 import type { Problem } from './problems.js';
-import { keyOf } from './problems.js';
-import { fileVariable } from './secret-files.js';
-import type { Path } from './schema.js';
+import { fileVariable, readSecretFile } from './secret-files.js';
+import { valueAt } from './config.js';
 
 /** The origin of a value. */
 export type Origin = 'default' | 'file' | 'env' | 'flag';
@@ -43,11 +44,18 @@ export interface Layered {
 
 type Group = Record<string, unknown>;
 
+export interface LayerSources {
+  readonly env: Env;
+  readonly overrides?: Overrides | undefined;
+  /** The variables of capabilities. */
+  readonly variables: readonly SecretVariable[];
+}
+
 /**
  * Combines the sources of values. Environment variables with secrets apply only where the file has no value. Other
  * variables and flags override the file.
  */
-export function layer(fileValues: Group, env: Env, overrides: Overrides): Layered {
+export function layer(fileValues: Group, { env, overrides = {}, variables }: LayerSources): Layered {
   const values = structuredClone(fileValues);
   const origins = new Map<string, Origin>(leafKeys(fileValues).map((key) => [key, 'file']));
   const sources = new Map<string, string>();
@@ -56,7 +64,10 @@ export function layer(fileValues: Group, env: Env, overrides: Overrides): Layere
     origins.set(keyOf(override.path), override.origin);
     sources.set(keyOf(override.path), override.at);
   };
-  const secrets = secretsFrom(env, values).filter(({ path }) => !origins.has(keyOf(path)));
+  const ofCapabilities = variables.flatMap((one) => variableOf(one, env, values));
+  const secrets = [...secretsFrom(env, values), ...ofCapabilities].filter(
+    ({ path }) => !origins.has(keyOf(path)),
+  );
   secrets.forEach(apply);
   for (const override of overridesFrom(env, overrides)) apply(override);
   const problems = secrets.flatMap(({ at, path, problem: text }) =>
@@ -83,9 +94,7 @@ function secretsFrom(env: Env, values: Group): readonly Override[] {
     ...MODEL_VENDORS.flatMap((vendor) =>
       namesVendor(values, vendor) ? fromEnv(env, `${vendor}ApiKey`, ['model', 'apiKeys', vendor]) : [],
     ),
-    ...fromEnv(env, 'vaultPassphrase', ['vault', 'passphrase']),
     ...fromEnv(env, 'databaseUrl', ['storage', 'url']),
-    ...fromEnv(env, embeddingVariable(providerIn(values['embedding'])), ['embedding', 'apiKey']),
   ];
 }
 
@@ -116,8 +125,14 @@ function modelVariable(env: Env, provider: unknown): Variable | undefined {
   return takesOpenai ? 'openaiApiKey' : 'anthropicApiKey';
 }
 
-function embeddingVariable(provider: unknown): Variable | undefined {
-  return provider === 'openai' || provider === 'voyage' ? `${provider}ApiKey` : undefined;
+/** The value of a variable of a capability, where it applies. */
+function variableOf(variable: SecretVariable, env: Env, values: Group): readonly Override[] {
+  const { name, path } = variable;
+  const group = valueAt(values, keyOf(path.slice(0, -1)));
+  if (variable.applies?.(isGroup(group) ? group : {}) === false) return [];
+  const file = readSecretFile(env.variables, name);
+  if (!file) return [{ path, value: env.variables[name] || undefined, origin: 'env', at: name }];
+  return [{ path, origin: 'env', at: fileVariable(name), value: undefined, isExposed: false, ...file }];
 }
 
 function overridesFrom(env: Env, { host, port }: Overrides): readonly Override[] {

@@ -1,5 +1,6 @@
+import { keyOf, type Finding, type Path } from '../core/findings.js';
 import { readFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { codeOf, errorText } from '../core/errors.js';
 import { AddedAgents, withAddedAgents, type AddedAgent } from './added-agents.js';
 import { checkSettings, type Purpose } from './check.js';
@@ -10,12 +11,14 @@ import { ENV_VARIABLES } from './env.js';
 
 import type { Origin, Overrides } from './layers.js';
 import { isGroup, layer } from './layers.js';
-import { NO_SUCH_FILE } from './private-file.js';
-import type { Finding, Problem } from './problems.js';
-import { keyOf, PROBLEMS_MAX, problemsError } from './problems.js';
+import { NO_SUCH_FILE } from '../disk/private-file.js';
+import type { Problem } from './problems.js';
+import { PROBLEMS_MAX, problemsError } from './problems.js';
 import { isReadableByAll } from './risks.js';
-import type { Path, SettingsInput } from './schema.js';
-import { schemasAt } from './schema.js';
+import { assertForeign, type Capability } from '../core/capability.js';
+import { CAPABILITIES } from '../capabilities/index.js';
+import { loadCapabilities } from './foreign-capabilities.js';
+import { SettingsSchema, type Settings, type SettingsInput } from './schema.js';
 import type { Variables } from './secret-files.js';
 import type { Secrets } from './secrets.js';
 import { secretsOf } from './secrets.js';
@@ -28,6 +31,10 @@ const HINT = 'Correct this, then check it with: lango config check';
 export interface LoadedConfig {
   readonly config: Config;
   readonly secrets: Secrets;
+  /** The keys of this configuration, and the capabilities that they belong to. */
+  readonly schema: SettingsSchema;
+  /** All checked settings, for capabilities. They hold secrets: never log them. */
+  readonly settings: Settings;
   /** By key. A key that is not in it has its default. */
   readonly origins: ReadonlyMap<string, Origin>;
   /** The agents that were added with `lango agents add`. `config` has them too. */
@@ -46,6 +53,8 @@ export interface LoadOptions {
 export interface ResolveOptions extends LoadOptions {
   /** Used instead of a file. */
   readonly settings?: SettingsInput;
+  /** Capabilities of the program, besides the shipped ones. */
+  readonly capabilities?: readonly Capability[] | undefined;
 }
 
 /**
@@ -72,7 +81,18 @@ export async function checkConfig(
 
 /** Resolves settings given by a program, without reading any file. Throws `invalid-config`. */
 export function resolveConfig(options: ResolveOptions): LoadedConfig {
-  return orThrow(tryResolve({ file: undefined, source: objectSource(options.settings ?? {}) }, options));
+  const { settings = {}, capabilities = [] } = options;
+  capabilities.forEach(assertForeign);
+  const schema =
+    capabilities.length === 0 ? shippedSchema() : new SettingsSchema([...CAPABILITIES, ...capabilities]);
+  return orThrow(tryResolve({ file: undefined, schema, source: objectSource(settings) }, options));
+}
+
+let shipped: SettingsSchema | undefined;
+
+/** The keys of the shipped capabilities. Made once, because making schemas takes a large part of every start. */
+export function shippedSchema(): SettingsSchema {
+  return (shipped ??= new SettingsSchema(CAPABILITIES));
 }
 
 type Attempt =
@@ -90,6 +110,7 @@ function homeOf({ env, overrides }: LoadOptions): string {
 
 interface Reading {
   readonly file: string | undefined;
+  readonly schema: SettingsSchema;
   readonly source: Source;
   /** The first secret that other users can read: as plain text in this file, or in another file. */
   readonly exposedSecret?: Path | undefined;
@@ -109,73 +130,93 @@ async function readSource(options: LoadOptions): Promise<Reading> {
 async function readConfigFile(options: LoadOptions): Promise<Reading> {
   const named = options.overrides?.configFile ?? options.env.configFile;
   const file = named ?? join(homeOf(options), 'config.yaml');
+  let text: string;
   try {
-    const text = await readFile(file, 'utf8');
-    const variables = { ...options.env.variables, [ENV_VARIABLES.home.name]: homeOf(options) };
-    let writtenSecret: Path | undefined;
-    let exposedSecret: Path | undefined;
-    const readText = (value: string, path: Path) => {
-      if (isSecret(path) && !value.includes('${')) writtenSecret ??= path;
-      const reading = readScalar(value, path, variables);
-      if ('isExposed' in reading && reading.isExposed) exposedSecret ??= path;
-      return 'isUnset' in reading && mayBeUnset(path, options) ? { value: undefined } : reading;
-    };
-    // Most servers have no configuration file, so the parser is loaded only when needed.
-    const { textSource } = await import('./text-source.js');
-    const source = textSource(text, { file, syntax: 'yaml', readText });
-    return {
-      ...{ file: resolve(file), source },
-      exposedSecret: exposedSecret ?? (isReadableByAll(file) ? writtenSecret : undefined),
-    };
+    text = await readFile(file, 'utf8');
   } catch (error) {
     const missing = NO_SUCH_FILE.has(codeOf(error) ?? '');
-    if (missing && named === undefined) return { file: undefined, source: objectSource({}) };
-    const text = missing ? 'there is no such file' : `cannot be read: ${errorText(error)}`;
-    throw problemsError([{ at: file, key: '', text }], HINT);
+    const schema = shippedSchema();
+    if (missing && named === undefined) return { file: undefined, schema, source: objectSource({}) };
+    const problem = missing ? 'there is no such file' : `cannot be read: ${errorText(error)}`;
+    throw problemsError([{ at: file, key: '', text: problem }], HINT);
   }
+  const reading = await readText(text, { file, schema: shippedSchema() }, options);
+  if (options.purpose === 'call' || !isGroup(reading.source.values)) return reading;
+  const further = await loadCapabilities(reading.source.values['capabilities'], dirname(resolve(file)));
+  if (further.length === 0) return reading;
+  return readText(text, { file, schema: new SettingsSchema([...CAPABILITIES, ...further]) }, options);
+}
+
+async function readText(
+  text: string,
+  { file, schema }: { readonly file: string; readonly schema: SettingsSchema },
+  options: LoadOptions,
+): Promise<Reading> {
+  const variables = { ...options.env.variables, [ENV_VARIABLES.home.name]: homeOf(options) };
+  let writtenSecret: Path | undefined;
+  let exposedSecret: Path | undefined;
+  const readValue = (value: string, path: Path) => {
+    const isSecret = schema.isSecret(path);
+    if (isSecret && !value.includes('${')) writtenSecret ??= path;
+    const types = () => new Set(schema.at(path).flatMap(({ type }) => type ?? []));
+    const reading = readScalar(value, { variables, isSecret, types });
+    if ('isExposed' in reading && reading.isExposed) exposedSecret ??= path;
+    return 'isUnset' in reading && mayBeUnset(path, schema, options) ? { value: undefined } : reading;
+  };
+  // Most servers have no configuration file, so the parser is loaded only when needed.
+  const { textSource } = await import('./text-source.js');
+  const source = textSource(text, { file, syntax: 'yaml', readText: readValue });
+  return {
+    ...{ file: resolve(file), schema, source },
+    exposedSecret: exposedSecret ?? (isReadableByAll(file) ? writtenSecret : undefined),
+  };
+}
+
+interface Scalar {
+  readonly variables: Variables;
+  readonly isSecret: boolean;
+  readonly types: () => ReadonlySet<string>;
 }
 
 /** Substitutes variables and converts the result to the type of the key. An empty result leaves the key out. */
 function readScalar(
   text: string,
-  path: Path,
-  variables: Variables,
+  { variables, isSecret, types }: Scalar,
 ): (TextReading & { readonly isExposed?: boolean }) | Unset {
-  const result = substitute(text, variables, isSecret(path));
+  const result = substitute(text, variables, isSecret);
   if ('problem' in result) return result;
   if (!result.changed) return { value: result.text };
   if (result.text === '') return { value: undefined };
-  const types = new Set(schemasAt(path).flatMap(({ type }) => type ?? []));
-  return { value: retype(result.text, types), isExposed: result.isExposed ?? false };
+  return { value: retype(result.text, types()), isExposed: result.isExposed ?? false };
 }
 
 /** Whether the purpose allows a value whose variable is not set. */
-function mayBeUnset(path: Path, { purpose }: LoadOptions): boolean {
+function mayBeUnset(path: Path, schema: SettingsSchema, { purpose }: LoadOptions): boolean {
   if (purpose === 'show') return true;
   if (purpose === undefined || purpose === 'serve') return false;
-  return isSecret(path) && (purpose === 'call' || path[0] !== 'vault');
+  return schema.isSecret(path) && (purpose === 'call' || !schema.opensData(keyOf(path)));
 }
 
 /** Whether the purpose needs this secret of the environment. */
-function needsSecret(key: string, { purpose }: LoadOptions): boolean {
-  return purpose !== 'show' && (purpose !== 'data' || key.startsWith('vault.'));
+function needsSecret(key: string, schema: SettingsSchema, { purpose }: LoadOptions): boolean {
+  return purpose !== 'show' && (purpose !== 'data' || schema.opensData(key));
 }
 
-function isSecret(path: Path): boolean {
-  return schemasAt(path).some(({ writeOnly }) => writeOnly === true);
-}
-
-function tryResolve({ source, file, ...reading }: Reading, options: LoadOptions): Attempt {
+function tryResolve({ source, file, schema, ...reading }: Reading, options: LoadOptions): Attempt {
   if (source.values !== undefined && !isGroup(source.values)) {
     return { problems: [{ at: source.locate([]), key: '', text: 'must be a group of keys' }] };
   }
-  const layered = layer(source.values ?? {}, options.env, options.overrides ?? {});
+  const layered = layer(source.values ?? {}, {
+    ...options,
+    variables: schema.capabilities.flatMap(({ variables = [] }) => variables),
+  });
   const { values, origins, sources } = layered;
   const exposedSecret = reading.exposedSecret ?? layered.exposed;
   const base = { home: homeOf(options), configFile: file, exposedSecret };
   const isCall = options.purpose === 'call';
-  const checked = checkSettings(isCall ? callValues(values) : values, base, options.purpose);
-  const unread = layered.problems.filter(({ key }) => needsSecret(key, options));
+  const { purpose } = options;
+  const checked = checkSettings({ values: isCall ? callValues(values) : values, schema, base, purpose });
+  const unread = layered.problems.filter(({ key }) => needsSecret(key, schema, options));
   const sourceProblems = [...source.problems, ...unread].filter(({ key }) => !isCall || concernsCall(key));
   const reported = new Set(sourceProblems.map(({ key }) => key));
   const problems = (checked.findings ?? []).map((finding) => toProblem(finding, source, sources));
@@ -183,9 +224,10 @@ function tryResolve({ source, file, ...reading }: Reading, options: LoadOptions)
   if (checked.settings === undefined || all.length > 0)
     return { problems: all.sort(byLocation).slice(0, PROBLEMS_MAX) };
   const { settings } = checked;
-  const config = configOf(settings, base, sources.get('model.apiKey'));
+  const config = configOf(schema, settings, { base, keyVariable: sources.get('model.apiKey') });
   const { added = [] } = reading;
-  return { loaded: { config, secrets: secretsOf(settings, config), origins, added } };
+  const secrets = secretsOf(schema, settings, config);
+  return { loaded: { config, secrets, schema, settings, origins, added } };
 }
 
 function toProblem(finding: Finding, source: Source, sources: ReadonlyMap<string, string>): Problem {

@@ -1,7 +1,7 @@
+import { keyOf, finding, type Finding, type Path } from '../core/findings.js';
 import { ENV_VARIABLES } from './env.js';
 import { DEFAULT_ANTHROPIC_MODEL, DEFAULT_OPENAI_MODEL } from './model-keys.js';
-import { finding, keyOf, type Finding } from './problems.js';
-import type { Path, Settings } from './schema.js';
+import type { Settings } from './schema.js';
 
 type ModelSettings = Settings['model'];
 type Tuning = Readonly<Pick<ModelSettings, 'effort' | 'thinking' | 'temperature'>>;

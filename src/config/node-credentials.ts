@@ -7,7 +7,7 @@ import { LangoError } from '../core/errors.js';
 import { canonicalJson } from '../core/json.js';
 import type { KeySet, ReadKeys, SigningKey } from '../core/card.js';
 import { SECRET_PATTERN } from '../core/fields.js';
-import { PrivateFile } from './private-file.js';
+import { PrivateFile } from '../disk/private-file.js';
 
 const FILE = 'keys.json';
 const SEAL_BYTES = 32;

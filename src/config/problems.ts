@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { errorText, isLangoError, LangoError } from '../core/errors.js';
-import { shorten } from '../core/text.js';
-import type { KeySchema, Path } from './schema.js';
+import { finding, type Finding, type Path } from '../core/findings.js';
+import type { KeySchema } from './schema.js';
 
 /** One error in the configuration. `text` never quotes a value, because it might be a secret. */
 export interface Problem {
@@ -16,14 +16,6 @@ export interface Problem {
 export const PROBLEMS_MAX = 50;
 const KEY_MAX_LENGTH = 100;
 
-export function keyOf(path: Path): string {
-  return path.reduce<string>((key, step) => {
-    if (typeof step === 'number') return `${key}[${step}]`;
-    const name = shorten(String(step), KEY_MAX_LENGTH);
-    return key === '' ? name : `${key}.${name}`;
-  }, '');
-}
-
 /** One `invalid-config` error that lists all problems. */
 export function problemsError(problems: readonly Problem[], hint: string): LangoError {
   const lines = problems.map(({ at, key, text }) => `  ${at}: ${key === '' ? '' : `${key} `}${text}`);
@@ -35,19 +27,6 @@ export function problemsError(problems: readonly Problem[], hint: string): Lango
 }
 
 type Issue = z.core.$ZodIssue;
-
-/** A problem with its path, before its position in the file is known. */
-export interface Finding {
-  readonly path: Path;
-  /** Whether the key's name or its value is wrong. */
-  readonly about: 'key' | 'value';
-  readonly text: string;
-}
-
-/** The single finding of a rule about the value at `path`. */
-export function finding(path: Path, text: string): readonly Finding[] {
-  return [{ path, about: 'value', text }];
-}
 
 /** Turns the rejection of a check into a finding; returns none when the check resolves. */
 export async function findingOfError(

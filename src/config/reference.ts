@@ -1,12 +1,12 @@
 import { ENV_VARIABLES } from './env.js';
-import type { KeySchema, Leaf } from './schema.js';
-import { alternatives, leavesOf, rootSchema, valuesOf } from './schema.js';
+import type { KeySchema, Leaf, SettingsSchema } from './schema.js';
+import { alternatives, leavesOf, valuesOf } from './schema.js';
 
 const VARIABLE_SCHEMA: KeySchema & { readonly pattern: string } = { type: 'string', pattern: '\\$\\{' };
 
 /** The JSON Schema (draft 2020-12) of the configuration file, for checks and completion in editors. */
-export function configSchema(): Readonly<Record<string, unknown>> {
-  return { ...withVariables(rootSchema()), title: 'Lango configuration' };
+export function configSchema({ json }: SettingsSchema): Readonly<Record<string, unknown>> {
+  return { ...withVariables(json), title: 'Lango configuration' };
 }
 
 /** Allows a string with a variable wherever a single value is allowed. */
@@ -56,13 +56,15 @@ example. With [config.schema.json](config.schema.json), editors complete and che
 |---|---|`;
 
 /** The reference page, docs/reference/configuration.md. */
-export function renderReference(): string {
-  const variables = Object.values(ENV_VARIABLES).map(
-    ({ name, description }) => `| \`${name}\` | ${description} |`,
+export function renderReference({ json, capabilities }: SettingsSchema): string {
+  const described = [
+    ...Object.values(ENV_VARIABLES),
+    ...capabilities.flatMap(({ variables = [] }) => variables),
+  ];
+  const variables = described.flatMap(({ name, description }) =>
+    description === undefined ? [] : [`| \`${name}\` | ${description} |`],
   );
-  const groups = Object.entries(rootSchema().properties ?? {}).map(([name, schema]) =>
-    groupText(name, schema),
-  );
+  const groups = Object.entries(json.properties ?? {}).map(([name, schema]) => groupText(name, schema));
   return [INTRODUCTION, ...variables, '', ...groups].join('\n');
 }
 

@@ -1,5 +1,4 @@
 import { statSync } from 'node:fs';
-import { isIPv4 } from 'node:net';
 
 /** The risks that settings may take, each with its meaning. A server starts with one only if `server.allowRisks` names it. */
 export const RISKS = {
@@ -11,13 +10,6 @@ export const RISKS = {
 } as const;
 
 export type Risk = keyof typeof RISKS;
-
-/** Whether only programs on this machine can reach the address. */
-export function isLoopback(host: string): boolean {
-  return (
-    host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
-  );
-}
 
 const TOKEN_CHARACTERS = 20;
 const TOKEN_BITS = 64;

@@ -1,4 +1,10 @@
+import { keyOf } from '../core/findings.js';
 import { z } from 'zod';
+import type { ShippedGroups } from '../capabilities/index.js';
+import type { Capability } from '../core/capability.js';
+import { LangoError } from '../core/errors.js';
+import { group, text } from '../core/fields.js';
+import type { Path } from '../core/findings.js';
 import { a2a } from './a2a-keys.js';
 import { agent } from './agent-keys.js';
 import {
@@ -8,20 +14,25 @@ import {
   logging,
   storage,
   tasks,
-  vault,
   metrics,
   telemetry,
   webConsole,
   workspace,
 } from './host-keys.js';
-import { embedding, graph, ingest, observationalMemory, parsing, webSearch } from './knowledge-keys.js';
 import { mcp } from './mcp-keys.js';
 import { bill, model, prices } from './model-keys.js';
+import { parsing } from './parsing-keys.js';
 import { auth, server } from './server-keys.js';
-import { payment, tools } from './tool-keys.js';
 
-/** Every key of the configuration file, with its check, its default and its description. */
-export const settingsSchema = z.strictObject({
+const capabilities = z
+  .array(text())
+  .default([])
+  .describe(
+    'Packages with further capabilities, such as `@example/notes`; see [Write a capability](../guides/write-a-capability.md). They run with all rights of this server.',
+  );
+
+/** The keys of the server itself, before and after those of capabilities. */
+const FIRST = {
   agent,
   model,
   prices,
@@ -29,35 +40,99 @@ export const settingsSchema = z.strictObject({
   server,
   auth,
   a2a,
+  capabilities,
   storage,
   tasks,
   workspace,
   disk,
-  vault,
-  tools,
-  mcp,
-  graph,
-  observationalMemory,
-  payment,
-  embedding,
-  ingest,
-  parsing,
-  webSearch,
-  approval,
-  egress,
-  console: webConsole,
-  metrics,
-  telemetry,
-  logging,
-});
+};
+const LAST = { parsing, approval, egress, console: webConsole, metrics, telemetry, logging };
+/** Groups that several capabilities share. */
+const SHARED = { tools: group('The tool families.', {}), mcp };
 
-/** The settings of a file or of a program that starts the server. Every key is optional. */
-export type SettingsInput = z.input<typeof settingsSchema>;
-/** The checked settings with their defaults. They still hold secrets. */
-export type Settings = z.output<typeof settingsSchema>;
+type OwnSchema = z.ZodObject<typeof FIRST & typeof SHARED & typeof LAST, z.core.$strict>;
 
-/** The path to a value: keys and list positions, outermost first. */
-export type Path = readonly PropertyKey[];
+/** The settings of shipped capabilities at places of one step, and those at places "NAME.member". */
+type TopInput = {
+  readonly [Place in keyof ShippedGroups as Place extends `${string}.${string}` ? never : Place]?: z.input<
+    ShippedGroups[Place]
+  >;
+};
+type MemberInput<Name extends string> = {
+  readonly [
+    Place in keyof ShippedGroups as Place extends `${Name}.${infer Member}` ? Member : never
+  ]?: z.input<ShippedGroups[Place]>;
+};
+
+/** Settings of a file or of a program, by their keys. Every key is optional. Those of further capabilities have no types. */
+export type SettingsInput = Omit<z.input<OwnSchema>, keyof typeof SHARED> &
+  TopInput & {
+    readonly tools?: MemberInput<'tools'>;
+    readonly mcp?: z.input<typeof mcp> & MemberInput<'mcp'>;
+  } & Readonly<Record<string, unknown>>;
+/** The checked settings of the server itself, with their defaults. They still hold secrets. */
+export type Settings = z.output<OwnSchema>;
+
+/** Every key of the configuration file, with its check, its default and its description. */
+export class SettingsSchema {
+  readonly zod: z.ZodObject;
+  readonly capabilities: readonly Capability[];
+  #json: KeySchema | undefined;
+
+  /** Throws `conflict` when two capabilities have settings at one place. */
+  constructor(given: readonly Capability[]) {
+    this.capabilities = given;
+    const groups = new Map<string, z.ZodType>(Object.entries(SHARED));
+    for (const [place, schema] of given.flatMap(({ settings = {} }) => Object.entries(settings)))
+      addGroup(groups, place, schema);
+    this.zod = z.strictObject({ ...FIRST, ...Object.fromEntries(groups), ...LAST });
+  }
+
+  /** The settings as JSON Schema, draft 2020-12. Generated at first use, because most starts do not need it. */
+  get json(): KeySchema {
+    this.#json ??= z.toJSONSchema(this.zod, {
+      io: 'input',
+      override: ({ jsonSchema }) => {
+        if (jsonSchema.properties !== undefined) delete jsonSchema.default;
+      },
+    }) as KeySchema;
+    return this.#json;
+  }
+
+  /** The schemas that a value at `path` may match. Empty if there is no such key. */
+  at(path: Path): readonly KeySchema[] {
+    return schemasAt(path, this.json);
+  }
+
+  isSecret(path: Path): boolean {
+    return this.at(path).some(({ writeOnly }) => writeOnly === true);
+  }
+
+  /** Whether stored data cannot be read without the secret of this key. */
+  opensData(key: string): boolean {
+    const variables = this.capabilities.flatMap(({ variables = [] }) => variables);
+    return variables.some(({ path, opensData }) => opensData === true && keyOf(path) === key);
+  }
+}
+
+function addGroup(groups: Map<string, z.ZodType>, place: string, schema: z.ZodType): void {
+  const [name = '', member] = place.split('.');
+  const outer = member === undefined ? undefined : groups.get(name);
+  const isTaken =
+    member === undefined
+      ? name in FIRST || name in LAST || groups.has(name)
+      : outer && member in membersOf(outer);
+  if (isTaken) throw new LangoError('conflict', `Two capabilities have settings at ${place}.`);
+  const whole =
+    member === undefined
+      ? schema
+      : group(outer?.description ?? '', { ...(outer && membersOf(outer)), [member]: schema });
+  groups.set(name, whole);
+}
+
+function membersOf(schema: z.ZodType): z.core.$ZodLooseShape {
+  return (schema as z.ZodPrefault<z.ZodObject>).unwrap().shape;
+}
 
 /** The subset of JSON Schema that zod generates for the settings. */
 export interface KeySchema {
@@ -74,21 +149,8 @@ export interface KeySchema {
   readonly anyOf?: readonly KeySchema[];
 }
 
-let cached: KeySchema | undefined;
-
-/** Returns the settings as JSON Schema, draft 2020-12. Generated at first use, because most starts do not need it. */
-export function rootSchema(): KeySchema {
-  cached ??= z.toJSONSchema(settingsSchema, {
-    io: 'input',
-    override: ({ jsonSchema }) => {
-      if (jsonSchema.properties !== undefined) delete jsonSchema.default;
-    },
-  }) as KeySchema;
-  return cached;
-}
-
 /** The schemas that a value at `path` may match. Empty if there is no such key. */
-export function schemasAt(path: Path, root: KeySchema = rootSchema()): readonly KeySchema[] {
+export function schemasAt(path: Path, root: KeySchema): readonly KeySchema[] {
   return path.reduce<readonly KeySchema[]>(
     (schemas, step) => schemas.flatMap((schema) => alternatives(childOf(schema, step))),
     alternatives(root),
@@ -126,7 +188,7 @@ export interface Leaf {
 export const ENTRY = 'NAME';
 
 /** Every leaf in the order of the schema. The fields of list entries follow their list. */
-export function leavesOf(schema: KeySchema = rootSchema(), prefix = ''): readonly Leaf[] {
+export function leavesOf(schema: KeySchema, prefix = ''): readonly Leaf[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, child]) => {
     const key = prefix === '' ? name : `${prefix}.${name}`;
     if (child.properties !== undefined) return leavesOf(child, key);

@@ -1,6 +1,10 @@
-import type { Config } from './config.js';
+import { keyOf } from '../core/findings.js';
+import type { Capability } from '../core/capability.js';
+import { mapSettings } from '../core/fields.js';
+import type { Path } from '../core/findings.js';
+import { groupsOf, type Config } from './config.js';
 import { modelKeysOf } from './models.js';
-import type { Settings } from './schema.js';
+import type { Settings, SettingsSchema } from './schema.js';
 
 /** The secrets of the configuration. They must never be logged, unlike `Config`. */
 export interface Secrets {
@@ -10,17 +14,12 @@ export interface Secrets {
   readonly modelKeys: ReadonlyMap<string, string>;
   /** The secret of this server for token introspection. */
   readonly introspectionSecret: string | undefined;
-  /** The API key of the embedding provider. */
-  readonly embeddingApiKey: string | undefined;
-  readonly webSearchApiKey: string | undefined;
   /** The values of the credentials for remote agents, by their name. */
   readonly remotes: ReadonlyMap<string, RemoteSecrets>;
-  /** The environment variables, headers and client secrets for MCP servers, by the name of the server. */
-  readonly mcp: ReadonlyMap<string, McpSecrets>;
   /** The headers of requests to the collector of traces. */
   readonly otlpHeaders: Readonly<Record<string, string>>;
-  /** The passphrase of the vault's master key; undefined if the key is in a file. */
-  readonly vaultPassphrase: string | undefined;
+  /** The secrets in the settings of capabilities, by key. */
+  readonly ofCapabilities: ReadonlyMap<string, string>;
   /** The PostgreSQL database with its password; undefined for the embedded database. */
   readonly databaseUrl: string | undefined;
 }
@@ -33,35 +32,18 @@ export interface RemoteSecrets {
   readonly clientSecret?: string | undefined;
 }
 
-interface McpSecrets {
-  /** The environment of the program. */
-  readonly env: Readonly<Record<string, string>>;
-  /** The secret of the OAuth2 client. */
-  readonly clientSecret?: string | undefined;
-  /** The headers of each request, the one with the token included. */
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-export function secretsOf(settings: Settings, { model }: Pick<Config, 'model'>): Secrets {
-  const { auth, embedding, webSearch, a2a, mcp, vault, storage, telemetry } = settings;
+export function secretsOf(
+  schema: SettingsSchema,
+  settings: Settings,
+  { model }: Pick<Config, 'model'>,
+): Secrets {
+  const { auth, a2a, storage, telemetry } = settings;
   return {
     token: auth.token,
     introspectionSecret: auth.introspection.clientSecret,
     modelKeys: modelKeysOf(settings, model),
-    embeddingApiKey: embedding.apiKey,
-    webSearchApiKey: webSearch.apiKey,
-    vaultPassphrase: vault.passphrase,
+    ofCapabilities: new Map(schema.capabilities.flatMap((one) => secretsIn(one, settings))),
     otlpHeaders: telemetry.otlp.headers,
-    mcp: new Map(
-      Object.entries(mcp.servers).map(([name, { env, headers, token, oauth2, login }]) => [
-        name,
-        {
-          env,
-          clientSecret: oauth2?.clientSecret ?? login?.clientSecret,
-          headers: { ...headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
-        },
-      ]),
-    ),
     databaseUrl: storage.url,
     remotes: new Map(
       a2a.remoteAgents.map(({ name, token, auth }) => [
@@ -77,31 +59,44 @@ export function secretsOf(settings: Settings, { model }: Pick<Config, 'model'>):
   };
 }
 
+/** The secrets in the settings of a capability, by key. */
+function secretsIn(capability: Capability, settings: Settings): readonly (readonly [string, string])[] {
+  const found: [string, string][] = [];
+  const add = (path: Path, value: unknown): void => {
+    if (typeof value === 'string') found.push([keyOf(path), value]);
+    else for (const [key, inner] of Object.entries(value ?? {})) add([...path, key], inner);
+  };
+  const groups = groupsOf(capability, settings);
+  for (const [place, schema] of Object.entries(capability.settings ?? {})) {
+    mapSettings(schema, groups[place], (value, kind, path) => {
+      if (kind === 'secret') add([...place.split('.'), ...path], value);
+      return value;
+    });
+  }
+  return found;
+}
+
 /** Every value, for the redaction of the log. */
 export function secretValues(secrets: Secrets): readonly string[] {
-  const ofServers = [...secrets.mcp.values(), { env: {}, headers: secrets.otlpHeaders }].flatMap((one) => [
-    ...Object.values(one.env),
-    ...('clientSecret' in one && one.clientSecret !== undefined ? [one.clientSecret] : []),
-    ...Object.values(one.headers).map((header) => header.replace(/^(Bearer|Basic) /i, '')),
-  ]);
+  const { ofCapabilities, otlpHeaders } = secrets;
+  const ofHeaders = [...ofCapabilities.values(), ...Object.values(otlpHeaders)].map((header) =>
+    header.replace(/^(Bearer|Basic) /i, ''),
+  );
   const ofRemotes = [...secrets.remotes.values()].flatMap((remote) =>
     Object.values<string | undefined>({ ...remote }).filter((value) => value !== undefined),
   );
-  const values = [...valuesByKey(secrets).values(), ...ofRemotes];
-  return [...values, ...ofServers.filter(({ length }) => length >= SECRET_MIN_LENGTH)];
+  const own = [...valuesByKey({ ...secrets, ofCapabilities: new Map() }).values()];
+  return [...own, ...ofRemotes, ...ofHeaders.filter(({ length }) => length >= SECRET_MIN_LENGTH)];
 }
 
-/** A shorter header or variable of an MCP server is taken for a setting, such as "1", and stays in the log. */
+/** A shorter header or variable is taken for a setting, such as "1", and stays in the log. */
 const SECRET_MIN_LENGTH = 8;
 
 const KEYS = {
   token: 'auth.token',
   introspectionSecret: 'auth.introspection.clientSecret',
-  embeddingApiKey: 'embedding.apiKey',
-  webSearchApiKey: 'webSearch.apiKey',
-  vaultPassphrase: 'vault.passphrase',
   databaseUrl: 'storage.url',
-} satisfies Record<keyof Omit<Secrets, 'remotes' | 'mcp' | 'modelKeys' | 'otlpHeaders'>, string>;
+} satisfies Record<keyof Omit<Secrets, 'remotes' | 'modelKeys' | 'otlpHeaders' | 'ofCapabilities'>, string>;
 
 /** The secrets that are set, by configuration key. Without those for remote agents. */
 export function valuesByKey(secrets: Secrets): ReadonlyMap<string, string> {
@@ -110,5 +105,5 @@ export function valuesByKey(secrets: Secrets): ReadonlyMap<string, string> {
     return value === undefined ? [] : [[key, value] as const];
   });
   const ofModels = [...secrets.modelKeys].map(([name, value]) => [`model.apiKeys.${name}`, value] as const);
-  return new Map([...single, ...ofModels]);
+  return new Map([...single, ...ofModels, ...secrets.ofCapabilities]);
 }

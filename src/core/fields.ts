@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Path } from './findings.js';
 import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME, AGENT_NAME } from './agent.js';
 
 const ROOT_NAMES: readonly string[] = [ORCHESTRATOR_NAME, FLAT_AGENT_NAME];
@@ -39,6 +40,11 @@ export function group<Shape extends z.core.$ZodLooseShape>(
     .strictObject(shape)
     .prefault({} as z.input<z.ZodObject<Shape, z.core.$strict>>)
     .describe(description);
+}
+
+/** The group of tools whose only key switches them on or off. */
+export function switchOf(description: string, offer: string) {
+  return group(description, { enabled: flag(true, offer) });
 }
 
 /** A key without a default. */
@@ -99,28 +105,52 @@ export function path(): z.ZodString {
   return PATH;
 }
 
-/** A copy of a checked value with `change` applied to each `path()` in it. */
-export function mapPaths(schema: unknown, value: unknown, change: (path: string) => string): unknown {
-  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) {
-    return mapPaths(schema.unwrap(), value, change);
+/** The kind of a value of the settings that needs care. */
+type Kind = 'path' | 'secret';
+
+/** Stands for a value that a copy leaves out. */
+export const LEFT_OUT = Symbol('left out');
+
+/** Changes a path or a secret that is at `path` below the whole value. */
+type Change = (value: unknown, kind: Kind, path: Path) => unknown;
+
+/** A copy of a checked value, with `change` applied to each path and each secret in it. */
+export function mapSettings(schema: unknown, value: unknown, change: Change): unknown {
+  return mapAt({ schema, value, path: [] }, change);
+}
+
+interface Place {
+  readonly schema: unknown;
+  readonly value: unknown;
+  readonly path: Path;
+}
+
+function mapAt({ schema, value, path }: Place, change: Change): unknown {
+  if (value === undefined || value === null || !(schema instanceof z.ZodType)) return value;
+  if (z.globalRegistry.get(schema)?.['writeOnly'] === true) return change(value, 'secret', path);
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional)
+    return mapAt({ schema: schema.unwrap(), value, path }, change);
+  if (schema instanceof z.ZodUnion) {
+    const branch = schema.options.find((one) => (one as z.ZodType).safeParse(value).success);
+    return mapAt({ schema: branch, value, path }, change);
   }
-  if (schema === PATH) return typeof value === 'string' ? change(value) : value;
-  if (schema instanceof z.ZodArray && Array.isArray(value)) {
-    return value.map((item) => mapPaths(schema.element, item, change));
-  }
-  if (schema instanceof z.ZodRecord && typeof value === 'object' && value !== null) {
-    const entries = Object.entries(value).map(([key, item]) => [
-      key,
-      mapPaths(schema.valueType, item, change),
-    ]);
-    return Object.fromEntries(entries);
-  }
-  if (!(schema instanceof z.ZodObject) || typeof value !== 'object' || value === null) return value;
-  const members = Object.entries(value).map(([key, item]) => [
+  if (schema === PATH) return typeof value === 'string' ? change(value, 'path', path) : value;
+  if (schema instanceof z.ZodArray && Array.isArray(value))
+    return value.map((item, index) =>
+      mapAt({ schema: schema.element, value: item, path: [...path, index] }, change),
+    );
+  const schemaOf = memberSchemas(schema);
+  if (typeof value !== 'object' || !schemaOf) return value;
+  const members = Object.entries(value).map(([key, item]): [string, unknown] => [
     key,
-    mapPaths(schema.shape[key], item, change),
+    mapAt({ schema: schemaOf(key), value: item, path: [...path, key] }, change),
   ]);
-  return Object.fromEntries(members);
+  return Object.fromEntries(members.filter(([, item]) => item !== LEFT_OUT));
+}
+
+function memberSchemas(schema: z.ZodType): ((key: string) => unknown) | undefined {
+  if (schema instanceof z.ZodRecord) return () => schema.valueType;
+  return schema instanceof z.ZodObject ? (key) => schema.shape[key] as unknown : undefined;
 }
 
 /** A value that `Config` leaves out. JSON Schema's `writeOnly` marks it. */
@@ -211,3 +241,6 @@ export function distinct<Item extends z.ZodType>(
     });
   });
 }
+
+/** The fields of settings, for capabilities from outside. Each has a default or is optional, and a description. */
+export const fields = { group, flag, count, seconds, choice, list, optional, text, path, httpUrl, secret };

@@ -1,3 +1,4 @@
+import { LangoError } from './errors.js';
 import type { Scope } from './task.js';
 
 /** A page of a list, in the order of the store. */
@@ -8,16 +9,52 @@ export interface Page<Item> {
   readonly next: string | undefined;
 }
 
-/** One kind of data that owners keep, in the database or elsewhere. */
+/** One kind of data that owners keep. */
 export interface OwnedKind {
-  /** The name of the kind in `lango data`. */
-  readonly kind: string;
   /** Lists the data in pages. Throws `invalid-input` for an `after` that was not a `next`. */
   list(scope: Scope, after: string): Promise<Page<unknown>>;
-  /** Removes the items of a name and resolves with their number. */
-  remove(scope: Scope, name: string): Promise<number>;
-  /** Removes all items and resolves with their number. After a failure, a repeated call continues. */
-  removeAll(scope: Scope): Promise<number>;
+  /** Removes the items of a name, and counts what was removed. Left out where no single item can be removed. */
+  forget?(scope: Scope, name: string): Promise<Counts>;
+}
+
+/** The number of removed entries, by a word for them. */
+export type Counts = Readonly<Record<string, number>>;
+
+/** What a part of the server keeps for owners, in the database or elsewhere, besides secrets and records of money. */
+export interface OwnedData {
+  /** By the name of the kind in `lango data`. */
+  readonly kinds: Readonly<Record<string, OwnedKind>>;
+  /** Removes all data of an owner. After a failure, a repeated call continues. */
+  removeAll(scope: Scope): Promise<Counts>;
+  /** Removes what came from a conversation. */
+  forgetContext?(scope: Scope, contextId: string): Promise<Counts>;
+  /** Removes the remains of deleted data from the files. Takes seconds for much data, in steps. */
+  purge?(): Promise<void>;
+}
+
+/**
+ * Owned data whose code is loaded when it is first used. `kinds` are its kinds, each with whether single items of it can be
+ * removed.
+ */
+export function lazyOwnedData(
+  kinds: Readonly<Record<string, boolean>>,
+  load: () => Promise<OwnedData>,
+): OwnedData {
+  const lazily = ([name, isForgettable]: [string, boolean]): [string, OwnedKind] => [
+    name,
+    {
+      list: async (scope, after) => (await load()).kinds[name]!.list(scope, after),
+      ...(isForgettable && {
+        forget: async (scope: Scope, item: string) => (await load()).kinds[name]!.forget!(scope, item),
+      }),
+    },
+  ];
+  return {
+    kinds: Object.fromEntries(Object.entries(kinds).map(lazily)),
+    removeAll: async (scope) => (await load()).removeAll(scope),
+    forgetContext: async (scope, contextId) => (await (await load()).forgetContext?.(scope, contextId)) ?? {},
+    purge: async () => (await load()).purge?.(),
+  };
 }
 
 /** A page with the approximate size of its items, in bytes or characters. */
@@ -42,4 +79,23 @@ export async function pageBySize(
     next = part.next;
   }
   return { items, next };
+}
+
+/** The error for an `after` that was not the `next` of a page. */
+export function invalidCursor(): LangoError {
+  return new LangoError('invalid-input', '"after" is not the "next" of a page of this list.', {
+    hint: 'Start again without "after".',
+  });
+}
+
+/** Reads a list from its start, page by page. */
+export async function* pagesOf<One extends { readonly next?: string | undefined }>(
+  read: (after: string | undefined) => Promise<One>,
+): AsyncGenerator<One, void, undefined> {
+  let after: string | undefined;
+  do {
+    const page = await read(after);
+    yield page;
+    after = page.next;
+  } while (after !== undefined);
 }

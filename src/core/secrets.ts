@@ -1,4 +1,5 @@
 import { LangoError } from './errors.js';
+import { Contract } from './service.js';
 import type { Scope } from './task.js';
 
 /**
@@ -78,3 +79,13 @@ export const noSecrets: SecretGuard = {
     throw new LangoError('not-supported', 'There is no vault here, so no secret can be used.');
   },
 };
+
+/** The access of a node to the secrets of its owners. */
+export interface SecretAccess {
+  readonly guard: SecretGuard;
+  /** Removes the values of all owners, for the log. */
+  readonly everywhere: Scrubber;
+}
+
+/** Opens the access at its first call. */
+export const SECRETS = new Contract<() => Promise<SecretAccess>>('secrets');

@@ -1,8 +1,5 @@
 import { z } from 'zod';
-import { VAULT_NAME } from './vault.js';
-
-/** The names of secrets that hold sign-ins of people at MCP servers begin so. No agent may set them. */
-export const SIGN_INS = 'mcp.';
+import { SIGN_INS, VAULT_NAME } from './vault.js';
 
 /** The name of a secret or a key. */
 export function nameField(description: string): z.ZodString {

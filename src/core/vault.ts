@@ -1,5 +1,6 @@
 import type { JsonObject } from './json.js';
 import type { SecretPlace, SecretUse } from './secrets.js';
+import { Contract } from './service.js';
 import type { Scope } from './task.js';
 
 /**
@@ -22,7 +23,7 @@ export interface Vault {
 }
 
 /**
- * `secret`: a value that tools use by reference. `key`: a named cryptographic key. `wallet`: a key that signs payments.
+ * `secret`: a value that tools use by reference. `key`: a named cryptographic key. `wallet`: a key that signs transfers.
  * Each kind has its own names.
  */
 export type VaultKind = 'secret' | 'key' | 'wallet';
@@ -155,4 +156,37 @@ export interface SecretStore {
   allow(scope: Scope, name: string, permission: SecretPermission): Promise<SecretItem>;
   /** False when there was none. */
   delete(scope: Scope, name: string): Promise<boolean>;
+}
+
+/** The vault and the secrets of a node. */
+export interface OpenVault {
+  readonly vault: Vault;
+  readonly secrets: SecretStore & SecretReader;
+}
+
+interface SecretReader {
+  /** Reads a secret with its value, for the server itself. Undefined without one; rejects with `storage` when it is damaged. */
+  open(scope: Scope, name: string): Promise<OpenedEntry | undefined>;
+}
+
+/** Opens the vault at its first call. Rejects with a `LangoError` that says why it cannot be opened. */
+export const VAULT = new Contract<() => Promise<OpenVault>>('vault');
+
+/** The names of secrets that hold sign-ins of people begin so. No agent may set them. */
+export const SIGN_INS = 'mcp.';
+
+/** Whether the issuer of a deleted sign-in has ended its tokens, and why not. */
+export interface Revocation {
+  readonly isRevoked?: boolean | undefined;
+  readonly why?: string | undefined;
+}
+
+/** Lets the issuer of a sign-in end its tokens. `name` is that of the secret; `value` is undefined when it cannot be read. Never rejects. */
+export const SIGN_OUT = new Contract<(name: string, value: Uint8Array | undefined) => Promise<Revocation>>(
+  'way to sign out',
+);
+
+/** Says why the tokens of a deleted sign-in did not end. */
+export function unrevokedLines({ isRevoked, why = '' }: Revocation): readonly string[] {
+  return isRevoked === false ? [`Not all of the tokens have ended. ${why}`] : [];
 }

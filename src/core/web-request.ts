@@ -8,13 +8,31 @@ const MAX_URL_CHARACTERS = 2_000;
 const MAX_BODY_CHARACTERS = 64 * 1024;
 const MAX_HEADER_CHARACTERS = 4_000;
 const MAX_HEADERS = 20;
-/** Headers that the HTTP client and the payment client set. */
-const RESERVED_HEADERS: ReadonlySet<string> = new Set([
+/** Headers that the HTTP client sets. */
+const RESERVED_HEADERS: readonly string[] = [
   ...['host', 'connection', 'content-length', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'expect'],
-  ...['payment-signature', 'x-payment', 'proxy-authorization'],
-]);
+  'proxy-authorization',
+];
 
-/** The arguments of tools that send one HTTP request. */
+/** The headers of a request. `reserved`: further headers that the tool itself sets, in lower case. */
+export function headersField(reserved: readonly string[] = []) {
+  const isOwn = (name: string) => [...RESERVED_HEADERS, ...reserved].includes(name.toLowerCase());
+  return z
+    .record(
+      z
+        .string()
+        .regex(/^[A-Za-z0-9-]{1,64}$/)
+        .refine((name) => !isOwn(name), 'is set by the server itself'),
+      z.string().max(MAX_HEADER_CHARACTERS),
+    )
+    .refine((headers) => Object.keys(headers).length <= MAX_HEADERS, `at most ${MAX_HEADERS}`)
+    .optional()
+    .describe(
+      'Request headers. {{secret:NAME}} in a value stands for a secret that may be sent to this host',
+    );
+}
+
+/** The arguments of tools that send one HTTP request, besides its headers. */
 export const REQUEST_FIELDS = {
   url: z
     .url({ protocol: /^https?$/ })
@@ -22,19 +40,6 @@ export const REQUEST_FIELDS = {
     .describe('The URL to request'),
   method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']).optional().describe('GET by default'),
   body: z.string().max(MAX_BODY_CHARACTERS).optional().describe('The request body: JSON or text'),
-  headers: z
-    .record(
-      z
-        .string()
-        .regex(/^[A-Za-z0-9-]{1,64}$/)
-        .refine((name) => !RESERVED_HEADERS.has(name.toLowerCase()), 'is set by the server itself'),
-      z.string().max(MAX_HEADER_CHARACTERS),
-    )
-    .refine((headers) => Object.keys(headers).length <= MAX_HEADERS, `at most ${MAX_HEADERS}`)
-    .optional()
-    .describe(
-      'Request headers. {{secret:NAME}} in a value stands for a secret that may be sent to this host',
-    ),
 };
 
 export interface RequestInput {

@@ -13,26 +13,27 @@ export class WorkFolders {
   /** Whether each owner has separate folders, which the tools of other owners cannot reach. */
   readonly isApart: boolean;
 
-  readonly #roots: readonly string[];
+  /** The configured folders. */
+  readonly roots: readonly string[];
 
   constructor(roots: readonly string[], isApart: boolean) {
-    this.#roots = roots;
+    this.roots = roots;
     this.isApart = isApart;
   }
 
   /** The folders that all owners share; empty when each owner has separate ones. */
   get shared(): readonly string[] {
-    return this.isApart ? [] : this.#roots;
+    return this.isApart ? [] : this.roots;
   }
 
   /** Lists the folders of this owner, which may not exist yet. */
   of(scope: Scope): readonly string[] {
-    return this.isApart ? this.#roots.map((root) => join(root, ownFolderName(scope))) : this.#roots;
+    return this.isApart ? this.roots.map((root) => join(root, ownFolderName(scope))) : this.roots;
   }
 
   /** Like `of`, and creates the owner's folders. Rejects with `unavailable` when a root is missing or no folder. */
   async open(scope: Scope): Promise<readonly string[]> {
-    if (this.isApart) await Promise.all(this.#roots.map((root) => makeOwnFolder(root, ownFolderName(scope))));
+    if (this.isApart) await Promise.all(this.roots.map((root) => makeOwnFolder(root, ownFolderName(scope))));
     return this.of(scope);
   }
 }

@@ -2,29 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { serverUrl } from '../core/card.js';
 import { isLangoError, LangoError, type ErrorCode } from '../core/errors.js';
+import { hasJsonBody, type Operation, type OperationClient, type OperationTable } from '../core/operation.js';
 import type { Scope } from '../core/task.js';
-import type { InputOf, Operation, OperationName, ResultOf } from './operations.js';
-import { OPERATIONS, hasJsonBody } from './operations.js';
 import { performCall, type OwnerService } from './service.js';
-
-/**
- * The operations of an owner on its data, on a server or in a data folder of this machine. Both give the same answers.
- * Calls reject with a `LangoError`; `invalid-input` names the field.
- */
-export type OwnerClient = {
-  readonly [Name in OperationName]: (input: InputOf<Name>) => Promise<ResultOf<Name>>;
-};
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** One command calls these operations many times. They are idempotent: a call that the rate limit refused is sent again. */
-const REPEATED: ReadonlySet<OperationName> = new Set([
-  'listDocuments',
-  'submitDocument',
-  'removeDocuments',
-  'updateVectors',
-  'readData',
-]);
 /** How often a call is sent to a server that limits the rate of requests. */
 const MAX_ATTEMPTS = 30;
 const LONGEST_PAUSE_MS = 10_000;
@@ -35,39 +18,38 @@ export interface ServerAccess {
   readonly fetch: typeof fetch;
 }
 
-/** Creates the client of a server. */
-export function createOwnerClient(server: ServerAccess): OwnerClient {
-  return createCalls((name, fields) => {
-    const request = toRequest(OPERATIONS[name], fields);
-    return REPEATED.has(name) ? retry(() => send(server, request)) : send(server, request);
+/** Creates the client of these operations on a server. */
+export function createOwnerClient<Table extends OperationTable>(
+  table: Table,
+  server: ServerAccess,
+): OperationClient<Table> {
+  return createCalls(table, (_name, operation, fields) => {
+    const request = toRequest(operation, fields);
+    return operation.isRepeated ? retry(() => send(server, request)) : send(server, request);
   });
 }
 
-/** Reads a list from its start, page by page. */
-export async function* pagesOf<Page extends { readonly next?: string | undefined }>(
-  read: (after: string | undefined) => Promise<Page>,
-): AsyncGenerator<Page, void, undefined> {
-  let after: string | undefined;
-  do {
-    const page = await read(after);
-    yield page;
-    after = page.next;
-  } while (after !== undefined);
-}
-
-/** Creates the client of a service in this process, for one owner. */
-export function createDirectClient(service: OwnerService, scope: Scope): OwnerClient {
+/** Creates the client of these operations of a service in this process, for one owner. */
+export function createDirectClient<Table extends OperationTable>(
+  table: Table,
+  service: OwnerService,
+  scope: Scope,
+): OperationClient<Table> {
   const { signal } = new AbortController();
-  return createCalls((name, fields) => performCall(service, { name, fields, scope, signal }));
+  return createCalls(table, (name, _operation, fields) =>
+    performCall(service, { name, fields, scope, signal }),
+  );
 }
 
-function createCalls(call: (name: OperationName, fields: Fields) => Promise<unknown>): OwnerClient {
-  const names = Object.keys(OPERATIONS) as OperationName[];
-  const calls = names.map((name) => [
+function createCalls<Table extends OperationTable>(
+  table: Table,
+  call: (name: string, operation: Operation, fields: Fields) => Promise<unknown>,
+): OperationClient<Table> {
+  const calls = Object.entries(table).map(([name, operation]) => [
     name,
-    async (input: Fields) => readResult(OPERATIONS[name].result, await call(name, input)),
+    async (input: Fields) => readResult(operation.result, await call(name, operation, input)),
   ]);
-  return Object.fromEntries(calls) as OwnerClient;
+  return Object.fromEntries(calls) as OperationClient<Table>;
 }
 
 function readResult(schema: z.ZodType, answer: unknown): unknown {

@@ -2,22 +2,20 @@ import { isLangoError, LangoError } from '../core/errors.js';
 import type { HttpEndpoint, HttpExchange } from '../core/http.js';
 import { readingOnly, type Audit, type AuditEntry, type Caller } from '../core/identity.js';
 import { oneLine, shorten } from '../core/text.js';
-import { hasJsonBody, OPERATIONS, type Operation, type OperationName } from './operations.js';
+import { hasJsonBody, type Operation, type OperationTable } from '../core/operation.js';
 import { performCall, type OwnerService } from './service.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 export interface EndpointOptions {
   readonly service: OwnerService;
-  /** The size limit of a submitted document. */
-  readonly maxBytes: number;
   /** Records each operation that changes something, and each read of other people's data by an operator. */
   readonly audit: Audit;
 }
 
 /** Makes a route of each operation. It works on the data of the request's caller. */
-export function ownerEndpoints({ service, maxBytes, audit }: EndpointOptions): readonly HttpEndpoint[] {
-  return (Object.entries(OPERATIONS) as [OperationName, Operation][]).map(([name, operation]) => ({
+export function ownerEndpoints({ service, audit }: EndpointOptions): readonly HttpEndpoint[] {
+  return Object.entries(service.table).map(([name, operation]) => ({
     method: operation.method,
     path: operation.path,
     handle: async (exchange, params) => {
@@ -44,7 +42,7 @@ export function ownerEndpoints({ service, maxBytes, audit }: EndpointOptions): r
         throw refusal;
       }
       const fields = {
-        ...(await readBody(operation, exchange, maxBytes)),
+        ...(await readBody(operation, exchange, service.bodyBytes(name))),
         ...readQuery(operation, exchange),
         ...params,
       };
@@ -63,8 +61,8 @@ export function ownerEndpoints({ service, maxBytes, audit }: EndpointOptions): r
 }
 
 /** The right with which a node may ask for a path; undefined when the path has no operation for nodes. */
-export function rightForPath(path: string): string | undefined {
-  const operations: readonly Operation[] = Object.values(OPERATIONS);
+export function rightForPath(table: OperationTable, path: string): string | undefined {
+  const operations = Object.values(table);
   const isAt = (pattern: string) => new RegExp(`^${pattern.replace(/:\w+/g, '[^/]+')}$`).test(path);
   return operations.find((operation) => operation.right !== undefined && isAt(operation.path))?.right;
 }

@@ -1,67 +1,11 @@
 import { z } from 'zod';
-import type { HttpEndpoint } from '../core/http.js';
-import { SECRET_PLACES } from '../core/secrets.js';
-import { VAULT_NAME } from '../core/vault.js';
+import type { OperationTable } from '../core/operation.js';
 
-/** One operation on the data of its caller. The server makes a route of it, and a client makes a call of it. */
-export interface Operation {
-  readonly method: HttpEndpoint['method'];
-  /** Each segment that begins with a colon is a field of the input, as in express. */
-  readonly path: string;
-  /** The fields of the input that travel in the query string. */
-  readonly query?: readonly string[];
-  /** The field that is the body, as bytes. Without it the remaining fields are the body, as JSON. */
-  readonly bytes?: string;
-  /** The right in `auth.nodes[].may` of a trusted node, the only kind of caller of such an operation. */
-  readonly right?: 'secrets' | 'skills';
-  /** The fields of the input that the audit shows. */
-  readonly audited?: readonly string[];
-  readonly input: z.ZodObject;
-  readonly result: z.ZodType;
-}
-
-const MAX_ORIGINS = 1_000;
-const MAX_COLLECTIONS = 100;
 const MAX_LEVELS = 5;
-const MAX_TOOL_NAME = 64;
-const MAX_HOST = 253;
 
 const nothing = z.object({});
 const counts = z.record(z.string(), z.number());
 const texts = z.array(z.string()).readonly();
-
-const permission = {
-  places: z.array(z.enum(SECRET_PLACES)).readonly().default([]),
-  hosts: texts.default([]),
-};
-const secretName = z.string().regex(VAULT_NAME, 'this cannot be the name of a secret');
-const secret = z.object({
-  name: z.string(),
-  reference: z.string(),
-  places: z.array(z.enum(SECRET_PLACES)).readonly(),
-  hosts: texts,
-  version: z.number(),
-  createdAt: z.number(),
-  updatedAt: z.number(),
-  isDamaged: z.boolean().optional(),
-});
-
-const skill = z.object({ name: z.string(), version: z.string() });
-const skillFile = z.object({ path: z.string(), base64: z.base64(), isExecutable: z.boolean() });
-
-const document = z.object({
-  collection: z.string(),
-  origin: z.string(),
-  name: z.string(),
-  bytes: z.number(),
-  modifiedAt: z.number(),
-  passages: z.number(),
-});
-/** The outcome for a submitted file. */
-const accepted = z.union([
-  z.object({ outcome: z.enum(['added', 'changed', 'unchanged']), passages: z.number() }),
-  z.object({ outcome: z.literal('skipped'), reason: z.string() }),
-]);
 
 const tokens = z.number();
 /** A row of a bill. Without `cost`, the model had no price. */
@@ -129,154 +73,8 @@ const nodeStatus = z.object({
 export type NodeStatus = z.output<typeof nodeStatus>;
 export type AgentStatus = z.output<typeof agentStatus>;
 
-/**
- * All operations of owners on their data. Paths, inputs and results are the wire format of `/lango/...`, which
- * clients of other versions use: add optional fields, never change an existing one. No result holds a private key, and none
- * but that of `useSecret` the value of a secret.
- */
-export const OPERATIONS = {
-  listSecrets: {
-    method: 'get',
-    path: '/lango/secrets',
-    input: nothing,
-    result: z.object({ secrets: z.array(secret).readonly() }),
-  },
-  storeSecret: {
-    method: 'put',
-    path: '/lango/secrets/:name',
-    input: z.object({
-      name: secretName,
-      value: z.string(),
-      ...permission,
-      replace: z.boolean().default(false),
-    }),
-    result: z.object({ secret }),
-  },
-  /** Replaces the places and hosts that the secret may be sent to. */
-  allowSecret: {
-    method: 'patch',
-    path: '/lango/secrets/:name',
-    input: z.object({ name: secretName, ...permission }),
-    result: z.object({ secret }),
-  },
-  deleteSecret: {
-    method: 'delete',
-    path: '/lango/secrets/:name',
-    input: z.object({ name: secretName }),
-    result: z.object({ deleted: z.string(), isRevoked: z.boolean().optional(), why: z.string().optional() }),
-  },
-
-  /** Gives a trusted node the value for one use that the owner allowed; never for a page, which would keep it. */
-  useSecret: {
-    method: 'post',
-    path: '/lango/secrets/:name/use',
-    right: 'secrets',
-    audited: ['name', 'place', 'host'],
-    input: z.object({
-      name: secretName,
-      tool: z.string().max(MAX_TOOL_NAME),
-      place: z.enum(['exec', 'http']),
-      host: z.string().max(MAX_HOST).optional(),
-    }),
-    result: z.object({ value: z.string() }),
-  },
-
-  /** Lists the skills that the owner saved; without them when their version is the one that the caller has. */
-  listSkills: {
-    method: 'get',
-    path: '/lango/skills',
-    right: 'skills',
-    query: ['unless'],
-    input: z.object({ unless: z.string().optional() }),
-    result: z.object({ version: z.string(), skills: z.array(skill).readonly().optional() }),
-  },
-  /** Reads some files of a skill; `after` is the `next` of the page before. */
-  readSkill: {
-    method: 'get',
-    path: '/lango/skills/:name',
-    right: 'skills',
-    query: ['after'],
-    input: z.object({ name: z.string(), after: z.string().default('') }),
-    result: z.object({ files: z.array(skillFile).readonly(), next: z.string().optional() }),
-  },
-
-  readWallet: {
-    method: 'get',
-    path: '/lango/wallet',
-    input: nothing,
-    result: z.object({ address: z.string() }),
-  },
-  importWallet: {
-    method: 'put',
-    path: '/lango/wallet',
-    input: z.object({ privateKey: z.string(), replace: z.boolean().default(false) }),
-    result: z.object({ address: z.string() }),
-  },
-
-  /** Without a collection, lists the documents of all collections except those that agents write to. */
-  listDocuments: {
-    method: 'get',
-    path: '/lango/documents',
-    query: ['collection', 'after'],
-    input: z.object({
-      collection: z.union([z.string().transform((name) => [name]), texts]).optional(),
-      after: z.string().optional(),
-    }),
-    result: z.object({
-      documents: z.array(document).readonly(),
-      next: z.string().optional(),
-      /** The size of the largest file that `submitDocument` takes. */
-      maxBytes: z.number(),
-    }),
-  },
-  submitDocument: {
-    method: 'put',
-    path: '/lango/documents/:collection',
-    query: ['origin', 'name', 'modifiedAt'],
-    bytes: 'content',
-    input: z.object({
-      collection: z.string(),
-      origin: z.string().default(''),
-      name: z.string().default(''),
-      /** Milliseconds since 1970. */
-      modifiedAt: z.coerce.number<number | string>().int().nonnegative().default(0),
-      content: z.custom<Buffer>((value) => Buffer.isBuffer(value)),
-    }),
-    result: accepted,
-  },
-  removeDocuments: {
-    method: 'delete',
-    path: '/lango/documents/:collection',
-    input: z
-      .object({
-        collection: z.string(),
-        all: z.boolean().default(false),
-        origins: z.array(z.string()).max(MAX_ORIGINS).readonly().optional(),
-      })
-      .refine(({ all, origins }) => all || origins !== undefined, {
-        path: ['origins'],
-        message: 'name the documents, or set "all" to true',
-      }),
-    result: z.object({ removed: z.number() }),
-  },
-  /** `embed` makes some of the missing vectors. `drop-vectors` removes all vectors, so that `embed` makes them again. */
-  updateVectors: {
-    method: 'post',
-    path: '/lango/documents',
-    input: z.object({
-      action: z.enum(['embed', 'drop-vectors']),
-      collections: z.array(z.string()).max(MAX_COLLECTIONS).readonly().optional(),
-    }),
-    result: z.object({
-      dropped: z.number().default(0),
-      done: z.number().default(0),
-      /** Whether there may be more to do. */
-      more: z.boolean().default(false),
-      /** Why no more vectors are made, as a sentence. */
-      note: z.string().optional(),
-    }),
-  },
-
+/** The operations of owners on the data and the tasks that the server itself keeps, and on its agents. */
+export const SERVER_OPERATIONS = {
   listDataKinds: {
     method: 'get',
     path: '/lango/data',
@@ -287,6 +85,7 @@ export const OPERATIONS = {
   readData: {
     method: 'get',
     path: '/lango/data/:kind',
+    isRepeated: true,
     query: ['after'],
     input: z.object({ kind: z.string(), after: z.string().default('') }),
     result: z.object({ items: z.array(z.unknown()).readonly(), next: z.string().optional() }),
@@ -298,7 +97,7 @@ export const OPERATIONS = {
     input: z.object({ kind: z.string(), name: z.string().regex(/\S/, 'say what is to be forgotten') }),
     result: z.object({ deleted: counts }),
   },
-  /** Deletes all data of the caller except secrets and payments. */
+  /** Deletes all data of the caller except secrets and records of money. */
   deleteData: {
     method: 'delete',
     path: '/lango/data',
@@ -379,22 +178,6 @@ export const OPERATIONS = {
     input: z.object({ name: z.string() }),
     result: z.object({ removed: z.string() }),
   },
-} as const satisfies Readonly<Record<string, Operation>>;
+} as const satisfies OperationTable;
 
-type Operations = typeof OPERATIONS;
-export type OperationName = keyof Operations;
-/** The input of a caller, before defaults are applied. */
-export type InputOf<Name extends OperationName> = z.input<Operations[Name]['input']>;
-export type ResultOf<Name extends OperationName> = z.output<Operations[Name]['result']>;
-/** The checked input of an implementation, with defaults. */
-export type CheckedInput<Name extends OperationName> = z.output<Operations[Name]['input']>;
-/** The result that an implementation returns. */
-export type Answer<Name extends OperationName> = z.input<Operations[Name]['result']>;
-
-/** Whether some fields of the input travel in a JSON body. */
-export function hasJsonBody({ path, query = [], bytes, input }: Operation): boolean {
-  const fields = Object.keys(input.shape).filter(
-    (field) => !query.includes(field) && !path.includes(`:${field}`),
-  );
-  return bytes === undefined && fields.length > 0;
-}
+export type ServerOperations = typeof SERVER_OPERATIONS;

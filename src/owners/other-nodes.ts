@@ -1,8 +1,20 @@
 import { isLangoError, LangoError, type ErrorCode } from '../core/errors.js';
-import type { OwnerClient } from './client.js';
-import type { Answer, OperationName } from './operations.js';
-import type { OwnerContext, OwnerService } from './service.js';
+import type {
+  KeptBy,
+  OperationClient,
+  OperationHandlers,
+  OperationTable,
+  OwnerContext,
+  Returned,
+} from '../core/operation.js';
+import { SERVER_OPERATIONS, type ServerOperations } from './operations.js';
+import type { OwnerService } from './service.js';
 import { withChildrenElsewhere, type FindNode } from './trace-across-nodes.js';
+
+export type ClientFor = <Table extends OperationTable>(
+  table: Table,
+  context: OwnerContext,
+) => Promise<OperationClient<Table>>;
 
 /** The node of a remote agent. */
 interface RemoteNode {
@@ -12,7 +24,7 @@ interface RemoteNode {
   /** Whether the agent has tools like this one; undefined while its card is not loaded. */
   hasTool(name: string): boolean | undefined;
   /** Makes the client of an owner's data there; undefined when requests to the node do not name the owner. */
-  readonly clientFor: ((context: OwnerContext) => Promise<OwnerClient>) | undefined;
+  readonly clientFor: ClientFor | undefined;
 }
 
 export interface OtherNodes {
@@ -21,74 +33,45 @@ export interface OtherNodes {
   readonly nodes: () => readonly RemoteNode[];
 }
 
-interface Kept {
-  /** Begins the error texts. */
-  readonly what: string;
-  /** The node of the agent with one of these tools keeps the data. The first tool that any agent has decides. */
-  readonly tools: readonly string[];
-  readonly operations: readonly OperationName[];
-}
-
-const KEPT: readonly Kept[] = [
-  {
-    what: 'Secrets',
-    tools: ['secrets_list'],
-    operations: ['listSecrets', 'storeSecret', 'allowSecret', 'deleteSecret'],
-  },
-  {
-    what: 'The wallet',
-    tools: ['payment_send', 'secrets_list'],
-    operations: ['readWallet', 'importWallet'],
-  },
-  {
-    what: 'Documents',
-    tools: ['search_documents'],
-    operations: ['listDocuments', 'submitDocument', 'removeDocuments', 'updateVectors'],
-  },
-];
-
 /** A node whose requests name the owner. */
 type AskableNode = RemoteNode & { readonly clientFor: NonNullable<RemoteNode['clientFor']> };
-type Perform = (input: never, context: OwnerContext) => Promise<unknown>;
+type Handlers = OperationHandlers<ServerOperations>;
 
 /**
- * The service of a node whose agents may run on other nodes. Secrets, wallet and documents are kept on the node of the
- * agent that uses them; `data` covers all nodes. Operations reject with `unavailable` when a node does not answer, and
- * with `not-supported` when requests to it do not name the owner.
+ * The service of a node whose agents may run on other nodes. What an operation's `keptBy` names is kept on the node of the
+ * agent that uses it; `data` covers all nodes. Operations reject with `unavailable` when a node does not answer, and with
+ * `not-supported` when requests to it do not name the owner.
  */
-export function withNodes(local: OwnerService, others: OtherNodes): OwnerService {
+export function withNodes({ table, handlers, ...service }: OwnerService, others: OtherNodes): OwnerService {
   const listAskable = (): readonly AskableNode[] => {
     const nodes = others.nodes().filter((node): node is AskableNode => node.clientFor !== undefined);
     return [...new Map(nodes.map((node) => [new URL(node.url).origin, node])).values()];
   };
-  const routed = KEPT.flatMap((kept) =>
-    kept.operations.map((name): [OperationName, Perform] => [
-      name,
-      async (input, context) => {
-        const node = findNode(kept, others);
-        if (!node) return (local[name] as Perform)(input, context);
-        return ask(node, context, (client) => (client[name] as (input: unknown) => Promise<unknown>)(input));
-      },
-    ]),
-  );
-  const readTrace: OwnerService['readTrace'] = async (input, context) => {
+  const routed = Object.entries(table).flatMap(([name, { keptBy }]) => {
+    const here = handlers[name];
+    if (!keptBy || !here) return [];
+    const route: typeof here = async (input, context) => {
+      const node = findNode(keptBy, others);
+      if (!node) return here(input, context);
+      return ask(node, { table, context }, (client) => client[name]!(input));
+    };
+    return [[name, route] as const];
+  });
+  const local = handlers as unknown as Handlers;
+  const readTrace: Handlers['readTrace'] = async (input, context) => {
     const trace = await local.readTrace(input, context);
     const findNode: FindNode = (name) => {
       const { url = '', clientFor } = others.nodes().find(({ agent }) => agent === name) ?? {};
-      return clientFor && { url, client: () => clientFor(context) };
+      return clientFor && { url, client: () => clientFor(SERVER_OPERATIONS, context) };
     };
     return withChildrenElsewhere(trace, findNode, input.levels);
   };
-  return {
-    ...local,
-    ...{ readTrace },
-    ...(Object.fromEntries(routed) as Partial<OwnerService>),
-    ...dataOf(local, listAskable),
-  };
+  const covering = { readTrace, ...dataOf(local, listAskable) } as unknown as OwnerService['handlers'];
+  return { ...service, table, handlers: { ...handlers, ...Object.fromEntries(routed), ...covering } };
 }
 
 /** Returns the node that keeps this kind of data; undefined when this node keeps it. */
-function findNode({ what, tools }: Kept, { hasTool, nodes }: OtherNodes): AskableNode | undefined {
+function findNode({ what, tools }: KeptBy, { hasTool, nodes }: OtherNodes): AskableNode | undefined {
   if (tools.some(hasTool)) return undefined;
   const all = nodes();
   const found = tools.flatMap((tool) => all.find((node) => node.hasTool(tool) === true) ?? [])[0];
@@ -115,12 +98,9 @@ function findNode({ what, tools }: Kept, { hasTool, nodes }: OtherNodes): Askabl
 
 type DataOperations = 'listDataKinds' | 'readData' | 'forgetData' | 'deleteData';
 
-function dataOf(
-  local: OwnerService,
-  listAskable: () => readonly AskableNode[],
-): Pick<OwnerService, DataOperations> {
+function dataOf(local: Handlers, listAskable: () => readonly AskableNode[]): Pick<Handlers, DataOperations> {
   const listKinds = async (context: OwnerContext) => {
-    const others = listAskable().map((node) => ask(node, context, (client) => client.listDataKinds({})));
+    const others = listAskable().map((node) => askData(node, context, (client) => client.listDataKinds({})));
     const lists = await Promise.all([
       local.listDataKinds({}, context),
       ...others.map((list) => orElse(list, { kinds: [] })),
@@ -141,10 +121,10 @@ function dataOf(
           hint,
         });
       }
-      const read = (): Promise<Answer<'readData'>> =>
+      const read = (): Promise<Returned<ServerOperations['readData']>> =>
         name === undefined
           ? local.readData({ kind, after }, context)
-          : ask(nodes[here]!, context, (client) => client.readData({ kind, after: inner }));
+          : askData(nodes[here]!, context, (client) => client.readData({ kind, after: inner }));
       const isKnown = after !== '' || nodes.length === 0 || (await listKinds(context)).includes(kind);
       const { items, next } = await (isKnown && nodes.length > 0 ? orElse(read(), { items: [] }) : read());
       if (next !== undefined) return { items, next: name === undefined ? next : `@${name} ${next}` };
@@ -155,7 +135,7 @@ function dataOf(
     async forgetData(input, context) {
       const calls = [
         local.forgetData(input, context),
-        ...listAskable().map((node) => ask(node, context, (client) => client.forgetData(input))),
+        ...listAskable().map((node) => askData(node, context, (client) => client.forgetData(input))),
       ];
       const results = await Promise.allSettled(calls);
       const errors = results.flatMap((one) => (one.status === 'rejected' ? [one.reason as Error] : []));
@@ -168,7 +148,7 @@ function dataOf(
     /** Deletes the tasks of this node first, because a running task could save more data on another node. */
     async deleteData(input, context) {
       const own = await local.deleteData(input, context);
-      const calls = listAskable().map((node) => ask(node, context, (client) => client.deleteData({})));
+      const calls = listAskable().map((node) => askData(node, context, (client) => client.deleteData({})));
       const others = await Promise.all(calls.map((call) => orElse(call, { deleted: {} })));
       return { deleted: sum([own, ...others].map(({ deleted }) => deleted)) };
     },
@@ -181,14 +161,23 @@ const NODE_ERRORS: readonly ErrorCode[] = [
   ...(['invalid-agent-response', 'internal'] as const),
 ];
 
-/** Calls a node for an owner. Rejects with `unavailable`, naming the node, when the node fails. */
-async function ask<T>(
-  { agent, url, clientFor }: AskableNode,
+/** Calls an operation of the server itself on a node. See `ask`. */
+function askData<T>(
+  node: AskableNode,
   context: OwnerContext,
-  call: (client: OwnerClient) => Promise<T>,
+  call: (client: OperationClient<ServerOperations>) => Promise<T>,
+): Promise<T> {
+  return ask(node, { table: SERVER_OPERATIONS, context }, call);
+}
+
+/** Calls a node for an owner. Rejects with `unavailable`, naming the node, when the node fails. */
+async function ask<Table extends OperationTable, T>(
+  { agent, url, clientFor }: AskableNode,
+  { table, context }: { readonly table: Table; readonly context: OwnerContext },
+  call: (client: OperationClient<Table>) => Promise<T>,
 ): Promise<T> {
   try {
-    return await call(await clientFor(context));
+    return await call(await clientFor(table, context));
   } catch (error) {
     if (!isLangoError(error) || !NODE_ERRORS.includes(error.code)) throw error;
     const hint =

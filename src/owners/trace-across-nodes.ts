@@ -1,8 +1,8 @@
 import { isLangoError } from '../core/errors.js';
-import type { OwnerClient } from './client.js';
-import type { ResultOf } from './operations.js';
+import type { OperationClient, ResultOf } from '../core/operation.js';
+import type { ServerOperations } from './operations.js';
 
-type Trace = ResultOf<'readTrace'>;
+type Trace = ResultOf<ServerOperations['readTrace']>;
 type Span = Trace['spans'][number];
 
 /** Finds the node of an agent by its name here; undefined when requests to the node do not name the owner. */
@@ -10,7 +10,7 @@ export type FindNode = (agent: string) => AskedNode | undefined;
 
 interface AskedNode {
   readonly url: string;
-  readonly client: () => Promise<Pick<OwnerClient, 'readTrace'>>;
+  readonly client: () => Promise<Pick<OperationClient<ServerOperations>, 'readTrace'>>;
 }
 
 /** Tasks on other nodes that one reading asks for. */

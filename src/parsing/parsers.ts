@@ -1,3 +1,4 @@
+import { Contract } from '../core/service.js';
 import type { ChildProcess } from 'node:child_process';
 import { LangoError, serverStopping } from '../core/errors.js';
 import { scopeKey, type Scope } from '../core/task.js';
@@ -257,3 +258,5 @@ function unavailable(cause?: unknown): LangoError {
     ...(cause === undefined ? {} : { cause }),
   });
 }
+
+export const PARSERS = new Contract<Parsers>('parsers');

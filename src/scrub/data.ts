@@ -122,17 +122,18 @@ function scrubMembers<T extends object>(value: T, names: readonly MemberOf<T>[],
   };
 }
 
-/** Returns a logger that writes no value of a secret, in any form that the scrubber finds. */
-export function scrubLogger(logger: Logger, scrubber: Scrubber): Logger {
+/** Returns a logger that writes no value of a secret, in any form that the scrubber of that moment finds. */
+export function scrubLogger(logger: Logger, current: () => Scrubber): Logger {
   const at =
     (level: 'debug' | 'info' | 'warn' | 'error') =>
     (message: string, fields?: LogFields): void => {
+      const scrubber = current();
       if (scrubber.isEmpty) logger[level](message, fields);
       else logger[level](scrubber.text(message), fields && scrubFields(fields, scrubber));
     };
   return {
     ...{ debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') },
-    child: (fields) => scrubLogger(logger.child(scrubFields(fields, scrubber)), scrubber),
+    child: (fields) => scrubLogger(logger.child(scrubFields(fields, current())), current),
   };
 }
 

@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto';
-
-/** A value as text, so that the two databases can be compared exactly: numbers in decimal, bytes in hexadecimal. */
-export type Field = string | null;
+import type { DerivedTable, Field } from '../core/sql.js';
 
 /** The rows of one table that is moved. */
 export interface MovedTable {
@@ -9,6 +7,8 @@ export interface MovedTable {
   readonly columns: readonly string[];
   /** Reads the rows from the database at each call. */
   rows(): Iterable<readonly Field[]>;
+  /** Set for a table that SQLite keeps in another form. */
+  readonly derived?: DerivedTable | undefined;
   /** The column that the database numbers, and the largest number so far. */
   readonly numbered: { readonly column: string; readonly last: number } | undefined;
 }

@@ -5,8 +5,8 @@ import { isTerminal } from '../core/task.js';
 import { parsePosition, toPositionText } from '../stores/position.js';
 import type { TaskRow } from './rows.js';
 import { toTaskRecord } from './rows.js';
-import type { Dialect, Query, SqlDatabase } from '../stores/sql.js';
-import { all, first, run } from '../stores/sql.js';
+import type { Dialect, Query, SqlDatabase } from '../core/sql.js';
+import { all, first, run } from '../core/sql.js';
 import type { RecentEvents } from './recent-events.js';
 import type { TaskCounts } from './task-list.js';
 

@@ -210,20 +210,6 @@ export function changeOf(events: readonly NewEvent[]): TaskChange {
   return { state, statusMessage, isStep, endsRun, expiresAt };
 }
 
-/**
- * Throws `LangoError` `invalid-input`, which names the field, for a key with U+0000 or a lone surrogate: databases would
- * change it.
- */
-export function assertKeys(keys: Readonly<Record<string, string>>): void {
-  for (const [field, value] of Object.entries(keys)) {
-    if (value.isWellFormed() && !value.includes('\0')) continue;
-    const description = 'It holds U+0000 or half of a surrogate pair.';
-    throw new LangoError('invalid-input', `The value of ${field} cannot be stored.`, {
-      violations: [{ field, description }],
-    });
-  }
-}
-
 const MAX_BYTES_PER_CODE_UNIT = 3;
 
 function exceeds(text: string, bytes: number): boolean {

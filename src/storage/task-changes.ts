@@ -14,8 +14,8 @@ import {
   encodeEvent,
   toTaskRecord,
 } from './rows.js';
-import type { Query } from '../stores/sql.js';
-import { all, first, run } from '../stores/sql.js';
+import type { Query } from '../core/sql.js';
+import { all, first, run } from '../core/sql.js';
 import type { TaskSql } from './task-sql.js';
 import { CHANGED_COLUMNS, insertEventRows } from './task-sql.js';
 

@@ -1,17 +1,10 @@
 import type { NewEvent, TaskEvent } from '../core/task.js';
 import type { NewInput, NewTask, TaskStore } from '../stores/tasks.js';
 import type { EncodedEvent, EventRow } from './rows.js';
-import {
-  assertKeys,
-  assertUnchanged,
-  CALLER_AUTHOR,
-  changeOf,
-  damagedTask,
-  encodeEvent,
-  toTaskEvent,
-} from './rows.js';
-import type { SqlDatabase } from '../stores/sql.js';
-import { all } from '../stores/sql.js';
+import { assertUnchanged, CALLER_AUTHOR, changeOf, damagedTask, encodeEvent, toTaskEvent } from './rows.js';
+import { assertKeys } from '../stores/records.js';
+import type { SqlDatabase } from '../core/sql.js';
+import { all } from '../core/sql.js';
 import type { EncodedBatch } from './task-changes.js';
 import type { TaskSql } from './task-sql.js';
 

@@ -3,8 +3,8 @@ import type { Scope } from '../core/task.js';
 import { parsePosition, toPositionText } from '../stores/position.js';
 import type { TaskRow } from './rows.js';
 import { toTaskRecord } from './rows.js';
-import type { Dialect, Query } from '../stores/sql.js';
-import { all, column } from '../stores/sql.js';
+import type { Dialect, Query } from '../core/sql.js';
+import { all, column } from '../core/sql.js';
 
 interface Condition {
   readonly sql: string;

@@ -1,3 +1,5 @@
+import { LangoError } from '../core/errors.js';
+
 /**
  * Converts between records and rows, for the stores off the hot path and in every database: a member `contextId` is the
  * column `context_id`, an undefined member is NULL, a flag is 0 or 1, and a list or an object is JSON.
@@ -70,4 +72,18 @@ function memberOf(column: string): string {
 
 function columnOf(member: string): string {
   return member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/**
+ * Throws `LangoError` `invalid-input`, which names the field, for a key with U+0000 or a lone surrogate: databases would
+ * change it.
+ */
+export function assertKeys(keys: Readonly<Record<string, string>>): void {
+  for (const [field, value] of Object.entries(keys)) {
+    if (value.isWellFormed() && !value.includes('\0')) continue;
+    const description = 'It holds U+0000 or half of a surrogate pair.';
+    throw new LangoError('invalid-input', `The value of ${field} cannot be stored.`, {
+      violations: [{ field, description }],
+    });
+  }
 }

@@ -1,3 +1,4 @@
+import { Contract } from '../core/service.js';
 import type { TaskPage, TaskQuery } from '../core/journal.js';
 import type { JsonObject } from '../core/json.js';
 import type { Message } from '../core/message.js';
@@ -224,3 +225,5 @@ export interface RetentionStore {
    */
   remove(taskIds: readonly string[]): Promise<readonly string[]>;
 }
+
+export const TASKS = new Contract<TaskStore>('task store');

@@ -1,9 +1,9 @@
+import { openSqliteStores } from '../support/all-stores.js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { textPart } from '../../src/core/message.js';
 import { silentLogger } from '../../src/core/logger.js';
-import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import { smallZip } from '../support/small-zip.js';
 import { entryOf } from '../suites/library-fixtures.js';
 import { acceptOne, fenceOf } from '../suites/task-store-fixtures.js';
@@ -61,7 +61,7 @@ describe('lango data', () => {
   it('exports everything, however many pages it has, into a new file or to standard output', async () => {
     const owner = { tenant: '', owner: 'default' };
     const file = path.join(home.folder, 'lango.db');
-    const storage = openSqliteStorage({ file, synchronous: 'normal', logger: silentLogger });
+    const storage = openSqliteStores({ file, synchronous: 'normal', logger: silentLogger });
     await storage.graph.add(
       owner,
       Array.from({ length: 1_234 }, (_, n) => ({
@@ -100,7 +100,7 @@ describe('lango data', () => {
   it('exports what is larger than an answer may be: one task, one entry with all its versions', async () => {
     const owner = { tenant: '', owner: 'default' };
     const file = path.join(home.folder, 'lango.db');
-    const storage = openSqliteStorage({ file, synchronous: 'normal', logger: silentLogger });
+    const storage = openSqliteStores({ file, synchronous: 'normal', logger: silentLogger });
     const task = await acceptOne(storage.tasks, { scope: owner });
     const answer = (n: number): string => `${n} ${'차'.repeat(60_000)}\n`;
     const artifact = (name: string, text: string, append: boolean) => ({

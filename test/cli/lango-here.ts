@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { perform } from '../../src/cli/run.js';
-import type { Streams } from '../../src/cli/terminal.js';
-import { createTerminal } from '../../src/cli/terminal.js';
+import type { Streams } from '../../src/terminal/terminal.js';
+import { createTerminal } from '../../src/terminal/terminal.js';
 import { readEnv } from '../../src/config/env.js';
 import type { Result, Start } from './lango-process.js';
 import { cleanEnv } from './lango-process.js';

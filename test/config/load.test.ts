@@ -29,7 +29,7 @@ describe('loadConfig', () => {
       modelKeys: new Map(),
       remotes: new Map(),
       otlpHeaders: {},
-      mcp: new Map(),
+      ofCapabilities: new Map(),
     });
   });
 
@@ -92,14 +92,14 @@ describe('loadConfig', () => {
       [...lines, 'server: { tls: { certFile: c.pem, keyFile: ~/k.pem } }'].join('\n'),
     );
     const env = readEnv({ LANGO_HOME: '/h', LANGO_CONFIG: join(folder, 'own.yaml') });
-    const { config } = await loadConfig({ env });
+    const { config, settings } = await loadConfig({ env });
     expect(config.a2a.remoteAgents[0]?.verify?.keys).toBe(join(folder, 'far.json'));
-    expect(config.tools.browser.executable).toBe(join(folder, 'bin/chromium'));
+    expect(settings.tools).toHaveProperty('browser.executable', join(folder, 'bin/chromium'));
     expect(config.server.tls).toMatchObject({
       certFile: join(folder, 'c.pem'),
       keyFile: join(homedir(), 'k.pem'),
     });
-    expect(config.tools.skills.folders).toEqual(['/h/skills']);
+    expect(settings.tools).toHaveProperty('skills.folders', ['/h/skills']);
   });
 
   it('takes 0 delegation rounds, and a group with nothing in it, for the default', async () => {

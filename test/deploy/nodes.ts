@@ -1,12 +1,16 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { CAPABILITIES } from '../../src/capabilities/index.js';
 import { ENV_VARIABLES, SECRET_VARIABLES } from '../../src/config/env.js';
 import { fileVariable } from '../../src/config/secret-files.js';
 import { lango } from '../cli/lango-process.js';
 import type { Manifest, Workload } from './kit.js';
 
+const OF_CAPABILITIES = CAPABILITIES.flatMap(({ variables = [] }) => variables.map(({ name }) => name));
+
 const READ: ReadonlySet<string> = new Set([
+  ...OF_CAPABILITIES.flatMap((name) => [name, fileVariable(name)]),
   ...Object.values(ENV_VARIABLES).map(({ name }) => name),
   ...SECRET_VARIABLES.map((key) => fileVariable(ENV_VARIABLES[key].name)),
 ]);

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Command } from 'commander';
+import { CAPABILITIES } from '../../src/capabilities/index.js';
 import { createProgram } from '../../src/cli/program.js';
 
 const PAGES = [...globSync('*.md'), ...globSync('docs/**/*.md')];
@@ -29,7 +30,7 @@ describe.each(PAGES)('%s', (page) => {
   });
 
   it('names only commands that there are', () => {
-    const commands = createProgram(async () => {}).commands;
+    const commands = createProgram(async () => {}, CAPABILITIES).commands;
     const unknown = [
       ...found(SCRIPT).flatMap(([name]) => (name! in scripts ? [] : [`npm run ${name}`])),
       ...found(LANGO).flatMap(([name, sub]) => (isCommand(commands, name!, sub) ? [] : [`${name} ${sub}`])),

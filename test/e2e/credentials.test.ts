@@ -1,3 +1,4 @@
+import { createOwnerClient } from '../support/owner-client.js';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -16,7 +17,6 @@ import { noSecrets } from '../../src/core/secrets.js';
 import { createAddressCheck } from '../../src/http/address-check.js';
 import { createEgress } from '../../src/http/egress.js';
 import { clientCertificate } from '../../src/http/tls.js';
-import { createOwnerClient } from '../../src/owners/client.js';
 import { callersOf, certificate, writePair } from '../support/certificates.js';
 import { AUDIENCE, startIssuer, type Issuer } from '../support/issuer.js';
 import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';

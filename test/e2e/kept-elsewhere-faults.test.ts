@@ -1,3 +1,4 @@
+import { createOwnerClient } from '../support/owner-client.js';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { readFile, rm, writeFile } from 'node:fs/promises';
@@ -7,7 +8,6 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { openKeys } from '../../src/config/node-credentials.js';
 import { answerPart, connect, textPart } from '../../src/index.js';
-import { createOwnerClient } from '../../src/owners/client.js';
 import { KillableServer } from '../support/killable-server.js';
 import { findInFolder } from '../support/secret-search.js';
 import { describeSandboxed } from '../capabilities/workspace/exec/setup.js';

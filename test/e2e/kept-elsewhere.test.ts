@@ -1,3 +1,4 @@
+import { createOwnerClient, type OwnerClient } from '../support/owner-client.js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -8,7 +9,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { answerPart, connect, textPart, type AgentClient } from '../../src/index.js';
 import { openKeys } from '../../src/config/node-credentials.js';
 import { signJwt } from '../../src/a2a/server/signing.js';
-import { createOwnerClient, type OwnerClient } from '../../src/owners/client.js';
 import type { SigningKey } from '../../src/core/card.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { freePort } from '../support/free-port.js';

@@ -1,9 +1,10 @@
+import { createOwnerClient, type OwnerClient } from '../support/owner-client.js';
+import { pagesOf } from '../../src/core/page.js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { connect, textPart } from '../../src/index.js';
 import { openKeys } from '../../src/config/node-credentials.js';
 import { signJwt } from '../../src/a2a/server/signing.js';
-import { createOwnerClient, pagesOf, type OwnerClient } from '../../src/owners/client.js';
 import type { SigningKey } from '../../src/core/card.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { cardAt, give, Stranger } from '../../scripts/abuse/stranger.js';

@@ -1,8 +1,8 @@
+import { pagesOf } from '../../src/core/page.js';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { pagesOf } from '../../src/owners/client.js';
 import { Stack, stackProblem } from '../support/stack.js';
 
 const docker = async (...args: string[]) => (await promisify(execFile)('docker', args)).stdout;

@@ -8,8 +8,12 @@ import { answerText, functionCalls } from '../../src/core/model.js';
 import { createOfflineProvider } from '../../src/models/offline/provider.js';
 import { describeModelProvider } from '../suites/model-provider.js';
 import { answerOf, collect, modelRequest, userMessage } from '../support/model-requests.js';
+import { OFFLINE_SENTENCES } from '../support/offline-rows.js';
 
-const provider = createOfflineProvider((tool) => roleOf(tool, STANDARD_ROSTER));
+const provider = createOfflineProvider({
+  sentences: OFFLINE_SENTENCES,
+  agentOf: (tool) => roleOf(tool, STANDARD_ROSTER),
+});
 
 const TOOLS: readonly FunctionSpec[] = [
   ...['fs_read', 'fs_write', 'fs_list', 'fs_search', 'fs_edit', 'exec', 'save_knowledge', 'skill_greet'],

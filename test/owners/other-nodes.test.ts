@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { LangoError } from '../../src/core/errors.js';
-import type { OwnerClient } from '../../src/owners/client.js';
+import type { OperationClient, OperationHandlers } from '../../src/core/operation.js';
+import { SERVER_OPERATIONS, type ServerOperations } from '../../src/owners/operations.js';
 import { withNodes } from '../../src/owners/other-nodes.js';
-import type { OwnerService } from '../../src/owners/service.js';
 
 const context = { scope: { tenant: '', owner: 'default' }, signal: new AbortController().signal };
 
@@ -16,7 +16,9 @@ async function down(): Promise<never> {
 }
 
 /** A node that has no data, and other nodes that are asked after a while. */
-function serviceWith(client: Partial<OwnerClient>): OwnerService {
+function serviceWith(
+  client: Partial<OperationClient<ServerOperations>>,
+): OperationHandlers<ServerOperations> {
   const local = {
     listDataKinds: async () => {
       await sleep(20);
@@ -26,9 +28,10 @@ function serviceWith(client: Partial<OwnerClient>): OwnerService {
   };
   const nodes = [0, 1].map((index) => ({
     ...{ agent: `node-${index}`, url: `http://node-${index}:4100`, hasTool: () => false },
-    clientFor: async () => client as OwnerClient,
+    clientFor: async () => client as never,
   }));
-  return withNodes(local as never, { hasTool: () => true, nodes: () => nodes });
+  const service = { table: SERVER_OPERATIONS, handlers: local as never, bodyBytes: () => 0 };
+  return withNodes(service, { hasTool: () => true, nodes: () => nodes }).handlers as never;
 }
 
 describe('data of all nodes', () => {

@@ -1,15 +1,14 @@
+import { ALL_OPERATIONS, createOwnerClient, type OwnerClient } from '../support/owner-client.js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { tokenCredential } from '../../src/a2a/client/credential.js';
-import { createOriginFetch } from '../../src/a2a/client/origin-fetch.js';
+import { tokenCredential } from '../../src/core/credential.js';
+import { createOriginFetch } from '../../src/core/origin-fetch.js';
 import { openHome } from '../../src/app.js';
 import { readEnv } from '../../src/config/env.js';
 import { loadConfig } from '../../src/config/load.js';
 import { silentLogger } from '../../src/core/logger.js';
-import { createOwnerClient } from '../../src/owners/client.js';
-import type { OwnerClient } from '../../src/owners/client.js';
 import { langoHere } from '../cli/lango-here.js';
 import { lango, makeHome, startServer } from '../cli/lango-process.js';
 import { sendText, withServer } from '../support/server.js';
@@ -72,7 +71,7 @@ describe('what an owner keeps', () => {
     });
     const loaded = await loadConfig({ env: readEnv({}), overrides: { home: folder } });
     const home = await openHome(loaded, { logger: silentLogger });
-    const inProcess = await story(home!.client);
+    const inProcess = await story(home!.client(ALL_OPERATIONS));
     await home!.close();
     expect(inProcess).toEqual(overHttp);
     expect(overHttp[0]).toHaveLength(11);
@@ -81,15 +80,16 @@ describe('what an owner keeps', () => {
   it('belongs to its owner: what another one has is absent', async () => {
     const loaded = await loadConfig({ env: readEnv({}), overrides: { home: folder } });
     const alice = await openHome(loaded, { logger: silentLogger, owner: 'user:alice' });
-    await alice!.client.storeSecret({ name: 'github', value: 'ghp_S3cr3t/To+ken42' });
+    await alice!.client(ALL_OPERATIONS).storeSecret({ name: 'github', value: 'ghp_S3cr3t/To+ken42' });
     await alice!.close();
     const bob = await openHome(loaded, { logger: silentLogger, owner: 'user:bob' });
     const of = (name: string) =>
-      bob!.client
+      bob!
+        .client(ALL_OPERATIONS)
         .deleteSecret({ name })
         .catch(({ code, hint }: { code: string; hint: string }) => [code, hint]);
     expect(await of('github')).toEqual(await of('nothing'));
-    expect(await bob!.client.listSecrets({})).toEqual({ secrets: [] });
+    expect(await bob!.client(ALL_OPERATIONS).listSecrets({})).toEqual({ secrets: [] });
     await bob!.close();
   });
 
@@ -99,7 +99,7 @@ describe('what an owner keeps', () => {
     });
     const loaded = await loadConfig({ env: readEnv({}), overrides: { home: folder } });
     const home = await openHome(loaded, { logger: silentLogger });
-    const answers = await Promise.all([1, 2, 3].map(() => home!.client.deleteData({})));
+    const answers = await Promise.all([1, 2, 3].map(() => home!.client(ALL_OPERATIONS).deleteData({})));
     await home!.close();
     expect(answers.map(({ deleted }) => deleted.tasks).sort()).toEqual([0, 0, 3]);
   });

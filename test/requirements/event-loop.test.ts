@@ -4,7 +4,7 @@ import { A2AService } from '@a2a-js/sdk/server/grpc';
 import { Server, ServerCredentials, type sendUnaryData } from '@grpc/grpc-js';
 import { promisify } from 'node:util';
 import { callGrpc, frame } from '../../scripts/fuzz/grpc-call.js';
-import { exactJson, safeLine, safeText } from '../../src/cli/safe-text.js';
+import { exactJson, safeLine, safeText } from '../../src/terminal/safe-text.js';
 import { anthropicWire } from '../support/anthropic-wire.js';
 import { startHostilePeer } from '../support/hostile-peer.js';
 import { API_KEY } from '../support/model-wire.js';

@@ -1,3 +1,4 @@
+import { openSqliteStores } from '../support/all-stores.js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -9,7 +10,6 @@ import { answerText } from '../../src/core/model.js';
 import type { ModelEvent, ModelProvider, ModelRequest } from '../../src/core/model.js';
 import { createHttpEmbeddings } from '../../src/capabilities/knowledge/embeddings/http.js';
 import type { ServerOptions } from '../../src/index.js';
-import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import { lango, makeHome } from '../cli/lango-process.js';
 import type { Home } from '../cli/lango-process.js';
 import type { EmbeddingServer } from '../support/embedding-server.js';
@@ -126,7 +126,7 @@ describe('B4 what is found of a set of questions with known answers', () => {
   /** No tool asks the vectors alone, so the store is asked. */
   async function askedOfVectors(): Promise<Recall> {
     const loaded = resolveConfig({ env: readEnv({}), overrides: { home: home.folder }, settings: {} });
-    const storage = openSqliteStorage({ ...loaded.config.storage.sqlite, logger: silentLogger });
+    const storage = openSqliteStores({ ...loaded.config.storage.sqlite, logger: silentLogger });
     const provider = createHttpEmbeddings({
       ...{
         vendor: 'openai',

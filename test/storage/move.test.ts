@@ -1,9 +1,9 @@
+import { openSqliteStores } from '../support/all-stores.js';
 import { copyFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import Database from 'better-sqlite3';
 import { silentLogger } from '../../src/core/logger.js';
-import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import { lango, makeHome, type Home } from '../cli/lango-process.js';
 import { documentOf, unit } from '../suites/library-fixtures.js';
 import { ALICE, BOB } from '../suites/task-store-fixtures.js';
@@ -47,7 +47,9 @@ const server = await startPostgres();
     const names = await own.run("SELECT tablename FROM pg_tables WHERE schemaname = 'public'");
     const tables = (names.rows as { tablename: string }[]).map(({ tablename }) => tablename);
     expect(Object.keys(rows).toSorted()).toEqual(
-      tables.filter((name) => !['meta', 'workers', 'trace_exporter'].includes(name)).toSorted(),
+      tables
+        .filter((name) => !['meta', 'capabilities', 'workers', 'trace_exporter'].includes(name))
+        .toSorted(),
     );
     const embedded = new Database(file, { readonly: true });
     for (const [name, count] of Object.entries(rows)) {
@@ -149,7 +151,7 @@ function odd(number: number): string {
 
 /** Documents of two owners, and two rows for each table that is still empty. */
 async function fill(file: string): Promise<void> {
-  const storage = openSqliteStorage({ file, synchronous: 'normal', logger: silentLogger });
+  const storage = openSqliteStores({ file, synchronous: 'normal', logger: silentLogger });
   for (const [scope, name] of [
     [ALICE, 'one'],
     [BOB, 'two'],

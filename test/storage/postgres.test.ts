@@ -1,3 +1,4 @@
+import { openPostgresStores } from '../support/all-stores.js';
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,7 +7,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { silentLogger } from '../../src/core/logger.js';
-import { openPostgresStorage } from '../../src/storage/postgres/storage.js';
 import { extractionStoreSuite } from '../suites/extraction-store.js';
 import { graphStoreSuite } from '../suites/graph-store.js';
 import { knowledgeStoreSuite } from '../suites/knowledge-store.js';
@@ -67,7 +67,7 @@ const open: OpenStore = () => openWith({});
 const openPooled: OpenStore = () => openWith({ pooling: 'transaction', url: database!.pooledUrl });
 
 async function openWith(given: { pooling?: 'transaction'; url?: string }): ReturnType<OpenStore> {
-  const storage = await openPostgresStorage({ ...OPTIONS, url: database!.url, ...given });
+  const storage = await openPostgresStores({ ...OPTIONS, url: database!.url, ...given });
   let later = 0;
   await setClock(later);
   const advance = async (ms: number) => {
@@ -93,7 +93,7 @@ const openOne = async () => {
 
   const openTwo = async () => {
     const one = await open();
-    const two = await openPostgresStorage({ ...OPTIONS, url: database!.url });
+    const two = await openPostgresStores({ ...OPTIONS, url: database!.url });
     return { ...one, one: one.storage, two };
   };
 
@@ -104,7 +104,7 @@ const openOne = async () => {
       expect(await two.tasks.claim('two', [AGENT], () => 1)).toEqual([]);
       expect(await one.tasks.append(fenceOf(task), [delta('still mine')])).toBe(2);
       await one.close();
-      const three = await openPostgresStorage({ ...OPTIONS, url: database!.url });
+      const three = await openPostgresStores({ ...OPTIONS, url: database!.url });
       await advance(2 * LEASE_RENEW_MS);
       const [taken] = await three.tasks.claim('three', [AGENT], () => 1);
       expect(taken).toMatchObject({ id: task.id, epoch: task.epoch + 2, crashes: 1 });
@@ -252,7 +252,7 @@ const openOne = async () => {
   it('says why it cannot be used, and comes back by itself', async () => {
     const { url } = database!;
     const wrong = (change: Partial<URL>) =>
-      openPostgresStorage({ ...OPTIONS, url: Object.assign(new URL(url), change).toString() });
+      openPostgresStores({ ...OPTIONS, url: Object.assign(new URL(url), change).toString() });
     await expect(wrong({ port: '1' })).rejects.toMatchObject({ code: 'storage', retryable: true });
     await expect(wrong({ pathname: '/nowhere' })).rejects.toThrow(
       'The database of storage.url does not exist',
@@ -268,8 +268,8 @@ const openOne = async () => {
     await store.append(fenceOf(task), [delta('y')]);
     await storage.close();
     await database!.run("UPDATE meta SET value = '99' WHERE key = 'schema'");
-    await expect(wrong({})).rejects.toThrow('was made by a newer version of Lango: schema 99 > 4.');
-    await database!.run("UPDATE meta SET value = '4' WHERE key = 'schema'");
+    await expect(wrong({})).rejects.toThrow('was made by a newer version of Lango: schema 99 > 5.');
+    await database!.run("UPDATE meta SET value = '5' WHERE key = 'schema'");
     await dispose();
   });
 
@@ -280,11 +280,11 @@ const openOne = async () => {
     await database!.run(`CREATE ROLE ${role} LOGIN PASSWORD 'few' CONNECTION LIMIT 1`);
     await database!.run(`GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}`);
     const url = Object.assign(new URL(database!.url), { username: role, password: 'few' }).toString();
-    await expect(openPostgresStorage({ ...OPTIONS, url })).rejects.toMatchObject({
+    await expect(openPostgresStores({ ...OPTIONS, url })).rejects.toMatchObject({
       ...{ code: 'storage', retryable: true, message: 'PostgreSQL has no connection left.' },
     });
     await database!.run(`ALTER ROLE ${role} CONNECTION LIMIT 5`);
-    await (await openPostgresStorage({ ...OPTIONS, url })).close();
+    await (await openPostgresStores({ ...OPTIONS, url })).close();
     await database!.run(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
     await dispose();
   });
@@ -295,7 +295,7 @@ const openOne = async () => {
     const { url } = database!;
     const way = new Way({ port: Number(new URL(url).port) });
     const through = Object.assign(new URL(url), { port: String(await way.open()) }).toString();
-    const storage = await openPostgresStorage({ ...OPTIONS, statementSeconds: 1, url: through });
+    const storage = await openPostgresStores({ ...OPTIONS, statementSeconds: 1, url: through });
     const task = await acceptOne(storage.tasks, { lease: 'one' });
     way.cut(true);
     await expect(storage.tasks.get(ALICE, task.id)).rejects.toMatchObject({
@@ -340,7 +340,7 @@ const openOne = async () => {
     const home = await makeHome('server: { port: 0 }');
     const env = { ...home.env, LANGO_DATABASE_URL: own.url };
     const { stdout } = await lango(['doctor'], { env });
-    expect(stdout).toMatch(/^ok {4}database: PostgreSQL \d+.*, schema 4, page checksums o/m);
+    expect(stdout).toMatch(/^ok {4}database: PostgreSQL \d+.*, schema 5, page checksums o/m);
     expect((await lango(['backup', 'x'], { env })).stderr).toContain('use pg_dump');
     await home.remove();
     await own.drop();

@@ -1,8 +1,8 @@
+import { openSqliteStores } from '../support/all-stores.js';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '../../src/core/logger.js';
-import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import type { OpenStore } from '../suites/task-store-fixtures.js';
 import { knowledgeStoreSuite } from '../suites/knowledge-store.js';
 import { libraryStoreSuite } from '../suites/library-store.js';
@@ -19,7 +19,7 @@ function open(file: string, dispose: () => Promise<void>) {
   let clock = FIRST_MS;
   const now = () => clock;
   const advance = async (ms: number) => void (clock += ms);
-  const storage = openSqliteStorage({ file, synchronous: 'normal', logger: silentLogger, now });
+  const storage = openSqliteStores({ file, synchronous: 'normal', logger: silentLogger, now });
   return { storage, store: storage.tasks, advance, dispose };
 }
 

@@ -1,7 +1,7 @@
+import { type AllStores } from '../support/all-stores.js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ExtractionStore, UnreadDocument } from '../../src/capabilities/knowledge/stores/graph.js';
 import { MAX_EXTRACTION_ATTEMPTS } from '../../src/capabilities/knowledge/stores/graph.js';
-import type { Storage } from '../../src/stores/storage.js';
 import { documentOf, entryOf } from './library-fixtures.js';
 import { ALICE, BOB } from './task-store-fixtures.js';
 
@@ -10,9 +10,9 @@ const ROTATES = { subject: 'deploy key', predicate: 'rotates on', object: 'Frida
 const KEY = { kind: 'knowledge', key: 'deploy-key' } as const;
 
 /** What every `ExtractionStore` promises. Each case gets a new storage. */
-export function extractionStoreSuite(name: string, open: () => Promise<Storage>): void {
+export function extractionStoreSuite(name: string, open: () => Promise<AllStores>): void {
   describe(`extraction store: ${name}`, () => {
-    let storage: Storage;
+    let storage: AllStores;
     let extraction: ExtractionStore;
     beforeEach(async () => {
       storage = await open();

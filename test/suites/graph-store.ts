@@ -1,6 +1,6 @@
+import { type AllStores } from '../support/all-stores.js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { GraphStore, KnownTriple, NewTriple } from '../../src/capabilities/knowledge/stores/graph.js';
-import type { Storage } from '../../src/stores/storage.js';
 import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
 import { expectTurnWithin } from './turns.js';
 
@@ -14,9 +14,9 @@ const LEDGER = triple('billing | depends on | ledger');
 const OWNER = triple('Ada | owns | billing');
 
 /** What every `GraphStore` promises. Each case gets a new storage. */
-export function graphStoreSuite(name: string, open: () => Promise<Storage>): void {
+export function graphStoreSuite(name: string, open: () => Promise<AllStores>): void {
   describe(`graph store: ${name}`, () => {
-    let storage: Storage;
+    let storage: AllStores;
     let graph: GraphStore;
     beforeEach(async () => {
       storage = await open();

@@ -1,6 +1,6 @@
+import { type AllStores } from '../support/all-stores.js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { KnowledgeStore } from '../../src/capabilities/knowledge/stores/knowledge.js';
-import type { Storage } from '../../src/stores/storage.js';
 import { entryOf } from './library-fixtures.js';
 import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
 import { expectTurnWithin } from './turns.js';
@@ -8,9 +8,9 @@ import { expectTurnWithin } from './turns.js';
 const KEY = { kind: 'knowledge', key: 'deploy-key' } as const;
 
 /** What every `KnowledgeStore` promises. Each case gets a new storage. */
-export function knowledgeStoreSuite(name: string, open: () => Promise<Storage>): void {
+export function knowledgeStoreSuite(name: string, open: () => Promise<AllStores>): void {
   describe(`knowledge store: ${name}`, () => {
-    let storage: Storage;
+    let storage: AllStores;
     let store: KnowledgeStore;
     beforeEach(async () => {
       storage = await open();

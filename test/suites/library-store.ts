@@ -1,15 +1,15 @@
+import { type AllStores } from '../support/all-stores.js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LibraryStore } from '../../src/capabilities/knowledge/stores/library.js';
-import type { Storage } from '../../src/stores/storage.js';
 import type { Scope } from '../../src/core/task.js';
 import { documentOf, entryOf, unit } from './library-fixtures.js';
 import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
 import { expectTurnWithin, turns } from './turns.js';
 
 /** What every `LibraryStore` promises. Each case gets a new storage. */
-export function libraryStoreSuite(name: string, open: () => Promise<Storage>): void {
+export function libraryStoreSuite(name: string, open: () => Promise<AllStores>): void {
   describe(`library store: ${name}`, () => {
-    let storage: Storage;
+    let storage: AllStores;
     let library: LibraryStore;
     beforeEach(async () => {
       storage = await open();

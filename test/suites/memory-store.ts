@@ -1,6 +1,6 @@
+import { type AllStores } from '../support/all-stores.js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { MemoryStore, NewObservation, Observation } from '../../src/capabilities/memory/memory-store.js';
-import type { Storage } from '../../src/stores/storage.js';
 import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
 import { expectTurnWithin } from './turns.js';
 
@@ -15,9 +15,9 @@ function batch(upTo: string, observations: readonly NewObservation[], after?: st
 }
 
 /** What every `MemoryStore` promises. Each case gets a new storage. */
-export function memoryStoreSuite(name: string, open: () => Promise<Storage>): void {
+export function memoryStoreSuite(name: string, open: () => Promise<AllStores>): void {
   describe(`memory store: ${name}`, () => {
-    let storage: Storage;
+    let storage: AllStores;
     let memory: MemoryStore;
     beforeEach(async () => {
       storage = await open();

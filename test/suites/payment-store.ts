@@ -7,6 +7,7 @@ import type {
   PaymentStore,
 } from '../../src/capabilities/payments/payment-store.js';
 import { LIMIT_WINDOW_MS, RESERVATION_MS } from '../../src/capabilities/payments/payment-store.js';
+import { SqlPaymentStore } from '../../src/capabilities/payments/sql-payment-store.js';
 import type { OpenStore, StoreUnderTest } from './task-store-fixtures.js';
 import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
 
@@ -40,7 +41,7 @@ export function paymentStoreSuite(name: string, open: OpenStore): void {
     let store: PaymentStore;
     beforeEach(async () => {
       current = await open();
-      store = current.storage.payments;
+      store = new SqlPaymentStore(current.storage.database);
     });
     afterEach(async () => {
       await current.storage.close();

@@ -3,7 +3,7 @@ import { hashJson } from '../../src/core/json.js';
 import type { Message } from '../../src/core/message.js';
 import { textPart } from '../../src/core/message.js';
 import { NO_USAGE } from '../../src/core/model.js';
-import type { Storage } from '../../src/stores/storage.js';
+import type { AllStores } from '../support/all-stores.js';
 import type {
   AcceptOutcome,
   Fence,
@@ -16,7 +16,7 @@ import type { NewEvent, Scope, TaskEvent, TaskRecord, TaskState } from '../../sr
 
 /** A store with nothing in it, and a hold on its clock. */
 export interface StoreUnderTest {
-  readonly storage: Storage;
+  readonly storage: AllStores;
   /** Its tasks. */
   readonly store: TaskStore;
   /** Makes the store's clock later by `ms`. */

@@ -1,5 +1,5 @@
+import { type AllStores } from '../support/all-stores.js';
 import { describe, expect, it } from '@jest/globals';
-import type { Storage } from '../../src/stores/storage.js';
 import type { MasterRecord, NewSealedEntry } from '../../src/core/vault.js';
 
 const ALICE = { tenant: '', owner: 'alice' };
@@ -15,9 +15,9 @@ function entry(name: string, version = 1, changes: Partial<NewSealedEntry> = {})
 }
 
 /** What every implementation of `VaultStore` promises. */
-export function vaultStoreSuite(name: string, open: () => Storage | Promise<Storage>): void {
+export function vaultStoreSuite(name: string, open: () => AllStores | Promise<AllStores>): void {
   describe(`${name} as a vault store`, () => {
-    const withStore = async (use: (store: Storage['vault']) => Promise<void>): Promise<void> => {
+    const withStore = async (use: (store: AllStores['vault']) => Promise<void>): Promise<void> => {
       const storage = await open();
       try {
         await use(storage.vault);

@@ -1,4 +1,8 @@
-import { PLAN, TABLE, TRANSFER } from '../../src/models/offline/table.js';
+import { CAPABILITIES } from '../../src/capabilities/index.js';
+import { createTable, PLAN, TRANSFER } from '../../src/models/offline/table.js';
+
+/** The sentences of the shipped capabilities. */
+export const OFFLINE_SENTENCES = CAPABILITIES.flatMap(({ sentences = [] }) => sentences);
 
 /** A sentence of the offline model's table with values in it, and the call that it leads to. */
 export interface OfflineRow {
@@ -8,13 +12,13 @@ export interface OfflineRow {
 }
 
 /** Every row for which a tool is called. */
-export const OFFLINE_ROWS: readonly OfflineRow[] = TABLE.filter(
-  ([, tool]) => tool !== PLAN && tool !== TRANSFER && tool !== '{tool}',
-).map(([template, tool, others = {}]) => ({
-  sentence: fill(template, (name, dots) => (dots ? `some ${name} words` : `the-${name}`)),
-  tool: tool.replace('{name}', 'the_name'),
-  arguments: argumentsOf(template, [tool, others], others),
-}));
+export const OFFLINE_ROWS: readonly OfflineRow[] = createTable(OFFLINE_SENTENCES)
+  .rows.filter(([, tool]) => tool !== PLAN && tool !== TRANSFER && tool !== '{tool}')
+  .map(([template, tool, others = {}]) => ({
+    sentence: fill(template, (name, dots) => (dots ? `some ${name} words` : `the-${name}`)),
+    tool: tool.replace('{name}', 'the_name'),
+    arguments: argumentsOf(template, [tool, others], others),
+  }));
 
 /** The arguments that the rows bring to a tool, by name. */
 export function argumentsIn(tool: string): readonly string[] {

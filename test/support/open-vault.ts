@@ -1,10 +1,10 @@
+import { openSqliteStores } from './all-stores.js';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Logger } from '../../src/core/logger.js';
 import { silentLogger } from '../../src/core/logger.js';
-import { vaultKeyFile } from '../../src/config/private-file.js';
-import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
+import { vaultKeyFile } from '../../src/capabilities/secrets/vault/key-file.js';
 import { OwnerSecrets } from '../../src/capabilities/secrets/vault/owner-secrets.js';
 import type { SealedVault } from '../../src/capabilities/secrets/vault/vault.js';
 import { openVault } from '../../src/capabilities/secrets/vault/vault.js';
@@ -19,7 +19,7 @@ export interface TestVault {
 export async function openTestVault(logger: Logger = silentLogger): Promise<TestVault> {
   const home = mkdtempSync(path.join(tmpdir(), 'lango-vault-'));
   const file = path.join(home, 'lango.db');
-  const storage = openSqliteStorage({ file, synchronous: 'normal', logger: silentLogger });
+  const storage = openSqliteStores({ file, synchronous: 'normal', logger: silentLogger });
   const keyFile = path.join(home, 'vault.key');
   const vault = await openVault({
     store: storage.vault,

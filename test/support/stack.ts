@@ -1,3 +1,4 @@
+import { createOwnerClient, type OwnerClient } from './owner-client.js';
 import { execFile, spawnSync } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,7 +7,6 @@ import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { packageRoot } from '../../src/config/package-root.js';
-import { createOwnerClient, type OwnerClient } from '../../src/owners/client.js';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { answerPart, connect, textPart, type AgentClient } from '../../src/index.js';
 import { freePort } from './free-port.js';

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import type { SettingsInput } from '../../src/index.js';
 import { freePort } from '../support/free-port.js';
 import { openCollector, unique, type CollectedSpan, type OtlpCollector } from '../support/otlp-collector.js';
 import { scriptedAgent } from '../support/scripted-agent.js';
@@ -112,7 +113,7 @@ describe('the export of spans', () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-export-'));
     const port = await freePort();
     const closed = { url: `http://127.0.0.1:${port}/v1/traces` };
-    const node = (settings: object) =>
+    const node = (settings: SettingsInput) =>
       startServer({
         home,
         agents: [echo],
@@ -120,7 +121,7 @@ describe('the export of spans', () => {
         settings,
       });
     const ids: string[] = [];
-    const run = async (settings: object, use?: (server: TestServer) => Promise<unknown>) => {
+    const run = async (settings: SettingsInput, use?: (server: TestServer) => Promise<unknown>) => {
       const server = await node({ server: { port: 0 }, ...settings });
       for (let n = 0; n < 3; n += 1) ids.push(await send(server, 'hello'));
       await use?.(server);

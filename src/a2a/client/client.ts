@@ -19,13 +19,13 @@ import {
 } from '../translate/content.js';
 import { fromWireError } from '../translate/errors.js';
 import { fetchCard } from './card.js';
-import { tokenCredential } from './credential.js';
+import { tokenCredential } from '../../core/credential.js';
 import { inFormOf, questionsInSnapshot, typedQuestions } from './foreign-question.js';
 import type { GrpcRules } from './grpc-transport.js';
 import type { Binding, Link } from './link.js';
 import { requestOptions } from './link.js';
 import { openRemote } from './load.js';
-import { createOriginFetch } from './origin-fetch.js';
+import { createOriginFetch } from '../../core/origin-fetch.js';
 import type { ClientEvent } from './reader.js';
 import { TaskReader } from './reader.js';
 import type { RetryRules } from './watch.js';

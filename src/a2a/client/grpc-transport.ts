@@ -4,7 +4,7 @@ import type { ErrorCode } from '../../core/errors.js';
 import { LangoError, loadPackage } from '../../core/errors.js';
 import type { ServerTrust } from '../../core/http.js';
 import { fromWireError } from '../translate/errors.js';
-import type { PeerCredential } from './credential.js';
+import type { PeerCredential } from '../../core/credential.js';
 import type { GrpcChannel } from './grpc-channel.js';
 
 /** The rules for gRPC connections to peers. */

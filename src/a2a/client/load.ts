@@ -19,14 +19,14 @@ import {
   relocated,
   toProfile,
 } from './card.js';
-import { tokenCredential, type PeerCredential } from './credential.js';
+import { tokenCredential, type PeerCredential } from '../../core/credential.js';
 import type { GrpcRules } from './grpc-transport.js';
 import { createInProcessTransport } from './in-process.js';
 import type { WatchLimits } from './limits.js';
 import { CLIENT_LIMITS, REMOTE_LIMITS } from './limits.js';
 import type { Binding, CredentialFor, Link } from './link.js';
 import { createLink, createRemoteTransport, MovingLink, withMaskedErrors } from './link.js';
-import { createOriginFetch } from './origin-fetch.js';
+import { createOriginFetch } from '../../core/origin-fetch.js';
 import { createPeer } from './peer.js';
 import { securityNote } from './security.js';
 import type { RetryRules } from './watch.js';

@@ -1,6 +1,6 @@
 import type { AgentCard, SecurityScheme } from '@a2a-js/sdk';
 import { label } from './card.js';
-import type { CredentialKind } from './credential.js';
+import type { CredentialKind } from '../../core/credential.js';
 
 export interface SecurityNote {
   readonly reason: string;

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { errorText, isLangoError, LangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
 import type { OpenedEntry, SecretStore } from '../../core/vault.js';
-import { SIGN_INS } from '../../core/vault-fields.js';
+import { SIGN_INS } from '../../core/vault.js';
 import type { IssuerReach, LoginOptions } from './issuer.js';
 import { notSignedIn, renew, revoke, signIn, type SignIn } from './login.js';
 

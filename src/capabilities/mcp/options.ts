@@ -1,5 +1,5 @@
-import type { Readable, Writable } from 'node:stream';
 import type { Logger } from '../../core/logger.js';
+import type { RunningProgram } from '../../core/program.js';
 
 /** One MCP server, as the configuration describes it. */
 export interface McpServerOptions {
@@ -28,14 +28,4 @@ export type McpReach =
       /** The egress client. */
       readonly fetch: typeof fetch;
     }
-  | { readonly kind: 'process'; readonly start: () => Promise<ServerProcess> };
-
-/** The process of a server that speaks MCP over stdin and stdout. */
-export interface ServerProcess {
-  readonly stdin: Writable;
-  readonly stdout: Readable;
-  readonly stderr: { text(advice: string): string };
-  /** Settles when the program has ended. */
-  readonly ended: Promise<unknown>;
-  stop(): Promise<unknown>;
-}
+  | { readonly kind: 'process'; readonly start: () => Promise<RunningProgram> };

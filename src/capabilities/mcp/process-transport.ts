@@ -1,6 +1,6 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { isJsonObject } from '../../core/json.js';
-import type { ServerProcess } from './options.js';
+import type { RunningProgram } from '../../core/program.js';
 
 /** Maximum size of a message. A server that writes a larger one is ended. */
 export const MESSAGE_MAX_BYTES = 2 * 1024 * 1024;
@@ -20,14 +20,14 @@ export class ProcessTransport implements Transport {
   // The library recognizes a transport to a process, which may know only an old protocol, by these two members.
   readonly stderr = null;
   readonly pid = null;
-  readonly #process: ServerProcess;
+  readonly #process: RunningProgram;
   #line: Buffer[] = [];
   #lineBytes = 0;
   #lines = 0;
   #since = 0;
   #isClosed = false;
 
-  constructor(process: ServerProcess) {
+  constructor(process: RunningProgram) {
     this.#process = process;
   }
 

@@ -10,8 +10,8 @@ import type {
 import type { Scope } from '../../core/task.js';
 import type { Row } from '../../stores/records.js';
 import { insertInto, toParameters, toRecord } from '../../stores/records.js';
-import type { Query, SqlDatabase, Step } from '../../stores/sql.js';
-import { all, first, lockOf, run, writeInSteps } from '../../stores/sql.js';
+import type { Query, SqlDatabase, Step } from '../../core/sql.js';
+import { all, first, lockOf, run, writeInSteps } from '../../core/sql.js';
 
 const FORMAT = { json: ['tasks'], flags: ['fromOutside'] };
 const OBSERVATION = 'id, agent, context_id, text, at, tasks, "by", from_outside';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { toUnits, usdc } from './amount.js';
 import { LangoError } from '../../core/errors.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { REQUEST_FIELDS, requestInit } from '../../core/web-request.js';
+import { headersField, REQUEST_FIELDS, requestInit } from '../../core/web-request.js';
 import type { PaidFetch } from './paid-fetch.js';
 import type { PaymentContext } from './context.js';
 import type { Payer } from './payer.js';
@@ -17,7 +17,7 @@ const schema = z.strictObject({
   ).optional(),
   method: REQUEST_FIELDS.method,
   body: REQUEST_FIELDS.body,
-  headers: REQUEST_FIELDS.headers,
+  headers: headersField(['payment-signature', 'x-payment']),
 });
 
 export function x402FetchTool(

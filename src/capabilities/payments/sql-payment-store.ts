@@ -14,8 +14,8 @@ import { LIMIT_WINDOW_MS, RESERVATION_MS } from './payment-store.js';
 import type { Scope } from '../../core/task.js';
 import type { Row } from '../../stores/records.js';
 import { insertInto, toRecord } from '../../stores/records.js';
-import type { Dialect, Query, SqlDatabase } from '../../stores/sql.js';
-import { all, first, run } from '../../stores/sql.js';
+import type { Dialect, Query, SqlDatabase } from '../../core/sql.js';
+import { all, first, run } from '../../core/sql.js';
 
 interface TransfersRow {
   readonly amount: string;

@@ -5,6 +5,7 @@ import { codeOf, errorText, LangoError } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
 import type { Scope } from '../../core/task.js';
 import type { DiskBudget } from '../../disk/disk-budget.js';
+import { ownerFolder } from '../../disk/disk.js';
 import { ownerHash, type WorkFolders } from '../../disk/work-folders.js';
 import { readFolder, readInside, type SkillFile } from './files.js';
 import { markFromOutside, parseSkillText, SKILL_FILE, type SkillText } from './skill-file.js';
@@ -97,7 +98,7 @@ export class SkillCatalog {
   }
 
   ownerFolder(scope: Scope): string {
-    return ownedSkillsFolder(this.#options.owned, scope);
+    return ownerFolder(this.#options.owned, scope);
   }
 
   /**
@@ -163,11 +164,6 @@ function firstOfEachName(skills: readonly StoredSkill[]): readonly StoredSkill[]
   const byName = new Map<string, StoredSkill>();
   for (const skill of skills) if (!byName.has(skill.name)) byName.set(skill.name, skill);
   return [...byName.values()];
-}
-
-/** The folder of an owner's own skills, below the folder of all of them. */
-export function ownedSkillsFolder(owned: string, scope: Scope): string {
-  return join(owned, ownerHash(scope));
 }
 
 function nameTaken({ name, origin }: StoredSkill): LangoError {

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LangoError } from '../../core/errors.js';
-import type { OwnedKind } from '../../core/page.js';
+import type { OwnedData } from '../../core/page.js';
 import type { SavedSkillFile, SavedSkills } from './saved-skills.js';
 import type { Scope } from '../../core/task.js';
 import { pageBySize, type SizedPage } from '../../core/page.js';
@@ -12,7 +12,7 @@ import { listFiles, readInside } from './files.js';
 import { SKILL_FILE } from './skill-file.js';
 
 /** The skills saved by `create_skill` and `import_skill`, listed file by file for each owner. */
-export function ownedSkills(catalog: SkillCatalog): OwnedKind {
+export function ownedSkills(catalog: SkillCatalog): OwnedData {
   const ownSkills = (scope: Scope) => listOwned(catalog, scope);
   const removeFolders = async (scope: Scope, skills: readonly StoredSkill[]): Promise<number> => {
     for (const { folder } of skills) await rm(folder, { recursive: true });
@@ -20,31 +20,37 @@ export function ownedSkills(catalog: SkillCatalog): OwnedKind {
     return skills.length;
   };
   return {
-    kind: 'skills',
-    async list(scope, after) {
-      const skills = await ownSkills(scope);
-      const files = await Promise.all(
-        skills.map(async (skill) =>
-          (await listFiles(skill.folder)).map((path) => ({ skill, path, cursor: `${skill.name}/${path}` })),
-        ),
-      );
-      const sorted = files.flat().sort((a, b) => (a.cursor < b.cursor ? -1 : 1));
-      return pageBySize(after, async (last) => {
-        const file = sorted.find(({ cursor }) => cursor > last);
-        if (!file) return { items: [], size: 0, next: undefined };
-        return { ...(await toBatch(file.skill, file.path)), next: file.cursor };
-      });
+    kinds: {
+      skills: {
+        async list(scope, after) {
+          const skills = await ownSkills(scope);
+          const files = await Promise.all(
+            skills.map(async (skill) =>
+              (await listFiles(skill.folder)).map((path) => ({
+                skill,
+                path,
+                cursor: `${skill.name}/${path}`,
+              })),
+            ),
+          );
+          const sorted = files.flat().sort((a, b) => (a.cursor < b.cursor ? -1 : 1));
+          return pageBySize(after, async (last) => {
+            const file = sorted.find(({ cursor }) => cursor > last);
+            if (!file) return { items: [], size: 0, next: undefined };
+            return { ...(await toBatch(file.skill, file.path)), next: file.cursor };
+          });
+        },
+        async forget(scope, name) {
+          const named = (await ownSkills(scope)).filter((skill) => skill.name === name);
+          return { skills: await removeFolders(scope, named) };
+        },
+      },
     },
-    remove: async (scope, name) =>
-      removeFolders(
-        scope,
-        (await ownSkills(scope)).filter((skill) => skill.name === name),
-      ),
     // Also removes the remains of damaged skills.
     async removeAll(scope) {
       const count = await removeFolders(scope, await ownSkills(scope));
       await rm(catalog.ownerFolder(scope), { recursive: true, force: true });
-      return count;
+      return { skills: count };
     },
   };
 }
@@ -62,17 +68,20 @@ async function listOwned(catalog: SkillCatalog, scope: Scope): Promise<readonly 
 }
 
 /** The copies of skills that another node keeps: they are deleted with the owner's data, and that node counts and lists them. */
-export function copiedSkills(borrowed: BorrowedSkills): OwnedKind {
+export function copiedSkills(borrowed: BorrowedSkills): OwnedData {
   return {
-    kind: 'skills',
-    list: async () => ({ items: [], next: undefined }),
-    async remove(scope, name) {
-      await borrowed.remove(scope, name);
-      return 0;
+    kinds: {
+      skills: {
+        list: async () => ({ items: [], next: undefined }),
+        async forget(scope, name) {
+          await borrowed.remove(scope, name);
+          return { skills: 0 };
+        },
+      },
     },
     async removeAll(scope) {
       await borrowed.removeAll(scope);
-      return 0;
+      return { skills: 0 };
     },
   };
 }

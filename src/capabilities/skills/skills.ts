@@ -1,4 +1,4 @@
-import type { OwnedKind } from '../../core/page.js';
+import type { OwnedData } from '../../core/page.js';
 import type { Scope } from '../../core/task.js';
 import type { Tool, ToolSource } from '../../core/tool.js';
 import type { SavedSkills } from './saved-skills.js';
@@ -10,13 +10,14 @@ import { copiedSkills, ownedSkills, savedSkills } from './owned.js';
 import { listSkillsTool, SKILL_KIND, skillTool } from './skill-tool.js';
 
 export type { SkillsElsewhere } from './borrowed.js';
-export { ownedSkillsFolder } from './catalog.js';
 
 /** The tools that manage skills, and one tool for each skill. */
 export interface Skills {
   readonly tools: readonly Tool[];
   readonly source: ToolSource;
-  readonly ownedData: OwnedKind;
+  readonly ownedData: OwnedData;
+  /** Those that owners saved here, for other nodes that use them. */
+  readonly saved: SavedSkills;
   /** The existing folders outside the workspace that commands of this owner need to read. */
   folders(scope: Scope): readonly string[];
 }
@@ -55,11 +56,7 @@ export function createSkills(options: SkillsOptions): Skills {
       list: (scope) => catalog.list(scope).map(toTool),
     },
     ownedData: borrowed ? copiedSkills(borrowed) : ownedSkills(catalog),
+    saved: savedSkills(catalog),
     folders: (scope) => catalog.folders(scope),
   };
-}
-
-/** Opens the skills that owners saved on this node, for other nodes that use them. */
-export function openSavedSkills(options: SkillCatalogOptions): SavedSkills {
-  return savedSkills(new SkillCatalog(options));
 }

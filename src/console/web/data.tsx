@@ -75,7 +75,7 @@ export function DataView() {
         </button>
         <TwoClicks
           label="Forget everything"
-          confirm="Really forget everything except secrets and payments"
+          confirm="Really forget everything except secrets and records of money"
           kind="danger"
           onConfirm={() => void act('Forgetting…', () => owner('data', 'DELETE'))}
         />

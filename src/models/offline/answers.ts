@@ -1,6 +1,6 @@
 import { isJsonObject, type Json } from '../../core/json.js';
 import { shorten } from '../../core/text.js';
-import { TABLE } from './table.js';
+import type { SentenceTable } from './table.js';
 
 const MORE = 'Ask "what can you do" for all that I understand.';
 const ADVICE = 'For a real model set ANTHROPIC_API_KEY, OPENAI_API_KEY or model.provider.';
@@ -11,8 +11,11 @@ const MAX_TALK_LENGTH = 40;
 const MAX_QUOTE_LENGTH = 100;
 const MAX_EXAMPLES = 5;
 
-/** Returns whether a tool can be called, or delegated to the agent that owns it. */
-export type Offers = (tool: string) => boolean;
+/** The sentences, and whether a tool can be called, or delegated to the agent that owns it. */
+export interface Offers {
+  readonly table: SentenceTable;
+  readonly has: (tool: string) => boolean;
+}
 
 /** Returns the answer to small talk; undefined for any other text. */
 export function smallTalk(text: string, offers: Offers): string | undefined {
@@ -33,9 +36,9 @@ export function refusal(reason: string, offers: Offers): string {
 }
 
 /** Returns the first sentence of the table for each offered tool, as items of a list. */
-function sentencesFor(offers: Offers): readonly string[] {
-  const rows = TABLE.filter(([, tool], index) => offers(tool) && TABLE[index - 1]?.[1] !== tool);
-  return rows.map(([sentence]) => `- ${sentence.replace(/\{(\w+)(\.\.\.)?\}/g, '[$1]')}`);
+function sentencesFor({ table: { rows }, has }: Offers): readonly string[] {
+  const shown = rows.filter(([, tool], index) => has(tool) && rows[index - 1]?.[1] !== tool);
+  return shown.map(([sentence]) => `- ${sentence.replace(/\{(\w+)(\.\.\.)?\}/g, '[$1]')}`);
 }
 
 /** Puts a sentence in quotes, shortened and on one line. */

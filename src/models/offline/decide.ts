@@ -4,10 +4,15 @@ import type { FunctionCall, FunctionSpec, ModelMessage, ModelRequest } from '../
 import { functionCalls } from '../../core/model.js';
 import { labeled, outline, quoted, readable, refusal, smallTalk, type Offers } from './answers.js';
 import { MAX_STEPS, readRequest, type Step, type ToolCall } from './request.js';
-import { PLAN, TRANSFER } from './table.js';
+import { PLAN, TRANSFER, type SentenceTable } from './table.js';
 
 /** Returns the agent that owns a tool; undefined when no agent does. */
 export type AgentOf = (tool: string) => string | undefined;
+
+export interface OfflineRules {
+  readonly agentOf: AgentOf;
+  readonly table: SentenceTable;
+}
 
 /** The model's answer: text, a refusal with its reason, or calls. */
 export type Decision =
@@ -21,13 +26,14 @@ const UNREAD = 'The offline model reads text only. It did not read the files and
 const NO_RESULT = { content: 'No result came back.', isError: true };
 
 /** Decides from the request alone: the same request gets the same answer, ids of calls included. */
-export function decide({ functions, messages }: ModelRequest, agentOf: AgentOf): Decision {
+export function decide({ functions, messages }: ModelRequest, { agentOf, table }: OfflineRules): Decision {
   const current = currentRequest(messages);
   const agents = agentsIn(functions);
   const isTeam = agents !== undefined || current.calls.some(({ name }) => name === TRANSFER);
   const ownerOf: AgentOf = (tool) => (tool === PLAN ? PLANNER : agentOf(tool));
-  const offers = isTeam ? teamOffers(agents ?? [], ownerOf) : toolOffers(functions);
-  const steps = readRequest(current.text);
+  const has = isTeam ? teamOffers(agents ?? [], ownerOf) : toolOffers(functions);
+  const offers = { table, has };
+  const steps = readRequest(current.text, table);
   const jobs = isTeam ? delegations(current.text, steps, ownerOf) : steps;
   if (current.calls.length === 0) {
     const reply = smallTalk(current.text, offers);
@@ -78,8 +84,10 @@ function agentsIn(functions: readonly FunctionSpec[]): readonly string[] | undef
   return Array.isArray(names) ? names.map(String) : undefined;
 }
 
+type Has = Offers['has'];
+
 /** `skill_{name}` in the table stands for every tool whose name begins with `skill_`, `{tool}` for every tool. */
-function toolOffers(functions: readonly FunctionSpec[]): Offers {
+function toolOffers(functions: readonly FunctionSpec[]): Has {
   return (tool) => {
     const [prefix = '', ...rest] = tool.split('{');
     if (rest.length > 0) return functions.some(({ name }) => name.startsWith(prefix));
@@ -87,7 +95,7 @@ function toolOffers(functions: readonly FunctionSpec[]): Offers {
   };
 }
 
-function teamOffers(agents: readonly string[], ownerOf: AgentOf): Offers {
+function teamOffers(agents: readonly string[], ownerOf: AgentOf): Has {
   return (tool) =>
     tool === TRANSFER || tool === '{tool}' ? agents.length > 0 : agents.includes(ownerOf(tool) ?? '');
 }
@@ -127,7 +135,7 @@ function obstacleTo(jobs: readonly Step[], agents: readonly string[] | undefined
     if (agents && agent !== undefined && !agents.includes(agent)) {
       return `${quoted(text)} is for the agent ${agent}, which this server cannot reach. The agents are: ${agents.join(', ')}.`;
     }
-    if (!offers(call.name))
+    if (!offers.has(call.name))
       return `${quoted(text)} needs the tool ${call.name}, which this server does not have.`;
   }
   return undefined;
@@ -156,7 +164,7 @@ function work(
       else if (call) done.push({ job, ...current.resultOf(call) });
       else open.push(job);
     }
-    if (open.length > 0 && open.every(({ call }) => call && offers(call.name))) {
+    if (open.length > 0 && open.every(({ call }) => call && offers.has(call.name))) {
       return { type: 'calls', calls: toCalls(open, current.usedIds) };
     }
     if (open.length > 0 || done.some(({ isError }) => isError)) break;

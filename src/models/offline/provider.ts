@@ -1,8 +1,9 @@
+import type { SentenceRow } from '../../core/capability.js';
 import type { ModelAnswer, ModelEvent, ModelProvider, ModelRequest } from '../../core/model.js';
 import { answerText } from '../../core/model.js';
 import { BYTES_PER_TOKEN, estimateTokens } from '../../core/text.js';
 import { answerTokens, requestTokens } from '../conversation.js';
-import type { AgentOf, Decision } from './decide.js';
+import type { AgentOf, Decision, OfflineRules } from './decide.js';
 
 const ID = 'offline';
 const UNREADABLE =
@@ -10,16 +11,33 @@ const UNREADABLE =
 /** At most 32 characters, never half of a surrogate pair. */
 const CHUNK = /[^]{1,32}/gu;
 
-/**
- * A model of fixed rules that needs no key and no network. It understands the sentences of its table and refuses everything
- * else. An orchestrator delegates a sentence to the agent that `agentOf` gives for its tool. Deterministic.
- */
-export function createOfflineProvider(agentOf: AgentOf = () => undefined): ModelProvider {
-  return { id: ID, readsImages: false, stream: (request) => stream(request, agentOf) };
+interface OfflineOptions {
+  /** The sentences of capabilities. */
+  readonly sentences: readonly SentenceRow[];
+  /** An orchestrator delegates a sentence to this agent. Default: to none. */
+  readonly agentOf?: AgentOf;
 }
 
-async function* stream(request: ModelRequest, agentOf: AgentOf): AsyncGenerator<ModelEvent, void> {
-  const answer = await tryToAnswer(request, agentOf);
+/**
+ * A model of fixed rules that needs no key and no network. It understands the sentences of its table and refuses everything
+ * else. Deterministic.
+ */
+export function createOfflineProvider({
+  sentences,
+  agentOf = () => undefined,
+}: OfflineOptions): ModelProvider {
+  let rules: OfflineRules | undefined;
+  const load = async () => {
+    const { createTable } = await import('./table.js');
+    return (rules ??= { agentOf, table: createTable(sentences) });
+  };
+  return { id: ID, readsImages: false, stream: (request) => stream(request, load) };
+}
+
+type LoadRules = () => Promise<OfflineRules>;
+
+async function* stream(request: ModelRequest, load: LoadRules): AsyncGenerator<ModelEvent, void> {
+  const answer = await tryToAnswer(request, load);
   // The text of a refusal is the reason of the task's end, so it is not streamed as an answer.
   const text = answer && answer.stopReason !== 'refusal' ? answerText(answer.content) : '';
   for (const [chunk] of text.matchAll(CHUNK)) {
@@ -36,10 +54,10 @@ function failure(code: 'canceled' | 'bad-answer', message: string): ModelEvent {
 }
 
 /** Returns undefined for a request that breaks its contract, since a provider never throws. Loads the rules on first use. */
-async function tryToAnswer(request: ModelRequest, agentOf: AgentOf): Promise<ModelAnswer | undefined> {
+async function tryToAnswer(request: ModelRequest, load: LoadRules): Promise<ModelAnswer | undefined> {
   try {
     const { decide } = await import('./decide.js');
-    const answer = withinLimit(decide(request, agentOf), request.maxTokens);
+    const answer = withinLimit(decide(request, await load()), request.maxTokens);
     const usage = { input: requestTokens(request, ID), output: answerTokens(answer.content), cached: 0 };
     return { ...answer, usage };
   } catch {

@@ -1,7 +1,8 @@
+import type { SentenceRow } from '../../core/capability.js';
 import type { JsonObject } from '../../core/json.js';
 import { parseObject } from '../conversation.js';
-import { matchSentence, parseSentence, toTokens, type Token } from './sentence.js';
-import { TABLE, type TableRow } from './table.js';
+import { matchSentence, toTokens, type Token } from './sentence.js';
+import type { SentenceTable } from './table.js';
 
 /** One action that a request asks for. */
 export interface Step {
@@ -33,16 +34,11 @@ const JOINTS = [
   { words: ['and', 'at', 'the', 'same', 'time'], isParallel: true },
 ];
 
-/** The sentences of the table, the one with the most fixed words first. */
-const SENTENCES = TABLE.map((row) => ({ row, sentence: parseSentence(row[0]) })).sort(
-  (a, b) => b.sentence.weight - a.sentence.weight,
-);
-
 /**
  * Returns the steps of a request in order: at most `MAX_STEPS`, and one more that holds the rest. Splits between words, never
  * inside a quotation. Takes time in proportion to the length of the text.
  */
-export function readRequest(text: string): readonly Step[] {
+export function readRequest(text: string, table: SentenceTable): readonly Step[] {
   if (text.length > MAX_REQUEST_LENGTH) return [{ text, isParallel: false, call: undefined }];
   const tokens = toTokens(text);
   const steps: Step[] = [];
@@ -50,7 +46,7 @@ export function readRequest(text: string): readonly Step[] {
   let isParallel = false;
   const close = (end: number): void => {
     const own = withoutComma(text, tokens.slice(start, end), end === tokens.length);
-    if (own.length > 0) steps.push({ ...toStep(text, own), isParallel });
+    if (own.length > 0) steps.push({ ...toStep(text, own, table), isParallel });
   };
   for (let index = start + 1; index < tokens.length && steps.length < MAX_STEPS; index += 1) {
     const joint = jointAt(text, tokens, index);
@@ -80,9 +76,9 @@ function withoutComma(text: string, tokens: readonly Token[], isEnd: boolean): r
   return tokens.with(-1, { ...last, end: last.end - 1 });
 }
 
-function toStep(text: string, tokens: readonly Token[]): Omit<Step, 'isParallel'> {
+function toStep(text: string, tokens: readonly Token[], { ranked }: SentenceTable): Omit<Step, 'isParallel'> {
   const own = text.slice(tokens[0]!.start, tokens.at(-1)!.end);
-  for (const { row, sentence } of SENTENCES) {
+  for (const { row, sentence } of ranked) {
     const values = matchSentence(sentence, text, tokens);
     const call = values && toCall(row, values);
     if (call) return { text: own, call };
@@ -91,7 +87,7 @@ function toStep(text: string, tokens: readonly Token[]): Omit<Step, 'isParallel'
 }
 
 /** Makes the call of a row. Returns undefined for "call TOOL with JSON" when the text after it is not a JSON object. */
-function toCall([, tool, others = {}]: TableRow, values: Values): ToolCall | undefined {
+function toCall([, tool, others = {}]: SentenceRow, values: Values): ToolCall | undefined {
   const used = JSON.stringify([tool, others]);
   const { arguments: json, ...own } = Object.fromEntries(
     [...values].filter(([name]) => !used.includes(`{${name}}`)),
@@ -103,7 +99,7 @@ function toCall([, tool, others = {}]: TableRow, values: Values): ToolCall | und
 }
 
 /** Replaces the placeholders in a template by values. The values are escaped, so they stay texts. */
-function fillAll(template: JsonObject, values: Values): JsonObject {
+function fillAll(template: NonNullable<SentenceRow[2]>, values: Values): JsonObject {
   const inJson = new Map([...values].map(([name, value]) => [name, JSON.stringify(value).slice(1, -1)]));
   return JSON.parse(fill(JSON.stringify(template), inJson)) as JsonObject;
 }

@@ -1,7 +1,7 @@
 import type * as PgModule from 'pg';
 import type { Client, ClientConfig, Pool, PoolClient } from 'pg';
 import { LangoError } from '../../core/errors.js';
-import type { Outcome, Statement } from '../../stores/sql.js';
+import type { Outcome, Statement } from '../../core/sql.js';
 
 export interface ConnectionOptions {
   /** As in libpq: postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=… */

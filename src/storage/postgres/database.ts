@@ -3,14 +3,15 @@ import type { PoolClient } from 'pg';
 import { LangoError, errorText } from '../../core/errors.js';
 import { KeyedMutex } from '../../core/keyed-mutex.js';
 import type { Logger } from '../../core/logger.js';
-import type { Dialect, Outcome, Query, SqlDatabase, Statement } from '../../stores/sql.js';
-import { runLater } from '../../stores/sql.js';
+import type { Dialect, Outcome, Query, SqlDatabase, Statement } from '../../core/sql.js';
+import { runLater } from '../../core/sql.js';
 import type { ConnectionOptions, Driver } from './connection.js';
 import { query } from './connection.js';
 import { isFaultOfDatabase, mayRepeat, storageError } from './failure.js';
 
 /** The dialect of PostgreSQL. The index of words is a column of lexemes, found by GIN. */
 const DIALECT: Dialect = {
+  name: 'postgres',
   member: (column, name) => `${column} ->> '${name}'`,
   items,
   using: () => '',
@@ -19,31 +20,11 @@ const DIALECT: Dialect = {
   skipLocked: ' FOR UPDATE SKIP LOCKED',
   nextKey: '(SELECT last_value + 1 FROM tasks_key_seq)',
   jsonList: (value, order) => `json_agg(${value} ORDER BY ${order})`,
-  words: {
-    term: lexeme,
-    prefix: (text) => `${lexeme(text)}:*`,
-    and: (expressions) => expressions.map((each) => `(${each})`).join(' & '),
-    or: (expressions) => expressions.join(' | '),
-    add: (passages) => {
-      const row = "(?::bigint, array_to_tsvector(string_to_array(?, ' ')))";
-      return `INSERT INTO passage_words (passage, words) VALUES ${Array(passages).fill(row).join(', ')}`;
-    },
-    remove: `DELETE FROM passage_words WHERE passage IN ${items('number')}`,
-    newest: 'SELECT passage FROM passage_words WHERE words @@ ?::tsquery ORDER BY passage DESC LIMIT ?',
-    countUpTo:
-      'SELECT count(*) AS doc FROM (SELECT 1 FROM passage_words WHERE words @@ ?::tsquery LIMIT ?) AS found',
-    countTerm: "SELECT count(*) AS doc FROM passage_words WHERE words @@ ('''' || ? || '''')::tsquery",
-  },
 };
 
 function items(type: 'text' | 'number', parameter = '?'): string {
   const value = type === 'number' ? 'value::bigint' : 'value';
   return `(SELECT ${value} FROM json_array_elements_text(${parameter}::json) AS item(value))`;
-}
-
-/** A lexeme of a tsquery, as it is stored. Terms hold letters, digits and "~" only. */
-function lexeme(term: string): string {
-  return `'${term.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
 }
 
 /** The class of this program's advisory locks: "LNGO". */
@@ -92,6 +73,11 @@ export class PostgresDatabase implements SqlDatabase {
   one(statement: Statement, key?: string): Promise<Outcome> {
     const ask = () => repeat(() => query(this.#driver.pool, statement, this.#isPrepared));
     return this.#watched(() => (key === undefined ? ask() : this.#locks.run(key, ask)));
+  }
+
+  /** PostgreSQL keeps deleted rows until a vacuum. */
+  async purge(): Promise<void> {
+    await this.one({ sql: 'VACUUM', values: [] });
   }
 
   /** Throws `LangoError` `storage` after `close`. */

@@ -1,5 +1,6 @@
 /** The versions of the schema, with the SQL from each version to the next. */
 
+import { CAPABILITY_VERSIONS } from '../capability-tables.js';
 import { SCHEMA } from './schema.js';
 
 /**
@@ -41,4 +42,6 @@ export const MIGRATIONS: readonly string[] = [
     cost BIGINT,
     PRIMARY KEY (tenant, owner, day, agent, model, currency)
   );`,
+  // 5: capabilities have versions of their own. Their tables, which version 1 made, stay as they are.
+  `${CAPABILITY_VERSIONS};`,
 ];

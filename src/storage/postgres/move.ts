@@ -1,7 +1,9 @@
 import type { Client } from 'pg';
 import { LangoError } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
-import type { Field, Moved, MovedTable, MoveSource } from '../moving.js';
+import type { Field } from '../../core/sql.js';
+import type { CapabilityTables } from '../capability-tables.js';
+import type { Moved, MovedTable, MoveSource } from '../moving.js';
 import { Tally } from '../moving.js';
 import type { ConnectionOptions } from './connection.js';
 import { createDriver } from './connection.js';
@@ -13,6 +15,7 @@ import { inboxKey } from './task-statements.js';
 export interface MoveOptions extends ConnectionOptions {
   /** Called before each table is moved. */
   readonly onTable?: ((name: string) => void) | undefined;
+  readonly tables: readonly CapabilityTables[];
   readonly logger: Logger;
 }
 
@@ -32,9 +35,13 @@ interface Form {
 const PLAIN: Omit<Form, 'columns'> = {
   toRow: (row) => row,
   value: (parameter) => parameter,
-  read: (column) => `"${column}"::text`,
+  read: readAsText,
   compared: (row) => row,
 };
+function readAsText(column: string): string {
+  return `"${column}"::text`;
+}
+
 const MAX_PARAMETERS = 60_000;
 const MAX_BATCH_CHARACTERS = 2 * 1024 * 1024;
 const ROWS_AT_ONCE = 500;
@@ -50,7 +57,7 @@ export async function moveIntoPostgres(options: MoveOptions, source: MoveSource)
   const driver = await createDriver(options);
   let client: Client | undefined;
   try {
-    await migrate(driver, options.logger);
+    await migrate(driver, options);
     client = await driver.connect();
     // A server takes this lock when it starts, so it waits until the move is done.
     await client.query(`${BEGIN}; SELECT pg_advisory_xact_lock(${LOCK_CLASS}, 0)`);
@@ -120,17 +127,15 @@ async function moveTable(client: Client, table: MovedTable): Promise<number> {
   return given.rows;
 }
 
-function formOf({ name, columns }: MovedTable): Form {
-  if (name === 'passage_words') {
+function formOf({ name, columns, derived }: MovedTable): Form {
+  if (derived)
     return {
-      ...{ columns, toRow: PLAIN.toRow },
-      value: (parameter, column) =>
-        column === 'words' ? `array_to_tsvector(string_to_array(${parameter}, ' '))` : `${parameter}::bigint`,
-      read: (column) =>
-        column === 'words' ? "array_to_string(tsvector_to_array(words), ' ')" : PLAIN.read(column),
-      compared: ([passage, words]) => [passage!, [...new Set(words!.split(' '))].toSorted().join(' ')],
+      columns,
+      toRow: PLAIN.toRow,
+      value: derived.write,
+      read: derived.read,
+      compared: derived.compared,
     };
-  }
   if (name !== 'inbox') return { ...PLAIN, columns };
   const named = ['tenant', 'owner', 'agent', 'context', 'message_id'];
   const kept = columns.filter((column) => !named.includes(column));

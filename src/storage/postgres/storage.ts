@@ -1,23 +1,18 @@
+import type { PoolClient } from 'pg';
 import { LangoError } from '../../core/errors.js';
 import { newId } from '../../core/ids.js';
 import type { Logger } from '../../core/logger.js';
 import type { Storage } from '../../stores/storage.js';
-import { SqlExtractionStore } from '../../capabilities/knowledge/sql/extraction.js';
-import { SqlGraphStore } from '../../capabilities/knowledge/sql/graph.js';
-import { SqlKnowledgeStore } from '../../capabilities/knowledge/sql/knowledge.js';
-import { SqlLibraryStore } from '../../capabilities/knowledge/sql/library.js';
-import { SqlMemoryStore } from '../../capabilities/memory/sql-memory-store.js';
-import { SqlPaymentStore } from '../../capabilities/payments/sql-payment-store.js';
 import { purgePushes, SqlPushStore } from '../push-store.js';
 import { RecentEvents } from '../recent-events.js';
 import type { RemovedTask } from '../retention.js';
 import { SqlRetentionStore } from '../retention.js';
-import type { Query } from '../../stores/sql.js';
-import { run } from '../../stores/sql.js';
+import type { Query } from '../../core/sql.js';
+import { run } from '../../core/sql.js';
 import { SqlSpendingStore } from '../spending-store.js';
 import { SqlTraceStore } from '../trace-store.js';
-import { SqlVaultStore } from '../../capabilities/secrets/vault/sql-vault-store.js';
 import { AppendListeners } from './append-listeners.js';
+import { assertOwnObjects, stepsAfter, type CapabilityTables } from '../capability-tables.js';
 import type { ConnectionOptions, Driver } from './connection.js';
 import { createDriver } from './connection.js';
 import { BEGIN, LOCK_CLASS, PostgresDatabase } from './database.js';
@@ -32,6 +27,8 @@ interface StorageOptions extends ConnectionOptions {
   readonly eventBytes?: number | undefined;
   /** How long the id of a message without a context is known, in milliseconds. Default: a day. */
   readonly messageIdMs?: number | undefined;
+  /** The tables of capabilities, which are made or brought up to date. */
+  readonly tables: readonly CapabilityTables[];
   readonly logger: Logger;
 }
 
@@ -50,7 +47,7 @@ export async function openPostgresStorage(options: StorageOptions): Promise<Stor
     await liveness?.close();
   };
   try {
-    const nodeId = await migrate(driver, logger);
+    const nodeId = await migrate(driver, options);
     const channel = `lango_${nodeId.replaceAll('-', '_')}`;
     const hasSession = pooling === 'session';
     liveness = new Liveness({ driver, database, listeners, channel, hasSession, logger });
@@ -58,25 +55,16 @@ export async function openPostgresStorage(options: StorageOptions): Promise<Stor
     await database.write('pushes', purgePushes);
     const pushes = new SqlPushStore(database, liveness);
     const recent = new RecentEvents();
-    const graph = new SqlGraphStore(database);
-    const library = new SqlLibraryStore(database, graph);
     const parts = { pushes, recent, listeners, liveness, eventBytes, messageIdMs };
     return {
       nodeId,
       problem: () => database.problem,
-      payments: new SqlPaymentStore(database),
-      graph,
-      extraction: new SqlExtractionStore(database, graph),
-      vault: new SqlVaultStore(database),
-      memory: new SqlMemoryStore(database),
+      database,
       tasks: new PostgresTaskStore(database, parts),
       retention: new SqlRetentionStore(database, { recent, counts: undefined, forgetMessage }),
       pushes,
       spending: new SqlSpendingStore(database),
       traces: new SqlTraceStore(database),
-      knowledge: new SqlKnowledgeStore(database, library),
-      library,
-      purge: () => purge(database),
       close,
     };
   } catch (error) {
@@ -86,7 +74,10 @@ export async function openPostgresStorage(options: StorageOptions): Promise<Stor
 }
 
 /** Brings the schema up to date, one process at a time, and resolves with the id of the node. */
-export async function migrate({ pool }: Driver, logger: Logger): Promise<string> {
+export async function migrate(
+  { pool }: Driver,
+  { tables, logger }: Pick<StorageOptions, 'tables' | 'logger'>,
+): Promise<string> {
   const client = await pool.connect();
   try {
     await client.query(`${BEGIN}; SELECT pg_advisory_xact_lock(${LOCK_CLASS}, 0)`);
@@ -104,6 +95,7 @@ export async function migrate({ pool }: Driver, logger: Logger): Promise<string>
     const set = 'INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key)';
     await client.query(`${set} DO UPDATE SET value = excluded.value`, ['schema', String(MIGRATIONS.length)]);
     await client.query(`${set} DO NOTHING`, ['node', newId()]);
+    for (const one of tables) await migrateCapability(client, one);
     const nodeId = await meta('node');
     await client.query('COMMIT');
     if (version > 0 && version < MIGRATIONS.length)
@@ -115,6 +107,33 @@ export async function migrate({ pool }: Driver, logger: Logger): Promise<string>
   } finally {
     client.release();
   }
+}
+
+const OBJECTS = `SELECT relname AS name, relkind || ' ' || coalesce(string_agg(attname || ' ' || format_type(atttypid, atttypmod)
+    || attnotnull::text, ', ' ORDER BY attnum), '') || ' ' || relhastriggers::text AS text
+  FROM pg_class LEFT JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
+  WHERE relnamespace = current_schema()::regnamespace GROUP BY pg_class.oid`;
+
+/** Brings the tables of a capability up to date, in the transaction of the caller. */
+async function migrateCapability(
+  client: PoolClient,
+  { name, postgres, isForeign }: CapabilityTables,
+): Promise<void> {
+  const found = await client.query<{ readonly version: number }>(
+    'SELECT version FROM capabilities WHERE name = $1',
+    [name],
+  );
+  const steps = stepsAfter(name, found.rows[0]?.version ?? 0, postgres);
+  if (steps.length === 0) return;
+  const objects = async () => {
+    const { rows } = await client.query<{ readonly name: string; readonly text: string }>(OBJECTS);
+    return new Map(rows.map((row) => [row.name, row.text]));
+  };
+  const before = isForeign ? await objects() : new Map<string, string>();
+  for (const sql of steps) await client.query(sql);
+  if (isForeign) assertOwnObjects(name, before, await objects());
+  const set = 'INSERT INTO capabilities (name, version) VALUES ($1, $2) ON CONFLICT (name)';
+  await client.query(`${set} DO UPDATE SET version = excluded.version`, [name, postgres.length]);
 }
 
 function assertKnown(version: number): void {
@@ -133,9 +152,4 @@ function* forgetMessage(task: RemovedTask, messageId: string): Query<void> {
     const key = inboxKey({ ...task, context, messageId });
     yield* run('DELETE FROM inbox WHERE key = ? AND task = ?', key, task.id);
   }
-}
-
-/** Removes the remains of deleted rows, which PostgreSQL keeps until a vacuum. */
-async function purge(database: PostgresDatabase): Promise<void> {
-  await database.one({ sql: 'VACUUM', values: [] });
 }

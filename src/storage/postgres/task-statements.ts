@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { LEASE_MS, LEASE_RENEW_MS } from '../../stores/tasks.js';
 import type { Scope } from '../../core/task.js';
 import type { TaskRow } from '../rows.js';
-import { first, run } from '../../stores/sql.js';
+import { first, run } from '../../core/sql.js';
 import type { Inbox, SentMessage } from '../task-changes.js';
 import { LIVE, NOT_ENDED } from '../task-sql.js';
 

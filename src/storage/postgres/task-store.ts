@@ -15,9 +15,10 @@ import { taskOfNew } from '../../stores/tasks.js';
 import type { PushWrites } from '../push-store.js';
 import type { RecentEvents } from '../recent-events.js';
 import type { EncodedEvent, EventRow, TaskRow } from '../rows.js';
-import { assertKeys, toTaskEvent, toTaskRecord } from '../rows.js';
-import type { Query } from '../../stores/sql.js';
-import { all, first, lockOf } from '../../stores/sql.js';
+import { assertKeys } from '../../stores/records.js';
+import { toTaskEvent, toTaskRecord } from '../rows.js';
+import type { Query } from '../../core/sql.js';
+import { all, first, lockOf } from '../../core/sql.js';
 import type { EncodedBatch, Inbox, TaskContext } from '../task-changes.js';
 import {
   addInput,

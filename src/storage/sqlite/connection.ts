@@ -5,6 +5,7 @@ import { LangoError } from '../../core/errors.js';
 import { isAtLeast } from '../../core/text.js';
 import { newId } from '../../core/ids.js';
 import type { Logger } from '../../core/logger.js';
+import { assertOwnObjects, stepsAfter, type CapabilityTables } from '../capability-tables.js';
 import { CommitMark } from './commit-mark.js';
 import { DatabaseFiles, realFile } from './database-files.js';
 import { assertNotGone, assertWhole, countCommits, noteMark } from './damage.js';
@@ -23,6 +24,8 @@ export interface ConnectionOptions {
   readonly synchronous: 'normal' | 'full';
   /** Whether to open a database that lacks acknowledged commits. Default: it is refused. */
   readonly acceptDamage?: boolean | undefined;
+  /** The tables of capabilities, which are made or brought up to date. Default: none; those that are there stay. */
+  readonly tables?: readonly CapabilityTables[];
   readonly logger: Logger;
 }
 
@@ -65,6 +68,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     assertSqliteVersion(database.prepare<[], string>('SELECT sqlite_version()').pluck().get() ?? '');
     configure(database, options.synchronous);
     migrate(database, options.logger);
+    for (const one of options.tables ?? []) migrateCapability(database, one);
     if (isFile) assertWhole(database, options);
     const nodeId = nodeIdOf(database);
     database.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
@@ -155,6 +159,26 @@ function migrate(database: Database.Database, logger: Logger): void {
   });
   apply.immediate();
   if (version > 0) logger.info('database schema upgraded', { from: version, to: VERSION });
+}
+
+const OBJECTS =
+  "SELECT name, type || ' ' || coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
+
+/** Brings the tables of a capability up to date in one transaction. */
+function migrateCapability(database: Database.Database, { name, sqlite, isForeign }: CapabilityTables): void {
+  const find = database.prepare<[string], number>('SELECT version FROM capabilities WHERE name = ?').pluck();
+  const steps = stepsAfter(name, find.get(name) ?? 0, sqlite);
+  if (steps.length === 0) return;
+  const objects = () => new Map(database.prepare<[], [string, string]>(OBJECTS).raw().all());
+  const apply = database.transaction(() => {
+    const before = objects();
+    for (const sql of steps) database.exec(sql);
+    if (isForeign) assertOwnObjects(name, before, objects());
+    database
+      .prepare('INSERT OR REPLACE INTO capabilities (name, version) VALUES (?, ?)')
+      .run(name, sqlite.length);
+  });
+  apply.immediate();
 }
 
 /** The schema version of the file; 0 for an empty file. Throws if this program cannot use it. */

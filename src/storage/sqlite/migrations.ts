@@ -1,5 +1,7 @@
 /** The versions of the schema, with the SQL from each version to the next. */
 
+import { CAPABILITY_VERSIONS } from '../capability-tables.js';
+
 /** The version that `SCHEMA` makes. Earlier versions were never released, and there is no way from them to this one. */
 export const FIRST_VERSION = 15;
 
@@ -60,4 +62,6 @@ export const MIGRATIONS: readonly string[] = [
     cost INTEGER,
     PRIMARY KEY (tenant, owner, day, agent, model, currency)
   ) STRICT, WITHOUT ROWID;`,
+  // 21: capabilities have versions of their own. Their tables, which versions up to 20 made, stay as they are.
+  `${CAPABILITY_VERSIONS} STRICT, WITHOUT ROWID;`,
 ];

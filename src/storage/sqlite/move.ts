@@ -1,41 +1,27 @@
 import { existsSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import { LangoError } from '../../core/errors.js';
-import { indexTextOf } from '../../capabilities/knowledge/sql/index-terms.js';
-import type { Field, MovedTable, MoveSource } from '../moving.js';
-import { passageTerms, type DescribedPassage } from '../../capabilities/knowledge/sql/relevance.js';
+import type { DerivedTable, Field, TableMove } from '../../core/sql.js';
+import type { CapabilityTables } from '../capability-tables.js';
+import type { MovedTable, MoveSource } from '../moving.js';
 import type { ConnectionOptions } from './connection.js';
 import { openConnection } from './connection.js';
 import { openSqliteStorage } from './storage.js';
 
-/** The tables to move. `meta` stays behind, since PostgreSQL has its own, and the index of words is made from the passages. */
+/** The tables to move. `meta` and `capabilities` stay behind, since PostgreSQL has its own. */
 const TABLES = `SELECT name FROM pragma_table_list WHERE type = 'table' AND schema = 'main'
-  AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name <> 'meta' ORDER BY name`;
-/** The columns that number rows. */
-const NUMBERED: Readonly<Record<string, string>> = {
-  ...{ tasks: 'key', payments: 'id', graph_names: 'id', collections: 'id', documents: 'id', passages: 'id' },
-};
-/** Columns that the triggers of PostgreSQL fill when it gets the rows. */
-const COUNTED = ['documents', 'passages', 'embedded'];
-const PASSAGES = `SELECT p.id, p.collection, p.heading, p.text, d.name, d.facts
-  FROM passages p JOIN documents d ON d.id = p.document`;
+  AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT IN ('meta', 'capabilities') ORDER BY name`;
 
 type SqlValue = bigint | string | Buffer | null;
 
-interface PassageRow {
-  readonly id: number;
-  readonly collection: number;
-  /** A list, as JSON. */
-  readonly heading: string;
-  readonly text: string;
-  readonly name: string;
-  readonly facts: string;
+interface MoveSourceOptions extends ConnectionOptions {
+  readonly tables: readonly CapabilityTables[];
 }
 
 /**
  * Opens a database to move its rows. As at a start, brings its schema up to date and frees the leases of a crash. Rejects with `LangoError` `not-found` or `storage`, with advice, when it is missing, damaged or in use.
  */
-export async function openMoveSource(options: ConnectionOptions): Promise<MoveSource> {
+export async function openMoveSource(options: MoveSourceOptions): Promise<MoveSource> {
   if (!existsSync(options.file)) {
     throw new LangoError('not-found', `There is no database ${options.file}.`, {
       hint: 'Name the file of the embedded database: lango migrate --from sqlite:FILE',
@@ -44,49 +30,73 @@ export async function openMoveSource(options: ConnectionOptions): Promise<MoveSo
   await openSqliteStorage(options).close();
   const connection = openConnection(options);
   const { database, nodeId } = connection;
+  assertKnown(database, options.tables);
+  const moves = new Map(options.tables.flatMap(({ moves = [] }) => moves).map((move) => [move.table, move]));
   const names = database.prepare<[], string>(TABLES).pluck().all();
+  const derived = [...moves.values()].filter((move) => move.derived);
   return {
     nodeId,
-    tables: [...names.map((name) => readTable(database, name)), wordsOf(database)],
+    tables: [
+      ...names.map((name) => readTable(database, name, moves.get(name))),
+      ...derived.map(({ table, derived }) => deriveTable(database, table, derived!)),
+    ],
     close: () => connection.close(),
   };
 }
 
-function readTable(database: Database.Database, name: string): MovedTable {
-  const columns = (database.pragma(`table_info(${name})`) as readonly { readonly name: string }[])
-    .map((column) => column.name)
-    .filter((column) => !(name === 'collections' && COUNTED.includes(column)));
+/** Throws `storage` when the database has tables of a capability that is not in the list: PostgreSQL would lack them. */
+function assertKnown(database: Database.Database, tables: readonly CapabilityTables[]): void {
+  const found = database.prepare<[], string>('SELECT name FROM capabilities').pluck().all();
+  const unknown = found.filter((name) => !tables.some((one) => one.name === name));
+  if (unknown.length === 0) return;
+  throw new LangoError(
+    'storage',
+    `The database has tables of capabilities that are not here: ${unknown.join(', ')}.`,
+    {
+      hint: 'Name their packages in capabilities of the configuration. Nothing was moved.',
+    },
+  );
+}
+
+interface Column {
+  readonly name: string;
+  readonly type: string;
+  /** The position in the primary key, from 1; 0 for a column that is not in it. */
+  readonly pk: number;
+}
+
+function readTable(database: Database.Database, name: string, move: TableMove | undefined): MovedTable {
+  const all = database.pragma(`table_info(${name})`) as readonly Column[];
+  const columns = all.map((column) => column.name).filter((column) => !move?.filled?.includes(column));
   const listed = columns.map((column) => `"${column}"`).join(', ');
   // Numbers are read as big integers, so that none loses a digit.
   const each = database.prepare<[], SqlValue[]>(`SELECT ${listed} FROM ${name}`).raw().safeIntegers();
-  const numbers = NUMBERED[name];
+  const keys = all.filter(({ pk }) => pk > 0);
+  const [key] = keys.length === 1 && keys[0]!.type === 'INTEGER' ? keys : [];
   return {
     ...{ name, columns },
     *rows() {
       for (const row of each.iterate()) yield row.map(toField);
     },
-    numbered:
-      numbers === undefined ? undefined : { column: numbers, last: lastNumber(database, name, numbers) },
+    numbered: key && { column: key.name, last: lastNumber(database, name, key.name) },
   };
 }
 
 /** Returns the largest number that was given to a row, so that PostgreSQL does not give it again. */
 function lastNumber(database: Database.Database, table: string, column: string): number {
-  const given = database.prepare('SELECT seq FROM sqlite_sequence WHERE name = ?').pluck().get(table);
-  return Number(given ?? database.prepare(`SELECT max(${column}) FROM ${table}`).pluck().get() ?? 0);
+  const hasSequence = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'").get();
+  const given =
+    hasSequence && database.prepare('SELECT seq FROM sqlite_sequence WHERE name = ?').pluck().get(table);
+  return Number(given ?? database.prepare(`SELECT max("${column}") FROM ${table}`).pluck().get() ?? 0);
 }
 
-/** Makes the index of words from the passages, because SQLite's index keeps no text that could be read from it. */
-function wordsOf(database: Database.Database): MovedTable {
-  const passages = database.prepare<[], PassageRow>(PASSAGES);
+/** Makes the rows of a table that SQLite keeps in another form. */
+function deriveTable(database: Database.Database, name: string, derived: DerivedTable): MovedTable {
+  const source = database.prepare<[], never>(derived.sql);
   return {
-    ...{ name: 'passage_words', columns: ['passage', 'words'], numbered: undefined },
+    ...{ name, columns: derived.columns, derived, numbered: undefined },
     *rows() {
-      for (const { id, collection, heading, facts, name, text } of passages.iterate()) {
-        const described = { name, text, heading: JSON.parse(heading) as string[] };
-        const terms = passageTerms({ ...described, facts: JSON.parse(facts) as DescribedPassage['facts'] });
-        yield [String(id), indexTextOf(collection, terms)];
-      }
+      for (const row of source.iterate()) yield derived.toFields(row);
     },
   };
 }

@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3';
-import type { Outcome } from '../../stores/sql.js';
+import type { Outcome } from '../../core/sql.js';
 
 /** Prepares each SQL text at its first use and keeps it. The texts must be few: constants, or built from few parts. */
 export class Prepared {

@@ -1,9 +1,10 @@
-import type { Dialect, Outcome, Query, SqlDatabase, Statement } from '../../stores/sql.js';
-import { runNow } from '../../stores/sql.js';
+import type { Dialect, Outcome, Query, SqlDatabase, Statement } from '../../core/sql.js';
+import { runNow } from '../../core/sql.js';
 import type { SqliteDatabase } from './database.js';
 
-/** The dialect of SQLite. The index of words is FTS5 without text: see schema.ts. */
+/** The dialect of SQLite. */
 const DIALECT: Dialect = {
+  name: 'sqlite',
   member: (column, name) => `${column} ->> '$.${name}'`,
   items: (_type, parameter = '?') => `(SELECT value FROM json_each(${parameter}))`,
   using: (index) => `INDEXED BY ${index}`,
@@ -12,24 +13,7 @@ const DIALECT: Dialect = {
   skipLocked: '',
   nextKey: '(SELECT coalesce(max(key), 0) + 1 FROM tasks)',
   jsonList: (value, order) => `json_group_array(${value} ORDER BY ${order})`,
-  words: {
-    term: quoted,
-    prefix: (text) => `${quoted(text)} *`,
-    and: (expressions) => expressions.map((each) => `(${each})`).join(' AND '),
-    or: (expressions) => expressions.join(' OR '),
-    add: (passages) =>
-      `INSERT INTO passage_words (rowid, terms) VALUES ${Array(passages).fill('(?, ?)').join(', ')}`,
-    remove: 'DELETE FROM passage_words WHERE rowid IN (SELECT value FROM json_each(?))',
-    newest: 'SELECT rowid FROM passage_words WHERE passage_words MATCH ? ORDER BY rowid DESC LIMIT ?',
-    countUpTo: `SELECT count(*) AS doc FROM (SELECT 1 FROM passage_words WHERE passage_words MATCH ? LIMIT ?)`,
-    countTerm: 'SELECT doc FROM passage_terms WHERE term = ?',
-  },
 };
-
-/** An FTS5 string literal. */
-function quoted(term: string): string {
-  return `"${term.replaceAll('"', '""')}"`;
-}
 
 /** Runs the work of the shared stores on SQLite. It has one writer, so locks have no effect. */
 export class StatementRunner implements SqlDatabase {
@@ -51,6 +35,11 @@ export class StatementRunner implements SqlDatabase {
 
   async write<Result>(_lock: string, work: (now: number) => Query<Result>): Promise<Result> {
     return this.#database.write(() => this.run(work(this.#database.now())));
+  }
+
+  /** The rows were overwritten when they were deleted (`secure_delete`), but their pages are still in the log. */
+  async purge(): Promise<void> {
+    this.#database.read(() => this.#database.handle.pragma('wal_checkpoint(TRUNCATE)'));
   }
 
   /** Runs work at once. Call it inside a read or a write. */

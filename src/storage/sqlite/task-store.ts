@@ -12,7 +12,8 @@ import type {
 import { LEASE_MS } from '../../stores/tasks.js';
 import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
 import type { EventRow } from '../rows.js';
-import { assertKeys, damagedTask, toTaskEvent, toTaskRecord } from '../rows.js';
+import { assertKeys } from '../../stores/records.js';
+import { damagedTask, toTaskEvent, toTaskRecord } from '../rows.js';
 import { assertUnbroken, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
 import type { SqliteDatabase } from './database.js';
 import type { PushWrites } from '../push-store.js';

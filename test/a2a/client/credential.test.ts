@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { KeptCredential } from '../../../src/a2a/client/credential.js';
+import { KeptCredential } from '../../../src/core/credential.js';
 
 /** Renewal of a token, by a clock that the tests set. */
 

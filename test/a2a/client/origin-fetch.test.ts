@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { tokenCredential } from '../../../src/a2a/client/credential.js';
-import { createOriginFetch } from '../../../src/a2a/client/origin-fetch.js';
+import { tokenCredential } from '../../../src/core/credential.js';
+import { createOriginFetch } from '../../../src/core/origin-fetch.js';
 
 function bound(status: number, seen: string[] = [], headers: Record<string, string> = {}): typeof fetch {
   return createOriginFetch({

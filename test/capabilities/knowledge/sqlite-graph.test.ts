@@ -1,14 +1,14 @@
+import { openSqliteStores } from '../../support/all-stores.js';
 import { describe, expect, it } from '@jest/globals';
 import Database from 'better-sqlite3';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '../../../src/core/logger.js';
-import { openSqliteStorage } from '../../../src/storage/sqlite/storage.js';
 import { graphStoreSuite } from '../../suites/graph-store.js';
 import { ALICE, BOB } from '../../suites/task-store-fixtures.js';
 
-const open = (file = ':memory:') => openSqliteStorage({ file, synchronous: 'normal', logger: silentLogger });
+const open = (file = ':memory:') => openSqliteStores({ file, synchronous: 'normal', logger: silentLogger });
 
 graphStoreSuite('sqlite', async () => open());
 

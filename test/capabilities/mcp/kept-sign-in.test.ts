@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { signedInFetch } from '../../../src/app/mcp.js';
+import { signedInFetch } from '../../../src/capabilities/mcp/opening.js';
+import { offer, ServiceRegistry } from '../../../src/core/service.js';
+import { VAULT } from '../../../src/core/vault.js';
 import { basicAuth } from '../../../src/http/oauth-client.js';
 import { openLoginServer, type LoginServer } from '../../support/login-server.js';
 import { openTestVault } from '../../support/open-vault.js';
@@ -49,8 +51,10 @@ describe('a sign-in that several processes use', () => {
       ...{ name: 'docs', url: far.url, issuer: far.issuer.url, tokenUrl: undefined, clientId: undefined },
       ...{ clientSecret: undefined, scopes: [], furtherScopes: [], fetch, basicAuth },
     };
+    const services = new ServiceRegistry();
+    services.add(offer(VAULT, async () => ({ vault, secrets })));
     const one = (more: object = {}) =>
-      signedInFetch({ options: { ...options, ...more }, vault: { vault, secrets }, scope, send: fetch });
+      signedInFetch({ options: { ...options, ...more }, services, scope, send: fetch });
     return { one, secrets, kept, store };
   }
 

@@ -1,12 +1,11 @@
+import { openSqliteStores, type AllStores } from '../../support/all-stores.js';
 import { LangoError } from '../../../src/core/errors.js';
 import { hashJson } from '../../../src/core/json.js';
 import { silentLogger } from '../../../src/core/logger.js';
 import type { PaymentStore } from '../../../src/capabilities/payments/payment-store.js';
-import type { Storage } from '../../../src/stores/storage.js';
 import type { Scope } from '../../../src/core/task.js';
 import type { ToolContext, ToolOutput } from '../../../src/core/tool.js';
 import { createEgress } from '../../../src/http/egress.js';
-import { openSqliteStorage } from '../../../src/storage/sqlite/storage.js';
 import {
   createPayments,
   networkOf,
@@ -50,7 +49,7 @@ export function memoryVault(key?: string): WalletVault & { readonly keys: Map<st
 
 export interface Till {
   readonly payments: Payments;
-  readonly storage: Storage;
+  readonly storage: AllStores;
   readonly store: PaymentStore;
   call(name: string, input?: unknown, changes?: Partial<ToolContext>): Promise<string>;
   /** The output, or what was thrown. */
@@ -80,7 +79,7 @@ export function openTill(chain: Pick<LocalChain, 'url' | 'token'>, options: Till
     allowWeb = ['127.0.0.1'],
     ...others
   } = options;
-  const storage = openSqliteStorage({
+  const storage = openSqliteStores({
     file,
     synchronous: 'normal',
     logger: silentLogger,

@@ -74,6 +74,7 @@ describe('opening again', () => {
       DROP TABLE inbox; ALTER TABLE was RENAME TO inbox; ALTER TABLE removed_tasks DROP COLUMN id;
       ALTER TABLE removed_tasks DROP COLUMN context;
       DROP INDEX tasks_untraced; ALTER TABLE tasks DROP COLUMN traced; DROP TABLE model_spending; DROP TABLE background_usage;
+      DROP TABLE capabilities;
       PRAGMA user_version = 16;`);
     earlier.close();
     const { tasks } = open();

@@ -1,9 +1,9 @@
+import { openSqliteStores } from '../../support/all-stores.js';
 import { describe, expect, it } from '@jest/globals';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '../../../src/core/logger.js';
-import { openSqliteStorage } from '../../../src/storage/sqlite/storage.js';
 import { documentOf } from '../../suites/library-fixtures.js';
 import { ALICE } from '../../suites/task-store-fixtures.js';
 
@@ -11,7 +11,7 @@ describe('purge', () => {
   it('leaves no bytes of what was deleted in any file: not of its text, nor of its words, nor in the log', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'lango-purge-'));
     const file = join(folder, 'lango.db');
-    const storage = openSqliteStorage({ file, synchronous: 'normal', logger: silentLogger });
+    const storage = openSqliteStores({ file, synchronous: 'normal', logger: silentLogger });
     const filesWith = async (text: string): Promise<readonly string[]> => {
       const names = await readdir(folder);
       const contents = await Promise.all(names.map((name) => readFile(join(folder, name))));

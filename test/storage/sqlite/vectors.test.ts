@@ -1,9 +1,9 @@
+import { openSqliteStores } from '../../support/all-stores.js';
 import { describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { silentLogger } from '../../../src/core/logger.js';
-import { openSqliteStorage } from '../../../src/storage/sqlite/storage.js';
 import { documentOf, unit } from '../../suites/library-fixtures.js';
 import { ALICE } from '../../suites/task-store-fixtures.js';
 
@@ -13,7 +13,7 @@ describe('dropping vectors', () => {
   it('that ended in the middle continues when it is requested again', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'lango-vectors-'));
     const open = () =>
-      openSqliteStorage({
+      openSqliteStores({
         ...{ file: path.join(folder, 'lango.db'), synchronous: 'normal', logger: silentLogger },
       });
     const passages = Array.from({ length: MANY }, (_, n) => {

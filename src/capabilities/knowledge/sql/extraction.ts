@@ -4,8 +4,8 @@ import type { Row } from '../../../stores/records.js';
 import { toRecord } from '../../../stores/records.js';
 import type { DocumentVersion } from './library-rows.js';
 import { DOCUMENT_FORMAT, sourceOf } from './library-rows.js';
-import type { Dialect, Query, SqlDatabase } from '../../../stores/sql.js';
-import { column, first, lockOf, run } from '../../../stores/sql.js';
+import type { Dialect, Query, SqlDatabase } from '../../../core/sql.js';
+import { column, first, lockOf, run } from '../../../core/sql.js';
 import type { SqlGraphStore } from './graph.js';
 
 const next = ({ orderedJoin, using, items }: Dialect): string => `SELECT d.id, d.name, c.tenant, c.owner

@@ -9,8 +9,8 @@ import type {
 import { nameKey } from '../stores/graph.js';
 import type { Page } from '../../../core/page.js';
 import type { Scope } from '../../../core/task.js';
-import type { Query, SqlDatabase, Step } from '../../../stores/sql.js';
-import { all, column, first, lockOf, run, writeInSteps } from '../../../stores/sql.js';
+import type { Query, SqlDatabase, Step } from '../../../core/sql.js';
+import { all, column, first, lockOf, run, writeInSteps } from '../../../core/sql.js';
 import { parsePosition, toPositionText } from '../../../stores/position.js';
 import type { Row } from '../../../stores/records.js';
 import { toRecord } from '../../../stores/records.js';

@@ -13,10 +13,9 @@ import type { NewDocument } from '../stores/library.js';
 import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION, MEMORY_COLLECTION } from '../stores/library.js';
 import type { Scope } from '../../../core/task.js';
 import type { Row } from '../../../stores/records.js';
-import { insertInto, toParameters, toRecord } from '../../../stores/records.js';
-import type { Dialect, Query, SqlDatabase } from '../../../stores/sql.js';
-import { all, lockOf, run } from '../../../stores/sql.js';
-import { assertKeys } from '../../../storage/rows.js';
+import { assertKeys, insertInto, toParameters, toRecord } from '../../../stores/records.js';
+import type { Dialect, Query, SqlDatabase } from '../../../core/sql.js';
+import { all, lockOf, run } from '../../../core/sql.js';
 import type { RemovedDocuments, SqlLibraryStore } from './library.js';
 
 const COLLECTIONS: Readonly<Record<EntryKind, string>> = {

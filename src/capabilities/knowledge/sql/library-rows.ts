@@ -2,10 +2,9 @@ import { LangoError } from '../../../core/errors.js';
 import type { CollectionFilter, Hit, NewDocument } from '../stores/library.js';
 import type { Scope } from '../../../core/task.js';
 import type { Row } from '../../../stores/records.js';
-import { toRecord } from '../../../stores/records.js';
-import { assertKeys } from '../../../storage/rows.js';
-import type { Dialect, Query } from '../../../stores/sql.js';
-import { all, first } from '../../../stores/sql.js';
+import { assertKeys, toRecord } from '../../../stores/records.js';
+import type { Dialect, Query } from '../../../core/sql.js';
+import { all, first } from '../../../core/sql.js';
 
 /** The members of documents and passages that are stored as JSON. */
 export const DOCUMENT_FORMAT = { json: ['facts', 'heading', 'lines'] };

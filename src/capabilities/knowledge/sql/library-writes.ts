@@ -6,9 +6,10 @@ import { insertInto, insertRows, toParameters, toRecord } from '../../../stores/
 import { passageTerms } from './relevance.js';
 import type { CollectionRow, DocumentVersion } from './library-rows.js';
 import { DOCUMENT_FORMAT } from './library-rows.js';
+import { wordIndexOf } from './word-index.js';
 import { indexTextOf } from './index-terms.js';
-import type { Dialect, Query } from '../../../stores/sql.js';
-import { column, first, run } from '../../../stores/sql.js';
+import type { Dialect, Query } from '../../../core/sql.js';
+import { column, first, run } from '../../../core/sql.js';
 
 /** The documents and passages that a write removed. The caller drops their vectors from memory and their triples from the graph. */
 export interface Removed {
@@ -150,7 +151,7 @@ export function* thinDocument(
 
 function* dropPassages(dialect: Dialect, passages: readonly number[]): Query<void> {
   const ids = JSON.stringify(passages);
-  yield* run(dialect.words.remove, ids);
+  yield* run(wordIndexOf(dialect).remove, ids);
   yield* run(`DELETE FROM vectors WHERE passage IN ${dialect.items('number')}`, ids);
   yield* run(`DELETE FROM passages WHERE id IN ${dialect.items('number')}`, ids);
 }
@@ -187,6 +188,6 @@ function* addPassages(
       const terms = passageTerms({ ...document, ...passage });
       return [ids[index], indexTextOf(collection.id, terms)];
     });
-    yield* run(dialect.words.add(some.length), ...words);
+    yield* run(wordIndexOf(dialect).add(some.length), ...words);
   }
 }

@@ -13,8 +13,7 @@ import type {
 import { LangoError } from '../../../core/errors.js';
 import type { Scope } from '../../../core/task.js';
 import type { Row } from '../../../stores/records.js';
-import { toRecord } from '../../../stores/records.js';
-import { assertKeys } from '../../../storage/rows.js';
+import { assertKeys, toRecord } from '../../../stores/records.js';
 import type { SqlGraphStore } from './graph.js';
 import type { CollectionRow } from './library-rows.js';
 import { DOCUMENT_FORMAT, findCollections, readHits, requireCollection, sourceOf } from './library-rows.js';
@@ -26,8 +25,8 @@ import {
   thinDocument,
 } from './library-writes.js';
 import type { WholeDocument } from './library-writes.js';
-import type { Dialect, Query, SqlDatabase } from '../../../stores/sql.js';
-import { all, column, lockOf, run } from '../../../stores/sql.js';
+import type { Dialect, Query, SqlDatabase } from '../../../core/sql.js';
+import { all, column, lockOf, run } from '../../../core/sql.js';
 import { searchText, TermCounts } from './text-search.js';
 import { assertDimension, toBlob, VectorSearch } from './vector-search.js';
 

@@ -7,8 +7,9 @@ import { queryWords, trigramsOf } from './search-terms.js';
 import { Nearest } from './vector-table.js';
 import type { CollectionRow } from './library-rows.js';
 import { readHits } from './library-rows.js';
-import type { Dialect, Query, WordIndex } from '../../../stores/sql.js';
-import { column, first } from '../../../stores/sql.js';
+import type { Dialect, Query } from '../../../core/sql.js';
+import { wordIndexOf, type WordIndex } from './word-index.js';
+import { column, first } from '../../../core/sql.js';
 
 /** The most index rows that one search reads. A thousand take a fifth of a millisecond. */
 const MAX_READ = 20_000;
@@ -48,8 +49,9 @@ export function* searchText(
   const { dialect } = index;
   const words = yield* lookUp(index, collections, queryWords(query.text));
   const terms = [...new Map(words.flat().map((term) => [term.expression, term])).values()];
-  const queries = indexQueries(dialect.words, words, terms);
-  const likeliest = yield* rankRoughly(dialect.words, queries, Math.max(MAX_SCORED, query.limit));
+  const wordIndex = wordIndexOf(dialect);
+  const queries = indexQueries(wordIndex, words, terms);
+  const likeliest = yield* rankRoughly(wordIndex, queries, Math.max(MAX_SCORED, query.limit));
   return (yield* readHits(dialect, likeliest))
     .map((hit) => ({ ...hit, score: relevance(terms, passageTerms(hit)) }))
     .filter(({ score }) => score > 0)
@@ -122,10 +124,11 @@ function rarestFirst(terms: readonly IndexedTerm[]): readonly IndexedTerm[] {
 
 /** Returns the term, if a passage has it. */
 function* knownTerm(
-  { dialect: { words }, counts }: TextIndex,
+  { dialect, counts }: TextIndex,
   collections: readonly CollectionRow[],
   { term, total }: { readonly term: string; readonly total: number },
 ): Query<readonly IndexedTerm[]> {
+  const words = wordIndexOf(dialect);
   const matches: { readonly id: number; readonly count: number }[] = [];
   for (const collection of collections) {
     const count = yield* counts.count(collection, term);
@@ -146,11 +149,12 @@ function* knownTerm(
 
 /** Matches `part` approximately: as the prefix of a term, or as a substring of a name. */
 function* approximate(
-  { dialect: { words } }: TextIndex,
+  { dialect }: TextIndex,
   collections: readonly CollectionRow[],
   { part, total }: { readonly part: string; readonly total: number },
 ): Query<readonly IndexedTerm[]> {
   if (collections.length === 0) return [];
+  const words = wordIndexOf(dialect);
   const trigrams = trigramsOf(part);
   const expression = words.or(
     collections.flatMap(({ id }) => [
@@ -189,7 +193,7 @@ export class TermCounts {
   readonly #cache = new Map<string, CachedCount>();
 
   constructor(dialect: Dialect) {
-    this.#countTerm = dialect.words.countTerm;
+    this.#countTerm = wordIndexOf(dialect).countTerm;
   }
 
   *count({ id, passages }: CollectionRow, term: string): Query<number> {

@@ -10,10 +10,9 @@ import type {
   VaultStore,
 } from '../../../core/vault.js';
 import type { Row } from '../../../stores/records.js';
-import { toRecord } from '../../../stores/records.js';
-import { assertKeys } from '../../../storage/rows.js';
-import type { Query, SqlDatabase } from '../../../stores/sql.js';
-import { all, column, first, run } from '../../../stores/sql.js';
+import { assertKeys, toRecord } from '../../../stores/records.js';
+import type { Query, SqlDatabase } from '../../../core/sql.js';
+import { all, column, first, run } from '../../../core/sql.js';
 
 const FORMAT = { json: ['metadata', 'source'] };
 

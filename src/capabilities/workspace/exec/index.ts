@@ -5,8 +5,7 @@ import type { ExecOptions } from './launch.js';
 import { Runner } from './runner.js';
 
 export type { ExecLimits, ExecOptions } from './launch.js';
-export { Programs } from './programs.js';
-export type { SandboxFinding } from './sandbox.js';
+export { SandboxedPrograms } from './programs.js';
 export { findSandbox } from './sandbox.js';
 
 /** The tools that run commands. */

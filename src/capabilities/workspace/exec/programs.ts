@@ -1,39 +1,26 @@
 import { realpath } from 'node:fs/promises';
 import { LangoError } from '../../../core/errors.js';
+import type { Program, Programs } from '../../../core/program.js';
 import { unsandboxedLaunch, type ExecLimits, type ShellCommand } from './launch.js';
 import { startPiped, type PipedProcess } from './process.js';
 import { findSandbox, type SandboxFinding } from './sandbox.js';
-
-/** A long-running program that serves over stdin and stdout, such as an MCP server. */
-export interface Program {
-  readonly command: string;
-  readonly args: readonly string[];
-  /** The environment of the program, besides PATH, HOME, LANG and TMPDIR. */
-  readonly env: Readonly<Record<string, string>>;
-  /** Its working directory and home, which it may write to. Absolute, existing. */
-  readonly folder: string;
-  /** Further folders that the program may write to: absolute, existing. */
-  readonly writable: readonly string[];
-  /** Further folders that the program may read: absolute, existing. */
-  readonly readable: readonly string[];
-  readonly network: boolean;
-  /** False: the program has all rights of the server's user. */
-  readonly isSandboxed: boolean;
-  readonly limits: Pick<ExecLimits, 'memoryMb' | 'processes'>;
-}
 
 const STDERR_BYTES = 4096;
 /** Practically unlimited, because a program may run for weeks. */
 const CPU_SECONDS = 10_000_000;
 const FILE_BYTES = 1024 ** 3;
 
+type ProgramLimits = Pick<ExecLimits, 'memoryMb' | 'processes'>;
+
 /** Starts programs, each in a separate sandbox, and tracks them, so that none outlives the server. */
-export class Programs {
+export class SandboxedPrograms implements Programs {
+  readonly #limits: ProgramLimits;
   readonly #running = new Set<PipedProcess>();
   readonly #sandboxes = new Map<string, Promise<SandboxFinding>>();
   readonly #killAll = () => this.#running.forEach((program) => program.killNow());
 
-  constructor() {
+  constructor(limits: ProgramLimits) {
+    this.#limits = limits;
     process.on('exit', this.#killAll);
   }
 
@@ -52,7 +39,7 @@ export class Programs {
       readable: await Promise.all(program.readable.map((one) => realpath(one))),
       fileBytes: FILE_BYTES,
       limits: {
-        ...program.limits,
+        ...this.#limits,
         cpuSeconds: CPU_SECONDS,
         timeoutSeconds: CPU_SECONDS,
         outputBytes: STDERR_BYTES,

@@ -1,6 +1,7 @@
 import { readdir, rmdir, unlink } from 'node:fs/promises';
-import { isLangoError, LangoError } from '../../../core/errors.js';
-import type { OwnedKind, Page } from '../../../core/page.js';
+import { isLangoError } from '../../../core/errors.js';
+import { invalidCursor, type OwnedKind, type Page } from '../../../core/page.js';
+import type { Scope } from '../../../core/task.js';
 import type { OpenPath } from '../../../disk/open-path.js';
 import { openFile } from './files.js';
 import { clearFolder } from './fs-delete.js';
@@ -22,15 +23,20 @@ const WHOLE = pathArgument('.');
 /** The number of the root folder, the offset in a file, and the path of the file in the folder. */
 const CURSOR = /^(\d{1,3}) (\d{1,15}) (.+)$/s;
 
+interface OwnedFiles {
+  readonly files: OwnedKind;
+  /** Resolves with the number of removed files and folders. */
+  removeAll(scope: Scope): Promise<number>;
+}
+
 /** Lists, in parts of bounded size, and deletes the files of owners who have separate folders. Does not list links. */
-export function createOwnedFiles(parts: WorkspaceParts): OwnedKind {
+export function createOwnedFiles(parts: WorkspaceParts): OwnedFiles {
   const workspace = new Workspace(parts);
   const clear = (access: WorkspaceAccess, folder: OpenPath): Promise<number> =>
     clearFolder(access, folder, { signal: new AbortController().signal, onDeleted: () => undefined });
-  return {
-    kind: 'files',
+  const files: OwnedKind = {
     list: (scope, after) => workspace.read(scope, WHOLE, (access) => readPage(access, after)),
-    async remove(scope, name) {
+    async forget(scope, name) {
       const argument = { name: 'name', value: name };
       try {
         return await workspace.change(scope, argument, async (access) => {
@@ -38,13 +44,16 @@ export function createOwnedFiles(parts: WorkspaceParts): OwnedKind {
           const at = `${target.folder.at}/${target.name}`;
           const count = await clear(access, target.existing);
           await (target.existing.stats.isDirectory() ? rmdir(at) : unlink(at));
-          return count + 1;
+          return { files: count + 1 };
         });
       } catch (error) {
-        if (isLangoError(error, 'not-found')) return 0;
+        if (isLangoError(error, 'not-found')) return { files: 0 };
         throw error;
       }
     },
+  };
+  return {
+    files,
     removeAll: (scope) =>
       workspace.change(scope, WHOLE, async (access) => {
         let count = 0;
@@ -56,11 +65,7 @@ export function createOwnedFiles(parts: WorkspaceParts): OwnedKind {
 
 async function readPage(access: WorkspaceAccess, after: string): Promise<Page<FilePart>> {
   const [, root = '0', offset = '0', from = ''] = CURSOR.exec(after) ?? [];
-  if (after !== '' && from === '') {
-    throw new LangoError('invalid-input', '"after" is not the "next" of a page of this list.', {
-      hint: 'Start again without "after".',
-    });
-  }
+  if (after !== '' && from === '') throw invalidCursor();
   const items: FilePart[] = [];
   let size = 0;
   for (const [index, folder] of (await access.openRoots()).entries()) {

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { referencedSecrets } from '../../../core/secrets.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
-import { answerText, REQUEST_FIELDS, requestInit } from '../../../core/web-request.js';
+import { answerText, headersField, REQUEST_FIELDS, requestInit } from '../../../core/web-request.js';
 
 const schema = z.strictObject({
   url: REQUEST_FIELDS.url,
   method: REQUEST_FIELDS.method,
   body: REQUEST_FIELDS.body,
-  headers: REQUEST_FIELDS.headers,
+  headers: headersField(),
 });
 
 type Input = z.infer<typeof schema>;

@@ -1,15 +1,14 @@
+import { openSqliteStores, type AllStores } from '../../../support/all-stores.js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { silentLogger } from '../../../../src/core/logger.js';
-import type { Storage } from '../../../../src/stores/storage.js';
-import { openSqliteStorage } from '../../../../src/storage/sqlite/storage.js';
 import { createGraphTools } from '../../../../src/capabilities/knowledge/graph/index.js';
 import { callerOf, toolNamed } from '../../../support/tool-call.js';
 
-let storage: Storage;
+let storage: AllStores;
 let call: ReturnType<typeof callerOf>;
 
 beforeEach(() => {
-  storage = openSqliteStorage({ file: ':memory:', synchronous: 'normal', logger: silentLogger });
+  storage = openSqliteStores({ file: ':memory:', synchronous: 'normal', logger: silentLogger });
   call = callerOf(createGraphTools(storage.graph));
 });
 afterEach(() => storage.close());

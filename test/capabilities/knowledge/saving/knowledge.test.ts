@@ -1,7 +1,6 @@
+import { openSqliteStores, type AllStores } from '../../../support/all-stores.js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { silentLogger } from '../../../../src/core/logger.js';
-import type { Storage } from '../../../../src/stores/storage.js';
-import { openSqliteStorage } from '../../../../src/storage/sqlite/storage.js';
 import { createKnowledgeTools } from '../../../../src/capabilities/knowledge/saving/index.js';
 import { createRag } from '../../../../src/capabilities/knowledge/rag/index.js';
 import { callerOf } from '../../../support/tool-call.js';
@@ -10,10 +9,10 @@ import { PARSERS } from '../../../support/parsers.js';
 const ALICE = { tenant: '', owner: 'alice' };
 
 describe('the tools that keep knowledge', () => {
-  let storage: Storage;
+  let storage: AllStores;
   let call: ReturnType<typeof callerOf>;
   beforeEach(() => {
-    storage = openSqliteStorage({ file: ':memory:', synchronous: 'normal', logger: silentLogger });
+    storage = openSqliteStores({ file: ':memory:', synchronous: 'normal', logger: silentLogger });
     const { library, knowledge: store } = storage;
     const { retrieval } = createRag({
       ...{ library, parsers: PARSERS, provider: 'There is none.', maxFileBytes: 1_000, logger: silentLogger },

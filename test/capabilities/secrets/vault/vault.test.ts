@@ -1,3 +1,4 @@
+import { openSqliteStores, type AllStores } from '../../../support/all-stores.js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import Database from 'better-sqlite3';
 import {
@@ -13,9 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '../../../../src/core/logger.js';
-import type { Storage } from '../../../../src/stores/storage.js';
-import { vaultKeyFile } from '../../../../src/config/private-file.js';
-import { openSqliteStorage } from '../../../../src/storage/sqlite/storage.js';
+import { vaultKeyFile } from '../../../../src/capabilities/secrets/vault/key-file.js';
 import type { SealedVault } from '../../../../src/capabilities/secrets/vault/vault.js';
 import { openVault } from '../../../../src/capabilities/secrets/vault/vault.js';
 
@@ -26,7 +25,7 @@ const VALUE = 'ghp_A1b2C3d4E5f6G7h8';
 
 let home: string;
 let keyFile: string;
-const opened: Storage[] = [];
+const opened: AllStores[] = [];
 
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), 'lango-vault-'));
@@ -45,7 +44,7 @@ async function closeAll(): Promise<void> {
 /** The vault of the folder, opened as a start would, after whatever had it open was closed. */
 async function open(passphrase?: string): Promise<SealedVault> {
   await closeAll();
-  const storage = openSqliteStorage({
+  const storage = openSqliteStores({
     file: join(home, 'lango.db'),
     synchronous: 'normal',
     logger: silentLogger,

@@ -1,0 +1,158 @@
+import { CAPABILITIES } from '../capabilities/index.js';
+import { groupsOf, hasSeveralOwners, type Config } from '../config/config.js';
+import { readEnv } from '../config/env.js';
+import type { LoadedConfig } from '../config/load.js';
+import type {
+  BackgroundModels,
+  Capability,
+  NodeFacts,
+  OpenCapability,
+  SettingsContext,
+  SettingsGroups,
+} from '../core/capability.js';
+import { LangoError } from '../core/errors.js';
+import type { Logger } from '../core/logger.js';
+import type { OperationHandlers, OperationTable } from '../core/operation.js';
+import type { OwnedData } from '../core/page.js';
+import { ServiceRegistry, type Offer, type Services } from '../core/service.js';
+import type { SqlDatabase } from '../core/sql.js';
+import type { ToolFamily } from '../core/tool-family.js';
+import { createEgress } from '../http/egress.js';
+import { ONLY_OWNER } from '../http/identity.js';
+import { withOwnTables } from '../storage/own-tables.js';
+
+export interface CapabilityParts extends LoadedConfig {
+  readonly database: SqlDatabase;
+  readonly models: BackgroundModels;
+  /** The services of the server itself. */
+  readonly offers: readonly Offer[];
+  readonly logger: Logger;
+}
+
+/** Whether a capability comes with Lango. One from outside sees its own tables only. */
+export function isShipped(capability: Capability): boolean {
+  return CAPABILITIES.includes(capability);
+}
+
+const BODY_BYTES = 1024 * 1024;
+
+/** The capabilities of a server, or of a data folder that a command has open. */
+export class OpenCapabilities {
+  readonly services: Services;
+  readonly #opened: readonly OpenCapability[];
+  #families: readonly ToolFamily[] = [];
+
+  /** Opens all capabilities of the configuration. Throws `conflict` when two offer the same service. */
+  constructor(parts: CapabilityParts) {
+    const services = new ServiceRegistry();
+    parts.offers.forEach((one) => services.add(one));
+    this.services = services;
+    const { database, models } = parts;
+    this.#opened = parts.schema.capabilities.map((capability) =>
+      capability.open({
+        ...settingsContext(capability, { ...parts, services }),
+        database: isShipped(capability) ? database : withOwnTables(database, capability.name),
+        models,
+      }),
+    );
+    this.#opened.flatMap(({ offers = [] }) => offers).forEach((one) => services.add(one));
+  }
+
+  get ownedData(): readonly OwnedData[] {
+    return this.#opened.flatMap(({ ownedData }) => ownedData ?? []);
+  }
+
+  /** The implementations of the operations of all capabilities. */
+  get operations(): OperationHandlers<OperationTable> {
+    return Object.assign(
+      {},
+      ...this.#opened.map(({ operations }) => operations),
+    ) as OperationHandlers<OperationTable>;
+  }
+
+  /** The largest body of an operation that takes bytes. */
+  bodyBytes(operation: string): number {
+    const owner = this.#opened.find(({ operations }) => operations && operation in operations);
+    return owner?.bodyBytes ?? BODY_BYTES;
+  }
+
+  /**
+   * Makes the tools of all capabilities, at the same time. Rejects when one cannot be opened, once the others are open.
+   * Call it once.
+   */
+  async openFamilies(): Promise<readonly ToolFamily[]> {
+    const results = await Promise.allSettled(this.#opened.map(async (one) => (await one.families?.()) ?? []));
+    this.#families = results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
+    const failure = results.find((result) => result.status === 'rejected');
+    if (failure) throw failure.reason;
+    return this.#families;
+  }
+
+  async close(): Promise<void> {
+    for (const family of this.#families) await family.close?.();
+    for (const one of this.#opened) await one.close?.();
+  }
+}
+
+/** What capabilities without a database offer, for a command that only reads settings. */
+export function servicesWithoutDatabase(loaded: LoadedConfig, logger: Logger): Services {
+  const services = new ServiceRegistry();
+  for (const capability of loaded.schema.capabilities.filter(({ tables }) => tables === undefined)) {
+    const context = settingsContext(capability, { ...loaded, services, logger });
+    const { offers = [] } = capability.open({ ...context, database: NO_DATABASE, models: NO_MODELS });
+    offers.forEach((one) => services.add(one));
+  }
+  return services;
+}
+
+function absent(): never {
+  throw new LangoError('unavailable', 'This command does not open the database.');
+}
+
+const NO_DATABASE = new Proxy({} as SqlDatabase, { get: absent });
+const NO_MODELS: BackgroundModels = { distiller: async () => undefined, bill: absent };
+
+interface SettingsParts extends Pick<LoadedConfig, 'config' | 'settings'> {
+  readonly services: Services;
+  readonly logger: Logger;
+}
+
+/** What a capability gets of the server, besides its database. */
+export function settingsContext(
+  capability: Capability,
+  { config, settings, services, logger }: SettingsParts,
+): SettingsContext<SettingsGroups> {
+  const { allowPrivate } = config.egress;
+  return {
+    settings: groupsOf(capability, settings),
+    node: factsOf(config),
+    createFetch: ({ allowPrivate: further = [], ...options }) =>
+      createEgress({ ...options, allowPrivate: [...allowPrivate, ...further], logger }),
+    allowPrivate,
+    services,
+    logger,
+  };
+}
+
+function factsOf(config: Config): NodeFacts {
+  const { auth, agent, a2a, approval } = config;
+  return {
+    home: config.home,
+    hasSeveralOwners: hasSeveralOwners(auth),
+    ownOwner: { tenant: '', owner: auth.mode === 'none' ? ONLY_OWNER.none : ONLY_OWNER.token },
+    runsAgent: (name) => !agent.multiAgent || (a2a.publish?.includes(name) ?? true),
+    needsApproval: (tool) =>
+      Array.isArray(approval.policy) ? approval.policy.includes(tool) : approval.policy !== 'none',
+    environment: readEnv().variables,
+  };
+}
+
+/** Logs a warning for each family that is on and cannot work, and for each finding that an operator should know. */
+export function logFindings(families: readonly ToolFamily[], logger: Logger): void {
+  for (const { name, state, note = '', hint, findings = [] } of families) {
+    if (state === 'missing') logger.warn(`no ${name} tools: ${note}`, { code: 'missing-tools', hint });
+    for (const finding of findings.filter((each) => each.state === 'warn')) {
+      logger.warn(finding.text, { code: finding.code, hint: finding.hint });
+    }
+  }
+}

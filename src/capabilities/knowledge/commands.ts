@@ -1,0 +1,224 @@
+import path from 'node:path';
+import { constants } from 'node:fs';
+import { open, realpath } from 'node:fs/promises';
+import { pathToFileURL } from 'node:url';
+import type { CommandCall, Report, Terminal } from '../../core/command.js';
+import { LangoError, errorText, isLangoError } from '../../core/errors.js';
+import type { OperationClient, ResultOf } from '../../core/operation.js';
+import { pagesOf } from '../../core/page.js';
+import { counted } from '../../core/text.js';
+import { usageError } from '../../terminal/exit.js';
+import { safeLine } from '../../terminal/safe-text.js';
+import { findFiles, type Found, type FoundFile, type Skipped } from './found-files.js';
+import { KNOWLEDGE_OPERATIONS } from './operations.js';
+import { DEFAULT_COLLECTION, type Submission } from './stores/library.js';
+
+type Call<Flags> = CommandCall<unknown, Flags>;
+type Owner = OperationClient<typeof KNOWLEDGE_OPERATIONS>;
+
+interface DocumentFlags {
+  readonly collection?: string;
+}
+
+interface IngestFlags extends DocumentFlags {
+  readonly reembed?: boolean;
+}
+
+interface RemoveFlags extends DocumentFlags {
+  readonly all?: boolean;
+}
+
+type ListedDocument = ResultOf<(typeof KNOWLEDGE_OPERATIONS)['listDocuments']>['documents'][number];
+
+const SHOWN_SKIPPED = 20;
+const BINARY_SAMPLE = 8_000;
+const REMOVED_AT_ONCE = 100;
+
+/** `lango ingest PATH…` and `lango ingest --reembed`. */
+export async function ingest(call: Call<IngestFlags>, paths: readonly string[]): Promise<Report> {
+  const { flags, terminal } = call;
+  if (paths.length === 0 && !flags.reembed) {
+    throw usageError('Say what to add: lango ingest PATH…', 'See: lango ingest --help');
+  }
+  const found = await findFiles(paths);
+  terminal.progress.start('looking for files');
+  try {
+    return await call.withOwner(KNOWLEDGE_OPERATIONS, async (owner) => {
+      const work = new Ingestion(owner, terminal, flags.collection ?? DEFAULT_COLLECTION);
+      if (paths.length > 0) await work.submit(found);
+      if (flags.reembed) {
+        const collections = flags.collection === undefined ? undefined : [flags.collection];
+        await owner.updateVectors({ action: 'drop-vectors', collections });
+      }
+      await work.embed();
+      return work.report();
+    });
+  } finally {
+    terminal.progress.stop();
+  }
+}
+
+/** Adds files to a collection and counts what happens. */
+class Ingestion {
+  readonly #owner: Owner;
+  readonly #terminal: Terminal;
+  readonly #collection: string;
+  readonly #counts = { added: 0, changed: 0, unchanged: 0, removed: 0, embedded: 0 };
+  readonly #skipped: Skipped[] = [];
+  /** Why no more vectors are made. */
+  #note: string | undefined;
+
+  constructor(owner: Owner, terminal: Terminal, collection: string) {
+    this.#owner = owner;
+    this.#terminal = terminal;
+    this.#collection = collection;
+  }
+
+  /** Adds the files, and removes the documents whose files are gone or cannot be added any more. */
+  async submit({ files, skipped, folders, unreadable }: Found): Promise<void> {
+    this.#skipped.push(...skipped);
+    const { maxBytes } = await this.#owner.listDocuments({});
+    const kept = new Set<string>();
+    for (const [index, file] of files.entries()) {
+      this.#terminal.progress.label(`${index + 1} of ${files.length}  ${file.name}`);
+      if (await this.#submitFile(file, maxBytes)) kept.add(originOf(file.file));
+    }
+    const named = new Set(files.map(({ file }) => originOf(file)));
+    const gone = (await listAll(this.#owner, this.#collection))
+      .map(({ origin }) => origin)
+      .filter((origin) => !kept.has(origin) && !liesIn(origin, unreadable))
+      .filter((origin) => named.has(origin) || liesIn(origin, folders));
+    this.#counts.removed += await removeAll(this.#owner, this.#collection, gone);
+  }
+
+  /**
+   * Resolves with whether anything of the file is kept. What was added of a file before stays when the file cannot be read
+   * now, or takes too much time or memory to read.
+   */
+  async #submitFile({ file, name }: FoundFile, maxBytes: number): Promise<boolean> {
+    let isKept = false;
+    const read = await readWhole(file, maxBytes).catch((error: unknown) => {
+      isKept = true;
+      return { reason: `it cannot be read: ${errorText(error)}` };
+    });
+    const [collection, origin] = [this.#collection, originOf(file)];
+    const outcome =
+      'reason' in read
+        ? { outcome: 'skipped' as const, reason: read.reason }
+        : await this.#owner.submitDocument({ collection, origin, name, ...read }).catch((error: unknown) => {
+            if (!isLangoError(error, 'timeout') && !isLangoError(error, 'too-large')) throw error;
+            isKept = true;
+            return {
+              outcome: 'skipped' as const,
+              reason: `it cannot be read: ${error.message.replace(/\.$/, '')}`,
+            };
+          });
+    if (outcome.outcome === 'skipped') {
+      this.#skipped.push({ file, reason: outcome.reason });
+      return isKept;
+    }
+    this.#counts[outcome.outcome] += 1;
+    return true;
+  }
+
+  async embed(): Promise<void> {
+    let isMore = true;
+    while (isMore) {
+      this.#terminal.progress.label(`making vectors: ${this.#counts.embedded} passages`);
+      const { done, more, note } = await this.#owner.updateVectors({ action: 'embed' });
+      this.#counts.embedded += done;
+      this.#note = note;
+      isMore = more;
+    }
+  }
+
+  report(): Report {
+    const { added, changed, unchanged, removed, embedded } = this.#counts;
+    const [collection, skipped, note] = [this.#collection, this.#skipped, this.#note];
+    const counts = `${added} added, ${changed} changed, ${unchanged} unchanged, ${removed} removed, ${skipped.length} skipped`;
+    const shown = skipped.slice(0, SHOWN_SKIPPED).map(({ file, reason }) => `Skipped ${file}: ${reason}.`);
+    const more = skipped.length - shown.length;
+    if (more > 0) shown.push(`Skipped ${more} more.`);
+    if (note !== undefined) shown.push(note);
+    return {
+      json: { collection, ...this.#counts, skipped, note: note ?? null },
+      lines: [safeLine(`${collection}: ${counts}; ${counted(embedded, 'vector')} made.`)],
+      notes: shown.map((line) => safeLine(line)),
+    };
+  }
+}
+
+/** Reads the file that was found. A link that has replaced the file since is not followed. */
+async function readWhole(
+  file: string,
+  maxBytes: number,
+): Promise<Pick<Submission, 'content' | 'modifiedAt'> | { readonly reason: string }> {
+  await using handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  const facts = await handle.stat();
+  if (!facts.isFile()) return { reason: 'it is not a file' };
+  if (facts.size > maxBytes)
+    return { reason: `it has ${facts.size} bytes, and the limit is ${maxBytes} (ingest.maxFileBytes)` };
+  const content = await handle.readFile();
+  if (content.subarray(0, BINARY_SAMPLE).includes(0) && !/\.pdf$/i.test(file))
+    return { reason: 'it is binary' };
+  return { content, modifiedAt: Math.max(0, Math.floor(facts.mtimeMs)) };
+}
+
+/** `lango ingest list` */
+export async function listDocuments(call: Call<DocumentFlags>): Promise<Report> {
+  const documents = await call.withOwner(KNOWLEDGE_OPERATIONS, (owner) =>
+    listAll(owner, call.flags.collection),
+  );
+  const none = 'There are no documents. To add some: lango ingest PATH…';
+  return {
+    json: { documents },
+    lines: documents.length === 0 ? [none] : documents.map(lineOf),
+  };
+}
+
+function lineOf({ collection, name, origin, passages }: ListedDocument): string {
+  return safeLine(`${collection}  ${name}  ${counted(passages, 'passage')}  ${origin}`);
+}
+
+/** `lango ingest remove PATH…` and `lango ingest remove --all`. */
+export async function removeDocuments(call: Call<RemoveFlags>, paths: readonly string[]): Promise<Report> {
+  const { all = false, collection = DEFAULT_COLLECTION } = call.flags;
+  if (all === paths.length > 0) throw usageError('Say what to remove: paths, or --all.');
+  const places = await Promise.all(paths.map((given) => realpath(given).catch(() => path.resolve(given))));
+  const removed = await call.withOwner(KNOWLEDGE_OPERATIONS, async (owner) => {
+    if (all) return (await owner.removeDocuments({ collection, all })).removed;
+    const origins = (await listAll(owner, collection))
+      .map(({ origin }) => origin)
+      .filter((origin) => liesIn(origin, places));
+    if (origins.length > 0) return removeAll(owner, collection, origins);
+    throw new LangoError('not-found', `Nothing in ${collection} comes from ${paths.join(', ')}.`, {
+      hint: 'See what there is, and in which collection: lango ingest list',
+    });
+  });
+  const lines = [`Removed ${counted(removed, 'document')} from ${safeLine(collection)}.`];
+  return { json: { collection, removed }, lines };
+}
+
+async function listAll(owner: Owner, collection: string | undefined): Promise<readonly ListedDocument[]> {
+  const documents: ListedDocument[] = [];
+  for await (const page of pagesOf((after) => owner.listDocuments({ collection, after })))
+    documents.push(...page.documents);
+  return documents;
+}
+
+async function removeAll(owner: Owner, collection: string, origins: readonly string[]): Promise<number> {
+  let removed = 0;
+  for (let at = 0; at < origins.length; at += REMOVED_AT_ONCE) {
+    const batch = origins.slice(at, at + REMOVED_AT_ONCE);
+    removed += (await owner.removeDocuments({ collection, origins: batch })).removed;
+  }
+  return removed;
+}
+
+function originOf(file: string): string {
+  return pathToFileURL(file).href;
+}
+
+function liesIn(origin: string, places: readonly string[]): boolean {
+  return places.some((place) => origin === originOf(place) || origin.startsWith(`${originOf(place)}/`));
+}

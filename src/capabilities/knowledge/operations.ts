@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import type { OperationTable } from '../../core/operation.js';
+
+const MAX_ORIGINS = 1_000;
+const MAX_COLLECTIONS = 100;
+const DOCUMENTS = { what: 'Documents', tools: ['search_documents'] };
+
+const texts = z.array(z.string()).readonly();
+const document = z.object({
+  collection: z.string(),
+  origin: z.string(),
+  name: z.string(),
+  bytes: z.number(),
+  modifiedAt: z.number(),
+  passages: z.number(),
+});
+/** The outcome for a submitted file. */
+const accepted = z.union([
+  z.object({ outcome: z.enum(['added', 'changed', 'unchanged']), passages: z.number() }),
+  z.object({ outcome: z.literal('skipped'), reason: z.string() }),
+]);
+
+/** What owners may do with their documents. */
+export const KNOWLEDGE_OPERATIONS = {
+  /** Without a collection, lists the documents of all collections except those that agents write to. */
+  listDocuments: {
+    method: 'get',
+    path: '/lango/documents',
+    keptBy: DOCUMENTS,
+    isRepeated: true,
+    query: ['collection', 'after'],
+    input: z.object({
+      collection: z.union([z.string().transform((name) => [name]), texts]).optional(),
+      after: z.string().optional(),
+    }),
+    result: z.object({
+      documents: z.array(document).readonly(),
+      next: z.string().optional(),
+      /** The size of the largest file that `submitDocument` takes. */
+      maxBytes: z.number(),
+    }),
+  },
+  submitDocument: {
+    method: 'put',
+    path: '/lango/documents/:collection',
+    keptBy: DOCUMENTS,
+    isRepeated: true,
+    query: ['origin', 'name', 'modifiedAt'],
+    bytes: 'content',
+    input: z.object({
+      collection: z.string(),
+      origin: z.string().default(''),
+      name: z.string().default(''),
+      /** Milliseconds since 1970. */
+      modifiedAt: z.coerce.number<number | string>().int().nonnegative().default(0),
+      content: z.custom<Buffer>((value) => Buffer.isBuffer(value)),
+    }),
+    result: accepted,
+  },
+  removeDocuments: {
+    method: 'delete',
+    path: '/lango/documents/:collection',
+    keptBy: DOCUMENTS,
+    isRepeated: true,
+    input: z
+      .object({
+        collection: z.string(),
+        all: z.boolean().default(false),
+        origins: z.array(z.string()).max(MAX_ORIGINS).readonly().optional(),
+      })
+      .refine(({ all, origins }) => all || origins !== undefined, {
+        path: ['origins'],
+        message: 'name the documents, or set "all" to true',
+      }),
+    result: z.object({ removed: z.number() }),
+  },
+  /** `embed` makes some of the missing vectors. `drop-vectors` removes all vectors, so that `embed` makes them again. */
+  updateVectors: {
+    method: 'post',
+    path: '/lango/documents',
+    keptBy: DOCUMENTS,
+    isRepeated: true,
+    input: z.object({
+      action: z.enum(['embed', 'drop-vectors']),
+      collections: z.array(z.string()).max(MAX_COLLECTIONS).readonly().optional(),
+    }),
+    result: z.object({
+      dropped: z.number().default(0),
+      done: z.number().default(0),
+      /** Whether there may be more to do. */
+      more: z.boolean().default(false),
+      /** Why no more vectors are made, as a sentence. */
+      note: z.string().optional(),
+    }),
+  },
+} as const satisfies OperationTable;

@@ -1,0 +1,100 @@
+import {
+  invalidCursor,
+  pageBySize,
+  type Counts,
+  type OwnedData,
+  type OwnedKind,
+  type Page,
+  type SizedPage,
+} from '../../core/page.js';
+import type { Scope } from '../../core/task.js';
+import { factKey } from './facts/index.js';
+import type { EntryId, EntryKind } from './stores/knowledge.js';
+import { AGENT_COLLECTIONS } from './stores/library.js';
+import type { KnowledgeStores } from './stores.js';
+
+const PAGE = 200;
+
+/** The documents, entries and triples of owners. `purge` removes the remains of deleted ones. */
+export function ownedKnowledge(stores: KnowledgeStores, purge: () => Promise<void>): OwnedData {
+  const { knowledge, graph } = stores;
+  return {
+    kinds: {
+      knowledge: entries(stores, 'knowledge'),
+      learnings: entries(stores, 'learning'),
+      facts: entries(stores, 'fact', factKey),
+      documents: { list: (scope, after) => readDocuments(stores, scope, after) },
+      graph: { list: (scope, after) => graph.list(scope, after, PAGE) },
+    },
+    removeAll: async (scope) => ({
+      knowledge: await removeEntries(stores, scope, 'knowledge'),
+      learnings: await removeEntries(stores, scope, 'learning'),
+      facts: await removeEntries(stores, scope, 'fact'),
+      documents: await removeDocuments(stores, scope),
+      graph: await graph.remove(scope, {}),
+    }),
+    forgetContext: async (scope, contextId) => ({
+      versions: await knowledge.forgetContext(scope, contextId),
+      triples: await graph.forgetContext(scope, contextId),
+    }),
+    purge,
+  };
+}
+
+function entries(
+  { knowledge }: KnowledgeStores,
+  kind: EntryKind,
+  keyOf = (name: string): EntryId['key'] => name,
+): OwnedKind {
+  return {
+    list: entryPages(knowledge, kind),
+    forget: async (scope, name): Promise<Counts> => ({
+      versions: await knowledge.forget(scope, { kind, key: keyOf(name) }),
+    }),
+  };
+}
+
+/** Reads one version at a time, because each may be large; the oldest version of each entry first. */
+function entryPages(knowledge: KnowledgeStores['knowledge'], kind: EntryKind): OwnedKind['list'] {
+  return (scope, after) =>
+    pageBySize(after, async (cursor): Promise<SizedPage> => {
+      const [, version, key] = /^(\d{1,9}) (.*)$/s.exec(cursor) ?? [];
+      if (cursor !== '' && key === undefined) throw invalidCursor();
+      const query = key === undefined ? { limit: 1 } : { limit: 1, after: { key, version: Number(version) } };
+      const [entry] = await knowledge.history(scope, kind, query);
+      if (!entry) return { items: [], size: 0, next: undefined };
+      return { items: [entry], size: entry.content.length, next: `${entry.version} ${entry.key}` };
+    });
+}
+
+/** Lists the records of ingested files, without their text. */
+async function readDocuments(
+  { library }: KnowledgeStores,
+  scope: Scope,
+  after: string,
+): Promise<Page<unknown>> {
+  if (!/^\d{0,15}$/.test(after)) throw invalidCursor();
+  const query = { limit: PAGE, except: AGENT_COLLECTIONS, ...(after === '' ? {} : { after }) };
+  const { documents, next } = await library.list(scope, query);
+  return { items: documents, next };
+}
+
+async function removeEntries({ knowledge }: KnowledgeStores, scope: Scope, kind: EntryKind): Promise<number> {
+  for (let removed = 0; ;) {
+    const found = await knowledge.list(scope, { kind, limit: PAGE });
+    if (found.length === 0) return removed;
+    await Promise.all(found.map((entry) => knowledge.forget(scope, entry)));
+    removed += found.length;
+  }
+}
+
+async function removeDocuments({ library }: KnowledgeStores, scope: Scope): Promise<number> {
+  for (let removed = 0; ;) {
+    const { documents } = await library.list(scope, { limit: PAGE });
+    if (documents.length === 0) return removed;
+    for (const [collection, members] of Map.groupBy(documents, (one) => one.collection)) {
+      const origins = members.map(({ origin }) => origin);
+      removed += await library.remove(scope, collection, origins);
+    }
+  }
+}

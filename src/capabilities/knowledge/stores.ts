@@ -1,0 +1,46 @@
+import { all, run, type SqlDatabase } from '../../core/sql.js';
+import { SqlExtractionStore } from './sql/extraction.js';
+import { SqlGraphStore } from './sql/graph.js';
+import { SqlKnowledgeStore } from './sql/knowledge.js';
+import { SqlLibraryStore } from './sql/library.js';
+
+export type KnowledgeStores = ReturnType<typeof openStores>;
+
+/** The stores of documents, entries and triples, over one database. */
+export function openStores(database: SqlDatabase) {
+  const graph = new SqlGraphStore(database);
+  const library = new SqlLibraryStore(database, graph);
+  return {
+    graph,
+    library,
+    knowledge: new SqlKnowledgeStore(database, library),
+    extraction: new SqlExtractionStore(database, graph),
+  };
+}
+
+/** The number of index pages that one step merges. */
+const MERGE_PAGES = 200;
+const MERGE = "INSERT INTO passage_words (passage_words, rank) VALUES ('merge', ?)";
+const CHANGES = 'SELECT total_changes() AS changes';
+/** A merge that changes fewer rows than this had nothing left to do (https://sqlite.org/fts5.html#the_merge_command). */
+const MIN_MERGE_CHANGES = 2;
+
+/**
+ * Removes the terms of deleted passages, which SQLite keeps in the parts of the index of words that were not merged since.
+ * PostgreSQL keeps none.
+ */
+export async function purgeWords(database: SqlDatabase): Promise<void> {
+  if (database.dialect.name !== 'sqlite') return;
+  // The first step, with a negative number, starts a merge of all parts of the index. The others continue it.
+  for (let pages = -MERGE_PAGES; await mergeSome(database, pages); pages = MERGE_PAGES);
+}
+
+/** Merges some pages. Resolves with false when there was nothing left to merge. */
+function mergeSome(database: SqlDatabase, pages: number): Promise<boolean> {
+  return database.write('words', function* () {
+    const [before] = yield* all<{ readonly changes: number }>(CHANGES);
+    yield* run(MERGE, pages);
+    const [after] = yield* all<{ readonly changes: number }>(CHANGES);
+    return after!.changes - before!.changes >= MIN_MERGE_CHANGES;
+  });
+}

@@ -1,0 +1,109 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Report } from '../../core/command.js';
+import { LangoError } from '../../core/errors.js';
+import { unrevokedLines } from '../../core/vault.js';
+import { VAULT_OPERATIONS } from '../../core/vault-operations.js';
+import { openInBrowser } from '../../terminal/browser.js';
+import { safeLine } from '../../terminal/safe-text.js';
+import type { McpCall } from './commands.js';
+import { openLogin } from './opening.js';
+
+interface LoginFlags {
+  readonly device?: boolean;
+  readonly browser?: boolean;
+  readonly scope?: string;
+}
+
+type LoginFlow = ReturnType<typeof openLogin>;
+type Callback = Parameters<LoginFlow['byBrowser']>[0]['callback'];
+
+const WAIT_MS = 10 * 60 * 1_000;
+
+/** `lango mcp login`: signs a person in at an MCP server, and keeps the tokens in the vault of the server. */
+export async function login(call: McpCall<LoginFlags>, name: string): Promise<Report> {
+  const { flags, terminal } = call;
+  const flow = await flowOf(call, name, flags.scope?.split(' '));
+  const stop = new AbortController();
+  process.once('SIGINT', () => stop.abort(new LangoError('canceled', 'The sign-in was given up.')));
+  const late = new LangoError('timeout', 'Nobody signed in within 10 minutes.', {
+    hint: `Try again: lango mcp login ${name}`,
+  });
+  const timer = setTimeout(() => stop.abort(late), WAIT_MS);
+  const { signal } = stop;
+  try {
+    const kept = await (flags.device
+      ? flow.byDevice({
+          signal,
+          show: ({ url, code = '' }) => terminal.note(`Open ${safeLine(url)} and type: ${safeLine(code)}`),
+        })
+      : withCallback((callback) =>
+          flow.byBrowser({
+            ...{ signal, callback },
+            show: ({ url }) => {
+              terminal.note(`Sign in here:\n${safeLine(url)}`);
+              if (flags.browser !== false) void openInBrowser(url);
+            },
+          }),
+        ));
+    const value = JSON.stringify(kept);
+    const secret = { name: flow.secretName, value, places: [], hosts: [], replace: true };
+    await call.withOwner(VAULT_OPERATIONS, (owner) => owner.storeSecret(secret));
+    const text = `Signed in at the MCP server ${name}, by ${safeLine(new URL(kept.issuer).host)}.`;
+    return { json: { server: name, issuer: kept.issuer }, lines: [text] };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** `lango mcp logout`: forgets a sign-in, and says whether its issuer has ended the tokens. */
+export async function logout(call: McpCall, name: string): Promise<Report> {
+  const { secretName } = await flowOf(call, name);
+  const { deleted: _, ...end } = await call.withOwner(VAULT_OPERATIONS, (owner) =>
+    owner.deleteSecret({ name: secretName }),
+  );
+  const lines = end.isRevoked
+    ? [`Signed out of the MCP server ${name}. Its issuer has ended the tokens.`]
+    : [
+        `Signed out of the MCP server ${name}. A running server forgets the tokens within a minute.`,
+        ...unrevokedLines(end).map((line) => safeLine(line)),
+      ];
+  return { json: { server: name, ...end }, lines };
+}
+
+async function flowOf(call: McpCall, name: string, scopes: readonly string[] = []): Promise<LoginFlow> {
+  return openLogin(await call.readSettings(), name, scopes);
+}
+
+const PAGE = '<!doctype html><meta charset="utf-8"><title>Lango</title><p>';
+
+/** Listens on a loopback address for the redirect of the browser. A redirect with another `state` changes nothing. */
+async function withCallback<T>(use: (callback: Callback) => Promise<T>): Promise<T> {
+  let waiting: { readonly state: string; readonly take: (address: URL) => void } | undefined;
+  const server = createServer({ headersTimeout: 10_000, requestTimeout: 10_000 }, (request, response) => {
+    const address = URL.parse(request.url ?? '', url);
+    const isIt =
+      request.method === 'GET' &&
+      address?.pathname === '/callback' &&
+      waiting !== undefined &&
+      address.searchParams.get('state') === waiting.state;
+    response.writeHead(isIt ? 200 : 400, { 'content-type': 'text/html; charset=utf-8', connection: 'close' });
+    response.end(
+      `${PAGE}${isIt ? 'You can close this page. See the terminal.' : 'This is no answer to a sign-in.'}`,
+    );
+    if (isIt) waiting?.take(address);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`;
+  try {
+    return await use({
+      url,
+      receive: (state) => new Promise((take) => (waiting = { state, take })),
+    });
+  } finally {
+    server.close();
+    server.closeIdleConnections();
+  }
+}

@@ -1,0 +1,255 @@
+import { join } from 'node:path';
+import type { SettingsContext } from '../../core/capability.js';
+import { KeptCredential, type LoadedValues, type PeerCredential } from '../../core/credential.js';
+import { isLangoError, LangoError } from '../../core/errors.js';
+import { hashJson } from '../../core/json.js';
+import { createOriginFetch } from '../../core/origin-fetch.js';
+import { PROGRAMS, type Programs } from '../../core/program.js';
+import type { Scope } from '../../core/task.js';
+import { SIGN_INS, VAULT, type Revocation } from '../../core/vault.js';
+import { makeFolder } from '../../disk/private-file.js';
+import { isInstalled } from '../../disk/programs.js';
+import { basicAuth, createTokenRequest } from '../../http/oauth-client.js';
+import { assertScope, type IssuerReach, type LoginOptions } from './issuer.js';
+import { currentSignIn, endSignIn, ISSUER_ANSWER_MS, signInName, type OwnSecrets } from './kept-sign-in.js';
+import { notSignedIn, signInByBrowser, signInByDevice } from './login.js';
+import { MISSING, PACKAGE } from './package.js';
+import { createMcp, type Mcp, type McpReach, type McpServerOptions } from './servers.js';
+import type { MCP_SETTINGS } from './settings.js';
+
+type Context = SettingsContext<typeof MCP_SETTINGS>;
+type Server = Context['settings']['mcp.servers'][string];
+type Entry = readonly [string, Server];
+
+const LARGEST_ANSWER_BYTES = 2 * 1024 * 1024;
+/** Streams wait for news of a server. A call has a time limit of its own. */
+const STREAM_IDLE_MS = 2 ** 31 - 1;
+
+/** Opens the servers whose tools the agents of this node have. */
+export function openServersHere(context: Context): Promise<Mcp> {
+  const { settings, node } = context;
+  const here = Object.entries(settings['mcp.servers']).filter(([, { agent }]) => node.runsAgent(agent));
+  const isApart = ([, { login }]: Entry) => login !== undefined && node.hasSeveralOwners;
+  return createServers(
+    context,
+    here.filter((entry) => !isApart(entry)),
+    here.filter(isApart),
+  );
+}
+
+/** Opens all servers for a command, without reaching them. Rejects with `unavailable` when their package is missing. */
+export async function openServers(context: Context): Promise<Mcp> {
+  const servers = Object.entries(context.settings['mcp.servers']);
+  if (servers.length > 0 && !isInstalled(PACKAGE))
+    throw new LangoError('unavailable', MISSING.message, MISSING);
+  return createServers(context, servers);
+}
+
+/** The ways to sign in at a server. Throws `not-found` when no entry of this name has `login`. */
+export function openLogin(context: Context, name: string, furtherScopes: readonly string[] = []) {
+  const entry = context.settings['mcp.servers'][name];
+  if (!entry?.login) {
+    throw new LangoError('not-found', `Nobody signs in at an MCP server ${name}.`, {
+      hint: `Set mcp.servers.${name}.url and mcp.servers.${name}.login, as docs/guides/use-mcp.md says.`,
+    });
+  }
+  if (!isInstalled(PACKAGE)) throw new LangoError('unavailable', MISSING.message, MISSING);
+  const options = { ...loginOptionsOf([name, entry], context), furtherScopes };
+  return {
+    secretName: signInName(name),
+    byBrowser: (flow: Parameters<typeof signInByBrowser>[1]) => signInByBrowser(options, flow),
+    byDevice: (flow: Parameters<typeof signInByDevice>[1]) => signInByDevice(options, flow),
+  };
+}
+
+interface ServerParts extends Context {
+  readonly programs: () => Promise<Programs>;
+  /** Whose sign-in is used. */
+  readonly scope: Scope;
+}
+
+async function createServers(
+  context: Context,
+  entries: readonly Entry[],
+  apart: readonly Entry[] = [],
+): Promise<Mcp> {
+  let opened: Promise<Programs> | undefined;
+  const programs = () => (opened ??= context.services.require(PROGRAMS)());
+  const parts = { ...context, programs };
+  const mcp = createMcp(
+    entries.map((entry) => optionsOf(entry, { ...parts, scope: context.node.ownOwner })),
+    apart.map((entry) => [entry[0], (scope) => optionsOf(entry, { ...parts, scope })]),
+  );
+  return {
+    ...mcp,
+    async close() {
+      await mcp.close();
+      await (await opened)?.close();
+    },
+  };
+}
+
+function optionsOf([name, entry]: Entry, parts: ServerParts): McpServerOptions {
+  const { node, logger } = parts;
+  const { include, exclude, approval, effect, timeoutSeconds, command, args, url } = entry;
+  return {
+    ...{ name, include, exclude, approval, effect },
+    timeoutMs: timeoutSeconds * 1_000,
+    reach: reachOf([name, entry], parts),
+    target: hashJson(url ?? [command, ...args]),
+    acceptedFile: join(node.home, 'mcp', `${name}.json`),
+    logger: logger.child({ family: 'mcp' }),
+  };
+}
+
+function reachOf([name, entry]: Entry, parts: ServerParts): McpReach {
+  const { node, createFetch, programs, scope } = parts;
+  const { url, oauth2, command, args, env, writable, readable, network, sandbox, token } = entry;
+  if (url !== undefined) {
+    const headers = { ...entry.headers, ...(token && { authorization: `Bearer ${token}` }) };
+    const fetch = createFetch({
+      configuredUrl: url,
+      timeoutMs: entry.timeoutSeconds * 1_000,
+      idleMs: STREAM_IDLE_MS,
+      maxBytes: LARGEST_ANSWER_BYTES,
+      isBoundedJson: true,
+    });
+    if (entry.login !== undefined) {
+      const options = loginOptionsOf([name, entry], parts);
+      const signedIn = signedInFetch({ options, services: parts.services, scope, send: fetch });
+      return { kind: 'http', url, headers, fetch: signedIn };
+    }
+    if (oauth2 === undefined) return { kind: 'http', url, headers, fetch };
+    const credential = new KeptCredential(
+      [{ type: 'oauth2', scopes: oauth2.scopes }],
+      tokenLoader(oauth2, createFetch),
+    );
+    const bound = createOriginFetch({ fetch, origin: new URL(url).origin, credential });
+    return { kind: 'http', url, headers, fetch: bound };
+  }
+  const folder = join(node.home, 'mcp', name);
+  return {
+    kind: 'process',
+    async start() {
+      await makeFolder(folder);
+      return (await programs()).start({
+        ...{ command: command!, args, env, folder, writable, readable, network },
+        isSandboxed: sandbox,
+      });
+    },
+  };
+}
+
+/** How long tokens stay in memory: after a logout they are used for no longer than that. */
+const KEPT_SECONDS = 60;
+const ISSUER_ANSWER_BYTES = 64 * 1024;
+
+/** Lets the issuer end the tokens of a deleted sign-in, where the configuration says how it is reached. Never rejects. */
+export async function signOut(
+  context: Context,
+  secretName: string,
+  value: Uint8Array | undefined,
+): Promise<Revocation> {
+  const name = secretName.slice(SIGN_INS.length);
+  const entry = context.settings['mcp.servers'][name];
+  if (!entry?.login)
+    return { isRevoked: false, why: `This node has no entry mcp.servers.${name} with login.` };
+  return endSignIn(issuerReachOf([name, entry], context), value);
+}
+
+function loginOptionsOf(entry: Entry, context: Context): LoginOptions {
+  const [, { login }] = entry;
+  return {
+    ...issuerReachOf(entry, context),
+    clientId: login?.clientId,
+    clientSecret: login?.clientSecret,
+    scopes: login?.scopes ?? [],
+    furtherScopes: [],
+  };
+}
+
+function issuerReachOf([name, { url = '', login }]: Entry, { createFetch }: Context): IssuerReach {
+  const chosen = [url, login?.issuer, login?.tokenUrl].flatMap((address) =>
+    address === undefined ? [] : [new URL(address).host],
+  );
+  return {
+    ...{ name, url, issuer: login?.issuer, tokenUrl: login?.tokenUrl, basicAuth },
+    // An issuer that only the server names may not have a private address.
+    fetch: createFetch({
+      allowPrivate: chosen,
+      timeoutMs: ISSUER_ANSWER_MS,
+      maxBytes: ISSUER_ANSWER_BYTES,
+      privateHint: `If it is the right issuer, set mcp.servers.${name}.login.issuer to it.`,
+    }),
+  };
+}
+
+interface SignedInParts {
+  readonly options: LoginOptions;
+  readonly services: Context['services'];
+  /** Whose sign-in it is. */
+  readonly scope: Scope;
+  readonly send: typeof fetch;
+}
+
+/** A `fetch` that shows the access token of the person who signed in, to the origin of the server only. */
+export function signedInFetch({ options, services, scope, send }: SignedInParts): typeof fetch {
+  let refusedToken: string | undefined;
+  const inner = new KeptCredential([{ type: 'bearer' }], async (): Promise<LoadedValues> => {
+    const secrets = await secretsOf(services, options);
+    const { accessToken, expiresAt } = await currentSignIn({ options, secrets, scope, refusedToken });
+    const seconds = Math.max(1, Math.min(KEPT_SECONDS, (expiresAt - Date.now()) / 1_000));
+    return { shown: { headers: { authorization: `Bearer ${accessToken}` } }, seconds };
+  });
+  const credential: PeerCredential = {
+    kinds: inner.kinds,
+    present: () => inner.present(),
+    mask: (text) => inner.mask(text),
+    refused(shown) {
+      refusedToken = shown.headers['authorization']?.replace('Bearer ', '');
+      return inner.refused(shown);
+    },
+  };
+  const scoped: typeof fetch = async (input, init) => {
+    const response = await send(input, init);
+    if (response.status === 403) await assertScope(response, options);
+    return response;
+  };
+  const bound = createOriginFetch({ fetch: scoped, origin: new URL(options.url).origin, credential });
+  return async (input, init) => {
+    try {
+      return await bound(input, init);
+    } catch (error) {
+      throw isLangoError(error, 'unauthenticated') ? notSignedIn(options) : error;
+    }
+  };
+}
+
+async function secretsOf(services: Context['services'], { name }: LoginOptions): Promise<OwnSecrets> {
+  const open = services.find(VAULT);
+  if (open) return (await open()).secrets;
+  throw new LangoError('unavailable', `Only the server uses the sign-in at ${name}.`, {
+    hint: 'Ask an agent that has its tools: lango send --agent operator "…"',
+  });
+}
+
+/** The largest answer of a token endpoint. */
+const TOKEN_BYTES = 64 * 1024;
+const TOKEN_MS = 10_000;
+
+/** Asks an issuer for tokens of this server by client credentials. */
+function tokenLoader(oauth2: NonNullable<Server['oauth2']>, createFetch: Context['createFetch']) {
+  const { audience, resource, privateKeyFile, clientSecret, ...client } = oauth2;
+  const address = oauth2.tokenUrl ?? oauth2.issuer ?? '';
+  const request = createTokenRequest({
+    ...client,
+    keyFile: privateKeyFile,
+    parameters: { ...(audience !== undefined && { audience }), ...(resource !== undefined && { resource }) },
+    clientSecret: clientSecret === undefined ? undefined : async () => clientSecret,
+    fetch: createFetch({ configuredUrl: address, timeoutMs: TOKEN_MS, maxBytes: TOKEN_BYTES }),
+  });
+  return async (): Promise<LoadedValues> => {
+    const { token, seconds } = await request();
+    return { shown: { headers: { authorization: `Bearer ${token}` } }, seconds };
+  };
+}

@@ -1,0 +1,82 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LangoError, isLangoError, type ErrorCode } from '../../core/errors.js';
+import type { KeepingNode } from '../../core/keeping-nodes.js';
+import type { Logger } from '../../core/logger.js';
+import { noScrubber, noSecrets, type SecretAccess } from '../../core/secrets.js';
+import { VAULT_OPERATIONS } from '../../core/vault-operations.js';
+import { BorrowedSecrets, type BorrowedSecretsOptions } from './vault/borrowed-secrets.js';
+import type { OpenSealedVault } from './vault/sealed-vault.js';
+
+interface AccessParts {
+  readonly openVault: () => Promise<OpenSealedVault>;
+  /** The node that keeps the secrets of owners; undefined when this node keeps them. */
+  readonly node: KeepingNode | undefined;
+  readonly logger: Logger;
+}
+
+/**
+ * Opens the access of a node to the secrets of its owners, which another node may keep. Without a vault, references to
+ * secrets cannot be resolved.
+ */
+export async function openAccess({ openVault, node, logger }: AccessParts): Promise<SecretAccess> {
+  const own = await openVault().then(
+    ({ secrets }) => ({ guard: secrets, everywhere: secrets.everywhere }),
+    (error: unknown) => {
+      if (isLangoError(error)) return { guard: noSecrets, everywhere: noScrubber };
+      throw error;
+    },
+  );
+  if (!node) return own;
+  const ask = askOf(node);
+  const guard = new BorrowedSecrets({ ask, own: own.guard, ownEverywhere: own.everywhere, logger });
+  return { guard, everywhere: guard.everywhere };
+}
+
+/** Temporary errors. */
+const PASSING: readonly ErrorCode[] = ['unavailable', 'timeout', 'too-many'];
+const PAUSES_MS = [250, 1_000];
+
+/**
+ * Asks for a secret before a call has any effect, so it is safe to ask again for calls of every effect class: when the
+ * node answers again within a second, the call continues; otherwise it fails with nothing done. The model, or the
+ * person who approved an unsafe call, decides whether to try later.
+ */
+function askOf(node: KeepingNode): BorrowedSecretsOptions['ask'] {
+  return async (scope, name, { tool, place, host, signal }) => {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        const client = await node.clientFor(VAULT_OPERATIONS, scope, signal);
+        // The places that are no place of this operation were refused before.
+        const use = { name, tool, place: place as 'exec' | 'http', ...(host !== undefined && { host }) };
+        return (await client.useSecret(use)).value;
+      } catch (error) {
+        signal?.throwIfAborted();
+        const pause = PAUSES_MS[attempt];
+        if (!isPassing(error) || pause === undefined) throw explained(error, node.url);
+        await sleep(pause, undefined, { signal });
+      }
+    }
+  };
+}
+
+function isPassing(error: unknown): boolean {
+  return isLangoError(error) && PASSING.includes(error.code);
+}
+
+/** The error of a node that does not answer, or does not know this one. The refusals of a use stay as they are. */
+function explained(cause: unknown, url: string): unknown {
+  if (!isLangoError(cause)) return cause;
+  const server = `The server that keeps the secrets, ${url},`;
+  if (cause.code === 'unauthenticated') {
+    return new LangoError('unavailable', `${server} does not know this one. Nothing was done.`, {
+      hint: 'Its operator names this server in auth.nodes there, with may: [secrets]. Its log says what is wrong.',
+      cause,
+    });
+  }
+  if (!isPassing(cause)) return cause;
+  return new LangoError('unavailable', `${server} does not answer: ${cause.message} Nothing was done.`, {
+    hint: 'Call this again in a moment. If it fails again, tell the person that this server is away.',
+    retryable: true,
+    cause,
+  });
+}

@@ -1,0 +1,128 @@
+import { defineCapability, type CapabilityContext } from '../../core/capability.js';
+import { LangoError, isLangoError } from '../../core/errors.js';
+import { KEEPING_NODE, type KeepingNode } from '../../core/keeping-nodes.js';
+import { SECRETS } from '../../core/secrets.js';
+import { offer } from '../../core/service.js';
+import type { Scope } from '../../core/task.js';
+import { missing, off, type ToolFamily } from '../../core/tool-family.js';
+import { SIGN_INS, SIGN_OUT, VAULT, type Revocation } from '../../core/vault.js';
+import { SECRET_COMMANDS } from './command-list.js';
+import { diagnoseVault } from './diagnosis.js';
+import { VAULT_OPERATIONS } from '../../core/vault-operations.js';
+import { SECRET_SENTENCES } from './sentences.js';
+import { SECRET_SETTINGS } from './settings.js';
+import { SEALED_VAULT, type OpenSealedVault } from './vault/sealed-vault.js';
+import { VAULT_TABLES } from './vault/tables.js';
+
+type Context = CapabilityContext<typeof SECRET_SETTINGS>;
+
+/** The vault: secrets that agents use by reference, and keys, encrypted at rest. */
+export const secrets = defineCapability({
+  name: 'secrets',
+  settings: SECRET_SETTINGS,
+  rules: [
+    {
+      keys: ['vault.keyFile'],
+      check: ({ vault }) => ({ guarded: [{ file: vault.keyFile, what: 'the key file of the vault' }] }),
+    },
+  ],
+  variables: [
+    {
+      name: 'LANGO_VAULT_PASSPHRASE',
+      description: 'The passphrase of the vault, if the file has no `vault.passphrase`.',
+      path: ['vault', 'passphrase'],
+      opensData: true,
+    },
+  ],
+  tables: VAULT_TABLES,
+  operations: VAULT_OPERATIONS,
+  sentences: SECRET_SENTENCES,
+  commands: SECRET_COMMANDS,
+  diagnose: diagnoseVault,
+  open(context) {
+    let opened: Promise<OpenSealedVault> | undefined;
+    const openVault = () => (opened ??= openSealedVault(context));
+    const keeping = () => context.services.require(KEEPING_NODE)('secrets');
+    const ownSecrets = async () => {
+      const node = keeping();
+      if (!node) return (await openVault()).secrets;
+      const text = 'This server keeps no secrets: it uses those of another server.';
+      throw new LangoError('not-supported', text, { hint: `Name that server: --url ${node.url}` });
+    };
+    return {
+      offers: [
+        offer(VAULT, openVault),
+        offer(SEALED_VAULT, openVault),
+        offer(SECRETS, async () => {
+          const { openAccess } = await import('./access.js');
+          return openAccess({ openVault, node: keeping(), logger: context.logger });
+        }),
+      ],
+      operations: {
+        listSecrets: async (_input, { scope }) => ({ secrets: await (await ownSecrets()).list(scope) }),
+        storeSecret: async (input, { scope }) => ({ secret: await (await ownSecrets()).store(scope, input) }),
+        allowSecret: async ({ name, ...permission }, { scope }) => ({
+          secret: await (await ownSecrets()).allow(scope, name, permission),
+        }),
+        async deleteSecret({ name }, { scope }) {
+          const store = await ownSecrets();
+          const revoke = await signOutOf(context, store, { scope, name });
+          if (await store.delete(scope, name)) return { deleted: name, ...(await revoke?.()) };
+          throw new LangoError('not-found', `There is no secret "${name}".`, {
+            hint: 'See: lango secrets list',
+          });
+        },
+        useSecret: async ({ name, ...use }, { scope }) => ({
+          value: await (await ownSecrets()).use(scope, name, use),
+        }),
+      },
+      families: async () => openFamilies(context, openVault, keeping()),
+    };
+  },
+});
+
+async function openSealedVault({ settings, database, logger }: Context): Promise<OpenSealedVault> {
+  const { openVaultOf } = await import('./vault/open-vault.js');
+  const { keyFile, passphrase } = settings.vault;
+  return openVaultOf({ keyFile, passphrase, database, logger });
+}
+
+/** Reads the sign-in that a secret holds. Resolves with what ends it at its issuer; undefined for other secrets. */
+async function signOutOf(
+  { services }: Context,
+  store: OpenSealedVault['secrets'],
+  { scope, name }: { readonly scope: Scope; readonly name: string },
+): Promise<(() => Promise<Revocation>) | undefined> {
+  const signOut = name.startsWith(SIGN_INS) ? services.find(SIGN_OUT) : undefined;
+  if (!signOut) return undefined;
+  // A damaged entry can be deleted too.
+  const entry = await store.open(scope, name).catch(() => undefined);
+  return () => signOut(name, entry?.value);
+}
+
+async function openFamilies(
+  { settings }: Context,
+  openVault: () => Promise<OpenSealedVault>,
+  keeping: KeepingNode | undefined,
+): Promise<readonly ToolFamily[]> {
+  const note = `a2a.keptAt.secrets: the vault is at ${keeping?.url}`;
+  const open = async (
+    name: 'secrets' | 'crypto',
+    toolsOf: (vault: OpenSealedVault) => Promise<ToolFamily['tools']>,
+  ): Promise<ToolFamily> => {
+    if (!settings[`tools.${name}`].enabled) return off(name);
+    if (keeping) return { name, state: 'off', tools: [], note };
+    try {
+      return { name, state: 'on', tools: await toolsOf(await openVault()) };
+    } catch (error) {
+      if (!isLangoError(error)) throw error;
+      return missing(name, error);
+    }
+  };
+  return Promise.all([
+    open('secrets', async ({ secrets }) => (await import('./secrets-tools.js')).createSecretsTools(secrets)),
+    open('crypto', async ({ vault, secrets }) =>
+      (await import('./crypto/index.js')).createCryptoTools(vault, secrets),
+    ),
+  ]);
+}

@@ -1,0 +1,27 @@
+import { z } from 'zod';
+import type { OperationTable } from '../../core/operation.js';
+
+const skill = z.object({ name: z.string(), version: z.string() });
+const skillFile = z.object({ path: z.string(), base64: z.base64(), isExecutable: z.boolean() });
+
+/** What nodes may read of the skills that an owner saved, on behalf of the owner. */
+export const SKILL_OPERATIONS = {
+  /** Lists the skills that the owner saved; without them when their version is the one that the caller has. */
+  listSkills: {
+    method: 'get',
+    path: '/lango/skills',
+    right: 'skills',
+    query: ['unless'],
+    input: z.object({ unless: z.string().optional() }),
+    result: z.object({ version: z.string(), skills: z.array(skill).readonly().optional() }),
+  },
+  /** Reads some files of a skill; `after` is the `next` of the page before. */
+  readSkill: {
+    method: 'get',
+    path: '/lango/skills/:name',
+    right: 'skills',
+    query: ['after'],
+    input: z.object({ name: z.string(), after: z.string().default('') }),
+    result: z.object({ files: z.array(skillFile).readonly(), next: z.string().optional() }),
+  },
+} as const satisfies OperationTable;

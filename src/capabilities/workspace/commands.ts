@@ -1,0 +1,84 @@
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isLoopback } from '../../core/addresses.js';
+import type { CapabilityContext } from '../../core/capability.js';
+import { noSecrets, SECRETS, type SecretGuard } from '../../core/secrets.js';
+import { missing, off, type NodeFinding, type ToolFamily } from '../../core/tool-family.js';
+import { DISK, READABLE_FOLDERS } from '../../disk/disk.js';
+import { createExec, findSandbox, type ExecOptions } from './exec/index.js';
+import type { WORKSPACE_SETTINGS } from './settings.js';
+
+export type WorkspaceContext = CapabilityContext<typeof WORKSPACE_SETTINGS>;
+
+const APART_HINT =
+  'Without a sandbox, commands would reach the files of all owners. Install one, or set disk.workspaces: shared.';
+
+/** Opens the tools that run commands, in a sandbox where there is one. Commands may read the skills of their owner. */
+export async function openCommands(context: WorkspaceContext): Promise<ToolFamily> {
+  const { settings, node, services, logger } = context;
+  const { enabled, sandbox: mode, network, envAllow, ...limits } = settings['tools.exec'];
+  if (!enabled) return off('exec');
+  const disk = services.require(DISK);
+  const { sandbox, reason = '' } = await findSandbox({ mode, roots: disk.folders.roots });
+  if (!sandbox && disk.folders.isApart) return missing('exec', { message: reason, hint: APART_HINT });
+  const { guard = noSecrets } = (await services.find(SECRETS)?.()) ?? {};
+  const exec = createExec({
+    ...disk,
+    sandbox,
+    network,
+    environment: node.environment,
+    envAllow,
+    limits,
+    readable: services.find(READABLE_FOLDERS),
+    openForwarder: await createForwarderOpener(context, guard),
+    scrubber: (scope) => guard.scrubber(scope),
+    logger,
+  });
+  const subject = 'sandbox';
+  const finding: NodeFinding = !sandbox
+    ? {
+        code: 'no-sandbox',
+        subject,
+        state: 'warn',
+        text: unsandboxedText(reason, node.needsApproval('exec')),
+      }
+    : sandbox.lacks === undefined
+      ? { code: 'sandboxed', subject, state: 'ok', text: 'commands run in one' }
+      : { code: 'weak-sandbox', subject, state: 'warn', text: `this machine lacks ${sandbox.lacks}` };
+  return { name: 'exec', state: 'on', tools: exec.tools, findings: [finding], close: () => exec.close() };
+}
+
+/** The longest data folder whose sockets have addresses of at most 107 bytes (unix(7)). */
+const LONGEST_HOME = 75;
+
+/** Requests of commands are sent like those of `http_request`, with the secrets of the command's owner. */
+async function createForwarderOpener(
+  context: WorkspaceContext,
+  guard: SecretGuard,
+): Promise<ExecOptions['openForwarder']> {
+  const { settings, node } = context;
+  if (guard === noSecrets || !settings['tools.http'].enabled) return undefined;
+  const folder = node.home.length > LONGEST_HOME ? tmpdir() : join(node.home, 'run');
+  if (folder !== tmpdir()) await rm(folder, { recursive: true, force: true });
+  const webFetch = serviceFetch(context);
+  return async (scope) => {
+    const { openForwarder } = await import('../../http/forwarder.js');
+    const scrubber = guard.scrubber(scope);
+    return openForwarder({
+      ...{ folder, webFetch, isLocal: isLoopback, scrubber },
+      resolve: (text, host, use) => guard.resolve(scope, text, { tool: 'exec', place: 'http', host, ...use }),
+    });
+  };
+}
+
+/** Requests to services, for `http_request` and for commands. */
+export function serviceFetch({ settings, createFetch }: WorkspaceContext): typeof fetch {
+  const { timeoutSeconds, answerBytes } = settings['tools.http'];
+  return createFetch({ timeoutMs: timeoutSeconds * 1_000, maxBytes: answerBytes });
+}
+
+function unsandboxedText(reason: string, needsApproval: boolean): string {
+  const approval = needsApproval ? 'so each one waits for approval' : 'and approval.policy asks nobody';
+  return `commands run without a sandbox, ${approval}: ${reason}`;
+}

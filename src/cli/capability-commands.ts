@@ -1,0 +1,87 @@
+import type { Call, CommandContext } from './call.js';
+import type { Command } from 'commander';
+import type { Capability } from '../core/capability.js';
+import type { Command as CapabilityCommand, CommandCall } from '../core/command.js';
+import { LangoError } from '../core/errors.js';
+import { silentLogger } from '../core/logger.js';
+import type { Result } from '../terminal/terminal.js';
+import { loadConfigOf } from './connection.js';
+import { collect, withFolders, withJson, withServer, type Act } from './flags.js';
+import { withOwnerOf, type OwnerFlags } from './owner-client.js';
+
+/** Adds the commands of capabilities, below the words that they begin with. */
+export function addCapabilityCommands(program: Command, capabilities: readonly Capability[], act: Act): void {
+  for (const capability of capabilities)
+    for (const command of capability.commands ?? []) addCommand(program, { capability, command, act });
+}
+
+interface Addition {
+  readonly capability: Capability;
+  readonly command: CapabilityCommand;
+  readonly act: Act;
+}
+
+function addCommand(program: Command, { capability, command, act }: Addition): void {
+  const { usage, description, options = [], works } = command;
+  const [words = '', given = ''] = splitUsage(usage);
+  const made = words.split(' ').reduce(subcommand, program).description(description);
+  if (!command.run) return;
+  for (const argument of given.split(' ').filter(Boolean))
+    made.argument(argument, command.arguments?.[argument.replace(/[^a-z-]/gi, '')] ?? '');
+  withJson(made);
+  for (const { flags, description: text, isRepeated } of options) {
+    if (isRepeated) made.option(flags, text, collect);
+    else made.option(flags, text);
+  }
+  if (works === 'folder') withFolders(made);
+  else withServer(made);
+  if (works === 'owner') made.option('--owner <name>', OWNER);
+  made.action(async (...all: unknown[]) => {
+    const flags = (all.at(-1) as Command).optsWithGlobals<OwnerFlags>();
+    const perform = (context: CommandContext): Promise<Result> =>
+      command.run!(callOf(capability, { ...context, flags }), ...(all.slice(0, -2) as never[]));
+    await act(perform, flags as Readonly<Record<string, unknown>>);
+  });
+}
+
+const OWNER =
+  "without a running server: the owner, as the audit log writes it; default: the owner of the server's own token";
+
+/** Splits "secrets set <name>" into the words and the arguments. */
+function splitUsage(usage: string): readonly string[] {
+  const at = usage.search(/ [<[]/);
+  return at < 0 ? [usage] : [usage.slice(0, at), usage.slice(at + 1)];
+}
+
+/** The command of this name below `parent`, which is made when it is missing. */
+function subcommand(parent: Command, name: string): Command {
+  return parent.commands.find((one) => one.name() === name) ?? parent.command(name);
+}
+
+function callOf(capability: Capability, call: Call<OwnerFlags>): CommandCall<never> {
+  const { flags, terminal } = call;
+  return {
+    ...{ flags: flags as Readonly<Record<string, unknown>>, terminal },
+    withOwner: (table, use) => withOwnerOf(table, call, use),
+    async readSettings() {
+      const loaded = await loadConfigOf(call);
+      const { servicesWithoutDatabase, settingsContext } = await import('../app.js');
+      const services = servicesWithoutDatabase(loaded, silentLogger);
+      return settingsContext(capability, { ...loaded, services, logger: silentLogger }) as never;
+    },
+    async inFolder(use) {
+      const { openHome } = await import('../app.js');
+      const home = await openHome(await loadConfigOf(call), { logger: silentLogger });
+      if (!home) {
+        throw new LangoError('conflict', 'A server has the data folder open.', {
+          hint: 'Stop it, run this command, and start it again.',
+        });
+      }
+      try {
+        return await use(home.services);
+      } finally {
+        await home.close();
+      }
+    },
+  };
+}

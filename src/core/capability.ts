@@ -1,0 +1,229 @@
+import type { z } from 'zod';
+import type { Command, WithOwner } from './command.js';
+import { LangoError } from './errors.js';
+import type { Finding, Path } from './findings.js';
+import type { Logger } from './logger.js';
+import type { Distiller, Usage } from './model.js';
+import type { OperationHandlers, OperationTable } from './operation.js';
+import type { OwnedData } from './page.js';
+import type { Offer, Services } from './service.js';
+import type { SqlDatabase, TableMigrations } from './sql.js';
+import type { Scope } from './task.js';
+import type { NodeFinding, ToolFamily } from './tool-family.js';
+
+/**
+ * One thing that agents can do, with all that is its own: settings, tables, tools, operations of owners, commands, rows of
+ * `lango doctor`, and sentences of the offline model. The rest of the server knows none by name.
+ */
+export interface Capability<
+  Groups extends SettingsGroups = SettingsGroups,
+  Table extends OperationTable = OperationTable,
+> {
+  /** Lower-case letters and digits. The tables of a capability from outside begin with it and "_". */
+  readonly name: string;
+  /** The groups of settings, by their place in the configuration: "ingest", "tools.browser". */
+  readonly settings?: Groups;
+  /** Rules between settings. */
+  readonly rules?: readonly SettingsRule<Groups>[];
+  /** Environment variables that hold secrets of the settings. */
+  readonly variables?: readonly SecretVariable[];
+  readonly tables?: TableMigrations;
+  /** What owners, and nodes on their behalf, may do over the routes of the server. */
+  readonly operations?: Table;
+  /** The words of `lango data forget WORD NAME`, each with its kind of data. */
+  readonly forgets?: Readonly<Record<string, string>>;
+  readonly commands?: readonly Command<SettingsContext<Groups>>[];
+  /** The tools that the settings give to an agent by its name, whatever the prefixes of its roster say. */
+  assigns?(settings: SettingsOf<Groups>): readonly ToolAssignment[];
+  /** The sentences that the offline model understands. */
+  readonly sentences?: readonly SentenceRow[];
+  /**
+   * Opens what the capability keeps. Does no I/O: what is expensive happens at first use, or in `families`. Services of other
+   * capabilities are there once all are open.
+   */
+  open(context: CapabilityContext<Groups>): OpenCapability<Table>;
+  /** The settings for a start that only tries the server: without what `diagnose` checks itself. */
+  trialSettings?(settings: SettingsOf<Groups>): SettingsOf<Groups>;
+  /** Checks what is needed here, for `lango doctor`, beside the states of the families. Changes nothing. */
+  diagnose?(context: DiagnosisContext<Groups>): Promise<readonly Diagnosis[]>;
+}
+
+/** Groups of settings by their place in the configuration. */
+export type SettingsGroups = Readonly<Record<string, z.ZodType>>;
+
+/** The checked settings of a capability, with defaults and absolute paths. They hold secrets: never log them. */
+export type SettingsOf<Groups extends SettingsGroups> = {
+  readonly [Place in keyof Groups]: z.output<Groups[Place]>;
+};
+
+export interface SettingsRule<Groups extends SettingsGroups> {
+  /** The keys that the rule reads. It is skipped if one of them is invalid alone. */
+  readonly keys: readonly string[];
+  /** Whether the rule applies to servers only, because it concerns the keys of vendors. */
+  readonly isForServersOnly?: boolean;
+  check(settings: SettingsOf<Groups>): RuleResult;
+}
+
+export interface RuleResult {
+  readonly findings?: readonly Finding[];
+  /** The addresses that secrets are sent to: a plain one is a risk that the operator must name. */
+  readonly sent?: readonly { readonly path: Path; readonly url: string | undefined }[];
+  /** Files that agents must not be able to change. */
+  readonly guarded?: readonly { readonly file: string; readonly what: string }[];
+}
+
+/** Tools whose names begin with `prefix` belong to `agent`, which the setting at `path` names. */
+export interface ToolAssignment {
+  readonly prefix: string;
+  readonly agent: string;
+  readonly path: Path;
+}
+
+/** An environment variable that fills a secret which the file leaves out. With `_FILE` it names a file. */
+export interface SecretVariable {
+  readonly name: string;
+  /** For the reference: a sentence. Left out for a variable that is described elsewhere. */
+  readonly description?: string;
+  readonly path: Path;
+  /** Whether stored data cannot be read without it: commands on a data folder need it too. */
+  readonly opensData?: boolean;
+  /** Whether it applies, by the values of the file in the group of the secret. Default: it does. */
+  applies?(group: Readonly<Record<string, unknown>>): boolean;
+}
+
+/** A sentence, the tool that it asks for, and arguments besides the placeholders of the sentence. */
+export type SentenceRow = readonly [
+  sentence: string,
+  tool: string,
+  arguments?: Readonly<Record<string, unknown>>,
+];
+
+/** The facts about a node that capabilities need. */
+export interface NodeFacts {
+  /** The data folder, absolute. */
+  readonly home: string;
+  /** Whether requests may come from more than one owner. */
+  readonly hasSeveralOwners: boolean;
+  /** The owner of the server's own token. */
+  readonly ownOwner: Scope;
+  /** Whether this node runs the agent. */
+  runsAgent(name: string): boolean;
+  /** Whether a person is asked before a dangerous call of the tool. */
+  needsApproval(tool: string): boolean;
+  /** The environment variables of the server. They hold secrets: never log them. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** The models of a node, for work in the background. */
+export interface BackgroundModels {
+  /**
+   * Makes a distiller that asks the model of this name, else the agents' model. Its calls are on the bill of the owner of the
+   * text, under the name `agent`. Undefined with the offline model, which cannot summarize.
+   */
+  distiller(model: string | undefined, agent: string): Promise<Distiller | undefined>;
+  /** Puts the usage of a model call that no task made on the bill of an owner. */
+  bill(scope: Scope, by: { readonly model: string; readonly agent: string }, usage: Usage): void;
+}
+
+interface FetchOptions {
+  /** A URL from the configuration. Its host may have a private address, because the operator chose it. */
+  readonly configuredUrl?: string | undefined;
+  /** Further hosts that may have a private address, as `name` or `name:port`. */
+  readonly allowPrivate?: readonly string[];
+  /** Maximum time of a request with its whole answer; for an event stream, until its headers arrive. */
+  readonly timeoutMs: number;
+  /** Maximum time between two chunks of an event stream. */
+  readonly idleMs?: number;
+  /** The largest decoded size of an answer that is no event stream. */
+  readonly maxBytes?: number;
+  /** Whether an answer, or each event of a stream, is JSON with a limited number of lists, objects and values. */
+  readonly isBoundedJson?: boolean;
+  /** The hint of the error for a private address. Default: it names `egress.allowPrivate`. */
+  readonly privateHint?: string;
+}
+
+/** What a capability gets without a database, as for a command that only reads settings. */
+export interface SettingsContext<Groups extends SettingsGroups> {
+  readonly settings: SettingsOf<Groups>;
+  readonly node: NodeFacts;
+  /** Makes a `fetch` that checks every address and limits time and size. It is the only way out. */
+  readonly createFetch: (options: FetchOptions) => typeof fetch;
+  /** Hosts that may have a private address, by the configuration. */
+  readonly allowPrivate: readonly string[];
+  /** The services of the server and of other capabilities. */
+  readonly services: Services;
+  readonly logger: Logger;
+}
+
+export interface CapabilityContext<Groups extends SettingsGroups> extends SettingsContext<Groups> {
+  readonly database: SqlDatabase;
+  readonly models: BackgroundModels;
+}
+
+/** A capability of a server, or of a data folder that a command has open. */
+export interface OpenCapability<Table extends OperationTable = OperationTable> {
+  /** Services for other capabilities and for the server. */
+  readonly offers?: readonly Offer[];
+  readonly ownedData?: OwnedData;
+  readonly operations?: OperationHandlers<Table>;
+  /** The largest body of its operations that take bytes. Default: 1 MiB. */
+  readonly bodyBytes?: number;
+  /** Makes the tools and starts what a server needs. Only a server calls it, once. */
+  families?(): Promise<readonly ToolFamily[]> | readonly ToolFamily[];
+  /** Ends what `open` began. Called after the families are closed. */
+  close?(): Promise<void> | void;
+}
+
+export interface DiagnosisContext<Groups extends SettingsGroups> extends SettingsContext<Groups> {
+  readonly withOwner: WithOwner;
+}
+
+/** A row of `lango doctor`. */
+export interface Diagnosis extends Omit<NodeFinding, 'state' | 'code'> {
+  readonly code?: string;
+  readonly state: 'ok' | 'warn' | 'fail';
+  /** The family whose row this one stands in place of. */
+  readonly replaces?: string;
+}
+
+/** A capability as the lists of the server hold it. Of its types, those of its settings are left, for `SettingsInput`. */
+export type DefinedCapability<Groups extends SettingsGroups = SettingsGroups> = Omit<
+  Capability,
+  'settings'
+> & {
+  readonly settings?: Groups;
+};
+
+/** Returns the capability for a list. The server gives each capability its own settings and no others. */
+export function defineCapability<
+  Groups extends SettingsGroups = Record<never, never>,
+  Table extends OperationTable = Record<never, never>,
+>(definition: Capability<Groups, Table>): DefinedCapability<Groups> {
+  return definition;
+}
+
+const NAME = /^[a-z][a-z0-9]{1,31}$/;
+
+/**
+ * Checks a capability from outside: its settings, its routes and its commands are below its name, so that it takes the place
+ * of nothing else. Throws `invalid-config`.
+ */
+export function assertForeign({ name, settings = {}, operations = {}, commands = [] }: Capability): void {
+  if (!NAME.test(name)) throw foreignError(name, 'its name must be 2 to 32 lower-case letters and digits');
+  const places = Object.keys(settings).filter((place) => place !== name && !place.startsWith(`${name}.`));
+  if (places.length > 0)
+    throw foreignError(name, `its settings must be at ${name}, not at ${places.join(', ')}`);
+  const paths = Object.values(operations).map(({ path }) => path);
+  const outside = paths.filter((path) => path !== `/lango/${name}` && !path.startsWith(`/lango/${name}/`));
+  if (outside.length > 0)
+    throw foreignError(name, `its routes must be below /lango/${name}, not ${outside.join(', ')}`);
+  const usages = commands.map(({ usage }) => usage).filter((usage) => usage.split(' ')[0] !== name);
+  if (usages.length > 0)
+    throw foreignError(name, `its commands must begin with ${name}, not ${usages.join(', ')}`);
+}
+
+function foreignError(name: string, text: string): LangoError {
+  return new LangoError('invalid-config', `The capability ${name} is refused: ${text}.`, {
+    hint: 'Correct it, or take it out of the list of capabilities.',
+  });
+}

@@ -1,0 +1,29 @@
+import { shorten } from './text.js';
+
+/** The path to a value of the configuration: keys and list positions, outermost first. */
+export type Path = readonly PropertyKey[];
+
+/** A problem of the configuration with its path, before its position in the file is known. */
+export interface Finding {
+  readonly path: Path;
+  /** Whether the key's name or its value is wrong. */
+  readonly about: 'key' | 'value';
+  /** Never quotes a value, because it might be a secret. */
+  readonly text: string;
+}
+
+/** The single finding of a rule about the value at `path`. */
+export function finding(path: Path, text: string): readonly Finding[] {
+  return [{ path, about: 'value', text }];
+}
+
+const KEY_MAX_LENGTH = 100;
+
+/** The key at a path: "a2a.remoteAgents[0].url". */
+export function keyOf(path: Path): string {
+  return path.reduce<string>((key, step) => {
+    if (typeof step === 'number') return `${key}[${step}]`;
+    const name = shorten(String(step), KEY_MAX_LENGTH);
+    return key === '' ? name : `${key}.${name}`;
+  }, '');
+}

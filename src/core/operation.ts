@@ -1,0 +1,78 @@
+import type { z } from 'zod';
+import type { HttpEndpoint } from './http.js';
+import type { Scope } from './task.js';
+
+/** One operation on the data of its caller. The server makes a route of it, and a client makes a call of it. */
+export interface Operation {
+  readonly method: HttpEndpoint['method'];
+  /** Each segment that begins with a colon is a field of the input, as in express. */
+  readonly path: string;
+  /** The fields of the input that travel in the query string. */
+  readonly query?: readonly string[];
+  /** The field that is the body, as bytes. Without it the remaining fields are the body, as JSON. */
+  readonly bytes?: string;
+  /** The right in `auth.nodes[].may` of a trusted node, the only kind of caller of such an operation. */
+  readonly right?: string;
+  /** The fields of the input that the audit shows. */
+  readonly audited?: readonly string[];
+  /** Whether a call that the rate limit refused is sent again: commands call it many times, and it is idempotent. */
+  readonly isRepeated?: boolean;
+  /** Which node keeps the data. Default: this one. */
+  readonly keptBy?: KeptBy;
+  readonly input: z.ZodObject;
+  readonly result: z.ZodType;
+}
+
+/** The data is kept on the node of the agent that has one of these tools. The first tool that any agent has decides. */
+export interface KeptBy {
+  /** Begins the texts of errors: "Secrets". */
+  readonly what: string;
+  readonly tools: readonly string[];
+}
+
+/**
+ * Operations by name. Paths, inputs and results are the wire format of `/lango/...`, which clients of other versions use:
+ * add optional fields, never change an existing one.
+ */
+export type OperationTable = Readonly<Record<string, Operation>>;
+
+/** The input of a caller, before defaults are applied. */
+type InputOf<Op extends Operation> = z.input<Op['input']>;
+export type ResultOf<Op extends Operation> = z.output<Op['result']>;
+/** The checked input of an implementation, with defaults. */
+type CheckedInput<Op extends Operation> = z.output<Op['input']>;
+/** The result that an implementation returns. */
+export type Returned<Op extends Operation> = z.input<Op['result']>;
+
+/** The owner of the data that an operation works on, and the signal of the call. */
+export interface OwnerContext {
+  readonly scope: Scope;
+  /** Aborts when the caller goes away. */
+  readonly signal: AbortSignal;
+  /** The scopes of the caller's token; undefined when it has none. */
+  readonly scopes?: ReadonlySet<string> | undefined;
+}
+
+/** The implementations of operations. Data of another owner is `not-found`, like data that does not exist. */
+export type OperationHandlers<Table extends OperationTable> = {
+  readonly [Name in keyof Table]: (
+    input: CheckedInput<Table[Name]>,
+    context: OwnerContext,
+  ) => Promise<Returned<Table[Name]>>;
+};
+
+/**
+ * The operations of an owner on its data, on a server or in a data folder of this machine. Both give the same results.
+ * Calls reject with a `LangoError`; `invalid-input` names the field.
+ */
+export type OperationClient<Table extends OperationTable> = {
+  readonly [Name in keyof Table]: (input: InputOf<Table[Name]>) => Promise<ResultOf<Table[Name]>>;
+};
+
+/** Whether some fields of the input travel in a JSON body. */
+export function hasJsonBody({ path, query = [], bytes, input }: Operation): boolean {
+  const fields = Object.keys(input.shape).filter(
+    (field) => !query.includes(field) && !path.includes(`:${field}`),
+  );
+  return bytes === undefined && fields.length > 0;
+}

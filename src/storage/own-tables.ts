@@ -1,0 +1,69 @@
+import { LangoError } from '../core/errors.js';
+import { column, type Outcome, type Query, type SqlDatabase, type Statement } from '../core/sql.js';
+
+const TABLES = {
+  sqlite: "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')",
+  postgres: 'SELECT relname AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace',
+} as const;
+/** The catalogs of both databases. */
+const CATALOGS = /^(sqlite_|pg_|information_schema$)/;
+/** Changes of tables are for migrations, which are checked when they run. */
+const CHANGES_OF_TABLES = /^(create|alter|drop|truncate|attach|detach|pragma|vacuum|reindex|copy)$/;
+const LITERALS_AND_COMMENTS = /'(?:[^']|'')*'|--[^\n]*|\/\*[\s\S]*?\*\//g;
+
+/**
+ * The database as a capability from outside sees it: a statement that names a table of another one, or that changes tables,
+ * is refused with `forbidden` before it runs. The names of its own tables begin with `name` and "_".
+ */
+export function withOwnTables(database: SqlDatabase, name: string): SqlDatabase {
+  const checked = new Set<string>();
+  let others: Promise<ReadonlySet<string>> | undefined;
+  const readOthers = async () => {
+    const names = await database.read(() => column<string>(TABLES[database.dialect.name]));
+    return new Set(names.filter((one) => !one.startsWith(`${name}_`)));
+  };
+  const check = ({ sql }: Statement, foreign: ReadonlySet<string>): void => {
+    if (checked.has(sql)) return;
+    const words =
+      sql
+        .replace(LITERALS_AND_COMMENTS, ' ')
+        .toLowerCase()
+        .match(/[a-z_]\w*/g) ?? [];
+    const wrong = words.find((word) => foreign.has(word) || CATALOGS.test(word));
+    const change = CHANGES_OF_TABLES.exec(words[0] ?? '')?.[0];
+    if (wrong !== undefined || change !== undefined) throw refusal(name, wrong ?? change!);
+    checked.add(sql);
+  };
+  const guarded = <Result>(query: Query<Result>, foreign: ReadonlySet<string>) =>
+    withCheck(query, (statement) => check(statement, foreign));
+  return {
+    dialect: database.dialect,
+    isShared: database.isShared,
+    now: () => database.now(),
+    purge: () => database.purge(),
+    async read(query) {
+      const foreign = await (others ??= readOthers());
+      return database.read(() => guarded(query(), foreign));
+    },
+    async write(lock, work) {
+      const foreign = await (others ??= readOthers());
+      return database.write(`${name} ${lock}`, (now) => guarded(work(now), foreign));
+    },
+  };
+}
+
+function* withCheck<Result>(query: Query<Result>, check: (statement: Statement) => void): Query<Result> {
+  let step = query.next();
+  while (!step.done) {
+    check(step.value);
+    const outcome: Outcome = yield step.value;
+    step = query.next(outcome);
+  }
+  return step.value;
+}
+
+function refusal(name: string, word: string): LangoError {
+  return new LangoError('forbidden', `The capability ${name} may not use "${word}" in a statement.`, {
+    hint: `Its statements may name tables that begin with ${name}_ only, and its migrations make them. Rename a column of that name.`,
+  });
+}

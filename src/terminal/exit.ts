@@ -1,0 +1,98 @@
+import { isLangoError, LangoError, type ErrorCode, type ErrorDetails } from '../core/errors.js';
+import type { TaskState } from '../core/task.js';
+
+/** The exit codes of the program, as docs/reference/cli.md lists them. */
+export const EXIT = {
+  ok: 0,
+  failure: 1,
+  usage: 2,
+  noServer: 3,
+  inputRequired: 4,
+  taskFailed: 5,
+  taskRejected: 6,
+  taskCanceled: 7,
+  noAccess: 8,
+  interrupted: 130,
+  terminated: 143,
+} as const;
+
+/** An error with an exit code of its own. */
+export class CommandError extends LangoError {
+  readonly exitCode: number;
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails & { readonly exitCode: number }) {
+    super(code, message, details);
+    this.exitCode = details.exitCode;
+  }
+}
+
+/** The error for a command line that is itself wrong. */
+export function usageError(message: string, hint?: string): CommandError {
+  return new CommandError('invalid-input', message, { exitCode: EXIT.usage, hint });
+}
+
+/** The error for a prompt that the person left. */
+export function nothingChanged(): CommandError {
+  return new CommandError('canceled', 'Nothing was changed.', { exitCode: EXIT.interrupted });
+}
+
+export function exitCodeOfError(error: unknown): number {
+  if (error instanceof CommandError) return error.exitCode;
+  return isLangoError(error, 'unauthenticated') || isLangoError(error, 'forbidden')
+    ? EXIT.noAccess
+    : EXIT.failure;
+}
+
+/** `state`: that of a task that has ended or waits. */
+export function exitCodeOfState(state: Exclude<TaskState, 'submitted' | 'working'>): number {
+  switch (state) {
+    case 'completed':
+      return EXIT.ok;
+    case 'failed':
+      return EXIT.taskFailed;
+    case 'rejected':
+      return EXIT.taskRejected;
+    case 'canceled':
+      return EXIT.taskCanceled;
+    case 'input-required':
+    case 'auth-required':
+      return EXIT.inputRequired;
+  }
+}
+
+/** Listens for the signals that ask the program to stop. */
+export interface Interrupt {
+  /** The exit code of the signal that arrived; undefined before one arrives. */
+  readonly exitCode: number | undefined;
+  /** Restores the default effect of the signals. */
+  [Symbol.dispose](): void;
+}
+
+const SIGNALS = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated } as const;
+
+/** Calls `onFirst` at the first SIGINT or SIGTERM. The second signal ends the program at once. */
+export function onInterrupt(onFirst: () => void): Interrupt {
+  let exitCode: number | undefined;
+  const handle = (signal: keyof typeof SIGNALS): void => {
+    if (exitCode !== undefined) process.exit(SIGNALS[signal]);
+    exitCode = SIGNALS[signal];
+    onFirst();
+  };
+  const names = Object.keys(SIGNALS) as readonly (keyof typeof SIGNALS)[];
+  for (const name of names) process.on(name, handle);
+  return {
+    get exitCode() {
+      return exitCode;
+    },
+    [Symbol.dispose]() {
+      for (const name of names) process.off(name, handle);
+    },
+  };
+}
+
+/** Calls `work` at each SIGHUP, until the result is disposed of. */
+export function onHangup(work: () => Promise<void>): Disposable {
+  const handle = (): void => void work();
+  process.on('SIGHUP', handle);
+  return { [Symbol.dispose]: () => void process.off('SIGHUP', handle) };
+}
