@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { LangoError } from '../core/errors.js';
+import { pause } from '../core/time.js';
 
 export interface Rate {
   readonly perSecond: number;
@@ -99,7 +99,7 @@ export class FailureCounter {
     if (!window) return;
     if (window.waiting >= SLOWED_AT_ONCE) throw tooManyFailures(SLOWED_MS);
     window.waiting += 1;
-    await sleep(SLOWED_MS);
+    await pause(SLOWED_MS);
     window.waiting -= 1;
   }
 

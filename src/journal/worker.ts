@@ -1,4 +1,4 @@
-import { LONGEST_TIMER_MS, type Agent, type PeerDirectory } from '../core/agent.js';
+import type { Agent, PeerDirectory } from '../core/agent.js';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { textPart } from '../core/message.js';
@@ -10,6 +10,7 @@ import { BoundedCache, ReleasingMap } from '../core/releasing-map.js';
 import { traceIdOf } from '../core/trace.js';
 import { isTerminal, type Grant, type TaskRecord } from '../core/task.js';
 import { KeyedMutex } from '../core/keyed-mutex.js';
+import { abortable, Timer } from '../core/time.js';
 import { scrubEvent } from '../scrub/data.js';
 import { Replay, type OpenDelegation } from './replay.js';
 import { acceptsMoreInput, resultOfAbort, resultOfFailure, runEndEvent, type RunResult } from './run-end.js';
@@ -19,6 +20,8 @@ import { FirstAppend, TaskRun } from './task-run.js';
 /** How long a process waits after its start before it continues a task that may crash it. */
 const SUSPECT_WAIT_MS = 2 * LEASE_MS;
 const READ_PAGE = 1_000;
+/** After an abort, the worker stops waiting for an agent that does not return within this time. */
+const AGENT_STOP_GRACE_MS = 5_000;
 /** The most characters of events in all cached replays together. */
 const KEPT_CHARACTERS = 8 * 1024 * 1024;
 
@@ -94,7 +97,7 @@ export class Worker {
     this.#stopped = true;
     const reason = new LangoError('unavailable', 'The server is shutting down.');
     const running = [...this.#runs].map(([, active]) => active);
-    const cut = setTimeout(() => running.forEach(({ run }) => run.abort(reason)), drainSeconds * 1_000);
+    using _cut = new Timer(drainSeconds * 1_000, () => running.forEach(({ run }) => run.abort(reason)));
     await Promise.all(
       running.map(async ({ run, done }) => {
         run.leave(reason);
@@ -102,7 +105,6 @@ export class Worker {
         await store.release(worker, run.task.id).catch(() => undefined);
       }),
     );
-    clearTimeout(cut);
     clearInterval(this.#timer);
     await store.release(worker);
   }
@@ -312,7 +314,7 @@ export class Worker {
 
   /** True when the task has to run again, as another message arrived during the run. */
   async #work(run: TaskRun, replay: Replay): Promise<boolean> {
-    const timer = this.#deadline(run);
+    using _deadline = this.#deadline(run);
     const known = run.inputs.length;
     try {
       const result = await this.#runAgent(run, replay);
@@ -324,8 +326,6 @@ export class Worker {
     } catch (error) {
       const level = isLangoError(error, 'fenced') ? 'info' : 'error';
       run.logger[level]('a run ended without its run-end event', { error: errorText(error) });
-    } finally {
-      clearTimeout(timer);
     }
     return false;
   }
@@ -349,8 +349,8 @@ export class Worker {
       };
     try {
       if (!run.abortReason) {
-        const end = await run.unlessAbandoned(() => agent.run(run));
-        if (end && !run.abortReason) return end;
+        const end = await abortable(agent.run(run), run.signal, { graceMs: AGENT_STOP_GRACE_MS });
+        if (!run.abortReason) return end;
       }
     } catch (error) {
       if (!run.abortReason) return resultOfFailure(run, error);
@@ -375,13 +375,12 @@ export class Worker {
     }
   }
 
-  #deadline(run: TaskRun): NodeJS.Timeout {
+  #deadline(run: TaskRun): Timer {
     const { runSeconds } = this.#options;
     const left = (run.grant.deadline ?? Infinity) - Date.now();
-    const ms = Math.max(0, Math.min(runSeconds * 1_000, left, LONGEST_TIMER_MS));
     const text =
       left < runSeconds * 1_000 ? 'The deadline passed.' : `The time limit of ${runSeconds} s passed.`;
-    return setTimeout(() => run.abort(new LangoError('timeout', text)), ms);
+    return new Timer(Math.min(runSeconds * 1_000, left), () => run.abort(new LangoError('timeout', text)));
   }
 
   #loggerOf(task: TaskRecord): Logger {
