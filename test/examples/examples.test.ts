@@ -76,6 +76,10 @@ describe('the program without optional packages', () => {
 });
 
 describe('the examples', () => {
+  it('capability: an agent saves with the tool of a capability of the program', async () => {
+    expect(await example('capability')).toBe('Saved the home of Lango.\n');
+  });
+
   it('own-agent: the orchestrator delegates to an agent of the program', async () => {
     const output = await example('own-agent');
     expect(output).toMatch(/^lango-orchestrator asks dice\nYou rolled [1-6], [1-6], [1-6]\.\n$/);
