@@ -190,7 +190,7 @@ describe('the house', () => {
 });
 
 describe('all sources', () => {
-  const all = ['src', 'test', 'scripts', 'examples'].flatMap((folder) =>
+  const all = ['src', 'test', 'lab', 'scripts', 'examples'].flatMap((folder) =>
     readSources(path.resolve(folder)).map((source) => ({ ...source, file: `${folder}/${source.file}` })),
   );
 
