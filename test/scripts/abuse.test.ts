@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { built } from '../support/built.js';
 
 interface Row {
   readonly corpus: string;
@@ -9,7 +10,7 @@ interface Row {
 }
 
 async function abuse(...args: readonly string[]): Promise<readonly Row[]> {
-  const run = promisify(execFile)(process.execPath, ['dist/scripts/abuse/main.js', '--json', ...args]);
+  const run = promisify(execFile)(process.execPath, [built('scripts/abuse/main.js'), '--json', ...args]);
   const { stdout } = await run.catch((error: { readonly stdout: string }) => error);
   return JSON.parse(stdout) as readonly Row[];
 }

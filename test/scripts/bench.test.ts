@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { built } from '../support/built.js';
 import { figureOf, quantile, versus } from '../../scripts/bench/figures.js';
 import { parseOptions } from '../../scripts/bench/options.js';
 import type { Outcome } from '../../scripts/bench/table.js';
@@ -10,7 +11,7 @@ const run = promisify(execFile);
 
 describe('npm run bench', () => {
   it('measures all three servers with checked answers, and says what counts of it', async () => {
-    const args = ['dist/scripts/bench/main.js', '--quick', '--rounds', '1', '--only', 'send', '--json'];
+    const args = [built('scripts/bench/main.js'), '--quick', '--rounds', '1', '--only', 'send', '--json'];
     const { stdout } = await run(process.execPath, args, { timeout: 240_000 });
     const { mode, rounds, figures } = JSON.parse(stdout) as Outcome;
     expect({ mode, rounds }).toEqual({ mode: 'quick', rounds: 1 });
@@ -29,7 +30,7 @@ describe('npm run bench', () => {
   }, 240_000);
 
   it('counts what a send takes on PostgreSQL beside SQLite, and runs one to three servers', async () => {
-    const args = ['dist/scripts/bench/main.js', '--quick', '--rounds', '1', '--only', 'postgres', '--json'];
+    const args = [built('scripts/bench/main.js'), '--quick', '--rounds', '1', '--only', 'postgres', '--json'];
     const { stdout } = await run(process.execPath, args, { timeout: 240_000 });
     const { figures } = JSON.parse(stdout) as Outcome;
     const valueOf = (id: string) => figures.find((figure) => figure.id === id)!.values;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { built } from '../support/built.js';
 
 interface Figures {
   readonly tasks: number;
@@ -14,7 +15,7 @@ describe('npm run chaos', () => {
     // Once each: slow, exhausted, full, failover.
     const counts = { kill: 8, stop: 2, term: 2, cut: 1, restart: 1 };
     const faults = Object.entries(counts).flatMap(([fault, count]) => [`--${fault}`, String(count)]);
-    const args = ['dist/scripts/chaos/main.js', '--json', '--seed', '1', ...faults];
+    const args = [built('scripts/chaos/main.js'), '--json', '--seed', '1', ...faults];
     const run = promisify(execFile)(process.execPath, args);
     const { stdout } = await run.catch((error: { readonly stdout: string }) => error);
     const { tasks, takeover, findings } = JSON.parse(stdout) as Figures;

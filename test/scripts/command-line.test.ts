@@ -1,9 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { built } from '../support/built.js';
 
 const run = async (script: string, ...args: readonly string[]) => {
-  const ended = promisify(execFile)(process.execPath, [`dist/scripts/${script}/main.js`, ...args]);
+  const ended = promisify(execFile)(process.execPath, [built(`scripts/${script}/main.js`), ...args]);
   const {
     code = 0,
     stdout,
