@@ -6,7 +6,8 @@ import { NO_USAGE } from '../core/model.js';
 import type { SecretGuard } from '../core/secrets.js';
 import type { AcceptOutcome, NewTask, TaskStore } from '../stores/tasks.js';
 import { LEASE_MS, LEASE_RENEW_MS, SUSPECT_CRASHES } from '../stores/tasks.js';
-import { BoundedCache, ReleasingMap } from '../core/releasing-map.js';
+import { BoundedCache } from '../core/bounded-cache.js';
+import { ReleasingMap } from '../core/releasing-map.js';
 import { traceIdOf } from '../core/trace.js';
 import { isTerminal, type Grant, type TaskRecord } from '../core/task.js';
 import { KeyedMutex } from '../core/keyed-mutex.js';
@@ -65,7 +66,7 @@ export class Worker {
   readonly #slots: RunSlots;
   readonly #runs = new ReleasingMap<string, ActiveRun>();
   /** The events of tasks that were read when their last run began. Their next run reads only later events. */
-  readonly #replays = new BoundedCache<Replay>(KEPT_CHARACTERS);
+  readonly #replays = new BoundedCache<string, Replay>(KEPT_CHARACTERS);
   /** New messages, by owner, agent and message id. */
   readonly #messages = new KeyedMutex();
   #timer: NodeJS.Timeout | undefined;
@@ -277,7 +278,7 @@ export class Worker {
       }
       isLast = page.length < READ_PAGE;
     }
-    this.#replays.keep(task.id, replay, replay.size);
+    this.#replays.set(task.id, replay, replay.size);
     return replay.copy();
   }
 
