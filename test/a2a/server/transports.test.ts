@@ -74,11 +74,11 @@ function remote({ node, ways }: Place): Place {
 }
 
 describe('X5 an operation gives the same over JSON-RPC, HTTP+JSON, gRPC and inside the process', () => {
-  it.each(titled(OPERATION_CASES))('%s', (_title, one) => compare(one, plain));
-  it.each(titled(PUSH_CASES))('%s', (_title, one) => compare(one, pushing));
+  it.each(titled(OPERATION_CASES))('in the case: %s', (_title, one) => compare(one, plain));
+  it.each(titled(PUSH_CASES))('in the case: %s', (_title, one) => compare(one, pushing));
 });
 
 describe('X5 an operation is refused alike by JSON-RPC, HTTP+JSON and gRPC', () => {
-  it.each(titled(BINDING_CASES))('%s', (_title, one) => compare(one, remote(plain)));
-  it.each(titled(PUSH_BINDING_CASES))('%s', (_title, one) => compare(one, remote(pushing)));
+  it.each(titled(BINDING_CASES))('in the case: %s', (_title, one) => compare(one, remote(plain)));
+  it.each(titled(PUSH_BINDING_CASES))('in the case: %s', (_title, one) => compare(one, remote(pushing)));
 });
