@@ -19,8 +19,17 @@ interface Step {
   run(): Promise<void>;
 }
 
+const root = packageRoot();
+process.chdir(root);
+
+const LOCK = 'dist/build.lock';
+const LOCK_PAUSE_MS = 50;
+
 /** A new version of a dependency, of a compiler or of a setting changes what is built. */
 const SETTINGS = ['package-lock.json', 'tsconfig.base.json'];
+
+/** An image is built without some of them. */
+const PROJECTS = ['src', 'examples', 'lab', 'scripts'].filter((name) => existsSync(`${name}/tsconfig.json`));
 
 const STEPS: Readonly<Record<string, Step>> = {
   /** dist/cli and dist/console: what users start. */
@@ -29,19 +38,14 @@ const STEPS: Readonly<Record<string, Step>> = {
     output: 'dist/cli/main.js',
     run: async () => (await import('./bundle.ts')).bundle(),
   },
-  /** dist/src with its declarations, dist/scripts and dist/examples. */
+  /** dist/src with its declarations, and what runs from dist/examples, dist/lab and dist/scripts. */
   library: {
-    inputs: [...SETTINGS, 'scripts', 'src', 'examples', 'test/support/all-stores.ts'],
+    inputs: [...SETTINGS, ...PROJECTS],
     output: 'dist/src/index.js',
-    run: () => compile(['src', 'scripts', 'examples']),
+    run: () => compile(PROJECTS),
   },
 };
 
-const root = packageRoot();
-const LOCK = 'dist/build.lock';
-const LOCK_PAUSE_MS = 50;
-
-process.chdir(root);
 const { positionals } = parseArgs({ allowPositionals: true });
 const names = positionals.length > 0 ? positionals : Object.keys(STEPS);
 if (names.some(isStale)) await alone(async () => void (await Promise.all(names.filter(isStale).map(build))));

@@ -216,7 +216,7 @@ describe('the pages of the console', () => {
 });
 
 describe('all sources', () => {
-  const all = ['src', 'test', 'scripts', 'examples'].flatMap((folder) =>
+  const all = ['src', 'test', 'lab', 'scripts', 'examples'].flatMap((folder) =>
     readSources(path.resolve(folder)).map((source) => ({ ...source, file: `${folder}/${source.file}` })),
   );
 

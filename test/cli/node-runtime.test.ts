@@ -16,13 +16,13 @@ const OLD_NODE = ['/usr/bin/node', '/usr/local/bin/node'].find((file) => {
   }
 });
 
-describe('the Node version', () => {
+describe('the required Node version', () => {
   it('is compared number by number', () => {
     const versions = ['18.20.0', '20.19.0', '22.9.0', '22.18.0', '22.19.0', '22.20.1', '24.0.0', '100.0.0'];
     expect(versions.filter(isSupportedNode)).toEqual(['22.19.0', '22.20.1', '24.0.0', '100.0.0']);
   });
 
-  it('is the one that the package asks for', async () => {
+  it('is the one in package.json', async () => {
     const { engines } = JSON.parse(await readFile('package.json', 'utf8')) as { engines: { node: string } };
     expect(engines.node).toBe(`>=${OLDEST_NODE}`);
   });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
-import { configFiles } from '../../scripts/abuse/config-files.js';
-import * as corpora from '../../scripts/abuse/corpora.js';
-import { mcpRequests, mcpServers } from '../../scripts/abuse/mcp.js';
-import { pages, scripts } from '../../scripts/abuse/pages.js';
-import { anthropicStreams, chatStreams, responsesStreams } from '../../scripts/abuse/streams.js';
-import { signedCards } from '../../scripts/abuse/signed-cards.js';
+import { configFiles } from '../../lab/abuse/config-files.js';
+import * as corpora from '../../lab/abuse/corpora.js';
+import { mcpRequests, mcpServers } from '../../lab/abuse/mcp.js';
+import { pages, scripts } from '../../lab/abuse/pages.js';
+import { anthropicStreams, chatStreams, responsesStreams } from '../../lab/abuse/streams.js';
+import { signedCards } from '../../lab/abuse/signed-cards.js';
 
 const page = readFileSync('docs/internals/threats.md', 'utf8');
 const rows = page.split('\n').filter((line) => /^\| ASI\d\d /.test(line));
@@ -15,7 +15,7 @@ const evidence = page
     [...row.matchAll(/`([\w/.-]+\.test\.ts)` "([^"]+)"/g)].map(([, file, title]) => [file!, title!] as const),
   );
 
-/** Sections that sum up or bound what others promise. */
+/** Sections that summarize or limit the promises of the others. */
 const WITHOUT_PROMISE = [
   'Checklist for a server that others reach',
   'What the vault protects against, and what it does not',
@@ -38,7 +38,7 @@ describe('docs/internals/threats.md', () => {
     expect(shown.map((row) => row.split(' | ')[1])).toEqual(promises);
   });
 
-  it.each(['secure-it.md', 'use-secrets.md'])('has a promise of each section of %s', (name) => {
+  it.each(['secure-it.md', 'use-secrets.md'])('has a row for each section with a promise in %s', (name) => {
     const titles = [...readFileSync(`docs/guides/${name}`, 'utf8').matchAll(/^##+ (.+)$/gm)].map(
       ([, title]) => title!,
     );
@@ -55,7 +55,7 @@ describe('docs/internals/threats.md', () => {
     expect([...new Set(named)]).toEqual(anchors);
   });
 
-  it.each(evidence)('names a test that there is: %s %s', (file, title) => {
+  it.each(evidence)('names an existing test: %s %s', (file, title) => {
     expect([file, readFileSync(`test/${file}`, 'utf8')]).toEqual([file, expect.stringContaining(title)]);
   });
 

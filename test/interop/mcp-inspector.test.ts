@@ -7,7 +7,7 @@ import { Obedient } from '../support/obedient-model.js';
 import { startServer, type TestServer } from '../support/server.js';
 import { describeWith, FOLDER } from './framework.js';
 
-/** The command line of MCP's Inspector, a client of its own for testing servers by hand. */
+/** The command line of MCP's Inspector, an independent client for testing servers by hand. */
 const INSPECTOR = path.join(
   FOLDER ?? '',
   'mcp-inspector/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js',
@@ -34,7 +34,7 @@ describeWith('mcp-inspector', () => {
   });
   afterAll(() => server.stop());
 
-  /** What the Inspector prints, as JSON, or `complaints` when it fails. */
+  /** The output of the Inspector as JSON, or `complaints` when it fails. */
   async function inspect(...args: readonly string[]): Promise<Inspected> {
     const env = { HOME: server.home, PATH: process.env['PATH'] };
     const all = [INSPECTOR, '--cli', ...args, '--quiet'];
@@ -54,7 +54,7 @@ describeWith('mcp-inspector', () => {
   describe.each([
     ['HTTP', overHttp],
     ['lango mcp serve', overStdio],
-  ] as const)('over %s', (_, target) => {
+  ] as const)('the Inspector over %s', (_, target) => {
     it.each(['legacy', 'modern'])('lists the agents and calls one, in the era %s', async (era) => {
       const to = [...target(), '--protocol-era', era];
       const { printed, complaints } = await inspect(...to, '--method', 'tools/list');
@@ -68,7 +68,7 @@ describeWith('mcp-inspector', () => {
     });
   });
 
-  it('is refused with a wrong token', async () => {
+  it('the Inspector is refused with a wrong token', async () => {
     const { printed, complaints } = await inspect(...overHttp('wrong'), '--method', 'tools/list');
     expect(printed).toEqual({});
     expect(complaints).toMatch(/401|unauthorized|auth/i);

@@ -12,14 +12,14 @@ import type { TestServer } from '../support/server.js';
 import { sendText, startServer } from '../support/server.js';
 import { until } from '../support/until.js';
 
-/** What a model that distills makes of whatever it reads. */
+/** The lines that a distilling model finds in any text. */
 const LINES = ['tea | is at | five'];
 
 type Call = readonly [tool: string, input: JsonObject];
 
 interface Row {
   readonly keep: Call;
-  /** Where `lango data export` has it. */
+  /** The kind under which `lango data export` lists the entry. */
   readonly kind: string;
   readonly reads: readonly Call[];
 }
@@ -80,7 +80,7 @@ let server: TestServer | undefined;
 beforeAll(async () => void (embeddings = await startEmbeddingServer()));
 afterAll(() => embeddings.close());
 
-/** Runs of a flat agent that make these calls, one after the other, each in a conversation of its own. */
+/** Runs of a flat agent that make these calls, one after the other, each in its own conversation. */
 async function withRuns(
   runs: readonly (readonly Call[])[],
   use: (run: () => Promise<readonly string[]>, server: TestServer) => Promise<void>,
@@ -127,15 +127,15 @@ async function isMarked(kept: TestServer, kind: string): Promise<boolean> {
 
 const LATER: Call = ['memory_store', { fact: 'supper is late' }];
 
-/** What a fact that is remembered after the last run says of itself. */
+/** The provenance of a fact that is remembered after the last run. */
 async function laterFact(kept: TestServer): Promise<string> {
   const facts = await keptData(kept, 'facts');
   return JSON.stringify(facts.find(({ content }) => content === 'supper is late'));
 }
 
-describe('What is stored after a page was read', () => {
+describe('an entry that is stored after outside text was read', () => {
   it.each(CASES)(
-    'by $tool has the mark, and so has everything that is stored after reading it',
+    'by $tool has the mark, and so has every entry that is stored after reading it',
     async (row) => {
       const { keep, kind, reads } = row;
       const runs = [[['search_page', {}] as const, keep], ...reads.map((read) => [read, LATER])];
@@ -152,20 +152,23 @@ describe('What is stored after a page was read', () => {
     },
   );
 
-  it.each(CASES)('and by $tool when nothing was read does not', async ({ keep, kind, reads }) => {
-    await withRuns([[keep], ...reads.map((read) => [read, LATER])], async (run, kept) => {
-      await run();
-      expect(await isMarked(kept, kind)).toBe(false);
-      for (const _ of reads) {
+  it.each(CASES)(
+    'has the mark by $tool only then: without outside text there is none',
+    async ({ keep, kind, reads }) => {
+      await withRuns([[keep], ...reads.map((read) => [read, LATER])], async (run, kept) => {
         await run();
-        const [shown] = model.requests.slice(-2).flatMap(resultsIn);
-        expect(shown).not.toMatch(/from outside/);
-        expect(await laterFact(kept)).toContain('"fromOutside":false');
-      }
-    });
-  });
+        expect(await isMarked(kept, kind)).toBe(false);
+        for (const _ of reads) {
+          await run();
+          const [shown] = model.requests.slice(-2).flatMap(resultsIn);
+          expect(shown).not.toMatch(/from outside/);
+          expect(await laterFact(kept)).toContain('"fromOutside":false');
+        }
+      });
+    },
+  );
 
-  it('comes to the triples that a model makes of it', async () => {
+  it('passes the mark to the triples that a model extracts from it', async () => {
     for (const first of [[['search_page', {}] as const], []]) {
       await withRuns([[...first, ROWS[0]!.keep]], async (run, kept) => {
         await run();
@@ -175,7 +178,7 @@ describe('What is stored after a page was read', () => {
     }
   });
 
-  it('and a skill that was imported does always: somebody else wrote it', async () => {
+  it('has the mark as an imported skill always, because somebody else wrote it', async () => {
     const runs: Call[][] = [
       [['import_skill', { path: 'inbox/make-tea' }]],
       [['list_skills', {}]],
@@ -198,7 +201,7 @@ describe('What is stored after a page was read', () => {
     });
   });
 
-  it('and what names an address as its source does always', async () => {
+  it('has the mark always when its source is an address', async () => {
     const source = 'https://tea.example/';
     const runs: Call[][] = [
       [['save_knowledge', { key: 'tea', content: 'tea is at five', source }]],

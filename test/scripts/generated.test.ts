@@ -19,5 +19,5 @@ it('docs/reference/tools.md is what models are offered now (else: npm run tools)
 });
 
 it('docs/scale.md has the figures of docs/internals/scale.json (else: npm run scale)', async () => {
-  expect(await check('scripts/scale/main.js')).toBe('');
+  expect(await check('lab/scale/main.js')).toBe('');
 });

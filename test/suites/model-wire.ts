@@ -15,7 +15,7 @@ import {
 import { describeModelProvider } from './model-provider.js';
 import { describeModelWireFailures } from './model-wire-failures.js';
 
-/** What each provider that talks to a vendor over HTTP must hold on top of the contract. */
+/** The contract of each provider that talks to a vendor over HTTP, beyond that of all providers. */
 export function describeModelWire(name: string, wire: ModelWire): void {
   let server: ScriptedServer;
   let provider: ModelProvider;
@@ -54,8 +54,8 @@ export function describeModelWire(name: string, wire: ModelWire): void {
     };
   });
 
-  describe(`${name} asks`, () => {
-    it('with the key, the answer limit and the functions', async () => {
+  describe(`${name} sends a request`, () => {
+    it('with the key, the output limit and the functions', async () => {
       server.willReply(hello);
       await answerOf(provider, modelRequest({ maxTokens: 321, functions: [READ_FILE] }));
       const [request] = server.requests;
@@ -65,7 +65,7 @@ export function describeModelWire(name: string, wire: ModelWire): void {
       expect(sent.functions).toEqual([{ name: 'fs_read', parameters: READ_FILE.parameters }]);
     });
 
-    it('with neighboring user messages as one and without blank text', async () => {
+    it('with adjacent user messages joined and without blank text', async () => {
       server.willReply(hello);
       await answerOf(
         provider,
@@ -110,7 +110,7 @@ export function describeModelWire(name: string, wire: ModelWire): void {
       ]);
     });
 
-    it('with a result for a call that was interrupted, and without one whose call is gone', async () => {
+    it('with a result for an interrupted call, and without one whose call is missing', async () => {
       server.willReply(hello);
       const call = (id: string) => ({ type: 'function-call', id, name: 'fs_read', arguments: {} }) as const;
       await answerOf(
@@ -134,7 +134,7 @@ export function describeModelWire(name: string, wire: ModelWire): void {
       ]);
     });
 
-    it('over a connection that it keeps for the next answer', async () => {
+    it('over a connection that it keeps for the next request', async () => {
       for (let count = 0; count < 6; count++) {
         server.willReply(hello);
         await answerOf(provider, modelRequest());
@@ -142,7 +142,7 @@ export function describeModelWire(name: string, wire: ModelWire): void {
       expect(server.connections).toBeLessThan(6);
     });
 
-    it('through the fetch it was given, node-fetch too', async () => {
+    it('through the given fetch, also node-fetch', async () => {
       server.willReply(
         status(429, wire.errorBody('wait'), { 'retry-after': '0' }),
         hello,
@@ -158,7 +158,7 @@ export function describeModelWire(name: string, wire: ModelWire): void {
       await request.abandoned;
     });
 
-    it('and says why the fetch it was given refuses', async () => {
+    it('and reports why the given fetch refuses it', async () => {
       const refusing = () =>
         Promise.reject(new LangoError('forbidden', 'Private addresses are not allowed.'));
       await expect(errorOf(create({ fetch: refusing }), modelRequest())).resolves.toMatchObject({
@@ -182,7 +182,7 @@ export function describeModelWire(name: string, wire: ModelWire): void {
       expect(answerText((await answerOf(provider, modelRequest())).content)).toBe('ab');
     });
 
-    it('text and parallel calls whose arguments come in pieces', async () => {
+    it('text and parallel calls whose arguments arrive in chunks', async () => {
       server.willReply(
         events(
           wire.answer({
@@ -256,7 +256,7 @@ export function describeModelWire(name: string, wire: ModelWire): void {
       await expect(answerOf(provider, modelRequest())).resolves.toMatchObject({ stopReason: stop });
     });
 
-    it('a whole answer although the connection breaks after it', async () => {
+    it('a complete response although the connection breaks after it', async () => {
       server.willReply(cutEvents(wire.answer({ texts: ['so'], stop: 'end' })));
       await expect(answerOf(provider, modelRequest())).resolves.toMatchObject({ stopReason: 'end' });
     });

@@ -23,7 +23,7 @@ function configuration(value: object): object {
   return { message: MESSAGE, configuration: value };
 }
 
-describe('X5 nothing invalid is stored', () => {
+describe('X5 an invalid request is refused and stores nothing', () => {
   it.each<[string, unknown, string]>([
     ['no message', {}, 'message'],
     ['a message that is text', { message: 'hi' }, 'message'],
@@ -122,7 +122,7 @@ describe('X5 nothing invalid is stored', () => {
   });
 });
 
-describe('X5 everything that ProtoJSON allows is accepted', () => {
+describe('X5 a request that ProtoJSON allows is accepted', () => {
   it.each<[string, object]>([
     ['enums as numbers', { message: { ...MESSAGE, messageId: 'a', role: 1 } }],
     [
@@ -157,13 +157,13 @@ describe('X5 everything that ProtoJSON allows is accepted', () => {
       'ids of 256 characters',
       { message: { ...MESSAGE, messageId: 'x'.repeat(256), contextId: 'y'.repeat(256) } },
     ],
-  ])('%s', async (_what, params) => {
+  ])('it may hold %s', async (_what, params) => {
     expect((await rpc(node, 'SendMessage', params)).json.result.task.status.state).toBe(
       'TASK_STATE_COMPLETED',
     );
   });
 
-  it('states by number in a list', async () => {
+  it('it may hold states by their number in a list', async () => {
     expect((await rpc(node, 'ListTasks', { status: 4 })).json.result).toMatchObject({
       tasks: [],
       totalSize: 0,

@@ -1,4 +1,4 @@
-import { openSqliteStores, type AllStores } from '../../support/all-stores.js';
+import { openSqliteStores, type AllStores } from '../../../lab/all-stores.js';
 import { LangoError } from '../../../src/core/errors.js';
 import { hashJson } from '../../../src/core/canonical-json.js';
 import { silentLogger } from '../../../src/core/logger.js';
@@ -17,7 +17,7 @@ import type { LocalChain } from '../../chain/local-chain.js';
 import { RICH, RICH_KEYS } from '../../chain/local-chain.js';
 import { callerOf, toolContext, toolNamed } from '../../support/tool-call.js';
 
-/** The owner's wallet in these tests, and whom it pays. */
+/** The owner's wallet in these tests, and the payee. */
 export const PAYER = RICH[1];
 export const PAYEE = RICH[2];
 const ALICE: Scope = { tenant: '', owner: 'alice' };
@@ -52,9 +52,9 @@ export interface Till {
   readonly storage: AllStores;
   readonly store: PaymentStore;
   call(name: string, input?: unknown, changes?: Partial<ToolContext>): Promise<string>;
-  /** The output, or what was thrown. */
+  /** The output, or the error that was thrown. */
   attempt(name: string, input?: unknown, changes?: Partial<ToolContext>): Promise<ToolOutput | Error>;
-  /** What `attempt` gives, in words. */
+  /** The text of what `attempt` gives. */
   words(name: string, input?: unknown, changes?: Partial<ToolContext>): Promise<string>;
   settle(input: unknown, key: string): Promise<ToolOutput | undefined>;
   close(): Promise<void>;
@@ -134,7 +134,7 @@ export function openTill(chain: Pick<LocalChain, 'url' | 'token'>, options: Till
 
 let keys = 0;
 
-/** As the gate makes them: another one for each call. */
+/** Makes a new key for a call, as the gate does. */
 export function newKey(): string {
   return hashJson(['call', (keys += 1), process.pid]);
 }

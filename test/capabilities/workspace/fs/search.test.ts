@@ -46,7 +46,7 @@ describe('fs_search', () => {
       expect(await ask('fs_search', { pattern: 'needle' })).toMatch(/^(d\/){64}f64:1: needle$/);
     }));
 
-  it('takes regular expressions when asked to', () =>
+  it('accepts regular expressions on request', () =>
     onStage(async ({ root, ask }) => {
       await writeFile(join(root, 'f'), 'id: 12\nid: x\nID: 7\n');
       expect(await ask('fs_search', { pattern: '^id: \\d+$', regex: true })).toBe('f:1: id: 12\nf:3: ID: 7');
@@ -55,7 +55,7 @@ describe('fs_search', () => {
       );
     }));
 
-  it('is not hung by an expression that never ends', () =>
+  it('is not blocked by a regular expression that never ends', () =>
     onStage(async ({ root, ask, call }) => {
       await writeFile(join(root, 'f'), `${'a'.repeat(60)}!`);
       const evil = { pattern: '^(a+)+$', regex: true };
