@@ -20,7 +20,7 @@ describe.each([
   ['fuzz', '--seconds'],
   ['chaos', '--kill'],
 ])('npm run %s', (script, option) => {
-  it('tells its options', async () => {
+  it('prints its options', async () => {
     expect(await run(script, '--help')).toEqual({
       code: 0,
       stdout: expect.stringContaining(option) as unknown,
@@ -28,7 +28,7 @@ describe.each([
     });
   });
 
-  it('does nothing for what it does not understand, and says so', async () => {
+  it('does nothing for an unknown argument, and says so', async () => {
     const hint = ` See: npm run ${script} -- --help\n`;
     expect(await run(script, '--none')).toEqual({
       code: 2,
@@ -43,7 +43,7 @@ describe.each([
   });
 });
 
-it('npm run abuse runs no corpus when one of the names is wrong', async () => {
+it('npm run abuse runs no corpus when one of the names is unknown', async () => {
   const { code, stderr } = await run('abuse', '--only', 'cards,crads');
   expect([code, stderr]).toEqual([2, expect.stringContaining('There is no corpus crads: there are cards,')]);
 });
