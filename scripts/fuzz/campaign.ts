@@ -17,7 +17,7 @@ export interface CampaignOptions {
 const PARALLEL = 8;
 /** The most requests that are sent again because they may have blocked the event loop. */
 const MOST_SUSPECTS = 40;
-/** The share of rare attacks, in percent. */
+/** The chance that a picked rare attack is sent, in percent. */
 const RARITY = 10;
 /** The gRPC statuses that mean the same as HTTP 500, and no response at all. */
 const SERVER_FAULTS: readonly unknown[] = ['UNKNOWN', 'INTERNAL', 'DATA_LOSS', 'silent'];
