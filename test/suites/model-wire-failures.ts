@@ -14,7 +14,7 @@ import {
   status,
 } from '../support/scripted-server.js';
 
-/** How each provider that talks to a vendor over HTTP retries, fails and stops. */
+/** The retries, failures and stops of each provider that talks to a vendor over HTTP. */
 export function describeModelWireFailures(name: string, wire: ModelWire): void {
   let server: ScriptedServer;
   let provider: ModelProvider;

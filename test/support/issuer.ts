@@ -11,7 +11,7 @@ export interface Issuer {
   readonly requests: () => number;
   /** Signs with another key from now on; with `isPublished` false the key is not published. */
   rotate(isPublished?: boolean): Promise<void>;
-  /** Its addresses respond with 503 as long as this is true. */
+  /** While true, the addresses of the issuer respond with 503. */
   isDown: boolean;
   token(claims: Readonly<Record<string, unknown>>, changes?: TokenChanges): Promise<string>;
   close(): Promise<void>;

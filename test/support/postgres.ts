@@ -16,7 +16,7 @@ export interface PostgresServer {
 interface TestDatabase {
   readonly url: string;
   /**
-   * Its URL through the PgBouncer of LANGO_TEST_POOLER_URL, which lends a connection for a transaction; else the same
+   * The URL through the PgBouncer of LANGO_TEST_POOLER_URL, which lends a connection for a transaction; else the same
    * as `url`.
    */
   readonly pooledUrl: string;
