@@ -90,10 +90,10 @@ const server = await startPostgres();
   });
 
   for (const [index, name] of (['JSONRPC', 'HTTP+JSON', 'GRPC'] as const).entries()) {
-    describe(`serves over ${name} a task of another one`, () => {
+    describe(`a replica that serves over ${name} a task of another one`, () => {
       const way = () => others[index]!;
 
-      it('with get, list, and a stream after a cursor', async () => {
+      it('responds to get, list, and a stream after a cursor', async () => {
         const { id, contextId } = await begin('slow');
         expect(way().name).toBe(name);
         await until(way(), id, TaskState.TASK_STATE_WORKING);
@@ -107,7 +107,7 @@ const server = await startPostgres();
         expect(shown[1]!.join('')).toContain(Array.from({ length: CHUNKS }, (_, i) => `<${i}>`).join(''));
       });
 
-      it('with a message to a running task, and to a waiting one', async () => {
+      it('accepts a message to a running task, and to a waiting one', async () => {
         const working = await begin('slow');
         const more = request('say more', { taskId: working.id }, { returnImmediately: true });
         await way().transport.sendMessage(more, way().options());
@@ -122,7 +122,7 @@ const server = await startPostgres();
         expect(answer).toMatchObject({ id: waiting.id, status: { state: TaskState.TASK_STATE_COMPLETED } });
       });
 
-      it('with a cancel', async () => {
+      it('accepts a cancel', async () => {
         const { id } = await begin('wait');
         await until(way(), id, TaskState.TASK_STATE_WORKING);
         const canceled = await way().transport.cancelTask(
@@ -133,7 +133,7 @@ const server = await startPostgres();
         expect(await stateOf(own, id)).toBe(TaskState.TASK_STATE_CANCELED);
       });
 
-      it('with push configs, which the other one lists too', async () => {
+      it('accepts push configs, which the other one lists too', async () => {
         const { id: taskId } = await begin('ask');
         const config = { tenant: '', taskId, id: 'a', token: '', authentication: undefined };
         const made = { ...config, url: 'https://receiver.example/hook' };
@@ -151,7 +151,7 @@ const server = await startPostgres();
         expect(await list(own)).toEqual([]);
       });
 
-      it('with a push config, which gets the Task and the later events, also when its server stops', async () => {
+      it('accepts a push config, which gets the Task and the later events, also when its server stops', async () => {
         await using receiver = await PushReceiver.open();
         const stops = await startServer({ settings, agents });
         const { id: taskId } = await begin('ask');

@@ -162,7 +162,7 @@ describe('a database that another program locks', () => {
     expect(await tasksOf(server)).toBe(2);
   });
 
-  it('for a moment goes unnoticed', async () => {
+  it('goes unnoticed when it is locked for a moment', async () => {
     const home = makeHome();
     const server = await serve(home);
     const lock = await lockElsewhere(path.join(home, 'lango.db'));

@@ -135,7 +135,7 @@ async function laterFact(kept: TestServer): Promise<string> {
 
 describe('an entry that is stored after outside text was read', () => {
   it.each(CASES)(
-    'by $tool has the mark, and so has every entry that is stored after reading it',
+    'has the mark when it is stored by $tool, and so has every entry that is stored after reading it',
     async (row) => {
       const { keep, kind, reads } = row;
       const runs = [[['search_page', {}] as const, keep], ...reads.map((read) => [read, LATER])];

@@ -133,7 +133,7 @@ describeOnChain('payments on a chain', () => {
     await other.close();
   });
 
-  it('of one owner and the wallet are hidden from another', async () => {
+  it('are visible to their owner only, and so is the wallet', async () => {
     await till.call('payment_send', TEA);
     expect(await till.call('payment_history', {}, { owner: 'bob' })).toBe('There are no payments yet.');
     expect(await till.words('payment_balance', {}, { owner: 'bob' })).toMatch(/no wallet yet/);

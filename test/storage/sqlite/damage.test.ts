@@ -103,17 +103,20 @@ describe('the start on a database', () => {
   });
 
   it.each([
-    ['normal', 'goes on, with a warning'],
+    ['normal', 'continues with a warning'],
     ['full', 'refuses'],
-  ] as const)('after a loss of power in the tier %s %s', async (synchronous, does) => {
-    const at = await killedAfter(5, synchronous);
-    rmSync(path.join(at, 'lango.db-wal'));
-    const mark = path.join(at, 'lango.db.mark');
-    writeFileSync(mark, readFileSync(mark, 'utf8').replace(/boot [^,]*/, 'boot an-earlier-one'));
-    if (does === 'refuses') expect(refusal(at)).toMatchObject(saying(/are missing/));
-    else expect(open({ at }).nodeId).toHaveLength(36);
-    expect(log.lines.some((line) => line.includes('started again'))).toBe(does !== 'refuses');
-  });
+  ] as const)(
+    'loses the last commits to a power failure in the tier %s: it %s',
+    async (synchronous, does) => {
+      const at = await killedAfter(5, synchronous);
+      rmSync(path.join(at, 'lango.db-wal'));
+      const mark = path.join(at, 'lango.db.mark');
+      writeFileSync(mark, readFileSync(mark, 'utf8').replace(/boot [^,]*/, 'boot an-earlier-one'));
+      if (does === 'refuses') expect(refusal(at)).toMatchObject(saying(/are missing/));
+      else expect(open({ at }).nodeId).toHaveLength(36);
+      expect(log.lines.some((line) => line.includes('started again'))).toBe(does !== 'refuses');
+    },
+  );
 
   it.each([
     ['is gone', (mark: string) => rmSync(mark)],
@@ -155,19 +158,19 @@ describe('a damaged byte', () => {
     return task;
   }
 
-  it.each(['order', 'truth'])('in an event (%s) is never served', async (word) => {
+  it.each(['order', 'truth'])('is never served in an event (%s)', async (word) => {
     const task = await ended();
     change(`UPDATE events SET body = replace(body, '${word}', 'other')`);
     await expect(readAll(open().tasks, task)).rejects.toMatchObject(saying(/Entry \d of task .* is damaged/));
   });
 
-  it('in the author of an event is never served', async () => {
+  it('is never served in the author of an event', async () => {
     const task = await ended();
     change("UPDATE events SET author = 'somebody' WHERE seq = 2");
     await expect(readAll(open().tasks, task)).rejects.toMatchObject(saying(/Entry 2 .* is damaged/));
   });
 
-  it('in the message of a state is never served', async () => {
+  it('is never served in the message of a state', async () => {
     const task = await ended();
     change("UPDATE tasks SET status_message = replace(status_message, 'truth', 'other')");
     await expect(open().tasks.get(ALICE, task.id)).rejects.toMatchObject(

@@ -10,7 +10,7 @@ import { ALICE } from '../../suites/task-store-fixtures.js';
 const MANY = 1_500;
 
 describe('a removal of vectors', () => {
-  it('that was interrupted continues when it is requested again', async () => {
+  it('continues when it is requested again after an interruption', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'lango-vectors-'));
     const open = () =>
       openSqliteStores({
