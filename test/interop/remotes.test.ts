@@ -93,7 +93,7 @@ describe('a remote agent on a stock executor of the 0.3 line', () => {
 
   it.each([
     ['its error, which comes under another task id', 'throw', /failed: .*the disk is full/],
-    ['an answer that comes after its end', 'late', /^better late$/],
+    ['a result that comes after its end', 'late', /^better late$/],
   ])('gives the orchestrator %s', async (_, request, wanted) => {
     await withAgentAt({ url: old.origin }, request, async (server, model) => {
       await sendText(server, 'ask it');

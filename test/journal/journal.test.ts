@@ -274,8 +274,8 @@ describe('a task with open delegations', () => {
   });
 
   it.each([
-    ['beside them has them canceled', [...DELEGATES, WAITS], 'child'],
-    ['before their tasks are named has them canceled by the message that asked', DELEGATES.slice(0, 1), 'k'],
+    ['and has them canceled', [...DELEGATES, WAITS], 'child'],
+    ['before their tasks are named, and has them canceled by their messages', DELEGATES.slice(0, 1), 'k'],
   ])('fails %s', async (_, bodies, name) => {
     await open(async (run) => {
       await delegate(run, bodies);

@@ -353,7 +353,7 @@ describe('the Anthropic provider', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  describe('a paused response of the Anthropic provider', () => {
+  describe('a paused response', () => {
     const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} };
     const paused = anthropicStream({
       blocks: [

@@ -326,7 +326,7 @@ describe('a server of 2026-07-28, whose question is its result of a call', () =>
       'that needs what it does not name',
       { ...seat.params, requestedSchema: { type: 'object', properties: {}, required: ['a'] } },
     ],
-  ])('has a question canceled %s, which nobody sees', async (_, params) => {
+  ])('gets a cancel for a question %s, which nobody sees', async (_, params) => {
     await using asking = await openAskingServer(({ inputResponses }) =>
       inputResponses
         ? JSON.stringify(inputResponses)

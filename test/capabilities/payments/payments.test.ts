@@ -65,7 +65,7 @@ describeOnChain('payments on a chain', () => {
     ['the zero address', { ...TEA, to: `0x${'0'.repeat(40)}` }, /zero address/],
     ['its own address', { ...TEA, to: PAYER }, /address of this wallet itself/],
     [
-      'more than one payment may come to',
+      'an amount over the limit of one payment',
       { ...TEA, amount: '10.000001' },
       /limit for one payment, 10.00 USDC/,
     ],

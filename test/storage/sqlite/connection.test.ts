@@ -133,8 +133,8 @@ describe('a reopened database', () => {
   });
 });
 
-describe('a file that cannot be opened', () => {
-  it('is one of a newer version, and stays unchanged', async () => {
+describe('opening a database file', () => {
+  it('refuses one of a newer version, and leaves it unchanged', async () => {
     await open().close();
     const database = new Database(file);
     const version = Number(database.pragma('user_version', { simple: true }));
@@ -146,7 +146,7 @@ describe('a file that cannot be opened', () => {
     expect(readFileSync(file).equals(before)).toBe(true);
   });
 
-  it('is one of a build before the first release, and stays unchanged', async () => {
+  it('refuses one of a build before the first release, and leaves it unchanged', async () => {
     await open().close();
     const database = new Database(file);
     database.pragma('user_version = 14');
@@ -158,19 +158,19 @@ describe('a file that cannot be opened', () => {
     expect(readFileSync(file).equals(before)).toBe(true);
   });
 
-  it('is one that belongs to another program', () => {
+  it('refuses one that belongs to another program', () => {
     const database = new Database(file);
     database.exec('CREATE TABLE recipes (name TEXT)');
     database.close();
     expect(refusal()).toMatchObject(saying(/another program/, /another data folder/));
   });
 
-  it('is one that is no database', () => {
+  it('refuses one that is no database', () => {
     writeFileSync(file, 'Dear diary, '.repeat(1_000));
     expect(refusal()).toMatchObject(saying(/damaged, or is not a database/, /backup/));
   });
 
-  it('is one that is damaged inside', async () => {
+  it('refuses one that is damaged inside', async () => {
     const storage = open();
     for (let count = 0; count < 100; count += 1) await acceptOne(storage.tasks);
     await storage.close();
@@ -180,12 +180,12 @@ describe('a file that cannot be opened', () => {
     expect(refusal()).toMatchObject({ code: 'storage', message: expect.stringMatching(/damaged/) });
   });
 
-  it('is one in a missing folder', () => {
+  it('refuses one in a missing folder', () => {
     const hint = /Create the data folder.* The database is .*\/gone\/lango\.db/;
     expect(refusal(join(folder, 'gone', 'lango.db'))).toMatchObject(saying(/folder .* does not exist/, hint));
   });
 
-  it('is one in a folder without write permission', async () => {
+  it('refuses one in a folder without write permission', async () => {
     chmodSync(folder, 0o555);
     const said = await startProcess('try-unprivileged', file).first;
     expect(said).toMatchObject(
@@ -196,7 +196,7 @@ describe('a file that cannot be opened', () => {
     );
   });
 
-  it('is one without write permission', async () => {
+  it('refuses one without write permission', async () => {
     await open().close();
     chmodSync(folder, 0o555);
     for (const name of [file, `${file}.lock`]) chmodSync(name, 0o444);
@@ -209,7 +209,7 @@ describe('a file that cannot be opened', () => {
     );
   });
 
-  it('is one without its tables', async () => {
+  it('refuses one without its tables', async () => {
     await open().close();
     dropEvents();
     expect(refusal()).toMatchObject({ code: 'storage' });
@@ -217,7 +217,7 @@ describe('a file that cannot be opened', () => {
     expect(open().nodeId).toHaveLength(36);
   });
 
-  it('can be opened again once the reason is gone', () => {
+  it('works again once the reason of a refusal is gone', () => {
     writeFileSync(file, 'x'.repeat(5_000));
     refusal();
     rmSync(file);
