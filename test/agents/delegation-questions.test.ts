@@ -145,7 +145,7 @@ describe('a question of a sub-agent', () => {
     expect(resultsIn(model.asked('orchestrator').at(-1))[0]).toMatch(/an answer that nobody gave in time/);
   });
 
-  it('about credentials is passed up as auth-required', async () => {
+  it('is passed up as auth-required when it asks for credentials', async () => {
     const end: PeerEvent = {
       ...ending('weather', 'Log in at the weather site.'),
       state: 'auth-required',
