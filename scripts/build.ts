@@ -32,6 +32,12 @@ const SETTINGS = ['package-lock.json', 'tsconfig.base.json'];
 const PROJECTS = ['src', 'examples', 'lab', 'scripts'].filter((name) => existsSync(`${name}/tsconfig.json`));
 
 const STEPS: Readonly<Record<string, Step>> = {
+  /** dist/built: what runs in web pages. Everything else needs it, so it is built with any other step. */
+  modules: {
+    inputs: [...SETTINGS, 'scripts/build.ts', 'scripts/modules.ts', 'src/capabilities'],
+    output: 'dist/built',
+    run: async () => (await import('./modules.ts')).buildModules(),
+  },
   /** dist/cli and dist/console: what users start. */
   program: {
     inputs: [...SETTINGS, 'scripts/build.ts', 'scripts/bundle.ts', 'src'],
@@ -47,7 +53,7 @@ const STEPS: Readonly<Record<string, Step>> = {
 };
 
 const { positionals } = parseArgs({ allowPositionals: true });
-const names = positionals.length > 0 ? positionals : Object.keys(STEPS);
+const names = positionals.length > 0 ? [...new Set(['modules', ...positionals])] : Object.keys(STEPS);
 if (names.some(isStale)) await alone(async () => void (await Promise.all(names.filter(isStale).map(build))));
 
 /** The sources are read before the step runs: what changes while it runs makes it stale again. */
