@@ -32,7 +32,7 @@ const SETTINGS = ['package-lock.json', 'tsconfig.base.json'];
 const PROJECTS = ['src', 'examples', 'lab', 'scripts'].filter((name) => existsSync(`${name}/tsconfig.json`));
 
 const STEPS: Readonly<Record<string, Step>> = {
-  /** dist/built: what runs in web pages. Everything else needs it, so it is built with any other step. */
+  /** dist/built: what runs in web pages, and WebAssembly. Everything else needs it, so it is built with any other step. */
   modules: {
     inputs: [...SETTINGS, 'scripts/build.ts', 'scripts/modules.ts', 'src/capabilities'],
     output: 'dist/built',
