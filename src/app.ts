@@ -5,7 +5,14 @@ import { agentFindings, createAgents, openModels } from './app/agents.js';
 import { createBackgroundModels } from './app/background-models.js';
 import { OpenCapabilities, logFindings } from './app/capabilities.js';
 import { createAccess, createIdentity, credentialFindings, openCredentials } from './app/identity.js';
-import { assertMountable, createListeners, NodeAddress, type MountedHandler } from './app/listeners.js';
+import {
+  assertMountable,
+  createListeners,
+  NodeAddress,
+  type ListenerAddress,
+  type Listeners,
+  type MountedHandler,
+} from './app/listeners.js';
 import { serverServices } from './app/node-services.js';
 import { operationsOf, ownerMount } from './app/owners.js';
 import {
@@ -17,9 +24,9 @@ import {
   type ReadConfig,
   type Reload,
 } from './app/peers.js';
-import { createPush, openMetricsOf, publish, startTraceExportOf } from './app/publishing.js';
+import { createPush, type Push, openMetricsOf, publish, startTraceExportOf } from './app/publishing.js';
 import { folderFindings, healthOf, openStores, prepareFolders, type OnStop } from './app/stores.js';
-import { agentLimits } from './config/config.js';
+import { agentLimits, type Config } from './config/config.js';
 import { openKeys } from './config/node-credentials.js';
 import type { LoadedConfig } from './config/load.js';
 import { findingOfError } from './config/problems.js';
@@ -33,11 +40,11 @@ import type { ModelProvider } from './core/model.js';
 import type { Run } from './core/run.js';
 import type { Tool } from './core/tool.js';
 import type { Storage } from './stores/storage.js';
-import type { MetricSources } from './telemetry/metrics.js';
+import type { Metrics, MetricSources } from './telemetry/metrics.js';
 import type { ToolFamily } from './core/tool-family.js';
 import { noScrubber, noSecrets, SECRETS, type Scrubber, type SecretGuard } from './core/secrets.js';
 import { answerError } from './http/errors.js';
-import { createJournal } from './journal/journal.js';
+import { createJournal, type JournalOptions, type RunningJournal } from './journal/journal.js';
 import { openAudit } from './logging.js';
 import { rightForPath } from './owners/endpoints.js';
 import { Parsers } from './parsing/parsers.js';
@@ -224,16 +231,14 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
     own: { agents: options.agents ?? [], tools: options.tools ?? [] },
     ...{ prompts: await loadPrompts(config.agent), secrets: guard },
   });
-  const { concurrentRuns, queuedTasks, drainSeconds } = config.server.limits;
-  const journal = createJournal({
-    ...{ agents, peers: directory, concurrentRuns, queuedTasks, drainSeconds },
-    store: metrics?.observeStore(storage.tasks) ?? storage.tasks,
+  const journal = openJournal(config, {
+    tasks: storage.tasks,
+    agents,
+    peers: directory,
+    metrics,
     secrets: guard,
-    eventsPerTask: config.tasks.events,
-    runSeconds: agentLimits(config).seconds,
     logger,
   });
-
   const address = new NodeAddress(config, tls !== undefined);
   const push = createPush({ config, storage, keys, address, logger });
   const access = createAccess(config.auth, { agents, tools });
@@ -274,19 +279,56 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
       }),
     ],
   });
-  // At the same time: the journal takes its runs back while the listeners tell the clients that wait for them.
-  onStop(async () => void (await Promise.all([listeners.stop(), journal.stop()])));
-  await journal.start();
-  const bound = listen ? await listeners.start() : undefined;
-  if (bound) onStop(await recordRunningServer(config.home, bound.port));
-  onStop(() => push?.deliveries.stop());
-  await push?.deliveries.start();
-  onStop((await startTraceExportOf({ ...options, storage, logger })) ?? (() => undefined));
+  const bound = await startServing(
+    options,
+    { journal, listeners, push, storage, logger },
+    { onStop, listen },
+  );
   return {
     address: { ...bound, token, model: model.id, agents: [...agents.keys()], root },
     reload,
     answerMounted: listeners.answerMounted,
   };
+}
+
+interface ServingParts {
+  readonly journal: RunningJournal;
+  readonly listeners: Listeners;
+  readonly push: Push | undefined;
+  readonly storage: Storage;
+  readonly logger: Logger;
+}
+
+/** Starts the parts that work by themselves, and opens the ports last. Returns no ports inside another app. */
+async function startServing(
+  options: AppOptions,
+  { journal, listeners, push, storage, logger }: ServingParts,
+  { onStop, listen }: Omit<StartContext, 'stopping'>,
+): Promise<ListenerAddress | undefined> {
+  // At the same time: the journal takes its runs back while the listeners tell the clients that wait for them.
+  onStop(async () => void (await Promise.all([listeners.stop(), journal.stop()])));
+  await journal.start();
+  const bound = listen ? await listeners.start() : undefined;
+  if (bound) onStop(await recordRunningServer(options.config.home, bound.port));
+  onStop(() => push?.deliveries.stop());
+  await push?.deliveries.start();
+  onStop((await startTraceExportOf({ ...options, storage, logger })) ?? (() => undefined));
+  return bound;
+}
+
+interface JournalParts extends Pick<JournalOptions, 'agents' | 'peers' | 'secrets' | 'logger'> {
+  readonly tasks: Storage['tasks'];
+  readonly metrics: Metrics | undefined;
+}
+
+function openJournal(config: Config, { tasks, metrics, ...parts }: JournalParts): RunningJournal {
+  const { concurrentRuns, queuedTasks, drainSeconds } = config.server.limits;
+  return createJournal({
+    ...{ ...parts, concurrentRuns, queuedTasks, drainSeconds },
+    store: metrics?.observeStore(tasks) ?? tasks,
+    eventsPerTask: config.tasks.events,
+    runSeconds: agentLimits(config).seconds,
+  });
 }
 
 /** Opens the audit log, and the metrics, which count its entries. Without `metrics.enabled` there are none. */

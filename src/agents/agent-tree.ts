@@ -186,8 +186,8 @@ function orchestrator(options: AgentTreeOptions): Agent {
     prepare: async (scope) =>
       void (await Promise.all([...sources.map((source) => source.prepare(scope)), peers.ready()])),
     extendedSkills: () => peers.list().flatMap(peerSkills),
-    open({ task }) {
-      const delegations = new Delegations(options);
+    open({ task }, budget) {
+      const delegations = new Delegations({ ...options, budget });
       return () => ({
         system: [
           ...instructionBlocks(instructionFor(peers.list()), options.prompts),

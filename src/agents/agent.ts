@@ -13,8 +13,8 @@ import { Attachments, inputModes } from './attachments.js';
 import { capabilityDescription } from './capabilities.js';
 import { EventsAdapter } from './events-adapter.js';
 import { runLoop } from './loop.js';
-import type { DailySpending } from './daily-limit.js';
-import type { Meter } from './meter.js';
+import type { Meter } from './bill.js';
+import { Budget, type DailySpending } from './budget.js';
 import type { TurnSetup } from './loop.js';
 import type { OutputReader } from './output.js';
 import type { Additions, Surroundings } from './prompts.js';
@@ -57,7 +57,7 @@ export interface AgentParts {
   /** Default: the agent answers with text. */
   readonly output?: OutputReader | undefined;
   /** Called once per run; the function it returns is called at each turn. */
-  readonly open: (run: Run) => () => TurnSetup;
+  readonly open: (run: Run, budget: Budget) => () => TurnSetup;
 }
 
 /** The number of newest events of a session that a run reads. */
@@ -65,7 +65,7 @@ const HISTORY_EVENTS = 100;
 
 /** Makes an agent that works through a task by asking `model` in a loop. */
 export function makeAgent(context: AgentContext, { open, prepare, ...parts }: AgentParts): Agent {
-  const { limits, nodeId, additions, surroundings, memories = [], showsReasons } = context;
+  const { limits, nodeId, spending, additions, surroundings, memories = [], showsReasons } = context;
   const model = context.models?.get(parts.name) ?? context.model;
   const meter = context.meterOf?.(model);
   const { attachments = new Attachments(undefined) } = context;
@@ -91,14 +91,15 @@ export function makeAgent(context: AgentContext, { open, prepare, ...parts }: Ag
       const where =
         surroundings && surroundingsBlock(surroundings, actsOnMachine(parts.toolbox) ? run.task : undefined);
       await prepare(run.task);
-      const ownSetup = open(run);
+      const budget = new Budget({ run, limits, meter, spending });
+      const ownSetup = open(run, budget);
       const setUpTurn = (): TurnSetup => {
         const { system, functions } = ownSetup();
         return { system: [...system, ...(where ? [where] : []), ...added], functions };
       };
       const end = await runLoop({
-        ...{ run, model, meter, limits, history, readable, fromOutside, setUpTurn },
-        ...{ output: parts.output, spending: context.spending },
+        ...{ run, model, budget, limits, history, readable, fromOutside, setUpTurn },
+        output: parts.output,
         showsReasons: showsReasons?.(run) ?? false,
       });
       for (const memory of memories) memory.runEnded(run.task);

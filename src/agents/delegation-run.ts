@@ -1,5 +1,4 @@
 import type { PeerDirectory, PeerEvent, AgentLimits } from '../core/agent.js';
-import { LONGEST_TIMER_MS } from '../core/agent.js';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import { hashJson } from '../core/json.js';
 import type { Message, Part } from '../core/message.js';
@@ -15,14 +14,14 @@ import {
   withinAnswerTime,
 } from './asking.js';
 import type { AskedQuestion, Run } from '../core/run.js';
-import type { EventBody, Grant, Money, Question, TaskState } from '../core/task.js';
+import type { EventBody, Grant, Question, TaskState } from '../core/task.js';
 import { isInterrupted, narrowGrant } from '../core/task.js';
 import { continueTrace } from '../core/trace.js';
 import { cutText, shorten } from '../core/text.js';
+import { Deadline } from '../core/time.js';
 import type { Call, CallOutcome } from './agent-function.js';
 import { resultOf } from './agent-function.js';
-import { reserveShare, settleStep, type DailySpending } from './daily-limit.js';
-import { moneyLeft, shareOf } from './meter.js';
+import type { Budget } from './budget.js';
 import { PeerRelay } from './peer-relay.js';
 import type { Attachments } from './attachments.js';
 import { carriedUserMessage } from './user-messages.js';
@@ -37,7 +36,7 @@ export interface DelegationRun {
   readonly limits: AgentLimits;
   readonly nodeId: string;
   readonly attachments: Attachments | undefined;
-  readonly spending: DailySpending | undefined;
+  readonly budget: Budget;
   /** The number of delegations that share the remaining budget. */
   readonly roundSize: () => number;
   /** The time, by `performance.now`, at which the delegation ends, so that this agent has time left to answer. */
@@ -97,10 +96,9 @@ async function endOf(
   exchange: Exchange,
   progress: Progress,
 ): Promise<DelegationEnd> {
-  const { call, limits, nodeId, spending } = delegation;
-  const { run } = call;
+  const { call, nodeId, budget } = delegation;
   const { step } = exchange;
-  const recorded = run.recorded(step)?.result;
+  const recorded = call.run.recorded(step)?.result;
   let usage = NO_USAGE;
   try {
     const end =
@@ -109,7 +107,7 @@ async function endOf(
     return end;
   } finally {
     const rows = usage.rows?.filter(({ node }) => node !== nodeId) ?? [];
-    await settleStep({ run, step, limits, spending }, { ...usage, rows });
+    await budget.settle(step, { ...usage, rows });
   }
 }
 
@@ -175,18 +173,13 @@ async function followPeer(
   { step, message, questions, isAnswer }: Exchange,
   { relay, progress, isRepeat }: Attempt,
 ): Promise<PeerEnd> {
-  const { call, peers, agent, limits, spending, roundSize, until } = delegation;
+  const { call, peers, agent, budget, roundSize, until } = delegation;
   const { run } = call;
   const { tenant, owner, contextId, id: parentTaskId } = run.task;
   const peer = await peers.wait(agent, run.signal);
   if (!peer) return failed(agent, `${agent} is not available any more.`);
-  const sharedBy = roundSize();
-  const money = moneyLeft(run, limits);
-  const share = money && shareOf(money, sharedBy);
-  const reserved = peer.isRemote
-    ? await reserveShare({ run, step, limits, spending }, { max: share?.amount, sharedBy })
-    : undefined;
-  const grant = childGrant(delegation, { sharedBy, step, cost: reserved ?? share });
+  const share = await budget.share(step, { sharedBy: roundSize(), isRemote: peer.isRemote });
+  const grant = childGrant(delegation, step, share);
   const { taskId } = progress;
   const request = {
     scope: { tenant, owner },
@@ -199,13 +192,12 @@ async function followPeer(
     ...(taskId === undefined ? {} : { taskId }),
     ...(questions === undefined ? {} : { questions }),
   };
-  const deadline = new AbortController();
-  const timer = setTimeout(
-    () => deadline.abort(new LangoError('timeout', 'it did not finish in time (agent.limits.seconds)')),
-    Math.min(Math.max(0, until - performance.now()), LONGEST_TIMER_MS),
+  using deadline = new Deadline(run.signal).expect(
+    until - performance.now(),
+    () => new LangoError('timeout', 'it did not finish in time (agent.limits.seconds)'),
   );
   try {
-    for await (const event of peer.send(request, AbortSignal.any([run.signal, deadline.signal]))) {
+    for await (const event of peer.send(request, deadline.signal)) {
       if (event.type === 'task' && progress.taskId === undefined) progress.taskId = event.taskId;
       if (event.type === 'end') {
         relay.finish(event, questionsOf(delegation, step, event));
@@ -219,8 +211,6 @@ async function followPeer(
     const { taskId: known } = progress;
     await peer.cancel(run.task, known ? { taskId: known } : { contextId, messageId: message.id });
     if (isLangoError(error)) return failed(agent, error.message);
-  } finally {
-    clearTimeout(timer);
   }
   return failed(agent, `The connection to ${agent} ended without an answer.`);
 }
@@ -238,17 +228,15 @@ async function giveUp(
 
 /** Narrows the grant of this task to the share of the peer. */
 function childGrant(
-  { call: { run }, limits, nodeId }: DelegationRun,
-  { sharedBy, step, cost }: { sharedBy: number; step: string; cost: Money | undefined },
+  { call: { run }, nodeId }: DelegationRun,
+  step: string,
+  share: Pick<Grant, 'tokens' | 'cost'>,
 ): Grant {
-  const { input, output } = run.usage();
-  const left = Math.min(limits.tokens, run.grant.tokens ?? Infinity) - input - output;
   return narrowGrant(run.grant, {
+    ...share,
     chain: [...run.grant.chain, `${run.task.agent}@${nodeId}`],
     depth: run.grant.depth - 1,
-    tokens: Math.max(0, Math.floor(left / sharedBy)),
     fromOutside: run.hasReadOutside(),
-    ...(cost && { cost }),
     // The span of the child task is below that of this delegation, also when it runs on another node.
     trace: continueTrace(run.task, step),
   });

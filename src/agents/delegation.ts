@@ -3,7 +3,7 @@ import type { FunctionSpec } from '../core/model.js';
 import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
 import { refuse, turnStep, withArguments } from './agent-function.js';
 import type { Attachments } from './attachments.js';
-import type { DailySpending } from './daily-limit.js';
+import type { Budget } from './budget.js';
 import { runDelegation } from './delegation-run.js';
 import type { Transfer } from './transfer.js';
 import { TRANSFER_NAME, transferReader, transferSpec } from './transfer.js';
@@ -15,7 +15,7 @@ export interface DelegationOptions {
   readonly nodeId: string;
   /** Converts files that a peer does not accept. Default: files are sent as they are. */
   readonly attachments?: Attachments | undefined;
-  readonly spending?: DailySpending | undefined;
+  readonly budget: Budget;
 }
 
 /** The share of a task's time that its delegations may take. The agent needs the rest to answer. */
@@ -63,7 +63,7 @@ export class Delegations {
     if (obstacle !== undefined) return refuse(call, obstacle);
 
     this.#rounds.set(round, (this.#rounds.get(round) ?? 0) + 1);
-    const { peers, limits, nodeId, attachments, spending } = this.#options;
+    const { peers, limits, nodeId, attachments, budget } = this.#options;
     const outcome = await runDelegation({
       call,
       agent,
@@ -73,7 +73,7 @@ export class Delegations {
       limits,
       nodeId,
       attachments,
-      spending,
+      budget,
       roundSize: () => this.#rounds.get(round) ?? 1,
       until: this.#until,
     });

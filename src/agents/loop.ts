@@ -16,8 +16,7 @@ import type { Admission } from './call-ledger.js';
 import { questionText } from './asking.js';
 import { isAttached } from './attachments.js';
 import { CallLedger } from './call-ledger.js';
-import type { DailySpending } from './daily-limit.js';
-import type { Meter } from './meter.js';
+import type { Budget } from './budget.js';
 import { sayAnswer, takeTurn, withNewestImages, type TurnEnd } from './model-turn.js';
 import { concludeWithData, repairRequest, WRONG_OUTPUT, type OutputReader } from './output.js';
 import { UserMessages } from './user-messages.js';
@@ -32,8 +31,7 @@ export interface LoopOptions {
   readonly run: Run;
   readonly model: ModelProvider;
   readonly limits: AgentLimits;
-  readonly meter?: Meter | undefined;
-  readonly spending?: DailySpending | undefined;
+  readonly budget: Budget;
   /** The session's earlier conversation. */
   readonly history: readonly ModelMessage[];
   /** Replaces the files of messages by their text, or by images that the model reads. */
@@ -62,17 +60,12 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
   let wasRepaired = false;
   for (let turn = 1; ; turn += 1) {
     const step = `t${turn}`;
-    if (!run.recorded(step)?.result) {
-      const spent = tokensSpent(run, limits);
-      if (spent) return spent;
-      conversation.push(...(await readable(messages.unread())));
-    }
+    if (!run.recorded(step)?.result) conversation.push(...(await readable(messages.unread())));
     const { system, functions } = options.setUpTurn();
     const last = lastTurn(turn, ledger, limits);
     const offered = last ? [] : functions.flatMap(({ spec }) => (spec ? [spec] : []));
     const answer = await takeTurn({
-      ...{ run, step, limits, model: options.model, meter: options.meter, spending: options.spending },
-      showsReasons: options.showsReasons,
+      ...{ run, step, model: options.model, budget: options.budget, showsReasons: options.showsReasons },
       fromOutside: options.fromOutside || run.hasReadOutside() || hasFile(run),
       request: {
         system: last ? [...system, note(last.note)] : system,
@@ -129,14 +122,6 @@ function conclude(run: Run, answer: TurnEnd, output?: OutputReader): RunEnd {
     sayAnswer(run, { text: `${text}\n\n${mark}`, replace: true });
   }
   return { state: 'completed' };
-}
-
-function tokensSpent(run: Run, limits: AgentLimits): RunEnd | undefined {
-  const { input, output } = run.usage();
-  const limit = Math.min(limits.tokens, run.grant.tokens ?? Infinity);
-  if (input + output < limit) return undefined;
-  const text = `Stopped: the ${limit} tokens of this task are used up (agent.limits.tokens).`;
-  return { state: 'failed', reason: 'limit-tokens', text };
 }
 
 /**

@@ -1,4 +1,3 @@
-import type { AgentLimits } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import type {
   FunctionResult,
@@ -8,12 +7,13 @@ import type {
   ModelProvider,
   ModelRequest,
   RefusalReason,
+  Usage,
 } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
 import type { EventBody } from '../core/task.js';
 import { scrubEvent } from '../scrub/data.js';
-import { settleStep, withinDay, type DailySpending } from './daily-limit.js';
-import { billed, chargeFailed, withinBudget, type Meter } from './meter.js';
+import type { Request, Spent } from './bill.js';
+import type { Budget } from './budget.js';
 
 /** The artifact that holds an agent's answer. Each turn with text starts it again. */
 const ANSWER_ARTIFACT_ID = 'answer';
@@ -24,11 +24,8 @@ interface TurnOptions {
   readonly run: Run;
   readonly step: string;
   readonly model: ModelProvider;
-  readonly meter: Meter | undefined;
-  readonly limits: AgentLimits;
-  /** Undefined when there is no limit per owner and day. */
-  readonly spending: DailySpending | undefined;
-  readonly request: Omit<ModelRequest, 'signal'>;
+  readonly budget: Budget;
+  readonly request: Request;
   /** Whether the request holds text from outside; the answer is marked the same. */
   readonly fromOutside: boolean;
   readonly showsReasons: boolean;
@@ -36,54 +33,61 @@ interface TurnOptions {
 
 /** Returns the recorded answer of this turn, or asks the model and streams its text into the journal. */
 export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> {
-  const { run, step } = options;
+  const { run, step, budget, fromOutside } = options;
   const recorded = run.recorded(step);
   if (recorded?.result?.type === 'turn-end') {
-    await settleStep(options, recorded.result.usage);
+    await budget.settle(step, recorded.result.usage);
     return recorded.result;
   }
-  const request = withinBudget(options);
+  const request = await budget.admit(step, options.request);
   if ('state' in request) return request;
-  return withinDay(options, request, async (affordable) => {
-    if (!recorded) run.emit({ type: 'turn-start', step });
-    return askModel(options, affordable);
-  });
+  if (!recorded) run.emit({ type: 'turn-start', step });
+  let last: LastEvent | undefined;
+  let usage: Usage;
+  try {
+    last = await askModel(options, request);
+  } finally {
+    usage = await budget.bill(step, attemptsOf(last));
+  }
+  if (last.type === 'error') {
+    // No entry holds the usage of a call without an answer.
+    run.charge(usage);
+    run.signal.throwIfAborted();
+    return failure(last, options);
+  }
+  run.signal.throwIfAborted();
+  const { content, stopReason } = last.answer;
+  const mark = fromOutside ? { fromOutside } : {};
+  // Scrubbed here, so that this run and a resumed run perform the same calls.
+  const turnEnd = scrubEvent<TurnEnd>(
+    { type: 'turn-end', step, content, stopReason, usage, ...mark },
+    run.scrubber,
+  );
+  run.emit(turnEnd);
+  return turnEnd;
 }
 
-async function askModel(options: TurnOptions, request: TurnOptions['request']): Promise<TurnEnd | RunEnd> {
-  const { run, step, model } = options;
+type LastEvent = Exclude<ModelEvent, { type: 'text' }>;
+
+/** Streams the text of the model into the journal, and returns its last event. */
+async function askModel({ run, model }: TurnOptions, request: Request): Promise<LastEvent> {
   let hasText = false;
   const onRetry: ModelRequest['onRetry'] = (code, delayMs) => showRetry(run, code, delayMs);
   for await (const event of model.stream({ ...request, signal: run.signal, onRetry })) {
-    if (event.type === 'error') chargeFailed(event.failed ?? [], options);
+    if (event.type !== 'text') return event;
     run.signal.throwIfAborted();
-    switch (event.type) {
-      case 'text':
-        if (event.text === '') break;
-        sayAnswer(run, { text: event.text, replace: !hasText || event.restarts === true });
-        hasText = true;
-        break;
-      case 'end': {
-        // Scrubbed here, so that this run and a resumed run perform the same calls.
-        const mark = options.fromOutside ? { fromOutside: true } : {};
-        const turnEnd = scrubEvent<TurnEnd>(
-          { type: 'turn-end', step, ...billed(event.answer, options), ...mark },
-          run.scrubber,
-        );
-        run.emit(turnEnd);
-        return turnEnd;
-      }
-      case 'error':
-        run.logger.warn('the model gave no answer', {
-          model: model.id,
-          code: event.code,
-          error: event.message,
-        });
-        return failure(event, options.showsReasons);
-    }
+    if (event.text === '') continue;
+    sayAnswer(run, { text: event.text, replace: !hasText || event.restarts === true });
+    hasText = true;
   }
   run.signal.throwIfAborted();
   throw new LangoError('model', 'The model provider ended its stream without an end or error event.');
+}
+
+/** The attempts of a call, as far as the vendor reported their usage. */
+function attemptsOf(last: LastEvent | undefined): readonly Spent[] {
+  if (last?.type === 'end') return [last.answer, ...(last.answer.failed ?? [])];
+  return last?.failed ?? [];
 }
 
 /** Shorter waits are not shown: they are over before a person has read the line. */
@@ -125,8 +129,9 @@ const FAILURES: Readonly<Record<ModelErrorCode | RefusalReason, string>> = {
 
 function failure(
   { code, message, about }: Extract<ModelEvent, { type: 'error' }>,
-  showsReasons: boolean,
+  { run, model, showsReasons }: TurnOptions,
 ): RunEnd {
+  run.logger.warn('the model gave no answer', { model: model.id, code, error: message });
   const text = showsReasons ? message : FAILURES[about ?? code];
   return { state: 'failed', reason: `model-${code}`, text };
 }

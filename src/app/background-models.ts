@@ -1,4 +1,4 @@
-import { toBill } from '../agents/meter.js';
+import { toBill } from '../agents/bill.js';
 import type { LoadedConfig } from '../config/load.js';
 import type { BackgroundModels } from '../core/capability.js';
 import { errorText } from '../core/errors.js';
@@ -22,7 +22,7 @@ export function createBackgroundModels(parts: ModelParts): BackgroundModels {
   const billFor = (model: string, agent: string) => {
     const meter = meterFor(model, { config, nodeId: storage.nodeId });
     return (scope: Scope, usages: readonly Usage[]): void => {
-      for (const row of usages.flatMap((usage) => toBill(meter, agent, { usage }).rows ?? [])) {
+      for (const row of usages.flatMap((usage) => toBill(meter, agent, [{ usage }]).rows ?? [])) {
         storage.spending.addBackground(scope, row).catch((error: unknown) => {
           logger.warn('a model call in the background is not on the bill', { error: errorText(error) });
         });

@@ -85,10 +85,14 @@ export interface ListenersOptions {
   readonly logger: Logger;
 }
 
+export interface ListenerAddress extends HostAddress {
+  readonly grpcPort: number | undefined;
+}
+
 /** The listeners of this node: HTTP, and gRPC when it is on. They share the authenticator and the count of open streams. */
 export interface Listeners {
   /** Resolves once both listen. Rejects with `unavailable` when an address cannot be taken. Call it once. */
-  start(): Promise<HostAddress & { readonly grpcPort: number | undefined }>;
+  start(): Promise<ListenerAddress>;
   /** Answers requests of another app, in which this node is mounted. Needs no `start`. */
   readonly answerMounted: MountedHandler;
   /** Gives new connections this certificate. Only for listeners that were made with TLS. */

@@ -20,8 +20,8 @@ const SHIPPED = [
   payments,
   knowledge,
   mcp,
-  skills,
   memory,
+  skills,
 ] as const;
 
 export const CAPABILITIES: readonly Capability[] = SHIPPED;

@@ -1,33 +1,21 @@
-import { LONGEST_TIMER_MS, type Agent, type PeerDirectory } from '../core/agent.js';
-import { LangoError, errorText, isLangoError } from '../core/errors.js';
-import type { Logger } from '../core/logger.js';
-import { textPart } from '../core/message.js';
-import { NO_USAGE } from '../core/model.js';
-import type { SecretGuard } from '../core/secrets.js';
-import type { AcceptOutcome, NewTask, TaskStore } from '../stores/tasks.js';
-import { LEASE_MS, LEASE_RENEW_MS, SUSPECT_CRASHES } from '../stores/tasks.js';
-import { BoundedCache, ReleasingMap } from '../core/releasing-map.js';
-import { traceIdOf } from '../core/trace.js';
-import { isTerminal, type Grant, type TaskRecord } from '../core/task.js';
+import { LangoError, errorText } from '../core/errors.js';
 import { KeyedMutex } from '../core/keyed-mutex.js';
-import { scrubEvent } from '../scrub/data.js';
-import { Replay, type OpenDelegation } from './replay.js';
-import { acceptsMoreInput, resultOfAbort, resultOfFailure, runEndEvent, type RunResult } from './run-end.js';
+import type { Logger } from '../core/logger.js';
+import { ReleasingMap } from '../core/releasing-map.js';
+import type { SecretGuard } from '../core/secrets.js';
+import type { Grant, TaskRecord } from '../core/task.js';
+import { Timer } from '../core/time.js';
+import { traceIdOf } from '../core/trace.js';
+import type { AcceptOutcome, NewTask, TaskStore } from '../stores/tasks.js';
+import { Leases } from './leases.js';
+import type { Replay } from './replay.js';
 import { RunSlots } from './run-slots.js';
+import { cancelDelegations, workOn, type RunWorkOptions } from './run-work.js';
+import { TaskPast, endUnreadable } from './task-past.js';
 import { FirstAppend, TaskRun } from './task-run.js';
 
-/** How long a process waits after its start before it continues a task that may crash it. */
-const SUSPECT_WAIT_MS = 2 * LEASE_MS;
-const READ_PAGE = 1_000;
-/** The most characters of events in all cached replays together. */
-const KEPT_CHARACTERS = 8 * 1024 * 1024;
-
-/** A suspect fails after this many crashes: half of them happened while no other suspect ran. */
-const MAX_CRASHES = 2 * SUSPECT_CRASHES;
-
-export interface WorkerOptions {
+export interface WorkerOptions extends RunWorkOptions {
   readonly store: TaskStore;
-  readonly agents: ReadonlyMap<string, Agent>;
   readonly logger: Logger;
   /** Names this process in leases. */
   readonly worker: string;
@@ -35,13 +23,9 @@ export interface WorkerOptions {
   readonly concurrentRuns: number;
   /** The most unfinished tasks of one owner at each level, when a further one would have to wait. */
   readonly queuedTasks: number;
-  /** The agents that can be delegated to. Their open tasks are canceled when the task that delegated ends. */
-  readonly peers: Pick<PeerDirectory, 'get'>;
   readonly secrets: Pick<SecretGuard, 'scrubber'>;
   /** The most events one task may have. */
   readonly eventsPerTask: number;
-  /** The wall-clock time of one pass over a task. */
-  readonly runSeconds: number;
   /** How long `stop` waits for the steps that are under way. Default: not at all. */
   readonly drainSeconds?: number;
 }
@@ -53,36 +37,37 @@ interface ActiveRun {
 }
 
 /**
- * Runs tasks. The worker leases each task by the store's clock, renews the lease, hands the task to its agent, and closes
- * the run with exactly one `run-end` event. Every write carries the epoch of the lease: if another process took the task
- * over, the append is refused, and this worker aborts the run and drops its result.
+ * Runs tasks, each in a slot of its level of delegation: accepts new ones, and continues those that it leases. Every write
+ * carries the epoch of the lease: if another process took the task over, the append is refused, and this worker aborts the
+ * run and drops its result.
  */
 export class Worker {
   readonly #options: WorkerOptions;
   readonly #slots: RunSlots;
+  readonly #leases: Leases;
+  readonly #past: TaskPast;
   readonly #runs = new ReleasingMap<string, ActiveRun>();
-  /** The events of tasks that were read when their last run began. Their next run reads only later events. */
-  readonly #replays = new BoundedCache<Replay>(KEPT_CHARACTERS);
   /** New messages, by owner, agent and message id. */
   readonly #messages = new KeyedMutex();
-  #timer: NodeJS.Timeout | undefined;
-  #claiming = false;
-  /** A slot became free during the last claim. */
-  #claimAgain = false;
-  #stopped = true;
-  #renewals = 0;
 
   constructor(options: WorkerOptions) {
     this.#options = options;
     this.#slots = new RunSlots(options.concurrentRuns);
+    this.#past = new TaskPast(options.store);
+    this.#leases = new Leases({
+      ...options,
+      freeSlots: (level) => this.#slots.freeForClaim(level),
+      runs: () =>
+        [...this.#runs]
+          .filter(([, { firstAppend }]) => firstAppend?.isStored ?? true)
+          .map(([id, { run }]) => [id, run]),
+      launch: (task) => this.launch(task),
+    });
   }
 
   /** Claims unfinished tasks, now and at each renewal of the leases. */
-  async start(): Promise<void> {
-    this.#stopped = false;
-    this.#timer = setInterval(() => void this.#renewAndClaim(), LEASE_RENEW_MS);
-    this.#timer.unref();
-    await this.claim();
+  start(): Promise<void> {
+    return this.#leases.start();
   }
 
   /**
@@ -91,10 +76,10 @@ export class Worker {
    */
   async stop(): Promise<void> {
     const { store, worker, drainSeconds = 0 } = this.#options;
-    this.#stopped = true;
+    this.#leases.stop();
     const reason = new LangoError('unavailable', 'The server is shutting down.');
     const running = [...this.#runs].map(([, active]) => active);
-    const cut = setTimeout(() => running.forEach(({ run }) => run.abort(reason)), drainSeconds * 1_000);
+    using _cut = new Timer(drainSeconds * 1_000, () => running.forEach(({ run }) => run.abort(reason)));
     await Promise.all(
       running.map(async ({ run, done }) => {
         run.leave(reason);
@@ -102,13 +87,11 @@ export class Worker {
         await store.release(worker, run.task.id).catch(() => undefined);
       }),
     );
-    clearTimeout(cut);
-    clearInterval(this.#timer);
-    await store.release(worker);
+    await this.#leases.end();
   }
 
   /**
-   * Calls `accept` with the name to lease the task to; undefined when no slot is free, so that the task waits for `claim`.
+   * Calls `accept` with the name to lease the task to; undefined when no slot is free, so that the task waits for a claim.
    * The slot is held during the call: `accept` calls `launch`, which takes it over, or leaves it free.
    */
   async withSlot<Result>(
@@ -116,7 +99,7 @@ export class Worker {
     accept: (lease: string | undefined) => Promise<Result>,
   ): Promise<Result> {
     const level = levelOf(grant);
-    if (this.#stopped || this.#slots.free(level) === 0) return accept(undefined);
+    if (this.#leases.isStopped || this.#slots.free(level) === 0) return accept(undefined);
     this.#slots.acquire(level);
     try {
       return await accept(this.#options.worker);
@@ -127,7 +110,7 @@ export class Worker {
 
   /**
    * Accepts a new task, once per message. If a slot is free the run begins at once, and its first append stores the task.
-   * Otherwise the task is stored alone and waits for `claim`. Resolves after the commit in both cases.
+   * Otherwise the task is stored alone and waits for a claim. Resolves after the commit in both cases.
    */
   accept(entry: NewTask): Promise<AcceptOutcome> {
     const { scope, agent, message } = entry;
@@ -136,7 +119,7 @@ export class Worker {
       const earlier = await store.findEarlier(entry);
       if (earlier) return earlier;
       const level = levelOf(entry.grant);
-      if (this.#stopped || !this.#slots.isOpen(level)) return this.#queue(entry);
+      if (this.#leases.isStopped || !this.#slots.isOpen(level)) return this.#queue(entry);
       const firstAppend = new FirstAppend(store, entry, worker);
       this.#slots.acquire(level);
       this.#begin(firstAppend.task, firstAppend.replay(), firstAppend);
@@ -149,7 +132,7 @@ export class Worker {
     const { store, queuedTasks } = this.#options;
     const outcome = await store.accept({ ...entry, queueLimit: queuedTasks });
     // A slot may have become free meanwhile, and its claim may not have seen the task.
-    if (this.#slots.free(levelOf(entry.grant)) > 0) await this.claim();
+    if (this.#slots.free(levelOf(entry.grant)) > 0) await this.#leases.claim();
     return outcome;
   }
 
@@ -162,52 +145,18 @@ export class Worker {
       return;
     }
     this.#slots.acquire(levelOf(task.grant));
-    this.#readReplay(task).then(
+    this.#past.read(task.id).then(
       (replay) => this.#begin(task, replay),
-      (error: unknown) => this.#endUnreadable(task, error),
+      async (error: unknown) => {
+        await endUnreadable(task, error, { store: this.#options.store, logger: this.#loggerOf(task) });
+        this.#releaseSlot(task);
+      },
     );
-  }
-
-  /** Fails a task whose journal is damaged. Otherwise it would be claimed again and again. */
-  async #endUnreadable(task: TaskRecord, error: unknown): Promise<void> {
-    const { id, epoch, agent } = task;
-    const text = errorText(error);
-    this.#loggerOf(task).error('the journal of a task could not be read', { error: text });
-    const parts = [textPart(`${text} The task cannot go on: what follows that entry is lost.`)];
-    const message = { id: `${id}:end:damaged`, role: 'agent', parts } as const;
-    const body = { type: 'run-end', state: 'failed', reason: 'damaged', message, usage: NO_USAGE } as const;
-    try {
-      if (!isLangoError(error, 'storage') || error.retryable) return;
-      const first = await this.#options.store.endDamaged({ taskId: id, epoch }, { author: agent, body });
-      if (first !== undefined) this.#loggerOf(task).warn('the damaged task was ended as failed', { first });
-    } catch (failure) {
-      this.#loggerOf(task).error('the damaged task could not be ended', { error: errorText(failure) });
-    } finally {
-      this.#releaseSlot(task);
-    }
   }
 
   /** Makes the run of a task read the events that others appended, up to `head`. */
   notify(taskId: string, head: number): void {
     this.#runs.get(taskId)?.run.notify(head);
-  }
-
-  async claim(): Promise<void> {
-    this.#claimAgain = this.#claiming;
-    if (this.#claiming || this.#stopped) return;
-    this.#claiming = true;
-    try {
-      const { store, worker, agents } = this.#options;
-      do {
-        this.#claimAgain = false;
-        const tasks = await store.claim(worker, [...agents.keys()], (level) =>
-          this.#slots.freeForClaim(level),
-        );
-        for (const task of tasks) this.launch(task);
-      } while (this.#claimAgain);
-    } finally {
-      this.#claiming = false;
-    }
   }
 
   /**
@@ -216,71 +165,12 @@ export class Worker {
    */
   async cancelDelegations(task: TaskRecord): Promise<void> {
     if (this.#runs.get(task.id)) return;
-    await this.#cancelOpen(task, (await this.#readReplay(task)).delegations.list());
-  }
-
-  async #cancelOpen(task: TaskRecord, open: readonly OpenDelegation[]): Promise<void> {
-    const { contextId } = task;
-    await Promise.all(
-      open.map(async ({ agent, taskId, messageId }) => {
-        const target = taskId === undefined ? { contextId, messageId } : { taskId };
-        await this.#options.peers.get(agent)?.cancel(task, target);
-      }),
-    );
-  }
-
-  async #renewAndClaim(): Promise<void> {
-    const { store, worker, logger } = this.#options;
-    try {
-      const stored = [...this.#runs].filter(([, { firstAppend }]) => firstAppend?.isStored ?? true);
-      const held = await store.renew(
-        worker,
-        stored.map(([id]) => id),
-      );
-      const heads = new Map(held.map(({ id, head }) => [id, head]));
-      for (const [id, { run }] of stored) {
-        const head = heads.get(id);
-        if (head === undefined) run.abort(new LangoError('fenced', 'Another process took the task over.'));
-        else run.notify(head);
-      }
-      await this.claim();
-      await this.#claimSuspect();
-    } catch (error) {
-      logger.warn('the leases could not be renewed', { error: errorText(error) });
-    }
-  }
-
-  /**
-   * Continues a task that may crash the process. It waits after the start, so that a process which is killed while it
-   * starts, or crashed by another task at its start, does not count against it.
-   */
-  async #claimSuspect(): Promise<void> {
-    this.#renewals += 1;
-    if (this.#renewals * LEASE_RENEW_MS < SUSPECT_WAIT_MS || this.#stopped) return;
-    const { store, worker, agents, logger } = this.#options;
-    const task = await store.claimSuspect(worker, [...agents.keys()]);
-    if (!task) return;
-    const { id, crashes } = task;
-    logger.warn('a task that may have crashed the server is continued', { task: id, crashes });
-    this.launch(task);
-  }
-
-  async #readReplay(task: TaskRecord): Promise<Replay> {
-    const replay = this.#replays.take(task.id) ?? new Replay();
-    for (let isLast = false; !isLast;) {
-      const page = await this.#options.store.read(task.id, replay.head, READ_PAGE);
-      for (const event of page) {
-        replay.add(event);
-        replay.size += JSON.stringify(event.body).length;
-      }
-      isLast = page.length < READ_PAGE;
-    }
-    this.#replays.keep(task.id, replay, replay.size);
-    return replay.copy();
+    const { delegations } = await this.#past.read(task.id);
+    await cancelDelegations(task, delegations.list(), this.#options.peers);
   }
 
   #begin(task: TaskRecord, replay: Replay, firstAppend?: FirstAppend): void {
-    if (this.#stopped) {
+    if (this.#leases.isStopped) {
       this.#releaseSlot(task);
       return;
     }
@@ -295,7 +185,7 @@ export class Worker {
       logger: this.#loggerOf(task),
       scrubber: secrets.scrubber(task),
     });
-    const done = this.#work(run, replay).then((again) => {
+    const done = workOn(run, replay, this.#options).then((again) => {
       this.#runs.delete(task.id);
       if (again) this.launch(task);
       this.#releaseSlot(task);
@@ -305,83 +195,9 @@ export class Worker {
 
   #releaseSlot(task: TaskRecord): void {
     if (!this.#slots.release(levelOf(task.grant))) return;
-    this.claim().catch((error: unknown) => {
+    this.#leases.claim().catch((error: unknown) => {
       this.#options.logger.warn('waiting tasks could not be claimed', { error: errorText(error) });
     });
-  }
-
-  /** True when the task has to run again, as another message arrived during the run. */
-  async #work(run: TaskRun, replay: Replay): Promise<boolean> {
-    const timer = this.#deadline(run);
-    const known = run.inputs.length;
-    try {
-      const result = await this.#runAgent(run, replay);
-      if (result && acceptsMoreInput(result) && run.inputs.length > known) {
-        await run.settle();
-        return true;
-      }
-      await (result ? this.#close(run, result) : run.settle());
-    } catch (error) {
-      const level = isLangoError(error, 'fenced') ? 'info' : 'error';
-      run.logger[level]('a run ended without its run-end event', { error: errorText(error) });
-    } finally {
-      clearTimeout(timer);
-    }
-    return false;
-  }
-
-  /** The result of the run; undefined when this process must not close it. */
-  async #runAgent(run: TaskRun, replay: Replay): Promise<RunResult | undefined> {
-    const agent = this.#options.agents.get(run.task.agent);
-    if (replay.cancelRequested) run.abort(new LangoError('canceled', 'The task was canceled.'));
-    if (run.task.crashes >= MAX_CRASHES) {
-      const cause = this.#options.store.lastCrash ?? 'it was killed, or ran out of memory';
-      const text =
-        `The server process ended ${run.task.crashes} times while it worked on this task, ` +
-        `which got no further. The last time: ${cause}.`;
-      return { state: 'failed', reason: 'crashed', text };
-    }
-    if (!agent)
-      return {
-        state: 'failed',
-        reason: 'no-agent',
-        text: `This node does not run the agent ${run.task.agent}.`,
-      };
-    try {
-      if (!run.abortReason) {
-        const end = await run.unlessAbandoned(() => agent.run(run));
-        if (end && !run.abortReason) return end;
-      }
-    } catch (error) {
-      if (!run.abortReason) return resultOfFailure(run, error);
-    }
-    return resultOfAbort(run.abortReason);
-  }
-
-  /** Appends the one `run-end` event. */
-  async #close(run: TaskRun, result: RunResult): Promise<void> {
-    const open = isTerminal(result.state) ? run.openDelegations : [];
-    if (open.length > 0) await this.#cancelOpen(run.task, open);
-    try {
-      await run.append(runEndEvent(run, result), result.author);
-    } catch (error) {
-      // The run's writer stops at its first failure, for example an oversized event. The `run-end` event must still be
-      // written, unless another process owns the task now, or the database fails: the task then runs again.
-      if (isLangoError(error, 'fenced') || isLangoError(error, 'storage')) throw error;
-      const { task } = run;
-      const body = scrubEvent(runEndEvent(run, resultOfFailure(run, error)), run.scrubber);
-      const fence = { taskId: task.id, epoch: task.epoch };
-      await this.#options.store.append(fence, [{ author: task.agent, body }]);
-    }
-  }
-
-  #deadline(run: TaskRun): NodeJS.Timeout {
-    const { runSeconds } = this.#options;
-    const left = (run.grant.deadline ?? Infinity) - Date.now();
-    const ms = Math.max(0, Math.min(runSeconds * 1_000, left, LONGEST_TIMER_MS));
-    const text =
-      left < runSeconds * 1_000 ? 'The deadline passed.' : `The time limit of ${runSeconds} s passed.`;
-    return setTimeout(() => run.abort(new LangoError('timeout', text)), ms);
   }
 
   #loggerOf(task: TaskRecord): Logger {

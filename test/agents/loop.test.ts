@@ -1,9 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { DEFAULT_LIMITS } from '../support/agent-fixtures.js';
-import { billed, withinBudget, type Meter } from '../../src/agents/meter.js';
 import type { AgentLimits } from '../../src/core/agent.js';
 import type { ModelAnswer } from '../../src/core/model.js';
-import { KNOWN_PRICES } from '../../src/models/prices.js';
 import type { Executed } from '../support/agent-fixtures.js';
 import { flat, toolNamed } from '../support/agent-fixtures.js';
 import { MemoryRun } from '../support/memory-run.js';
@@ -21,54 +19,6 @@ async function perform(script: readonly Play[], change: Parameters<typeof flat>[
   const run = MemoryRun.of('lango-agent', 'do it', { grant: { chain: [], depth: 5, ...grant } });
   return { end: await run.perform(agent), run, model };
 }
-
-describe('the price of a model call', () => {
-  it.each([
-    [272_000, 0.544 + 0.01],
-    [272_001, 1.088_004 + 0.015],
-  ])('follows the length of a prompt of %d tokens', (input, cost) => {
-    const meter = { node: 'n', model: 'm', currency: 'USD', price: KNOWN_PRICES['gpt-6.1-sol'] };
-    const answer = { ...say('so'), usage: { input, output: 1_000, cached: 0 } };
-    const { usage } = billed(answer, {
-      run: MemoryRun.of('lango-agent', 'x'),
-      limits: DEFAULT_LIMITS,
-      meter,
-    });
-    expect(usage.rows?.[0]?.cost).toBeCloseTo(cost, 9);
-  });
-
-  it('may be that of a fallback: the dearest model bounds the output, and one without a price forbids the call', () => {
-    const meter = { node: 'n', model: 'm', currency: 'USD', price: { input: 0, output: 1 } };
-    const dear = { ...meter, model: 'dear', price: { input: 0, output: 1_000 } };
-    const limits = { ...DEFAULT_LIMITS, cost: { amount: 1, currency: 'USD' } };
-    const request = { system: [], messages: [], functions: [], maxTokens: 2_000 };
-    const spend = (...fallbacks: readonly Meter[]) =>
-      withinBudget({
-        run: MemoryRun.of('lango-agent', 'x'),
-        limits,
-        meter: { ...meter, fallbacks },
-        request,
-      });
-    expect(spend()).toMatchObject({ maxTokens: 2_000 });
-    expect(spend(dear)).toMatchObject({ maxTokens: 1_000 });
-    expect(spend({ ...dear, price: undefined })).toMatchObject({ state: 'failed', reason: 'limit-cost' });
-  });
-
-  it('counts against the limit of cost without serializing a message again for each call', () => {
-    const meter = { node: 'n', model: 'm', currency: 'USD', price: { input: 1, output: 1 } };
-    const limits = { ...DEFAULT_LIMITS, cost: { amount: 1, currency: 'USD' } };
-    let serialized = 0;
-    const toJSON = () => `${(serialized += 1)}`.padEnd(3_000_000, 'x');
-    const long = { role: 'user', parts: [], toJSON } as const;
-    const run = MemoryRun.of('lango-agent', 'x');
-    const request = { system: [], messages: [long], functions: [], maxTokens: 1_000_000 };
-    const spend = () => withinBudget({ run, limits, meter, request });
-    expect([spend(), spend(), spend()].map((bounded) => 'maxTokens' in bounded && bounded.maxTokens)).toEqual(
-      Array.from({ length: 3 }, () => 249_997),
-    );
-    expect(serialized).toBe(1);
-  });
-});
 
 describe('the loop', () => {
   it('D6 handles small talk with one model call', async () => {

@@ -74,7 +74,7 @@ describe('lango secrets', () => {
       });
       const rotated = await secrets(['rotate']);
       expect(rotated.code).toBe(1);
-      expect(rotated.stderr).toContain('A server has the vault open.');
+      expect(rotated.stderr).toContain('A server has the data folder open.');
       const stranger = await secrets(['list'], undefined, { ...env, LANGO_TOKEN: 'wrong' });
       expect(stranger.code).toBe(8);
     } finally {

@@ -1,0 +1,147 @@
+import type { AgentLimits } from '../core/agent.js';
+import { NO_USAGE, type Usage } from '../core/model.js';
+import type { Run, RunEnd } from '../core/run.js';
+import type { Grant, Money, Scope } from '../core/task.js';
+import type { Meter, Request, Spent } from './bill.js';
+import { estimatedCost, moneyLeft, moneySpent, shareOf, sumOf, toBill, withinAmount } from './bill.js';
+
+/** Keeps the day's (UTC) cost of each owner's model calls, together for all processes that share the database. */
+export interface DailySpending {
+  /**
+   * Reserves `amount` for the call `key`, or less when `limit` leaves the owner less today. Resolves with the reserved
+   * amount. Replaces an earlier reservation of the same call.
+   */
+  reserve(scope: Scope, call: { key: string; amount: number; limit: number }): Promise<number>;
+  /** Ends the reservation of a call and counts its cost. Does nothing for a call without one. */
+  settle(scope: Scope, key: string, amount: number): Promise<void>;
+  /** Resolves with what `limit` leaves to the owner today, without what is reserved. */
+  left(scope: Scope, limit: number): Promise<number>;
+}
+
+export interface BudgetOptions {
+  readonly run: Run;
+  readonly limits: Pick<AgentLimits, 'tokens' | 'cost' | 'ownerCostPerDay'>;
+  /** Undefined when no bill is kept. */
+  readonly meter?: Meter | undefined;
+  /** Undefined when there is no limit per owner and day. */
+  readonly spending?: DailySpending | undefined;
+}
+
+interface Delegated {
+  /** The number of delegations that share what is left. */
+  readonly sharedBy: number;
+  /** Whether another node bills the work. */
+  readonly isRemote: boolean;
+}
+
+/**
+ * The tokens and the money that the task of a run may still use, and what its owner may still spend today. Each model call
+ * and each delegation is a step that asks here before it begins, and is counted here once it is over.
+ */
+export class Budget {
+  readonly #options: BudgetOptions;
+
+  constructor(options: BudgetOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Reserves the most that a model call can cost, and shortens its answer to what is left. Returns the end of the task when
+   * too little is left. `bill` or `settle` ends the reservation.
+   */
+  async admit(step: string, request: Request): Promise<Request | RunEnd> {
+    const { run, meter, limits, spending } = this.#options;
+    if (this.#tokensLeft() <= 0) return tokensUsed(this.#tokenLimit);
+    const money = this.#moneyLeft();
+    const ofTask = meter && money ? withinAmount(meter, request, money) : request;
+    if (typeof ofTask === 'string') return costReached(ofTask);
+    const { ownerCostPerDay: limit } = limits;
+    if (!limit || !meter || !spending) return ofTask;
+    const most = { key: this.#keyOf(step), amount: estimatedCost(meter, ofTask), limit: limit.amount };
+    const amount = await spending.reserve(run.task, most);
+    const ofDay = withinAmount(meter, ofTask, { ...limit, amount });
+    if (typeof ofDay !== 'string') return ofDay;
+    await this.settle(step, NO_USAGE);
+    return dayCostReached(ofDay);
+  }
+
+  /** Ends the reservation of a model call and counts its attempts. Resolves with their usage and its rows on the bill. */
+  async bill(step: string, attempts: readonly Spent[]): Promise<Usage> {
+    const { run, meter } = this.#options;
+    const usage = meter
+      ? toBill(meter, run.task.agent, attempts)
+      : sumOf(attempts.map((attempt) => attempt.usage));
+    await this.settle(step, usage);
+    return usage;
+  }
+
+  /**
+   * Returns the share of a delegation. For another node it also reserves the money: at most half of what the owner has left
+   * today, less when several delegations share it. The other half is for other tasks.
+   */
+  async share(step: string, { sharedBy, isRemote }: Delegated): Promise<Pick<Grant, 'tokens' | 'cost'>> {
+    const { run, limits, spending } = this.#options;
+    const tokens = Math.max(0, Math.floor(this.#tokensLeft() / sharedBy));
+    const money = this.#moneyLeft();
+    const cost = money && shareOf(money, sharedBy);
+    const { ownerCostPerDay: limit } = limits;
+    if (!isRemote || !limit || !spending) return { tokens, ...(cost && { cost }) };
+    const ofDay = (await spending.left(run.task, limit.amount)) / (sharedBy + 1);
+    const most = {
+      ...{ key: this.#keyOf(step), limit: limit.amount },
+      amount: Math.min(ofDay, cost?.amount ?? Infinity),
+    };
+    return { tokens, cost: { ...limit, amount: await spending.reserve(run.task, most) } };
+  }
+
+  /** Ends the reservation of a step, if there is one, and counts what the step cost. Never rejects. */
+  async settle(step: string, usage: Usage): Promise<void> {
+    const { run, limits, spending } = this.#options;
+    const { ownerCostPerDay: limit } = limits;
+    if (!limit || !spending) return;
+    try {
+      await spending.settle(run.task, this.#keyOf(step), moneySpent(usage, limit.currency));
+    } catch (error) {
+      run.logger.warn('the cost of a step could not be counted; its reservation stays until the day ends', {
+        error,
+      });
+    }
+  }
+
+  get #tokenLimit(): number {
+    const { run, limits } = this.#options;
+    return Math.min(limits.tokens, run.grant.tokens ?? Infinity);
+  }
+
+  #tokensLeft(): number {
+    const { input, output } = this.#options.run.usage();
+    return this.#tokenLimit - input - output;
+  }
+
+  /** Undefined without a limit. */
+  #moneyLeft(): Money | undefined {
+    const { run, limits } = this.#options;
+    // The grant of a task has the limit of its node already.
+    const limit = run.grant.cost ?? limits.cost;
+    return limit && moneyLeft(limit, run.usage());
+  }
+
+  #keyOf(step: string): string {
+    return `${this.#options.run.task.id}/${step}`;
+  }
+}
+
+function tokensUsed(limit: number): RunEnd {
+  const text = `Stopped: the ${limit} tokens of this task are used up (agent.limits.tokens).`;
+  return { state: 'failed', reason: 'limit-tokens', text };
+}
+
+function costReached(why: string): RunEnd {
+  const text = `Stopped: this task has a limit of cost (agent.limits.cost), and ${why}.`;
+  return { state: 'failed', reason: 'limit-cost', text };
+}
+
+function dayCostReached(why: string): RunEnd {
+  const text = `Stopped: there is a limit of cost per owner and day (agent.limits.ownerCostPerDay), and ${why}.`;
+  return { state: 'failed', reason: 'limit-cost-day', text };
+}

@@ -1,0 +1,124 @@
+import { LangoError, errorText } from '../core/errors.js';
+import type { Logger } from '../core/logger.js';
+import type { TaskRecord } from '../core/task.js';
+import type { TaskStore } from '../stores/tasks.js';
+import { LEASE_MS, LEASE_RENEW_MS } from '../stores/tasks.js';
+
+/** How long a process waits after its start before it continues a task that may crash it. */
+const SUSPECT_WAIT_MS = 2 * LEASE_MS;
+
+/** A run whose task is leased to this process. */
+interface LeasedRun {
+  abort(reason: LangoError): void;
+  notify(head: number): void;
+}
+
+export interface LeasesOptions {
+  readonly store: Pick<TaskStore, 'claim' | 'claimSuspect' | 'renew' | 'release'>;
+  readonly logger: Logger;
+  /** Names this process in leases. */
+  readonly worker: string;
+  /** The agents whose tasks are claimed, by name. */
+  readonly agents: ReadonlyMap<string, unknown>;
+  /** The number of waiting tasks to claim at a level of delegation. */
+  readonly freeSlots: (level: number) => number;
+  /** The runs of stored tasks, by the id of the task. */
+  readonly runs: () => readonly (readonly [string, LeasedRun])[];
+  /** Starts the run of a task that was claimed. */
+  readonly launch: (task: TaskRecord) => void;
+}
+
+/**
+ * The leases of this process, by the store's clock. Claims unfinished tasks while slots are free, renews the leases of the
+ * tasks that run, and aborts a run whose task another process took over.
+ */
+export class Leases {
+  readonly #options: LeasesOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #claiming = false;
+  /** A slot became free during the last claim. */
+  #claimAgain = false;
+  #isStopped = true;
+  #renewals = 0;
+
+  constructor(options: LeasesOptions) {
+    this.#options = options;
+  }
+
+  /** Whether no task is taken: before the start, and from the stop on. */
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
+  /** Claims unfinished tasks, now and at each renewal. */
+  async start(): Promise<void> {
+    this.#isStopped = false;
+    this.#timer = setInterval(() => void this.#renewAndClaim(), LEASE_RENEW_MS);
+    this.#timer.unref();
+    await this.claim();
+  }
+
+  /** Claims nothing more. The leases are renewed until `end`, as runs may still be under way. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  /** Releases all leases. */
+  async end(): Promise<void> {
+    clearInterval(this.#timer);
+    const { store, worker } = this.#options;
+    await store.release(worker);
+  }
+
+  /** Claims waiting tasks while slots are free, and launches their runs. */
+  async claim(): Promise<void> {
+    this.#claimAgain = this.#claiming;
+    if (this.#claiming || this.#isStopped) return;
+    this.#claiming = true;
+    try {
+      const { store, worker, agents, freeSlots, launch } = this.#options;
+      do {
+        this.#claimAgain = false;
+        for (const task of await store.claim(worker, [...agents.keys()], freeSlots)) launch(task);
+      } while (this.#claimAgain);
+    } finally {
+      this.#claiming = false;
+    }
+  }
+
+  async #renewAndClaim(): Promise<void> {
+    const { store, worker, logger } = this.#options;
+    try {
+      const runs = this.#options.runs();
+      const held = await store.renew(
+        worker,
+        runs.map(([id]) => id),
+      );
+      const heads = new Map(held.map(({ id, head }) => [id, head]));
+      for (const [id, run] of runs) {
+        const head = heads.get(id);
+        if (head === undefined) run.abort(new LangoError('fenced', 'Another process took the task over.'));
+        else run.notify(head);
+      }
+      await this.claim();
+      await this.#claimSuspect();
+    } catch (error) {
+      logger.warn('the leases could not be renewed', { error: errorText(error) });
+    }
+  }
+
+  /**
+   * Continues a task that may crash the process. It waits after the start, so that a process which is killed while it
+   * starts, or crashed by another task at its start, does not count against it.
+   */
+  async #claimSuspect(): Promise<void> {
+    this.#renewals += 1;
+    if (this.#renewals * LEASE_RENEW_MS < SUSPECT_WAIT_MS || this.#isStopped) return;
+    const { store, worker, agents, logger, launch } = this.#options;
+    const task = await store.claimSuspect(worker, [...agents.keys()]);
+    if (!task) return;
+    const { id, crashes } = task;
+    logger.warn('a task that may have crashed the server is continued', { task: id, crashes });
+    launch(task);
+  }
+}

@@ -1,0 +1,114 @@
+import type { Agent, PeerDirectory } from '../core/agent.js';
+import { LangoError, errorText, isLangoError } from '../core/errors.js';
+import { isTerminal, type TaskRecord } from '../core/task.js';
+import { abortable, Timer } from '../core/time.js';
+import { scrubEvent } from '../scrub/data.js';
+import type { TaskStore } from '../stores/tasks.js';
+import { SUSPECT_CRASHES } from '../stores/tasks.js';
+import type { OpenDelegation, Replay } from './replay.js';
+import { acceptsMoreInput, resultOfAbort, resultOfFailure, runEndEvent, type RunResult } from './run-end.js';
+import type { TaskRun } from './task-run.js';
+
+/** A suspect fails after this many crashes: half of them happened while no other suspect ran. */
+const MAX_CRASHES = 2 * SUSPECT_CRASHES;
+/** After an abort, the worker stops waiting for an agent that does not return within this time. */
+const AGENT_STOP_GRACE_MS = 5_000;
+
+export interface RunWorkOptions {
+  readonly store: Pick<TaskStore, 'append' | 'lastCrash'>;
+  readonly agents: ReadonlyMap<string, Agent>;
+  /** The agents that can be delegated to. Their open tasks are canceled when the task that delegated ends. */
+  readonly peers: Pick<PeerDirectory, 'get'>;
+  /** The wall-clock time of one pass over a task. */
+  readonly runSeconds: number;
+}
+
+/**
+ * Has the agent of a task work on it within its time, and closes the run with exactly one `run-end` event, unless another
+ * process has to go on with the task. Resolves with true when the task has to run again, as another message arrived during
+ * the run. Never rejects.
+ */
+export async function workOn(run: TaskRun, replay: Replay, options: RunWorkOptions): Promise<boolean> {
+  using _deadline = abortAtDeadline(run, options);
+  const known = run.inputs.length;
+  try {
+    const result = await runAgent(run, replay, options);
+    if (result && acceptsMoreInput(result) && run.inputs.length > known) {
+      await run.settle();
+      return true;
+    }
+    await (result ? close(run, result, options) : run.settle());
+  } catch (error) {
+    const level = isLangoError(error, 'fenced') ? 'info' : 'error';
+    run.logger[level]('a run ended without its run-end event', { error: errorText(error) });
+  }
+  return false;
+}
+
+function abortAtDeadline(run: TaskRun, { runSeconds }: RunWorkOptions): Timer {
+  const left = (run.grant.deadline ?? Infinity) - Date.now();
+  const text =
+    left < runSeconds * 1_000 ? 'The deadline passed.' : `The time limit of ${runSeconds} s passed.`;
+  return new Timer(Math.min(runSeconds * 1_000, left), () => run.abort(new LangoError('timeout', text)));
+}
+
+/** The result of the run; undefined when this process must not close it. */
+async function runAgent(
+  run: TaskRun,
+  replay: Replay,
+  { store, agents }: RunWorkOptions,
+): Promise<RunResult | undefined> {
+  const agent = agents.get(run.task.agent);
+  if (replay.cancelRequested) run.abort(new LangoError('canceled', 'The task was canceled.'));
+  if (run.task.crashes >= MAX_CRASHES) {
+    const cause = store.lastCrash ?? 'it was killed, or ran out of memory';
+    const text =
+      `The server process ended ${run.task.crashes} times while it worked on this task, ` +
+      `which got no further. The last time: ${cause}.`;
+    return { state: 'failed', reason: 'crashed', text };
+  }
+  if (!agent) {
+    const text = `This node does not run the agent ${run.task.agent}.`;
+    return { state: 'failed', reason: 'no-agent', text };
+  }
+  try {
+    if (!run.abortReason) {
+      const end = await abortable(agent.run(run), run.signal, { graceMs: AGENT_STOP_GRACE_MS });
+      if (!run.abortReason) return end;
+    }
+  } catch (error) {
+    if (!run.abortReason) return resultOfFailure(run, error);
+  }
+  return resultOfAbort(run.abortReason);
+}
+
+/** Appends the one `run-end` event. */
+async function close(run: TaskRun, result: RunResult, { store, peers }: RunWorkOptions): Promise<void> {
+  const { task } = run;
+  const open = isTerminal(result.state) ? run.openDelegations : [];
+  if (open.length > 0) await cancelDelegations(task, open, peers);
+  try {
+    await run.append(runEndEvent(run, result), result.author);
+  } catch (error) {
+    // The run's writer stops at its first failure, for example an oversized event. The `run-end` event must still be
+    // written, unless another process owns the task now, or the database fails: the task then runs again.
+    if (isLangoError(error, 'fenced') || isLangoError(error, 'storage')) throw error;
+    const body = scrubEvent(runEndEvent(run, resultOfFailure(run, error)), run.scrubber);
+    await store.append({ taskId: task.id, epoch: task.epoch }, [{ author: task.agent, body }]);
+  }
+}
+
+/** Cancels the tasks of peers that a task delegated and that have not ended. */
+export async function cancelDelegations(
+  task: TaskRecord,
+  open: readonly OpenDelegation[],
+  peers: RunWorkOptions['peers'],
+): Promise<void> {
+  const { contextId } = task;
+  await Promise.all(
+    open.map(async ({ agent, taskId, messageId }) => {
+      const target = taskId === undefined ? { contextId, messageId } : { taskId };
+      await peers.get(agent)?.cancel(task, target);
+    }),
+  );
+}

@@ -1,0 +1,60 @@
+import { errorText, isLangoError } from '../core/errors.js';
+import type { Logger } from '../core/logger.js';
+import { textPart } from '../core/message.js';
+import { NO_USAGE } from '../core/model.js';
+import { BoundedCache } from '../core/bounded-cache.js';
+import type { TaskRecord } from '../core/task.js';
+import type { TaskStore } from '../stores/tasks.js';
+import { Replay } from './replay.js';
+
+const READ_PAGE = 1_000;
+/** The most characters of events in all cached replays together. */
+const KEPT_CHARACTERS = 8 * 1024 * 1024;
+
+/** Reads the past of tasks from the journal. What was read of a task is kept, so that its next run reads only later events. */
+export class TaskPast {
+  readonly #store: Pick<TaskStore, 'read'>;
+  readonly #replays = new BoundedCache<string, Replay>(KEPT_CHARACTERS);
+
+  constructor(store: Pick<TaskStore, 'read'>) {
+    this.#store = store;
+  }
+
+  /** Resolves with a replay that belongs to the caller alone. Rejects when the journal of the task cannot be read. */
+  async read(taskId: string): Promise<Replay> {
+    const replay = this.#replays.take(taskId) ?? new Replay();
+    for (let isLast = false; !isLast;) {
+      const page = await this.#store.read(taskId, replay.head, READ_PAGE);
+      for (const event of page) {
+        replay.add(event);
+        replay.size += JSON.stringify(event.body).length;
+      }
+      isLast = page.length < READ_PAGE;
+    }
+    this.#replays.set(taskId, replay, replay.size);
+    return replay.copy();
+  }
+}
+
+/**
+ * Fails a task whose past could not be read because its journal is damaged. Otherwise it would be claimed again and again.
+ * A task whose past may be read later is left alone. Never rejects.
+ */
+export async function endUnreadable(
+  { id, epoch, agent }: TaskRecord,
+  error: unknown,
+  { store, logger }: { readonly store: Pick<TaskStore, 'endDamaged'>; readonly logger: Logger },
+): Promise<void> {
+  const text = errorText(error);
+  logger.error('the journal of a task could not be read', { error: text });
+  if (!isLangoError(error, 'storage') || error.retryable) return;
+  const parts = [textPart(`${text} The task cannot go on: what follows that entry is lost.`)];
+  const message = { id: `${id}:end:damaged`, role: 'agent', parts } as const;
+  const body = { type: 'run-end', state: 'failed', reason: 'damaged', message, usage: NO_USAGE } as const;
+  try {
+    const first = await store.endDamaged({ taskId: id, epoch }, { author: agent, body });
+    if (first !== undefined) logger.warn('the damaged task was ended as failed', { first });
+  } catch (failure) {
+    logger.error('the damaged task could not be ended', { error: errorText(failure) });
+  }
+}
