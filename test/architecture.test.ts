@@ -189,6 +189,32 @@ describe('the sources', () => {
   });
 });
 
+describe('the pages of the console', () => {
+  const pages = readSources(path.join(SRC, 'console/web'), /\.tsx?$/).map((page) => ({
+    ...page,
+    file: `console/web/${page.file}`,
+  }));
+
+  it('import from the server only modules of core that run in a browser', () => {
+    const broken = pages.flatMap((page) =>
+      localImports(page)
+        .filter((target) => !target.startsWith('console/web/') && !reachesOnlyCore(target))
+        .map((target) => `${page.file} imports ${target}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it('import their own libraries, and none of the server', () => {
+    const names = pages.flatMap(({ imports }) => imports.filter((name) => !name.startsWith('.')));
+    const libraries = ['@preact/signals', 'dompurify', 'marked', 'preact', 'preact/hooks'];
+    expect([...new Set(names)].sort()).toEqual(libraries);
+  });
+
+  it('contain no URN of an extension', () => {
+    expect(pages.filter(({ text }) => text.includes('urn:lango:')).map(({ file }) => file)).toEqual([]);
+  });
+});
+
 describe('all sources', () => {
   const all = ['src', 'test', 'lab', 'scripts', 'examples'].flatMap((folder) =>
     readSources(path.resolve(folder)).map((source) => ({ ...source, file: `${folder}/${source.file}` })),
@@ -232,11 +258,18 @@ describe('the sources outside the capabilities', () => {
   });
 });
 
-function readSources(root: string): readonly Source[] {
+/** Whether a module and all that it imports lie in core, and import neither Node's modules nor libraries. */
+function reachesOnlyCore(file: string): boolean {
+  const source = sources.find((one) => one.file === file);
+  if (!source || ringOf(file) !== 'core') return false;
+  return source.imports.every((name) => name.startsWith('.')) && localImports(source).every(reachesOnlyCore);
+}
+
+function readSources(root: string, name = /\.ts$/): readonly Source[] {
   return (
     readdirSync(root, { recursive: true, encoding: 'utf8' })
-      // The console's pages run in the browser, as a program of their own that imports nothing of the server.
-      .filter((file) => file.endsWith('.ts') && !file.startsWith(path.join('console', 'web')))
+      // The pages of the console run in the browser, as a program of their own.
+      .filter((file) => name.test(file) && !file.startsWith(path.join('console', 'web')))
       .map((file) => {
         const text = readFileSync(path.join(root, file), 'utf8');
         const imports = [...text.matchAll(/(?:from\s+|import\s+|import\(\s*)'([^']+)'/g)].map(

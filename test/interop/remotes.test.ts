@@ -4,7 +4,7 @@ import { startOldServer } from '../a2a/client/old-server.js';
 import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
 import { AUDIENCE, startIssuer } from '../support/issuer.js';
 import { userMessage } from '../support/a2a-requests.js';
-import { codeOf } from '../../src/core/questions.js';
+import { codeOf } from '../../src/core/decisions.js';
 import { decide, sendText, untilEnded, withServer } from '../support/server.js';
 import type { Outcome, TestServer } from '../support/server.js';
 import { describeWith, startPeer } from './framework.js';

@@ -1,4 +1,4 @@
-import { OUR_EXTENSIONS } from '../../src/a2a/translate/extensions.js';
+import { OUR_EXTENSIONS } from '../../src/core/extensions.js';
 import type { A2aNode } from './a2a-node.js';
 import { TOKEN } from './a2a-node.js';
 

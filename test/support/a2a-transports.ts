@@ -8,7 +8,7 @@ import {
 } from '@a2a-js/sdk/client';
 import { GrpcTransportFactory } from '@a2a-js/sdk/client/grpc';
 import { CALL_FACTS, createInProcessTransport } from '../../src/a2a/client/in-process.js';
-import { OUR_EXTENSIONS } from '../../src/a2a/translate/extensions.js';
+import { OUR_EXTENSIONS } from '../../src/core/extensions.js';
 import type { A2aNode } from './a2a-node.js';
 import { TOKEN } from './a2a-node.js';
 

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { codeOf } from '../../../src/core/questions.js';
+import { codeOf } from '../../../src/core/decisions.js';
 import { answerPart, type Answer, type ClientEvent, type ServerOptions } from '../../../src/index.js';
 import { openAskingServer } from '../../support/asking-mcp-server.js';
 import { Obedient, untilOffered } from '../../support/obedient-model.js';
