@@ -43,7 +43,7 @@ it.each([
   expect((await Promise.all(kept)).flat()).toEqual(expected);
 });
 
-it('a start without a data folder makes none', async () => {
+it('a start without a data folder keeps no compiled code', async () => {
   await chmod(program, SHARED);
   const none = path.join(folder, 'none');
   const args = [path.join(program, 'main.js'), '--version'];

@@ -81,7 +81,7 @@ export function graphStoreSuite(name: string, open: () => Promise<AllStores>): v
 
     it.each([
       ['everything', () => graph.remove(ALICE, {})],
-      ['what matches', () => graph.remove(ALICE, { object: 'o' })],
+      ['matching triples', () => graph.remove(ALICE, { object: 'o' })],
       ['a context', () => graph.forgetContext(ALICE, 'c1')],
       ['a source', () => graph.removeSource(ALICE, 'note')],
     ])('removes %s of any size, counts each once, and lets others write meanwhile', async (_, remove) => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { hashJson } from '../../src/core/json.js';
+import { hashJson } from '../../src/core/canonical-json.js';
 import type {
   NewPayment,
   Payment,

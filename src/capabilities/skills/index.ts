@@ -1,5 +1,5 @@
 import { defineCapability, type CapabilityContext } from '../../core/capability.js';
-import { hashJson } from '../../core/json.js';
+import { hashJson } from '../../core/canonical-json.js';
 import { KEEPING_NODE } from '../../core/keeping-nodes.js';
 import { offer } from '../../core/service.js';
 import { off } from '../../core/tool-family.js';

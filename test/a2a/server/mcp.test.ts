@@ -147,7 +147,7 @@ describe.each<Version>(['auto', 'legacy'])('agents as MCP tools, version %s', (m
       'a file of a type that the agent does not take',
       { message: 'a', files: [{ bytes: 'AAAA', mediaType: 'video/mp4' }] },
     ],
-  ])('refuse %s with a sentence, and store nothing', async (_name, given) => {
+  ])('refuse the input "%s" with a sentence, and store nothing', async (_name, given) => {
     const before = (await server.client.list({ agent: 'operator' })).totalSize;
     const refused = await ask(given);
     expect(refused.isError).toBe(true);

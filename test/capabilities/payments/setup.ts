@@ -1,6 +1,6 @@
 import { openSqliteStores, type AllStores } from '../../../lab/all-stores.js';
 import { LangoError } from '../../../src/core/errors.js';
-import { hashJson } from '../../../src/core/json.js';
+import { hashJson } from '../../../src/core/canonical-json.js';
 import { silentLogger } from '../../../src/core/logger.js';
 import type { PaymentStore } from '../../../src/capabilities/payments/payment-store.js';
 import type { Scope } from '../../../src/core/task.js';

@@ -1,4 +1,4 @@
-import { hashJson } from '../../../core/json.js';
+import { hashJson } from '../../../core/canonical-json.js';
 import type {
   Entry,
   EntryId,

@@ -27,7 +27,7 @@ describe('the dot products of vector codes', () => {
     [384, 7],
     [1_536, 33],
     [4_096, 90],
-  ])('of %d numbers and %d rows equal those computed in JavaScript', (length, count) => {
+  ])('equal those computed in JavaScript, for %d numbers and %d rows', (length, count) => {
     const products = createCodeProducts();
     expect(products.maxRows(length)).toBeGreaterThanOrEqual(count);
     const [rows, vector] = [codesOf(length * count, 3), codesOf(length, 5)];
