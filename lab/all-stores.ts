@@ -1,6 +1,6 @@
 import { CAPABILITIES } from '../src/capabilities/index.js';
 import { openStores, purgeWords, type KnowledgeStores } from '../src/capabilities/knowledge/stores.js';
-import { SqlMemoryStore } from '../src/capabilities/memory/sql-memory-store.js';
+import { MemoryStore } from '../src/capabilities/memory/memory-store.js';
 import { SqlPaymentStore } from '../src/capabilities/payments/sql-payment-store.js';
 import { SqlVaultStore } from '../src/capabilities/secrets/vault/sql-vault-store.js';
 import type { CapabilityTables } from '../src/storage/capability-tables.js';
@@ -10,7 +10,7 @@ import type { Storage } from '../src/stores/storage.js';
 
 /** A database with the stores of the server and those of the shipped capabilities. */
 export interface AllStores extends Storage, KnowledgeStores {
-  readonly memory: SqlMemoryStore;
+  readonly memory: MemoryStore;
   readonly payments: SqlPaymentStore;
   readonly vault: SqlVaultStore;
   /** Removes the remains of deleted data, as `lango data delete` does. */
@@ -36,7 +36,7 @@ function withStores(storage: Storage): AllStores {
   return {
     ...storage,
     ...openStores(database),
-    memory: new SqlMemoryStore(database),
+    memory: new MemoryStore(database),
     payments: new SqlPaymentStore(database),
     vault: new SqlVaultStore(database),
     async purge() {
