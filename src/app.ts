@@ -1,4 +1,4 @@
-import { type Finding } from './core/findings.js';
+import type { Finding } from './core/findings.js';
 import type { RefreshingDirectory } from './a2a/client/directory.js';
 import type { DefinedAgent } from './agents/defined-agent.js';
 import { agentFindings, createAgents, openModels } from './app/agents.js';

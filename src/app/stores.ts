@@ -1,6 +1,5 @@
 import process from 'node:process';
-import type { Config } from '../config/config.js';
-import { hasSeveralOwners } from '../config/config.js';
+import { type Config, hasSeveralOwners } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
 import type { Secrets } from '../config/secrets.js';
 import type { Capability } from '../core/capability.js';
