@@ -5,8 +5,8 @@ import { silentLogger } from '../core/logger.js';
 import { RISKS } from '../config/risks.js';
 import type { NodeStatus } from '../owners/operations.js';
 import { connect, open, overridesOf, type ConnectionFlags } from './connection.js';
+import type { CheckResult } from './doctor-checks.js';
 import {
-  type CheckResult,
   checkDatabase,
   checkFolder,
   checkGrpc,

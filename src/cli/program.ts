@@ -2,16 +2,8 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { packageVersion } from '../config/package-root.js';
 import { TASK_STATES } from '../core/task.js';
 import { usageError } from '../terminal/exit.js';
-import {
-  type Act,
-  actionsOf,
-  collect,
-  ownFirst,
-  withAgents,
-  withFolders,
-  withJson,
-  withServer,
-} from './flags.js';
+import type { Act } from './flags.js';
+import { actionsOf, collect, ownFirst, withAgents, withFolders, withJson, withServer } from './flags.js';
 import type { Capability } from '../core/capability.js';
 import { addCapabilityCommands } from './capability-commands.js';
 import { addDataCommands } from './owner-commands.js';

@@ -9,13 +9,8 @@ import { EXIT, exitCodeOfError } from '../terminal/exit.js';
 import type { Act } from './flags.js';
 import { createProgram } from './program.js';
 import { jsonLine, safeText } from '../terminal/safe-text.js';
-import {
-  type Terminal,
-  createTerminal,
-  printResult,
-  surviveClosedOutput,
-  tameConsole,
-} from '../terminal/terminal.js';
+import type { Terminal } from '../terminal/terminal.js';
+import { createTerminal, printResult, surviveClosedOutput, tameConsole } from '../terminal/terminal.js';
 
 /** The command line program. Resolves with its exit code once all output is written; never rejects. */
 export async function run(args: readonly string[]): Promise<number> {

@@ -7,16 +7,8 @@ import { answerPart } from '../core/questions.js';
 import type { Question } from '../core/task.js';
 import { attach, partsFor, saveFilesOf } from './attached-files.js';
 import { connect, type Connection, type ConnectionFlags } from './connection.js';
-import {
-  type Asker,
-  type Outcome,
-  answerCommands,
-  approving,
-  converse,
-  isWhole,
-  leavingOpen,
-  terminalAsker,
-} from './conversation.js';
+import type { Asker, Outcome } from './conversation.js';
+import { answerCommands, approving, converse, isWhole, leavingOpen, terminalAsker } from './conversation.js';
 import { absentAgents } from './explain.js';
 import { exitCodeOfState, onInterrupt, usageError } from '../terminal/exit.js';
 import { jsonLine, safeLine } from '../terminal/safe-text.js';

@@ -1,12 +1,5 @@
-import {
-  type KeyObject,
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  hash,
-  randomBytes,
-  sign,
-} from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, randomBytes, sign } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';

@@ -1,12 +1,6 @@
 import { ENV_VARIABLES } from './env.js';
-import {
-  type KeySchema,
-  type Leaf,
-  type SettingsSchema,
-  alternatives,
-  leavesOf,
-  valuesOf,
-} from './schema.js';
+import type { KeySchema, Leaf, SettingsSchema } from './schema.js';
+import { alternatives, leavesOf, valuesOf } from './schema.js';
 
 const VARIABLE_SCHEMA: KeySchema & { readonly pattern: string } = { type: 'string', pattern: '\\$\\{' };
 

@@ -1,17 +1,6 @@
 import { keyOf, type Path } from '../core/findings.js';
-import {
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  LineCounter,
-  parseDocument,
-  type Document,
-  type Node,
-  type Pair,
-  type ParsedNode,
-  type YAMLMap,
-} from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
+import type { Document, Node, Pair, ParsedNode, YAMLMap } from 'yaml';
 import { type Problem, PROBLEMS_MAX } from './problems.js';
 
 /** The values of a configuration source, and where each of them is written. */
