@@ -1,6 +1,5 @@
 import type { AgentClient } from '../a2a/client/client.js';
-import type { ErrorCode } from '../core/errors.js';
-import { causesOf, codeOf, LangoError, isLangoError } from '../core/errors.js';
+import { type ErrorCode, causesOf, codeOf, LangoError, isLangoError } from '../core/errors.js';
 import { nearestOf } from '../config/problems.js';
 import type { AgentStatus, NodeStatus } from '../owners/operations.js';
 import { isLoopback, type Connection } from './connection.js';

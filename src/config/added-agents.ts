@@ -1,4 +1,4 @@
-import { type Path } from '../core/findings.js';
+import type { Path } from '../core/findings.js';
 import { join } from 'node:path';
 import { LangoError } from '../core/errors.js';
 import { isGroup } from './layers.js';

@@ -5,10 +5,8 @@ import { z } from 'zod';
 import type { CardFile } from '../core/card.js';
 import { errorText, LangoError } from '../core/errors.js';
 import { agentName, distinct, httpUrl, text } from '../core/fields.js';
-import type { Problem } from './problems.js';
-import { findingsOf, problemsError } from './problems.js';
-import type { KeySchema } from './schema.js';
-import { schemasAt } from './schema.js';
+import { type Problem, findingsOf, problemsError } from './problems.js';
+import { type KeySchema, schemasAt } from './schema.js';
 
 const mediaType = z.string().regex(/^[\w.+-]+\/[\w.+*-]+$/, 'must be a media type such as text/plain');
 
