@@ -1,4 +1,3 @@
-import type { Call } from './call.js';
 import { searchCatalogs } from '../a2a/client/catalog.js';
 import { loadConfig } from '../config/load.js';
 import { LangoError } from '../core/errors.js';
@@ -6,7 +5,7 @@ import { silentLogger } from '../core/logger.js';
 import { counted } from '../core/text.js';
 import { isPrivate } from '../http/address-check.js';
 import { createEgress } from '../http/egress.js';
-import { overridesOf, type FolderFlags } from './connection.js';
+import { overridesOf, type Call, type FolderFlags } from './connection.js';
 import { safeLine } from '../terminal/safe-text.js';
 import type { Report } from '../terminal/terminal.js';
 

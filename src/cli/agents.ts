@@ -1,9 +1,8 @@
-import type { Call } from './call.js';
 import { readFile } from 'node:fs/promises';
 import { isJsonObject } from '../core/json.js';
 import { counted } from '../core/text.js';
 import type { AgentStatus, NodeStatus } from '../owners/operations.js';
-import { connect, type Connection, type ConnectionFlags } from './connection.js';
+import { connect, type Call, type Connection, type ConnectionFlags } from './connection.js';
 import { usageError } from '../terminal/exit.js';
 import { readPiped } from '../terminal/input.js';
 import { USED_STATES, ask, readStatus } from './explain.js';

@@ -1,4 +1,3 @@
-import type { Call } from './call.js';
 import type { SendRequest } from '../a2a/client/client.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import { textPart } from '../core/message.js';
@@ -12,7 +11,7 @@ import {
   toPath,
   type AttachedFile,
 } from './attached-files.js';
-import { connect, type Connection, type ConnectionFlags } from './connection.js';
+import { connect, type Call, type Connection, type ConnectionFlags } from './connection.js';
 import { answerCommands, converse, leavingOpen, StandingApprovals, terminalAsker } from './conversation.js';
 import { EXIT, onInterrupt, usageError } from '../terminal/exit.js';
 import { absentAgents, agentsHint, ask, missingAgent } from './explain.js';

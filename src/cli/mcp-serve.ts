@@ -1,8 +1,7 @@
-import type { Call } from './call.js';
 import { createInterface } from 'node:readline';
 import { errorText, isLangoError } from '../core/errors.js';
 import { isJsonObject, type Json, type JsonObject } from '../core/json.js';
-import { connect, type ConnectionFlags } from './connection.js';
+import { connect, type Call, type ConnectionFlags } from './connection.js';
 import { EXIT } from '../terminal/exit.js';
 
 const SERVER_ERROR = -32000;

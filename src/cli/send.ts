@@ -1,4 +1,3 @@
-import type { Call } from './call.js';
 import { text as readAll } from 'node:stream/consumers';
 import type { SendRequest } from '../a2a/client/client.js';
 import { LangoError } from '../core/errors.js';
@@ -6,7 +5,7 @@ import { textPart, type Part } from '../core/message.js';
 import { answerPart } from '../core/questions.js';
 import type { Question } from '../core/task.js';
 import { attach, partsFor, saveFilesOf } from './attached-files.js';
-import { connect, type Connection, type ConnectionFlags } from './connection.js';
+import { connect, type Call, type Connection, type ConnectionFlags } from './connection.js';
 import type { Asker, Outcome } from './conversation.js';
 import { answerCommands, approving, converse, isWhole, leavingOpen, terminalAsker } from './conversation.js';
 import { absentAgents } from './explain.js';

@@ -1,10 +1,9 @@
-import type { Call } from './call.js';
 import type { TaskView } from '../a2a/client/client.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import { textOf } from '../core/message.js';
 import { isTerminal, type TaskState } from '../core/task.js';
 import { notesOf, saveArtifacts } from './attached-files.js';
-import { connect, type Connection, type ConnectionFlags } from './connection.js';
+import { connect, type Call, type Connection, type ConnectionFlags } from './connection.js';
 import { answerCommands } from './conversation.js';
 import { EXIT, usageError } from '../terminal/exit.js';
 import { ask, explain } from './explain.js';

@@ -1,8 +1,7 @@
-import type { Call } from './call.js';
 import type { TaskView } from '../a2a/client/client.js';
 import type { EndEvent } from '../a2a/client/reader.js';
 import { isInterrupted } from '../core/task.js';
-import { connect } from './connection.js';
+import { connect, type Call } from './connection.js';
 import { answerCommands, follow, type ConverseOptions, type Outcome } from './conversation.js';
 import { exitCodeOfState, onInterrupt } from '../terminal/exit.js';
 import { ask, refusal } from './explain.js';
