@@ -12,12 +12,11 @@ import { withOwnerOf, type OwnerFlags } from './owner-client.js';
 export function addCapabilityCommands(program: Command, capabilities: readonly Capability[], act: Act): void {
   for (const capability of capabilities)
     for (const command of capability.commands ?? []) {
-      const { run } = command;
       const made = addCommand(program, command);
-      if (!run) continue;
+      if (!command.run) continue;
       const load = async () => ({
         run: (...all: unknown[]): Promise<Result> =>
-          run(callOf(capability, all.pop() as Call<OwnerFlags>), ...(all as never[])),
+          command.run!(callOf(capability, all.pop() as Call<OwnerFlags>), ...(all as never[])),
       });
       made.action(actionsOf(act, load)('run'));
     }
