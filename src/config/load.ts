@@ -9,7 +9,7 @@ import { type Env, ENV_VARIABLES } from './env.js';
 
 import { type Origin, type Overrides, isGroup, layer } from './layers.js';
 import { NO_SUCH_FILE } from '../disk/private-file.js';
-import { type Problem, PROBLEMS_MAX, problemsError } from './problems.js';
+import { type Problem, PROBLEMS_MAX, problemsError, toProblem } from './problems.js';
 import { isReadableByAll } from './risks.js';
 import { assertForeign, type Capability } from '../core/capability.js';
 import { CAPABILITIES } from '../capabilities/index.js';
@@ -68,7 +68,7 @@ export async function checkConfig(
   const { loaded, problems } = tryResolve(reading, options);
   if (!loaded) return problems;
   const findings = await further(loaded);
-  return findings.map((one) => toProblem(one, reading.source, new Map())).sort(byLocation);
+  return findings.map((one) => toProblem(one, reading.source)).sort(byLocation);
 }
 
 /** Resolves settings given by a program, without reading any file. Throws `invalid-config`. */
@@ -220,12 +220,6 @@ function tryResolve({ source, file, schema, ...reading }: Reading, options: Load
   const { added = [] } = reading;
   const secrets = secretsOf(schema, settings, config);
   return { loaded: { config, secrets, schema, settings, origins, added } };
-}
-
-function toProblem(finding: Finding, source: Source, sources: ReadonlyMap<string, string>): Problem {
-  const key = keyOf(finding.path);
-  const inFile = finding.about === 'key' ? source.locateKey(finding.path) : source.locate(finding.path);
-  return { at: sources.get(key) ?? inFile, key, text: finding.text };
 }
 
 /** The keys that tell a client where the server of this configuration is and how to call it. */
