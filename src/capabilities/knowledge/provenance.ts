@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Entry, KnowledgeStore, NewEntry } from './stores/knowledge.js';
-import type { Retrieval } from './stores/library.js';
+import type { Retrieval } from './rag/retrieval.js';
 import type { ToolContext } from '../../core/tool.js';
 
 /** The store of entries and the search over them. */

@@ -1,13 +1,7 @@
 import { z } from 'zod';
-import {
-  AGENT_COLLECTIONS,
-  MEMORY_COLLECTION,
-  type CollectionFilter,
-  type Hit,
-  type Retrieval,
-  type SearchAnswer,
-} from './stores/library.js';
 import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
+import type { Retrieval, SearchResult } from './rag/retrieval.js';
+import { AGENT_COLLECTIONS, MEMORY_COLLECTION, type CollectionFilter, type Hit } from './stores/library.js';
 
 const QUERY_MAX_LENGTH = 2_000;
 export const LIMIT_DEFAULT = 5;
@@ -65,7 +59,7 @@ const SOURCE_MAX_LENGTH = 300;
  * Describes search results for a model: each with its source, and its text quoted line by line, so that nothing in it
  * can pass for another result or an instruction.
  */
-function describeFindings(query: string, { hits, note }: SearchAnswer): ToolOutput {
+function describeFindings(query: string, { hits, note }: SearchResult): ToolOutput {
   const end = note === undefined ? [] : [`[${note}]`];
   if (hits.length === 0) return { content: [`Nothing was found for "${query}".`, ...end].join('\n\n') };
   const count = hits.length === 1 ? 'One result' : `${hits.length} results`;

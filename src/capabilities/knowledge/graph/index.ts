@@ -3,8 +3,6 @@ import type { Tool } from '../../../core/tool.js';
 import { addTool, removeTool } from './graph-change.js';
 import { queryTool, traverseTool } from './graph-query.js';
 
-export { Extractor } from './extractor.js';
-
 /** The tools of the knowledge graph: triples with their sources, separately for each owner. */
 export function createGraphTools(graph: GraphStore): readonly Tool[] {
   return [queryTool(graph), traverseTool(graph), addTool(graph), removeTool(graph)];
