@@ -33,6 +33,12 @@ const SETTINGS = ['package-lock.json', 'tsconfig.base.json'];
 const PROJECTS = ['src', 'examples', 'lab', 'scripts'].filter((name) => existsSync(`${name}/tsconfig.json`));
 
 const STEPS: Readonly<Record<string, Step>> = {
+  /** dist/built: what runs in web pages, and WebAssembly. Everything else needs it, so it is built with any other step. */
+  modules: {
+    inputs: [...SETTINGS, 'scripts/build.ts', 'scripts/modules.ts', 'src/capabilities'],
+    output: 'dist/built',
+    run: async () => (await import('./modules.ts')).buildModules(),
+  },
   /** dist/cli and dist/console: what users start. */
   program: {
     inputs: [...SETTINGS, 'scripts/build.ts', 'scripts/bundle.ts', 'src'],
@@ -48,13 +54,18 @@ const STEPS: Readonly<Record<string, Step>> = {
 };
 
 const { positionals } = parseArgs({ allowPositionals: true });
-const names = positionals.length > 0 ? positionals : Object.keys(STEPS);
+const names = positionals.length > 0 ? [...new Set(['modules', ...positionals])] : Object.keys(STEPS);
 try {
-  if (names.some(isStale))
-    await alone(async () => void (await Promise.all(names.filter(isStale).map(build))));
+  if (names.some(isStale)) await alone(buildStale);
 } catch (error) {
   console.error(`NOT BUILT: ${(error as Error).message}`);
   process.exitCode = 1;
+}
+
+async function buildStale(): Promise<void> {
+  // The other steps read what this one makes.
+  if (isStale('modules')) await build('modules');
+  await Promise.all(names.filter(isStale).map(build));
 }
 
 /** The sources are read before the step runs: what changes while it runs makes it stale again. */

@@ -195,7 +195,7 @@ describe('the pages of the console', () => {
     file: `console/web/${page.file}`,
   }));
 
-  it('import of the server only what core defines for both, and what runs in a browser', () => {
+  it('import from the server only modules of core that run in a browser', () => {
     const broken = pages.flatMap((page) =>
       localImports(page)
         .filter((target) => !target.startsWith('console/web/') && !reachesOnlyCore(target))
@@ -204,13 +204,13 @@ describe('the pages of the console', () => {
     expect(broken).toEqual([]);
   });
 
-  it('have their libraries, and none of the server', () => {
+  it('import their own libraries, and none of the server', () => {
     const names = pages.flatMap(({ imports }) => imports.filter((name) => !name.startsWith('.')));
     const libraries = ['@preact/signals', 'dompurify', 'marked', 'preact', 'preact/hooks'];
     expect([...new Set(names)].sort()).toEqual(libraries);
   });
 
-  it('name no extension by themselves', () => {
+  it('contain no URN of an extension', () => {
     expect(pages.filter(({ text }) => text.includes('urn:lango:')).map(({ file }) => file)).toEqual([]);
   });
 });
@@ -268,7 +268,7 @@ function reachesOnlyCore(file: string): boolean {
 function readSources(root: string, name = /\.ts$/): readonly Source[] {
   return (
     readdirSync(root, { recursive: true, encoding: 'utf8' })
-      // What runs in the browser is a program of its own.
+      // The pages of the console run in the browser, as a program of their own.
       .filter((file) => name.test(file) && !file.startsWith(path.join('console', 'web')))
       .map((file) => {
         const text = readFileSync(path.join(root, file), 'utf8');
