@@ -39,7 +39,7 @@ export function outsideField() {
 }
 
 /** The arguments of a call that state the origin of an entry. */
-export interface ProvenanceInput {
+interface ProvenanceInput {
   readonly fromOutside?: boolean | undefined;
   /** A source that is a URL marks the entry as from outside. */
   readonly source?: string | undefined;

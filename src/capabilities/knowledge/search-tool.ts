@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { limitField, textField } from '../../core/tool-fields.js';
 import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
 import type { Retrieval, SearchResult } from './rag/retrieval.js';
 import { AGENT_COLLECTIONS, MEMORY_COLLECTION, type CollectionFilter, type Hit } from './stores/library.js';
@@ -9,15 +10,10 @@ const LIMIT_MAX = 20;
 /** Maximum number of collections that one search may name. */
 const COLLECTIONS_MAX = 20;
 
-/** A text that is neither empty nor blank. */
-export function textField(description: string, maxLength: number): z.ZodString {
-  return z.string().trim().min(1).max(maxLength).describe(description);
-}
-
 /** The arguments of every search. */
 export const SEARCH_FIELDS = {
   query: textField('The search terms or the question, in plain words', QUERY_MAX_LENGTH),
-  limit: z.int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} results by default`),
+  limit: limitField(`${LIMIT_DEFAULT} results by default`, LIMIT_MAX),
 };
 const SEARCH_SCHEMA = z.strictObject({
   ...SEARCH_FIELDS,

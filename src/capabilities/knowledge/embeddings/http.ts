@@ -23,7 +23,7 @@ const VENDORS = {
   },
 } as const;
 
-export interface HttpEmbeddingOptions {
+interface HttpEmbeddingOptions {
   readonly vendor: keyof typeof VENDORS;
   readonly model: string;
   /** Default: by the model. */

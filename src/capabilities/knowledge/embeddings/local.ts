@@ -5,7 +5,7 @@ import { codeOf, errorText, LangoError } from '../../../core/errors.js';
 import type { EmbeddingProvider } from '../../../core/model.js';
 import { minSimilarityOf, toUnitVectors } from './vectors.js';
 
-export interface LocalOptions {
+interface LocalOptions {
   /**
    * Absolute path of a model in ONNX format: config.json, tokenizer.json, and onnx/model.onnx or another of its files.
    */

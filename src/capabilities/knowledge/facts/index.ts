@@ -5,10 +5,11 @@ import { NOTHING_RECALLED, type Recollection, type Run } from '../../../core/run
 import type { Scope } from '../../../core/task.js';
 import { estimateTokens, oneLine } from '../../../core/text.js';
 import { abortable, Deadline } from '../../../core/time.js';
+import { textField } from '../../../core/tool-fields.js';
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../../core/tool.js';
 import { saveEntry, outsideField, type KnowledgeAccess } from '../provenance.js';
 import type { Retrieval } from '../rag/retrieval.js';
-import { searchTool, textField } from '../search-tool.js';
+import { searchTool } from '../search-tool.js';
 import { nameKey } from '../stores/graph.js';
 import { MEMORY_COLLECTION } from '../stores/library.js';
 

@@ -6,7 +6,7 @@ import type { LibraryStore } from '../stores/library-store.js';
 import type { CollectionFilter, CollectionRecord, Hit } from '../stores/library.js';
 import type { PassageEmbedder } from './passage-embedder.js';
 
-export interface RetrievalOptions {
+interface RetrievalOptions {
   readonly library: LibraryStore;
   /** Undefined for search by words only. */
   readonly embedder: PassageEmbedder | undefined;

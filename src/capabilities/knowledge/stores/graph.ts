@@ -40,7 +40,7 @@ export interface KnownTriple extends Triple {
 }
 
 /** A member that is absent matches anything. */
-export interface TriplePattern {
+interface TriplePattern {
   readonly subject?: string;
   readonly predicate?: string;
   readonly object?: string;
@@ -48,7 +48,7 @@ export interface TriplePattern {
 
 export type Direction = 'out' | 'in' | 'both';
 
-export interface EdgeQuery {
+interface EdgeQuery {
   /** `out`: the node is the subject; `in`: it is the object. */
   readonly direction: Direction;
   /** Undefined for all. */
