@@ -7,8 +7,7 @@ import { newId } from '../core/ids.js';
 import type { Json } from '../core/json.js';
 import { readTraceparent, traceIdOf } from '../core/trace.js';
 import type { Logger } from '../core/logger.js';
-import type { BodyLimits } from './body.js';
-import { readBytes, readJson } from './body.js';
+import { readBytes, readJson, type BodyLimits } from './body.js';
 
 /** Returns the Authorization header that the session of a browser stands for; undefined without a session. */
 export type SessionAuthorization = (request: IncomingMessage, baseUrl: string) => string | undefined;

@@ -10,8 +10,7 @@ import {
   createNodeServer,
   renewCertificates,
 } from './node-server.js';
-import type { PipelineOptions } from './pipeline.js';
-import { RequestPipeline } from './pipeline.js';
+import { RequestPipeline, type PipelineOptions } from './pipeline.js';
 import type { TlsMaterial } from './tls.js';
 
 export interface HostOptions extends PipelineOptions {

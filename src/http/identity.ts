@@ -2,13 +2,10 @@ import type { Audit, Authenticator, Caller, Credentials } from '../core/identity
 import { LangoError, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { createIntrospectionVerifier, type IntrospectionOptions } from './introspection.js';
-import type { JwtRules } from './jwt-identity.js';
-import { createJwtVerifier } from './jwt-identity.js';
+import { createJwtVerifier, type JwtRules } from './jwt-identity.js';
 import type { JwtKeys } from './jwt-keys.js';
-import type { TrustedNodes } from './node-assertion.js';
-import { createNodeVerifier } from './node-assertion.js';
-import type { Rate } from './rate-limit.js';
-import { FailureCounter, RateLimit, networkOf, tooManyFailures } from './rate-limit.js';
+import { createNodeVerifier, type TrustedNodes } from './node-assertion.js';
+import { FailureCounter, RateLimit, networkOf, tooManyFailures, type Rate } from './rate-limit.js';
 import type { CertificateName, Verifier } from './verifiers.js';
 import { createCertificateVerifier, createTokenVerifier } from './verifiers.js';
 

@@ -2,11 +2,9 @@ import { hash } from 'node:crypto';
 import { BoundedCache } from '../core/bounded-cache.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import type { Caller } from '../core/identity.js';
-import type { JsonObject } from '../core/json.js';
-import { isJsonObject } from '../core/json.js';
+import { isJsonObject, type JsonObject } from '../core/json.js';
 import { callerOf, type JwtRules } from './jwt-identity.js';
-import type { Verifier } from './verifiers.js';
-import { bearerToken, noBearer } from './verifiers.js';
+import { bearerToken, noBearer, type Verifier } from './verifiers.js';
 
 export interface IntrospectionOptions {
   /** The introspection endpoint of the issuer (RFC 7662). */

@@ -2,8 +2,7 @@ import type { JWTVerifyGetKey } from 'jose';
 import { isLangoError } from '../core/errors.js';
 import type { Caller } from '../core/identity.js';
 import type { JwtKeys } from './jwt-keys.js';
-import type { Verifier } from './verifiers.js';
-import { MAX_NAME_LENGTH, bearerToken, noBearer } from './verifiers.js';
+import { MAX_NAME_LENGTH, bearerToken, noBearer, type Verifier } from './verifiers.js';
 
 export interface JwtRules {
   readonly issuer: string;

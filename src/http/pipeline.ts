@@ -1,7 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { serverStopping } from '../core/errors.js';
-import type { HttpRoute } from '../core/http.js';
-import { attachExchange } from '../core/http.js';
+import { attachExchange, type HttpRoute } from '../core/http.js';
 import type { Authenticator } from '../core/identity.js';
 import type { Logger } from '../core/logger.js';
 import { waitAtMost } from '../core/time.js';
@@ -10,8 +9,7 @@ import { answerPreflight, clientAddress, createAdmission, shareWithOrigin } from
 import type { BodyLimits } from './body.js';
 import { answerError } from './errors.js';
 import { Exchange, type SessionAuthorization } from './exchange.js';
-import type { Health, Mount } from './web-app.js';
-import { createWebApp, mountHealth } from './web-app.js';
+import { createWebApp, mountHealth, type Health, type Mount } from './web-app.js';
 
 export interface PipelineOptions extends AdmissionRules {
   readonly limits: BodyLimits & {

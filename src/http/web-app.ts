@@ -1,8 +1,7 @@
 import type { RequestListener } from 'node:http';
 import type { NextFunction, Request, Response, Router } from 'express';
 import { LangoError } from '../core/errors.js';
-import { exchangeOf } from '../core/http.js';
-import type { HttpEndpoint } from '../core/http.js';
+import { exchangeOf, type HttpEndpoint } from '../core/http.js';
 import type { Logger } from '../core/logger.js';
 import { answerError, httpErrorBody, sendJson } from './errors.js';
 

@@ -1,5 +1,4 @@
-import type { Part } from '../core/message.js';
-import { textOf } from '../core/message.js';
+import { textOf, type Part } from '../core/message.js';
 import type { AnswerBlock } from '../core/model.js';
 import type { EventBody } from '../core/task.js';
 import { shorten } from '../core/text.js';
