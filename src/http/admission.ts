@@ -49,9 +49,7 @@ export function createAdmission(rules: AdmissionRules): (request: IncomingMessag
       throw new LangoError(
         'forbidden',
         'This server does not authenticate callers (auth.mode is none), so it answers on loopback addresses only.',
-        {
-          hint: 'Set auth.mode to token, jwt or mtls.',
-        },
+        { hint: 'Set auth.mode to token, jwt or mtls.' },
       );
     }
     const host = requestedHost(request, rules.trustProxy);

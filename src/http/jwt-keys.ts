@@ -70,11 +70,7 @@ export class JwtKeys {
     throw new LangoError(
       'unavailable',
       'Tokens cannot be checked now: the keys of their issuer cannot be read.',
-      {
-        retryable: true,
-        retryAfterMs: cooldownSeconds * 1_000,
-        cause: this.#problem,
-      },
+      { retryable: true, retryAfterMs: cooldownSeconds * 1_000, cause: this.#problem },
     );
   }
 

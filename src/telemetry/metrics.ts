@@ -128,10 +128,7 @@ function networks(given: readonly string[]): BlockList {
       throw new LangoError(
         'invalid-config',
         `metrics.allowFrom: "${text}" is neither an address nor a network.`,
-        {
-          hint,
-          cause,
-        },
+        { hint, cause },
       );
     }
   }
