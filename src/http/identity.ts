@@ -40,8 +40,10 @@ export const ONLY_OWNER = { none: 'local', token: 'default' } as const;
 /** Creates the authenticator. Throws `invalid-config` when an option that the mode requires is missing. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const verifier = verifierOf(options);
-  const { nodes } = options;
-  return new LimitingAuthenticator(nodes ? createNodeVerifier(nodes, verifier) : verifier, options);
+  return new LimitingAuthenticator(
+    options.nodes ? createNodeVerifier(options.nodes, verifier) : verifier,
+    options,
+  );
 }
 
 function verifierOf(options: AuthenticatorOptions): Verifier {
@@ -137,7 +139,7 @@ class LimitingAuthenticator implements Authenticator {
 
   /**
    * Delays an attempt from a slowed address before its credentials are checked. Valid credentials are delayed too, because
-   * a fast answer would let the address continue to guess at full speed.
+   * a fast response would let the address continue to guess at full speed.
    */
   #waitIfSlowed(credentials: Credentials): Promise<void> | undefined {
     const network = networkOf(credentials.address);
@@ -145,7 +147,7 @@ class LimitingAuthenticator implements Authenticator {
     return mayPass ? undefined : this.#failures.waitSlowed(network);
   }
 
-  /** Counts, logs and audits a failed authentication, and returns the error to answer with. */
+  /** Counts, logs and audits a failed authentication, and returns the error for the response. */
   #recordFailure(error: LangoError, credentials: Credentials): LangoError {
     const { address, connection } = credentials;
     const isGuess = !isMissing(credentials);
