@@ -1,5 +1,6 @@
 import type { Call } from './call.js';
 import { readFile } from 'node:fs/promises';
+import { parseJson } from '../core/json.js';
 import { isJsonObject } from '../core/json.js';
 import { counted } from '../core/text.js';
 import type { AgentStatus, NodeStatus } from '../owners/operations.js';
@@ -86,14 +87,6 @@ async function readAuth(file: string): Promise<Record<string, unknown>> {
   const auth = parseJson(file === '-' ? await readPiped() : await readFile(file, 'utf8'));
   if (isJsonObject(auth)) return auth;
   throw usageError(`${file} holds no JSON object.`, 'Write the fields of auth, as {"basic": {"user": …}}.');
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 async function readToken(file: string): Promise<string> {

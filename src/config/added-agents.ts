@@ -1,6 +1,7 @@
 import type { Path } from '../core/findings.js';
 import { join } from 'node:path';
 import { LangoError } from '../core/errors.js';
+import { parseJson } from '../core/json.js';
 import { isGroup } from './layers.js';
 import { PrivateFile } from '../disk/private-file.js';
 import type { Source } from './text-source.js';
@@ -67,12 +68,4 @@ function fileIn(home: string): string {
 
 function isNamed(value: unknown): value is AddedAgent {
   return isGroup(value) && typeof value['name'] === 'string';
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

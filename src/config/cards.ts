@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { CardFile } from '../core/card.js';
 import { errorText, LangoError } from '../core/errors.js';
 import { agentName, distinct, httpUrl, text } from '../core/fields.js';
+import { parseJson } from '../core/json.js';
 import { type Problem, findingsOf, problemsError } from './problems.js';
 import { type KeySchema, schemasAt } from './schema.js';
 
@@ -86,9 +87,5 @@ async function loadCardFile(folder: string, fileName: string): Promise<CardResul
 }
 
 function parseCard(text: string): CardFile | undefined {
-  try {
-    return cardSchema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
+  return cardSchema.safeParse(parseJson(text)).data;
 }

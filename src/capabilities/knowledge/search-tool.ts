@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { countField, textField } from '../../core/tool-fields.js';
 import {
   AGENT_COLLECTIONS,
   MEMORY_COLLECTION,
@@ -15,15 +16,10 @@ const LIMIT_MAX = 20;
 /** Maximum number of collections that one search may name. */
 const COLLECTIONS_MAX = 20;
 
-/** A text that is neither empty nor blank. */
-export function textField(description: string, maxLength: number): z.ZodString {
-  return z.string().trim().min(1).max(maxLength).describe(description);
-}
-
 /** The arguments of every search. */
 export const SEARCH_FIELDS = {
   query: textField('The search terms or the question, in plain words', QUERY_MAX_LENGTH),
-  limit: z.int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} results by default`),
+  limit: countField(`${LIMIT_DEFAULT} results by default`, LIMIT_MAX),
 };
 const SEARCH_SCHEMA = z.strictObject({
   ...SEARCH_FIELDS,

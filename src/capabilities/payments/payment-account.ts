@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { countField } from '../../core/tool-fields.js';
 import { eth, usdc } from './amount.js';
 import { isOpen } from './payment-store.js';
 import { defineTool, type Tool } from '../../core/tool.js';
@@ -32,12 +33,7 @@ const LIMIT_MAX = 100;
 const MAX_REFRESHED = 5;
 
 const schema = z.strictObject({
-  limit: z
-    .int()
-    .min(1)
-    .max(LIMIT_MAX)
-    .optional()
-    .describe(`Maximum number of payments; ${LIMIT_DEFAULT} by default`),
+  limit: countField(`Maximum number of payments; ${LIMIT_DEFAULT} by default`, LIMIT_MAX),
 });
 
 export function historyTool({ store, connection, queryTimeoutMs }: PaymentContext, ledger: Ledger): Tool {

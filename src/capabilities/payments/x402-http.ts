@@ -1,6 +1,7 @@
 import type { PaymentPayload, PaymentRequired } from '@x402/core/types';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
+import { parseJson } from '../../core/json.js';
 import { answerText } from '../../core/web-request.js';
 
 /** A web request that is ready to be sent: its headers contain the values of secrets. */
@@ -30,14 +31,6 @@ export interface Answer {
 
 export function asksForPayment({ status }: Response): boolean {
   return status === 402;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Reads a header of x402: JSON in base64. */

@@ -3,8 +3,9 @@ import { LangoError } from '../../../core/errors.js';
 import { oneLine } from '../../../core/text.js';
 import { nameKey } from '../stores/graph.js';
 import type { Scope } from '../../../core/task.js';
+import { textField } from '../../../core/tool-fields.js';
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../../core/tool.js';
-import { searchTool, textField } from '../search-tool.js';
+import { searchTool } from '../search-tool.js';
 import { saveEntry, outsideField, type KnowledgeAccess } from '../provenance.js';
 import { FACTS } from './recollection.js';
 

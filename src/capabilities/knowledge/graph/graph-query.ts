@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { countField } from '../../../core/tool-fields.js';
 import type { GraphStore } from '../stores/graph.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
 import { nameField, patternFields, tripleLine } from './fields.js';
@@ -9,7 +10,7 @@ const QUERY_LIMIT_MAX = 500;
 
 const querySchema = z.strictObject({
   ...patternFields,
-  limit: z.int().min(1).max(QUERY_LIMIT_MAX).optional().describe(`${QUERY_LIMIT_DEFAULT} triples by default`),
+  limit: countField(`${QUERY_LIMIT_DEFAULT} triples by default`, QUERY_LIMIT_MAX),
 });
 
 export function queryTool(graph: GraphStore): Tool {
@@ -42,12 +43,7 @@ const TRAVERSE_LIMIT_MAX = 1_000;
 
 const traverseSchema = z.strictObject({
   start: nameField('The node to start at'),
-  maxDepth: z
-    .int()
-    .min(1)
-    .max(DEPTH_MAX)
-    .optional()
-    .describe(`Maximum number of steps; ${DEPTH_DEFAULT} by default`),
+  maxDepth: countField(`Maximum number of steps; ${DEPTH_DEFAULT} by default`, DEPTH_MAX),
   predicates: z
     .array(nameField('A relation'))
     .min(1)
@@ -58,12 +54,7 @@ const traverseSchema = z.strictObject({
     .enum(['out', 'in', 'both'])
     .optional()
     .describe('out: from subject to object; in: from object to subject; both by default'),
-  limit: z
-    .int()
-    .min(1)
-    .max(TRAVERSE_LIMIT_MAX)
-    .optional()
-    .describe(`${TRAVERSE_LIMIT_DEFAULT} triples by default`),
+  limit: countField(`${TRAVERSE_LIMIT_DEFAULT} triples by default`, TRAVERSE_LIMIT_MAX),
 });
 
 export function traverseTool(graph: GraphStore): Tool {

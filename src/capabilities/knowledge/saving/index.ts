@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { textField } from '../../../core/tool-fields.js';
 import type { Entry } from '../stores/knowledge.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
-import { textField } from '../search-tool.js';
 import { cutIntoPassages, type Passage } from '../../../parsing/passages.js';
 import { saveEntry, outsideField, type KnowledgeAccess } from '../provenance.js';
 
