@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Entry } from '../stores/knowledge.js';
 import { textField } from '../../../core/tool-fields.js';
+import type { Entry } from '../stores/knowledge.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
 import { cutIntoPassages, type Passage } from '../../../parsing/passages.js';
 import { saveEntry, outsideField, type KnowledgeAccess } from '../provenance.js';
