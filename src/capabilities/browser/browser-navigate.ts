@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { countField, exactField, textField } from '../../core/tool-fields.js';
+import { limitField, exactField, textField } from '../../core/tool-fields.js';
 import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
 import type { Steps } from './driver-messages.js';
 import { goTo, parseAddress } from './navigation.js';
@@ -48,7 +48,7 @@ const LINKS_READ = 500;
 
 const searchSchema = z.strictObject({
   query: textField('The search terms', 500),
-  limit: countField(`Maximum number of results; ${LIMIT_DEFAULT} by default`, LIMIT_MAX),
+  limit: limitField(`Maximum number of results; ${LIMIT_DEFAULT} by default`, LIMIT_MAX),
 });
 
 /** Searches with the configured search page, in the browser. */

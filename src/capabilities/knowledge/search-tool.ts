@@ -1,14 +1,8 @@
 import { z } from 'zod';
-import { countField, textField } from '../../core/tool-fields.js';
-import {
-  AGENT_COLLECTIONS,
-  MEMORY_COLLECTION,
-  type CollectionFilter,
-  type Hit,
-  type Retrieval,
-  type SearchAnswer,
-} from './stores/library.js';
+import { limitField, textField } from '../../core/tool-fields.js';
 import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
+import type { Retrieval, SearchResult } from './rag/retrieval.js';
+import { AGENT_COLLECTIONS, MEMORY_COLLECTION, type CollectionFilter, type Hit } from './stores/library.js';
 
 const QUERY_MAX_LENGTH = 2_000;
 export const LIMIT_DEFAULT = 5;
@@ -19,7 +13,7 @@ const COLLECTIONS_MAX = 20;
 /** The arguments of every search. */
 export const SEARCH_FIELDS = {
   query: textField('The search terms or the question, in plain words', QUERY_MAX_LENGTH),
-  limit: countField(`${LIMIT_DEFAULT} results by default`, LIMIT_MAX),
+  limit: limitField(`${LIMIT_DEFAULT} results by default`, LIMIT_MAX),
 };
 const SEARCH_SCHEMA = z.strictObject({
   ...SEARCH_FIELDS,
@@ -61,7 +55,7 @@ const SOURCE_MAX_LENGTH = 300;
  * Describes search results for a model: each with its source, and its text quoted line by line, so that nothing in it
  * can pass for another result or an instruction.
  */
-function describeFindings(query: string, { hits, note }: SearchAnswer): ToolOutput {
+function describeFindings(query: string, { hits, note }: SearchResult): ToolOutput {
   const end = note === undefined ? [] : [`[${note}]`];
   if (hits.length === 0) return { content: [`Nothing was found for "${query}".`, ...end].join('\n\n') };
   const count = hits.length === 1 ? 'One result' : `${hits.length} results`;

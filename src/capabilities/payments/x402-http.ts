@@ -1,7 +1,6 @@
 import type { PaymentPayload, PaymentRequired } from '@x402/core/types';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
-import { parseJson } from '../../core/json.js';
 import { answerText } from '../../core/web-request.js';
 
 /** A web request that is ready to be sent: its headers contain the values of secrets. */
@@ -21,10 +20,11 @@ const settlementSchema = z.object({
     .catch(undefined),
 });
 
-export interface Answer {
-  /** The answer of the endpoint as text for the model, or why there is none. */
+/** The response of a paid endpoint. */
+export interface PaidResponse {
+  /** The response as text for the model, or why there is none. */
   readonly text: string;
-  /** Whether the endpoint answered with a status of success. */
+  /** Whether its status is one of success. */
   readonly isOk: boolean;
   readonly settlement?: z.infer<typeof settlementSchema> | undefined;
 }
@@ -35,7 +35,11 @@ export function asksForPayment({ status }: Response): boolean {
 
 /** Reads a header of x402: JSON in base64. */
 function readHeader(response: Response, name: string): unknown {
-  return parseJson(Buffer.from(response.headers.get(name) ?? '', 'base64').toString());
+  try {
+    return JSON.parse(Buffer.from(response.headers.get(name) ?? '', 'base64').toString());
+  } catch {
+    return undefined;
+  }
 }
 
 /** Adds a payment by x402 version 2 to a request. */
@@ -59,7 +63,7 @@ export async function readRequired(response: Response): Promise<PaymentRequired>
   );
 }
 
-export async function readAnswer(response: Response): Promise<Answer> {
+export async function readResponse(response: Response): Promise<PaidResponse> {
   const settlement = settlementSchema.safeParse(readHeader(response, 'PAYMENT-RESPONSE')).data;
   return { text: await answerText(response), isOk: response.ok, settlement };
 }

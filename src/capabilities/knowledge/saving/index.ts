@@ -10,7 +10,7 @@ export function createKnowledgeTools(options: KnowledgeOptions): readonly Tool[]
   return [saveKnowledgeTool(options), saveLearningTool(options)];
 }
 
-export interface KnowledgeOptions extends KnowledgeAccess {
+interface KnowledgeOptions extends KnowledgeAccess {
   /** Maximum length of one entry. */
   readonly maxCharacters: number;
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { globFilter, type PathFilter } from './glob.js';
 import { counted, shorten } from '../../../core/text.js';
-import { countField, exactField } from '../../../core/tool-fields.js';
+import { limitField, exactField } from '../../../core/tool-fields.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
 import { binaryKind, SAMPLE_BYTES } from '../../../disk/file-kind.js';
 import { readWhole } from './files.js';
@@ -25,7 +25,7 @@ const schema = z.strictObject({
   regex: z.boolean().optional().describe('A JavaScript regular expression'),
   path: pathField('The workspace by default').optional(),
   glob: exactField('Only files such as "src/**/*.{ts,tsx}"', 1000).optional(),
-  limit: countField(`${LIMIT_DEFAULT} matches by default`, LIMIT_MAX),
+  limit: limitField(`${LIMIT_DEFAULT} matches by default`, LIMIT_MAX),
 });
 
 export function searchTool(workspace: Workspace): Tool {
