@@ -108,8 +108,6 @@ export async function signAuthorization(
     message: { ...parties, value: payment.amount, validAfter: 0n, validBefore, nonce },
   });
   const value = `${payment.amount}`;
-  return {
-    authorization: { ...parties, value, validAfter: '0', validBefore: `${validBefore}`, nonce },
-    signature,
-  };
+  const authorization = { ...parties, value, validAfter: '0', validBefore: `${validBefore}`, nonce };
+  return { authorization, signature };
 }
