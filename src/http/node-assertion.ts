@@ -7,8 +7,7 @@ import { newId } from '../core/ids.js';
 import type { JsonObject } from '../core/json.js';
 import { reasonOf, scopesIn } from './jwt-identity.js';
 import type { JwtKeys } from './jwt-keys.js';
-import type { Verifier } from './verifiers.js';
-import { MAX_NAME_LENGTH, bearerToken, noBearer } from './verifiers.js';
+import { MAX_NAME_LENGTH, bearerToken, noBearer, type Verifier } from './verifiers.js';
 
 /** The `typ` of a token with which one node calls another on behalf of an owner (RFC 7523; RFC 8725 section 3.11). */
 export const ASSERTION_TYPE = 'lango-node+jwt';
