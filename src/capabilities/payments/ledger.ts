@@ -120,7 +120,7 @@ type Outcome =
       readonly isUnseen?: true;
     };
 
-/** How often a missing receipt is queried before a payment counts as replaced: servers differ by a block or two. */
+/** The number of queries for a missing receipt before a payment counts as replaced: servers differ by a block or two. */
 const RECEIPT_QUERIES = 5;
 const RECEIPT_PAUSE_MS = 1_000;
 

@@ -11,19 +11,17 @@ import { describeOutcome } from './report.js';
 import { requireTokens } from './transfer.js';
 import {
   asksForPayment,
-  readResponse,
-  readRequired,
-  withPayment,
-  type PaidResponse,
-  type WebRequest,
-} from './x402-http.js';
-import {
   isSameAddress,
+  type PaidResponse,
+  type PayableTerms,
+  readRequired,
+  readResponse,
   readSigned,
   signAuthorization,
-  whyNotPayable,
-  type PayableTerms,
   type SignedAuthorization,
+  type WebRequest,
+  whyNotPayable,
+  withPayment,
 } from './x402.js';
 
 /** An order whose price the endpoint names. `to` is the approved payee. */

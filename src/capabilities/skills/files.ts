@@ -16,7 +16,7 @@ export const SKILL_MAX_BYTES = 20 * 1024 * 1024;
 const DEPTH_MAX = 10;
 export const EXECUTABLE = 0o111;
 
-/** Returns the path. Throws `invalid-input` for one that is absolute, leads outside its folder, or is not valid in a file system. */
+/** Returns the path. Throws `invalid-input` for one that is absolute, leads outside, or is not valid in a file system. */
 export function checkedPath(path: string): string {
   const parts = path.split('/');
   const isWrong =
