@@ -38,6 +38,7 @@ export const secrets = defineCapability({
   operations: VAULT_OPERATIONS,
   sentences: SECRET_SENTENCES,
   commands: SECRET_COMMANDS,
+  decidedSingly: /^(secrets|crypto)_/,
   diagnose: diagnoseVault,
   open(context) {
     let opened: Promise<OpenSealedVault> | undefined;
