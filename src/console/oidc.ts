@@ -2,7 +2,6 @@ import type { Configuration } from 'openid-client';
 import { LangoError, errorText, loadPackage } from '../core/errors.js';
 
 export interface OidcOptions {
-  /** The issuer whose tokens the server accepts. */
   readonly issuer: string;
   /** The id of a public client at the issuer: one without a secret, for the code flow with PKCE. */
   readonly clientId: string;

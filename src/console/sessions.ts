@@ -8,7 +8,6 @@ const SESSION_SECONDS = 12 * 60 * 60;
 const MAX_SESSIONS = 1_000;
 /** Limits the sessions of one token, so that its holder cannot end the sessions of other tokens. */
 const MAX_SESSIONS_OF_TOKEN = 100;
-/** The lifetime of a sign-in link. */
 export const LINK_SECONDS = 60;
 // Only a script of this origin can send these headers: a page of another origin would need a preflight, which is refused.
 const LINK_HEADER = 'lango-console-link';
@@ -25,7 +24,6 @@ interface Session {
  */
 export class Sessions {
   readonly #sessions = new BoundedCache<string, Session>(MAX_SESSIONS);
-  /** Sign-in links by their code. */
   readonly #links = new BoundedCache<string, Session>(MAX_SESSIONS);
   readonly #now: () => number;
 
@@ -77,7 +75,6 @@ export class Sessions {
   }
 }
 
-/** Returns the session id in the cookie of a request. */
 export const sessionIdOf = (request: IncomingMessage, baseUrl: string) =>
   cookieIn(request, cookieName(baseUrl, 'session'));
 

@@ -16,7 +16,6 @@ export interface DiskBudgetOptions {
 /** The call that writes. */
 export type Writer = Pick<ToolContext, 'tenant' | 'owner' | 'taskId'>;
 
-/** Watches the writes of a running command. */
 export interface CommandWatch {
   /** The exceeded limit for which the command was stopped, if any. */
   readonly problem: LangoError | undefined;
@@ -28,7 +27,6 @@ interface OwnerUse {
   bytes: number;
   /** Milliseconds since the epoch; 0 before the first measurement. */
   measuredAt: number;
-  /** How long the last measurement took. */
   tookMs: number;
   measuring?: Promise<void> | undefined;
 }

@@ -3,7 +3,6 @@ import { chmod, lstat, opendir, realpath, statfs } from 'node:fs/promises';
 import { codeOf } from '../core/errors.js';
 import { openPath, type OpenPath } from './open-path.js';
 
-/** How many bytes lie in some folders. */
 export interface DiskUse {
   readonly bytes: number;
   /** The bytes of the files that changed since `MeasureOptions.since`. */

@@ -3,7 +3,6 @@ import { access, link, mkdir, mkdtemp, open, rename, rm, rmdir, stat } from 'nod
 import { dirname, join } from 'node:path';
 import { codeOf, errorText, isLangoError, LangoError } from '../core/errors.js';
 
-/** Error codes that mean the file does not exist. */
 export const NO_SUCH_FILE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG']);
 
 /** The bits of a file's mode that give permissions to its group and to other users. */
@@ -12,9 +11,7 @@ export const OTHERS_PERMISSIONS = 0o077;
 interface PrivateFileOptions {
   /** Names the file in error messages: "token file". */
   readonly title: string;
-  /** The advice when the file cannot be used. */
   readonly hint: string;
-  /** Whether writing creates a missing folder. */
   readonly createsFolder: boolean;
 }
 

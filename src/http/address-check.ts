@@ -67,7 +67,6 @@ export function allowList(names: readonly string[]): (host: string, port: string
   return (host, port) => allowed.has(host) || allowed.has(`${host}:${port}`);
 }
 
-/** Whether the port belongs to a well-known service that does not speak HTTP. */
 export function isBlockedPort(port: string | number): boolean {
   return BLOCKED_PORTS.has(Number(port));
 }
@@ -83,7 +82,6 @@ export function isPrivate(hostname: string): boolean {
   return !hostname.includes('.') || LOCAL_NAME.test(hostname.replace(/\.$/, ''));
 }
 
-/** Whether an IP address belongs to the public internet. */
 export function isPublicAddress(address: string): boolean {
   const version = isIP(address);
   if (version === 0) return false;

@@ -13,7 +13,6 @@ export interface AdmissionRules {
   readonly isLoopbackOnly?: boolean;
 }
 
-/** The origins of an admitted request. */
 export interface Admission {
   /** Scheme, host and port that the client used. */
   readonly origin: string;

@@ -36,7 +36,6 @@ export interface BrowsingProxy {
   };
   /** Starts a new count of bytes and ends the connections that are still open. */
   renew(): void;
-  /** Ends every connection. */
   close(): Promise<void>;
 }
 
@@ -107,7 +106,6 @@ function passwordCheck(password: string): (request: IncomingMessage) => boolean 
 class ProxyConnections {
   readonly #options: BrowsingProxyOptions;
   readonly #agents: CheckedAgents;
-  /** All open streams, in both directions. */
   readonly #open = new Set<Duplex>();
   #bytes = 0;
 

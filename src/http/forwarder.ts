@@ -24,7 +24,6 @@ export interface ForwarderOptions {
   ) => Promise<string>;
   /** Whether the host is this machine, whose services are called over plain HTTP. */
   readonly isLocal: (host: string) => boolean;
-  /** Removes the values of secrets from an answer. */
   readonly scrubber: Scrubber;
 }
 

@@ -19,7 +19,6 @@ const ALGORITHMS = ['EdDSA', 'ES256', 'RS256', 'PS256'];
 const USED_TOKENS_MAX = 100_000;
 /** The start of a node's name; the thumbprint of its key follows (RFC 9278). */
 const THUMBPRINT = 'urn:ietf:params:oauth:jwk-thumbprint:sha-256:';
-/** Maximum length of a JWT header that is parsed. */
 const HEADER_MAX_LENGTH = 1_000;
 
 export interface AssertionFacts {
@@ -46,7 +45,6 @@ export function assertionClaims({ key, audience, caller, task }: AssertionFacts)
 /** The right to do everything that the owners of a node may do. */
 const MAY_ACT = 'act';
 
-/** A trusted node, and its rights for every owner. */
 interface TrustedNode {
   readonly name: string;
   readonly keys: JwtKeys;
@@ -56,7 +54,6 @@ interface TrustedNode {
 /** The nodes that are trusted to name the owner of a request. */
 export interface TrustedNodes {
   readonly nodes: readonly TrustedNode[];
-  /** The audience that their tokens must name. */
   readonly audience: string;
   /** The right with which a node may ask for a path, also without `MAY_ACT`; undefined for all other paths. */
   readonly rightFor: (path: string) => string | undefined;

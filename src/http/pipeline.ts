@@ -22,7 +22,6 @@ export interface PipelineOptions extends AdmissionRules, ExchangeOptions {
   /** Whether responses tell browsers to use HTTPS only. */
   readonly hsts?: boolean;
   readonly health: () => Health;
-  /** Called after each request. */
   readonly onResponse?: ((response: { method: string; status: number; ms: number }) => void) | undefined;
 }
 

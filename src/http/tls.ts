@@ -13,7 +13,6 @@ export interface TlsFiles {
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3';
 }
 
-/** The checked TLS material of a server. */
 export interface TlsMaterial {
   readonly cert: Buffer;
   readonly key: Buffer;

@@ -63,7 +63,6 @@ function isMalformed(error: unknown): boolean {
   return error instanceof Error && 'status' in error && error.status === 400;
 }
 
-/** Whether the server accepts work, for `/readyz`. */
 export interface Health {
   readonly ready: boolean;
   /** The reason if it does not. `/readyz` shows it to everyone. */

@@ -99,7 +99,6 @@ class PasteReader extends Transform {
   }
 }
 
-/** Reads lines from a pipe or a file. */
 export async function* pipedLines(): AsyncGenerator<TypedLine, void, undefined> {
   for await (const text of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
     yield { text, pasted: [] };

@@ -23,13 +23,11 @@ export interface Terminal extends CommandTerminal {
   readonly ring: () => void;
 }
 
-/** The width of a terminal that does not tell its own. */
 const DEFAULT_COLUMNS = 80;
 
 /** The name of this program before one of its commands. */
 const PROGRAM = /(?<!npx )\blango (?=[a-z]{4,})/g;
 
-/** What the environment says of the terminal. */
 export interface TerminalEnv {
   readonly noColor: boolean;
   readonly forceColor: boolean;

@@ -7,7 +7,6 @@ export const place = signal(location.hash);
 addEventListener('hashchange', () => (place.value = location.hash));
 
 export const link = (...names: readonly string[]) => `#/${names.map(encodeURIComponent).join('/')}`;
-/** The names in the place. */
 export function names(): readonly string[] {
   const [path = ''] = place.value.replace(/^#\/?/, '').split('?');
   return path.split('/').filter(Boolean).map(decodeURIComponent);
@@ -61,7 +60,6 @@ export function useAction(first = '') {
   return { note, act };
 }
 
-/** A form whose content goes to `onSend`. */
 export function Form({ onSend, children, ...others }: FormProps) {
   const onSubmit = (event: SubmitEvent) => {
     event.preventDefault();
@@ -76,7 +74,6 @@ type FormProps = Readonly<{
   children: ComponentChildren;
 }>;
 
-/** A list from which one of several names is chosen. */
 export function Choice({ label, value, names: offered, wordsOf = (name) => name, onChoose }: ChoiceProps) {
   return (
     <label>

@@ -26,7 +26,7 @@ const CACHED = { cache_control: { type: 'ephemeral' } } as const;
 /**
  * Makes the body of a Messages API request; opaque blocks of the provider are sent back. The API accepts four cache marks.
  * They are at the last function, at the last stable block of the instruction, at the end of the conversation, with which
- * the next request begins, and at the end of the turn before the last answer, where the previous request ended.
+ * the next request begins, and at the end of the turn before the last output, where the previous request ended.
  */
 export function toAnthropicRequest(
   request: ModelRequest,
@@ -39,7 +39,7 @@ export function toAnthropicRequest(
     model: endpoint.model,
     max_tokens: request.maxTokens,
     stream: true,
-    ...outputConfig(request.output, effort),
+    ...((request.output || effort) && { output_config: outputConfig(request.output, effort) }),
     ...thinkingField(tuning, request.maxTokens, turns),
     ...(temperature !== undefined && { temperature }),
     ...(system.length > 0 ? { system } : {}),
@@ -48,17 +48,11 @@ export function toAnthropicRequest(
   };
 }
 
-function outputConfig(
-  output: JsonObject | undefined,
-  effort: Tuning['effort'],
-): Pick<MessageCreateParamsStreaming, 'output_config'> {
-  if (!output && !effort) return {};
+function outputConfig(output: JsonObject | undefined, effort: Tuning['effort']): OutputConfig {
   return {
-    output_config: {
-      // `config check` refuses the levels that only OpenAI has.
-      ...(effort && { effort: effort as OutputConfig['effort'] }),
-      ...(output && { format: { type: 'json_schema', schema: { ...output } } }),
-    },
+    // `config check` refuses the levels that only OpenAI has.
+    ...(effort && { effort: effort as OutputConfig['effort'] }),
+    ...(output && { format: { type: 'json_schema', schema: { ...output } } }),
   };
 }
 
@@ -66,7 +60,7 @@ function outputConfig(
 const MIN_THINKING_TOKENS = 1_024;
 
 /**
- * Sets the budget for thinking, which counts towards the limit of the answer. Sets none after results for an answer that
+ * Sets the budget for thinking, which counts towards the limit of the output. Sets none after results for an output that
  * began without thinking, as those of another model do: the API would refuse it.
  */
 function thinkingField(
@@ -123,14 +117,14 @@ function toMessage(turn: Turn, index: number, turns: readonly Turn[]): MessagePa
   return { role: 'user', content: isMarked ? withMarkAtEnd(blocks) : blocks };
 }
 
-/** The last request of the user, the answer before it, and the request before that. */
+/** The last request of the user, the output before it, and the request before that. */
 const MARKED_TURNS = 3;
 
 function withMarkAtEnd<Block extends object>(blocks: readonly Block[]): Block[] {
   return blocks.map((block, at) => (at === blocks.length - 1 ? { ...block, ...CACHED } : block));
 }
 
-/** The API refuses a message that ends with a thinking block, as a truncated answer may. */
+/** The API refuses a message that ends with a thinking block, as a truncated output may. */
 function mayBeLast({ type }: ContentBlockParam): boolean {
   return type !== 'thinking' && type !== 'redacted_thinking';
 }
@@ -159,8 +153,5 @@ function toResultBlock({ id, content, images, isError }: FunctionResult): ToolRe
 
 function toContentBlock(content: Content): TextBlockParam | ImageBlockParam {
   if (content.type === 'text') return content;
-  return {
-    type: 'image',
-    source: { type: 'base64', media_type: content.mediaType, data: content.bytes },
-  };
+  return { type: 'image', source: { type: 'base64', media_type: content.mediaType, data: content.bytes } };
 }
