@@ -1,7 +1,7 @@
 import { CAPABILITIES } from '../src/capabilities/index.js';
 import { openStores, purgeWords, type KnowledgeStores } from '../src/capabilities/knowledge/stores.js';
 import { MemoryStore } from '../src/capabilities/memory/memory-store.js';
-import { SqlPaymentStore } from '../src/capabilities/payments/sql-payment-store.js';
+import { PaymentStore } from '../src/capabilities/payments/payment-store.js';
 import { SqlVaultStore } from '../src/capabilities/secrets/vault/sql-vault-store.js';
 import type { CapabilityTables } from '../src/storage/capability-tables.js';
 import { openPostgresStorage } from '../src/storage/postgres/storage.js';
@@ -11,7 +11,7 @@ import type { Storage } from '../src/stores/storage.js';
 /** A database with the stores of the server and those of the shipped capabilities. */
 export interface AllStores extends Storage, KnowledgeStores {
   readonly memory: MemoryStore;
-  readonly payments: SqlPaymentStore;
+  readonly payments: PaymentStore;
   readonly vault: SqlVaultStore;
   /** Removes the remains of deleted data, as `lango data delete` does. */
   purge(): Promise<void>;
@@ -37,7 +37,7 @@ function withStores(storage: Storage): AllStores {
     ...storage,
     ...openStores(database),
     memory: new MemoryStore(database),
-    payments: new SqlPaymentStore(database),
+    payments: new PaymentStore(database),
     vault: new SqlVaultStore(database),
     async purge() {
       await purgeWords(database);

@@ -22,7 +22,7 @@ import type { Storage } from '../stores/storage.js';
 import type { Metrics } from '../telemetry/metrics.js';
 
 /** The parts of a running node, about in the order in which they are opened. Each function here takes what it needs. */
-export interface NodeParts extends LoadedConfig {
+interface NodeParts extends LoadedConfig {
   readonly logger: Logger;
   /** The values that the log hides: gets new secrets before they are used. */
   readonly hidden: Set<string>;

@@ -107,7 +107,7 @@ export function ownerMount(parts: MountParts): Mount {
     },
   });
   const ofAllNodes = withNodes(service, otherNodesOf(parts));
-  return mountEndpoints(ownerEndpoints({ service: ofAllNodes, audit: parts.audit }));
+  return mountEndpoints(ownerEndpoints(ofAllNodes, parts.audit));
 }
 
 const OWNERS_PER_PAGE = 100;
@@ -133,11 +133,10 @@ function otherNodesOf({ agents, peers }: MountParts): OtherNodes {
 }
 
 /** The data folder of a node that does not run, opened by a command. */
-interface Home {
+interface Home extends AsyncDisposable {
   /** Makes the client of these operations on the data of the owner in this folder. */
   client<Table extends OperationTable>(table: Table): OperationClient<Table>;
   readonly services: Services;
-  close(): Promise<void>;
 }
 
 /**
@@ -168,7 +167,7 @@ export async function openHome(
   return {
     client: (table) => createDirectClient(table, service, scope),
     services: capabilities.services,
-    async close() {
+    async [Symbol.asyncDispose]() {
       parsers.close();
       await capabilities.close();
       await storage.close();

@@ -1,10 +1,9 @@
-import type { Call } from './call.js';
 import { addUsage, NO_USAGE, type Usage } from '../core/model.js';
 import type { OperationClient, ResultOf } from '../core/operation.js';
 import { pagesOf } from '../core/page.js';
 import { createOwnerClient } from '../owners/client.js';
 import { SERVER_OPERATIONS, type ServerOperations } from '../owners/operations.js';
-import { connect, type Connection } from './connection.js';
+import { connect, type Call, type Connection } from './connection.js';
 import { ask } from './explain.js';
 import { withOwner, type OwnerFlags } from './owner-client.js';
 import { safeLine } from '../terminal/safe-text.js';
@@ -53,10 +52,11 @@ async function addBill(
   for await (const { rows } of pagesOf((after) => owner.readBill({ after }))) {
     for (const each of rows) {
       const { day: _, ...row } = each;
+      const { currency } = row;
       const name = nameOf(each);
-      const key = JSON.stringify([name, row.currency]);
+      const key = JSON.stringify([name, currency]);
       const known = groups.get(key)?.usage ?? NO_USAGE;
-      groups.set(key, { name, currency: row.currency, usage: addUsage(known, { ...row, rows: [row] }) });
+      groups.set(key, { name, currency, usage: addUsage(known, { ...row, rows: [row] }) });
     }
   }
 }

@@ -1,11 +1,10 @@
-import type { Call } from './call.js';
 import { join } from 'node:path';
 import { describeConfig } from '../config/describe.js';
 import { checkConfig, loadConfig, shippedSchema } from '../config/load.js';
 import { listKeys, rotateKeys, type KeyInfo } from '../config/node-credentials.js';
 import type { Problem } from '../config/problems.js';
 import { configSchema } from '../config/reference.js';
-import { loadConfigOf, overridesOf, type FolderFlags } from './connection.js';
+import { loadConfigOf, overridesOf, type Call, type FolderFlags } from './connection.js';
 import { EXIT } from '../terminal/exit.js';
 import { safeLine } from '../terminal/safe-text.js';
 import type { Report } from '../terminal/terminal.js';
@@ -22,17 +21,12 @@ export async function checkFile({ flags, env }: FolderCall): Promise<Report> {
     return { json: { ok: false, problems }, lines: problems.map(lineOfProblem), exitCode: EXIT.failure };
   }
   const { home, file = null } = (await loadConfig({ ...options, purpose: 'show' })).config;
-  const line =
-    file === null
-      ? `There is no ${join(home, 'config.yaml')}: all keys have their defaults.`
-      : `${file} is valid.`;
+  const none = `There is no ${join(home, 'config.yaml')}: all keys have their defaults.`;
+  const line = file === null ? none : `${file} is valid.`;
   return { json: { ok: true, file, problems }, lines: [safeLine(line)] };
 }
 
-/**
- * `lango config show`: lists each key with its value and the origin of the value. Secrets are left out. A key with an
- * error, such as a variable that is not set, has no value; the errors follow.
- */
+/** `lango config show`: lists each key with its value and the origin of it, without secrets. Keys with errors have no value. */
 export async function showConfig(call: FolderCall): Promise<Report> {
   const options = { env: call.env, overrides: overridesOf(call.flags) };
   const problems = await checkConfig(options);

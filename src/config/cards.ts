@@ -1,11 +1,11 @@
-import { keyOf } from '../core/findings.js';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { CardFile } from '../core/card.js';
 import { errorText, LangoError } from '../core/errors.js';
+import { parseJson } from '../core/json.js';
 import { agentName, distinct, httpUrl, text } from '../core/fields.js';
-import { type Problem, findingsOf, problemsError } from './problems.js';
+import { type Problem, findingsOf, problemsError, toProblem } from './problems.js';
 import { type KeySchema, schemasAt } from './schema.js';
 
 const mediaType = z.string().regex(/^[\w.+-]+\/[\w.+*-]+$/, 'must be a media type such as text/plain');
@@ -31,10 +31,7 @@ const cardSchema = z.strictObject({
 
 const EXTENSION = '.json';
 
-/**
- * Reads every `NAME.json` of the folder, by agent name. Rejects with an `invalid-config` error that lists the file, line
- * and column of each problem in all files.
- */
+/** Reads every `NAME.json` of the folder, by agent name. Rejects with `invalid-config`, which locates each problem in all files. */
 export async function loadCardFiles(folder: string): Promise<Map<string, CardFile>> {
   const names = (await listFiles(folder)).filter((name) => name.endsWith(EXTENSION)).sort();
   const results = await Promise.all(names.map((name) => loadCardFile(folder, name)));
@@ -46,10 +43,9 @@ export async function loadCardFiles(folder: string): Promise<Map<string, CardFil
 async function listFiles(folder: string): Promise<readonly string[]> {
   try {
     return await readdir(folder);
-  } catch (error) {
-    throw new LangoError('invalid-config', `The agent card folder cannot be read: ${errorText(error)}.`, {
-      cause: error,
-    });
+  } catch (cause) {
+    const text = `The agent card folder cannot be read: ${errorText(cause)}.`;
+    throw new LangoError('invalid-config', text, { cause });
   }
 }
 
@@ -59,7 +55,7 @@ async function loadCardFile(folder: string, fileName: string): Promise<CardResul
   const file = join(folder, fileName);
   const text = await readFile(file, 'utf8');
   const expected = fileName.slice(0, -EXTENSION.length);
-  const card = parseCard(text);
+  const card = cardSchema.safeParse(parseJson(text)).data;
   if (card?.name === expected) return { card };
   // Loaded only to locate a problem: positions need another parser.
   const { textSource } = await import('./text-source.js');
@@ -69,26 +65,9 @@ async function loadCardFile(folder: string, fileName: string): Promise<CardResul
   if (!result.success) {
     const root = z.toJSONSchema(cardSchema, { io: 'input' }) as KeySchema;
     const findings = findingsOf(result.error.issues, (path) => schemasAt(path, root));
-    return {
-      problems: findings.map(({ path, about, text: problem }) => ({
-        at: about === 'key' ? source.locateKey(path) : source.locate(path),
-        key: keyOf(path),
-        text: problem,
-      })),
-    };
+    return { problems: findings.map((one) => toProblem(one, source)) };
   }
   if (result.data.name === expected) return { card: result.data };
-  return {
-    problems: [
-      { at: source.locate(['name']), key: 'name', text: `must be "${expected}", the name of its file` },
-    ],
-  };
-}
-
-function parseCard(text: string): CardFile | undefined {
-  try {
-    return cardSchema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
+  const problem = `must be "${expected}", the name of its file`;
+  return { problems: [{ at: source.locate(['name']), key: 'name', text: problem }] };
 }

@@ -56,7 +56,7 @@ const finding = z.object({
 });
 const cardFinding = z.object({
   severity: z.enum(['error', 'warning']),
-  /** The place in the card; empty for the card as a whole. It is the subject of `text`. */
+  /** The place in the card, as the subject of `text`; empty for the card as a whole. */
   path: z.string(),
   text: z.string(),
 });
@@ -148,12 +148,7 @@ export const SERVER_OPERATIONS = {
     input: z.object({ name: z.string() }),
     result: z.object({ card: z.record(z.string(), z.unknown()), findings: z.array(cardFinding).readonly() }),
   },
-  readStatus: {
-    method: 'get',
-    path: '/lango/agents',
-    input: nothing,
-    result: nodeStatus,
-  },
+  readStatus: { method: 'get', path: '/lango/agents', input: nothing, result: nodeStatus },
   /** Adds a remote agent, which is kept over restarts; for operators. The fields are those of `a2a.remoteAgents`. */
   addAgent: {
     method: 'post',
@@ -171,7 +166,7 @@ export const SERVER_OPERATIONS = {
     }),
     result: z.object({ agent: agentStatus }),
   },
-  /** Removes an agent that was added; for operators. It gets no new work, and its current tasks end normally. */
+  /** Removes an agent that was added; for operators. The agent gets no new work, and its current tasks end normally. */
   removeAgent: {
     method: 'delete',
     path: '/lango/agents/:name',

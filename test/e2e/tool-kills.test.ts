@@ -206,7 +206,7 @@ payment:
     const task = await server.settled(taskId);
     expect(task.state).toBe('completed');
     expect(wordsOf(task)).toMatch(
-      /Paid 0\.01 USDC|The answer to that payment was lost; it is not paid again/,
+      /Paid 0\.01 USDC|The response to that payment was lost; it is not paid again/,
     );
     expect(before - (await chain.tokensOf(RICH[1]))).toBe(10_000n);
     expect((await chain.tokensOf(PAYEE)) - payees).toBe(10_000n);

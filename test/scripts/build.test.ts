@@ -13,11 +13,11 @@ const lock = () => path.join(clone, 'dist', 'build.lock');
 
 beforeEach(async () => {
   clone = await mkdtemp(path.join(tmpdir(), 'lango-build-'));
-  for (const folder of ['src/cli', 'src/config', 'src/console/web', 'scripts'])
+  for (const folder of ['src/cli', 'src/config', 'src/console/web', 'src/capabilities', 'scripts'])
     await mkdir(inClone(folder), { recursive: true });
   for (const file of [
     ...['package.json', 'package-lock.json', 'tsconfig.base.json', 'src/tsconfig.json'],
-    ...['src/config/package-root.ts', 'scripts/build.ts', 'scripts/bundle.ts'],
+    ...['src/config/package-root.ts', 'scripts/build.ts', 'scripts/bundle.ts', 'scripts/modules.ts'],
   ])
     await cp(file, inClone(file));
   await symlink(path.resolve('node_modules'), inClone('node_modules'));
@@ -98,7 +98,7 @@ describe('scripts/build.ts', () => {
 
   it('names its steps when it is asked for another', async () => {
     const { code, said } = await build('everything');
-    expect([code, said]).toEqual([1, expect.stringContaining('The steps are: program, library.')]);
+    expect([code, said]).toEqual([1, expect.stringContaining('The steps are: modules, program, library.')]);
   });
 });
 

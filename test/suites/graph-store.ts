@@ -13,7 +13,7 @@ const BILLING = triple('checkout | depends on | billing');
 const LEDGER = triple('billing | depends on | ledger');
 const OWNER = triple('Ada | owns | billing');
 
-/** The contract of every `GraphStore`. Each case gets a new storage. */
+/** The contract of `GraphStore`, on each database. Each case gets a new storage. */
 export function graphStoreSuite(name: string, open: () => Promise<AllStores>): void {
   describe(`graph store: ${name}`, () => {
     let storage: AllStores;

@@ -2,11 +2,13 @@ import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, extname, resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
+import { textField } from '../../core/tool-fields.js';
 import { defineTool, type Tool } from '../../core/tool.js';
+import { ENTRY_BYTES } from '../../disk/disk-use.js';
 import type { ParserModule } from '../../parsing/parser-entry.js';
 import type { Parsers } from '../../parsing/parsers.js';
 import { checkedPath, readFolder, readInside, SKILL_MAX_BYTES, type SkillFile } from './files.js';
-import type { SkillCatalog, SkillCatalogOptions } from './catalog.js';
+import type { SkillCatalog, SkillCatalogOptions, StoredSkill } from './catalog.js';
 import {
   DESCRIPTION_MAX_LENGTH,
   NAME_MAX_LENGTH,
@@ -14,11 +16,11 @@ import {
   SKILL_FILE,
   toSkillText,
 } from './skill-file.js';
-import { ENTRY_BYTES } from '../../disk/disk-use.js';
-import { savedMessage } from './skill-tool.js';
 
 const INSTRUCTIONS_MAX = 200_000;
 const FILES_MAX = 50;
+
+const replaceField = z.boolean().optional().describe('Replace an existing skill of this name');
 
 const createSchema = z.strictObject({
   name: z
@@ -26,25 +28,20 @@ const createSchema = z.strictObject({
     .max(NAME_MAX_LENGTH)
     .regex(NAME_PATTERN, 'must be lower-case words of letters and digits, joined by "-"')
     .describe('The name, such as "release-notes"'),
-  description: z
-    .string()
-    .trim()
-    .min(1)
-    .max(DESCRIPTION_MAX_LENGTH)
-    .optional()
-    .describe('What the skill does and when to use it; the first line of the instructions by default'),
-  instructions: z
-    .string()
-    .trim()
-    .min(1)
-    .max(INSTRUCTIONS_MAX)
-    .describe('The instructions in Markdown, for the agent that will use the skill'),
+  description: textField(
+    'What the skill does and when to use it; the first line of the instructions by default',
+    DESCRIPTION_MAX_LENGTH,
+  ).optional(),
+  instructions: textField(
+    'The instructions in Markdown, for the agent that will use the skill',
+    INSTRUCTIONS_MAX,
+  ),
   files: z
     .record(z.string(), z.string())
     .refine((files) => Object.keys(files).length <= FILES_MAX, `at most ${FILES_MAX} files`)
     .optional()
     .describe('Additional text files by path, such as "scripts/build.sh" or "references/style.md"'),
-  replace: z.boolean().optional().describe('Replace an existing skill of this name'),
+  replace: replaceField,
 });
 
 export function createSkillTool(catalog: SkillCatalog, { budget }: SkillCatalogOptions): Tool {
@@ -75,10 +72,12 @@ export function createSkillTool(catalog: SkillCatalog, { budget }: SkillCatalogO
   });
 }
 
-/**
- * Returns the bytes that the files and their folder take on the disk. The next measurement subtracts the skill that they
- * replace.
- */
+/** Tells the owner that the skill was saved. */
+function savedMessage({ name, fromOutside }: StoredSkill): string {
+  return `Saved the skill ${name}${fromOutside ? ', marked as from outside' : ''}. Use it with: "use the skill ${name}".`;
+}
+
+/** The bytes that the files and their folder take on the disk. The next measurement subtracts the skill that they replace. */
 function bytesOf(files: readonly SkillFile[]): number {
   return files.reduce((sum, { content }) => sum + Math.max(content.length, ENTRY_BYTES), ENTRY_BYTES);
 }
@@ -102,7 +101,7 @@ const importSchema = z.strictObject({
     .describe(
       'A folder in the workspace that contains SKILL.md, or a .zip, .skill or .tar.gz of such a folder',
     ),
-  replace: z.boolean().optional().describe('Replace an existing skill of this name'),
+  replace: replaceField,
 });
 
 /** Archives from outside are read in a process apart from the server. */
@@ -139,8 +138,7 @@ export function importSkillTool(catalog: SkillCatalog, { budget, folders, parser
 async function readSource(path: string, roots: readonly string[]): Promise<readonly SkillFile[] | Buffer> {
   const real = await insideWorkspace(path, roots);
   if ((await stat(real)).isDirectory()) return readFolder(real);
-  const archive = await readInside(dirname(real), basename(real), SKILL_MAX_BYTES);
-  return archive.content;
+  return (await readInside(dirname(real), basename(real), SKILL_MAX_BYTES)).content;
 }
 
 /**

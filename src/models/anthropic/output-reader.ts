@@ -3,7 +3,7 @@ import type { AnswerBlock, Usage } from '../../core/model.js';
 import type { ServerEvent } from '../event-stream.js';
 import { OutputBounds, parseEvent, type OutputReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
-import { parseObject, toFunctionCall } from '../conversation.js';
+import { keepableObject, toFunctionCall } from '../conversation.js';
 import { countIn, objectIn, textIn } from '../loose.js';
 
 /** Others are ignored unparsed. */
@@ -121,7 +121,7 @@ export class AnthropicOutputReader implements OutputReader {
     }
     // An incomplete thinking block has no signature. The API refuses it when it is sent back.
     if (textIn(type) === '' || (type === 'thinking' && !textIn(block.signature))) return [];
-    const whole = inputText ? { ...block, input: parseObject(inputText) ?? {} } : block;
+    const whole = inputText ? { ...block, input: keepableObject(inputText) ?? {} } : block;
     return [{ type: 'opaque', provider: this.#providerId, block: whole }];
   }
 }

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../core/json.js';
 import { NO_USAGE, type AnswerBlock, type FunctionCall, type ModelAnswer } from '../../core/model.js';
 import type { StopReason, Usage } from '../../core/model.js';
 import type { ServerEvent } from '../event-stream.js';
-import { parseObject, toFunctionCall } from '../conversation.js';
+import { keepableObject, toFunctionCall } from '../conversation.js';
 import { OutputBounds, parseEvent, type OutputReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
 import { countIn, listIn, objectIn, textIn } from '../loose.js';
@@ -167,5 +167,5 @@ function beginsAnother({ index, id, name }: NamedCall, open: Draft): boolean {
   if (id && open.id) return id !== open.id;
   if (index === undefined) return true;
   open.parses += 1;
-  return open.parses <= MAX_PARSES && parseObject(open.argumentsText) !== undefined;
+  return open.parses <= MAX_PARSES && keepableObject(open.argumentsText) !== undefined;
 }
