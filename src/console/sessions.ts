@@ -18,10 +18,7 @@ interface Session {
   readonly endsAt: number;
 }
 
-/**
- * The sessions of signed-in browsers, in the memory of this process. A session stores the Authorization header of its
- * sign-in, which is checked at each request, so an expired or replaced token ends its sessions.
- */
+/** Stores the Authorization header of each sign-in, which is checked at each request: a replaced token ends its sessions. */
 export class Sessions {
   readonly #sessions = new BoundedCache<string, Session>(MAX_SESSIONS);
   readonly #links = new BoundedCache<string, Session>(MAX_SESSIONS);

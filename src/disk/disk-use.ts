@@ -26,10 +26,7 @@ const BATCH = 64;
 const DEPTH_MAX = 256;
 const READ_BY_OWNER = 0o700;
 
-/**
- * Adds up the disk space of the files in these folders; a missing folder counts 0. Follows no symbolic link, also not one
- * that replaces a folder during the walk.
- */
+/** Adds up the disk space of the files in folders. Follows no symbolic link, also not one that replaces a folder meanwhile. */
 export async function measureFolders(folders: readonly string[], options: MeasureOptions): Promise<DiskUse> {
   const walk = new Walk(options);
   for (const folder of folders) {

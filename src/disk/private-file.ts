@@ -30,10 +30,7 @@ export class PrivateFile {
     return new PrivateFile(`${this.path}${suffix}`, this.#options);
   }
 
-  /**
-   * Its content; undefined if there is no such file. Throws `invalid-config` if other users can read it, and `storage` if
-   * it cannot be read.
-   */
+  /** Undefined if there is no such file. Throws `invalid-config` if other users can read it, and `storage` on any failure. */
   async load(): Promise<string | undefined> {
     try {
       await using handle = await open(this.path, 'r');
@@ -125,10 +122,7 @@ export async function makeFolder(folder: string, mode = 0o777): Promise<void> {
   }
 }
 
-/**
- * Explains why a folder can neither be written to nor created, without a full stop; undefined when it can. Tries to write,
- * because permissions alone do not tell, and removes what it created.
- */
+/** Says why a folder can neither be written to nor created, without a full stop; undefined when it can. Tries to write. */
 export async function folderProblem(folder: string): Promise<string | undefined> {
   let existing = folder;
   try {

@@ -15,10 +15,7 @@ export interface CheckedAgents {
   connect(url: URL): Duplex;
 }
 
-/**
- * Creates the agents. `allowPrivate` names the hosts that may have a private or loopback address, as `name` or
- * `name:port`. Without `trust`, Node must trust the certificate of a server.
- */
+/** `allowPrivate` names hosts as `name` or `name:port`. Without `trust`, Node must trust the certificate of a server. */
 export function createCheckedAgents(allowPrivate: readonly string[], trust?: ServerTrust): CheckedAgents {
   const mayBePrivate = allowList(allowPrivate);
   const publicOnly = agents(false, trust);

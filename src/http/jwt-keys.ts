@@ -113,10 +113,7 @@ export function keysFromFile(file: string): () => Promise<unknown> {
   };
 }
 
-/**
- * Reads a key set from the address in the issuer's metadata (OpenID Connect Discovery 1.0, section 4). Calls `onMetadata`
- * with the metadata at each read.
- */
+/** Reads a key set from the address in the issuer's metadata (OpenID Connect Discovery 1.0, section 4). */
 export function keysFromIssuer(
   issuer: string,
   send: typeof fetch,

@@ -95,10 +95,7 @@ export function createNodeVerifier({ nodes, audience, rightFor }: TrustedNodes, 
   };
 }
 
-/**
- * Throws the most useful of the errors: that of the node with the key of the token, else that of a node whose keys cannot
- * be read now, because it may be the one that signed.
- */
+/** Throws the error of the node with the key of the token, else that of a node whose keys cannot be read now. */
 function mainReason({ errors }: AggregateError): never {
   const reasons = errors as readonly unknown[];
   const isUnknownKey = (reason: unknown) => codeOf(reason) === 'ERR_JWKS_NO_MATCHING_KEY';

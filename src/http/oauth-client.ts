@@ -117,10 +117,7 @@ async function clientAuth(
   return secretIn === 'body' ? client.ClientSecretPost(secret) : basicAuth(secret);
 }
 
-/**
- * Authenticates by HTTP Basic with the id and the secret as a form has them (RFC 6749 section 2.3.1). Hyphens stay as they
- * are, because some issuers do not decode what they get.
- */
+/** HTTP Basic with form encoding (RFC 6749 section 2.3.1). Hyphens stay, because some issuers do not decode them. */
 export function basicAuth(secret: string): ClientAuth {
   return (...[, { client_id }, , headers]) => {
     const pair = [client_id, secret].map((text) => new URLSearchParams([['', text]]).toString().slice(1));

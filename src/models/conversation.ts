@@ -212,10 +212,7 @@ export function argumentsToSend(call: FunctionCall): JsonObject {
 /** The deepest nesting of arrays and objects: more than any tool needs, and safe for recursive code. */
 const MAX_DEPTH = 64;
 
-/**
- * Whether a value from `JSON.parse` can be stored, hashed and serialized. `JSON.parse` accepts nesting that recursive code
- * cannot process, and reads "1e400" as infinity.
- */
+/** Whether a value can be stored and hashed: `JSON.parse` accepts endless nesting, and reads "1e400" as infinity. */
 function isKeepable(value: unknown, depth = MAX_DEPTH): boolean {
   if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value !== 'object' || value === null) return true;

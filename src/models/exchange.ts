@@ -45,10 +45,7 @@ const EVENT_STREAM = 'text/event-stream';
 /** The longest wait for the end of a response once its output is complete. Its connection can be reused only then. */
 const AFTER_WHOLE_MS = 1_000;
 
-/**
- * Yields the text of the output as it arrives and returns once `reader` has the complete output. Throws `ModelFailure`. The HTTP
- * request has ended when the generator ends, also when the consumer stops early.
- */
+/** Yields text as it arrives and returns once the output is complete; ends the request in any case. Throws `ModelFailure`. */
 export async function* exchangeText(exchange: Exchange): AsyncGenerator<ModelEvent & { type: 'text' }, void> {
   const { reader, endpoint } = exchange;
   using watch = new SilenceWatch(exchange.signal, exchange.silenceMs);
@@ -144,10 +141,7 @@ export class OutputBounds {
   }
 }
 
-/**
- * Turns any error into a failure. Both SDKs throw errors with `status`, `headers` and the parsed body as `error`. Any other
- * error means that the connection failed before the output was complete.
- */
+/** Reads the SDKs' errors, which have `status`, `headers` and the body as `error`. Others mean that the connection failed. */
 function toFailure(error: unknown, endpoint: Endpoint): ModelFailure {
   if (error instanceof ModelFailure) return error;
   const { status, headers, error: body, message } = error as Partial<SdkError>;
@@ -185,10 +179,7 @@ function silenceFailure({ endpoint, silenceMs }: Exchange): ModelFailure {
   return new ModelFailure('unreachable', message, { retryable: true });
 }
 
-/**
- * A read deadline for a server's stream. `signal` aborts when the server sends nothing for too long, when `outer` aborts,
- * and on disposal, so that no request outlives the watch.
- */
+/** A read deadline for a server's stream. It aborts also with `outer` and on disposal, so that no request outlives it. */
 export class SilenceWatch extends Deadline {
   #limitMs: number;
 

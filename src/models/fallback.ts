@@ -6,10 +6,7 @@ type Failure = Extract<ModelEvent, { type: 'error' }>;
 /** How long a model rests after a failure. A resting model is asked only when no other one responds. */
 const REST_MS = 60_000;
 
-/**
- * Creates a model that asks the providers in order until one responds. Each provider makes its own retries first. When one
- * fails in the middle of its output, the text of the next one replaces its text.
- */
+/** Asks the providers in order until one responds. The text of a later one replaces that of the failed one. */
 export function withFallbacks(providers: readonly ModelProvider[], logger: Logger): ModelProvider {
   const [first, ...others] = providers;
   if (!first || others.length === 0) return first!;

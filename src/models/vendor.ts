@@ -41,10 +41,7 @@ function openEndpoint({ vendor, ...parts }: Omit<Endpoint, 'place'> & { readonly
   return { ...parts, place: `${vendor} at ${url.hostname}:${port}` };
 }
 
-/**
- * The settings that the SDKs of all vendors share. They come from the options alone, so that nothing in the environment
- * redirects a request or its key.
- */
+/** The settings that all SDKs share, from the options alone: nothing in the environment redirects a request or its key. */
 export function sdkSettings({ fetch }: VendorOptions, { baseUrl }: Endpoint) {
   return {
     baseURL: baseUrl,

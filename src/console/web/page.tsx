@@ -42,10 +42,7 @@ export function useLoaded<Value>(load: () => Promise<Value>, inputs: readonly un
   return { value, fault, reload: () => setRound((before) => before + 1) };
 }
 
-/**
- * Runs what a person asks for. The note begins with `first`, becomes `begins` where it is given, and then the words with
- * which the work resolves, or the reason of its failure.
- */
+/** Runs what a person asks for. The note is `first`, then `begins`, then the words of the result, or the fault. */
 export function useAction(first = '') {
   const [note, setNote] = useState(first);
   const act = async (work: () => Promise<unknown>, begins?: string) => {

@@ -22,10 +22,7 @@ const DEFAULT_BASE_URL = 'https://api.anthropic.com';
 
 const MAX_PAUSES = 8;
 
-/**
- * Claude through the Messages API. Loads the vendor's SDK at the first call, not before. Throws
- * `LangoError` `invalid-config` when `baseUrl` is not an HTTP or HTTPS URL.
- */
+/** Claude through the Messages API. Loads the vendor's SDK at the first call. Throws like `createVendorProvider`. */
 export function createAnthropicProvider(options: VendorOptions): ModelProvider {
   return createVendorProvider(options, {
     name: 'anthropic',

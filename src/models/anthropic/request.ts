@@ -59,10 +59,7 @@ function outputConfig(output: JsonObject | undefined, effort: Tuning['effort']):
 /** The smallest budget that the API accepts. */
 const MIN_THINKING_TOKENS = 1_024;
 
-/**
- * Sets the budget for thinking, which counts towards the limit of the output. Sets none after results for an output that
- * began without thinking, as those of another model do: the API would refuse it.
- */
+/** Sets no budget after results for an output that began without thinking (of another model): the API would refuse it. */
 function thinkingField(
   { thinking }: Tuning,
   maxTokens: number,
@@ -82,10 +79,7 @@ function systemBlocks(system: readonly SystemBlock[]): TextBlockParam[] {
   return system.map(({ text }, index) => ({ type: 'text', text, ...(index === lastStable ? CACHED : {}) }));
 }
 
-/**
- * The functions that may be called. The API refuses a conversation with calls when no tool is declared. Without functions,
- * the tools called before are declared, and `tool_choice` forbids to call them.
- */
+/** The API refuses calls in a conversation when no tool is declared: functions called before are declared and forbidden. */
 function toolFields(
   functions: VendorRequest['functions'],
   turns: readonly Turn[],

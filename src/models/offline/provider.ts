@@ -18,10 +18,7 @@ interface OfflineOptions {
   readonly agentOf?: AgentOf;
 }
 
-/**
- * A model of fixed rules that needs no key and no network. It understands the sentences of its table and refuses everything
- * else. Deterministic.
- */
+/** A deterministic model of fixed rules, without key or network. It refuses what is not in its table of sentences. */
 export function createOfflineProvider({
   sentences,
   agentOf = () => undefined,

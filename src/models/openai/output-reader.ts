@@ -9,10 +9,7 @@ import { countIn, listIn, objectIn, textIn } from '../loose.js';
 
 const DONE = '[DONE]';
 
-/**
- * Assembles the chunks of one Chat Completions stream into an output. Real servers leave out any field, and some send
- * `message` in place of `delta`.
- */
+/** Assembles a Chat Completions stream. Real servers leave out any field, and some send `message` in place of `delta`. */
 export class OpenaiOutputReader implements OutputReader {
   readonly #endpoint: Endpoint;
   readonly #bounds = new OutputBounds();

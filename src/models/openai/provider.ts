@@ -20,8 +20,8 @@ export interface OpenaiOptions extends VendorOptions {
 const WITHOUT_REASONING = /^(ft:)?(gpt-[34]|chatgpt)/;
 
 /**
- * OpenAI, and any server that speaks Chat Completions or Responses: Ollama, vLLM and others. Loads the vendor's SDK at the
- * first call, not before. Throws `LangoError` `invalid-config` when `baseUrl` is not an HTTP or HTTPS URL.
+ * OpenAI, and any server that speaks Chat Completions or Responses. Loads the SDK at the first call. Throws like
+ * `createVendorProvider`.
  */
 export function createOpenaiProvider(options: OpenaiOptions): ModelProvider {
   const { api = 'auto', model, baseUrl = DEFAULT_BASE_URL } = options;

@@ -65,10 +65,7 @@ function isStrict(schema: Json | undefined): boolean {
   return isClosed && Object.values(schema).every(isStrict);
 }
 
-/**
- * The field that limits the output. Newer models of OpenAI and Azure accept `max_completion_tokens` only. Other servers
- * support `max_tokens`, and some of them ignore the newer name.
- */
+/** Newer models of OpenAI and Azure accept `max_completion_tokens` only; some other servers ignore that name. */
 function outputLimit(maxTokens: number, { baseUrl }: BodyContext['endpoint']) {
   const isOpenai = /(^|\.)openai\.(com|azure\.com)$/.test(new URL(baseUrl).hostname);
   return isOpenai ? { max_completion_tokens: maxTokens } : { max_tokens: maxTokens };

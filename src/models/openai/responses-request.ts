@@ -9,10 +9,7 @@ import { argumentsToSend, toContent, toVendorRequest, type Content, type UserTur
 import type { BodyContext } from '../vendor.js';
 import { outputFormat, textOf } from './request.js';
 
-/**
- * Makes the body of a Responses request. The vendor stores nothing: it sends reasoning encrypted, as opaque blocks, which
- * go back with the conversation.
- */
+/** The body of a Responses request. The vendor stores nothing: encrypted reasoning goes back as opaque blocks. */
 export function toResponsesRequest(
   request: ModelRequest,
   { id, endpoint, tuning: { effort, temperature } }: BodyContext,
