@@ -55,10 +55,7 @@ export function extractTool(sessions: Sessions): Tool {
     schema,
     effect: 'pure',
     bringsOutside: true,
-    async execute({ mode = 'text', offset = 0 }, context) {
-      const browser = await sessions.require(context);
-      return browser.run('extract', { mode, offset }, context);
-    },
+    execute: ({ mode = 'text', offset = 0 }, context) => sessions.run(context, 'extract', { mode, offset }),
   });
 }
 
@@ -82,8 +79,8 @@ async function readLinks({ session, offset }: Reading): Promise<Extract> {
     `lango.links(${offset}, ${session.limits.elements})`,
   );
   const lines = found.links.map(({ url, text }) => `- ${text || '(no text)'}: ${url}`);
-  const pageText = lines.join('\n') || '(no links)';
-  return { range: found, unit: 'links', text: pageText, facts: [`Links: ${found.total}`] };
+  const text = lines.join('\n') || '(no links)';
+  return { range: found, unit: 'links', text, facts: [`Links: ${found.total}`] };
 }
 
 async function readMarkdown(reading: Reading): Promise<Extract> {
@@ -96,11 +93,8 @@ async function readArticle(reading: Reading): Promise<Extract> {
   const load = `globalThis.langoReadability ??= (() => { const module = {}; ${source}\n; return Readability; })();`;
   const article = 'lango.article(langoReadability) ?? null';
   const found = await reading.session.evaluate<Article | null>(article, load);
-  if (!found) {
-    throw new LangoError('not-found', 'No article was recognized on this page.', {
-      hint: 'Use mode "text" or "markdown".',
-    });
-  }
+  const hint = 'Use mode "text" or "markdown".';
+  if (!found) throw new LangoError('not-found', 'No article was recognized on this page.', { hint });
   const about = Object.entries(found.about).filter(([, value]) => value !== '');
   return convert(found, reading, about.map(([name, value]) => `${name}: ${value}`).join('\n'));
 }

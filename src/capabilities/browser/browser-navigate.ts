@@ -29,8 +29,7 @@ export function navigateTool(sessions: Sessions, { navigationSeconds }: BrowserL
     timeoutMs: 1_000 * navigationSeconds + OVERHEAD_MS,
     async execute({ url }, context) {
       const address = parseAddress(url);
-      const browser = await sessions.open(context);
-      return browser.run('navigate', { url: address.href }, context);
+      return (await sessions.open(context)).run('navigate', { url: address.href }, context);
     },
   });
 }
@@ -43,19 +42,13 @@ export async function navigate(session: Session, { url }: Steps['navigate']): Pr
 
 const LIMIT_DEFAULT = 10;
 const LIMIT_MAX = 50;
+const LIMIT_TEXT = `Maximum number of results; ${LIMIT_DEFAULT} by default`;
 const LINKS_READ = 500;
 
 const searchSchema = z.strictObject({
   query: z.string().trim().min(1).max(500).describe('The search terms'),
-  limit: z
-    .int()
-    .min(1)
-    .max(LIMIT_MAX)
-    .optional()
-    .describe(`Maximum number of results; ${LIMIT_DEFAULT} by default`),
+  limit: z.int().min(1).max(LIMIT_MAX).optional().describe(LIMIT_TEXT),
 });
-
-type Link = { readonly url: string; readonly text: string };
 
 /** Searches with the configured search page, in the browser. */
 export function searchTool(sessions: Sessions, limits: BrowserLimits, searchUrl: string): Tool {
@@ -69,8 +62,7 @@ export function searchTool(sessions: Sessions, limits: BrowserLimits, searchUrl:
     timeoutMs: 1_000 * limits.navigationSeconds + OVERHEAD_MS,
     async execute({ query, limit = LIMIT_DEFAULT }, context) {
       const address = parseAddress(searchUrl.replaceAll('{query}', encodeURIComponent(query)));
-      const browser = await sessions.open(context);
-      return browser.run('search', { url: address.href, limit }, context);
+      return (await sessions.open(context)).run('search', { url: address.href, limit }, context);
     },
   });
 }
@@ -78,7 +70,9 @@ export function searchTool(sessions: Sessions, limits: BrowserLimits, searchUrl:
 export async function search(session: Session, { url, limit }: Steps['search']): Promise<ToolOutput> {
   const address = new URL(url);
   const facts = await goTo(session, address);
-  const { links } = await session.evaluate<{ links: Link[] }>(`lango.links(0, ${LINKS_READ})`);
+  const { links } = await session.evaluate<{ links: { url: string; text: string }[] }>(
+    `lango.links(0, ${LINKS_READ})`,
+  );
   const results = links.filter((link) => link.text !== '' && new URL(link.url).host !== address.host);
   const lines = results.slice(0, limit).map((link, index) => `${index + 1}. ${link.text}\n   ${link.url}`);
   return { content: await describePage(session, facts, lines.join('\n') || '(no results)') };

@@ -8,6 +8,7 @@ import {
   startProcess,
   toPlainError,
 } from '../../parsing/separate-process.js';
+import { browserEnded, RESTART_HINT } from './driver-messages.js';
 import type { FromDriver, SecretRequest, ServerCalls, Steps, ToDriver } from './driver-messages.js';
 import { createProfile, type Profile } from './launch.js';
 import type { BrowserOptions, BrowserProxy, ProxyFailure } from './options.js';
@@ -182,7 +183,7 @@ export class Driver {
       this.#hasEnded = true;
       if (!waiting) void this.end();
     } else if (message.type === 'call') {
-      if (waiting) void this.#answer(waiting.handlers[message.name](message.input as never));
+      if (waiting) void this.#respond(waiting.handlers[message.name](message.input as never));
     } else if (message.error) {
       waiting?.reject(fromPlainError(message.error));
     } else {
@@ -190,12 +191,12 @@ export class Driver {
     }
   }
 
-  async #answer(call: Promise<unknown>): Promise<void> {
-    const answer = await call.then(
+  async #respond(call: Promise<unknown>): Promise<void> {
+    const response = await call.then(
       (value) => ({ value }),
       (error: unknown) => ({ error: toPlainError(error, 'tool') }),
     );
-    this.#send({ type: 'answer', ...answer });
+    this.#send({ type: 'response', ...response });
   }
 
   /** Sends a message. A message that cannot be sent is dropped: the process ends, and the step rejects. */
@@ -226,17 +227,8 @@ export class Driver {
   }
 }
 
-function browserEnded(): LangoError {
-  return new LangoError('unavailable', 'The browser ended, and its page is lost.', { hint: RESTART_HINT });
-}
-
 function tooLarge(): LangoError {
   const mib = MAX_MEMORY_BYTES / (1024 * 1024);
-  return new LangoError(
-    'too-large',
-    `The page sent the browser's driver more than fits into ${mib} MiB of memory, and was closed.`,
-    { hint: RESTART_HINT },
-  );
+  const problem = `The page sent the browser's driver more than fits into ${mib} MiB of memory, and was closed.`;
+  return new LangoError('too-large', problem, { hint: RESTART_HINT });
 }
-
-const RESTART_HINT = 'Call browser_navigate to start a new browser.';

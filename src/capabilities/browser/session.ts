@@ -1,8 +1,8 @@
-import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core';
-import { errorText, isLangoError, LangoError } from '../../core/errors.js';
+import type { Browser, CDPSession, Page } from 'playwright-core';
+import { isLangoError, LangoError } from '../../core/errors.js';
 import type { Json } from '../../core/json.js';
 import { abortable, Deadline, Timer } from '../../core/time.js';
-import type { DriverLaunch, ServerCalls } from './driver-messages.js';
+import { browserEnded, RESTART_HINT, type DriverLaunch, type ServerCalls } from './driver-messages.js';
 import { launchChromium } from './launch.js';
 import type { BrowserLimits, BrowserProxy } from './options.js';
 import { PageNotes } from './page-notes.js';
@@ -26,7 +26,6 @@ interface SessionParts {
   readonly pid: number;
   readonly page: Page;
   readonly cdp: CDPSession;
-  readonly notes: PageNotes;
 }
 
 /**
@@ -34,7 +33,7 @@ interface SessionParts {
  * not answer, and when the browser crashes, because the state of the page is unknown then.
  */
 export class Session {
-  readonly notes: PageNotes;
+  readonly notes = new PageNotes();
   readonly page: Page;
   readonly limits: BrowserLimits;
   readonly server: ServerCalls;
@@ -47,7 +46,6 @@ export class Session {
   private constructor(parts: SessionParts, onEnd: () => void) {
     this.#parts = parts;
     this.#onEnd = onEnd;
-    this.notes = parts.notes;
     this.page = parts.page;
     this.limits = parts.limits;
     this.server = parts.server;
@@ -73,7 +71,7 @@ export class Session {
       await context.grantPermissions([]);
       const cdp = await context.newCDPSession(page);
       await logIn(page, cdp, proxy.login);
-      return new Session({ limits, server, browser, pid, page, cdp, notes: new PageNotes() }, onEnd);
+      return new Session({ limits, server, browser, pid, page, cdp }, onEnd);
     } catch (error) {
       await browser.close().catch(() => undefined);
       throw isLangoError(error) ? error : browserEnded(error);
@@ -103,11 +101,11 @@ export class Session {
     for (const failure of await this.server.takeFailures()) this.notes.recordFailure(failure);
   }
 
-  /** Waits for an answer of the page. After `ms`, rejects with `timeout` and ends the session. */
+  /** Waits for the page. After `ms`, rejects with `timeout` and ends the session. */
   async withTimeout<Result>(promise: Promise<Result>, ms = STEP_MS): Promise<Result> {
     using deadline = new Deadline().expect(ms, () => {
       const text = `The page did not answer within ${ms / 1_000} s and was closed.`;
-      return new LangoError('timeout', text, { hint: 'Call browser_navigate to start a new browser.' });
+      return new LangoError('timeout', text, { hint: RESTART_HINT });
     });
     try {
       return await abortable(promise, deadline.signal);
@@ -119,8 +117,7 @@ export class Session {
   /** Evaluates an expression in the isolated world of the page, after running `before` there. */
   async evaluate<Result extends Json>(expression: string, before = ''): Promise<Result> {
     const { contextId } = await this.withTimeout(this.#isolatedWorld());
-    const answer = await this.withTimeout(this.#evaluateIn(`${before}\n(${expression})`, contextId));
-    return answer as Result;
+    return (await this.withTimeout(this.#evaluateIn(`${before}\n(${expression})`, contextId))) as Result;
   }
 
   /** The number of the document that is shown now. Every new document gets a new number. */
@@ -175,8 +172,7 @@ export class Session {
   }
 
   #watch(): void {
-    const { page, notes } = this.#parts;
-    const context: BrowserContext = page.context();
+    const { page, notes } = this;
     let popups = 0;
     page.on('dialog', (dialog) => {
       notes.add(`the page opened a dialog (${dialog.type()}), which was dismissed: "${dialog.message()}"`);
@@ -192,7 +188,7 @@ export class Session {
       notes.add(`the page went to ${frame.url()}, which is not a web address; the page was closed`);
       page.goto('about:blank').catch(() => undefined);
     });
-    context.on('page', (popup) => {
+    page.context().on('page', (popup) => {
       popups += 1;
       const closing = popups > POPUPS_AT_ONCE ? Promise.resolve() : waitForAddress(popup);
       void closing
@@ -209,14 +205,6 @@ async function waitForAddress(popup: Page): Promise<void> {
   await popup.waitForURL(/^https?:/, { timeout: POPUP_MS, waitUntil: 'commit' }).catch(() => undefined);
 }
 
-function browserEnded(cause?: unknown): LangoError {
-  const details = cause === undefined ? {} : { cause: new Error(errorText(cause).slice(0, 500)) };
-  return new LangoError('unavailable', 'The browser ended, and its page is lost.', {
-    ...details,
-    hint: 'Call browser_navigate to start a new browser.',
-  });
-}
-
 /**
  * Logs in to the proxy. The browser then sends the password on all later connections of this context. A page cannot obtain
  * it, because only challenges of the proxy are answered, and only during this call.
@@ -226,10 +214,9 @@ async function logIn(page: Page, cdp: CDPSession, { url, ...account }: BrowserPr
     void cdp.send('Fetch.continueRequest', { requestId }).catch(() => undefined);
   });
   cdp.on('Fetch.authRequired', ({ requestId, authChallenge: { source } }) => {
-    const authChallengeResponse =
-      source === 'Proxy'
-        ? { response: 'ProvideCredentials' as const, ...account }
-        : { response: 'CancelAuth' as const };
+    const refusal = { response: 'CancelAuth' as const };
+    const login = { response: 'ProvideCredentials' as const, ...account };
+    const authChallengeResponse = source === 'Proxy' ? login : refusal;
     void cdp.send('Fetch.continueWithAuth', { requestId, authChallengeResponse }).catch(() => undefined);
   });
   await cdp.send('Fetch.enable', { handleAuthRequests: true });

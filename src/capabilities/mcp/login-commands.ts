@@ -94,10 +94,7 @@ async function withCallback<T>(use: (callback: Callback) => Promise<T>): Promise
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`;
   try {
-    return await use({
-      url,
-      receive: (state) => new Promise((take) => (waiting = { state, take })),
-    });
+    return await use({ url, receive: (state) => new Promise((take) => (waiting = { state, take })) });
   } finally {
     server.close();
     server.closeIdleConnections();

@@ -11,7 +11,7 @@ import { diagnoseVault } from './diagnosis.js';
 import { VAULT_OPERATIONS } from '../../core/vault-operations.js';
 import { SECRET_SENTENCES } from './sentences.js';
 import { SECRET_SETTINGS } from './settings.js';
-import { SEALED_VAULT, type OpenSealedVault } from './vault/sealed-vault.js';
+import { openSealedVault, SEALED_VAULT, type OpenSealedVault } from './vault/sealed-vault.js';
 import { VAULT_TABLES } from './vault/tables.js';
 
 type Context = CapabilityContext<typeof SECRET_SETTINGS>;
@@ -68,9 +68,8 @@ export const secrets = defineCapability({
           const store = await ownSecrets();
           const revoke = await signOutOf(context, store, { scope, name });
           if (await store.delete(scope, name)) return { deleted: name, ...(await revoke?.()) };
-          throw new LangoError('not-found', `There is no secret "${name}".`, {
-            hint: 'See: lango secrets list',
-          });
+          const hint = 'See: lango secrets list';
+          throw new LangoError('not-found', `There is no secret "${name}".`, { hint });
         },
         useSecret: async ({ name, ...use }, { scope }) => ({
           value: await (await ownSecrets()).use(scope, name, use),
@@ -80,12 +79,6 @@ export const secrets = defineCapability({
     };
   },
 });
-
-async function openSealedVault({ settings, database, logger }: Context): Promise<OpenSealedVault> {
-  const { openVaultOf } = await import('./vault/open-vault.js');
-  const { keyFile, passphrase } = settings.vault;
-  return openVaultOf({ keyFile, passphrase, database, logger });
-}
 
 /** Reads the sign-in that a secret holds. Resolves with what ends it at its issuer; undefined for other secrets. */
 async function signOutOf(

@@ -1,4 +1,4 @@
-import { secretReference, type ScrubStream, type Scrubber } from '../../../core/secrets.js';
+import { secretReference, type Scrubber } from '../../../core/secrets.js';
 import { compileScrubber } from '../../../scrub/scrubber.js';
 
 /** A shorter value could not be told apart from ordinary text, in characters. */
@@ -47,24 +47,14 @@ function hiddenMembers(value: string): readonly string[] {
 }
 
 /** A scrubber for the secrets at the time of each call. */
-export class LiveScrubber implements Scrubber {
-  readonly #current: () => Scrubber;
-
-  constructor(current: () => Scrubber) {
-    this.#current = current;
-  }
-
-  get isEmpty(): boolean {
-    return this.#current().isEmpty;
-  }
-
-  text(text: string): string {
-    return this.#current().text(text);
-  }
-
-  stream(): ScrubStream {
-    return this.#current().stream();
-  }
+export function liveScrubber(current: () => Scrubber): Scrubber {
+  return {
+    get isEmpty() {
+      return current().isEmpty;
+    },
+    text: (text) => current().text(text),
+    stream: () => current().stream(),
+  };
 }
 
 /** Returns a scrubber that applies `first` and then `second`. */

@@ -53,10 +53,7 @@ export interface ExecLimits {
    * 1,024.
    */
   readonly memoryMb: number;
-  /**
-   * Maximum number of processes and threads in one sandbox. Not set outside the sandbox, where it would count all
-   * processes of the account.
-   */
+  /** Maximum number of processes and threads in one sandbox. Outside, it would count all processes of the account. */
   readonly processes: number;
   /** Maximum bytes kept of stdout, and of stderr. */
   readonly outputBytes: number;
@@ -80,14 +77,16 @@ exec "$@"`;
 /** Returns the command line that runs the command under its limits. */
 export function limitedShell(command: ShellCommand, processes: number | 'unlimited'): readonly string[] {
   const { cpuSeconds, memoryMb } = command.limits;
-  const values = [
-    Math.ceil(cpuSeconds),
-    memoryMb * 1024,
-    Math.ceil(command.fileBytes / FILE_BLOCK_BYTES),
-    processes,
-  ];
+  const fileBlocks = Math.ceil(command.fileBytes / FILE_BLOCK_BYTES);
+  const values = [Math.ceil(cpuSeconds), memoryMb * 1024, fileBlocks, processes];
   const limits = ['/bin/sh', '-c', LIMITS_SCRIPT, 'sh', ...values.map(String)];
   return [...limits, command.shell, '-c', command.command];
+}
+
+/** The environment that every program gets. */
+export function baseEnvironment(home: string): Readonly<Record<string, string>> {
+  const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+  return { PATH: path, HOME: home, LANG: 'C.UTF-8', TMPDIR: '/tmp' };
 }
 
 /** Returns how to start `command` without a sandbox: as the server's own user, with all rights of that user. */
