@@ -74,7 +74,6 @@ export async function resolveRef(session: Session, ref: string): Promise<number>
 }
 
 export function staleRef(ref: string): LangoError {
-  return new LangoError('conflict', `ref: ${ref} does not belong to the page that is shown now.`, {
-    hint: 'Call browser_observe and use a ref from its result.',
-  });
+  const hint = 'Call browser_observe and use a ref from its result.';
+  return new LangoError('conflict', `ref: ${ref} does not belong to the page that is shown now.`, { hint });
 }

@@ -56,7 +56,8 @@ async function takeScreenshot(session: Session, fullPage: boolean) {
     return { bytes, type: format.type, isPart: shown !== undefined && shown < height };
   }
   const advice = fullPage ? 'Take one without fullPage' : 'Read the page with browser_extract';
+  const hint = `${advice}, or raise tools.browser.screenshotBytes.`;
   throw new LangoError('too-large', `The screenshot is larger than ${limits.screenshotBytes} bytes.`, {
-    hint: `${advice}, or raise tools.browser.screenshotBytes.`,
+    hint,
   });
 }

@@ -49,9 +49,8 @@ export async function findChromium(search: ChromiumSearch): Promise<Chromium> {
 async function findExecutable({ executable, path }: ChromiumSearch): Promise<string> {
   if (executable !== undefined) {
     if (await isExecutable(executable)) return executable;
-    throw new LangoError('unavailable', `${executable} is not an executable file.`, {
-      hint: 'Correct tools.browser.executable, or remove it to let Lango search for Chromium.',
-    });
+    const hint = 'Correct tools.browser.executable, or remove it to let Lango search for Chromium.';
+    throw new LangoError('unavailable', `${executable} is not an executable file.`, { hint });
   }
   for (const name of NAMES) {
     const found = await findProgram(name);
@@ -62,7 +61,6 @@ async function findExecutable({ executable, path }: ChromiumSearch): Promise<str
   for (const candidate of [...KNOWN_PATHS, ...onPath]) {
     if (await isExecutable(candidate)) return candidate;
   }
-  throw new LangoError('unavailable', 'Chromium was not found.', {
-    hint: 'Run: apt install chromium. Or set tools.browser.executable.',
-  });
+  const hint = 'Run: apt install chromium. Or set tools.browser.executable.';
+  throw new LangoError('unavailable', 'Chromium was not found.', { hint });
 }

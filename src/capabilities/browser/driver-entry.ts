@@ -5,15 +5,8 @@ import { extract } from './browser-extract.js';
 import { navigate, search } from './browser-navigate.js';
 import { observe, resolveRef } from './browser-observe.js';
 import { screenshot } from './browser-screenshot.js';
-import type {
-  CallResponse,
-  DriverLaunch,
-  FromDriver,
-  ServerCalls,
-  StepRequest,
-  Steps,
-  ToDriver,
-} from './driver-messages.js';
+import type { CallResponse, DriverLaunch, FromDriver, ServerCalls } from './driver-messages.js';
+import type { StepRequest, Steps, ToDriver } from './driver-messages.js';
 import type { ProxyFailure } from './options.js';
 import { Session } from './session.js';
 

@@ -2,12 +2,8 @@ import type { ChildProcess } from 'node:child_process';
 import { LangoError } from '../../core/errors.js';
 import { Timer } from '../../core/time.js';
 import type { ToolContext, ToolOutput } from '../../core/tool.js';
-import {
-  endedForMemory,
-  fromPlainError,
-  startProcess,
-  toPlainError,
-} from '../../parsing/separate-process.js';
+import { endedForMemory, fromPlainError, startProcess } from '../../parsing/separate-process.js';
+import { toPlainError } from '../../parsing/separate-process.js';
 import { browserEnded, RESTART_HINT } from './driver-messages.js';
 import type { FromDriver, SecretRequest, ServerCalls, Steps, ToDriver } from './driver-messages.js';
 import { createProfile, type Profile } from './launch.js';
@@ -31,7 +27,7 @@ interface CurrentStep {
 
 /**
  * The browser of one conversation, driven in a separate process (`driver-entry.ts`), with which it ends. Steps run one
- * after the other. The browser ends for good when a step is canceled, when the page does not answer or takes too much
+ * after the other. The browser ends for good when a step is canceled, when the page does not respond or takes too much
  * memory, and when the browser crashes.
  */
 export class Driver {

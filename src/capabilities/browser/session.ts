@@ -8,7 +8,7 @@ import type { BrowserLimits, BrowserProxy } from './options.js';
 import { PageNotes } from './page-notes.js';
 import { PAGE_SCRIPT } from './page-script.js';
 
-/** Time limit for one step inside a page. A page that does not answer in this time is closed. */
+/** Time limit for one step inside a page. A page that does not respond in this time is closed. */
 const STEP_MS = 10_000;
 const SCRIPT_MS = 5_000;
 const CLOSE_MS = 5_000;
@@ -30,7 +30,7 @@ interface SessionParts {
 
 /**
  * One browser with one page, for one conversation, in the driver's process. The session ends for good when the page does
- * not answer, and when the browser crashes, because the state of the page is unknown then.
+ * not respond, and when the browser crashes, because the state of the page is unknown then.
  */
 export class Session {
   readonly notes = new PageNotes();
@@ -82,10 +82,7 @@ export class Session {
     return this.#ending !== undefined;
   }
 
-  /**
-   * Runs one step. If the browser ends meanwhile, rejects with `unavailable` in place of the step's error, unless the page
-   * did not answer in time.
-   */
+  /** Runs one step. Rejects with `unavailable` if the browser ends meanwhile, but with `timeout` of a silent page. */
   async use<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
     if (this.hasEnded) throw browserEnded();
     try {
@@ -104,7 +101,7 @@ export class Session {
   /** Waits for the page. After `ms`, rejects with `timeout` and ends the session. */
   async withTimeout<Result>(promise: Promise<Result>, ms = STEP_MS): Promise<Result> {
     using deadline = new Deadline().expect(ms, () => {
-      const text = `The page did not answer within ${ms / 1_000} s and was closed.`;
+      const text = `The page did not respond within ${ms / 1_000} s and was closed.`;
       return new LangoError('timeout', text, { hint: RESTART_HINT });
     });
     try {
@@ -207,7 +204,7 @@ async function waitForAddress(popup: Page): Promise<void> {
 
 /**
  * Logs in to the proxy. The browser then sends the password on all later connections of this context. A page cannot obtain
- * it, because only challenges of the proxy are answered, and only during this call.
+ * it, because the session responds only to challenges of the proxy, and only during this call.
  */
 async function logIn(page: Page, cdp: CDPSession, { url, ...account }: BrowserProxy['login']): Promise<void> {
   cdp.on('Fetch.requestPaused', ({ requestId }) => {

@@ -53,9 +53,8 @@ export class Sessions {
   ): Promise<ToolOutput> {
     const browser = this.#browsers.get(keyOf(context));
     if (browser && !browser.opened?.hasEnded) return (await browser.driver).run(step, input, context);
-    throw new LangoError('not-found', 'No page is open in this conversation.', {
-      hint: 'Call browser_navigate first. A restart of the server and a long idle time close the page.',
-    });
+    const hint = 'Call browser_navigate first. A restart of the server and a long idle time close the page.';
+    throw new LangoError('not-found', 'No page is open in this conversation.', { hint });
   }
 
   /** Closes the browser of the conversation. Resolves with whether one was open. */
@@ -90,14 +89,13 @@ export class Sessions {
 
   /** At the limit, closes the browser that has been idle for longest. Throws `too-many` when all are busy. */
   #closeOldestIfFull(): void {
-    if (this.#browsers.size < this.#maxSessions()) return;
+    const most = Math.min(this.#options.limits.contexts, SLOTS);
+    if (this.#browsers.size < most) return;
     const idle = [...this.#browsers].filter(([, { opened }]) => opened && !opened.isBusy);
     const [oldest] = idle.sort(([, a], [, b]) => a.opened!.usedAt - b.opened!.usedAt);
     if (!oldest) {
-      throw new LangoError('too-many', `All ${this.#maxSessions()} browsers are busy.`, {
-        hint: 'Try again later, or raise tools.browser.contexts.',
-        retryable: true,
-      });
+      const hint = 'Try again later, or raise tools.browser.contexts.';
+      throw new LangoError('too-many', `All ${most} browsers are busy.`, { hint, retryable: true });
     }
     const [key, browser] = oldest;
     this.#browsers.delete(key);
@@ -109,10 +107,6 @@ export class Sessions {
     let slot = 0;
     while (taken.has(slot)) slot += 1;
     return slot;
-  }
-
-  #maxSessions(): number {
-    return Math.min(this.#options.limits.contexts, SLOTS);
   }
 }
 

@@ -68,7 +68,7 @@ async function openFamily(context: Context): Promise<ToolFamily> {
     return { ...off(NAME), note: 'no server is named', hint: 'Name servers in mcp.servers.' };
   if (!isInstalled(PACKAGE)) return missing(NAME, MISSING);
   const { openServersHere } = await import('./opening.js');
-  const open = await openServersHere(context);
+  const open = openServersHere(context);
   for (const server of open.servers.values()) void server.start();
   return {
     name: NAME,
@@ -78,6 +78,6 @@ async function openFamily(context: Context): Promise<ToolFamily> {
     get findings() {
       return open.findings();
     },
-    close: () => open.close(),
+    close: () => open[Symbol.asyncDispose](),
   };
 }

@@ -12,7 +12,7 @@ import { argumentsSchema } from './schema.js';
 const LONGEST_NAME = 64;
 const LONGEST_DESCRIPTION = 1_024;
 const MARK_LENGTH = 6;
-/** How long a call may wait until a server that has ended is started again. Only then its own time begins. */
+/** The longest wait of a call for a server that is started again. The time of the call begins after it. */
 const LONGEST_START_MS = 60_000;
 
 export type CallContext = Pick<ToolContext, 'signal' | 'progress' | 'answered'> &

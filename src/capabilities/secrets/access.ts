@@ -38,7 +38,7 @@ const PAUSES_MS = [250, 1_000];
 
 /**
  * Asks for a secret before a call has any effect, so it is safe to ask again for calls of every effect class: when the
- * node answers again within a second, the call continues; otherwise it fails with nothing done. The model, or the
+ * node responds again within a second, the call continues; otherwise it fails with nothing done. The model, or the
  * person who approved an unsafe call, decides whether to try later.
  */
 function askOf(node: KeepingNode): BorrowedSecretsOptions['ask'] {
@@ -73,7 +73,7 @@ function explained(cause: unknown, url: string): unknown {
     return new LangoError('unavailable', problem, { hint: `${advice} Its log says what is wrong.`, cause });
   }
   if (!isPassing(cause)) return cause;
-  const problem = `${server} does not answer: ${cause.message} Nothing was done.`;
+  const problem = `${server} does not respond: ${cause.message} Nothing was done.`;
   const hint = 'Call this again in a moment. If it fails again, tell the person that this server is away.';
   return new LangoError('unavailable', problem, { hint, retryable: true, cause });
 }

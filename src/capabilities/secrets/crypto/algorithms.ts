@@ -1,12 +1,5 @@
-import {
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  randomBytes,
-  sign,
-  verify,
-  type KeyObject,
-} from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto';
+import { sign, verify, type KeyObject } from 'node:crypto';
 import { LangoError } from '../../../core/errors.js';
 
 /** `ed25519` and `p256` sign; `aes256` encrypts. */

@@ -32,7 +32,7 @@ export class BorrowedSecrets implements SecretGuard {
   readonly #options: BorrowedSecretsOptions;
   /** The values to search for, by owner. */
   readonly #held = new Map<string, ReadonlySet<Held>>();
-  /** How to drop each value that commands got, by owner, name and value. The one that was not given for longest is first. */
+  /** Drops a value that commands got, by owner, name and value. The value given longest ago is first. */
   readonly #given = new BoundedCache<string, () => void>(GIVEN_MAX, { onDropped: (_, drop) => drop() });
   /** The scrubbers by owner, and '' for all owners. Compiled at first use after a change. */
   readonly #compiled = new Map<string, Scrubber>();

@@ -35,9 +35,8 @@ export async function unlock(record: MasterRecord, { keyFile, passphrase }: KeyS
   if (source.kind === 'file') return { record, key: await keyFromFile(id, keyFile) };
   if (passphrase === undefined) {
     const hint = 'Set LANGO_VAULT_PASSPHRASE, or vault.passphrase in the configuration.';
-    throw new LangoError('invalid-config', 'The vault is locked with a passphrase, and none is given.', {
-      hint,
-    });
+    const problem = 'The vault is locked with a passphrase, and none is given.';
+    throw new LangoError('invalid-config', problem, { hint });
   }
   const key = await derive(passphrase, source);
   if (keyId(key) === id) return { record, key };

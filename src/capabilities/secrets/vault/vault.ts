@@ -161,9 +161,8 @@ function toItem({ sealed: _sealed, ...item }: SealedEntry): VaultItem {
 function assertEntry({ kind, name, value }: VaultEntry): void {
   if (!VAULT_NAME.test(name)) {
     const hint = 'A name is a letter, then up to 63 letters, digits, "_", "." or "-".';
-    throw new LangoError('invalid-input', `"${name.slice(0, 80)}" cannot be the name of a ${kind}.`, {
-      hint,
-    });
+    const problem = `"${name.slice(0, 80)}" cannot be the name of a ${kind}.`;
+    throw new LangoError('invalid-input', problem, { hint });
   }
   if (value.length < 1 || value.length > MAX_VALUE_BYTES) {
     throw new LangoError('invalid-input', `A ${kind} has 1 to ${MAX_VALUE_BYTES} bytes.`);

@@ -52,7 +52,7 @@ async function transferOwnership(root: string, account: { uid: number; gid: numb
 }
 
 /**
- * How a root server enters the sandbox. If root started bubblewrap, commands would keep root as the kernel's uid; if an
+ * The way of a root server into the sandbox. If root started bubblewrap, commands would keep root as the kernel's uid; if an
  * ordinary account started it, a workspace below a folder that is closed to others would be out of reach. So the roots
  * are first bind-mounted to an open folder, in a mount namespace of this command alone, and then root drops its
  * privileges for good. Each program replaces the one before (exec): a process without rights in between could not

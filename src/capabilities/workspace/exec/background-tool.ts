@@ -5,14 +5,8 @@ import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../
 import { BackgroundProcesses, type BackgroundProcess } from './background.js';
 import { diskNotes } from './exec.js';
 import type { ExecOptions } from './launch.js';
-import {
-  COMMAND_FIELDS,
-  describeCommand,
-  secretsNote,
-  secretsOf,
-  withSecrets,
-  type Runner,
-} from './runner.js';
+import { COMMAND_FIELDS, describeCommand, secretsNote, secretsOf, withSecrets } from './runner.js';
+import type { Runner } from './runner.js';
 
 /** The size of the longest UTF-8 character. */
 const LIMIT_MIN_BYTES = 4;

@@ -3,7 +3,7 @@ import { LangoError } from '../../../core/errors.js';
 import type { Account, PrivilegeDrop } from './account.js';
 import { limitedShell, type Sandbox, type ShellCommand } from './launch.js';
 
-/** What commands see at `path`: the host's `source`, writable or read-only, or a symbolic link to it. */
+/** A path that commands see: the host's `source`, writable or read-only, or a symbolic link to it. */
 interface Mount {
   readonly kind: '--bind' | '--ro-bind' | '--symlink';
   readonly source: string;

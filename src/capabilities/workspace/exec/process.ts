@@ -29,7 +29,7 @@ export interface ExitStatus {
 }
 
 const TERM_GRACE_MS = 2_000;
-/** How long a pipe may stay open after its program ended: an escaped child process may hold it. */
+/** The longest time that a pipe stays open after its program ended: an escaped child process may hold it. */
 const PIPE_GRACE_MS = 1_000;
 /** Pause between reads of 64 KiB once an output exceeds its limit, so that endless output does not occupy a CPU core. */
 const READ_PAUSE_MS = 5;
@@ -147,7 +147,7 @@ function sendSignal(id: number, signal: NodeJS.Signals): void {
   try {
     process.kill(id, signal);
   } catch {
-    // It has ended.
+    // The process has ended.
   }
 }
 

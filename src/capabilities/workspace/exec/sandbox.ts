@@ -30,10 +30,7 @@ test ! -e /proc || grep -Eq '^CapEff:[[:space:]]*0+$' /proc/self/status ||
   { echo "the command has capabilities"; exit 1; }
 test -w . || { echo "the account that commands run as (uid $(id -u)) cannot write to the workspace $PWD"; exit 1; }`;
 
-/**
- * Finds a sandbox and verifies it by running a command in it. A server that is root may hand over an empty workspace root
- * to the unprivileged account that commands run as.
- */
+/** Finds a sandbox and runs a command in it. As root, may give an empty root to the account that commands run as. */
 export async function findSandbox(search: SandboxSearch): Promise<SandboxFinding> {
   if (search.mode === 'off') return { reason: 'The sandbox is switched off in the configuration.' };
   try {
