@@ -65,11 +65,11 @@ export function actTool(sessions: Sessions, { navigationSeconds }: BrowserLimits
     timeoutMs: 1_000 * navigationSeconds + OVERHEAD_MS,
     async check({ ref, action, value }, context) {
       assertValue(action, value);
-      await sessions.run(context, 'find', { ref });
+      await sessions.run('find', { ref }, context);
     },
     async execute({ ref, action, value }, context) {
       assertValue(action, value);
-      return sessions.run(context, 'act', { ref, action, value: value ?? '' });
+      return sessions.run('act', { ref, action, value: value ?? '' }, context);
     },
   });
 }

@@ -55,7 +55,7 @@ export function extractTool(sessions: Sessions): Tool {
     schema,
     effect: 'pure',
     bringsOutside: true,
-    execute: ({ mode = 'text', offset = 0 }, context) => sessions.run(context, 'extract', { mode, offset }),
+    execute: ({ mode = 'text', offset = 0 }, context) => sessions.run('extract', { mode, offset }, context),
   });
 }
 

@@ -37,7 +37,7 @@ export function observeTool(sessions: Sessions): Tool {
     schema,
     effect: 'pure',
     bringsOutside: true,
-    execute: ({ offset = 0 }, context) => sessions.run(context, 'observe', { offset }),
+    execute: ({ offset = 0 }, context) => sessions.run('observe', { offset }, context),
   });
 }
 

@@ -30,7 +30,7 @@ export function screenshotTool(sessions: Sessions): Tool {
     effect: 'pure',
     bringsOutside: true,
     timeoutMs: TIME_MS,
-    execute: ({ fullPage = false }, context) => sessions.run(context, 'screenshot', { fullPage }),
+    execute: ({ fullPage = false }, context) => sessions.run('screenshot', { fullPage }, context),
   });
 }
 

@@ -18,12 +18,8 @@ const MAX_FAILURES = 12;
 
 type Handlers = { readonly [Name in keyof ServerCalls]: (input: never) => Promise<unknown> };
 
-/** The step that the driver's process runs now: the functions that it may call, and how to settle it. */
-interface CurrentStep {
-  readonly handlers: Handlers;
-  readonly resolve: (output: ToolOutput) => void;
-  readonly reject: (error: unknown) => void;
-}
+/** The step that the driver's process runs now, and the functions that it may call. */
+type CurrentStep = PromiseWithResolvers<ToolOutput> & { readonly handlers: Handlers };
 
 /**
  * The browser of one conversation, driven in a separate process (`driver-entry.ts`), with which it ends. Steps run one
@@ -129,17 +125,17 @@ export class Driver {
     const { signal } = context;
     signal.throwIfAborted();
     if (this.#hasEnded) throw browserEnded();
-    const { promise, resolve, reject } = Promise.withResolvers<ToolOutput>();
+    const settled = Promise.withResolvers<ToolOutput>();
     const handlers = this.#handlers('key' in context ? context : undefined);
-    this.#currentStep = { handlers, resolve, reject };
+    this.#currentStep = { ...settled, handlers };
     const onAbort = (): void => {
-      reject(signal.reason);
+      settled.reject(signal.reason);
       void this.end();
     };
     signal.addEventListener('abort', onAbort, { once: true });
     this.#send({ type: 'step', step, input });
     try {
-      return await promise;
+      return await settled.promise;
     } finally {
       this.#currentStep = undefined;
       signal.removeEventListener('abort', onAbort);

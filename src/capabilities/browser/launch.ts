@@ -133,12 +133,8 @@ const FLAGS = [
   ...['--disable-extensions', '--disable-default-apps', '--disable-component-update'],
   ...['--disable-component-extensions-with-background-pages', '--disable-background-networking'],
   ...['--disable-back-forward-cache', '--disable-client-side-phishing-detection'],
-  ...[
-    '--disable-domain-reliability',
-    '--disable-field-trial-config',
-    '--disable-search-engine-choice-screen',
-  ],
-  ...['--disable-dev-shm-usage', '--disable-notifications', '--disable-print-preview'],
+  ...['--disable-domain-reliability', '--disable-search-engine-choice-screen', '--disable-notifications'],
+  ...['--disable-field-trial-config', '--disable-dev-shm-usage', '--disable-print-preview'],
   ...['--deny-permission-prompts', '--metrics-recording-only', '--password-store=basic'],
   ...['--use-mock-keychain', '--force-color-profile=srgb', '--renderer-process-limit=8'],
   `--js-flags=--max-old-space-size=${HEAP_MB}`,
@@ -182,17 +178,14 @@ export async function launchChromium(
   }
 }
 
-const NO_SANDBOX = /No usable sandbox|namespace sandbox failed|credentials\.cc|zygote_host_impl/i;
+const SANDBOX_PROBLEM = /No usable sandbox|namespace sandbox failed|credentials\.cc|zygote_host_impl/i;
+const SANDBOX_HINT =
+  'Allow user namespaces (in a container: seccomp=unconfined, or a profile that permits them). As a last resort set tools.browser.sandbox: false.';
+const START_HINT = 'Start the program by hand to see its error, and check tools.browser.executable.';
 
 function launchError(cause: unknown): LangoError {
-  const [problem, hint] = NO_SANDBOX.test(errorText(cause))
-    ? [
-        'Chromium cannot set up its sandbox on this machine.',
-        'Allow user namespaces (in a container: seccomp=unconfined, or a profile that permits them). As a last resort set tools.browser.sandbox: false.',
-      ]
-    : [
-        'Chromium could not be started.',
-        'Start the program by hand to see its error, and check tools.browser.executable.',
-      ];
-  return new LangoError('unavailable', problem, { cause, hint });
+  if (!SANDBOX_PROBLEM.test(errorText(cause)))
+    return new LangoError('unavailable', 'Chromium could not be started.', { cause, hint: START_HINT });
+  const problem = 'Chromium cannot set up its sandbox on this machine.';
+  return new LangoError('unavailable', problem, { cause, hint: SANDBOX_HINT });
 }

@@ -31,10 +31,8 @@ export async function becomesQuiet(session: Session, action: () => Promise<void>
     const start = Date.now();
     for (;;) {
       await pause(POLL_MS);
-      const isNavigating = [...open].some(isOfDocument);
-      const longestMs = isNavigating
-        ? Math.max(1_000 * limits.navigationSeconds, SETTLE_MAX_MS)
-        : SETTLE_MAX_MS;
+      const navigationMs = [...open].some(isOfDocument) ? 1_000 * limits.navigationSeconds : 0;
+      const longestMs = Math.max(navigationMs, SETTLE_MAX_MS);
       if (session.hasEnded || Date.now() - start >= longestMs) return false;
       const isLoaded = open.size === 0 && Date.now() - Math.max(start, loadedAt) >= QUIET_MS;
       if (isLoaded && (await isStill(session))) return true;

@@ -47,9 +47,9 @@ export class Sessions {
 
   /** Runs a step in the browser of the conversation. Rejects with `not-found` when there is none. */
   async run<Name extends keyof Steps>(
-    context: ToolContext,
     step: Name,
     input: Steps[Name],
+    context: ToolContext,
   ): Promise<ToolOutput> {
     const browser = this.#browsers.get(keyOf(context));
     if (browser && !browser.opened?.hasEnded) return (await browser.driver).run(step, input, context);

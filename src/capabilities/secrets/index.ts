@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { defineCapability, type CapabilityContext } from '../../core/capability.js';
 import { LangoError, isLangoError } from '../../core/errors.js';
 import { KEEPING_NODE, type KeepingNode } from '../../core/keeping-nodes.js';
@@ -7,8 +8,8 @@ import type { Scope } from '../../core/task.js';
 import { missing, off, type ToolFamily } from '../../core/tool-family.js';
 import { SIGN_INS, SIGN_OUT, VAULT, type Revocation } from '../../core/vault.js';
 import { SECRET_COMMANDS } from './command-list.js';
-import { diagnoseVault } from './diagnosis.js';
 import { VAULT_OPERATIONS } from '../../core/vault-operations.js';
+import { OTHERS_PERMISSIONS } from '../../disk/private-file.js';
 import { SECRET_SENTENCES } from './sentences.js';
 import { SECRET_SETTINGS } from './settings.js';
 import { openSealedVault, SEALED_VAULT, type OpenSealedVault } from './vault/sealed-vault.js';
@@ -38,7 +39,22 @@ export const secrets = defineCapability({
   operations: VAULT_OPERATIONS,
   sentences: SECRET_SENTENCES,
   commands: SECRET_COMMANDS,
-  diagnose: diagnoseVault,
+  /** Checks that no other user can read the key of the vault. */
+  async diagnose({ settings }) {
+    const { keyFile, passphrase } = settings.vault;
+    const found = await stat(keyFile).catch(() => undefined);
+    const isOpen = found !== undefined && (found.mode & OTHERS_PERMISSIONS) !== 0;
+    if (isOpen) {
+      const text = `${keyFile} is open to other users.`;
+      return [{ subject: 'vault', state: 'fail', text, hint: `Run: chmod 600 ${keyFile}` }];
+    }
+    const missing =
+      passphrase === undefined
+        ? `a new one makes ${keyFile} for its first secret or key`
+        : 'opened with a passphrase';
+    const text = found ? `its key is in ${keyFile}; keep a copy elsewhere` : missing;
+    return [{ subject: 'vault', state: 'ok', text }];
+  },
   open(context) {
     let opened: Promise<OpenSealedVault> | undefined;
     const openVault = () => (opened ??= openSealedVault(context));

@@ -6,6 +6,7 @@ import { offer } from '../../core/service.js';
 import { off, type ToolFamily } from '../../core/tool-family.js';
 import { DISK } from '../../disk/disk.js';
 import { openCommands, serviceFetch, type WorkspaceContext } from './commands.js';
+import { SandboxedPrograms } from './exec/index.js';
 import { UnfinishedWrites, createFsTools, createOwnedFiles } from './fs/index.js';
 import { httpTool } from './requests/index.js';
 import { WORKSPACE_SENTENCES } from './sentences.js';
@@ -20,12 +21,7 @@ export const workspace = defineCapability({
   open(context) {
     const { settings, services } = context;
     return {
-      offers: [
-        offer(PROGRAMS, async () => {
-          const { SandboxedPrograms } = await import('./exec/index.js');
-          return new SandboxedPrograms(settings['tools.exec']);
-        }),
-      ],
+      offers: [offer(PROGRAMS, async () => new SandboxedPrograms(settings['tools.exec']))],
       get ownedData(): OwnedData | undefined {
         const disk = services.require(DISK);
         return disk.folders.isApart ? createOwnedFiles(disk) : undefined;
