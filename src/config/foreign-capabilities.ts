@@ -1,8 +1,7 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { assertForeign } from '../core/capability.js';
-import type { Capability } from '../core/capability.js';
+import { assertForeign, type Capability } from '../core/capability.js';
 import { LangoError, errorText } from '../core/errors.js';
 
 /**

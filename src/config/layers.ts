@@ -1,7 +1,6 @@
 import { keyOf, type Path } from '../core/findings.js';
 import type { SecretVariable } from '../core/capability.js';
-import type { Env, SECRET_VARIABLES } from './env.js';
-import { ENV_VARIABLES } from './env.js';
+import { type Env, type SECRET_VARIABLES, ENV_VARIABLES } from './env.js';
 import type { Problem } from './problems.js';
 import { fileVariable, readSecretFile } from './secret-files.js';
 import { valueAt } from './config.js';

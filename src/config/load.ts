@@ -4,26 +4,20 @@ import { dirname, join, resolve } from 'node:path';
 import { codeOf, errorText } from '../core/errors.js';
 import { AddedAgents, withAddedAgents, type AddedAgent } from './added-agents.js';
 import { checkSettings, type Purpose } from './check.js';
-import type { Config } from './config.js';
-import { configOf } from './config.js';
-import type { Env } from './env.js';
-import { ENV_VARIABLES } from './env.js';
+import { type Config, configOf } from './config.js';
+import { type Env, ENV_VARIABLES } from './env.js';
 
-import type { Origin, Overrides } from './layers.js';
-import { isGroup, layer } from './layers.js';
+import { type Origin, type Overrides, isGroup, layer } from './layers.js';
 import { NO_SUCH_FILE } from '../disk/private-file.js';
-import type { Problem } from './problems.js';
-import { PROBLEMS_MAX, problemsError } from './problems.js';
+import { type Problem, PROBLEMS_MAX, problemsError, toProblem } from './problems.js';
 import { isReadableByAll } from './risks.js';
 import { assertForeign, type Capability } from '../core/capability.js';
 import { CAPABILITIES } from '../capabilities/index.js';
 import { loadCapabilities } from './foreign-capabilities.js';
 import { SettingsSchema, type Settings, type SettingsInput } from './schema.js';
 import type { Variables } from './secret-files.js';
-import type { Secrets } from './secrets.js';
-import { secretsOf } from './secrets.js';
-import type { Unset } from './substitute.js';
-import { retype, substitute } from './substitute.js';
+import { type Secrets, secretsOf } from './secrets.js';
+import { type Unset, retype, substitute } from './substitute.js';
 import type { Source, TextReading } from './text-source.js';
 
 const HINT = 'Correct this, then check it with: lango config check';
@@ -57,9 +51,7 @@ export interface ResolveOptions extends LoadOptions {
   readonly capabilities?: readonly Capability[] | undefined;
 }
 
-/**
- * Reads the configuration file, if there is one, and resolves it. Throws `invalid-config` that lists all problems.
- */
+/** Reads the configuration file, if there is one, and resolves it. Throws `invalid-config` that lists all problems. */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   return orThrow(tryResolve(await readSource(options), options));
 }
@@ -76,7 +68,7 @@ export async function checkConfig(
   const { loaded, problems } = tryResolve(reading, options);
   if (!loaded) return problems;
   const findings = await further(loaded);
-  return findings.map((one) => toProblem(one, reading.source, new Map())).sort(byLocation);
+  return findings.map((one) => toProblem(one, reading.source)).sort(byLocation);
 }
 
 /** Resolves settings given by a program, without reading any file. Throws `invalid-config`. */
@@ -228,12 +220,6 @@ function tryResolve({ source, file, schema, ...reading }: Reading, options: Load
   const { added = [] } = reading;
   const secrets = secretsOf(schema, settings, config);
   return { loaded: { config, secrets, schema, settings, origins, added } };
-}
-
-function toProblem(finding: Finding, source: Source, sources: ReadonlyMap<string, string>): Problem {
-  const key = keyOf(finding.path);
-  const inFile = finding.about === 'key' ? source.locateKey(finding.path) : source.locate(finding.path);
-  return { at: sources.get(key) ?? inFile, key, text: finding.text };
 }
 
 /** The keys that tell a client where the server of this configuration is and how to call it. */

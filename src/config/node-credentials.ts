@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { LangoError } from '../core/errors.js';
-import { canonicalJson } from '../core/json.js';
+import { canonicalJson } from '../core/canonical-json.js';
 import type { KeySet, ReadKeys, SigningKey } from '../core/card.js';
 import { SECRET_PATTERN } from '../core/fields.js';
 import { PrivateFile } from '../disk/private-file.js';

@@ -1,10 +1,9 @@
-import { keyOf } from '../core/findings.js';
+import { keyOf, type Path } from '../core/findings.js';
 import { z } from 'zod';
 import type { ShippedGroups } from '../capabilities/index.js';
 import type { Capability } from '../core/capability.js';
 import { LangoError } from '../core/errors.js';
 import { group, text } from '../core/fields.js';
-import type { Path } from '../core/findings.js';
 import { a2a } from './a2a-keys.js';
 import { agent } from './agent-keys.js';
 import {

@@ -194,9 +194,7 @@ async function ask<Table extends OperationTable, T>(
   }
 }
 
-/**
- * Resolves with `other` when the call rejects with `not-found`: the node has no such kind of data, or no data at all.
- */
+/** Resolves with `other` when the call rejects with `not-found`: the node has no such kind of data, or no data at all. */
 async function orElse<T>(call: Promise<T>, other: T): Promise<T> {
   try {
     return await call;

@@ -8,7 +8,8 @@ import type {
 } from '@a2a-js/sdk';
 import type { PeerEvent } from '../../core/agent.js';
 import { LangoError } from '../../core/errors.js';
-import { hashJson, isJsonObject } from '../../core/json.js';
+import { isJsonObject } from '../../core/json.js';
+import { hashJson } from '../../core/canonical-json.js';
 import type { Part } from '../../core/message.js';
 import { textOf } from '../../core/message.js';
 import { NO_USAGE } from '../../core/model.js';

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { LangoError, errorText, type ErrorCode } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
 import { referencedSecrets } from '../../core/secrets.js';
 import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
 import { OVERHEAD_MS } from './browser-navigate.js';
@@ -8,6 +7,7 @@ import { ACTIONS, type Action, type Steps } from './driver-messages.js';
 import type { BrowserLimits } from './options.js';
 import { REF_PATTERN, resolveRef, staleRef } from './browser-observe.js';
 import { becomesQuiet, differences, readPageState, type PageState } from './page-change.js';
+import type { ActionResult } from './page-functions.js';
 import { describePage } from './report.js';
 import type { Session } from './session.js';
 import type { Sessions } from './sessions.js';
@@ -31,17 +31,6 @@ const schema = z.strictObject({
       'The text to type ({{secret:NAME}} stands for a secret, in password fields), the option to select, or the key to press ("Enter", "Control+a")',
     ),
 });
-
-/** The result of a call into the page script. */
-interface ActionResult extends JsonObject {
-  readonly problem?: string;
-  readonly by?: string;
-  readonly x?: number;
-  readonly y?: number;
-  readonly checked?: boolean;
-  readonly isPicker?: boolean;
-  readonly isPassword?: boolean;
-}
 
 interface Target {
   readonly session: Session;
@@ -90,14 +79,14 @@ function assertValue(action: Action, value: string | undefined): void {
 async function perform(target: Target, action: Action, value: string): Promise<void> {
   switch (action) {
     case 'click':
-      return click(target, await callPage(target, 'point', true));
+      return click(target, await accepted(target, target.session.call('point', target.number, true)));
     case 'check':
     case 'uncheck':
       return setChecked(target, action === 'check');
     case 'type':
       return type(target, value);
     case 'select':
-      return void (await callPage(target, 'select', value));
+      return void (await accepted(target, target.session.call('select', target.number, value)));
     case 'press':
       return press(target, value);
   }
@@ -108,23 +97,24 @@ function click({ session }: Target, { x = 0, y = 0 }: ActionResult): Promise<voi
 }
 
 async function setChecked(target: Target, wanted: boolean): Promise<void> {
-  const found = await callPage(target, 'point', false);
+  const { session, ref, number } = target;
+  const found = await accepted(target, session.call('point', number, false));
   if (found.checked === undefined) {
-    throw new LangoError('invalid-input', `ref: ${target.ref} is not a checkbox; use the action "click".`);
+    throw new LangoError('invalid-input', `ref: ${ref} is not a checkbox; use the action "click".`);
   }
   if (found.checked === wanted) return;
   await click(target, found);
-  const after = await callPage(target, 'checked');
+  const after = await accepted(target, session.call('checked', number));
   if (after.checked === wanted) return;
   const state = wanted ? 'unchecked' : 'checked';
-  throw new LangoError('tool', `The page kept ${target.ref} ${state} after the click.`);
+  throw new LangoError('tool', `The page kept ${ref} ${state} after the click.`);
 }
 
 async function type(target: Target, value: string): Promise<void> {
-  const { session } = target;
+  const { session, number } = target;
   const { keyboard } = session.page;
-  const { isPicker, isPassword } = await callPage(target, 'focus', true);
-  if (isPicker) return void (await callPage(target, 'put', value));
+  const { isPicker, isPassword } = await accepted(target, session.call('focus', number, true));
+  if (isPicker) return void (await accepted(target, session.call('put', number, value)));
   const text = await textToType(target, value, isPassword ?? false);
   await session.withTimeout(text === '' ? keyboard.press('Delete') : keyboard.insertText(text));
 }
@@ -140,8 +130,8 @@ async function textToType({ session, ref }: Target, value: string, isPassword: b
 }
 
 async function press(target: Target, key: string): Promise<void> {
-  const { session } = target;
-  await callPage(target, 'focus', false);
+  const { session, number } = target;
+  await accepted(target, session.call('focus', number, false));
   try {
     await session.withTimeout(session.page.keyboard.press(key));
   } catch (error) {
@@ -164,14 +154,9 @@ const PROBLEMS: Readonly<Record<string, readonly [ErrorCode, (ref: string, by: s
 const DATE_ADVICE = 'Dates are written as "2026-01-31".';
 const COVERED_HINT = 'Close the covering element first; browser_observe lists the elements.';
 
-/** Calls a function of the page script with the number of the element and further arguments. */
-async function callPage(
-  { session, ref, number }: Target,
-  name: string,
-  ...further: readonly (string | boolean)[]
-): Promise<ActionResult> {
-  const given = [number, ...further].map((each) => JSON.stringify(each)).join(', ');
-  const result = await session.evaluate<ActionResult>(`lango.${name}(${given})`);
+/** Throws what the page script says against an action. */
+async function accepted({ ref }: Target, acting: Promise<ActionResult>): Promise<ActionResult> {
+  const result = await acting;
   const { problem = '', by = '' } = result;
   if (problem === 'gone') throw staleRef(ref);
   const known = PROBLEMS[problem];

@@ -1,13 +1,12 @@
 import type { CommandCall, Report, Terminal } from '../../core/command.js';
 import type { SettingsContext } from '../../core/capability.js';
 import { LangoError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
+import { isJsonObject, parseJson, type JsonObject } from '../../core/json.js';
 import { counted } from '../../core/text.js';
 import { EXIT, usageError } from '../../terminal/exit.js';
 import { terminalLines } from '../../terminal/input.js';
 import { safeLine } from '../../terminal/safe-text.js';
 import { findingOf } from './diagnosis.js';
-import { jsonObjectIn } from './elicitation.js';
 import { openServers } from './opening.js';
 import type { McpServer } from './server.js';
 import type { MCP_SETTINGS } from './settings.js';
@@ -116,8 +115,8 @@ function requireServer(servers: Servers, name: string): McpServer {
 }
 
 function readArguments(given = '{}'): JsonObject {
-  const value = jsonObjectIn(given);
-  if (value) return value;
+  const value = parseJson(given);
+  if (isJsonObject(value)) return value;
   const hint = `As in: lango mcp try NAME TOOL '{"path": "a.txt"}'`;
   throw usageError('The arguments must be one JSON object.', hint);
 }

@@ -1,3 +1,4 @@
+import { isJsonObject, parseJson } from '../../../core/json.js';
 import { secretReference, type Scrubber } from '../../../core/secrets.js';
 import { compileScrubber } from '../../../scrub/scrubber.js';
 
@@ -35,15 +36,11 @@ export function compileValues(secrets: readonly (readonly [name: string, value: 
 const HIDDEN_MEMBER = /(token|secret|password|private_?key)$/i;
 
 function hiddenMembers(value: string): readonly string[] {
-  if (!value.startsWith('{')) return [];
-  try {
-    const members = Object.entries(JSON.parse(value) as object);
-    return members.flatMap(([name, member]: [string, unknown]) =>
-      HIDDEN_MEMBER.test(name) && typeof member === 'string' && member.length >= MIN_SECRET ? [member] : [],
-    );
-  } catch {
-    return [];
-  }
+  const parsed = value.startsWith('{') ? parseJson(value) : undefined;
+  const members = Object.entries(isJsonObject(parsed) ? parsed : {});
+  return members.flatMap(([name, member]) =>
+    HIDDEN_MEMBER.test(name) && typeof member === 'string' && member.length >= MIN_SECRET ? [member] : [],
+  );
 }
 
 /** A scrubber for the secrets at the time of each call. */

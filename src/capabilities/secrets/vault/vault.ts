@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { LangoError } from '../../../core/errors.js';
-import { canonicalJson } from '../../../core/json.js';
+import { canonicalJson } from '../../../core/canonical-json.js';
 import { scopeKey, type Scope } from '../../../core/task.js';
 import { VAULT_NAME, type MasterSource, type NewSealedEntry, type OpenedEntry } from '../../../core/vault.js';
 import type {

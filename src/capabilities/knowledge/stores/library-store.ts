@@ -1,34 +1,37 @@
-import type {
-  CollectionRecord,
-  DocumentPage,
-  DocumentQuery,
-  Hit,
-  LibraryStore,
-  NewDocument,
-  CollectionFilter,
-  TextQuery,
-  Unembedded,
-  VectorQuery,
-} from '../stores/library.js';
 import { LangoError } from '../../../core/errors.js';
+import { all, column, lockOf, run, type Dialect, type Query, type SqlDatabase } from '../../../core/sql.js';
 import type { Scope } from '../../../core/task.js';
-import type { Row } from '../../../stores/records.js';
-import { assertKeys, toRecord } from '../../../stores/records.js';
-import type { SqlGraphStore } from './graph.js';
-import type { CollectionRow } from './library-rows.js';
-import { DOCUMENT_FORMAT, findCollections, readHits, requireCollection, sourceOf } from './library-rows.js';
+import { assertKeys, toRecord, type Row } from '../../../stores/records.js';
+import {
+  DOCUMENT_FORMAT,
+  findCollections,
+  readHits,
+  requireCollection,
+  sourceOf,
+  type CollectionRow,
+} from '../sql/library-rows.js';
 import {
   addMorePassages,
   PASSAGES_AT_ONCE,
   putDocument,
   removeDocuments,
   thinDocument,
-} from './library-writes.js';
-import type { WholeDocument } from './library-writes.js';
-import type { Dialect, Query, SqlDatabase } from '../../../core/sql.js';
-import { all, column, lockOf, run } from '../../../core/sql.js';
-import { searchText, TermCounts } from './text-search.js';
-import { assertDimension, toBlob, VectorSearch } from './vector-search.js';
+  type WholeDocument,
+} from '../sql/library-writes.js';
+import { searchText, TermCounts } from '../sql/text-search.js';
+import { assertDimension, toBlob, VectorSearch } from '../sql/vector-search.js';
+import type { GraphStore } from './graph.js';
+import type {
+  CollectionFilter,
+  CollectionRecord,
+  DocumentPage,
+  DocumentQuery,
+  Hit,
+  NewDocument,
+  TextQuery,
+  Unembedded,
+  VectorQuery,
+} from './library.js';
 
 const list = ({
   items,
@@ -52,20 +55,24 @@ const DROPPED_AT_ONCE = 200;
 const DROP_VECTORS = `DELETE FROM vectors
   WHERE passage IN (SELECT passage FROM vectors WHERE collection = ? ORDER BY passage LIMIT ?) RETURNING passage`;
 
-/** Stores documents and their passages, with an index of their words, and their vectors. */
-export class SqlLibraryStore implements LibraryStore {
+/**
+ * An owner's documents with their passages, word index and vectors. Removing a document removes all of that. Writes are
+ * atomic, resolve after commit and reject with code `storage`.
+ */
+export class LibraryStore {
   readonly #database: SqlDatabase;
-  readonly #graph: SqlGraphStore;
+  readonly #graph: GraphStore;
   readonly #counts: TermCounts;
   readonly #vectors: VectorSearch;
 
-  constructor(database: SqlDatabase, graph: SqlGraphStore) {
+  constructor(database: SqlDatabase, graph: GraphStore) {
     this.#database = database;
     this.#graph = graph;
     this.#counts = new TermCounts(database.dialect);
     this.#vectors = new VectorSearch(database);
   }
 
+  /** Adds a document, or replaces the one with the same origin. With an equal hash, the passages stay. */
   async put(scope: Scope, document: NewDocument): Promise<'added' | 'changed' | 'unchanged'> {
     assertKeys({ origin: document.origin, name: document.name });
     await this.#thin(scope, document.collection, document);
@@ -131,6 +138,10 @@ export class SqlLibraryStore implements LibraryStore {
     this.#vectors.removed(collectionId, passages);
   }
 
+  /**
+   * Removes documents, or the whole collection without `origins`, and resolves with their number. Each document is removed
+   * in one transaction; when one fails, a repeated call continues.
+   */
   async remove(scope: Scope, collection: string, origins?: readonly string[]): Promise<number> {
     const targets = origins ?? (await this.#database.read(() => originsIn(scope, collection)));
     let removed = 0;
@@ -164,12 +175,14 @@ export class SqlLibraryStore implements LibraryStore {
     }));
   }
 
+  /** Finds passages by words, the best first. Words in nearly every passage do not count; without others, the newest come first. */
   async findText(scope: Scope, query: TextQuery): Promise<readonly Hit[]> {
     const index = { dialect: this.#database.dialect, counts: this.#counts };
     const collections = await this.#find(scope, query);
     return this.#database.read(() => searchText(index, collections, query));
   }
 
+  /** Finds passages by the angle to `vector`, the nearest first. Rejects with `conflict` for a vector of another dimension. */
   async findNear(
     scope: Scope,
     { vector, model, limit, ...collections }: VectorQuery,
@@ -181,6 +194,7 @@ export class SqlLibraryStore implements LibraryStore {
     return this.#database.read(() => readHits(this.#database.dialect, found));
   }
 
+  /** Lists passages without a vector, in collections that have no vectors of a model other than `model`. */
   async unembedded(scope: Scope, model: string, limit: number): Promise<readonly Unembedded[]> {
     const collections = (await this.#find(scope, {})).filter((collection) => isFor(collection, model));
     const ids = JSON.stringify(collections.map(({ id }) => id));
@@ -189,6 +203,10 @@ export class SqlLibraryStore implements LibraryStore {
     return rows.map((row) => toRecord(row, DOCUMENT_FORMAT));
   }
 
+  /**
+   * Stores vectors of length 1 by the ids of their passages, and skips passages that were removed. Rejects with `conflict`,
+   * and stores none, when the collection has vectors of another model or dimension.
+   */
   async addVectors(scope: Scope, model: string, vectors: ReadonlyMap<number, Float32Array>): Promise<void> {
     const added = await this.#database.write(lockOf(scope), () =>
       addVectors(this.#database.dialect, scope, { model, vectors }),
@@ -196,6 +214,7 @@ export class SqlLibraryStore implements LibraryStore {
     for (const { collection, vectors: stored } of added) this.#vectors.added(collection.id, stored);
   }
 
+  /** Removes all vectors and resolves with their number. Runs in steps like `remove`. */
   async dropVectors(scope: Scope, collections: CollectionFilter): Promise<number> {
     let dropped = 0;
     for (const { id } of await this.#find(scope, collections)) {

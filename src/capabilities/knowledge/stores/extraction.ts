@@ -1,12 +1,19 @@
-import type { ExtractionStore, UnreadDocument, Triple } from '../stores/graph.js';
-import type { CollectionFilter } from '../stores/library.js';
-import type { Row } from '../../../stores/records.js';
-import { toRecord } from '../../../stores/records.js';
-import type { DocumentVersion } from './library-rows.js';
-import { DOCUMENT_FORMAT, sourceOf } from './library-rows.js';
-import type { Dialect, Query, SqlDatabase } from '../../../core/sql.js';
-import { column, first, lockOf, run } from '../../../core/sql.js';
-import type { SqlGraphStore } from './graph.js';
+import { column, first, lockOf, run, type Dialect, type Query, type SqlDatabase } from '../../../core/sql.js';
+import type { Scope } from '../../../core/task.js';
+import { toRecord, type Row } from '../../../stores/records.js';
+import { DOCUMENT_FORMAT, sourceOf, type DocumentVersion } from '../sql/library-rows.js';
+import type { GraphStore, Triple } from './graph.js';
+import type { CollectionFilter } from './library.js';
+
+/** A kept document that no triples were extracted from yet. */
+export interface UnreadDocument extends Scope {
+  readonly id: number;
+  readonly name: string;
+  /** The beginning of the text, as long as asked for. */
+  readonly text: string;
+}
+
+export const MAX_EXTRACTION_ATTEMPTS = 3;
 
 const next = ({ orderedJoin, using, items }: Dialect): string => `SELECT d.id, d.name, c.tenant, c.owner
   FROM collections c ${orderedJoin} documents d ${using('documents_unread')} ON d.collection = c.id
@@ -21,16 +28,20 @@ const FIND = `SELECT c.name AS collection, d.origin, d.name, d.hash, d.facts
 const DONE = 'UPDATE documents SET reads_left = 0 WHERE id = ?';
 const FAILED = 'UPDATE documents SET reads_left = reads_left - 1 WHERE id = ? AND reads_left > 0';
 
-/** The queue of documents to extract triples from: a column of the documents counts the attempts left. */
-export class SqlExtractionStore implements ExtractionStore {
+/**
+ * Records which kept documents triples were extracted from. Replacing or removing a document also removes its triples.
+ * A column of the documents counts the attempts left. Writes are atomic, resolve after commit and reject with code `storage`.
+ */
+export class ExtractionStore {
   readonly #database: SqlDatabase;
-  readonly #graph: SqlGraphStore;
+  readonly #graph: GraphStore;
 
-  constructor(database: SqlDatabase, graph: SqlGraphStore) {
+  constructor(database: SqlDatabase, graph: GraphStore) {
     this.#database = database;
     this.#graph = graph;
   }
 
+  /** The next unread document of any owner in these collections, with at most `characters` of its text. */
   async next({ only, except }: CollectionFilter, characters: number): Promise<UnreadDocument | undefined> {
     const sql = next(this.#database.dialect);
     const names = { only: listed(only), except: listed(except) };
@@ -41,10 +52,15 @@ export class SqlExtractionStore implements ExtractionStore {
     return { ...row, text: texts.filter(({ length }) => (left -= length) >= 0).join('\n\n') };
   }
 
+  /**
+   * In one transaction, adds the triples with this version of the document as their source and marks it read. False, with
+   * nothing written, when the document was replaced or removed meanwhile.
+   */
   async done(unread: UnreadDocument, triples: readonly Triple[]): Promise<boolean> {
     return this.#database.write(lockOf(unread), (now) => this.#done(unread, triples, now));
   }
 
+  /** Records a failed extraction. `next` offers a document at most `MAX_EXTRACTION_ATTEMPTS` times. */
   async failed(unread: UnreadDocument): Promise<void> {
     await this.#database.write(lockOf(unread), () => run(FAILED, unread.id));
   }
