@@ -9,7 +9,7 @@ const ATTEMPTS_MAX = 5;
 const PAUSE_MS = 50;
 const OTHER_SCHEME = /^(?!https?:\/\/)([a-z][a-z0-9+.-]*:(?!\d{1,5}(?:[/?#]|$))|[a-z][a-z0-9+.-]*:\/\/)/i;
 
-/** Parses an address as a person writes it; without a scheme it is https. Throws `invalid-input`. */
+/** Parses an address as a person writes it; without a scheme the scheme is https. Throws `invalid-input`. */
 export function parseAddress(given: string): URL {
   const text = given.trim();
   const isOther = OTHER_SCHEME.test(text);

@@ -17,11 +17,11 @@ const LONGEST_LIVE_MS = 60 * 60 * 1_000;
 const NO_SESSION = 404;
 
 interface Reach {
-  /** Rejects with a sentence when the server cannot be reached. */
+  /** Rejects when the server cannot be reached. */
   ready(signal: AbortSignal): Promise<Connection>;
   /** Forgets the connection. */
   drop(): Promise<void>;
-  /** Is told of a call without a response. */
+  /** Is called after a call without a response. */
   onSilent(connection: Connection): void;
 }
 
@@ -34,7 +34,7 @@ interface OneCall {
 interface Attempt {
   readonly connection: Connection;
   readonly signal: AbortSignal;
-  /** Begins the time of the call anew after its work. Default: no time is running. */
+  /** Runs work, and starts the time of the call again after it. Default: no time is running. */
   readonly untimed?: Untimed;
 }
 
@@ -46,7 +46,7 @@ interface Kept {
   readonly timer: NodeJS.Timeout;
 }
 
-/** The calls of the tools of one server, with the questions that it asks in them. */
+/** The calls of the tools of one server, with the questions that the server asks during them. */
 export class Calls {
   readonly #options: Pick<McpServerOptions, 'name' | 'effect' | 'timeoutMs'>;
   readonly #reach: Reach;
@@ -137,7 +137,7 @@ export class Calls {
     return ofOwner.length < MOST_KEPT_OF_OWNER && this.#kept.size < MOST_KEPT;
   }
 
-  /** Makes the call, once more when the server has forgotten the session: it has not made the call then. */
+  /** Makes the call, and makes it again when the server has forgotten the session, so that nothing was done. */
   async #tried(
     { connection, signal, untimed = (work) => work() }: Attempt,
     make: (on: Connection) => Promise<CallStep>,

@@ -27,7 +27,7 @@ export interface Connection {
   /** Lists all tools, page by page. */
   list(timeoutMs?: number): Promise<readonly Definition[]>;
   call(tool: string, input: JsonObject, options: CallOptions): Promise<CallStep>;
-  /** The calls in the middle of which the server may ask; undefined for a server that asks in the response to a call. */
+  /** The calls during which the server may ask; undefined when the server asks in its response to a call. */
   readonly liveCalls: LiveCalls | undefined;
   close(): Promise<void>;
 }
@@ -48,7 +48,7 @@ const JSON_LIMITS = { depth: 64, keys: 10_000 };
 const STDERR_CHARACTERS = 500;
 const LONGEST_MESSAGE = 2_000;
 
-/** Connects and agrees on a version of the protocol. Rejects with `unavailable` and a sentence, and leaves nothing open. */
+/** Connects and agrees on a version of the protocol. Rejects with `unavailable` and leaves nothing open. */
 export async function openConnection(options: McpServerOptions, listener: Listener): Promise<Connection> {
   // The package is optional; the first connection loads it.
   const library = await import('@modelcontextprotocol/client');
@@ -84,7 +84,7 @@ export async function openConnection(options: McpServerOptions, listener: Listen
     isClosed = true;
     listener.onClosed();
   };
-  // Only logged: a call that fails because of it rejects too.
+  // The error is only logged, because a call that fails with it also rejects.
   client.onerror = (error) =>
     options.logger.debug('an MCP server misbehaves', { server: options.name, error: errorText(error) });
   try {
@@ -177,7 +177,7 @@ function isInputRequired(result: CallToolResult | InputRequiredResult): result i
 
 const PAGES_FIRST = -32042;
 
-/** The pages that a person must open before the call, as the version of 2025-11-25 says so. Else throws the error. */
+/** Reads from an error the pages that a person must open before the call (2025-11-25). Throws any other error. */
 function pagesIn(error: unknown): Readonly<Record<string, unknown>> {
   const { code, data } = error as {
     readonly code?: unknown;

@@ -16,7 +16,7 @@ export async function diagnoseServers(
   return findings.map((one) => ({ ...one, replaces: 'mcp' }));
 }
 
-/** Reaches a server. Of one at which people sign in, says whether this person has: only the node uses the sign-in. */
+/** Reaches a server. Where people sign in, only says whether this person is signed in: the node uses the sign-in. */
 export async function findingOf(server: McpServer, { settings, withOwner }: Context): Promise<NodeFinding> {
   const { name } = server;
   if (!settings['mcp.servers'][name]?.login) {

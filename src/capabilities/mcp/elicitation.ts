@@ -63,7 +63,7 @@ export type ElicitResult =
   | { readonly action: 'accept'; readonly content?: Record<string, Value> }
   | { readonly action: 'decline' | 'cancel' };
 
-/** Replies by the names of what was asked. */
+/** Replies by the names of the questions. */
 export type Replies = Readonly<Record<string, ElicitResult>>;
 
 /** Reads a request for input. Returns undefined for one that no person is shown: too large, or not in the form of one. */
@@ -144,7 +144,7 @@ function quoted(text: string, longest = LONGEST_WORDS): string {
 
 type Given = NonNullable<ToolContext['answered']>['answers'][number];
 
-/** The reply to the server, from what a person said; or what is wrong with it. */
+/** Reads a person's text as the reply to the server, or says what is wrong with the text. */
 export function resultOf(asked: Elicitation, given: Given): ElicitResult | { readonly problem: string } {
   if (!given) return { action: 'cancel' };
   if (given.decision === 'deny') return { action: 'decline' };

@@ -27,7 +27,7 @@ export interface LoginOptions {
 /** The way to the issuer of one server. */
 export type IssuerReach = Pick<LoginOptions, 'name' | 'url' | 'issuer' | 'tokenUrl' | 'fetch' | 'basicAuth'>;
 
-/** The issuer that was found, and what is asked of it. */
+/** The issuer that was found, with the scope and the resource to ask for. */
 export interface Issuer {
   readonly metadata: Metadata;
   readonly scope: string | undefined;
@@ -44,7 +44,7 @@ export async function findIssuer(options: LoginOptions): Promise<Issuer> {
   const library = await mcpLibrary();
   const { resourceMetadataUrl, scope: asked } = await challengeOf(options);
   if (resourceMetadataUrl && resourceMetadataUrl.origin !== new URL(url).origin)
-    throw lies(`The MCP server ${name} says that its metadata is at ${resourceMetadataUrl.origin}`);
+    throw mismatch(`The MCP server ${name} says that its metadata is at ${resourceMetadataUrl.origin}`);
   const discover = library.discoverOAuthProtectedResourceMetadata;
   const described = await discover(url, { resourceMetadataUrl }, fetch as never).catch((error: unknown) => {
     const own = causesOf(error).find((cause) => isLangoError(cause));
@@ -53,22 +53,22 @@ export async function findIssuer(options: LoginOptions): Promise<Issuer> {
   });
   const resource = described?.resource ?? url;
   if (!library.checkResourceAllowed({ requestedResource: url, configuredResource: resource }))
-    throw lies(`The metadata of the MCP server ${name} is that of ${resource}`);
+    throw mismatch(`The metadata of the MCP server ${name} is that of ${resource}`);
   const named: readonly string[] = described?.authorization_servers ?? [];
   if (wanted !== undefined && named.length > 0 && !named.some((one) => isSameUrl(one, wanted)))
-    throw lies(`The MCP server ${name} names the issuer ${named[0]}, and not ${wanted}`);
+    throw mismatch(`The MCP server ${name} names the issuer ${named[0]}, and not ${wanted}`);
   const issuer = wanted ?? named[0] ?? new URL('/', url).href;
   const isKnown = wanted !== undefined || URL.parse(issuer)?.origin === new URL(url).origin;
   if (!isKnown && !issuer.startsWith('https:')) {
     const hint = `Nobody was signed in. If it is the right issuer, set mcp.servers.${name}.login.issuer to it.`;
-    throw lies(`The MCP server ${name} names the issuer ${issuer}, which has no https`, hint);
+    throw mismatch(`The MCP server ${name} names the issuer ${issuer}, which has no https`, hint);
   }
   const metadata = await library.discoverAuthorizationServerMetadata(issuer, { fetchFn: fetch });
   if (!metadata) throw unusable(options, `its issuer ${issuer} has no metadata`);
   if (options.tokenUrl !== undefined) metadata.token_endpoint = options.tokenUrl;
   assertOwnEndpoints(metadata, issuer, options);
   const wantedScopes = options.scopes.join(' ') || asked || described?.scopes_supported?.join(' ') || '';
-  // Without it, many issuers give no refresh token.
+  // Without `offline_access`, many issuers give no refresh token.
   const offline = (metadata.scopes_supported ?? []).filter((scope) => scope === 'offline_access');
   const scopes = new Set([...wantedScopes.split(' '), ...options.furtherScopes, ...offline].filter(Boolean));
   return { metadata, resource, scope: [...scopes].join(' ') || undefined };
@@ -98,7 +98,7 @@ function assertOwnEndpoints(metadata: Metadata, issuer: string, { tokenUrl }: Lo
   for (const [member, endpoint] of Object.entries(named)) {
     const other = endpoint === undefined ? origin : URL.parse(endpoint)?.origin;
     if (other !== origin)
-      throw lies(`The issuer ${issuer} names the ${member} at ${other ?? 'no address'}`, TOKEN_URL_HINT);
+      throw mismatch(`The issuer ${issuer} names the ${member} at ${other ?? 'no address'}`, TOKEN_URL_HINT);
   }
 }
 
@@ -127,7 +127,7 @@ export async function assertScope(response: Response, { name }: Pick<LoginOption
   throw new LangoError('forbidden', `The MCP server ${name} wants the scope ${scope}.`, { hint });
 }
 
-function lies(what: string, hint = 'Nobody was signed in. Ask who runs that server.'): LangoError {
+function mismatch(what: string, hint = 'Nobody was signed in. Ask who runs that server.'): LangoError {
   const text = `${shorten(oneLine(what), LONGEST_TEXT)}: nothing was sent there.`;
   return new LangoError('forbidden', text, { hint });
 }

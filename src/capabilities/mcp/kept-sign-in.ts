@@ -26,7 +26,7 @@ export function signInName(server: string): string {
 interface KeptSignIn {
   readonly options: LoginOptions;
   readonly secrets: OwnSecrets;
-  /** Whose sign-in it is. */
+  /** The owner who signed in. */
   readonly scope: Scope;
   /** The token that the server refused last. */
   readonly refusedToken: string | undefined;

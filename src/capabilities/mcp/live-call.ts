@@ -25,7 +25,7 @@ interface StepOptions {
   readonly onProgress: OnProgress;
 }
 
-/** Does work in a call that takes none of its time. */
+/** Runs work whose duration does not count against the time limit of the call. */
 export type Untimed = <T>(work: () => Promise<T>) => Promise<T>;
 
 type Start = (signal: AbortSignal, onProgress: OnProgress, untimed: Untimed) => Promise<CallStep>;
@@ -89,7 +89,7 @@ export class LiveCall {
     }
   }
 
-  /** Ends the call: the server is told, and its questions are canceled. */
+  /** Ends the call at the server and cancels its questions. */
   end(reason: Error): void {
     this.#stop.abort(reason);
     this.#reply(Object.fromEntries(this.#asked.map((_, index) => [index, { action: 'cancel' }])));
@@ -122,7 +122,7 @@ export class LiveCall {
   }
 }
 
-/** The live calls of one connection, and the question whose call it is. */
+/** The live calls of one connection. Finds the call that a question belongs to. */
 export class LiveCalls {
   readonly #calls = new Set<LiveCall>();
   #turn: Promise<unknown> = Promise.resolve();

@@ -143,7 +143,7 @@ export async function revoke(options: IssuerReach, kept: SignIn): Promise<void> 
   throw notEnded(`The access token works until ${new Date(expiresAt).toISOString()}. ${access}`);
 }
 
-/** Why the issuer has not ended a token. Quotes no text of its response. */
+/** Says why the issuer has not ended a token. Quotes no text of its response. */
 function refusalOf(error: unknown): string {
   const own = causesOf(error).find((cause) => isLangoError(cause));
   if (own) return own.message;

@@ -20,7 +20,7 @@ export type CallContext = Pick<ToolContext, 'signal' | 'progress' | 'answered'> 
 
 /** The server that a tool calls. */
 interface ToolServer {
-  /** Rejects with a sentence when the server cannot be reached. */
+  /** Rejects when the server cannot be reached. */
   ready(signal: AbortSignal): Promise<unknown>;
   call(tool: string, input: JsonObject, context: CallContext): Promise<CallEnd>;
 }

@@ -6,6 +6,7 @@ import { hashJson } from '../../core/canonical-json.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
 import { PROGRAMS, type Programs } from '../../core/program.js';
 import type { Scope } from '../../core/task.js';
+import { LONGEST_TIMER_MS } from '../../core/time.js';
 import { SIGN_INS, VAULT, type Revocation } from '../../core/vault.js';
 import { makeFolder } from '../../disk/private-file.js';
 import { isInstalled } from '../../disk/programs.js';
@@ -26,8 +27,6 @@ type NamedServer = readonly [name: string, settings: Server];
 type Mcp = ReturnType<typeof createServers>;
 
 const LARGEST_RESPONSE_BYTES = 2 * 1024 * 1024;
-/** Streams wait for news of a server. A call has a time limit of its own. */
-const STREAM_IDLE_MS = 2 ** 31 - 1;
 
 /** Opens the servers whose tools the agents of this node have. */
 export function openServersHere(context: Context): Mcp {
@@ -68,7 +67,7 @@ export function openLogin(context: Context, name: string, furtherScopes: readonl
 
 interface ServerParts extends Context {
   readonly programs: () => Promise<Programs>;
-  /** Whose sign-in is used. */
+  /** The owner whose sign-in is used. */
   readonly scope: Scope;
 }
 
@@ -116,7 +115,8 @@ function reachOf([name, entry]: NamedServer, parts: ServerParts): McpReach {
     const fetch = createFetch({
       configuredUrl: url,
       timeoutMs: entry.timeoutSeconds * 1_000,
-      idleMs: STREAM_IDLE_MS,
+      // Streams wait for news of a server. A call has a time limit of its own.
+      idleMs: LONGEST_TIMER_MS,
       maxBytes: LARGEST_RESPONSE_BYTES,
       isBoundedJson: true,
     });
@@ -191,7 +191,7 @@ function issuerReachOf([name, { url = '', login }]: NamedServer, { createFetch }
 interface SignedInParts {
   readonly options: LoginOptions;
   readonly services: Context['services'];
-  /** Whose sign-in it is. */
+  /** The owner who signed in. */
   readonly scope: Scope;
   readonly send: typeof fetch;
 }

@@ -4,7 +4,7 @@ import type { ToolSource } from '../../core/tool.js';
 import type { NodeFinding } from '../../core/tool-family.js';
 import type { McpServer } from './server.js';
 
-/** The owners whose connections are kept. The one that asked longest ago is closed for another. */
+/** The most owners with a connection. For another owner, the connection that was used longest ago is closed. */
 const MOST_OWNERS = 100;
 
 /** A server at which each owner signs in: it has a connection, and so tools, for each of them. */

@@ -17,10 +17,10 @@ const PAUSES = { firstMs: 1_000, longestMs: 60_000 };
 /** A server that takes longer than this to list its tools counts as hanging. */
 const ALIVE_MS = 2_000;
 const MOST_TOOLS = 128;
-/** As the protocol recommends it. */
+/** The longest name that the protocol recommends, in characters. */
 const LONGEST_TOOL_NAME = 128;
 
-/** A tool of a server, and what became of it. */
+/** A tool of a server, with the decision whether agents get it. */
 export interface OfferedTool {
   /** The name on the server. */
   readonly tool: string;
@@ -28,14 +28,14 @@ export interface OfferedTool {
   readonly name: string;
   readonly description: string;
   readonly state: 'offered' | 'excluded' | 'changed' | 'unusable';
-  /** Why it is unusable. */
+  /** The reason why the tool is unusable. */
   readonly reason?: string;
   readonly danger?: 'dangerous' | 'moderate' | 'safe';
 }
 
 /**
- * One server with its connection. It connects in the background, and connects again on use when the connection was lost,
- * after a failure no sooner than a pause that doubles. Tools that were read once stay offered while it is away.
+ * One server with its connection. The server is connected in the background, and again on use when the connection was
+ * lost; after a failure, no sooner than a pause that doubles. Known tools stay offered while the server is away.
  */
 export class McpServer implements ToolSource {
   readonly name: string;

@@ -46,7 +46,7 @@ function askOf(node: KeepingNode): BorrowedSecretsOptions['ask'] {
     for (let attempt = 0; ; attempt += 1) {
       try {
         const client = await node.clientFor(VAULT_OPERATIONS, scope, signal);
-        // The places that are no place of this operation were refused before.
+        // `BorrowedSecrets` refuses the other places before it asks.
         const use = { name, tool, place: place as 'exec' | 'http', ...(host !== undefined && { host }) };
         return (await client.useSecret(use)).value;
       } catch (error) {

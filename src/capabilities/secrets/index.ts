@@ -96,7 +96,7 @@ export const secrets = defineCapability({
   },
 });
 
-/** Reads the sign-in that a secret holds. Resolves with what ends it at its issuer; undefined for other secrets. */
+/** Reads the sign-in that a secret holds. Resolves with a function that ends it at its issuer. */
 async function signOutOf(
   { services }: Context,
   store: OpenSealedVault['secrets'],

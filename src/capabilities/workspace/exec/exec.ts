@@ -70,7 +70,7 @@ export function execTool(runner: Runner, { limits, sandbox, openForwarder }: Exe
   });
 }
 
-/** Why the disk budget stopped a command, for the model. */
+/** The reason why the disk budget stopped a command, for the model. */
 export function diskNotes(command: Command): readonly string[] {
   const problem = command.problem();
   return problem === undefined ? [] : [`stopped: ${problem.message} ${problem.hint}`];

@@ -56,8 +56,8 @@ const FILE_BLOCK_BYTES = 512;
  * Sets the limits and executes the shell. Tells the kernel to kill these processes first when memory runs out. The soft
  * CPU limit (SIGXCPU) fires one second before the hard one, so that it can be distinguished from other kills. The memory
  * limit is RLIMIT_DATA, because a limit on address space would stop every program that reserves more than it uses, such as
- * Node.js, which needs 1,024 MB. `-u` limits processes in bash, `-p` in dash. Outside a sandbox, it would count all
- * processes of the account.
+ * Node.js, which needs 1,024 MB. `-u` limits processes in bash, `-p` in dash; outside a sandbox, neither is set, because
+ * the limit would count all processes of the account.
  */
 const LIMITS_SCRIPT = `ulimit -c 0
 ulimit -t "$(($1 + 1))" && ulimit -S -t "$1" && ulimit -d "$2" && ulimit -f "$3" || exit 125

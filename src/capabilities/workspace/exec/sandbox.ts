@@ -16,7 +16,7 @@ interface SandboxSearch {
 
 export interface SandboxFinding {
   readonly sandbox?: Sandbox;
-  /** Why there is no sandbox and what to do about it: one or two sentences. */
+  /** The reason why there is no sandbox, and advice: one or two sentences. */
   readonly reason?: string;
 }
 
