@@ -107,7 +107,7 @@ export function ownerMount(parts: MountParts): Mount {
     },
   });
   const ofAllNodes = withNodes(service, otherNodesOf(parts));
-  return mountEndpoints(ownerEndpoints({ service: ofAllNodes, audit: parts.audit }));
+  return mountEndpoints(ownerEndpoints(ofAllNodes, parts.audit));
 }
 
 const OWNERS_PER_PAGE = 100;
