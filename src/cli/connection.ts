@@ -47,7 +47,7 @@ export interface ConnectionFlags extends FolderFlags {
 }
 
 /** The values of `--transport`, with their names on agent cards. */
-const TRANSPORTS = { jsonrpc: 'JSONRPC', http: 'HTTP+JSON', grpc: 'GRPC' } as const;
+export const TRANSPORTS = { jsonrpc: 'JSONRPC', http: 'HTTP+JSON', grpc: 'GRPC' } as const;
 
 /** The clients of one server. */
 export interface Connection {
@@ -109,10 +109,8 @@ export function open(url: URL, { token, binding, trust }: Access): Connection {
 function configuredOrigin({ server }: Config): string {
   const scheme = server.tls.certFile === undefined ? 'http' : 'https';
   if (server.port === 0) {
-    throw usageError(
-      'The configuration names no fixed port (server.port is 0).',
-      'Give the address of the server with --url or LANGO_URL.',
-    );
+    const hint = 'Give the address of the server with --url or LANGO_URL.';
+    throw usageError('The configuration names no fixed port (server.port is 0).', hint);
   }
   const host = WILDCARD.test(server.host) ? 'localhost' : server.host;
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${server.port}`;

@@ -72,10 +72,7 @@ async function repliesTo(questions: readonly Question[], asker: Asker): Promise<
   return parts;
 }
 
-/**
- * Whether a message of these parts can be sent. An agent of another framework takes its decisions at once: it may not
- * name the other calls again after the first.
- */
+/** Whether these parts can be sent. An agent of another framework takes its decisions at once, and may not ask again. */
 export function isWhole(questions: readonly Question[], parts: readonly Part[]): boolean {
   const decided = new Set(answersIn(parts).map(({ hash }) => hash));
   return decided.size === 0 || questions.every(({ hash, replies }) => !replies || decided.has(hash));

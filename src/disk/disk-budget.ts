@@ -4,16 +4,9 @@ import { scopeKey, type Scope } from '../core/task.js';
 import type { ToolContext } from '../core/tool.js';
 import { freeBytes, measureFolders, type DiskUse } from './disk-use.js';
 
-/** In bytes; `Infinity` for no limit. */
-interface DiskLimits {
-  /** The bytes in the folders of one owner. */
-  readonly owner: number;
-  /** The bytes that one task adds to them. */
-  readonly task: number;
-}
-
 export interface DiskBudgetOptions {
-  readonly limits: DiskLimits;
+  /** The bytes in the folders of one owner, and those that one task adds to them; `Infinity` for no limit. */
+  readonly limits: Readonly<{ owner: number; task: number }>;
   /** Lists the folders that count for an owner. They need not exist. */
   readonly folders: (scope: Scope) => readonly string[];
   /** Whether each owner has folders that no other owner uses. */
@@ -37,7 +30,7 @@ interface OwnerUse {
   measuredAt: number;
   /** How long the last measurement took. */
   tookMs: number;
-  measuring: Promise<void> | undefined;
+  measuring?: Promise<void> | undefined;
 }
 
 const MIB = 1024 * 1024;
@@ -166,7 +159,7 @@ export class DiskBudget {
 
   #assertRemaining(writer: Writer, more: number): void {
     const problem = this.#problem(writer, more);
-    if (problem !== undefined) throw problem;
+    if (problem) throw problem;
   }
 
   #problem(writer: Writer, more: number): LangoError | undefined {
@@ -220,7 +213,7 @@ export class DiskBudget {
     const key = scopeKey(scope);
     const known = this.#owners.get(key);
     if (known !== undefined) return known;
-    const fresh: OwnerUse = { bytes: 0, measuredAt: 0, tookMs: 0, measuring: undefined };
+    const fresh: OwnerUse = { bytes: 0, measuredAt: 0, tookMs: 0 };
     this.#owners.set(key, fresh);
     return fresh;
   }

@@ -39,14 +39,10 @@ export class PrivateFile {
    */
   async load(): Promise<string | undefined> {
     try {
-      const handle = await open(this.path, 'r');
-      try {
-        const { mode } = await handle.stat();
-        if ((mode & OTHERS_PERMISSIONS) !== 0 && process.platform !== 'win32') throw this.#readableByOthers();
-        return await handle.readFile('utf8');
-      } finally {
-        await handle.close();
-      }
+      await using handle = await open(this.path, 'r');
+      const { mode } = await handle.stat();
+      if ((mode & OTHERS_PERMISSIONS) !== 0 && process.platform !== 'win32') throw this.#readableByOthers();
+      return await handle.readFile('utf8');
     } catch (error) {
       if (NO_SUCH_FILE.has(codeOf(error) ?? '')) return undefined;
       throw isLangoError(error) ? error : this.#unusable(error);
@@ -89,13 +85,9 @@ export class PrivateFile {
     const draft = `${this.path}.${process.pid}.${randomBytes(4).toString('hex')}`;
     try {
       if (this.#options.createsFolder) await makeFolder(dirname(this.path), 0o700);
-      const handle = await open(draft, 'wx', 0o600);
-      try {
-        await handle.writeFile(text);
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
+      await using handle = await open(draft, 'wx', 0o600);
+      await handle.writeFile(text);
+      await handle.sync();
       return draft;
     } catch (error) {
       throw this.#unusable(error);
@@ -103,12 +95,8 @@ export class PrivateFile {
   }
 
   async #syncFolder(): Promise<void> {
-    const folder = await open(dirname(this.path), 'r');
-    try {
-      await folder.sync();
-    } finally {
-      await folder.close();
-    }
+    await using folder = await open(dirname(this.path), 'r');
+    await folder.sync();
   }
 
   #readableByOthers(): LangoError {
@@ -166,13 +154,8 @@ async function nearestExisting(folder: string): Promise<string> {
   }
 }
 
-interface FolderCreation {
-  readonly mode: number;
-  /** The created folders, innermost first. */
-  readonly made: string[];
-}
-
-async function makeParents(folder: string, creation: FolderCreation): Promise<void> {
+/** Adds the created folders to `made`, the innermost first. */
+async function makeParents(folder: string, creation: { mode: number; made: string[] }): Promise<void> {
   const { mode, made } = creation;
   try {
     await mkdir(folder, { mode }).catch(async (error: unknown) => {

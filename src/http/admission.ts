@@ -48,10 +48,8 @@ export function createAdmission(rules: AdmissionRules): (request: IncomingMessag
     if (rules.isLoopbackOnly && !isLoopback(request.socket.localAddress)) {
       throw new LangoError(
         'forbidden',
-        'This server does not authenticate callers (auth.mode is none), so it answers on loopback addresses only.',
-        {
-          hint: 'Set auth.mode to token, jwt or mtls.',
-        },
+        'This server does not authenticate callers (auth.mode is none), so it serves loopback addresses only.',
+        { hint: 'Set auth.mode to token, jwt or mtls.' },
       );
     }
     const host = requestedHost(request, rules.trustProxy);
@@ -78,15 +76,15 @@ export function clientAddress(request: IncomingMessage, trustProxy: boolean): st
   return forwarded ?? request.socket.remoteAddress ?? 'unknown';
 }
 
-/** Sets the headers that let pages of an allowed origin read the answer. */
+/** Sets the headers that let pages of an allowed origin read the response. */
 export function shareWithOrigin(response: ServerResponse, origin: string): void {
   response.setHeader('Access-Control-Allow-Origin', origin);
   response.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS);
   response.setHeader('Vary', 'Origin');
 }
 
-/** Answers a browser's preflight request; returns false for any other request. */
-export function answerPreflight({ request, response }: HttpExchange): boolean {
+/** Responds to a browser's preflight request; returns false for any other request. */
+export function sendPreflight({ request, response }: HttpExchange): boolean {
   if (request.method !== 'OPTIONS' || !request.headers['access-control-request-method']) return false;
   response.writeHead(204, {
     'Access-Control-Allow-Methods': 'GET, POST, DELETE',

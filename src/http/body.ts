@@ -2,8 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { on } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { LangoError } from '../core/errors.js';
-import type { Json } from '../core/json.js';
-import { assertJsonValue } from '../core/json.js';
+import { assertJsonValue, type Json } from '../core/json.js';
 import { Deadline } from '../core/time.js';
 import { assertJsonLimits, membersOf } from './json-scan.js';
 

@@ -6,8 +6,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 import { errorText } from '../core/errors.js';
 import { isAddressRefusal, portOf } from './address-check.js';
-import type { CheckedAgents } from './checked-connections.js';
-import { createCheckedAgents } from './checked-connections.js';
+import { createCheckedAgents, type CheckedAgents } from './checked-connections.js';
 
 export interface BrowsingProxyOptions {
   /** Hosts that may have a private or loopback address, as `name` or `name:port`. */

@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { FlattenedJWSInput, JSONWebKeySet, JWSHeaderParameters, LocalJWKSet } from 'jose';
 import { LangoError, errorText } from '../core/errors.js';
-import type { JsonObject } from '../core/json.js';
-import { isJsonObject } from '../core/json.js';
+import { isJsonObject, type JsonObject } from '../core/json.js';
 import type { Logger } from '../core/logger.js';
 
 export interface JwtKeysOptions {
@@ -71,11 +70,7 @@ export class JwtKeys {
     throw new LangoError(
       'unavailable',
       'Tokens cannot be checked now: the keys of their issuer cannot be read.',
-      {
-        retryable: true,
-        retryAfterMs: cooldownSeconds * 1_000,
-        cause: this.#problem,
-      },
+      { retryable: true, retryAfterMs: cooldownSeconds * 1_000, cause: this.#problem },
     );
   }
 

@@ -24,25 +24,21 @@ export interface TlsMaterial {
 
 /** Reads and checks the files. Rejects with `invalid-config` that describes the first wrong one. */
 export async function loadTls(files: TlsFiles): Promise<TlsMaterial> {
-  const [cert, key] = [await read(files.certFile), await read(files.keyFile)];
+  const { certFile, keyFile, clientCaFile, crlFile, minVersion } = files;
+  const [cert, key] = [await read(certFile), await read(keyFile)];
   const certificate = attempt(
     () => new X509Certificate(cert),
-    `${files.certFile} holds no certificate in PEM form`,
+    `${certFile} holds no certificate in PEM form`,
   );
-  const privateKey = attempt(
-    () => createPrivateKey(key),
-    `${files.keyFile} holds no private key in PEM form`,
-  );
-  if (!certificate.checkPrivateKey(privateKey))
-    throw wrong(`${files.keyFile} is not the key of ${files.certFile}`);
+  const privateKey = attempt(() => createPrivateKey(key), `${keyFile} holds no private key in PEM form`);
+  if (!certificate.checkPrivateKey(privateKey)) throw wrong(`${keyFile} is not the key of ${certFile}`);
   if (new Date(certificate.validTo).getTime() < Date.now())
-    throw wrong(`the certificate in ${files.certFile} expired on ${certificate.validTo}`);
-  const { clientCaFile, crlFile } = files;
+    throw wrong(`the certificate in ${certFile} expired on ${certificate.validTo}`);
   const ca = clientCaFile === undefined ? undefined : await read(clientCaFile);
   if (ca) attempt(() => new X509Certificate(ca), `${clientCaFile} holds no certificate in PEM form`);
   const crl = crlFile === undefined ? undefined : await read(crlFile);
   if (crl && !crl.includes('BEGIN X509 CRL')) throw wrong(`${crlFile} holds no revocation list in PEM form`);
-  return { cert, key, minVersion: files.minVersion, ...(ca ? { ca } : {}), ...(crl ? { crl } : {}) };
+  return { cert, key, minVersion, ...(ca && { ca }), ...(crl && { crl }) };
 }
 
 /**

@@ -10,8 +10,8 @@ import { counted } from '../../core/text.js';
 import { usageError } from '../../terminal/exit.js';
 import { safeLine } from '../../terminal/safe-text.js';
 import { findFiles, type Found, type FoundFile, type Skipped } from './found-files.js';
-import { KNOWLEDGE_OPERATIONS } from './operations.js';
-import { DEFAULT_COLLECTION, type Submission } from './stores/library.js';
+import { KNOWLEDGE_OPERATIONS, type Submission } from './operations.js';
+import { DEFAULT_COLLECTION } from './stores/library.js';
 
 type Call<Flags> = CommandCall<unknown, Flags>;
 type Owner = OperationClient<typeof KNOWLEDGE_OPERATIONS>;

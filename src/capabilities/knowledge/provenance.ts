@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Entry, KnowledgeStore, NewEntry } from './stores/knowledge.js';
-import type { Retrieval } from './stores/library.js';
+import type { Retrieval } from './rag/retrieval.js';
 import type { ToolContext } from '../../core/tool.js';
 
 /** The store of entries and the search over them. */
@@ -39,7 +39,7 @@ export function outsideField() {
 }
 
 /** The arguments of a call that state the origin of an entry. */
-export interface ProvenanceInput {
+interface ProvenanceInput {
   readonly fromOutside?: boolean | undefined;
   /** A source that is a URL marks the entry as from outside. */
   readonly source?: string | undefined;

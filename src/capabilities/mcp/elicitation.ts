@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isJsonObject, parseJson } from '../../core/json.js';
+import { isJsonObject, parseObject } from '../../core/json.js';
 import { shorten } from '../../core/text.js';
 import type { ToolContext } from '../../core/tool.js';
 
@@ -180,8 +180,8 @@ function filledIn(asked: Form, text: string): ElicitResult | { readonly problem:
 /** The values by field: a JSON object, lines "name: value", or the value of the only field that needs one. */
 function valuesIn(text: string, { requestedSchema }: Form): ReadonlyMap<string, unknown> {
   const { properties, required } = requestedSchema;
-  const object = parseJson(text);
-  if (isJsonObject(object)) return new Map(Object.entries(object));
+  const object = parseObject(text);
+  if (object) return new Map(Object.entries(object));
   const names = Object.keys(properties);
   if (text === '' || names.length === 0) return new Map();
   const lines = text.split('\n').map((line) => /^\s*([^:]+?)\s*:\s*(.*)$/.exec(line));

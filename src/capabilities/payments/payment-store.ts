@@ -48,7 +48,7 @@ export interface Payment extends NewPayment {
   readonly updatedAt: number;
 }
 
-export type Reservation =
+type Reservation =
   | { readonly kind: 'reserved'; readonly payment: Payment }
   /** The payment of a known key. An expired reservation was made again. */
   | { readonly kind: 'repeated'; readonly payment: Payment }
@@ -61,14 +61,14 @@ export interface PaymentChange {
   readonly note?: string;
 }
 
-export interface SignedForm {
+interface SignedForm {
   readonly signed: string;
   readonly nonce?: number;
   readonly hash?: string;
 }
 
 /** A wallet on a chain. */
-export interface WalletOnChain {
+interface WalletOnChain {
   readonly chainId: number;
   readonly from: string;
 }
@@ -80,7 +80,7 @@ export interface Spending {
   readonly freesAt: number | undefined;
 }
 
-export interface OpenTransfers {
+interface OpenTransfers {
   /** The sum of the open transfers of the wallet. */
   readonly amount: bigint;
   readonly count: number;

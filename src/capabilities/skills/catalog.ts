@@ -33,7 +33,7 @@ export interface SkillCatalogOptions {
   readonly logger: Logger;
 }
 
-export interface SaveSkillOptions {
+interface SaveSkillOptions {
   /** Replaces an existing skill of this name. */
   readonly replace: boolean;
   /** The skill stems from text from outside and is marked accordingly. */

@@ -2,6 +2,7 @@ import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, extname, resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
+import { textField } from '../../core/tool-fields.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { ENTRY_BYTES } from '../../disk/disk-use.js';
 import type { ParserModule } from '../../parsing/parser-entry.js';
@@ -27,19 +28,14 @@ const createSchema = z.strictObject({
     .max(NAME_MAX_LENGTH)
     .regex(NAME_PATTERN, 'must be lower-case words of letters and digits, joined by "-"')
     .describe('The name, such as "release-notes"'),
-  description: z
-    .string()
-    .trim()
-    .min(1)
-    .max(DESCRIPTION_MAX_LENGTH)
-    .optional()
-    .describe('What the skill does and when to use it; the first line of the instructions by default'),
-  instructions: z
-    .string()
-    .trim()
-    .min(1)
-    .max(INSTRUCTIONS_MAX)
-    .describe('The instructions in Markdown, for the agent that will use the skill'),
+  description: textField(
+    'What the skill does and when to use it; the first line of the instructions by default',
+    DESCRIPTION_MAX_LENGTH,
+  ).optional(),
+  instructions: textField(
+    'The instructions in Markdown, for the agent that will use the skill',
+    INSTRUCTIONS_MAX,
+  ),
   files: z
     .record(z.string(), z.string())
     .refine((files) => Object.keys(files).length <= FILES_MAX, `at most ${FILES_MAX} files`)

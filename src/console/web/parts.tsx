@@ -47,7 +47,7 @@ export const visible = (text: string) =>
 
 const escaped = (sign: string) => `\\u{${sign.codePointAt(0)!.toString(16)}}`;
 
-export function Text({ text: given }: { readonly text: string }) {
+export function Text({ text: given }: Readonly<{ text: string }>) {
   const text = visible(given);
   if (text.length <= MARKDOWN_CHARACTERS) return <Markdown text={text} />;
   return (
@@ -71,7 +71,7 @@ export function Json({ value, label }: { readonly value: unknown; readonly label
   );
 }
 
-/** Pieces of streamed text are one text. */
+/** Shows all chunks of streamed text as one text. */
 export function Parts({ parts }: { readonly parts: readonly Part[] }) {
   const text = textOf(parts);
   const others = parts.filter((part) => part.text === undefined);

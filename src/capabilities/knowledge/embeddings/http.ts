@@ -5,8 +5,7 @@ import type { EmbeddingProvider } from '../../../core/model.js';
 import { LONGEST_ASKED_MS, retryAfterMs, retryDelayMs } from '../../../core/retry.js';
 import { oneLine } from '../../../core/text.js';
 import { pause } from '../../../core/time.js';
-import { minSimilarityOf } from './similarity.js';
-import { toUnitVectors } from './vectors.js';
+import { minSimilarityOf, toUnitVectors } from './vectors.js';
 
 /** The vendors. Their requests differ in a few members; the address, `/embeddings`, and the answer are the same. */
 const VENDORS = {
@@ -24,7 +23,7 @@ const VENDORS = {
   },
 } as const;
 
-export interface HttpEmbeddingOptions {
+interface HttpEmbeddingOptions {
   readonly vendor: keyof typeof VENDORS;
   readonly model: string;
   /** Default: by the model. */

@@ -1,11 +1,12 @@
 import type { EmbeddingProvider } from '../../../core/model.js';
 import { errorText, isLangoError, LangoError } from '../../../core/errors.js';
-import type { Unembedded, EmbeddingProgress } from '../stores/library.js';
+import type { EmbeddingProgress } from '../operations.js';
+import type { Unembedded } from '../stores/library.js';
 import type { Logger } from '../../../core/logger.js';
 import type { LibraryStore } from '../stores/library-store.js';
 import { scopeKey, type Scope } from '../../../core/task.js';
 
-export interface PassageEmbedderOptions {
+interface PassageEmbedderOptions {
   readonly library: LibraryStore;
   readonly provider: EmbeddingProvider;
   /** Called with the tokens that the vendor charges for an owner's texts. */
@@ -39,12 +40,11 @@ export class PassageEmbedder {
   /** Computes vectors until all are done or the time is over. Rejects with the error of the provider or the store. */
   async embedUntil(scope: Scope, untilMs: number, signal: AbortSignal): Promise<EmbeddingProgress> {
     const either = AbortSignal.any([signal, this.#closing.signal]);
-    let done = 0;
-    for (;;) {
+    for (let done = 0; ;) {
       const made = await this.#batch(scope, either);
       done += made;
-      if (made === 0) return { done, more: false, note: undefined };
-      if (Date.now() >= untilMs) return { done, more: true, note: undefined };
+      if (made === 0) return { done, more: false };
+      if (Date.now() >= untilMs) return { done, more: true };
     }
   }
 

@@ -22,7 +22,7 @@ const MAX_COUNTED = 2_000;
 const MAX_COMBINED = 4;
 
 /** The index to search. */
-export interface TextIndex {
+interface TextIndex {
   readonly dialect: Dialect;
   readonly counts: TermCounts;
 }

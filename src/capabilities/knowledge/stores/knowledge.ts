@@ -48,14 +48,14 @@ export interface EntryId {
   readonly key: string;
 }
 
-export interface EntryQuery {
+interface EntryQuery {
   readonly kind: EntryKind;
   readonly limit: number;
   /** The last key of the page before. */
   readonly after?: string;
 }
 
-export interface HistoryQuery {
+interface HistoryQuery {
   readonly limit: number;
   /** The last version of the page before. */
   readonly after?: Pick<Entry, 'key' | 'version'>;

@@ -168,8 +168,8 @@ export class LibraryStore {
     };
   }
 
-  async collections(scope: Scope): Promise<readonly CollectionRecord[]> {
-    return (await this.#find(scope, {})).map(({ id: _, model, dimension, ...counts }) => ({
+  async collections(scope: Scope, filter: CollectionFilter = {}): Promise<readonly CollectionRecord[]> {
+    return (await this.#find(scope, filter)).map(({ id: _, model, dimension, ...counts }) => ({
       ...counts,
       embedding: counts.embedded > 0 ? { model, dimension } : undefined,
     }));

@@ -1,4 +1,4 @@
-import { isJsonObject, parseJson } from '../../../core/json.js';
+import { parseObject } from '../../../core/json.js';
 import { secretReference, type Scrubber } from '../../../core/secrets.js';
 import { compileScrubber } from '../../../scrub/scrubber.js';
 
@@ -36,8 +36,8 @@ export function compileValues(secrets: readonly (readonly [name: string, value: 
 const HIDDEN_MEMBER = /(token|secret|password|private_?key)$/i;
 
 function hiddenMembers(value: string): readonly string[] {
-  const parsed = value.startsWith('{') ? parseJson(value) : undefined;
-  const members = Object.entries(isJsonObject(parsed) ? parsed : {});
+  const parsed = value.startsWith('{') ? parseObject(value) : undefined;
+  const members = Object.entries(parsed ?? {});
   return members.flatMap(([name, member]) =>
     HIDDEN_MEMBER.test(name) && typeof member === 'string' && member.length >= MIN_SECRET ? [member] : [],
   );
