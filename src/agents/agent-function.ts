@@ -3,8 +3,7 @@ import type { EffectClass, EventBody, Question } from '../core/task.js';
 import type { JsonObject } from '../core/json.js';
 import type { FunctionResult, FunctionSpec } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
-import type { ArgumentReader } from './arguments.js';
-import { argumentReader } from './arguments.js';
+import { argumentReader, type ArgumentReader } from './arguments.js';
 
 /** A function that a model may call: a tool, the delegation, or a signal to the loop. */
 export interface AgentFunction {

@@ -1,24 +1,20 @@
-import type { Agent, AgentLimits } from '../core/agent.js';
+import { rootAgentName, type Agent, type AgentLimits } from '../core/agent.js';
 import { errorText } from '../core/errors.js';
 import type { Recollection, RunMemory } from '../core/run.js';
 import { NOTHING_RECALLED } from '../core/run.js';
 import type { ModelMessage, ModelProvider } from '../core/model.js';
-import { rootAgentName } from '../core/agent.js';
 import type { Run, RunEnd } from '../core/run.js';
 import { scrubData } from '../scrub/data.js';
-import type { Scope } from '../core/task.js';
-import { isFromOutside } from '../core/task.js';
+import { isFromOutside, type Scope } from '../core/task.js';
 import type { Tool } from '../core/tool.js';
 import { Attachments, inputModes } from './attachments.js';
 import { capabilityDescription } from './capabilities.js';
 import { EventsAdapter } from './events-adapter.js';
-import { runLoop } from './loop.js';
+import { runLoop, type TurnSetup } from './loop.js';
 import type { Meter } from './bill.js';
 import { Budget, type DailySpending } from './budget.js';
-import type { TurnSetup } from './loop.js';
 import type { OutputReader } from './output.js';
-import type { Additions, Surroundings } from './prompts.js';
-import { runtimeBlocks, surroundingsBlock } from './prompts.js';
+import { runtimeBlocks, surroundingsBlock, type Additions, type Surroundings } from './prompts.js';
 import type { Toolbox } from './toolbox.js';
 
 /** The services that all agents of a node share. */

@@ -64,10 +64,7 @@ export function questionHash(key: string, about: string): string {
 }
 
 function open(question: Question): Extract<Verdict, { decision: 'open' }> {
-  return {
-    decision: 'open',
-    outcome: { type: 'waiting', state: 'input-required', questions: [question] },
-  };
+  return { decision: 'open', outcome: { type: 'waiting', state: 'input-required', questions: [question] } };
 }
 
 /** An answer, and the message that holds it. */

@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { LangoError, errorText } from '../core/errors.js';
-import type { Part } from '../core/message.js';
-import { textPart, typeOfBytes } from '../core/message.js';
+import { textPart, typeOfBytes, type Part } from '../core/message.js';
 import type { ModelMessage } from '../core/model.js';
 import type { Run } from '../core/run.js';
 import type { Scope } from '../core/task.js';

@@ -5,8 +5,7 @@ import { refuse, turnStep, withArguments } from './agent-function.js';
 import type { Attachments } from './attachments.js';
 import type { Budget } from './budget.js';
 import { runDelegation } from './delegation-run.js';
-import type { Transfer } from './transfer.js';
-import { TRANSFER_NAME, transferReader, transferSpec } from './transfer.js';
+import { TRANSFER_NAME, transferReader, transferSpec, type Transfer } from './transfer.js';
 
 export interface DelegationOptions {
   readonly peers: PeerDirectory;

@@ -1,9 +1,6 @@
-import type { Part } from '../core/message.js';
-import { textOf, textPart } from '../core/message.js';
-import type { AnswerBlock, FunctionResult, ModelMessage } from '../core/model.js';
-import { functionCalls } from '../core/model.js';
-import type { EventBody, TaskEvent } from '../core/task.js';
-import { isInterrupted } from '../core/task.js';
+import { textOf, textPart, type Part } from '../core/message.js';
+import { functionCalls, type AnswerBlock, type FunctionResult, type ModelMessage } from '../core/model.js';
+import { isInterrupted, type EventBody, type TaskEvent } from '../core/task.js';
 import { cutText, estimateTokens } from '../core/text.js';
 import { turnStep } from './agent-function.js';
 import { isFile } from './attachments.js';

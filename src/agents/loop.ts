@@ -10,12 +10,10 @@ import type {
 } from '../core/model.js';
 import { answerText, functionCalls } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
-import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
-import { refuse } from './agent-function.js';
-import type { Admission } from './call-ledger.js';
+import { refuse, type AgentFunction, type Call, type CallOutcome } from './agent-function.js';
+import { CallLedger, type Admission } from './call-ledger.js';
 import { questionText } from './asking.js';
 import { isAttached } from './attachments.js';
-import { CallLedger } from './call-ledger.js';
 import type { Budget } from './budget.js';
 import { sayAnswer, takeTurn, withNewestImages, type TurnEnd } from './model-turn.js';
 import { concludeWithData, repairRequest, WRONG_OUTPUT, type OutputReader } from './output.js';

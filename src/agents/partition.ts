@@ -1,9 +1,7 @@
 import { LangoError } from '../core/errors.js';
-import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME } from '../core/agent.js';
-import type { AgentSpec, Roster } from '../core/agent.js';
+import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME, type AgentSpec, type Roster } from '../core/agent.js';
 import type { Tool } from '../core/tool.js';
-import { STANDARD_ROSTER } from './agent-specs.js';
-import type { StandardRole } from './agent-specs.js';
+import { STANDARD_ROSTER, type StandardRole } from './agent-specs.js';
 
 const UNMATCHED = 'unmatched';
 

@@ -1,8 +1,6 @@
-import type { CallOutcome } from './agent-function.js';
-import { refuse } from './agent-function.js';
+import { refuse, type CallOutcome } from './agent-function.js';
 import { MAX_OPEN_QUESTIONS, askPerson, questionHash } from './asking.js';
-import type { Work } from './tool-work.js';
-import { quotedReason, failureText, withinTimeout, questionOf } from './tool-work.js';
+import { quotedReason, failureText, withinTimeout, questionOf, type Work } from './tool-work.js';
 
 /** Asks a person to approve the call if the policy requires it. Returns undefined once the call may run, else its outcome. */
 export async function approvalOutcome(work: Work): Promise<CallOutcome | undefined> {

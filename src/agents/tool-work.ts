@@ -1,8 +1,7 @@
 import { errorText, LangoError } from '../core/errors.js';
 import { attachedFile } from './attachments.js';
 import type { AgentLimits } from '../core/agent.js';
-import { referencedSecrets, noSecrets } from '../core/secrets.js';
-import type { SecretGuard } from '../core/secrets.js';
+import { referencedSecrets, noSecrets, type SecretGuard } from '../core/secrets.js';
 import type { Question } from '../core/task.js';
 import { abortable, Deadline } from '../core/time.js';
 import type { Tool, ToolContext } from '../core/tool.js';

@@ -1,6 +1,5 @@
 import { isJsonObject } from '../core/json.js';
-import type { Message, Part } from '../core/message.js';
-import { textOf } from '../core/message.js';
+import { textOf, type Message, type Part } from '../core/message.js';
 import type { ModelMessage } from '../core/model.js';
 import { findAnswer } from './asking.js';
 import type { Run } from '../core/run.js';

@@ -192,9 +192,7 @@ export interface Diagnosis extends Omit<NodeFinding, 'state' | 'code'> {
 export type DefinedCapability<Groups extends SettingsGroups = SettingsGroups> = Omit<
   Capability,
   'settings'
-> & {
-  readonly settings?: Groups;
-};
+> & { readonly settings?: Groups };
 
 /** Returns the capability for a list. The server gives each capability its own settings and no others. */
 export function defineCapability<

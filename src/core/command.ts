@@ -11,11 +11,7 @@ export interface Terminal {
   /** Colors text for standard output. */
   readonly paint: Readonly<Record<'bold' | 'dim' | 'green' | 'red' | 'yellow', Color>>;
   /** A line that is shown while the command works; nothing where standard error is no terminal. */
-  readonly progress: {
-    start(label: string): void;
-    label(text: string): void;
-    stop(): void;
-  };
+  readonly progress: { start(label: string): void; label(text: string): void; stop(): void };
   /** Writes a line to standard error. */
   readonly note: (line: string) => void;
   /** Gives the commands in a hint as they can be typed: "npx lango send" when npx started this program. */

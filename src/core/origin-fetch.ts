@@ -48,11 +48,7 @@ export function createOriginFetch({ fetch: send, origin, credential }: OriginFet
     }
     if (!REFUSALS.has(response.status)) return response;
     const mask: Mask = (text) => credential?.mask(text) ?? text;
-    throw refusalOf(response, {
-      host: url.host,
-      mask,
-      said: await reasonIn(response, mask),
-    });
+    throw refusalOf(response, { host: url.host, mask, said: await reasonIn(response, mask) });
   };
 }
 

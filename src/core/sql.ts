@@ -3,8 +3,7 @@
  * generator that yields statements. SQLite answers each statement at once; PostgreSQL answers it after a round trip.
  */
 
-import type { Scope } from './task.js';
-import { scopeKey } from './task.js';
+import { scopeKey, type Scope } from './task.js';
 
 /** SQL with `?` or `@name` for its values. With names, `values` holds one object with the values by name. */
 export interface Statement {

@@ -93,9 +93,7 @@ export function nextDelivery(
   return { event, since: first.at, mayGrow: true };
 }
 
-type TextEvent = TaskEvent & {
-  readonly body: Extract<TaskEvent['body'], { readonly type: 'text-delta' }>;
-};
+type TextEvent = TaskEvent & { readonly body: Extract<TaskEvent['body'], { readonly type: 'text-delta' }> };
 
 function joinText(event: TextEvent, next: TaskEvent): TextEvent | undefined {
   const { body } = next;

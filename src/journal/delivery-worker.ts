@@ -4,11 +4,9 @@ import type { Logger } from '../core/logger.js';
 import type { PushSender, PushDelivery } from '../core/push.js';
 import type { PushOutcome, PushStore } from '../stores/pushes.js';
 import type { TaskStore } from '../stores/tasks.js';
-import type { TaskEvent } from '../core/task.js';
-import { isTerminal } from '../core/task.js';
+import { isTerminal, type TaskEvent } from '../core/task.js';
 import { backoffMs } from '../core/time.js';
-import type { NextDelivery, QueuedConfig } from './delivery-queue.js';
-import { DeliveryQueue, nextDelivery } from './delivery-queue.js';
+import { DeliveryQueue, nextDelivery, type NextDelivery, type QueuedConfig } from './delivery-queue.js';
 
 /** Limits of deliveries. Times are in milliseconds. */
 interface DeliveryLimits {

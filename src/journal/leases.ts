@@ -1,8 +1,7 @@
 import { LangoError, errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { TaskRecord } from '../core/task.js';
-import type { TaskStore } from '../stores/tasks.js';
-import { LEASE_MS, LEASE_RENEW_MS } from '../stores/tasks.js';
+import { LEASE_MS, LEASE_RENEW_MS, type TaskStore } from '../stores/tasks.js';
 
 /** How long a process waits after its start before it continues a task that may crash it. */
 const SUSPECT_WAIT_MS = 2 * LEASE_MS;

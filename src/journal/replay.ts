@@ -1,8 +1,6 @@
-import type { Usage } from '../core/model.js';
-import { NO_USAGE, addUsage } from '../core/model.js';
+import { NO_USAGE, addUsage, type Usage } from '../core/model.js';
 import type { AskedQuestion, RecordedStep, RunInput } from '../core/run.js';
-import type { EventBody, Question, TaskEvent } from '../core/task.js';
-import { isFromOutside, isInterrupted } from '../core/task.js';
+import { isFromOutside, isInterrupted, type EventBody, type Question, type TaskEvent } from '../core/task.js';
 
 type MessageBody = Extract<EventBody, { type: 'message' }>;
 

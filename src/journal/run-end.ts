@@ -1,10 +1,7 @@
-import type { ErrorCode, LangoError } from '../core/errors.js';
-import { errorText, isLangoError } from '../core/errors.js';
-import type { Message, Part } from '../core/message.js';
-import { textPart } from '../core/message.js';
+import { errorText, isLangoError, type ErrorCode, type LangoError } from '../core/errors.js';
+import { textPart, type Message, type Part } from '../core/message.js';
 import type { RunEnd } from '../core/run.js';
-import type { EventBody, Question } from '../core/task.js';
-import { isInterrupted } from '../core/task.js';
+import { isInterrupted, type EventBody, type Question } from '../core/task.js';
 import type { TaskRun } from './task-run.js';
 
 /** The result of a run: from its agent, or from the abort or failure that ended it. */

@@ -1,17 +1,13 @@
 import { LangoError, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
-import type { Usage } from '../core/model.js';
-import { addUsage } from '../core/model.js';
+import { addUsage, type Usage } from '../core/model.js';
 import type { AskedQuestion, RecordedStep, Run, RunInput } from '../core/run.js';
 import type { Scrubber } from '../core/secrets.js';
-import type { AcceptOutcome, NewTask, TaskStore } from '../stores/tasks.js';
-import { LEASE_MS, taskOfNew } from '../stores/tasks.js';
+import { LEASE_MS, taskOfNew, type AcceptOutcome, type NewTask, type TaskStore } from '../stores/tasks.js';
 import type { EventBody, Grant, NewEvent, TaskEvent, TaskRecord } from '../core/task.js';
 import { isFromOutside } from '../core/task.js';
-import type { AppendReport } from './event-writer.js';
-import { EventWriter } from './event-writer.js';
-import type { OpenDelegation } from './replay.js';
-import { Replay, inputOf } from './replay.js';
+import { EventWriter, type AppendReport } from './event-writer.js';
+import { Replay, inputOf, type OpenDelegation } from './replay.js';
 
 const READ_PAGE = 100;
 

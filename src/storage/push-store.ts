@@ -7,8 +7,7 @@ import type { Row } from '../stores/records.js';
 import { insertInto, toParameters, toRecord } from '../stores/records.js';
 import type { TaskRow } from './rows.js';
 import { assertKeys } from '../stores/records.js';
-import type { Query, SqlDatabase } from '../core/sql.js';
-import { all, column, first, lockOf, run } from '../core/sql.js';
+import { all, column, first, lockOf, run, type Query, type SqlDatabase } from '../core/sql.js';
 
 /** How long the row of a given-up config is kept, in milliseconds. */
 const GIVEN_UP_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;

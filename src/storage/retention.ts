@@ -1,12 +1,9 @@
 import type { Page } from '../core/page.js';
 import type { OpenTaskCount, RetentionStore } from '../stores/tasks.js';
-import type { EventBody, Scope, TaskRecord } from '../core/task.js';
-import { isTerminal } from '../core/task.js';
+import { isTerminal, type EventBody, type Scope, type TaskRecord } from '../core/task.js';
 import { parsePosition, toPositionText } from '../stores/position.js';
-import type { TaskRow } from './rows.js';
-import { toTaskRecord } from './rows.js';
-import type { Dialect, Query, SqlDatabase } from '../core/sql.js';
-import { all, first, run } from '../core/sql.js';
+import { toTaskRecord, type TaskRow } from './rows.js';
+import { all, first, run, type Dialect, type Query, type SqlDatabase } from '../core/sql.js';
 import type { RecentEvents } from './recent-events.js';
 import type { TaskCounts } from './task-list.js';
 

@@ -156,9 +156,7 @@ export function encodeEvent(event: NewEvent, maxBytes = MAX_EVENT_BYTES): Encode
     throw new LangoError(
       'too-large',
       `A ${event.body.type} event holds more than ${maxBytes} bytes (tasks.eventBytes).`,
-      {
-        hint: 'Send less at once, or send large content as a URL.',
-      },
+      { hint: 'Send less at once, or send large content as a URL.' },
     );
   }
   const { type } = event.body;
@@ -172,9 +170,7 @@ function jsonOf({ body }: NewEvent): string {
     throw new LangoError(
       'invalid-input',
       `An event of type ${body.type} has a value that JSON cannot represent, such as a cycle or a BigInt.`,
-      {
-        cause,
-      },
+      { cause },
     );
   }
 }

@@ -2,8 +2,7 @@ import { LangoError } from '../core/errors.js';
 import { NO_USAGE } from '../core/model.js';
 import type { AcceptOutcome, EarlierOutcome, Fence, NewInput, NewTask, TaskHead } from '../stores/tasks.js';
 import { LEASE_MS } from '../stores/tasks.js';
-import type { EventBody, NewEvent, Scope, TaskRecord } from '../core/task.js';
-import { isTerminal } from '../core/task.js';
+import { isTerminal, type EventBody, type NewEvent, type Scope, type TaskRecord } from '../core/task.js';
 import type { PushWrites } from './push-store.js';
 import type { EncodedEvent, EventRow, TaskChange, TaskRow } from './rows.js';
 import {
@@ -14,10 +13,8 @@ import {
   encodeEvent,
   toTaskRecord,
 } from './rows.js';
-import type { Query } from '../core/sql.js';
-import { all, first, run } from '../core/sql.js';
-import type { TaskSql } from './task-sql.js';
-import { CHANGED_COLUMNS, insertEventRows } from './task-sql.js';
+import { all, first, run, type Query } from '../core/sql.js';
+import { CHANGED_COLUMNS, insertEventRows, type TaskSql } from './task-sql.js';
 
 /**
  * The context of the rarer changes to tasks, which are written once for all databases. Accepting a message and appending

@@ -3,8 +3,7 @@ import type { NewInput, NewTask, TaskStore } from '../stores/tasks.js';
 import type { EncodedEvent, EventRow } from './rows.js';
 import { assertUnchanged, CALLER_AUTHOR, changeOf, damagedTask, encodeEvent, toTaskEvent } from './rows.js';
 import { assertKeys } from '../stores/records.js';
-import type { SqlDatabase } from '../core/sql.js';
-import { all } from '../core/sql.js';
+import { all, type SqlDatabase } from '../core/sql.js';
 import type { EncodedBatch } from './task-changes.js';
 import type { TaskSql } from './task-sql.js';
 

@@ -2,10 +2,8 @@ import { BoundedCache } from '../core/bounded-cache.js';
 import type { TaskPage, TaskQuery } from '../core/journal.js';
 import type { Scope } from '../core/task.js';
 import { parsePosition, toPositionText } from '../stores/position.js';
-import type { TaskRow } from './rows.js';
-import { toTaskRecord } from './rows.js';
-import type { Dialect, Query } from '../core/sql.js';
-import { all, column } from '../core/sql.js';
+import { toTaskRecord, type TaskRow } from './rows.js';
+import { all, column, type Dialect, type Query } from '../core/sql.js';
 
 interface Condition {
   readonly sql: string;

@@ -1,8 +1,7 @@
 import type { EventBody } from '../core/task.js';
 import { SUSPECT_CRASHES } from '../stores/tasks.js';
 import type { EncodedEvent, EventRow, TaskRow } from './rows.js';
-import type { Dialect, Query } from '../core/sql.js';
-import { run } from '../core/sql.js';
+import { run, type Dialect, type Query } from '../core/sql.js';
 
 /** The event types that later tasks of the same session read as the conversation. */
 const SESSION_EVENT_TYPES: ReadonlySet<EventBody['type']> = new Set([

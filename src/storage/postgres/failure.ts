@@ -35,19 +35,12 @@ const ADVICE: Readonly<Record<string, Advice>> = {
     message: 'PostgreSQL refuses this user or password.',
     hint: 'Check the user and the password in storage.url, and pg_hba.conf of the server.',
   },
-  '3D000': {
-    message: 'The database of storage.url does not exist.',
-    hint: 'Create it with: createdb NAME',
-  },
+  '3D000': { message: 'The database of storage.url does not exist.', hint: 'Create it with: createdb NAME' },
   '42501': {
     message: 'The user of storage.url lacks a privilege on the database.',
     hint: 'Make this user the owner of the schema, or grant it CREATE and USAGE on the schema.',
   },
-  '40': {
-    message: 'The transaction conflicted with others too often.',
-    hint: 'Try again.',
-    retryable: true,
-  },
+  '40': { message: 'The transaction conflicted with others too often.', hint: 'Try again.', retryable: true },
 };
 
 const NETWORK = /^(E(CONN|PIPE|HOST|NET|TIMEDOUT|AI_AGAIN)|ENOTFOUND)/;

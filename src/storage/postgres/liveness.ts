@@ -4,8 +4,7 @@ import { LangoError, errorText } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
 import type { AppendListeners } from './append-listeners.js';
 import type { Driver } from './connection.js';
-import type { PostgresDatabase } from './database.js';
-import { LOCK_CLASS } from './database.js';
+import { LOCK_CLASS, type PostgresDatabase } from './database.js';
 import { ADD_WORKER, FREE_DEAD } from './task-statements.js';
 
 export interface LivenessOptions {

@@ -3,10 +3,8 @@ import { LangoError } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
 import type { Field } from '../../core/sql.js';
 import type { CapabilityTables } from '../capability-tables.js';
-import type { Moved, MovedTable, MoveSource } from '../moving.js';
-import { Tally } from '../moving.js';
-import type { ConnectionOptions } from './connection.js';
-import { createDriver } from './connection.js';
+import { Tally, type Moved, type MovedTable, type MoveSource } from '../moving.js';
+import { createDriver, type ConnectionOptions } from './connection.js';
 import { BEGIN, LOCK_CLASS } from './database.js';
 import { storageError } from './failure.js';
 import { migrate } from './storage.js';
@@ -89,9 +87,7 @@ async function assertFree(client: Client, tables: readonly MovedTable[]): Promis
     throw new LangoError(
       'storage',
       `The database of storage.url is not empty: it has ${name.replace('_', ' ')}.`,
-      {
-        hint: 'Create a new database and name it in storage.url. Nothing was changed.',
-      },
+      { hint: 'Create a new database and name it in storage.url. Nothing was changed.' },
     );
   }
 }

@@ -1,6 +1,5 @@
 import type { TaskPage, TaskQuery } from '../../core/journal.js';
-import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
-import { isTerminal } from '../../core/task.js';
+import { isTerminal, type NewEvent, type Scope, type TaskEvent, type TaskRecord } from '../../core/task.js';
 import type {
   AcceptOutcome,
   EarlierOutcome,
@@ -14,11 +13,9 @@ import type {
 import { taskOfNew } from '../../stores/tasks.js';
 import type { PushWrites } from '../push-store.js';
 import type { RecentEvents } from '../recent-events.js';
-import type { EncodedEvent, EventRow, TaskRow } from '../rows.js';
+import { toTaskEvent, toTaskRecord, type EncodedEvent, type EventRow, type TaskRow } from '../rows.js';
 import { assertKeys } from '../../stores/records.js';
-import { toTaskEvent, toTaskRecord } from '../rows.js';
-import type { Query } from '../../core/sql.js';
-import { all, first, lockOf } from '../../core/sql.js';
+import { all, first, lockOf, type Query } from '../../core/sql.js';
 import type { EncodedBatch, Inbox, TaskContext } from '../task-changes.js';
 import {
   addInput,
@@ -34,8 +31,7 @@ import {
 } from '../task-changes.js';
 import { assertUnbroken, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
 import { listTasks } from '../task-list.js';
-import type { TASK_COLUMNS, TaskSql } from '../task-sql.js';
-import { taskSql } from '../task-sql.js';
+import { taskSql, type TASK_COLUMNS, type TaskSql } from '../task-sql.js';
 import type { PostgresDatabase } from './database.js';
 import type { AppendListeners } from './append-listeners.js';
 import type { Liveness } from './liveness.js';

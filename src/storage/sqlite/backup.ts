@@ -7,8 +7,7 @@ import { lockFile } from './connection.js';
 import { countCommits, forgetMark } from './damage.js';
 import { realFile } from './database-files.js';
 import { storageError } from './failure.js';
-import type { Verdict } from './verify.js';
-import { verifyDatabase } from './verify.js';
+import { verifyDatabase, type Verdict } from './verify.js';
 
 /**
  * Copies the database as of one moment into a new file, also while a server uses it, and verifies the whole copy. Rejects
@@ -66,9 +65,7 @@ function requireWhole(file: string, hint: string): Verdict {
   const verdict = verifyDatabase(file, true);
   const [first] = verdict.problems;
   if (first === undefined) return verdict;
-  throw new LangoError('storage', `${file} is damaged: ${first}`, {
-    hint,
-  });
+  throw new LangoError('storage', `${file} is damaged: ${first}`, { hint });
 }
 
 /**

@@ -1,11 +1,9 @@
 import type Database from 'better-sqlite3';
 import { LangoError } from '../../core/errors.js';
-import type { ConnectionOptions } from './connection.js';
-import { openConnection } from './connection.js';
+import { openConnection, type ConnectionOptions } from './connection.js';
 import { storageError } from './failure.js';
 import type { Touch } from '../task-changes.js';
-import type { Work } from './group-commit.js';
-import { GroupCommit } from './group-commit.js';
+import { GroupCommit, type Work } from './group-commit.js';
 import { Prepared } from './prepared.js';
 
 export interface DatabaseOptions extends ConnectionOptions {

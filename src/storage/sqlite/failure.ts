@@ -26,14 +26,8 @@ const ADVICE: Readonly<Record<string, Advice>> = {
     hint: 'Give this user write permission on the data folder and its files, or choose another folder.',
     retryable: true,
   },
-  SQLITE_NOTADB: {
-    message: 'The database file is damaged, or is not a database at all.',
-    hint: RESTORE,
-  },
-  SQLITE_CORRUPT: {
-    message: 'The database file is damaged.',
-    hint: RESTORE,
-  },
+  SQLITE_NOTADB: { message: 'The database file is damaged, or is not a database at all.', hint: RESTORE },
+  SQLITE_CORRUPT: { message: 'The database file is damaged.', hint: RESTORE },
   SQLITE_IOERR: {
     message: 'The disk failed, or became read-only, while the database was read or written.',
     hint: 'Check the system log for disk errors, and that the file system of the data folder is mounted for writing.',

@@ -1,6 +1,5 @@
 import type Database from 'better-sqlite3';
-import type { LangoError } from '../../core/errors.js';
-import { errorText, isLangoError } from '../../core/errors.js';
+import { errorText, isLangoError, type LangoError } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
 import type { EventRow } from '../rows.js';
 import type { Touch } from '../task-changes.js';

@@ -4,8 +4,7 @@ import { LangoError } from '../../core/errors.js';
 import type { DerivedTable, Field, TableMove } from '../../core/sql.js';
 import type { CapabilityTables } from '../capability-tables.js';
 import type { MovedTable, MoveSource } from '../moving.js';
-import type { ConnectionOptions } from './connection.js';
-import { openConnection } from './connection.js';
+import { openConnection, type ConnectionOptions } from './connection.js';
 import { openSqliteStorage } from './storage.js';
 
 /** The tables to move. `meta` and `capabilities` stay behind, since PostgreSQL has its own. */
@@ -52,9 +51,7 @@ function assertKnown(database: Database.Database, tables: readonly CapabilityTab
   throw new LangoError(
     'storage',
     `The database has tables of capabilities that are not here: ${unknown.join(', ')}.`,
-    {
-      hint: 'Name their packages in capabilities of the configuration. Nothing was moved.',
-    },
+    { hint: 'Name their packages in capabilities of the configuration. Nothing was moved.' },
   );
 }
 

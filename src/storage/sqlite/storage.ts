@@ -1,11 +1,9 @@
 import type { Storage } from '../../stores/storage.js';
-import type { DatabaseOptions } from './database.js';
-import { SqliteDatabase } from './database.js';
+import { SqliteDatabase, type DatabaseOptions } from './database.js';
 import { storageError } from './failure.js';
 import { purgePushes, releaseAllPushes, SqlPushStore } from '../push-store.js';
 import { RecentEvents } from '../recent-events.js';
-import type { RemovedTask } from '../retention.js';
-import { SqlRetentionStore } from '../retention.js';
+import { SqlRetentionStore, type RemovedTask } from '../retention.js';
 import { run } from '../../core/sql.js';
 import { StatementRunner } from './statement-runner.js';
 import { SqliteTaskStore } from './task-store.js';

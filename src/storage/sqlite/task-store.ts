@@ -11,16 +11,14 @@ import type {
 } from '../../stores/tasks.js';
 import { LEASE_MS } from '../../stores/tasks.js';
 import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
-import type { EventRow } from '../rows.js';
+import { damagedTask, toTaskEvent, toTaskRecord, type EventRow } from '../rows.js';
 import { assertKeys } from '../../stores/records.js';
-import { damagedTask, toTaskEvent, toTaskRecord } from '../rows.js';
 import { assertUnbroken, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
 import type { SqliteDatabase } from './database.js';
 import type { PushWrites } from '../push-store.js';
 import type { StatementRunner } from './statement-runner.js';
 import type { RecentEvents } from '../recent-events.js';
-import type { Statements } from './statements.js';
-import { prepareStatements } from './statements.js';
+import { prepareStatements, type Statements } from './statements.js';
 import { type TaskCounts, listTasks } from '../task-list.js';
 import type { Inbox } from '../task-changes.js';
 import {
@@ -33,10 +31,8 @@ import {
   releaseTasks,
   setDamagedAside,
 } from '../task-changes.js';
-import type { TaskSql } from '../task-sql.js';
-import { taskSql } from '../task-sql.js';
-import type { WriteContext } from './task-writes.js';
-import { acceptTask, appendEvents, inboxOf } from './task-writes.js';
+import { taskSql, type TaskSql } from '../task-sql.js';
+import { acceptTask, appendEvents, inboxOf, type WriteContext } from './task-writes.js';
 
 /** Parts that are shared with other stores of the same database. */
 interface SharedParts {

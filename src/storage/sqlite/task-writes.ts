@@ -1,13 +1,11 @@
-import type { AcceptOutcome, Fence, NewTask } from '../../stores/tasks.js';
-import { LEASE_MS, taskOfNew } from '../../stores/tasks.js';
+import { LEASE_MS, taskOfNew, type AcceptOutcome, type Fence, type NewTask } from '../../stores/tasks.js';
 import { isTerminal } from '../../core/task.js';
 import type { EncodedEvent, TaskRow } from '../rows.js';
 import type { EncodedBatch, Inbox, SentMessage, TaskContext } from '../task-changes.js';
 import { assertQueueRoom, earlierOutcome, fenced, numberEvents } from '../task-changes.js';
 import type { Value } from './prepared.js';
 import type { StatementRunner } from './statement-runner.js';
-import type { Statements } from './statements.js';
-import { taskValues } from './statements.js';
+import { taskValues, type Statements } from './statements.js';
 
 /** The context of the writes in this file, which all run inside a transaction, and write nothing if they throw. */
 export interface WriteContext extends TaskContext {

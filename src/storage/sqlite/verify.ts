@@ -1,6 +1,5 @@
 import Database from 'better-sqlite3';
-import type { EventRow, TaskRow } from '../rows.js';
-import { assertUnchanged, toTaskRecord } from '../rows.js';
+import { assertUnchanged, toTaskRecord, type EventRow, type TaskRow } from '../rows.js';
 import { errorText } from '../../core/errors.js';
 import { readMark } from './commit-mark.js';
 import { requireOwnVersion } from './connection.js';
