@@ -13,8 +13,8 @@ import {
   encodeEvent,
   toTaskRecord,
 } from './rows.js';
-import { all, first, run, type Query } from '../core/sql.js';
-import { CHANGED_COLUMNS, insertEventRows, type TaskSql } from './task-sql.js';
+import { all, column, first, run, type Query } from '../core/sql.js';
+import { CHANGED_COLUMNS, insertEventRows, type TASK_COLUMNS, type TaskSql } from './task-sql.js';
 
 /**
  * The context of the rarer changes to tasks, which are written once for all databases. Accepting a message and appending
@@ -54,6 +54,36 @@ export interface Inbox {
   add(sent: SentMessage, task: Pick<TaskRow, 'id' | 'head'>, context: TaskContext): Query<unknown>;
 }
 
+/** The first events of a new task: its message, and the events its run has written already. */
+export interface EncodedStart {
+  readonly message: EncodedEvent;
+  readonly firstEvents: EncodedBatch;
+  /** The worker that gets the lease. */
+  readonly worker: string | undefined;
+}
+
+/** The columns of a new task that its message and its first events fill. */
+export function newTaskColumns(
+  entry: NewTask,
+  { firstEvents: { change, events }, worker }: EncodedStart,
+): Pick<TaskRow, (typeof TASK_COLUMNS)[number]> {
+  return {
+    id: entry.id,
+    tenant: entry.scope.tenant,
+    owner: entry.scope.owner,
+    agent: entry.agent,
+    context: entry.contextId,
+    parent: entry.parentTaskId ?? null,
+    authority: JSON.stringify(entry.grant),
+    level: entry.grant.chain.length,
+    state: change.state ?? 'submitted',
+    status_message: change.statusMessage,
+    head: 1 + events.length,
+    lease_by: change.endsRun ? null : (worker ?? null),
+    expires_at: change.expiresAt ?? null,
+  };
+}
+
 /** The outcome of an earlier send of this message; undefined if there was none. */
 export function* earlierOutcome(
   { sql, inbox }: Pick<TaskContext, 'sql' | 'inbox'>,
@@ -67,28 +97,33 @@ export function* earlierOutcome(
   return { kind: 'repeated', task: toTaskRecord(task), seq: sent.seq };
 }
 
+/**
+ * The outcome of an earlier send of this message. For a new message, throws `too-many` when the owner has too many push
+ * configs, or as many unfinished tasks as a task that waits allows. A repeated message does not count against the limits.
+ */
+export function* earlierOrRoom(
+  context: Pick<TaskContext, 'sql' | 'inbox' | 'pushes'>,
+  entry: NewTask,
+  waits = false,
+): Query<EarlierOutcome | undefined> {
+  const { scope, id: taskId, push, queueLimit } = entry;
+  const earlier = yield* earlierOutcome(context, entry);
+  if (earlier) return earlier;
+  if (push) yield* context.pushes.assertRoom({ scope, taskId }, push);
+  if (waits && queueLimit !== undefined) yield* assertQueueRoom(context.sql, entry, queueLimit);
+  return undefined;
+}
+
 const QUEUE_RETRY_MS = 2_000;
 
 /** Throws `too-many` for an owner that has reached the limit of unfinished tasks. */
-export function* assertQueueRoom(sql: TaskSql, { scope, grant }: NewTask, limit: number): Query<void> {
+function* assertQueueRoom(sql: TaskSql, { scope, grant }: NewTask, limit: number): Query<void> {
   const level = grant.chain.length;
-  const found = yield* first<{ readonly count: number }>(
-    sql.countLive,
-    level,
-    scope.tenant,
-    scope.owner,
-    limit,
-  );
-  if ((found?.count ?? 0) < limit) return;
-  throw new LangoError(
-    'too-many',
-    `${limit} tasks of this caller are unfinished (server.limits.queuedTasks).`,
-    {
-      hint: 'Send further tasks when some of them have ended.',
-      retryable: true,
-      retryAfterMs: QUEUE_RETRY_MS,
-    },
-  );
+  const [count = 0] = yield* column<number>(sql.countLive, level, scope.tenant, scope.owner, limit);
+  if (count < limit) return;
+  const text = `${limit} tasks of this caller are unfinished (server.limits.queuedTasks).`;
+  const hint = 'Send further tasks when some of them have ended.';
+  throw new LangoError('too-many', text, { hint, retryable: true, retryAfterMs: QUEUE_RETRY_MS });
 }
 
 /** Adds a message to a task. The state changes only if the task is idle: the worker of a running task reads the message. */

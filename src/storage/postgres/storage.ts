@@ -9,7 +9,7 @@ import { SqlRetentionStore, type RemovedTask } from '../retention.js';
 import { run, type Query } from '../../core/sql.js';
 import { SqlSpendingStore } from '../spending-store.js';
 import { SqlTraceStore } from '../trace-store.js';
-import { AppendListeners } from './append-listeners.js';
+import { AppendListeners } from '../append-listeners.js';
 import { guardSteps, stepsAfter, type CapabilityTables } from '../capability-tables.js';
 import { createDriver, type ConnectionOptions, type Driver } from './connection.js';
 import { BEGIN, LOCK_CLASS, PostgresDatabase } from './database.js';

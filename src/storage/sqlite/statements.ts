@@ -3,7 +3,7 @@ import { isTerminal, type TaskState } from '../../core/task.js';
 import type { TaskHead } from '../../stores/tasks.js';
 import type { EventRow, TaskRow } from '../rows.js';
 import { LIVE, NOT_ENDED, TASK_COLUMNS } from '../task-sql.js';
-import { RowInsert, type Value } from './prepared.js';
+import { RowInsert, type Value } from './row-insert.js';
 
 /** The parts of parameter lists, in the order of the question marks. */
 type InboxKey = [tenant: string, owner: string, agent: string, context: string, messageId: string];

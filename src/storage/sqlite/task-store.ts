@@ -16,7 +16,6 @@ import { assertKeys } from '../../stores/records.js';
 import { assertUnbroken, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
 import type { SqliteDatabase } from './database.js';
 import type { PushWrites } from '../push-store.js';
-import type { StatementRunner } from './statement-runner.js';
 import type { RecentEvents } from '../recent-events.js';
 import { prepareStatements, type Statements } from './statements.js';
 import { type TaskCounts, listTasks } from '../task-list.js';
@@ -26,7 +25,7 @@ import {
   cancelTask,
   claimSuspect,
   claimTasks,
-  earlierOutcome,
+  earlierOrRoom,
   headsOf,
   releaseTasks,
   setDamagedAside,
@@ -36,7 +35,6 @@ import { acceptTask, appendEvents, inboxOf, type WriteContext } from './task-wri
 
 /** Parts that are shared with other stores of the same database. */
 interface SharedParts {
-  readonly runner: StatementRunner;
   readonly pushes: PushWrites;
   readonly recent: RecentEvents;
   readonly counts: TaskCounts;
@@ -50,51 +48,37 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** The tasks of a database, for the journal. The constructor frees the leases of an earlier process. */
 export class SqliteTaskStore implements TaskStore {
-  readonly #database: SqliteDatabase;
-  readonly #runner: StatementRunner;
-  readonly #pushes: PushWrites;
-  readonly #statements: Statements;
-  readonly #recent: RecentEvents;
-  readonly #counts: TaskCounts;
-  readonly #eventBytes: number | undefined;
-  readonly #messageIdMs: number;
-  readonly #sql: TaskSql;
-  readonly #inbox: Inbox;
   readonly lastCrash: string | undefined;
   /** No other process appends. */
   readonly pollMs = undefined;
+  readonly #database: SqliteDatabase;
+  readonly #parts: SharedParts;
+  readonly #statements: Statements;
+  readonly #messageIdMs: number;
+  readonly #sql: TaskSql;
+  readonly #inbox: Inbox;
   readonly #served = new Map<number, Scope>();
 
-  constructor(database: SqliteDatabase, { runner, pushes, recent, counts, ...limits }: SharedParts) {
+  constructor(database: SqliteDatabase, parts: SharedParts) {
     this.#database = database;
-    this.#runner = runner;
-    this.#pushes = pushes;
-    this.#recent = recent;
-    this.#counts = counts;
-    this.#eventBytes = limits.eventBytes;
-    this.#messageIdMs = limits.messageIdMs ?? DAY_MS;
+    this.#parts = parts;
+    this.#messageIdMs = parts.messageIdMs ?? DAY_MS;
     this.#statements = prepareStatements(database.handle);
-    this.#sql = taskSql(runner.dialect);
-    this.#inbox = inboxOf(this.#statements, () => database.now() - this.#messageIdMs);
+    this.#sql = taskSql(database.dialect);
+    this.#inbox = inboxOf(this.#statements, () => database.clock() - this.#messageIdMs);
     this.#statements.releaseAll.run();
     this.lastCrash = this.#statements.takeCrash.get()?.value;
-    database.onTouch((taskId, events) => this.#recent.add(taskId, events));
+    database.onTouch((taskId, events) => parts.recent.add(taskId, events));
   }
 
   /** Reads inside the transaction of this turn: a read outside of one takes and frees locks of the file for itself. */
   async findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined> {
-    return this.#write((context) => {
-      const { runner, pushes } = context;
-      const earlier = runner.run(earlierOutcome(context, entry));
-      if (!earlier && entry.push)
-        runner.run(pushes.assertRoom({ scope: entry.scope, taskId: entry.id }, entry.push));
-      return earlier;
-    });
+    return this.#write((context) => context.run(earlierOrRoom(context, entry)));
   }
 
   async accept(entry: NewTask, start?: TaskStart): Promise<AcceptOutcome> {
-    const message = encodeMessage(entry, this.#eventBytes);
-    const firstEvents = encodeBatch(start?.firstEvents ?? [], this.#eventBytes);
+    const message = encodeMessage(entry, this.#parts.eventBytes);
+    const firstEvents = encodeBatch(start?.firstEvents ?? [], this.#parts.eventBytes);
     assertKeys({ contextId: entry.contextId });
     return this.#write((context) =>
       acceptTask(context, entry, { message, firstEvents, worker: start?.worker }),
@@ -102,27 +86,27 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   async addInput(entry: NewInput): ReturnType<TaskStore['addInput']> {
-    const event = encodeMessage(entry, this.#eventBytes);
-    return this.#write((context) => context.runner.run(addInput(context, entry, event)));
+    const event = encodeMessage(entry, this.#parts.eventBytes);
+    return this.#write((context) => context.run(addInput(context, entry, event)));
   }
 
   async append(fence: Fence, events: readonly NewEvent[]): Promise<number> {
-    const batch = encodeBatch(events, this.#eventBytes);
+    const batch = encodeBatch(events, this.#parts.eventBytes);
     return this.#write((context) => appendEvents(context, fence, batch));
   }
 
   async endDamaged(fence: Fence, end: NewEvent): Promise<number | undefined> {
-    const batch = encodeBatch([end], this.#eventBytes);
-    this.#recent.forget([fence.taskId]);
+    const batch = encodeBatch([end], this.#parts.eventBytes);
+    this.#parts.recent.forget([fence.taskId]);
     return this.#write((context) => {
-      const first = context.runner.run(setDamagedAside(context, fence));
+      const first = context.run(setDamagedAside(context, fence));
       if (first !== undefined) appendEvents(context, fence, batch);
       return first;
     });
   }
 
   async requestCancel(scope: Scope, taskId: string): Promise<TaskRecord | undefined> {
-    return this.#write((context) => context.runner.run(cancelTask(context, scope, taskId)));
+    return this.#write((context) => context.run(cancelTask(context, scope, taskId)));
   }
 
   async claim(
@@ -131,12 +115,12 @@ export class SqliteTaskStore implements TaskStore {
     free: (level: number) => number,
   ): Promise<readonly TaskRecord[]> {
     return this.#write((context) =>
-      context.runner.run(claimTasks(context, { worker, agents, free, served: this.#served })),
+      context.run(claimTasks(context, { worker, agents, free, served: this.#served })),
     );
   }
 
   async claimSuspect(worker: string, agents: readonly string[]): Promise<TaskRecord | undefined> {
-    return this.#write((context) => context.runner.run(claimSuspect(context, worker, agents)));
+    return this.#write((context) => context.run(claimSuspect(context, worker, agents)));
   }
 
   async renew(worker: string, taskIds: readonly string[]): Promise<readonly TaskHead[]> {
@@ -146,7 +130,7 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   async release(worker: string, taskId?: string): Promise<void> {
-    await this.#runner.write('tasks', () => releaseTasks(this.#sql, worker, taskId));
+    await this.#database.write('tasks', () => releaseTasks(this.#sql, worker, taskId));
   }
 
   noteCrash(reason: string): void {
@@ -158,25 +142,25 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   async get(scope: Scope, taskId: string): Promise<TaskRecord | undefined> {
-    const row = this.#read(() => this.#statements.task.get(taskId, scope.tenant, scope.owner));
+    const row = this.#database.readNow(() => this.#statements.task.get(taskId, scope.tenant, scope.owner));
     return row && toTaskRecord(row);
   }
 
   async list(scope: Scope, query: TaskQuery): Promise<TaskPage> {
-    return this.#runner.read(() =>
-      listTasks({ dialect: this.#runner.dialect, counts: this.#counts }, scope, query),
+    return this.#database.read(() =>
+      listTasks({ dialect: this.#database.dialect, counts: this.#parts.counts }, scope, query),
     );
   }
 
   async read(taskId: string, after: number, limit: number): Promise<readonly TaskEvent[]> {
-    const rows = this.#read(
-      () => this.#recent.read(taskId, after, limit) ?? this.#select(taskId, after, limit),
+    const rows = this.#database.readNow(
+      () => this.#parts.recent.read(taskId, after, limit) ?? this.#select(taskId, after, limit),
     );
     return rows.map((row) => toTaskEvent(taskId, row));
   }
 
   readSession(...asked: Parameters<TaskStore['readSession']>): Promise<readonly TaskEvent[]> {
-    return sessionEvents(this.#runner, this.#sql, asked);
+    return sessionEvents(this.#database, this.#sql, asked);
   }
 
   onAppend(listener: (taskId: string, head: number) => void): () => void {
@@ -184,7 +168,7 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   async heads(taskIds: readonly string[]): Promise<readonly TaskHead[]> {
-    return this.#runner.read(() => headsOf(this.#sql, taskIds));
+    return this.#database.read(() => headsOf(this.#sql, taskIds));
   }
 
   #select(taskId: string, after: number, limit: number): readonly EventRow[] {
@@ -197,27 +181,19 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   #write<Result>(work: (context: WriteContext) => Result): Promise<Result> {
-    const statements = this.#statements;
-    const pushes = this.#pushes;
-    const runner = this.#runner;
-    const sql = this.#sql;
-    const inbox = this.#inbox;
-    return this.#database.write((touch) => {
-      const now = this.#database.now();
+    const database = this.#database;
+    return database.commit((touch) => {
+      const now = database.clock();
       return work({
-        statements,
-        runner,
-        sql,
-        inbox,
-        pushes,
+        statements: this.#statements,
+        run: (query) => database.run(query),
+        sql: this.#sql,
+        inbox: this.#inbox,
+        pushes: this.#parts.pushes,
         now,
         knownSince: now - this.#messageIdMs,
         touch,
       });
     });
-  }
-
-  #read<Result>(query: () => Result): Result {
-    return this.#database.read(query);
   }
 }

@@ -1,80 +1,48 @@
 import { LEASE_MS, taskOfNew, type AcceptOutcome, type Fence, type NewTask } from '../../stores/tasks.js';
 import { isTerminal } from '../../core/task.js';
 import type { EncodedEvent, TaskRow } from '../rows.js';
-import type { EncodedBatch, Inbox, SentMessage, TaskContext } from '../task-changes.js';
-import { assertQueueRoom, earlierOutcome, fenced, numberEvents } from '../task-changes.js';
-import type { Value } from './prepared.js';
-import type { StatementRunner } from './statement-runner.js';
+import type { EncodedBatch, EncodedStart, Inbox, SentMessage, TaskContext } from '../task-changes.js';
+import { earlierOrRoom, earlierOutcome, fenced, newTaskColumns, numberEvents } from '../task-changes.js';
+import type { Value } from './row-insert.js';
+import type { SqliteDatabase } from './database.js';
 import { taskValues, type Statements } from './statements.js';
 
 /** The context of the writes in this file, which all run inside a transaction, and write nothing if they throw. */
 export interface WriteContext extends TaskContext {
   readonly statements: Statements;
-  readonly runner: StatementRunner;
+  readonly run: SqliteDatabase['run'];
   /** A message without a context is a repeat only of a message that came after this time. */
   readonly knownSince: number;
-}
-
-/** The first events of a new task: its message, and the events its run has written already. */
-interface EncodedStart {
-  readonly message: EncodedEvent;
-  readonly firstEvents: EncodedBatch;
-  /** The worker that gets the lease. */
-  readonly worker: string | undefined;
 }
 
 /**
  * Writes inbox row, task row and first events in one transaction. Clients see the task only after its commit. A repeated
  * message writes nothing and returns the outcome of the first one.
  */
-export function acceptTask(
-  context: WriteContext,
-  entry: NewTask,
-  { message, firstEvents, worker }: EncodedStart,
-): AcceptOutcome {
-  const task = { scope: entry.scope, taskId: entry.id };
-  if (entry.push) {
-    // The limit is checked before the first write, and a repeated message does not count against it.
-    const earlier = context.runner.run(earlierOutcome(context, entry));
+export function acceptTask(context: WriteContext, entry: NewTask, start: EncodedStart): AcceptOutcome {
+  const { message, firstEvents, worker } = start;
+  const waits = worker === undefined;
+  if (entry.push || (waits && entry.queueLimit !== undefined)) {
+    const earlier = context.run(earlierOrRoom(context, entry, waits));
     if (earlier) return earlier;
-    context.runner.run(context.pushes.assertRoom(task, entry.push));
-  }
-  if (worker === undefined && entry.queueLimit !== undefined) {
-    const earlier = context.runner.run(earlierOutcome(context, entry));
-    if (earlier) return earlier;
-    context.runner.run(assertQueueRoom(context.sql, entry, entry.queueLimit));
   }
   if (!addToInbox(context, entry, { id: entry.id, head: 1 }))
-    return context.runner.run(earlierOutcome(context, entry))!;
+    return context.run(earlierOutcome(context, entry))!;
   const { now, statements } = context;
-  const { change, events } = firstEvents;
-  const { tenant, owner } = entry.scope;
-  const isLeased = worker !== undefined;
   const row = {
-    id: entry.id,
-    tenant,
-    owner,
-    agent: entry.agent,
-    context: entry.contextId,
-    parent: entry.parentTaskId ?? null,
-    authority: JSON.stringify(entry.grant),
-    level: entry.grant.chain.length,
-    state: change.state ?? 'submitted',
-    status_message: change.statusMessage,
+    ...newTaskColumns(entry, start),
     status_at: now,
     created_at: now,
-    head: 1 + events.length,
     epoch: 1,
-    lease_by: change.endsRun ? null : (worker ?? null),
-    lease_until: isLeased ? now + LEASE_MS : 0,
+    lease_until: waits ? 0 : now + LEASE_MS,
     crashes: 0,
-    expires_at: change.expiresAt ?? null,
     cancel_requested: 0,
   } as const;
   const key = Number(statements.insertTask.run(...taskValues(row)).lastInsertRowid);
-  insertEvents(context, { id: row.id, head: row.head, key }, [message, ...events]);
-  if (entry.push) context.runner.run(context.pushes.put(task, entry.push, { cursor: 1, now }));
-  return { kind: 'accepted', task: taskOfNew(entry, now), seq: 1, leased: isLeased };
+  insertEvents(context, { id: row.id, head: row.head, key }, [message, ...firstEvents.events]);
+  const task = { scope: entry.scope, taskId: entry.id };
+  if (entry.push) context.run(context.pushes.put(task, entry.push, { cursor: 1, now }));
+  return { kind: 'accepted', task: taskOfNew(entry, now), seq: 1, leased: !waits };
 }
 
 /**

@@ -1,30 +1,4 @@
 import type Database from 'better-sqlite3';
-import type { Outcome } from '../../core/sql.js';
-
-/** Prepares each SQL text at its first use and keeps it. The texts must be few: constants, or built from few parts. */
-export class Prepared {
-  readonly #handle: Database.Database;
-  readonly #statements = new Map<string, Database.Statement<unknown[]>>();
-
-  constructor(handle: Database.Database) {
-    this.#handle = handle;
-  }
-
-  outcome(sql: string, values: readonly unknown[]): Outcome {
-    const statement = this.#get(sql);
-    if (!statement.reader) return { rows: [], changes: statement.run(...values).changes };
-    const rows = statement.all(...values);
-    return { rows, changes: rows.length };
-  }
-
-  #get(sql: string): Database.Statement<unknown[]> {
-    const known = this.#statements.get(sql);
-    if (known) return known;
-    const statement: Database.Statement<unknown[]> = this.#handle.prepare(sql);
-    this.#statements.set(sql, statement);
-    return statement;
-  }
-}
 
 /** A value of a column. */
 export type Value = string | number | null;
