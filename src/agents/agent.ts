@@ -41,7 +41,7 @@ export interface AgentContext {
   readonly attachments?: Attachments;
 }
 
-export interface AgentParts {
+interface AgentParts {
   readonly name: string;
   /** One sentence; the profile adds the capabilities of the tools. */
   readonly purpose: string;

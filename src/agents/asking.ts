@@ -68,7 +68,7 @@ function open(question: Question): Extract<Verdict, { decision: 'open' }> {
 }
 
 /** An answer, and the message that holds it. */
-export interface GivenAnswer extends RunInput {
+interface GivenAnswer extends RunInput {
   readonly answer: Answer;
   /** Whether the words of the message are the answer. */
   readonly isText: boolean;

@@ -9,7 +9,7 @@ import { cutText } from '../core/text.js';
 import { scrubData } from '../scrub/data.js';
 
 /** Reads the text of a document (PDF, HTML or text), by its name and contents. Rejects with the reason when it has none. */
-export type ReadDocument = (
+type ReadDocument = (
   document: { readonly name: string; readonly content: Buffer },
   call: { readonly scope: Scope; readonly signal: AbortSignal },
 ) => Promise<string>;

@@ -18,7 +18,7 @@ export interface DailySpending {
   left(scope: Scope, limit: number): Promise<number>;
 }
 
-export interface BudgetOptions {
+interface BudgetOptions {
   readonly run: Run;
   readonly limits: Pick<AgentLimits, 'tokens' | 'cost' | 'ownerCostPerDay'>;
   /** Undefined when no bill is kept. */

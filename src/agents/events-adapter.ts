@@ -7,7 +7,7 @@ import { isFile } from './attachments.js';
 import { delegationTo } from './transfer.js';
 import { withoutAnswers } from './user-messages.js';
 
-export interface EventsAdapterOptions {
+interface EventsAdapterOptions {
   /** The author of events that name none (requirement A2). */
   readonly rootAgentName: string;
   /** The most tokens of earlier conversation that a model gets, by estimate. The newest are kept. */

@@ -25,7 +25,7 @@ export interface TurnSetup {
   readonly functions: readonly AgentFunction[];
 }
 
-export interface LoopOptions {
+interface LoopOptions {
   readonly run: Run;
   readonly model: ModelProvider;
   readonly limits: AgentLimits;

@@ -100,7 +100,7 @@ function showRetry(run: Run, code: ModelErrorCode, delayMs: number): void {
   run.emit({ type: 'activity', activity: { type: 'text', text } });
 }
 
-export interface Speech {
+interface Speech {
   readonly text: string;
   /** Whether the text starts the answer again. */
   readonly replace: boolean;

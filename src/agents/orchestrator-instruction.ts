@@ -8,7 +8,7 @@ import { TRANSFER_NAME } from './transfer.js';
 const LONGEST_DESCRIPTION = 500;
 const LONGEST_CAPABILITIES = 500;
 
-export interface OrchestratorRules {
+interface OrchestratorRules {
   /** The limit of delegation rounds in one task, which the code enforces. */
   readonly delegationRounds: number;
   /** Describes the agents of its specs. All other agents are described by their cards. */

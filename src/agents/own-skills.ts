@@ -10,7 +10,7 @@ const SKILL_PREFIX = 'skill_';
 const MAX_LINE_LENGTH = 300;
 const MAX_LIST_LENGTH = 4_000;
 
-export interface OwnSkillsOptions {
+interface OwnSkillsOptions {
   readonly scope: Scope;
   readonly sources: readonly ToolSource[];
   /** The agents that run on this node. */

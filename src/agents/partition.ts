@@ -6,7 +6,7 @@ import { STANDARD_ROSTER, type StandardRole } from './agent-specs.js';
 const UNMATCHED = 'unmatched';
 
 /** The tools of each role, and the tools that no role owns. */
-export type RoleToolSet<Role extends string = StandardRole> = Readonly<Record<Role, readonly Tool[]>> & {
+type RoleToolSet<Role extends string = StandardRole> = Readonly<Record<Role, readonly Tool[]>> & {
   readonly [UNMATCHED]: readonly Tool[];
 };
 

@@ -1,6 +1,6 @@
 import { ReleasingMap } from './releasing-map.js';
 
-export interface BoundedCacheOptions<Key, Value> {
+interface BoundedCacheOptions<Key, Value> {
   /** Keeps the entry that was set last even if it is larger than the limit. Default: it is dropped at once. */
   readonly keepsNewest?: boolean;
   /** Is called with each entry that was dropped for newer ones, after it has left the cache. */

@@ -3,7 +3,7 @@ import { retryAfterMs } from './retry.js';
 import { oneLine, shorten } from './text.js';
 import type { PeerCredential, Presented } from './credential.js';
 
-export interface OriginFetchOptions {
+interface OriginFetchOptions {
   readonly fetch: typeof fetch;
   /** The only origin that requests, and with them the credential, may go to. */
   readonly origin: string;

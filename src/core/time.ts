@@ -4,7 +4,7 @@ import { LangoError } from './errors.js';
 /** The longest time that `setTimeout` can wait; with a longer one it fires at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-export interface TimerOptions {
+interface TimerOptions {
   /** False lets the process end while the timer runs. Default: true. */
   readonly ref?: boolean | undefined;
 }
@@ -44,7 +44,7 @@ export class Timer implements Disposable {
   }
 }
 
-export interface PauseOptions extends TimerOptions {
+interface PauseOptions extends TimerOptions {
   /** Ends the pause when it aborts. */
   readonly signal?: AbortSignal | undefined;
 }

@@ -43,7 +43,7 @@ export const REQUEST_FIELDS = {
   body: z.string().max(MAX_BODY_CHARACTERS).optional().describe('The request body: JSON or text'),
 };
 
-export interface RequestInput {
+interface RequestInput {
   readonly url: string;
   readonly method?: string | undefined;
   readonly body?: string | undefined;

@@ -22,7 +22,7 @@ interface DeliveryLimits {
   readonly perHost: number;
 }
 
-export interface DeliveryWorkerOptions {
+interface DeliveryWorkerOptions {
   readonly pushes: PushStore;
   readonly tasks: Pick<TaskStore, 'read' | 'onAppend'>;
   readonly sender: PushSender;

@@ -27,7 +27,7 @@ export interface AppendReport {
   readonly count: number;
 }
 
-export interface EventWriterOptions {
+interface EventWriterOptions {
   /** Stores events with the next numbers. Resolves with the new head once they are durable. */
   readonly append: (events: readonly NewEvent[]) => Promise<number>;
   readonly scrubber: Scrubber;

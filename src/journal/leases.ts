@@ -12,7 +12,7 @@ interface LeasedRun {
   notify(head: number): void;
 }
 
-export interface LeasesOptions {
+interface LeasesOptions {
   readonly store: Pick<TaskStore, 'claim' | 'claimSuspect' | 'renew' | 'release'>;
   readonly logger: Logger;
   /** Names this process in leases. */

@@ -9,7 +9,7 @@ const SWEEP_MS = 60 * 60 * 1_000;
 const STEP_TASKS = 50;
 const STEP_PAUSE_MS = 20;
 
-export interface SweeperOptions {
+interface SweeperOptions {
   readonly retention: RetentionStore;
   /** How long ended tasks are kept. */
   readonly ageMs: number;

@@ -16,7 +16,7 @@ export const CAPABILITY_VERSIONS = `CREATE TABLE capabilities (
 )`;
 
 /** The objects of a database, as text by name: tables, columns, indexes, triggers. */
-export type DatabaseObjects = ReadonlyMap<string, string>;
+type DatabaseObjects = ReadonlyMap<string, string>;
 
 /** The next versions of a capability's tables. Throws `storage` when they were made by a newer version of it. */
 export function stepsAfter(name: string, version: number, all: readonly string[]): readonly string[] {

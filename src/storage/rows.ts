@@ -153,11 +153,8 @@ export function toTaskEvent(taskId: string, row: EventRow): TaskEvent {
 export function encodeEvent(event: NewEvent, maxBytes = MAX_EVENT_BYTES): EncodedEvent {
   const body = jsonOf(event);
   if (exceeds(body, maxBytes)) {
-    throw new LangoError(
-      'too-large',
-      `A ${event.body.type} event holds more than ${maxBytes} bytes (tasks.eventBytes).`,
-      { hint: 'Send less at once, or send large content as a URL.' },
-    );
+    const text = `A ${event.body.type} event holds more than ${maxBytes} bytes (tasks.eventBytes).`;
+    throw new LangoError('too-large', text, { hint: 'Send less at once, or send large content as a URL.' });
   }
   const { type } = event.body;
   return { author: event.author ?? null, type, body };
@@ -167,11 +164,8 @@ function jsonOf({ body }: NewEvent): string {
   try {
     return JSON.stringify(body);
   } catch (cause) {
-    throw new LangoError(
-      'invalid-input',
-      `An event of type ${body.type} has a value that JSON cannot represent, such as a cycle or a BigInt.`,
-      { cause },
-    );
+    const text = `An event of type ${body.type} has a value that JSON cannot represent, such as a cycle or a BigInt.`;
+    throw new LangoError('invalid-input', text, { cause });
   }
 }
 

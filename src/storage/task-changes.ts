@@ -50,8 +50,8 @@ interface Received {
 /** Maps the messages that were sent to tasks. A message without a context is forgotten after a while. */
 export interface Inbox {
   find(sent: SentMessage): Query<Received | undefined>;
-  /** Call it when `find` found nothing in the same transaction. */
-  add(sent: SentMessage, task: Pick<TaskRow, 'id' | 'head'>, context: TaskContext): Query<unknown>;
+  /** Call it when `find` found nothing in the same transaction. Returns 0 for a message that was sent before. */
+  add(sent: SentMessage, task: Pick<TaskRow, 'id' | 'head'>, context: TaskContext): Query<number>;
 }
 
 /** The first events of a new task: its message, and the events its run has written already. */
@@ -172,7 +172,7 @@ export function* cancelTask(
   return yield* saveWithEvent(context, row, { author: CALLER_AUTHOR, body: { type: 'cancel-request' } });
 }
 
-export interface Claim {
+interface Claim {
   readonly worker: string;
   readonly agents: readonly string[];
   readonly free: (level: number) => number;
@@ -325,18 +325,19 @@ function saveTask({ sql }: TaskContext, row: TaskRow): Query<number> {
 }
 
 /** Inserts events. Their numbers end at `task.head`, which the task's row already has. */
-function* insertEvents(
+export function* insertEvents(
   { now, touch }: TaskContext,
   task: Pick<TaskRow, 'id' | 'key' | 'head'>,
   events: readonly EncodedEvent[],
 ): Query<void> {
+  if (events.length === 0) return;
   const rows = numberEvents(events, task.head - events.length, now);
   yield* insertEventRows(task.key, rows);
   touch(task.id, rows);
 }
 
 /** The events as rows with the numbers after `before`. */
-export function numberEvents(
+function numberEvents(
   events: readonly EncodedEvent[],
   before: number,
   at: number,

@@ -14,6 +14,7 @@ const SESSION_EVENT_TYPES: ReadonlySet<EventBody['type']> = new Set([
 const SESSION_TYPES = [...SESSION_EVENT_TYPES].map((type) => `'${type}'`).join(', ');
 
 export const LIVE = "state IN ('submitted', 'working')";
+export const ENDED = "state IN ('completed', 'failed', 'canceled', 'rejected')";
 export const NOT_ENDED = "state NOT IN ('completed', 'failed', 'canceled', 'rejected')";
 
 /** The columns that a new task gets from its message. The database adds the others. */
@@ -63,7 +64,10 @@ export function taskSql({ using, items, orderedJoin, forUpdate, skipLocked, next
       WHERE key = ?`,
     /** The task, if the worker with this epoch may still append to it. */
     fenced: `SELECT key, head FROM tasks WHERE id = ? AND epoch = ? AND ${NOT_ENDED}${forUpdate}`,
-    /** The rows come in no particular order. */
+    /**
+     * The rows come in no particular order. With ORDER BY or LIMIT, SQLite plans the statement again whenever a parameter is
+     * bound, which costs several times the read itself.
+     */
     events: `SELECT seq, at, author, body, checksum FROM events
       WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND seq <= ?`,
     setAside: 'UPDATE events SET seq = -seq WHERE task = ? AND seq >= ?',
@@ -116,14 +120,17 @@ export function taskSql({ using, items, orderedJoin, forUpdate, skipLocked, next
   };
 }
 
-/** The most rows that one statement inserts. */
+/** The most rows that one statement inserts. A statement costs more than a short row. */
 const ROWS_AT_ONCE = 16;
+/** The statements by number of rows. */
+const INSERTS: string[] = [];
 
 export function* insertEventRows(task: number, rows: readonly (EventRow & EncodedEvent)[]): Query<void> {
   for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
     const some = rows.slice(from, from + ROWS_AT_ONCE);
+    INSERTS[some.length] ??= `INSERT INTO events (task, ${EVENT_COLUMNS.join(', ')})
+      VALUES ${some.map(() => `(?, ${EVENT_COLUMNS.map(() => '?').join(', ')})`).join(', ')}`;
     const values = some.flatMap((row) => [task, ...EVENT_COLUMNS.map((column) => row[column])]);
-    const rowsSql = some.map(() => `(?, ${EVENT_COLUMNS.map(() => '?').join(', ')})`).join(', ');
-    yield* run(`INSERT INTO events (task, ${EVENT_COLUMNS.join(', ')}) VALUES ${rowsSql}`, ...values);
+    yield* run(INSERTS[some.length]!, ...values);
   }
 }

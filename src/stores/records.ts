@@ -9,7 +9,7 @@ import { LangoError } from '../core/errors.js';
 export type Row = Readonly<Record<string, unknown>>;
 
 /** The members that need a conversion to fit into a column. */
-export interface Format {
+interface Format {
   /** Stored as JSON. */
   readonly json?: readonly string[];
   /** Stored as 0 or 1. */

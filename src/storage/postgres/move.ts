@@ -10,7 +10,7 @@ import { storageError } from './failure.js';
 import { migrate } from './storage.js';
 import { inboxKey } from './task-statements.js';
 
-export interface MoveOptions extends ConnectionOptions {
+interface MoveOptions extends ConnectionOptions {
   /** Called before each table is moved. */
   readonly onTable?: ((name: string) => void) | undefined;
   readonly tables: readonly CapabilityTables[];
@@ -84,11 +84,10 @@ async function assertFree(client: Client, tables: readonly MovedTable[]): Promis
   }
   for (const { name } of tables) {
     if ((await client.query(`SELECT 1 FROM ${name} LIMIT 1`)).rowCount === 0) continue;
-    throw new LangoError(
-      'storage',
-      `The database of storage.url is not empty: it has ${name.replace('_', ' ')}.`,
-      { hint: 'Create a new database and name it in storage.url. Nothing was changed.' },
-    );
+    const text = `The database of storage.url is not empty: it has ${name.replace('_', ' ')}.`;
+    throw new LangoError('storage', text, {
+      hint: 'Create a new database and name it in storage.url. Nothing was changed.',
+    });
   }
 }
 
@@ -124,14 +123,10 @@ async function moveTable(client: Client, table: MovedTable): Promise<number> {
 }
 
 function formOf({ name, columns, derived }: MovedTable): Form {
-  if (derived)
-    return {
-      columns,
-      toRow: PLAIN.toRow,
-      value: derived.write,
-      read: derived.read,
-      compared: derived.compared,
-    };
+  if (derived) {
+    const { write: value, read, compared } = derived;
+    return { columns, toRow: PLAIN.toRow, value, read, compared };
+  }
   if (name !== 'inbox') return { ...PLAIN, columns };
   const named = ['tenant', 'owner', 'agent', 'context', 'message_id'];
   const kept = columns.filter((column) => !named.includes(column));

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { codeOf } from '../../core/errors.js';
 
 /** The number of the last acknowledged commit, kept in a file beside the database. */
-export interface Mark {
+interface Mark {
   readonly commits: number;
   /** Identifies the boot of the machine; empty where the system has no such id. */
   readonly boot: string;

@@ -29,7 +29,7 @@ export interface ConnectionOptions {
   readonly logger: Logger;
 }
 
-export interface Connection {
+interface Connection {
   readonly database: Database.Database;
   readonly nodeId: string;
   /** The checks and the mark around each commit; undefined in memory. */
@@ -106,9 +106,8 @@ export function assertSqliteVersion(version: string): void {
  */
 export function lockFile(file: string): Database.Database {
   if (!existsSync(dirname(file))) {
-    throw new LangoError('storage', 'The folder of the database does not exist.', {
-      hint: 'Create the data folder, or choose another one.',
-    });
+    const hint = 'Create the data folder, or choose another one.';
+    throw new LangoError('storage', 'The folder of the database does not exist.', { hint });
   }
   const path = `${realFile(file)}.lock`;
   createPrivateFile(path);
@@ -119,10 +118,8 @@ export function lockFile(file: string): Database.Database {
   } catch (error) {
     lock.close();
     if (primaryCode(error) !== 'SQLITE_BUSY') throw error;
-    throw new LangoError('storage', 'Another process uses this database.', {
-      hint: 'Stop the other server, or give this one its own data folder (--home or LANGO_HOME).',
-      cause: error,
-    });
+    const hint = 'Stop the other server, or give this one its own data folder (--home or LANGO_HOME).';
+    throw new LangoError('storage', 'Another process uses this database.', { hint, cause: error });
   }
 }
 
@@ -174,9 +171,8 @@ function migrateCapability(database: Database.Database, { name, sqlite, isForeig
     const assertOwn = isForeign && guardSteps(name, steps, objects());
     for (const sql of steps) database.exec(sql);
     if (assertOwn) assertOwn(objects());
-    database
-      .prepare('INSERT OR REPLACE INTO capabilities (name, version) VALUES (?, ?)')
-      .run(name, sqlite.length);
+    const set = 'INSERT OR REPLACE INTO capabilities (name, version) VALUES (?, ?)';
+    database.prepare(set).run(name, sqlite.length);
   });
   apply.immediate();
 }
@@ -186,24 +182,16 @@ export function requireOwnVersion(database: Database.Database): number {
   const version = numberPragma(database, 'user_version');
   const isEmpty = database.prepare('SELECT 1 FROM sqlite_schema').get() === undefined;
   if (isEmpty) return 0;
-  if (numberPragma(database, 'application_id') !== APPLICATION_ID) {
-    throw new LangoError('storage', 'The file is a database of another program.', {
-      hint: 'Choose another data folder.',
-    });
-  }
+  const refuse = (text: string, hint: string) => new LangoError('storage', text, { hint });
+  if (numberPragma(database, 'application_id') !== APPLICATION_ID)
+    throw refuse('The file is a database of another program.', 'Choose another data folder.');
   if (version < FIRST_VERSION) {
-    throw new LangoError(
-      'storage',
-      `The database was made by a build before the first release of Lango: schema ${version} < ${FIRST_VERSION}.`,
-      { hint: 'Its data cannot be migrated. Move the file away, or choose another data folder.' },
-    );
+    const text = `The database was made by a build before the first release of Lango: schema ${version} < ${FIRST_VERSION}.`;
+    throw refuse(text, 'Its data cannot be migrated. Move the file away, or choose another data folder.');
   }
   if (version > VERSION) {
-    throw new LangoError(
-      'storage',
-      `The database was made by a newer version of Lango: schema ${version} > ${VERSION}.`,
-      { hint: 'Start that version or a later one, or choose another data folder.' },
-    );
+    const text = `The database was made by a newer version of Lango: schema ${version} > ${VERSION}.`;
+    throw refuse(text, 'Start that version or a later one, or choose another data folder.');
   }
   return version;
 }

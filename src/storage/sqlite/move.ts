@@ -48,11 +48,10 @@ function assertKnown(database: Database.Database, tables: readonly CapabilityTab
   const found = database.prepare<[], string>('SELECT name FROM capabilities').pluck().all();
   const unknown = found.filter((name) => !tables.some((one) => one.name === name));
   if (unknown.length === 0) return;
-  throw new LangoError(
-    'storage',
-    `The database has tables of capabilities that are not here: ${unknown.join(', ')}.`,
-    { hint: 'Name their packages in capabilities of the configuration. Nothing was moved.' },
-  );
+  const text = `The database has tables of capabilities that are not here: ${unknown.join(', ')}.`;
+  throw new LangoError('storage', text, {
+    hint: 'Name their packages in capabilities of the configuration. Nothing was moved.',
+  });
 }
 
 interface Column {

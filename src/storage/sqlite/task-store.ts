@@ -9,17 +9,16 @@ import type {
   TaskStart,
   TaskStore,
 } from '../../stores/tasks.js';
-import { LEASE_MS } from '../../stores/tasks.js';
+import { all, column, first, run, type Query } from '../../core/sql.js';
 import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
-import { damagedTask, toTaskEvent, toTaskRecord, type EventRow } from '../rows.js';
+import { damagedTask, toTaskEvent, toTaskRecord, type EventRow, type TaskRow } from '../rows.js';
 import { assertKeys } from '../../stores/records.js';
 import { assertUnbroken, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
 import type { SqliteDatabase } from './database.js';
 import type { PushWrites } from '../push-store.js';
 import type { RecentEvents } from '../recent-events.js';
-import { prepareStatements, type Statements } from './statements.js';
 import { type TaskCounts, listTasks } from '../task-list.js';
-import type { Inbox } from '../task-changes.js';
+import type { Inbox, TaskContext } from '../task-changes.js';
 import {
   addInput,
   cancelTask,
@@ -31,7 +30,8 @@ import {
   setDamagedAside,
 } from '../task-changes.js';
 import { taskSql, type TaskSql } from '../task-sql.js';
-import { acceptTask, appendEvents, inboxOf, type WriteContext } from './task-writes.js';
+import { acceptTask, appendEvents, inboxOf, renewLeases } from './task-writes.js';
+import { NOTE_CRASH, RELEASE_ALL, TAKE_CRASH } from './task-writes.js';
 
 /** Parts that are shared with other stores of the same database. */
 interface SharedParts {
@@ -53,8 +53,6 @@ export class SqliteTaskStore implements TaskStore {
   readonly pollMs = undefined;
   readonly #database: SqliteDatabase;
   readonly #parts: SharedParts;
-  readonly #statements: Statements;
-  readonly #messageIdMs: number;
   readonly #sql: TaskSql;
   readonly #inbox: Inbox;
   readonly #served = new Map<number, Scope>();
@@ -62,18 +60,16 @@ export class SqliteTaskStore implements TaskStore {
   constructor(database: SqliteDatabase, parts: SharedParts) {
     this.#database = database;
     this.#parts = parts;
-    this.#messageIdMs = parts.messageIdMs ?? DAY_MS;
-    this.#statements = prepareStatements(database.handle);
     this.#sql = taskSql(database.dialect);
-    this.#inbox = inboxOf(this.#statements, () => database.clock() - this.#messageIdMs);
-    this.#statements.releaseAll.run();
-    this.lastCrash = this.#statements.takeCrash.get()?.value;
+    this.#inbox = inboxOf(database.clock, parts.messageIdMs ?? DAY_MS);
+    database.run(run(RELEASE_ALL));
+    [this.lastCrash] = database.run(column<string>(TAKE_CRASH));
     database.onTouch((taskId, events) => parts.recent.add(taskId, events));
   }
 
   /** Reads inside the transaction of this turn: a read outside of one takes and frees locks of the file for itself. */
   async findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined> {
-    return this.#write((context) => context.run(earlierOrRoom(context, entry)));
+    return this.#write((context) => earlierOrRoom(context, entry));
   }
 
   async accept(entry: NewTask, start?: TaskStart): Promise<AcceptOutcome> {
@@ -87,7 +83,7 @@ export class SqliteTaskStore implements TaskStore {
 
   async addInput(entry: NewInput): ReturnType<TaskStore['addInput']> {
     const event = encodeMessage(entry, this.#parts.eventBytes);
-    return this.#write((context) => context.run(addInput(context, entry, event)));
+    return this.#write((context) => addInput(context, entry, event));
   }
 
   async append(fence: Fence, events: readonly NewEvent[]): Promise<number> {
@@ -98,15 +94,15 @@ export class SqliteTaskStore implements TaskStore {
   async endDamaged(fence: Fence, end: NewEvent): Promise<number | undefined> {
     const batch = encodeBatch([end], this.#parts.eventBytes);
     this.#parts.recent.forget([fence.taskId]);
-    return this.#write((context) => {
-      const first = context.run(setDamagedAside(context, fence));
-      if (first !== undefined) appendEvents(context, fence, batch);
+    return this.#write(function* (context) {
+      const first = yield* setDamagedAside(context, fence);
+      if (first !== undefined) yield* appendEvents(context, fence, batch);
       return first;
     });
   }
 
   async requestCancel(scope: Scope, taskId: string): Promise<TaskRecord | undefined> {
-    return this.#write((context) => context.run(cancelTask(context, scope, taskId)));
+    return this.#write((context) => cancelTask(context, scope, taskId));
   }
 
   async claim(
@@ -114,19 +110,15 @@ export class SqliteTaskStore implements TaskStore {
     agents: readonly string[],
     free: (level: number) => number,
   ): Promise<readonly TaskRecord[]> {
-    return this.#write((context) =>
-      context.run(claimTasks(context, { worker, agents, free, served: this.#served })),
-    );
+    return this.#write((context) => claimTasks(context, { worker, agents, free, served: this.#served }));
   }
 
   async claimSuspect(worker: string, agents: readonly string[]): Promise<TaskRecord | undefined> {
-    return this.#write((context) => context.run(claimSuspect(context, worker, agents)));
+    return this.#write((context) => claimSuspect(context, worker, agents));
   }
 
   async renew(worker: string, taskIds: readonly string[]): Promise<readonly TaskHead[]> {
-    return this.#write(({ statements, now }) =>
-      taskIds.flatMap((id) => statements.renew.get(now + LEASE_MS, id, worker) ?? []),
-    );
+    return this.#database.write('tasks', (now) => renewLeases(worker, taskIds, now));
   }
 
   async release(worker: string, taskId?: string): Promise<void> {
@@ -135,14 +127,15 @@ export class SqliteTaskStore implements TaskStore {
 
   noteCrash(reason: string): void {
     try {
-      this.#statements.noteCrash.run(reason);
+      this.#database.run(run(NOTE_CRASH, reason));
     } catch {
       // The process ends anyway, and the database may be the reason.
     }
   }
 
   async get(scope: Scope, taskId: string): Promise<TaskRecord | undefined> {
-    const row = this.#database.readNow(() => this.#statements.task.get(taskId, scope.tenant, scope.owner));
+    const { tenant, owner } = scope;
+    const row = await this.#database.read(() => first<TaskRow>(this.#sql.task, taskId, tenant, owner));
     return row && toTaskRecord(row);
   }
 
@@ -172,28 +165,22 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   #select(taskId: string, after: number, limit: number): readonly EventRow[] {
-    const rows = assertUnbroken(taskId, after, this.#statements.events.all(taskId, after, after + limit));
+    const database = this.#database;
+    const found = database.run(all<EventRow>(this.#sql.events, taskId, after, after + limit));
+    const rows = assertUnbroken(taskId, after, found);
     const next = after + rows.length + 1;
+    if (rows.length >= limit) return rows;
     // Checks the head as well: a damaged page can hide the last entries, which leaves no gap.
-    if (rows.length < limit && next <= (this.#statements.head.get(taskId)?.head ?? 0))
-      throw damagedTask(`Entry ${next} of task ${taskId} is missing.`);
+    const [task] = database.run(headsOf(this.#sql, [taskId]));
+    if (task && next <= task.head) throw damagedTask(`Entry ${next} of task ${taskId} is missing.`);
     return rows;
   }
 
-  #write<Result>(work: (context: WriteContext) => Result): Promise<Result> {
-    const database = this.#database;
-    return database.commit((touch) => {
-      const now = database.clock();
-      return work({
-        statements: this.#statements,
-        run: (query) => database.run(query),
-        sql: this.#sql,
-        inbox: this.#inbox,
-        pushes: this.#parts.pushes,
-        now,
-        knownSince: now - this.#messageIdMs,
-        touch,
-      });
+  #write<Result>(work: (context: TaskContext) => Query<Result>): Promise<Result> {
+    const { pushes } = this.#parts;
+    return this.#database.commit((touch) => {
+      const now = this.#database.clock();
+      return this.#database.run(work({ sql: this.#sql, inbox: this.#inbox, pushes, now, touch }));
     });
   }
 }
