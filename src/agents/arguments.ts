@@ -47,10 +47,7 @@ export function assertDescribable({ name, schema }: Tool): void {
   }
 }
 
-/**
- * Keywords that only refuse values. They cost tokens in every call of the model; a wrong value is refused by `parse`, with
- * the reason.
- */
+/** Keywords that only refuse values. They cost tokens in every call of the model, and `parse` says what they would. */
 export const VALIDATION_KEYWORDS = [
   ...['additionalProperties', 'pattern', 'format', 'minLength', 'maxLength', 'minItems', 'maxItems'],
   ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'propertyNames', '$schema'],

@@ -16,10 +16,7 @@ export type Verdict =
   | { readonly decision: 'refused' }
   | { readonly decision: 'open'; readonly outcome: Extract<CallOutcome, { type: 'waiting' }> };
 
-/**
- * Asks the person `question`, or returns the outcome when it was asked before. The journal records a question once, in
- * its first wording, and only a later entry can answer it.
- */
+/** Asks the person, or returns the outcome of an earlier ask. The journal keeps the first wording; only later entries answer. */
 export function askPerson(question: Question, run: Run, step: string): Verdict {
   const asked = run.questions.get(question.hash);
   if (!asked) {

@@ -74,10 +74,7 @@ export class Attachments {
     );
   }
 
-  /**
-   * Replaces files that an agent with these input modes does not take by their text. All texts become one: some agents
-   * (VoltAgent) read the first text of a message only.
-   */
+  /** Replaces files that these input modes exclude by their text. Texts become one: some agents (VoltAgent) read only the first. */
   async fit(parts: readonly Part[], modes: readonly string[], run: Run): Promise<readonly Part[]> {
     const fitting = await Promise.all(
       parts.map(async (part): Promise<Part> => {

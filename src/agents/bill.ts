@@ -83,10 +83,7 @@ function toBillionths(amount: number): number {
   return Math.round(amount * BILLION) / BILLION;
 }
 
-/**
- * Shortens the answer to what the money pays for besides the estimated input, also when a fallback answers. Returns the
- * reason when the money pays for no answer.
- */
+/** Shortens the answer to what the money pays for, also of a fallback. Returns the reason when it pays for none. */
 export function withinAmount(meter: Meter, request: Request, left: Money): Request | string {
   const input = estimateInput(request);
   let { maxTokens } = request;

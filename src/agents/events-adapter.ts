@@ -62,10 +62,7 @@ export class EventsAdapter {
   }
 }
 
-/**
- * Adds a sentence on why a task ended without an answer. Without it the model would see an open request before the next
- * one, and do both.
- */
+/** Says why a task ended without an answer: the model would see an open request before the next one, and do both. */
 function endTurn(
   author: string,
   { state, message }: Extract<EventBody, { type: 'run-end' }>,

@@ -122,9 +122,7 @@ function conclude(run: Run, answer: TurnEnd, output?: OutputReader): RunEnd {
   return { state: 'completed' };
 }
 
-/**
- * The run ends after this many answers in a row whose calls were all refused, because the model ignores the reasons.
- */
+/** The run ends after so many answers whose calls were all refused, because the model ignores the reasons. */
 const MAX_REFUSALS = 4;
 
 function endOfRefusals({ results }: Done): RunEnd {

@@ -142,10 +142,7 @@ const MAX_IMAGES = 2;
 const NO_LONGER_SHOWN =
   '[The image that came with this is not shown any more. Call the function again to see how it is now.]';
 
-/**
- * Returns the conversation with the images of its newest results only; a sentence replaces each older image. A model that
- * reads no images gets none.
- */
+/** Leaves the images of the newest results; a sentence replaces each older one. A model that reads none gets none. */
 export function withNewestImages(
   messages: readonly ModelMessage[],
   readsImages = true,

@@ -10,10 +10,7 @@ type RoleToolSet<Role extends string = StandardRole> = Readonly<Record<Role, rea
   readonly [UNMATCHED]: readonly Tool[];
 };
 
-/**
- * Assigns each tool to one role: the first of the roster with a prefix of the tool's name, else the role that takes
- * unmatched tools, else `unmatched`. Keeps the order of the tools.
- */
+/** Assigns each tool to the first role with a prefix of its name, else to the role that takes unmatched tools. Keeps the order. */
 export function partitionTools(tools: readonly Tool[]): RoleToolSet;
 export function partitionTools(tools: readonly Tool[], roster: Roster): RoleToolSet<string>;
 export function partitionTools(

@@ -33,10 +33,7 @@ export function toolFunction(tool: Tool, rules: ToolRules): AgentFunction {
 /** The end of a step: the outcome of the call, or its questions to a person. */
 type StepOutcome = CallOutcome | { readonly type: 'asks'; readonly asks: NonNullable<ToolOutput['asks']> };
 
-/**
- * Performs the call. When the tool asks a person, the run waits. The answers begin the next step of the call:
- * "t2.c0.a1", …
- */
+/** Performs the call. When the tool asks a person, the run waits; the answers begin the next step: "t2.c0.a1", … */
 async function performSteps(work: Work): Promise<CallOutcome> {
   const { run, step: first, key } = work.call;
   let current = work;

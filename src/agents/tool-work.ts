@@ -103,10 +103,7 @@ interface TimeLimit {
   readonly timeoutMs: number;
 }
 
-/**
- * Runs `work` with a signal that aborts with `signal` or at the time limit. After the time limit it rejects with `timeout`,
- * also when `work` throws another error or ignores its signal.
- */
+/** Runs `work` until `signal` aborts or the time is over; then it rejects with `timeout`, whatever `work` does. */
 async function withinTime<T>(
   work: (signal: AbortSignal) => Promise<T>,
   { signal, timeoutMs }: TimeLimit,

@@ -7,10 +7,7 @@ interface BoundedCacheOptions<Key, Value> {
   readonly onDropped?: (key: Key, value: Value) => void;
 }
 
-/**
- * A map whose entries together have at most the size `limit`: their number, unless `set` is given sizes. It drops those
- * first that were set longest ago.
- */
+/** A map whose entries together have at most the size `limit`. Drops those first that were set longest ago. */
 export class BoundedCache<Key, Value> {
   readonly #entries = new ReleasingMap<Key, readonly [Value, size: number]>();
   readonly #limit: number;

@@ -39,10 +39,7 @@ export interface Capability<
   assigns?(settings: SettingsOf<Groups>): readonly ToolAssignment[];
   /** The sentences that the offline model understands. */
   readonly sentences?: readonly SentenceRow[];
-  /**
-   * Opens what the capability keeps. Does no I/O: what is expensive happens at first use, or in `families`. Services of other
-   * capabilities are there once all are open.
-   */
+  /** Opens what the capability keeps, without I/O. Other capabilities' services are there once all are open. */
   open(context: CapabilityContext<Groups>): OpenCapability<Table>;
   /** The settings for a start that only tries the server: without what `diagnose` checks itself. */
   trialSettings?(settings: SettingsOf<Groups>): SettingsOf<Groups>;
@@ -118,10 +115,7 @@ export interface NodeFacts {
 
 /** The models of a node, for work in the background. */
 export interface BackgroundModels {
-  /**
-   * Makes a distiller that asks the model of this name, else the agents' model. Its calls are on the bill of the owner of the
-   * text, under the name `agent`. Undefined with the offline model, which cannot summarize.
-   */
+  /** Makes a distiller of the model of this name, else of the agents' model; undefined with the offline model. Calls are billed. */
   distiller(model: string | undefined, agent: string): Promise<Distiller | undefined>;
   /** Puts the usage of a model call that no task made on the bill of an owner. */
   bill(scope: Scope, by: { readonly model: string; readonly agent: string }, usage: Usage): void;
@@ -204,10 +198,7 @@ export function defineCapability<
 
 const NAME = /^[a-z][a-z0-9]{1,31}$/;
 
-/**
- * Checks a capability from outside: its settings, its routes and its commands are below its name, so that it takes the place
- * of nothing else. Throws `invalid-config`.
- */
+/** Throws `invalid-config` for a capability from outside with settings, routes or commands that are not below its name. */
 export function assertForeign({ name, settings = {}, operations = {}, commands = [] }: Capability): void {
   if (!NAME.test(name)) throw foreignError(name, 'its name must be 2 to 32 lower-case letters and digits');
   const places = Object.keys(settings).filter((place) => place !== name && !place.startsWith(`${name}.`));

@@ -48,10 +48,7 @@ export interface CommandCall<Settings = unknown, Flags = Readonly<Record<string,
   /** The values of the options, by their names in camel case. */
   readonly flags: Flags;
   readonly terminal: Terminal;
-  /**
-   * Calls `use` with a client of these operations on the owner's data: on the server that `--url` or LANGO_URL names, else on the server that
-   * has the data folder open, else in the data folder itself.
-   */
+  /** Calls `use` with a client: of the server of `--url` or LANGO_URL, else of that of the data folder, else of the folder. */
   withOwner: WithOwner;
   /** Reads the settings of the capability, without its database. Rejects with `invalid-config` when they cannot be read. */
   readSettings(): Promise<Settings>;
@@ -67,10 +64,7 @@ export interface Command<Settings = unknown> {
   /** The descriptions of arguments that need one, by name. */
   readonly arguments?: Readonly<Record<string, string>>;
   readonly options?: readonly CommandOption[];
-  /**
-   * Where the command works, which adds the options that say so. `owner`: on the data of one owner; `server`: the same, but
-   * never of another owner; `folder`: in a data folder.
-   */
+  /** Adds options: `owner`: on the data of one owner; `server`: never of another owner; `folder`: in a data folder. */
   readonly works: 'owner' | 'server' | 'folder';
   /** Throws what went wrong. Left out for the words that only begin other commands. */
   run?(call: CommandCall<Settings>, ...given: readonly (string & readonly string[])[]): Promise<Report>;

@@ -39,10 +39,7 @@ interface Held extends LoadedValues {
   readonly endsAt: number;
 }
 
-/**
- * A credential whose values are kept, renewed before they end, and dropped when the server refuses them. A server that
- * refuses everything causes one renewal in five seconds, whatever the number of calls.
- */
+/** A credential that is renewed before it ends, and dropped when its server refuses it; at most once in five seconds. */
 export class KeptCredential implements PeerCredential {
   readonly kinds: readonly CredentialKind[];
   readonly #load: () => Promise<LoadedValues>;

@@ -32,10 +32,7 @@ export interface OwnedData {
   purge?(): Promise<void>;
 }
 
-/**
- * Owned data whose code is loaded when it is first used. `kinds` are its kinds, each with whether single items of it can be
- * removed.
- */
+/** Owned data whose code is loaded at first use. `kinds` tells of each kind whether single items can be removed. */
 export function lazyOwnedData(
   kinds: Readonly<Record<string, boolean>>,
   load: () => Promise<OwnedData>,

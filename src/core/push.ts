@@ -58,10 +58,7 @@ export interface PushDelivery extends PushConfig {
 
 /** The push configs of tasks. A task in another scope has none. */
 export interface PushConfigStore {
-  /**
-   * Adds a config, or replaces the one with that id. Its first delivery is the Task as it is, then each further event.
-   * Rejects with `not-found` (no such task in this scope) or `too-many`.
-   */
+  /** Adds or replaces a config; the Task as it is comes first. Rejects with `not-found` or `too-many`. */
   save(place: PushTask, push: NewPush): Promise<PushConfig>;
   get(place: PushTask, id: string): Promise<PushConfig | undefined>;
   /** Lists at most `limit` configs after `after`, by id. */

@@ -1,9 +1,6 @@
 import { LangoError } from './errors.js';
 
-/**
- * Names a service that one part of the server offers to others, with its type. The part that needs a service knows its
- * contract only, never the part that offers it.
- */
+/** Names a service, with its type. The part that needs a service knows its contract only, never the part that offers it. */
 export class Contract<Service> {
   readonly name: string;
   /** Not set. It holds the type. */

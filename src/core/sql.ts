@@ -45,10 +45,7 @@ export interface SqlDatabase {
   write<Result>(lock: string, work: (now: number) => Query<Result>): Promise<Result>;
 }
 
-/**
- * Splits a long write into small transactions, and resolves with the sum of the counts. After an interruption the committed
- * steps remain.
- */
+/** Splits a long write into small transactions; resolves with the sum of their counts. An interruption keeps what was committed. */
 export async function writeInSteps(
   database: SqlDatabase,
   lock: string,
@@ -103,10 +100,7 @@ const POSTGRES_WORDS: readonly (readonly [RegExp, string])[] = [
   [/\) STRICT(?:, WITHOUT ROWID)?;/g, ');'],
 ];
 
-/**
- * Translates statements that create tables and indexes in SQLite, for tables that are the same in both databases. Nothing
- * but types may be called by the upper-case name of a type.
- */
+/** Translates SQLite's statements that create tables and indexes. Only types may be called by the upper-case name of a type. */
 export function toPostgres(sqlite: string): string {
   return POSTGRES_WORDS.reduce((sql, [word, replacement]) => sql.replace(word, replacement), sqlite);
 }

@@ -100,10 +100,7 @@ export interface TaskRecord extends Scope {
 
 /** A question that a task waits for a person to answer. */
 export interface Question {
-  /**
-   * The id that an answer names. For an approval, the hash of task, call, tool and exact arguments: changed arguments have
-   * another hash.
-   */
+  /** The id that an answer names. For an approval, the hash of task, call, tool and exact arguments. */
   readonly hash: string;
   readonly kind: 'approval' | 'outcome-unknown' | 'input';
   /** One sentence for the person. */

@@ -72,10 +72,7 @@ export async function waitAtMost<Result>(
   }
 }
 
-/**
- * Settles as `work` does, or rejects with the reason of the signal `graceMs` (default: 0) after it aborted. The work itself
- * goes on.
- */
+/** Settles as `work` does, or rejects with the signal's reason `graceMs` after its abort. The work itself goes on. */
 export function abortable<Result>(
   work: Promise<Result>,
   signal: AbortSignal,

@@ -47,10 +47,7 @@ interface Waiting {
   readonly reject: (error: LangoError) => void;
 }
 
-/**
- * Writes the events of one run: keeps their order, removes the values of secrets, joins consecutive text deltas, has one
- * append under way at a time, and stops for good at the first failure.
- */
+/** Writes the events of one run, in order, without secrets, with text deltas joined. Stops for good at the first failure. */
 export class EventWriter {
   readonly #append: (events: readonly NewEvent[]) => Promise<number>;
   readonly #limit: number;

@@ -45,10 +45,7 @@ export interface JournalOptions {
 export interface RunningJournal extends Journal {
   /** Continues the tasks that an earlier process left unfinished. */
   start(): Promise<void>;
-  /**
-   * Ends the runs without closing their tasks, each after the step that it works on, and releases their leases. The store
-   * stays open.
-   */
+  /** Ends the runs, each after its step under way, without closing their tasks, and their leases. The store stays open. */
   stop(): Promise<void>;
 }
 
@@ -134,10 +131,7 @@ class TaskJournal implements RunningJournal {
     return this.#store.read(taskId, after, limit);
   }
 
-  /**
-   * Reads the journal and nothing else, so that every follower sees the same durable events in the same order.
-   * Notifications only say when to read again.
-   */
+  /** Reads the journal and nothing else, so that all followers see the same. Notifications only say when to read again. */
   async *follow(taskId: string, after: number, signal: AbortSignal): AsyncIterable<readonly TaskEvent[]> {
     const appends = this.#notifications.subscribe(taskId, signal);
     try {

@@ -106,10 +106,7 @@ export class Leases {
     }
   }
 
-  /**
-   * Continues a task that may crash the process. It waits after the start, so that a process which is killed while it
-   * starts, or crashed by another task at its start, does not count against it.
-   */
+  /** Continues a suspect, some time after the start: a process that ended while it started does not count against the task. */
   async #claimSuspect(): Promise<void> {
     this.#renewals += 1;
     if (this.#renewals * LEASE_RENEW_MS < SUSPECT_WAIT_MS || this.#isStopped) return;

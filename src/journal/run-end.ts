@@ -17,10 +17,7 @@ export function acceptsMoreInput(result: RunResult): boolean {
   return result.state === 'completed' || isInterrupted(result.state);
 }
 
-/**
- * Undefined when this process must not close the task: it continues on another process, after a restart, or once its lease
- * has expired and the database works again.
- */
+/** Undefined when this process must not close the task, because it continues elsewhere, later, or after a restart. */
 export function resultOfAbort(reason: LangoError | undefined): RunResult | undefined {
   if (reason && LATER.has(reason.code)) return undefined;
   if (isLangoError(reason, 'canceled')) return { state: 'canceled' };

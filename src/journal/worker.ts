@@ -159,10 +159,7 @@ export class Worker {
     this.#runs.get(taskId)?.run.notify(head);
   }
 
-  /**
-   * Cancels the open delegations of a task without a run. Does nothing for a running task: its run cancels them when it
-   * ends. Call it before the task is ended: a cancel that a crash cut off can then be repeated.
-   */
+  /** Cancels the open delegations of a task without a run. Call it before the task ends, so that a crash repeats it. */
   async cancelDelegations(task: TaskRecord): Promise<void> {
     if (this.#runs.get(task.id)) return;
     const { delegations } = await this.#past.read(task.id);

@@ -13,10 +13,7 @@ export const lasting = (message: string, hint: string): Advice => ({ message, hi
 
 const OTHER = lasting('The database refused the operation.', 'See the server log for details.');
 
-/**
- * Wraps an error of a driver in a `LangoError` `storage` with advice. Returns a `LangoError` unchanged. `retryAfterMs`: how long
- * clients should wait before they retry after a temporary failure.
- */
+/** Wraps an error of a driver in `storage` with advice, or returns a `LangoError` unchanged. Temporary ones get `retryAfterMs`. */
 export function advised(cause: unknown, advice = OTHER, retryAfterMs: number): LangoError {
   if (cause instanceof LangoError) return cause;
   const { message, hint, retryable } = advice;

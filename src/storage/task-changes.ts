@@ -182,10 +182,7 @@ interface Claim {
 
 const NO_OWNER: Scope = { tenant: '', owner: '' };
 
-/**
- * Claims tasks level by level, and at each level the oldest task of each owner in turn, so that no owner waits for all tasks
- * of another. Before that, tasks with an expired question become claimable again.
- */
+/** Claims level by level, at each the oldest task of each owner in turn. Expired questions make their tasks claimable first. */
 export function* claimTasks(context: TaskContext, claim: Claim): Query<readonly TaskRecord[]> {
   const { sql, now } = context;
   for (const task of yield* all<TaskRow>(sql.expired, now, JSON.stringify(claim.agents))) {

@@ -21,10 +21,7 @@ export function encodeBatch(events: readonly NewEvent[], maxBytes: number | unde
   return { change: changeOf(events), events: events.map((event) => encodeEvent(event, maxBytes)) };
 }
 
-/**
- * Sorts the events after `after` and checks that none is missing or damaged. The numbers of a task have no gaps, so the
- * next `limit` events are those up to `after + limit`.
- */
+/** Sorts the events after `after` and checks that none is missing or damaged. The numbers of a task have no gaps. */
 export function assertUnbroken(
   taskId: string,
   after: number,

@@ -64,17 +64,11 @@ export function taskSql({ using, items, orderedJoin, forUpdate, skipLocked, next
       WHERE key = ?`,
     /** The task, if the worker with this epoch may still append to it. */
     fenced: `SELECT key, head FROM tasks WHERE id = ? AND epoch = ? AND ${NOT_ENDED}${forUpdate}`,
-    /**
-     * The rows come in no particular order. With ORDER BY or LIMIT, SQLite plans the statement again whenever a parameter is
-     * bound, which costs several times the read itself.
-     */
+    /** In no order: with ORDER BY or LIMIT, SQLite plans again at each binding, which costs several times the read. */
     events: `SELECT seq, at, author, body, checksum FROM events
       WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND seq <= ?`,
     setAside: 'UPDATE events SET seq = -seq WHERE task = ? AND seq >= ?',
-    /**
-     * Newest first: walks the tasks of the context backwards, starting at the task, and the events of each. The task to
-     * stop at may have been removed; ids rise with time.
-     */
+    /** Newest first: walks the tasks of the context backwards. The task to stop at may have been removed; ids rise with time. */
     sessionEvents: `SELECT tasks.id AS task, seq, at, author, body, checksum
       FROM tasks ${using('tasks_by_context')} ${orderedJoin} events ON events.task = tasks.key
       WHERE context = @contextId AND agent = @agent AND owner = @owner AND tenant = @tenant

@@ -11,10 +11,7 @@ import type { Grant, NewEvent, Scope, TaskEvent, TaskRecord } from '../core/task
  * database fails (the original error is the cause). Writes of one turn of the event loop may share a transaction.
  */
 export interface TaskStore {
-  /**
-   * Returns what `accept` gives for a message that was sent before; undefined for a new message. Rejects with `too-many`
-   * when the owner has too many push configs for `push`.
-   */
+  /** Returns what `accept` gives for an earlier message; undefined for a new one. Rejects with `too-many` (push configs). */
   findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined>;
   /**
    * Creates a task in one transaction: its inbox row, its task row, event 1 and the events of `start`. Without `start` the
@@ -85,10 +82,7 @@ export interface TaskStore {
     range?: { readonly after?: string | undefined; readonly unfinished?: boolean },
   ): Promise<readonly TaskEvent[]>;
 
-  /**
-   * Calls `listener` after each commit, with each task that got events and the `seq` of its newest event. Returns a function
-   * that removes the listener.
-   */
+  /** Calls `listener` after each commit with each task that got events and its newest `seq`. Returns the unsubscribe function. */
   onAppend(listener: (taskId: string, head: number) => void): () => void;
   /** Reads the heads of tasks, for a follower that may have missed a notification. Leaves out removed tasks. */
   heads(taskIds: readonly string[]): Promise<readonly TaskHead[]>;
@@ -207,10 +201,7 @@ export interface OpenTaskCount {
 export interface RetentionStore {
   /** Reads the next `limit` tasks of all owners and lists those that ended at least `ageMs` ago by the store's clock. */
   listEnded(ageMs: number, after: string, limit: number): Promise<Page<string>>;
-  /**
-   * Lists the tasks of an owner, of all agents; each once, unless its state changes meanwhile. Throws `invalid-input` for an
-   * `after` that was not a `next`.
-   */
+  /** Lists an owner's tasks, of all agents; each once, unless its state changes. Throws `invalid-input` for a wrong `after`. */
   listOwned(scope: Scope, after: string, limit: number): Promise<Page<TaskRecord>>;
   /** Lists the next `limit` owners of tasks after `after`, by tenant and name. */
   listOwners(after: Scope, limit: number): Promise<readonly Scope[]>;

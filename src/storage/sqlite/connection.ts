@@ -17,10 +17,7 @@ import { APPLICATION_ID, SCHEMA } from './schema.js';
 export interface ConnectionOptions {
   /** A path in an existing folder, or ":memory:". */
   readonly file: string;
-  /**
-   * `normal`: commits survive a killed process, but a loss of power may lose the last ones. `full`: commits survive both,
-   * at the price of one disk flush per group of commits.
-   */
+  /** `normal`: commits survive a killed process; `full`: a loss of power too, at one disk flush per group of commits. */
   readonly synchronous: 'normal' | 'full';
   /** Whether to open a database that lacks acknowledged commits. Default: it is refused. */
   readonly acceptDamage?: boolean | undefined;
@@ -49,10 +46,7 @@ const CACHE_KIB = 8_192;
 /** The size that the write-ahead log is truncated to after a burst, in bytes. */
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 
-/**
- * Opens the database for this process alone and brings its schema up to date. Throws `LangoError` `storage` with advice,
- * and then leaves nothing open.
- */
+/** Opens the database for this process alone and upgrades its schema. After `storage` with advice, nothing is left open. */
 export function openConnection(options: ConnectionOptions): Connection {
   const opened: { close(): unknown }[] = [];
   const close = () => opened.toReversed().forEach((one) => one.close());
@@ -100,10 +94,7 @@ export function assertSqliteVersion(version: string): void {
   });
 }
 
-/**
- * Holds an exclusive lock on FILE.lock. The operating system releases it when the process ends for any reason. It is a
- * separate file, so that backups and people can read the database meanwhile.
- */
+/** Locks FILE.lock until the process ends. It is a separate file, so that backups can read the database meanwhile. */
 export function lockFile(file: string): Database.Database {
   if (!existsSync(dirname(file))) {
     const hint = 'Create the data folder, or choose another one.';
@@ -123,10 +114,7 @@ export function lockFile(file: string): Database.Database {
   }
 }
 
-/**
- * Creates the file for this user only. SQLite would let every user of the machine read it, and it holds conversations. The
- * write-ahead log gets the same permissions.
- */
+/** Creates the file for this user only: it holds conversations. The write-ahead log gets the same permissions. */
 function createPrivateFile(file: string): void {
   if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));
 }

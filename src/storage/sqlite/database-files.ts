@@ -12,10 +12,7 @@ const ENDINGS = ['', '-wal', '-shm', '.lock'] as const;
 /** File systems stamp changes in steps of a few milliseconds, so a fresh stamp may hide a second change. */
 const STAMP_STEP_MS = 50;
 
-/**
- * Watches the files of an open database. SQLite continues to write into files that were removed or replaced, and the
- * process loses those writes when it ends.
- */
+/** Watches the files of an open database: SQLite writes on into files that were removed, and loses those writes at the end. */
 export class DatabaseFiles {
   readonly #folder: string;
   /** The files with their identities, as of the start. */

@@ -52,10 +52,7 @@ export function isFaultOfDatabase(error: unknown): boolean {
   return primaryCode(error) in ADVICE || isLangoError(error, 'storage');
 }
 
-/**
- * The primary result code: "SQLITE_BUSY" for an error with code "SQLITE_BUSY_SNAPSHOT". It is read
- * from the code and not from the class, as the class belongs to the first realm that loaded the driver.
- */
+/** The primary result code: "SQLITE_BUSY" for "SQLITE_BUSY_SNAPSHOT". Errors may belong to the class of another realm. */
 export function primaryCode(error: unknown): string {
   const code = codeOf(error) ?? '';
   return OF_SYSTEM[code] ?? code.split('_', 2).join('_');

@@ -38,10 +38,7 @@ export const RELEASE_ALL = `UPDATE tasks INDEXED BY tasks_live
 export const NOTE_CRASH = "INSERT OR REPLACE INTO meta (key, value) VALUES ('crash', ?)";
 export const TAKE_CRASH = "DELETE FROM meta WHERE key = 'crash' RETURNING value";
 
-/**
- * Writes inbox row, task row and first events in one transaction. Clients see the task only after its commit. A repeated
- * message writes nothing and returns the outcome of the first one.
- */
+/** Writes inbox row, task row and first events. A repeated message writes nothing and returns the first one's outcome. */
 export function* acceptTask(context: TaskContext, entry: NewTask, start: EncodedStart): Query<AcceptOutcome> {
   const { scope, id, push } = entry;
   const { inbox, pushes, now } = context;
