@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
+import { BoundedCache } from '../core/bounded-cache.js';
 import { LangoError, errorText } from '../core/errors.js';
 import { textPart, typeOfBytes, type Part } from '../core/message.js';
 import type { ModelMessage } from '../core/model.js';
@@ -18,13 +19,9 @@ type FilePart = Extract<Part, { readonly kind: 'file'; readonly bytes: string }>
 
 /** The media types that agents read as text. Files of other types count as text when they hold UTF-8. */
 const TEXT_TYPES = [
-  'text/plain',
-  'text/markdown',
-  'text/html',
-  'text/csv',
-  'application/json',
-  'application/pdf',
-] as const;
+  ...['text/plain', 'text/markdown', 'text/html', 'text/csv'],
+  ...['application/json', 'application/pdf'],
+];
 const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
 
 /** The input modes of an agent, by whether its model reads images. */
@@ -40,7 +37,7 @@ const CUT_ADVICE = 'the file holds more: ask the user for the part that matters'
 export class Attachments {
   readonly #read: ReadDocument | undefined;
   /** The newest texts, by the hash of their files. Each run of a conversation reads the files of earlier messages again. */
-  readonly #texts = new Map<string, string>();
+  readonly #texts = new BoundedCache<string, string>(MAX_CACHED_TEXTS);
 
   constructor(read: ReadDocument | undefined) {
     this.#read = read;
@@ -110,19 +107,12 @@ export class Attachments {
       const { tenant, owner } = run.task;
       const name = type === 'text/html' ? 'file.html' : 'file.pdf';
       const text = await this.#read({ name, content }, { scope: { tenant, owner }, signal: run.signal });
-      this.#keep(hash, text);
+      if (text.length <= MAX_CACHED_CHARACTERS) this.#texts.set(hash, text);
       return { text };
     } catch (error) {
       run.signal.throwIfAborted();
       return { text: undefined, problem: `it could not be read: ${errorText(error)}` };
     }
-  }
-
-  #keep(hash: string, text: string): void {
-    if (text.length > MAX_CACHED_CHARACTERS) return;
-    this.#texts.set(hash, text);
-    const [oldest] = this.#texts.keys();
-    if (this.#texts.size > MAX_CACHED_TEXTS && oldest !== undefined) this.#texts.delete(oldest);
   }
 }
 

@@ -21,7 +21,6 @@ export class CallLedger {
     this.#limits = limits;
   }
 
-  /** Whether the run has used up its calls. */
   get exhausted(): boolean {
     return this.#calls >= this.#limits.toolCalls;
   }

@@ -20,46 +20,45 @@ interface Turn {
   readonly tokens: number;
 }
 
-/** Turns the journal events of a session's earlier tasks into a conversation for a model. */
-export class EventsAdapter {
-  readonly #options: EventsAdapterOptions;
-
-  constructor(options: EventsAdapterOptions) {
-    this.#options = options;
+/**
+ * Turns the journal events of a session's earlier tasks (oldest first, grouped by task) into a conversation for a model. It
+ * begins with a user's message, or is empty.
+ */
+export function conversationOf(
+  events: readonly TaskEvent[],
+  options: EventsAdapterOptions,
+): readonly ModelMessage[] {
+  const tasks = [...Map.groupBy(events, ({ taskId }) => taskId).values()];
+  const kept: (readonly Turn[])[] = [];
+  let left = options.historyTokens;
+  for (const task of tasks.reverse()) {
+    const turns = turnsOf(task, options);
+    const fitting = newestThatFit(turns, left);
+    kept.push(fitting);
+    if (fitting.length < turns.length) break;
+    left -= tokensOf(fitting);
   }
+  return kept.reverse().flatMap((turns) => turns.flatMap(({ messages }) => messages));
+}
 
-  /** Takes `events` oldest first, grouped by task. Returns messages that begin with a user's message, or none. */
-  toMessages(events: readonly TaskEvent[]): readonly ModelMessage[] {
-    const tasks = [...Map.groupBy(events, ({ taskId }) => taskId).values()];
-    const kept: (readonly Turn[])[] = [];
-    let left = this.#options.historyTokens;
-    for (const task of tasks.reverse()) {
-      const turns = this.#turns(task);
-      const fitting = newestThatFit(turns, left);
-      kept.push(fitting);
-      if (fitting.length < turns.length) break;
-      left -= tokensOf(fitting);
-    }
-    return kept.reverse().flatMap((turns) => turns.flatMap(({ messages }) => messages));
-  }
-
-  /**
-   * Splits one task into turns. Cuts each message and result to as many bytes as the budget has tokens, about a quarter
-   * of it. Returns none when the task's first message is missing because of the reader's limit.
-   */
-  #turns(task: readonly TaskEvent[]): readonly Turn[] {
-    if (task[0]?.body.type !== 'message') return [];
-    const maxBytes = this.#options.historyTokens;
-    const results = resultsByTurn(task, maxBytes);
-    return task.flatMap((event, index) => {
-      const { body } = event;
-      const author = event.author ?? this.#options.rootAgentName;
-      if (body.type === 'message') return userTurn(withoutAnswers(body.message.parts), maxBytes);
-      if (body.type === 'run-end') return endTurn(author, body, task[index - 1]);
-      if (body.type !== 'turn-end' || body.content.length === 0) return [];
-      return [answerTurn(author, body.content, results.get(body.step) ?? new Map())];
-    });
-  }
+/**
+ * Splits one task into turns. Cuts each message and result to as many bytes as the budget has tokens, about a quarter of it.
+ * Returns none when the task's first message is missing because of the reader's limit.
+ */
+function turnsOf(
+  task: readonly TaskEvent[],
+  { rootAgentName, historyTokens: maxBytes }: EventsAdapterOptions,
+): readonly Turn[] {
+  if (task[0]?.body.type !== 'message') return [];
+  const results = resultsByTurn(task, maxBytes);
+  return task.flatMap((event, index) => {
+    const { body } = event;
+    const author = event.author ?? rootAgentName;
+    if (body.type === 'message') return userTurn(withoutAnswers(body.message.parts), maxBytes);
+    if (body.type === 'run-end') return endTurn(author, body, task[index - 1]);
+    if (body.type !== 'turn-end' || body.content.length === 0) return [];
+    return [answerTurn(author, body.content, results.get(body.step) ?? new Map())];
+  });
 }
 
 /** Says why a task ended without an answer: the model would see an open request before the next one, and do both. */

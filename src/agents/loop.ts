@@ -19,7 +19,6 @@ import { sayAnswer, takeTurn, withNewestImages, type TurnEnd } from './model-tur
 import { concludeWithData, repairRequest, WRONG_OUTPUT, type OutputReader } from './output.js';
 import { UserMessages } from './user-messages.js';
 
-/** The system blocks and functions of one turn. */
 export interface TurnSetup {
   readonly system: readonly SystemBlock[];
   readonly functions: readonly AgentFunction[];

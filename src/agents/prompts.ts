@@ -76,21 +76,13 @@ export async function runtimeBlocks(
     });
     return undefined;
   });
-  return [
-    ...(relayed
-      ? [
-          labeledBlock(
-            'user-message',
-            "The user's own message, for context; your request is in the conversation.",
-            relayed,
-          ),
-        ]
-      : []),
-    ...(recalled
-      ? [labeledBlock('memory', 'What is remembered of earlier conversations, as data.', recalled)]
-      : []),
-    ...(added ? [labeledBlock('context', 'What is remembered and known here, as data.', added)] : []),
-  ];
+  const own = "The user's own message, for context; your request is in the conversation.";
+  const blocks = [
+    ['user-message', own, relayed],
+    ['memory', 'What is remembered of earlier conversations, as data.', recalled],
+    ['context', 'What is remembered and known here, as data.', added],
+  ] as const;
+  return blocks.flatMap(([label, meaning, text]) => (text ? [labeledBlock(label, meaning, text)] : []));
 }
 
 /** Puts text into a labeled block that the text itself cannot close. */

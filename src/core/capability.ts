@@ -23,7 +23,6 @@ export interface Capability<
   readonly name: string;
   /** The groups of settings, by their place in the configuration: "ingest", "tools.browser". */
   readonly settings?: Groups;
-  /** Rules between settings. */
   readonly rules?: readonly SettingsRule<Groups>[];
   /** Environment variables that hold secrets of the settings. */
   readonly variables?: readonly SecretVariable[];
@@ -97,7 +96,6 @@ export type SentenceRow = readonly [
   arguments?: Readonly<Record<string, unknown>>,
 ];
 
-/** The facts about a node that capabilities need. */
 export interface NodeFacts {
   /** The data folder, absolute. */
   readonly home: string;
@@ -105,7 +103,6 @@ export interface NodeFacts {
   readonly hasSeveralOwners: boolean;
   /** The owner of the server's own token. */
   readonly ownOwner: Scope;
-  /** Whether this node runs the agent. */
   runsAgent(name: string): boolean;
   /** Whether a person is asked before a dangerous call of the tool. */
   needsApproval(tool: string): boolean;
@@ -113,7 +110,6 @@ export interface NodeFacts {
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** The models of a node, for work in the background. */
 export interface BackgroundModels {
   /** Makes a distiller of the model of this name, else of the agents' model; undefined with the offline model. Calls are billed. */
   distiller(model: string | undefined, agent: string): Promise<Distiller | undefined>;
@@ -146,7 +142,6 @@ export interface SettingsContext<Groups extends SettingsGroups> {
   readonly createFetch: (options: FetchOptions) => typeof fetch;
   /** Hosts that may have a private address, by the configuration. */
   readonly allowPrivate: readonly string[];
-  /** The services of the server and of other capabilities. */
   readonly services: Services;
   readonly logger: Logger;
 }
@@ -158,7 +153,6 @@ export interface CapabilityContext<Groups extends SettingsGroups> extends Settin
 
 /** A capability of a server, or of a data folder that a command has open. */
 export interface OpenCapability<Table extends OperationTable = OperationTable> {
-  /** Services for other capabilities and for the server. */
   readonly offers?: readonly Offer[];
   readonly ownedData?: OwnedData;
   readonly operations?: OperationHandlers<Table>;

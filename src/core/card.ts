@@ -46,7 +46,6 @@ export interface SigningKey {
   sign(bytes: string): string;
 }
 
-/** The keys that a node signs with and publishes. */
 export interface KeySet {
   readonly current: SigningKey;
   /** The current key first, then the keys that it replaced recently. */

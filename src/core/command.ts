@@ -18,7 +18,6 @@ export interface Terminal {
   readonly typed: (hint: string) => string;
 }
 
-/** The result of a command, for programs and for people. */
 export interface Report {
   /** Printed with `--json`, as one line. */
   readonly json: unknown;
@@ -43,7 +42,6 @@ export type WithOwner = <Table extends OperationTable, T>(
   use: (owner: OperationClient<Table>) => Promise<T>,
 ) => Promise<T>;
 
-/** One call of a command. */
 export interface CommandCall<Settings = unknown, Flags = Readonly<Record<string, unknown>>> {
   /** The values of the options, by their names in camel case. */
   readonly flags: Flags;
@@ -56,7 +54,6 @@ export interface CommandCall<Settings = unknown, Flags = Readonly<Record<string,
   inFolder<T>(use: (services: Services) => Promise<T>): Promise<T>;
 }
 
-/** A command of the program, of one word or more. */
 export interface Command<Settings = unknown> {
   /** The words of the command, then its arguments as commander writes them: "secrets set <name>". */
   readonly usage: string;

@@ -27,6 +27,12 @@ export function parseObject(text: string): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined;
 }
 
+/** The members that are set, for an object whose optional members are absent rather than undefined. */
+export function defined<Members extends object>(members: Members) {
+  const set = Object.entries(members).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(set) as { [Name in keyof Members]?: Exclude<Members[Name], undefined> };
+}
+
 export interface JsonLimits {
   /** Arrays and objects inside each other. */
   readonly depth: number;

@@ -70,7 +70,6 @@ type Mask = (text: string) => string;
 interface Refusal {
   readonly host: string;
   readonly mask: Mask;
-  /** The reason in the body of the answer. */
   readonly said: string | undefined;
 }
 

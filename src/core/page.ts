@@ -9,7 +9,6 @@ export interface Page<Item> {
   readonly next: string | undefined;
 }
 
-/** One kind of data that owners keep. */
 export interface OwnedKind {
   /** Lists the data in pages. Throws `invalid-input` for an `after` that was not a `next`. */
   list(scope: Scope, after: string): Promise<Page<unknown>>;

@@ -32,19 +32,16 @@ export interface NewPush {
   readonly caps: { readonly perTask: number; readonly perOwner: number }; // The most push configs.
 }
 
-/** The task that push configs belong to. */
 export interface PushTask {
   readonly scope: Scope;
   readonly taskId: string;
 }
 
-/** A push config with the progress of its deliveries. */
 export interface PushDelivery extends PushConfig {
   /** Identifies the config in the store, time-ordered; a part of every delivery's id. */
   readonly key: string;
   readonly agent: string;
   readonly contextId: string;
-  /** The trace of the task. */
   readonly trace: Trace | undefined;
   /** The `seq` of the last event that was delivered, or that preceded the config. */
   readonly cursor: number;

@@ -24,7 +24,6 @@ export function replaceReferences(text: string, valueOf: (name: string) => strin
   return text.replace(REFERENCE, (_, name: string) => valueOf(name));
 }
 
-/** The access of agents and the journal to secrets. */
 export interface SecretGuard {
   /** Returns the scrubber of an owner. It always knows the newest secrets. */
   scrubber(scope: Scope): Scrubber;
@@ -74,7 +73,6 @@ export const noSecrets: SecretGuard = {
   },
 };
 
-/** The access of a node to the secrets of its owners. */
 export interface SecretAccess {
   readonly guard: SecretGuard;
   /** Removes the values of all owners, for the log. */

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from './json.js';
+import { defined, type Json, type JsonObject } from './json.js';
 import type { Artifact, Message } from './message.js';
 import type { AnswerBlock, FunctionResult, StopReason, Usage } from './model.js';
 
@@ -108,7 +108,6 @@ export interface Question {
   /** The agent that asks. */
   readonly author: string;
   readonly tool?: string;
-  /** The exact arguments. */
   readonly arguments?: JsonObject;
   /** The JSON schema of the reply that an agent of another framework wants. */
   readonly answerSchema?: JsonObject;
@@ -160,7 +159,6 @@ export type EventBody =
       readonly type: 'artifact';
       readonly artifact: Artifact;
       readonly append: boolean;
-      /** Default: true. `false`: more of the artifact follows. */
       readonly lastChunk?: boolean;
       readonly metadata?: JsonObject;
       /** The artifact holds the parts of this message, which is the whole answer in place of a task. */
@@ -274,22 +272,18 @@ export function stateAfter(body: EventBody, before: TaskState): TaskState | unde
 
 /** Returns the grant of a child task. The limits of `by` can only make the parent's grant smaller. */
 export function narrowGrant(parent: Grant, by: Partial<Grant>): Grant {
-  const tools = narrower(parent.tools, by.tools, shared);
-  const scopes = narrower(parent.scopes, by.scopes, shared);
-  const deadline = narrower(parent.deadline, by.deadline, Math.min);
-  const tokens = narrower(parent.tokens, by.tokens, Math.min);
-  const cost = narrower(parent.cost, by.cost, lesser);
-  const trace = by.trace ?? parent.trace;
   return {
     chain: by.chain ?? parent.chain,
     depth: Math.min(parent.depth, by.depth ?? parent.depth),
-    ...(deadline === undefined ? {} : { deadline }),
-    ...(tokens === undefined ? {} : { tokens }),
-    ...(cost === undefined ? {} : { cost }),
-    ...(tools === undefined ? {} : { tools }),
-    ...(scopes === undefined ? {} : { scopes }),
-    ...(parent.fromOutside || by.fromOutside ? { fromOutside: true } : {}),
-    ...(trace === undefined ? {} : { trace }),
+    ...defined({
+      deadline: narrower(parent.deadline, by.deadline, Math.min),
+      tokens: narrower(parent.tokens, by.tokens, Math.min),
+      cost: narrower(parent.cost, by.cost, lesser),
+      tools: narrower(parent.tools, by.tools, shared),
+      scopes: narrower(parent.scopes, by.scopes, shared),
+      fromOutside: parent.fromOutside || by.fromOutside || undefined,
+      trace: by.trace ?? parent.trace,
+    }),
   };
 }
 

@@ -45,7 +45,6 @@ export interface VaultItem {
   readonly updatedAt: number;
 }
 
-/** An entry with its decrypted value. */
 export interface OpenedEntry extends VaultItem {
   readonly value: Uint8Array;
 }
@@ -65,7 +64,6 @@ export interface VaultStore {
   entry(scope: Scope, kind: VaultKind, name: string): Promise<SealedEntry | undefined>;
   /** Lists entries by name. */
   entries(scope: Scope, kind: VaultKind): Promise<readonly SealedEntry[]>;
-  /** Lists the scopes that have entries of a kind. */
   scopes(kind: VaultKind): Promise<readonly Scope[]>;
   /**
    * Writes the next version. Rejects with `conflict` when the newest version (0 for none) is not the one before it, and with
@@ -149,7 +147,6 @@ export interface SecretStore {
   delete(scope: Scope, name: string): Promise<boolean>;
 }
 
-/** The vault and the secrets of a node. */
 export interface OpenVault {
   readonly vault: Vault;
   readonly secrets: SecretStore & SecretReader;

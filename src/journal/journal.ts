@@ -1,4 +1,3 @@
-import type { Agent, PeerDirectory } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import { newId } from '../core/ids.js';
 import type { Accepted, Journal, Submission, TaskPage, TaskQuery } from '../core/journal.js';
@@ -6,14 +5,13 @@ import { hashJson } from '../core/canonical-json.js';
 import { textOf, type Message } from '../core/message.js';
 import { answersIn, questionsIn } from '../core/questions.js';
 import { DECISION, decisionIn } from '../core/decisions.js';
-import type { Logger } from '../core/logger.js';
 import { noSecrets, type SecretGuard } from '../core/secrets.js';
 import type { AcceptOutcome, NewTask, TaskStore } from '../stores/tasks.js';
 import { isTerminal, type Question, type Scope, type TaskEvent, type TaskRecord } from '../core/task.js';
 import { scrubData, scrubMessage } from '../scrub/data.js';
 import { AppendNotifications } from './append-notifications.js';
 import { isFull, taskIsFull } from './event-writer.js';
-import { Worker } from './worker.js';
+import { Worker, type WorkerOptions } from './worker.js';
 
 /** The number of events that a follower reads at once. */
 const FOLLOW_PAGE = 256;
@@ -21,25 +19,9 @@ const FOLLOW_PAGE = 256;
 /** The longest time that `cancel` waits for the run to end. */
 const CANCEL_WAIT_MS = 10_000;
 
-export interface JournalOptions {
-  readonly store: TaskStore;
-  /** The agents of this node, by name. Filled before `start`. */
-  readonly agents: ReadonlyMap<string, Agent>;
-  /** The agents that can be delegated to. Their open tasks are canceled when the task that delegated ends. */
-  readonly peers: Pick<PeerDirectory, 'get'>;
-  readonly logger: Logger;
+export interface JournalOptions extends Omit<WorkerOptions, 'worker' | 'secrets'> {
   /** Removes the values of secrets from everything that is appended. Default: there are no secrets. */
-  readonly secrets?: Pick<SecretGuard, 'scrubber'>;
-  /** Runs at the same time, at each level of delegation. */
-  readonly concurrentRuns: number;
-  /** The most unfinished tasks of one owner at each level, when a further one would have to wait. */
-  readonly queuedTasks: number;
-  /** The most events one task may have. */
-  readonly eventsPerTask: number;
-  /** The wall-clock time of one pass over a task. */
-  readonly runSeconds: number;
-  /** How long `stop` waits for the steps that are under way. Default: not at all. */
-  readonly drainSeconds?: number;
+  readonly secrets?: WorkerOptions['secrets'];
 }
 
 export interface RunningJournal extends Journal {

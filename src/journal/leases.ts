@@ -23,7 +23,6 @@ interface LeasesOptions {
   readonly freeSlots: (level: number) => number;
   /** The runs of stored tasks, by the id of the task. */
   readonly runs: () => readonly (readonly [string, LeasedRun])[];
-  /** Starts the run of a task that was claimed. */
   readonly launch: (task: TaskRecord) => void;
 }
 

@@ -60,12 +60,10 @@ export class Replay {
         this.#require(body.step).childTaskId = body.taskId;
         break;
       case 'tool-result':
-        this.#require(body.step).result = body;
-        break;
       case 'turn-end':
       case 'delegation-end':
         this.#require(body.step).result = body;
-        this.usage = addUsage(this.usage, body.usage);
+        if ('usage' in body) this.usage = addUsage(this.usage, body.usage);
         break;
       case 'cancel-request':
         this.cancelRequested = true;

@@ -1,5 +1,6 @@
 import { errorText, isLangoError, type ErrorCode, type LangoError } from '../core/errors.js';
 import { textPart, type Message, type Part } from '../core/message.js';
+import { defined } from '../core/json.js';
 import type { RunEnd } from '../core/run.js';
 import { isInterrupted, type EventBody, type Question } from '../core/task.js';
 import type { TaskRun } from './task-run.js';
@@ -34,14 +35,12 @@ export function resultOfFailure(run: TaskRun, error: unknown): RunResult {
 
 /** The event that closes a run: the last one that its epoch may write. */
 export function runEndEvent(run: TaskRun, result: RunResult): EventBody {
+  const { reason, metadata, questions } = result;
   const message = closingMessage(run, result);
   return {
     type: 'run-end',
     state: result.state,
-    ...(result.reason === undefined ? {} : { reason: result.reason }),
-    ...(message ? { message } : {}),
-    ...(result.metadata ? { metadata: result.metadata } : {}),
-    ...(result.questions ? { questions: result.questions } : {}),
+    ...defined({ reason, message, metadata, questions }),
     usage: run.usage(),
     ...(run.hasReadOutside() ? { fromOutside: true } : {}),
   };

@@ -15,6 +15,7 @@ const AGENT_STOP_GRACE_MS = 5_000;
 
 export interface RunWorkOptions {
   readonly store: Pick<TaskStore, 'append' | 'lastCrash'>;
+  /** The agents of this node, by name. Filled before `start`. */
   readonly agents: ReadonlyMap<string, Agent>;
   /** The agents that can be delegated to. Their open tasks are canceled when the task that delegated ends. */
   readonly peers: Pick<PeerDirectory, 'get'>;

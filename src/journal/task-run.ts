@@ -231,8 +231,7 @@ export class TaskRun implements Run {
     this.#replay.delegations.add(body);
     if (body.type === 'question') this.#replay.noteQuestion(body.question);
     this.#hasReadOutside ||= isFromOutside(body);
-    if (body.type !== 'turn-end' && body.type !== 'delegation-end') return;
-    this.charge(body.usage);
+    if (body.type === 'turn-end' || body.type === 'delegation-end') this.charge(body.usage);
   }
 }
 
@@ -289,18 +288,14 @@ export class FirstAppend {
   }
 
   async #acceptWith(events: readonly NewEvent[]): Promise<number> {
-    let outcome: AcceptOutcome;
-    try {
-      outcome = await this.#store.accept(this.#entry, { worker: this.#worker, firstEvents: events });
-    } catch (error) {
-      if (isLangoError(error, 'storage')) {
-        this.#resolve(Promise.reject(error));
-        throw error;
-      }
+    const acceptWith = (firstEvents: readonly NewEvent[]) =>
+      this.#store.accept(this.#entry, { worker: this.#worker, firstEvents });
+    const accepted = acceptWith(events);
+    const outcome = await accepted.catch((error: unknown) => {
       // Either the message or the run's events cannot be stored. Storing the message alone tells which.
-      this.#resolve(this.#store.accept(this.#entry, { worker: this.#worker, firstEvents: [] }));
+      this.#resolve(isLangoError(error, 'storage') ? accepted : acceptWith([]));
       throw error;
-    }
+    });
     this.#resolve(outcome);
     if (outcome.kind === 'accepted') return outcome.seq + events.length;
     throw new LangoError('fenced', 'Another process accepted the message first.');

@@ -14,7 +14,7 @@ import { cancelDelegations, workOn, type RunWorkOptions } from './run-work.js';
 import { TaskPast, endUnreadable } from './task-past.js';
 import { FirstAppend, TaskRun } from './task-run.js';
 
-interface WorkerOptions extends RunWorkOptions {
+export interface WorkerOptions extends RunWorkOptions {
   readonly store: TaskStore;
   readonly logger: Logger;
   /** Names this process in leases. */

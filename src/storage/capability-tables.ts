@@ -2,7 +2,6 @@ import { LangoError } from '../core/errors.js';
 import type { TableMigrations } from '../core/sql.js';
 import { assertOwnNames } from './own-tables.js';
 
-/** The tables of one capability. */
 export interface CapabilityTables extends TableMigrations {
   readonly name: string;
   /** Whether it comes from outside: its tables then begin with its name, and it changes no others. */

@@ -78,7 +78,6 @@ export function damagedTask(text: string): LangoError {
   });
 }
 
-/** An event ready to be inserted. */
 export interface EncodedEvent {
   readonly author: string | null;
   readonly type: EventType;

@@ -26,7 +26,6 @@ export interface PushStore extends PushConfigStore {
   claim(work: PushDelivery, upTo: number, worker: string): Promise<boolean>;
   /** Records the outcome of a claimed delivery. Does nothing when the config was deleted or replaced meanwhile. */
   settle(key: string, worker: string, outcome: PushOutcome): Promise<void>;
-  /** Ends the leases of `worker`. */
   release(worker: string): Promise<void>;
   counts(): Promise<PushCounts>;
   /** Calls `listener` when the deliveries that another process had claimed became free. */

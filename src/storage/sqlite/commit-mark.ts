@@ -14,7 +14,6 @@ const DIGITS = 16;
 const FORM = /^(\d{16}) commits, boot (\S*), synchronous (\w+)\n$/;
 const BOOT_FILE = '/proc/sys/kernel/random/boot_id';
 
-/** Returns the path of the mark of a database. */
 function markFile(file: string): string {
   return `${file}.mark`;
 }

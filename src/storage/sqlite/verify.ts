@@ -15,7 +15,6 @@ export interface Verdict {
   readonly problems: readonly string[];
 }
 
-/** The most problems that are listed. */
 const MAX_PROBLEMS = 20;
 
 /** Tasks whose record and events do not agree, and events without a task. */
