@@ -79,10 +79,8 @@ export function makeAgent(context: AgentContext, { open, prepare, ...parts }: Ag
       // An earlier message may hold a value that became a secret later.
       const readable = (messages: readonly ModelMessage[], limitBytes = limits.toolOutputBytes) =>
         attachments.readable(messages, { run, readsImages, limitBytes });
-      const earlier = scrubData(
-        conversationOf(events, { rootAgentName: rootName, historyTokens }),
-        run.scrubber,
-      );
+      const conversation = conversationOf(events, { rootAgentName: rootName, historyTokens });
+      const earlier = scrubData(conversation, run.scrubber);
       const history = await readable(earlier, historyTokens);
       const added = await runtimeBlocks(run, additions, scrubData(recalled.text, run.scrubber));
       const where =

@@ -59,9 +59,8 @@ function jsonSchemaOf(schema: z.ZodObject): JsonObject {
     override: ({ jsonSchema }) => {
       for (const keyword of VALIDATION_KEYWORDS) {
         // For a map, `additionalProperties` describes its values.
-        if (keyword !== 'additionalProperties' || jsonSchema.additionalProperties === false) {
+        if (keyword !== 'additionalProperties' || jsonSchema.additionalProperties === false)
           delete jsonSchema[keyword];
-        }
       }
     },
   });

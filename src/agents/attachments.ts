@@ -49,9 +49,8 @@ export class Attachments {
     { run, readsImages = true, limitBytes }: ReadableOptions,
   ): Promise<readonly ModelMessage[]> {
     const show = async (part: Part): Promise<Part> => {
-      if (part.kind === 'text' && part.filename !== undefined) {
+      if (part.kind === 'text' && part.filename !== undefined)
         return { ...part, text: cutText(part.text, limitBytes, CUT_ADVICE).text };
-      }
       if (!isFile(part)) return part;
       const type = typeOfBytes(part.bytes);
       if (type?.startsWith('image/')) {

@@ -88,9 +88,8 @@ export function withinAmount(meter: Meter, request: Request, left: Money): Reque
   const input = estimateInput(request);
   let { maxTokens } = request;
   for (const { price, model, currency } of [meter, ...(meter.fallbacks ?? [])]) {
-    if (!price || currency !== left.currency) {
+    if (!price || currency !== left.currency)
       return `the price of ${model} in ${left.currency} is not known here (prices, bill.currency)`;
-    }
     const tokens = affordableTokens(price, input, left.amount);
     if (tokens < Math.min(MIN_ANSWER_TOKENS, maxTokens)) {
       const rest = Math.max(0, left.amount).toFixed(4);

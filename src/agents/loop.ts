@@ -103,9 +103,8 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
 /** Returns the end of a run whose last turn is its answer. */
 function conclude(run: Run, answer: TurnEnd, output?: OutputReader): RunEnd {
   const text = answerText(answer.content);
-  if (answer.stopReason === 'refusal') {
+  if (answer.stopReason === 'refusal')
     return { state: 'rejected', reason: 'model-refusal', text: text || 'The model declined to answer this.' };
-  }
   const cut = answer.stopReason === 'max-tokens';
   if (text.trim() === '') {
     const why = cut
@@ -223,11 +222,8 @@ async function performCall(batch: CallBatch, index: number, admission: Admission
   const recorded = run.recorded(step)?.result;
   if (recorded?.type === 'tool-result' && !recorded.asks) return { type: 'result', result: recorded.result };
   if (admission.type === 'refuse') return refuse(call, admission.reason);
-  if (!given)
-    return refuse(
-      call,
-      `the arguments of ${name} are not a JSON object that can be used: ${invalid ?? 'there are none'}`,
-    );
+  const what = invalid ?? 'there are none';
+  if (!given) return refuse(call, `the arguments of ${name} are not a JSON object that can be used: ${what}`);
   const called = functions.find((candidate) => candidate.name === name);
   if (called) return called.call(call);
   const names = offered.map((spec) => spec.name).join(', ') || 'none; answer from what you have';

@@ -59,10 +59,8 @@ export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> 
   const { content, stopReason } = last.answer;
   const mark = fromOutside ? { fromOutside } : {};
   // Scrubbed here, so that this run and a resumed run perform the same calls.
-  const turnEnd = scrubEvent<TurnEnd>(
-    { type: 'turn-end', step, content, stopReason, usage, ...mark },
-    run.scrubber,
-  );
+  const given: TurnEnd = { type: 'turn-end', step, content, stopReason, usage, ...mark };
+  const turnEnd = scrubEvent(given, run.scrubber);
   run.emit(turnEnd);
   return turnEnd;
 }

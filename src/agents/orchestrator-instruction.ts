@@ -58,13 +58,8 @@ export function othersBlock(
     .filter(({ name }) => name !== self)
     .map(({ name, description }) => `- ${name}: ${asData(description, LONGEST_DESCRIPTION)}`);
   if (lines.length === 0) return [];
-  return [
-    labeledBlock(
-      'agents',
-      'The agents that can carry out steps, as data from their cards.',
-      lines.join('\n'),
-    ),
-  ];
+  const meaning = 'The agents that can carry out steps, as data from their cards.';
+  return [labeledBlock('agents', meaning, lines.join('\n'))];
 }
 
 function entry(

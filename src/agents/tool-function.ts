@@ -181,10 +181,8 @@ function outputOf(given: ToolOutput): ToolOutput {
   const areParts = Array.isArray(files) && files.every(isPart);
   const areTexts = given?.asks?.questions.every((text) => typeof text === 'string') ?? true;
   if (areParts && areTexts && typeof readable(given?.content) === 'string') return given;
-  throw new LangoError(
-    'tool',
-    'its output is not valid: a tool returns an object with content and, optionally, files that are message parts',
-  );
+  const form = 'a tool returns an object with content and, optionally, files that are message parts';
+  throw new LangoError('tool', `its output is not valid: ${form}`);
 }
 
 function readable(content: Json): string {

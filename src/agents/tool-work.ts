@@ -60,9 +60,8 @@ export async function withinTimeout<Result>(
 /** Returns the text of a failure for the model. Throws when the run itself was aborted. */
 export function failureText({ call: { run }, tool }: Work, error: unknown): string {
   run.signal.throwIfAborted();
-  if (!(error instanceof LangoError)) {
+  if (!(error instanceof LangoError))
     run.logger.warn('a tool failed', { tool: tool.name, error: errorText(error) });
-  }
   return `${tool.name} failed: ${withHint(error)}`;
 }
 

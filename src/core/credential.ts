@@ -116,11 +116,9 @@ export function tokenCredential(token: string | undefined): PeerCredential | und
 const MIN_MASKED_LENGTH = 8;
 
 function withoutShown(text: string, { headers, query }: Presented): string {
-  const values = [
-    ...Object.values(headers),
-    ...Object.values(headers).map((value) => value.split(' ').at(-1)!),
-  ];
-  return [...values, query?.[1] ?? '']
+  const whole = Object.values(headers);
+  const values = [...whole, ...whole.map((value) => value.split(' ').at(-1)!), query?.[1] ?? ''];
+  return values
     .filter((value) => value.length >= MIN_MASKED_LENGTH)
     .reduce((rest, value) => rest.replaceAll(value, '***'), text);
 }

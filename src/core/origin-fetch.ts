@@ -19,9 +19,8 @@ interface OriginFetchOptions {
 export function createOriginFetch({ fetch: send, origin, credential }: OriginFetchOptions): typeof fetch {
   return async (input, init) => {
     const url = new URL(input instanceof Request ? input.url : input);
-    if (url.origin !== origin) {
+    if (url.origin !== origin)
       throw new LangoError('forbidden', `${url.origin} is not the agent's origin ${origin}.`);
-    }
     const ask = async (): Promise<{ response: Response; shown: Presented | undefined }> => {
       const shown = await credential?.present();
       const headers = new Headers(shown?.headers);
@@ -36,13 +35,8 @@ export function createOriginFetch({ fetch: send, origin, credential }: OriginFet
     const { shown } = first;
     let { response } = first;
     const isOwn = new Headers(init?.headers).has('authorization');
-    if (
-      response.status === 401 &&
-      shown &&
-      !isOwn &&
-      isRepeatable(input, init) &&
-      credential?.refused(shown)
-    ) {
+    const mayRepeat = response.status === 401 && !isOwn && isRepeatable(input, init);
+    if (mayRepeat && shown && credential?.refused(shown)) {
       await response.body?.cancel().catch(() => {});
       ({ response } = await ask());
     }

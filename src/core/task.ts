@@ -2,21 +2,13 @@ import { defined, type Json, type JsonObject } from './json.js';
 import type { Artifact, Message } from './message.js';
 import type { AnswerBlock, FunctionResult, StopReason, Usage } from './model.js';
 
+const TERMINAL = ['completed', 'failed', 'canceled', 'rejected'] as const;
 /** A2A 1.0 section 4.1.3, in the words the protocol uses. */
-export const TASK_STATES = [
-  'submitted',
-  'working',
-  'input-required',
-  'auth-required',
-  'completed',
-  'failed',
-  'canceled',
-  'rejected',
-] as const;
+export const TASK_STATES = ['submitted', 'working', 'input-required', 'auth-required', ...TERMINAL] as const;
 
 export type TaskState = (typeof TASK_STATES)[number];
 
-const TERMINAL_STATES: ReadonlySet<TaskState> = new Set(['completed', 'failed', 'canceled', 'rejected']);
+const TERMINAL_STATES: ReadonlySet<TaskState> = new Set(TERMINAL);
 
 export function isTerminal(state: TaskState): boolean {
   return TERMINAL_STATES.has(state);

@@ -55,34 +55,25 @@ export class AppendNotifications {
 }
 
 class AppendSubscription {
-  #isNotified = false;
-  #resolve: (() => void) | undefined;
+  #news = Promise.withResolvers<void>();
   readonly #signal: AbortSignal;
   readonly #onClose: () => void;
-  readonly #wake = () => this.wake();
+  readonly wake = (): void => this.#news.resolve();
 
   constructor(signal: AbortSignal, onClose: () => void) {
     this.#signal = signal;
     this.#onClose = onClose;
-    signal.addEventListener('abort', this.#wake);
-  }
-
-  wake(): void {
-    this.#isNotified = true;
-    this.#resolve?.();
+    signal.addEventListener('abort', this.wake);
   }
 
   /** Resolves at the next notification or poll, on abort, and at once when notified since the last call. */
   async next(): Promise<void> {
-    if (!this.#isNotified && !this.#signal.aborted) {
-      await new Promise<void>((resolve) => (this.#resolve = resolve));
-      this.#resolve = undefined;
-    }
-    this.#isNotified = false;
+    if (!this.#signal.aborted) await this.#news.promise;
+    this.#news = Promise.withResolvers();
   }
 
   close(): void {
-    this.#signal.removeEventListener('abort', this.#wake);
+    this.#signal.removeEventListener('abort', this.wake);
     this.#onClose();
   }
 }

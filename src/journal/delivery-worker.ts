@@ -167,9 +167,8 @@ export class DeliveryWorker {
     if (!work) return 'gone';
     const next = await this.#next(work);
     if (!next) return 'idle';
-    if (work.upTo === 0 && next.mayGrow && next.since + limits.textMs > Date.now()) {
+    if (work.upTo === 0 && next.mayGrow && next.since + limits.textMs > Date.now())
       return { at: next.since + limits.textMs, isForText: true };
-    }
     const { event } = next;
     if (!(await pushes.claim(work, event.seq, this.#worker))) return { at: Date.now() + limits.retryMs };
     const outcome = await this.#attempt(work, event);

@@ -103,9 +103,8 @@ class TaskJournal implements RunningJournal {
     const task = known && (await this.#store.requestCancel(scope, taskId));
     if (!task) throw new LangoError('not-found', `There is no task ${taskId}.`);
     const ended = isTerminal(task.state) ? task : await this.#untilEnded(scope, task);
-    if (isTerminal(ended.state) && ended.state !== 'canceled') {
+    if (isTerminal(ended.state) && ended.state !== 'canceled')
       throw new LangoError('not-cancelable', `The task is already ${ended.state}.`);
-    }
     return ended;
   }
 
@@ -159,9 +158,8 @@ class TaskJournal implements RunningJournal {
     const { taskId } = target;
     const task = await this.#store.get(scope, taskId);
     if (task?.agent !== agent) throw inputError('not-found', taskId);
-    if (contextId !== undefined && contextId !== task.contextId) {
+    if (contextId !== undefined && contextId !== task.contextId)
       throw new LangoError('invalid-input', `The task ${taskId} belongs to another context.`);
-    }
     if (submission.mayDecide === false) assertNoDecision(submission.message, task);
     if (isFull(task.head, this.#eventsPerTask) && !isTerminal(task.state))
       throw taskIsFull(this.#eventsPerTask);

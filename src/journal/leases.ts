@@ -88,10 +88,8 @@ export class Leases {
     const { store, worker, logger } = this.#options;
     try {
       const runs = this.#options.runs();
-      const held = await store.renew(
-        worker,
-        runs.map(([id]) => id),
-      );
+      const ids = runs.map(([id]) => id);
+      const held = await store.renew(worker, ids);
       const heads = new Map(held.map(({ id, head }) => [id, head]));
       for (const [id, run] of runs) {
         const head = heads.get(id);

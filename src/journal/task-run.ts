@@ -115,9 +115,8 @@ export class TaskRun implements Run {
     const task = await this.#store.get(this.task, taskId);
     if (task?.agent !== this.task.agent) return undefined;
     const events: TaskEvent[] = [];
-    for (let seq = 0; seq < task.head; seq += READ_PAGE) {
+    for (let seq = 0; seq < task.head; seq += READ_PAGE)
       events.push(...(await this.#store.read(taskId, seq, READ_PAGE)));
-    }
     return [task, events];
   }
 
@@ -221,9 +220,8 @@ export class TaskRun implements Run {
     this.#seen = Math.max(this.#seen, event.seq);
     if (event.body.type === 'cancel-request')
       this.abort(new LangoError('canceled', 'The task was canceled.'));
-    if (event.body.type === 'message' && !this.inputs.some(({ seq }) => seq === event.seq)) {
+    if (event.body.type === 'message' && !this.inputs.some(({ seq }) => seq === event.seq))
       this.#replay.inputs.push(inputOf(event, event.body));
-    }
   }
 
   #note(body: EventBody): void {
@@ -258,10 +256,7 @@ export class FirstAppend {
     this.#worker = worker;
     this.task = taskOfNew(entry, Date.now());
     this.outcome = new Promise((resolve) => (this.#resolve = resolve));
-    this.outcome.then(
-      () => (this.#isStored = true),
-      () => undefined,
-    );
+    this.outcome.then(() => (this.#isStored = true)).catch(() => undefined);
   }
 
   /** True after the commit. A store with several connections may not find the task before. */

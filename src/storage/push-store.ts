@@ -177,12 +177,8 @@ export class SqlPushStore implements PushStore, PushWrites {
   *#save(owned: PushTask, push: NewPush, now: number): Query<PushConfig> {
     const { taskId, scope } = owned;
     const { forUpdate } = this.#database.dialect;
-    const task = yield* first<Pick<TaskRow, 'head'>>(
-      `${TASK}${forUpdate}`,
-      taskId,
-      scope.tenant,
-      scope.owner,
-    );
+    const { tenant, owner } = scope;
+    const task = yield* first<Pick<TaskRow, 'head'>>(`${TASK}${forUpdate}`, taskId, tenant, owner);
     if (!task) throw new LangoError('not-found', `There is no task ${taskId}.`);
     yield* this.assertRoom(owned, push);
     return yield* this.put(owned, push, { cursor: task.head, withTask: true, now });

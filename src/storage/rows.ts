@@ -169,13 +169,7 @@ function jsonOf({ body }: NewEvent): string {
 }
 
 /** The events that are no progress: those that a resumed run writes again, and those that the run does not write itself. */
-const NO_PROGRESS: ReadonlySet<EventType> = new Set([
-  'run-start',
-  'text-delta',
-  'status',
-  'activity',
-  'cancel-request',
-]);
+const NO_STEPS: readonly EventType[] = ['run-start', 'text-delta', 'status', 'activity', 'cancel-request'];
 
 /** Throws `LangoError` `invalid-input` if an event follows one that ends the task: a task has one terminal event. */
 export function changeOf(events: readonly NewEvent[]): TaskChange {
@@ -184,9 +178,8 @@ export function changeOf(events: readonly NewEvent[]): TaskChange {
   let expiresAt: number | undefined;
   let endsRun = false;
   for (const { body } of events) {
-    if (state !== undefined && isTerminal(state)) {
+    if (state !== undefined && isTerminal(state))
       throw new LangoError('invalid-input', `No ${body.type} event can follow the end of its task.`);
-    }
     const next = stateAfter(body, state ?? 'working');
     if (next === undefined) continue;
     state = next;
@@ -195,7 +188,7 @@ export function changeOf(events: readonly NewEvent[]): TaskChange {
     expiresAt = body.type === 'run-end' ? earliestExpiry(body.questions ?? []) : undefined;
   }
   const statusMessage = message === undefined ? null : sealStatus(JSON.stringify(message));
-  const isStep = events.some(({ body }) => !NO_PROGRESS.has(body.type));
+  const isStep = events.some(({ body }) => !NO_STEPS.includes(body.type));
   return { state, statusMessage, isStep, endsRun, expiresAt };
 }
 

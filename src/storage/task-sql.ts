@@ -1,17 +1,11 @@
-import type { EventBody } from '../core/task.js';
+import type { EventType } from '../core/task.js';
 import { SUSPECT_CRASHES } from '../stores/tasks.js';
 import type { EncodedEvent, EventRow, TaskRow } from './rows.js';
 import { run, type Dialect, type Query } from '../core/sql.js';
 
 /** The event types that later tasks of the same session read as the conversation. */
-const SESSION_EVENT_TYPES: ReadonlySet<EventBody['type']> = new Set([
-  'message',
-  'turn-end',
-  'tool-result',
-  'delegation-end',
-  'run-end',
-]);
-const SESSION_TYPES = [...SESSION_EVENT_TYPES].map((type) => `'${type}'`).join(', ');
+const SESSION: readonly EventType[] = ['message', 'turn-end', 'tool-result', 'delegation-end', 'run-end'];
+const SESSION_TYPES = SESSION.map((type) => `'${type}'`).join(', ');
 
 export const LIVE = "state IN ('submitted', 'working')";
 export const ENDED = "state IN ('completed', 'failed', 'canceled', 'rejected')";

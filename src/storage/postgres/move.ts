@@ -113,12 +113,8 @@ async function moveTable(client: Client, table: MovedTable): Promise<number> {
       hint: 'Nothing was moved. Please report this as a bug of Lango.',
     });
   }
-  if (numbered !== undefined && numbered.last > 0)
-    await client.query('SELECT setval(pg_get_serial_sequence($1, $2), $3)', [
-      name,
-      numbered.column,
-      numbered.last,
-    ]);
+  const setLast = 'SELECT setval(pg_get_serial_sequence($1, $2), $3)';
+  if (numbered && numbered.last > 0) await client.query(setLast, [name, numbered.column, numbered.last]);
   return given.rows;
 }
 

@@ -91,9 +91,8 @@ export class PostgresTaskStore implements TaskStore {
     const encoded = { message, firstEvents, worker: start?.worker };
     if (start) await this.#parts.liveness.add(start.worker);
     const { push } = entry;
-    if (push || (!start && entry.queueLimit !== undefined)) {
+    if (push || (!start && entry.queueLimit !== undefined))
       return this.#write(lockOf(entry.scope), (context) => this.#acceptIfRoom(context, entry, encoded));
-    }
     const statement = { sql: ACCEPT, values: [this.#newRow(entry, encoded)] };
     // The key makes sends of the same message run in their order.
     const key = keyOfSent(entry).toString('hex');
@@ -129,11 +128,7 @@ export class PostgresTaskStore implements TaskStore {
     return this.#write(NO_LOCK, (context) => cancelTask(context, scope, taskId));
   }
 
-  async claim(
-    worker: string,
-    agents: readonly string[],
-    free: (level: number) => number,
-  ): Promise<readonly TaskRecord[]> {
+  async claim(...[worker, agents, free]: Parameters<TaskStore['claim']>): Promise<readonly TaskRecord[]> {
     await this.#parts.liveness.add(worker);
     await this.#parts.liveness.freeDead();
     return this.#write(NO_LOCK, (context) => {

@@ -17,11 +17,8 @@ export async function backUp(file: string, to: string): Promise<Verdict> {
   if (existsSync(to))
     throw new LangoError('storage', `${to} exists already.`, { hint: 'Choose a new name.' });
   assertThere(file, 'There is no database yet.', 'Name its data folder with --home or LANGO_HOME.');
-  assertThere(
-    dirname(to),
-    'The folder of the new file does not exist.',
-    'Create the folder, or choose another.',
-  );
+  const hint = 'Create the folder, or choose another.';
+  assertThere(dirname(to), 'The folder of the new file does not exist.', hint);
   const part = `${to}.part`;
   try {
     closeSync(openSync(part, 'w', 0o600));
@@ -51,10 +48,8 @@ function wholeCopy(file: string): Verdict {
   copy.pragma('journal_mode = DELETE');
   forgetMark(copy);
   copy.close();
-  return requireWhole(
-    file,
-    'lango doctor --database lists what is wrong with the database of the data folder.',
-  );
+  const hint = 'lango doctor --database lists what is wrong with the database of the data folder.';
+  return requireWhole(file, hint);
 }
 
 function assertThere(path: string, text: string, hint: string): void {

@@ -132,11 +132,8 @@ export class GroupCommit {
         return group.flatMap((pending) => this.#commit([pending], touched));
       const failure = storageError(error);
       this.#onFailure(failure, error);
-      return group.map(
-        ({ reject }) =>
-          () =>
-            reject(failure),
-      );
+      const fail = ({ reject }: Pending) => reject.bind(undefined, failure);
+      return group.map(fail);
     }
   }
 

@@ -105,11 +105,7 @@ export class SqliteTaskStore implements TaskStore {
     return this.#write((context) => cancelTask(context, scope, taskId));
   }
 
-  async claim(
-    worker: string,
-    agents: readonly string[],
-    free: (level: number) => number,
-  ): Promise<readonly TaskRecord[]> {
+  async claim(...[worker, agents, free]: Parameters<TaskStore['claim']>): Promise<readonly TaskRecord[]> {
     return this.#write((context) => claimTasks(context, { worker, agents, free, served: this.#served }));
   }
 
