@@ -19,10 +19,7 @@ interface OwnSkillsOptions {
   readonly peers: readonly Peer[];
 }
 
-/**
- * Lists the skills that only this owner has, each with the agent that can use it: no public card shows them. Returns no
- * block when the owner has none. For a skill from outside the line holds the name only.
- */
+/** Lists the skills that only this owner has, which no card shows, each with its agent; of skills from outside the name. */
 export function ownSkillsBlock({ scope, sources, roster, peers }: OwnSkillsOptions): readonly SystemBlock[] {
   const common = new Set(sources.flatMap((source) => source.list(undefined)));
   const own = sources.flatMap((source) => source.list(scope)).filter((tool) => !common.has(tool));

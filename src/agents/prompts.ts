@@ -48,10 +48,7 @@ export function instructionBlocks(
 }
 
 /** Makes the block with the date and, for the scope of a task, with the machine and workspace that the agent works in. */
-export function surroundingsBlock(
-  { system, workspace }: Surroundings,
-  scope: Scope | undefined,
-): SystemBlock {
+export function surroundingsBlock({ system, workspace }: Surroundings, scope?: Scope): SystemBlock {
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
   const today = new Date().toLocaleDateString('en-CA', { dateStyle: 'full' });
   const here = scope

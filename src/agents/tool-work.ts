@@ -39,10 +39,7 @@ const TOOL_STOP_GRACE_MS = 1_000;
  * Calls `use` with a tool context that aborts with the run or at the time limit of the call. After the time limit it rejects
  * with `timeout`, also when `use` throws another error or ignores its signal.
  */
-export async function withinTimeout<Result>(
-  work: Work,
-  use: (context: ToolContext) => Promise<Result>,
-): Promise<Result> {
+export async function withinTimeout<T>(work: Work, use: (context: ToolContext) => Promise<T>): Promise<T> {
   const { call, tool, input } = work;
   const timeoutMs = tool.timeoutMs(input);
   using deadline = new Deadline(call.run.signal).expect(timeoutMs, () => {

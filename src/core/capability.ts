@@ -11,10 +11,7 @@ import type { SqlDatabase, TableMigrations } from './sql.js';
 import type { Scope } from './task.js';
 import type { NodeFinding, ToolFamily } from './tool-family.js';
 
-/**
- * One thing that agents can do, with all that is its own: settings, tables, tools, operations of owners, commands, rows of
- * `lango doctor`, and sentences of the offline model. The rest of the server knows none by name.
- */
+/** One thing that agents can do, with all that is its own: settings, tables, tools, operations. No other part names it. */
 export interface Capability<
   Groups extends SettingsGroups = SettingsGroups,
   Table extends OperationTable = OperationTable,

@@ -68,9 +68,6 @@ export interface PushConfigStore {
 export interface PushSender {
   /** Whether the event is visible to clients. */
   shows(event: TaskEvent): boolean;
-  /**
-   * Resolves once the receiver accepted the event, or the Task for the event at the cursor. Rejects with a `LangoError`
-   * that is `retryable` when another attempt makes sense, after `retryAfterMs`.
-   */
+  /** Resolves once the receiver accepted the event (or the Task). A `retryable` rejection asks for another attempt. */
   send(work: PushDelivery, event: TaskEvent, signal: AbortSignal): Promise<void>;
 }

@@ -1,7 +1,4 @@
-/**
- * The port between a database and the stores that are written once for all databases. A store writes its work as a
- * generator that yields statements. SQLite answers each statement at once; PostgreSQL answers it after a round trip.
- */
+/** The port between a database and the stores for all databases, whose work are generators of statements. */
 
 import { scopeKey, type Scope } from './task.js';
 

@@ -40,10 +40,7 @@ export interface Trace {
   readonly tracestate?: string;
 }
 
-/**
- * What a task may do. The grant travels with delegations and only narrows: see `narrowGrant`. On the wire it is the
- * delegation-chain extension.
- */
+/** What a task may do. It travels with delegations (the delegation-chain extension) and only narrows: see `narrowGrant`. */
 export interface Grant {
   /** The agents that delegated to this task, root first, each as "name@node". Empty for a person's own task. */
   readonly chain: readonly string[];

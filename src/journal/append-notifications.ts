@@ -1,9 +1,6 @@
 import type { TaskStore } from '../stores/tasks.js';
 
-/**
- * Tells subscribers that a task got new events. A notification carries the task id only, and the subscriber reads the
- * journal itself. So a lost or repeated notification costs one extra read, and never an event.
- */
+/** Tells subscribers of new events. They read the journal themselves: a lost or repeated notification costs no event. */
 export class AppendNotifications {
   readonly #store: Pick<TaskStore, 'heads' | 'pollMs'>;
   readonly #subscriptions = new Map<string, Set<AppendSubscription>>();

@@ -26,10 +26,7 @@ interface LeasesOptions {
   readonly launch: (task: TaskRecord) => void;
 }
 
-/**
- * The leases of this process, by the store's clock. Claims unfinished tasks while slots are free, renews the leases of the
- * tasks that run, and aborts a run whose task another process took over.
- */
+/** Claims unfinished tasks while slots are free, renews their leases, and aborts the runs of tasks that others took over. */
 export class Leases {
   readonly #options: LeasesOptions;
   #timer: NodeJS.Timeout | undefined;

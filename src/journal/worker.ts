@@ -94,10 +94,7 @@ export class Worker {
    * Calls `accept` with the name to lease the task to; undefined when no slot is free, so that the task waits for a claim.
    * The slot is held during the call: `accept` calls `launch`, which takes it over, or leaves it free.
    */
-  async withSlot<Result>(
-    grant: Grant,
-    accept: (lease: string | undefined) => Promise<Result>,
-  ): Promise<Result> {
+  async withSlot<T>(grant: Grant, accept: (lease: string | undefined) => Promise<T>): Promise<T> {
     const level = levelOf(grant);
     if (this.#leases.isStopped || this.#slots.free(level) === 0) return accept(undefined);
     this.#slots.acquire(level);

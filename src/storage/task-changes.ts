@@ -1,6 +1,6 @@
 import { LangoError } from '../core/errors.js';
 import { NO_USAGE } from '../core/model.js';
-import type { AcceptOutcome, EarlierOutcome, Fence, NewInput, NewTask, TaskHead } from '../stores/tasks.js';
+import type { EarlierOutcome, InputOutcome, Fence, NewInput, NewTask, TaskHead } from '../stores/tasks.js';
 import { LEASE_MS } from '../stores/tasks.js';
 import { isTerminal, type EventBody, type NewEvent, type Scope, type TaskRecord } from '../core/task.js';
 import type { PushWrites } from './push-store.js';
@@ -127,11 +127,7 @@ function* assertQueueRoom(sql: TaskSql, { scope, grant }: NewTask, limit: number
 }
 
 /** Adds a message to a task. The state changes only if the task is idle: the worker of a running task reads the message. */
-export function* addInput(
-  context: TaskContext,
-  entry: NewInput,
-  event: EncodedEvent,
-): Query<AcceptOutcome | { readonly kind: 'not-found' | 'already-ended' }> {
+export function* addInput(context: TaskContext, entry: NewInput, event: EncodedEvent): Query<InputOutcome> {
   const { sql, inbox, pushes, now } = context;
   const task = yield* first<TaskRow>(sql.lockedTask, entry.taskId, entry.scope.tenant, entry.scope.owner);
   if (task?.agent !== entry.agent) return { kind: 'not-found' };
@@ -158,12 +154,8 @@ export function* addInput(
 }
 
 /** Ends an idle task at once, or asks the worker of a leased task. Undefined if the task is not in this scope. */
-export function* cancelTask(
-  context: TaskContext,
-  scope: Scope,
-  taskId: string,
-): Query<TaskRecord | undefined> {
-  const task = yield* first<TaskRow>(context.sql.lockedTask, taskId, scope.tenant, scope.owner);
+export function* cancelTask(context: TaskContext, scope: Scope, id: string): Query<TaskRecord | undefined> {
+  const task = yield* first<TaskRow>(context.sql.lockedTask, id, scope.tenant, scope.owner);
   if (!task) return undefined;
   if (isTerminal(task.state)) return toTaskRecord(task);
   if (isIdle(task, context.now)) return yield* endCanceled(context, task);
@@ -204,11 +196,9 @@ function* claimLevel(
   level: number,
 ): Query<readonly TaskRecord[]> {
   const claimed: TaskRecord[] = [];
+  const names = JSON.stringify(agents);
   const next = ({ tenant, owner }: Scope) =>
-    first<TaskRow>(
-      sql.claimNext,
-      ...[worker, now + LEASE_MS, level, tenant, owner, now, JSON.stringify(agents)],
-    );
+    first<TaskRow>(sql.claimNext, ...[worker, now + LEASE_MS, level, tenant, owner, now, names]);
   for (let left = free(level); left > 0; left -= 1) {
     const row = (yield* next(served.get(level) ?? NO_OWNER)) ?? (yield* next(NO_OWNER));
     if (!row) break;
@@ -328,21 +318,13 @@ export function* insertEvents(
   events: readonly EncodedEvent[],
 ): Query<void> {
   if (events.length === 0) return;
-  const rows = numberEvents(events, task.head - events.length, now);
-  yield* insertEventRows(task.key, rows);
-  touch(task.id, rows);
-}
-
-/** The events as rows with the numbers after `before`. */
-function numberEvents(
-  events: readonly EncodedEvent[],
-  before: number,
-  at: number,
-): readonly (EventRow & EncodedEvent)[] {
-  return events.map((event, index) => {
-    const row = { ...event, seq: before + index + 1, at };
+  const before = task.head - events.length;
+  const rows = events.map((event, index) => {
+    const row = { ...event, seq: before + index + 1, at: now };
     return { ...row, checksum: checksumOf(row) };
   });
+  yield* insertEventRows(task.key, rows);
+  touch(task.id, rows);
 }
 
 /** Whether no worker owns the task: it was never leased, or its lease was released or has expired. */

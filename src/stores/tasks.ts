@@ -20,9 +20,7 @@ export interface TaskStore {
    */
   accept(entry: NewTask, start?: TaskStart): Promise<AcceptOutcome>;
   /** Adds a message to a task that has not ended. Leases an idle task to `lease`, when that is set. */
-  addInput(
-    entry: NewInput,
-  ): Promise<AcceptOutcome | { readonly kind: 'not-found' } | { readonly kind: 'already-ended' }>;
+  addInput(entry: NewInput): Promise<InputOutcome>;
   /**
    * Appends events with the next numbers, renews the lease and resolves with the new head. Rejects with `fenced`, with
    * nothing written, when the task has another epoch or has ended.
@@ -152,6 +150,9 @@ export type AcceptOutcome =
       readonly leased: boolean;
     }
   | EarlierOutcome;
+
+export type InputOutcome =
+  AcceptOutcome | Readonly<{ kind: 'not-found' }> | Readonly<{ kind: 'already-ended' }>;
 
 /** The outcome for a message id that this owner sent to this agent before. */
 export type EarlierOutcome =

@@ -4,6 +4,7 @@ import type {
   AcceptOutcome,
   EarlierOutcome,
   Fence,
+  InputOutcome,
   NewInput,
   NewTask,
   TaskHead,
@@ -102,7 +103,7 @@ export class PostgresTaskStore implements TaskStore {
     return accepted(entry, row, start !== undefined);
   }
 
-  async addInput(entry: NewInput): ReturnType<TaskStore['addInput']> {
+  async addInput(entry: NewInput): Promise<InputOutcome> {
     const event = encodeMessage(entry, this.#parts.eventBytes);
     if (entry.lease !== undefined) await this.#parts.liveness.add(entry.lease);
     const lock = entry.push ? lockOf(entry.scope) : NO_LOCK;

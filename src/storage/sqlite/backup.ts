@@ -9,10 +9,7 @@ import { realFile } from './database-files.js';
 import { storageError } from './failure.js';
 import { verifyDatabase, type Verdict } from './verify.js';
 
-/**
- * Copies the database as of one moment into a new file, also while a server uses it, and verifies the whole copy. Rejects
- * with `storage`, and leaves no file, when the copy is damaged.
- */
+/** Copies the database as of one moment, also under a server, and verifies the copy: a damaged one rejects and is removed. */
 export async function backUp(file: string, to: string): Promise<Verdict> {
   if (existsSync(to))
     throw new LangoError('storage', `${to} exists already.`, { hint: 'Choose a new name.' });

@@ -3,6 +3,7 @@ import type {
   AcceptOutcome,
   EarlierOutcome,
   Fence,
+  InputOutcome,
   NewInput,
   NewTask,
   TaskHead,
@@ -81,7 +82,7 @@ export class SqliteTaskStore implements TaskStore {
     );
   }
 
-  async addInput(entry: NewInput): ReturnType<TaskStore['addInput']> {
+  async addInput(entry: NewInput): Promise<InputOutcome> {
     const event = encodeMessage(entry, this.#parts.eventBytes);
     return this.#write((context) => addInput(context, entry, event));
   }
