@@ -89,13 +89,9 @@ export class MemoryPeers implements PeerDirectory {
       const before = this.#tasks.get(id)?.run;
       const about = { id, contextId, parentTaskId, grant };
       const run = before ? before.followedBy(message) : MemoryRun.of(agent.profile.name, message, about);
-      const done = run.perform(agent).catch((error: unknown) => {
-        run.emit({
-          type: 'run-end',
-          state: run.signal.aborted ? 'canceled' : 'failed',
-          reason: String(error),
-          usage: NO_USAGE,
-        });
+      const done = run.perform(agent).catch(async (error: unknown) => {
+        const state = run.signal.aborted ? 'canceled' : 'failed';
+        await run.append({ type: 'run-end', state, reason: String(error), usage: NO_USAGE });
         return undefined;
       });
       this.#tasks.set(id, { run, done });
