@@ -1,6 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import ts from 'typescript';
+import { isIdentifier, isSourceFile, isVariableDeclaration, type Node } from 'typescript/unstable/ast';
+import { API, SymbolFlags, type Symbol } from 'typescript/unstable/sync';
 import { packageRoot } from '../src/config/package-root.js';
 
 /**
@@ -18,15 +19,11 @@ Written by \`npm run api\` from the declarations of \`src/index.ts\`. A differen
 library see: review it, and name it in the changelog. \`settingsSchema\` is in [the reference](../docs/reference/configuration.md).
 `;
 
-const program = ts.createProgram([join(declarations, 'index.d.ts')], {
-  module: ts.ModuleKind.NodeNext,
-  moduleResolution: ts.ModuleResolutionKind.NodeNext,
-  target: ts.ScriptTarget.ES2024,
-  types: ['node'],
-  skipLibCheck: true,
-});
-const checker = program.getTypeChecker();
-const printer = ts.createPrinter({ removeComments: true });
+// The compiler's API is not stable yet: package-lock.json holds the version that this is written for.
+const compiler = new API({ cwd: root });
+const entry = join(declarations, 'index.d.ts');
+const project = compiler.updateSnapshot({ openFiles: [entry] }).getDefaultProjectForFile(entry)!;
+const { checker, emitter, program } = project;
 
 await main();
 
@@ -43,8 +40,8 @@ async function main(): Promise<void> {
 }
 
 function renderReport(): string {
-  const entry = program.getSourceFile(join(declarations, 'index.d.ts'));
-  const module = entry && checker.getSymbolAtLocation(entry);
+  const file = program.getSourceFile(entry);
+  const module = file && checker.getSymbolAtLocation(file);
   if (!module) throw new Error(`${declarations} holds no declarations: run npm run build.`);
   const exported = new Set(checker.getExportsOfModule(module).map(resolveAlias));
   const referred = reachableFrom([...exported]).filter((symbol) => !exported.has(symbol));
@@ -53,7 +50,7 @@ function renderReport(): string {
   );
 }
 
-function section(title: string, symbols: readonly ts.Symbol[]): string {
+function section(title: string, symbols: readonly Symbol[]): string {
   const texts = symbols
     .map((symbol) => ({ name: symbol.name, text: declarationText(symbol) }))
     .toSorted((a, b) => (`${a.name} ${a.text}` < `${b.name} ${b.text}` ? -1 : 1))
@@ -61,15 +58,15 @@ function section(title: string, symbols: readonly ts.Symbol[]): string {
   return `## ${title}\n\n\`\`\`ts\n${texts.join('\n\n')}\n\`\`\`\n`;
 }
 
-function resolveAlias(symbol: ts.Symbol): ts.Symbol {
-  return symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+function resolveAlias(symbol: Symbol): Symbol {
+  return symbol.flags & SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
 }
 
 /**
  * The symbols and everything that their declarations refer to, in Lango's own files only. A schema of zod is not
  * followed.
  */
-function reachableFrom(start: readonly ts.Symbol[]): readonly ts.Symbol[] {
+function reachableFrom(start: readonly Symbol[]): readonly Symbol[] {
   const found = new Set(start);
   for (const symbol of found) {
     for (const declaration of ownDeclarations(symbol)) {
@@ -79,40 +76,39 @@ function reachableFrom(start: readonly ts.Symbol[]): readonly ts.Symbol[] {
   return [...found];
 }
 
-function visit(node: ts.Node, add: (symbol: ts.Symbol) => void): void {
-  if (ts.isIdentifier(node)) {
+function visit(node: Node, add: (symbol: Symbol) => void): void {
+  if (isIdentifier(node)) {
     const symbol = checker.getSymbolAtLocation(node);
     const target = symbol && resolveAlias(symbol);
     if (target && ownDeclarations(target).length > 0) add(target);
   }
-  ts.forEachChild(node, (child) => visit(child, add));
+  node.forEachChild((child) => visit(child, add));
 }
 
-function isSchema(node: ts.Node): boolean {
-  return ts.isVariableDeclaration(node) && /\bZod[A-Z]\w+</.test(node.getText());
+function isSchema(node: Node): boolean {
+  return isVariableDeclaration(node) && /\bZod[A-Z]\w+</.test(node.getText());
 }
 
 /**
  * Whether it is a top-level declaration in dist/src. Members and parameters are part of the text of their declaration.
  */
-function ownDeclarations(symbol: ts.Symbol): readonly ts.Declaration[] {
-  return (symbol.declarations ?? []).filter(
+function ownDeclarations(symbol: Symbol): readonly Node[] {
+  const nodes = symbol.declarations.flatMap((handle) => handle.resolve() ?? []);
+  return nodes.filter(
     (node) =>
       node.getSourceFile().fileName.startsWith(declarations.replaceAll(sep, '/')) &&
-      ts.isSourceFile(statementOf(node).parent) &&
-      (statementOf(node) === node || ts.isVariableDeclaration(node)),
+      isSourceFile(statementOf(node).parent) &&
+      (statementOf(node) === node || isVariableDeclaration(node)),
   );
 }
 
-function statementOf(node: ts.Node): ts.Node {
-  return ts.isVariableDeclaration(node) ? node.parent.parent : node;
+function statementOf(node: Node): Node {
+  return isVariableDeclaration(node) ? node.parent.parent : node;
 }
 
-function declarationText(symbol: ts.Symbol): string {
+function declarationText(symbol: Symbol): string {
   const texts = ownDeclarations(symbol).map((node) =>
-    isSchema(node)
-      ? `const ${symbol.name}: ZodSchema;`
-      : printer.printNode(ts.EmitHint.Unspecified, statementOf(node), node.getSourceFile()),
+    isSchema(node) ? `const ${symbol.name}: ZodSchema;` : emitter.printNode(statementOf(node)),
   );
   return texts.map((text) => text.replace(/^(export )?(declare )?/, '')).join('\n');
 }

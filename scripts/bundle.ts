@@ -3,13 +3,8 @@ import { builtinModules } from 'node:module';
 import { basename, join } from 'node:path';
 import type { Metafile, Plugin } from 'esbuild';
 import { build } from 'esbuild';
-import { packageRoot } from '../src/config/package-root.js';
+import { packageRoot } from '../src/config/package-root.ts';
 
-/**
- * Builds the program that users start, dist/cli/: everything that a command needs in a few files, because finding and
- * reading some 440 modules took most of the start. A lazily imported module stays a separate file. The library
- * (dist/src/) is not bundled: a program that uses it shares zod and the SDK with it.
- */
 const root = packageRoot();
 const OUT = 'dist/cli';
 const NATIVE = 'better-sqlite3';
@@ -19,36 +14,43 @@ const NATIVE = 'better-sqlite3';
  */
 const NOT_BUNDLED = ['@x402/core', 'pg', 'playwright-core', 'viem'];
 
-const { metafile, outputFiles } = await build({
-  absWorkingDir: root,
-  entryPoints: { main: 'src/cli/main.ts', ...(await separateEntries()) },
-  outdir: OUT,
-  chunkNames: 'chunks/[name]-[hash]',
-  bundle: true,
-  splitting: true,
-  format: 'esm',
-  platform: 'node',
-  target: 'node22.19',
-  // better-sqlite3 has a native part, the others are optional. winston and readability are loaded by path.
-  external: [NATIVE, ...NOT_BUNDLED],
-  // CommonJS packages load Node's modules with it.
-  banner: {
-    js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
-  },
-  legalComments: 'eof',
-  sourcemap: 'linked',
-  sourcesContent: false,
-  metafile: true,
-  write: false,
-  logLevel: 'warning',
-  plugins: [zodInOneLanguage(), requireWhatIsOutside(), commonJsByItsNames()],
-});
+/**
+ * Builds the program that users start, dist/cli/: everything that a command needs in a few files, because finding and
+ * reading some 440 modules took most of the start. A lazily imported module stays a separate file. The library
+ * (dist/src/) is not bundled: a program that uses it shares zod and the SDK with it.
+ */
+export async function bundle(): Promise<void> {
+  const { metafile, outputFiles } = await build({
+    absWorkingDir: root,
+    entryPoints: { main: 'src/cli/main.ts', ...(await separateEntries()) },
+    outdir: OUT,
+    chunkNames: 'chunks/[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node22.19',
+    // better-sqlite3 has a native part, the others are optional. winston and readability are loaded by path.
+    external: [NATIVE, ...NOT_BUNDLED],
+    // CommonJS packages load Node's modules with it.
+    banner: {
+      js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
+    },
+    legalComments: 'eof',
+    sourcemap: 'linked',
+    sourcesContent: false,
+    metafile: true,
+    write: false,
+    logLevel: 'warning',
+    plugins: [zodInOneLanguage(), requireWhatIsOutside(), commonJsByItsNames()],
+  });
 
-await mkdir(join(root, OUT, 'chunks'), { recursive: true });
-await Promise.all(outputFiles.map(({ path, contents }) => replace(path, contents)));
-await replace(join(root, OUT, 'licenses.txt'), Buffer.from(await licenses(metafile)));
-await removeStale(metafile);
-await buildConsole();
+  await mkdir(join(root, OUT, 'chunks'), { recursive: true });
+  await Promise.all(outputFiles.map(({ path, contents }) => replace(path, contents)));
+  await replace(join(root, OUT, 'licenses.txt'), Buffer.from(await licenses(metafile)));
+  await removeStale(metafile);
+  await buildConsole();
+}
 
 /** A thread or a process of its own runs a file that is named `*-entry`, beside the chunk that starts it. */
 async function separateEntries(): Promise<Readonly<Record<string, string>>> {

@@ -189,6 +189,25 @@ describe('the house', () => {
   });
 });
 
+describe('all sources', () => {
+  const all = ['src', 'test', 'lab', 'scripts', 'examples'].flatMap((folder) =>
+    readSources(path.resolve(folder)).map((source) => ({ ...source, file: `${folder}/${source.file}` })),
+  );
+
+  it('keep private members private by the language: #private, not only for the compiler', () => {
+    const declared = all.filter(({ text }) => /^\s+private (?!constructor\b)/m.test(code(text)));
+    expect(declared.map(({ file }) => file)).toEqual([]);
+  });
+
+  it('name what is built only in test/support/built.ts, which builds it anew when it is old', () => {
+    const naming = all
+      .filter(({ file, text }) => file.startsWith('test/') && /['`]dist\/|from '(lango)'/.test(text))
+      .map(({ file }) => file);
+    // test/e2e/kill.test.ts builds what this process imports.
+    expect(naming).toEqual(['test/support/kill-target.ts']);
+  });
+});
+
 describe('the rest of the sources', () => {
   it('names no payment outside of its capability, but for the fixed texts of the requirements', () => {
     const outside = sources.filter(

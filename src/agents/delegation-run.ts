@@ -1,5 +1,4 @@
 import type { PeerDirectory, PeerEvent, AgentLimits } from '../core/agent.js';
-import { LONGEST_TIMER_MS } from '../core/agent.js';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import { hashJson } from '../core/json.js';
 import type { Message, Part } from '../core/message.js';
@@ -19,6 +18,7 @@ import type { EventBody, Grant, Question, TaskState } from '../core/task.js';
 import { isInterrupted, narrowGrant } from '../core/task.js';
 import { continueTrace } from '../core/trace.js';
 import { cutText, shorten } from '../core/text.js';
+import { Deadline } from '../core/time.js';
 import type { Call, CallOutcome } from './agent-function.js';
 import { resultOf } from './agent-function.js';
 import type { Budget } from './budget.js';
@@ -192,13 +192,12 @@ async function followPeer(
     ...(taskId === undefined ? {} : { taskId }),
     ...(questions === undefined ? {} : { questions }),
   };
-  const deadline = new AbortController();
-  const timer = setTimeout(
-    () => deadline.abort(new LangoError('timeout', 'it did not finish in time (agent.limits.seconds)')),
-    Math.min(Math.max(0, until - performance.now()), LONGEST_TIMER_MS),
+  using deadline = new Deadline(run.signal).expect(
+    until - performance.now(),
+    () => new LangoError('timeout', 'it did not finish in time (agent.limits.seconds)'),
   );
   try {
-    for await (const event of peer.send(request, AbortSignal.any([run.signal, deadline.signal]))) {
+    for await (const event of peer.send(request, deadline.signal)) {
       if (event.type === 'task' && progress.taskId === undefined) progress.taskId = event.taskId;
       if (event.type === 'end') {
         relay.finish(event, questionsOf(delegation, step, event));
@@ -212,8 +211,6 @@ async function followPeer(
     const { taskId: known } = progress;
     await peer.cancel(run.task, known ? { taskId: known } : { contextId, messageId: message.id });
     if (isLangoError(error)) return failed(agent, error.message);
-  } finally {
-    clearTimeout(timer);
   }
   return failed(agent, `The connection to ${agent} ended without an answer.`);
 }

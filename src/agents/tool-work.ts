@@ -1,10 +1,10 @@
 import { errorText, LangoError } from '../core/errors.js';
 import { attachedFile } from './attachments.js';
 import type { AgentLimits } from '../core/agent.js';
-import { LONGEST_TIMER_MS } from '../core/agent.js';
 import { referencedSecrets, noSecrets } from '../core/secrets.js';
 import type { SecretGuard } from '../core/secrets.js';
 import type { Question } from '../core/task.js';
+import { abortable, Deadline } from '../core/time.js';
 import type { Tool, ToolContext } from '../core/tool.js';
 import type { Call } from './agent-function.js';
 import { withinAnswerTime } from './asking.js';
@@ -112,31 +112,13 @@ async function withinTime<T>(
   work: (signal: AbortSignal) => Promise<T>,
   { signal, timeoutMs }: TimeLimit,
 ): Promise<T> {
-  const timeout = new AbortController();
-  const onTimeout = () =>
-    timeout.abort(
-      new LangoError(
-        'timeout',
-        `it gave no result within ${timeoutMs / 1_000} s, and may have taken effect in part`,
-      ),
-    );
-  const timer = setTimeout(onTimeout, Math.min(timeoutMs, LONGEST_TIMER_MS));
-  const combined = AbortSignal.any([signal, timeout.signal]);
-  try {
-    return await Promise.race([work(combined), rejectAfterGrace(combined)]);
-  } catch (error) {
-    throw timeout.signal.aborted ? timeout.signal.reason : error;
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-/** Rejects with the reason of an abort once the grace time after it is over. */
-function rejectAfterGrace(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const startGrace = () =>
-      void setTimeout(() => reject(signal.reason as Error), TOOL_STOP_GRACE_MS).unref();
-    if (signal.aborted) startGrace();
-    else signal.addEventListener('abort', startGrace, { once: true });
+  using deadline = new Deadline(signal).expect(timeoutMs, () => {
+    const text = `it gave no result within ${timeoutMs / 1_000} s, and may have taken effect in part`;
+    return new LangoError('timeout', text);
   });
+  try {
+    return await abortable(work(deadline.signal), deadline.signal, { graceMs: TOOL_STOP_GRACE_MS });
+  } catch (error) {
+    throw deadline.hasPassed ? deadline.signal.reason : error;
+  }
 }

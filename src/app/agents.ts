@@ -32,7 +32,7 @@ import { createOfflineProvider } from '../models/offline/provider.js';
 import { KNOWN_PRICES, PRICES_CURRENCY, PRICES_READ } from '../models/prices.js';
 
 /** The parts that a model is made of. */
-interface ModelContext extends Pick<LoadedConfig, 'config' | 'secrets' | 'schema'> {
+interface ModelContext extends Pick<LoadedConfig, 'config' | 'secrets' | 'schema' | 'settings'> {
   readonly logger: Logger;
 }
 
@@ -49,21 +49,20 @@ export async function createModel(choice: ModelChoice, context: ModelContext): P
 /** An answer that is no stream: an error, or a whole answer of a server that does not stream. */
 const LARGEST_BODY_BYTES = 2 * 1024 * 1024;
 
-async function createProvider(
-  choice: ModelChoice,
-  { config: { agent, egress }, secrets, schema, logger }: ModelContext,
-): Promise<ModelProvider> {
+async function createProvider(choice: ModelChoice, context: ModelContext): Promise<ModelProvider> {
+  const { config, secrets, schema, logger } = context;
   const { provider, name: model = '', baseUrl, timeoutSeconds, key, ...rest } = choice;
   if (provider === 'offline') {
-    const roster = extendRoster(agent.roster, agent.ownAgents);
+    const { roster, ownAgents } = config.agent;
+    const assigned = withAssignedTools(extendRoster(roster, ownAgents), context);
     const sentences = schema.capabilities.flatMap((one) => one.sentences ?? []);
-    return createOfflineProvider({ sentences, agentOf: (tool) => roleOf(tool, roster) });
+    return createOfflineProvider({ sentences, agentOf: (tool) => roleOf(tool, assigned) });
   }
   const timeoutMs = 1_000 * timeoutSeconds;
   const options = {
     ...{ ...rest, model, baseUrl, timeoutMs, apiKey: secrets.modelKeys.get(key) },
     fetch: createEgress({
-      allowPrivate: egress.allowPrivate,
+      allowPrivate: config.egress.allowPrivate,
       configuredUrl: baseUrl,
       timeoutMs,
       idleMs: timeoutMs,

@@ -15,6 +15,7 @@ import type { RemoteSecrets, Secrets } from '../config/secrets.js';
 import { loadOrCreateToken, loadToken } from '../config/node-credentials.js';
 import { isWeakToken } from '../config/risks.js';
 import type { Agent } from '../core/agent.js';
+import { BoundedCache } from '../core/bounded-cache.js';
 import { errorText, LangoError } from '../core/errors.js';
 import { serverUrl } from '../core/card.js';
 import type { Audit, Authenticator, Caller } from '../core/identity.js';
@@ -343,12 +344,11 @@ function oauthLoader(parts: OAuthParts): () => Promise<LoadedValues> {
       logger,
     }),
   });
-  const shownTokens: string[] = [];
+  const shown = new BoundedCache<string, true>(HIDDEN_TOKENS, { onDropped: (token) => hidden.delete(token) });
   return async () => {
     const { token, seconds } = await request();
     hidden.add(token);
-    shownTokens.push(token);
-    if (shownTokens.length > HIDDEN_TOKENS) hidden.delete(shownTokens.shift()!);
+    shown.set(token, true);
     return { shown: { headers: { authorization: `Bearer ${token}` } }, seconds };
   };
 }

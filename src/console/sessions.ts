@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { BoundedCache } from '../core/bounded-cache.js';
 import { FLOW_SECONDS } from './oidc.js';
 
 /** A session ends this long after its sign-in, even if it is used. */
@@ -23,9 +24,9 @@ interface Session {
  * sign-in, which is checked at each request, so an expired or replaced token ends its sessions.
  */
 export class Sessions {
-  readonly #sessions = new Map<string, Session>();
+  readonly #sessions = new BoundedCache<string, Session>(MAX_SESSIONS);
   /** Sign-in links by their code. */
-  readonly #links = new Map<string, Session>();
+  readonly #links = new BoundedCache<string, Session>(MAX_SESSIONS);
   readonly #now: () => number;
 
   constructor(now: () => number = Date.now) {
@@ -42,11 +43,9 @@ export class Sessions {
     return this.#add(this.#links, authorization, LINK_SECONDS);
   }
 
-  #add(all: Map<string, Session>, authorization: string, seconds: number): string {
-    const ids = [...all.keys()];
-    const ofToken = ids.filter((id) => all.get(id)!.authorization === authorization);
-    if (ofToken.length >= MAX_SESSIONS_OF_TOKEN) all.delete(ofToken[0]!);
-    else if (ids.length >= MAX_SESSIONS) all.delete(ids[0]!);
+  #add(all: BoundedCache<string, Session>, authorization: string, seconds: number): string {
+    const ofToken = [...all].filter(([, session]) => session.authorization === authorization);
+    if (ofToken.length >= MAX_SESSIONS_OF_TOKEN) all.take(ofToken[0]![0]);
     const id = randomBytes(32).toString('base64url');
     all.set(id, { authorization, endsAt: this.#now() + seconds * 1_000 });
     return id;
@@ -55,13 +54,12 @@ export class Sessions {
   /** Returns the Authorization header of the sign-in link in a request and removes the link; undefined without a valid one. */
   redeemLink({ headers }: IncomingMessage): string | undefined {
     const code = headers[LINK_HEADER];
-    const link = typeof code === 'string' ? this.#links.get(code) : undefined;
-    if (link) this.#links.delete(code as string);
+    const link = typeof code === 'string' ? this.#links.take(code) : undefined;
     return link && link.endsAt > this.#now() ? link.authorization : undefined;
   }
 
   close(id: string): void {
-    this.#sessions.delete(id);
+    this.#sessions.take(id);
   }
 
   /** Returns the Authorization header of the request's session; undefined without a valid session. */

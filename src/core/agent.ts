@@ -163,6 +163,3 @@ export interface AgentLimits {
   /** The largest journal entry, in bytes (tasks.eventBytes). */
   readonly entryBytes: number;
 }
-
-/** The longest time that `setTimeout` can wait; with a longer one it fires at once. */
-export const LONGEST_TIMER_MS = 2 ** 31 - 1;

@@ -1,3 +1,5 @@
+import { backoffMs } from './time.js';
+
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 16_000;
 
@@ -10,7 +12,7 @@ export const LONGEST_ASKED_MS = 60_000;
  */
 export function retryDelayMs(failures: number, askedMs: number | undefined): number {
   if (askedMs !== undefined) return askedMs;
-  const longest = Math.min(FIRST_DELAY_MS * 2 ** (failures - 1), LONGEST_DELAY_MS);
+  const longest = backoffMs(failures, { firstMs: FIRST_DELAY_MS, longestMs: LONGEST_DELAY_MS });
   return longest * (1 - Math.random() / 2);
 }
 

@@ -1,3 +1,4 @@
+import { BoundedCache } from '../core/bounded-cache.js';
 import { LangoError } from '../core/errors.js';
 import { scopeKey, type Scope } from '../core/task.js';
 import type { ToolContext } from '../core/tool.js';
@@ -59,8 +60,8 @@ const COUNTS_MAX = 10_000;
  */
 export class DiskBudget {
   readonly #options: DiskBudgetOptions;
-  readonly #owners = new Map<string, OwnerUse>();
-  readonly #tasks = new Map<string, number>();
+  readonly #owners = new BoundedCache<string, OwnerUse>(COUNTS_MAX);
+  readonly #tasks = new BoundedCache<string, number>(COUNTS_MAX);
 
   constructor(options: DiskBudgetOptions) {
     this.#options = options;
@@ -140,7 +141,7 @@ export class DiskBudget {
   }
 
   #addToTask({ taskId }: Writer, bytes: number): void {
-    setBounded(this.#tasks, taskId, Math.max(0, (this.#tasks.get(taskId) ?? 0) + bytes));
+    this.#tasks.set(taskId, Math.max(0, (this.#tasks.get(taskId) ?? 0) + bytes));
   }
 
   #remaining(writer: Writer): number {
@@ -220,7 +221,7 @@ export class DiskBudget {
     const known = this.#owners.get(key);
     if (known !== undefined) return known;
     const fresh: OwnerUse = { bytes: 0, measuredAt: 0, tookMs: 0, measuring: undefined };
-    setBounded(this.#owners, key, fresh);
+    this.#owners.set(key, fresh);
     return fresh;
   }
 }
@@ -230,12 +231,4 @@ function budgetExceeded(what: string, limit: number, setting: string): LangoErro
   return new LangoError('limit-reached', `The disk budget is used up: ${most}.`, {
     hint: `Delete files that are not needed any more with fs_delete. The operator of the server may raise ${setting}.`,
   });
-}
-
-function setBounded<Value>(map: Map<string, Value>, key: string, value: Value): void {
-  map.set(key, value);
-  for (const oldest of map.keys()) {
-    if (map.size <= COUNTS_MAX) return;
-    map.delete(oldest);
-  }
 }

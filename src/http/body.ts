@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { LangoError } from '../core/errors.js';
 import type { Json } from '../core/json.js';
 import { assertJsonValue } from '../core/json.js';
+import { Deadline } from '../core/time.js';
 import { assertJsonLimits, membersOf } from './json-scan.js';
 
 export interface BodyLimits {
@@ -139,17 +140,17 @@ async function readArrived(request: IncomingMessage): Promise<Buffer | undefined
 
 /** Reads the body in chunks. Resolves with undefined once it is too large. */
 async function collect(request: IncomingMessage, limits: BytesLimits): Promise<Buffer | undefined> {
-  const timeout = AbortSignal.timeout(limits.bodySeconds * 1_000);
+  using deadline = new Deadline(undefined, { ref: false }).expect(limits.bodySeconds * 1_000);
   const chunks: Buffer[] = [];
   let size = 0;
   try {
-    for await (const chunk of chunksOf(request, timeout)) {
+    for await (const chunk of chunksOf(request, deadline.signal)) {
       size += chunk.length;
       if (size > limits.bodyBytes) return undefined;
       chunks.push(chunk);
     }
   } catch (cause) {
-    if (timeout.aborted)
+    if (deadline.hasPassed)
       throw new LangoError('timeout', `The body did not arrive within ${limits.bodySeconds} s.`, { cause });
   }
   if (request.readableEnded) return Buffer.concat(chunks, size);
@@ -158,9 +159,10 @@ async function collect(request: IncomingMessage, limits: BytesLimits): Promise<B
 
 /** Reads and drops the rest of a body, within limits. A client that sends more is cut off by `Connection: close`. */
 async function discardRest(request: IncomingMessage): Promise<void> {
+  using deadline = new Deadline(undefined, { ref: false }).expect(DISCARD_MS);
   let size = 0;
   try {
-    for await (const chunk of chunksOf(request, AbortSignal.timeout(DISCARD_MS))) {
+    for await (const chunk of chunksOf(request, deadline.signal)) {
       size += chunk.length;
       if (size > DISCARD_BYTES) return;
     }

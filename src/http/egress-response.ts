@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Response as NodeResponse } from 'node-fetch';
 import { LangoError } from '../core/errors.js';
+import type { Deadline } from '../core/time.js';
 import type { ValueCount } from './json-scan.js';
 
 export interface BodyRules {
@@ -10,7 +11,7 @@ export interface BodyRules {
   /** Refuses JSON that would block the event loop. Default: everything is accepted. */
   readonly count?: ValueCount | undefined;
   readonly explain: (error: unknown) => Error;
-  readonly deadline: ReadDeadline;
+  readonly deadline: Deadline;
 }
 
 const STATUS_WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
@@ -68,44 +69,4 @@ function toWebStream(source: Readable, rules: BodyRules): ReadableStream<Uint8Ar
     },
     { highWaterMark: 0 },
   );
-}
-
-/** Provides a signal that aborts with the caller's signal, or with `timeout` when expected data does not arrive in time. */
-export class ReadDeadline {
-  readonly #controller = new AbortController();
-  readonly #outer: AbortSignal | undefined;
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(outer: AbortSignal | undefined) {
-    this.#outer = outer;
-    if (outer?.aborted) this.#follow();
-    else outer?.addEventListener('abort', this.#follow);
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  /** Starts a wait of `ms` in place of the previous one. `message` is the text of the error. */
-  expect(ms: number, message: string): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      this.#controller.abort(new LangoError('timeout', message, { retryable: true }));
-    }, ms).unref();
-  }
-
-  /** Starts the same wait again, because data arrived. */
-  renew(): void {
-    this.#timer?.refresh();
-  }
-
-  /** Ends the wait. Further calls do nothing. */
-  end(): void {
-    clearTimeout(this.#timer);
-    this.#outer?.removeEventListener('abort', this.#follow);
-  }
-
-  readonly #follow = (): void => {
-    this.#controller.abort(this.#outer?.reason);
-  };
 }

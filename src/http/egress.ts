@@ -2,9 +2,10 @@ import type { Response as NodeResponse } from 'node-fetch';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import type { ServerTrust } from '../core/http.js';
 import type { Logger } from '../core/logger.js';
+import { Deadline } from '../core/time.js';
 import { REFUSAL_TEXTS, blockedPort, isAddressRefusal } from './address-check.js';
 import type { CheckedFetch } from './checked-connections.js';
-import { ReadDeadline, toWebResponse } from './egress-response.js';
+import { toWebResponse } from './egress-response.js';
 import { ValueCount } from './json-scan.js';
 
 export interface EgressOptions {
@@ -65,13 +66,15 @@ export function createEgress(options: EgressOptions): typeof fetch {
 
   return async (input, init) => {
     const call = await describeCall(input, init);
-    const deadline = new ReadDeadline(call.init.signal ?? undefined);
+    const deadline = new Deadline(call.init.signal ?? undefined, { ref: false });
     const explain = (error: unknown): Error =>
       toEgressError(error, call.url, { signal: deadline.signal, ...options });
     try {
       const fetchChecked = await load();
       // From here on, as the client is loaded for the first request.
-      deadline.expect(options.timeoutMs, `${call.url.host} did not answer within ${options.timeoutMs} ms.`);
+      deadline.expect(options.timeoutMs, () =>
+        late(`${call.url.host} did not answer within ${options.timeoutMs} ms.`),
+      );
       // node-fetch, given an aborted signal, fails in a way that no caller can catch.
       deadline.signal.throwIfAborted();
       const answer = await fetchChecked(call.url, {
@@ -83,7 +86,7 @@ export function createEgress(options: EgressOptions): typeof fetch {
       });
       const takesStream = options.streams === 'always' || acceptsStream(call.headers);
       const isStream = takesStream && answer.ok && typeOf(answer) === EVENT_STREAM;
-      if (isStream) deadline.expect(idleMs, `${call.url.host} was silent for ${idleMs} ms.`);
+      if (isStream) deadline.expect(idleMs, () => late(`${call.url.host} was silent for ${idleMs} ms.`));
       return toWebResponse(answer, {
         isStream,
         maxBytes: isStream ? streamBytes : maxBytes,
@@ -98,6 +101,10 @@ export function createEgress(options: EgressOptions): typeof fetch {
       throw reason;
     }
   };
+}
+
+function late(message: string): LangoError {
+  return new LangoError('timeout', message, { retryable: true });
 }
 
 interface Call {

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { errorText } from '../core/errors.js';
+import { pause, waitAtMost } from '../core/time.js';
 import {
   SilentConnections,
   answerBrokenRequest,
@@ -11,7 +11,7 @@ import {
   renewCertificates,
 } from './node-server.js';
 import type { PipelineOptions } from './pipeline.js';
-import { RequestPipeline, within } from './pipeline.js';
+import { RequestPipeline } from './pipeline.js';
 import type { TlsMaterial } from './tls.js';
 
 export interface HostOptions extends PipelineOptions {
@@ -114,7 +114,7 @@ export class Host {
     const { noticeSeconds = 0 } = this.#options.limits;
     const drained = this.#pipeline.drain();
     this.#silent.destroy();
-    await Promise.all([drained, this.#server.listening ? sleep(noticeSeconds * 1_000) : undefined]);
+    await Promise.all([drained, this.#server.listening ? pause(noticeSeconds * 1_000) : undefined]);
     if (!this.#server.listening) {
       this.#pipeline.cut();
       return;
@@ -123,7 +123,7 @@ export class Host {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#server.closeIdleConnections();
     this.#silent.destroy();
-    if (this.#pipeline.isIdle) await within(FLUSH_MS, closed);
+    if (this.#pipeline.isIdle) await waitAtMost(FLUSH_MS, closed);
     this.#server.closeAllConnections();
     await closed;
   }

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { BoundedCache } from '../core/bounded-cache.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import type { Caller } from '../core/identity.js';
 import type { JsonObject } from '../core/json.js';
@@ -38,7 +39,7 @@ export function createIntrospectionVerifier(
   rules: JwtRules,
   verifySigned: Verifier,
 ): Verifier {
-  const answers = new Map<string, Answer>();
+  const answers = new BoundedCache<string, Answer>(MAX_ANSWERS);
   let running = 0;
 
   const introspectCaller = async (token: string, answer: Answer): Promise<Caller> => {
@@ -60,13 +61,11 @@ export function createIntrospectionVerifier(
     if (known && performance.now() < known.until) return known.caller;
     const { promise, resolve } = Promise.withResolvers<Caller>();
     const answer: Answer = { caller: promise, until: Infinity };
-    answers.delete(key);
-    if (answers.size >= MAX_ANSWERS) answers.delete(answers.keys().next().value!);
     answers.set(key, answer);
     resolve(introspectCaller(token, answer));
     promise.catch((error: unknown) => {
       // If the issuer did not answer, the next request asks again.
-      if (!isLangoError(error, 'unauthenticated') && answers.get(key) === answer) answers.delete(key);
+      if (!isLangoError(error, 'unauthenticated') && answers.get(key) === answer) answers.take(key);
     });
     return promise;
   };

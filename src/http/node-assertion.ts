@@ -1,4 +1,5 @@
 import type { JWTPayload, JWTVerifyGetKey } from 'jose';
+import { BoundedCache } from '../core/bounded-cache.js';
 import type { SigningKey } from '../core/card.js';
 import { codeOf, isLangoError, LangoError } from '../core/errors.js';
 import type { Caller } from '../core/identity.js';
@@ -114,16 +115,16 @@ function mainReason({ errors }: AggregateError): never {
 /** The ids of used tokens, each until the token expires. */
 class UsedTokens {
   /** The time at which each id may be dropped, oldest first. */
-  readonly #until = new Map<string, number>();
+  readonly #until = new BoundedCache<string, number>(USED_TOKENS_MAX);
 
   /** Returns false for an id that was added before. */
   add(id: string): boolean {
     const now = performance.now();
     for (const [known, until] of this.#until) {
-      if (until > now && this.#until.size < USED_TOKENS_MAX) break;
-      this.#until.delete(known);
+      if (until > now) break;
+      this.#until.take(known);
     }
-    if (this.#until.has(id)) return false;
+    if (this.#until.get(id) !== undefined) return false;
     this.#until.set(id, now + 1_000 * (LIFETIME_SECONDS + 2 * SKEW_SECONDS));
     return true;
   }

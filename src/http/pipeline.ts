@@ -1,10 +1,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
 import { serverStopping } from '../core/errors.js';
 import type { HttpRoute } from '../core/http.js';
 import { attachExchange } from '../core/http.js';
 import type { Authenticator } from '../core/identity.js';
 import type { Logger } from '../core/logger.js';
+import { waitAtMost } from '../core/time.js';
 import type { Admission, AdmissionRules } from './admission.js';
 import { answerPreflight, clientAddress, createAdmission, shareWithOrigin } from './admission.js';
 import type { BodyLimits } from './body.js';
@@ -92,7 +92,7 @@ export class RequestPipeline {
     this.#closing.abort(serverStopping());
     if (!this.isIdle) {
       const idle = new Promise<void>((resolve) => (this.#whenIdle = resolve));
-      await within(this.#options.limits.drainSeconds * 1_000, idle);
+      await waitAtMost(this.#options.limits.drainSeconds * 1_000, idle);
     }
   }
 
@@ -161,11 +161,4 @@ export class RequestPipeline {
 /** The path at which an express app mounts this server; empty without one. */
 function mountPathOf(request: IncomingMessage): string {
   return 'baseUrl' in request && typeof request.baseUrl === 'string' ? request.baseUrl : '';
-}
-
-/** Resolves when `work` resolves, after `ms` at the latest. */
-export async function within(ms: number, work: Promise<void>): Promise<void> {
-  const done = new AbortController();
-  await Promise.race([work, delay(ms, undefined, { signal: done.signal }).catch(() => {})]);
-  done.abort();
 }

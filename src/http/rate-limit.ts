@@ -1,5 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { BoundedCache } from '../core/bounded-cache.js';
 import { LangoError } from '../core/errors.js';
+import { pause } from '../core/time.js';
 
 export interface Rate {
   readonly perSecond: number;
@@ -19,7 +20,7 @@ interface Bucket {
 export class RateLimit {
   readonly #rate: Rate;
   readonly #name: string;
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #buckets = new BoundedCache<string, Bucket>(MAX_BUCKETS);
 
   /** `name` tells clients which limit refused them. */
   constructor(name: string, rate: Rate) {
@@ -39,7 +40,6 @@ export class RateLimit {
   }
 
   #add(key: string, now: number): Bucket {
-    dropOldest(this.#buckets, MAX_BUCKETS);
     const bucket = { tokens: this.#rate.burst, at: now };
     this.#buckets.set(key, bucket);
     return bucket;
@@ -80,7 +80,7 @@ interface Window {
  * down until its window ends. It is never blocked, because other clients may share it.
  */
 export class FailureCounter {
-  readonly #windows = new Map<string, Window>();
+  readonly #windows = new BoundedCache<string, Window>(MAX_ADDRESSES);
 
   /** The milliseconds for which the address stays slowed; undefined when it is not slowed. */
   slowedFor(address: string): number | undefined {
@@ -89,7 +89,7 @@ export class FailureCounter {
     if (!window) return undefined;
     const left = window.since + WINDOW_MS - Date.now();
     if (left > 0) return window.failures >= FAILURES_PER_WINDOW ? left : undefined;
-    this.#windows.delete(address);
+    this.#windows.take(address);
     return undefined;
   }
 
@@ -99,7 +99,7 @@ export class FailureCounter {
     if (!window) return;
     if (window.waiting >= SLOWED_AT_ONCE) throw tooManyFailures(SLOWED_MS);
     window.waiting += 1;
-    await sleep(SLOWED_MS);
+    await pause(SLOWED_MS);
     window.waiting -= 1;
   }
 
@@ -109,7 +109,6 @@ export class FailureCounter {
       window.failures += 1;
       return;
     }
-    dropOldest(this.#windows, MAX_ADDRESSES);
     this.#windows.set(address, { since: Date.now(), failures: 1, waiting: 0 });
   }
 }
@@ -128,11 +127,4 @@ export function networkOf(address: string): string {
   const rest = tail.split(':').filter((group) => group !== '');
   const zeros = Array<string>(Math.max(0, 8 - groups.length - rest.length)).fill('0');
   return [...groups, ...zeros, ...rest].slice(0, 4).join(':');
-}
-
-/** Removes the oldest entry of a map that holds `max` entries. */
-function dropOldest(map: Map<string, unknown>, max: number): void {
-  if (map.size < max) return;
-  const oldest = map.keys().next();
-  if (oldest.done !== true) map.delete(oldest.value);
 }

@@ -6,6 +6,7 @@ import type { PushOutcome, PushStore } from '../stores/pushes.js';
 import type { TaskStore } from '../stores/tasks.js';
 import type { TaskEvent } from '../core/task.js';
 import { isTerminal } from '../core/task.js';
+import { backoffMs } from '../core/time.js';
 import type { NextDelivery, QueuedConfig } from './delivery-queue.js';
 import { DeliveryQueue, nextDelivery } from './delivery-queue.js';
 
@@ -225,7 +226,7 @@ export class DeliveryWorker {
     const isFinal = isLangoError(error) && !error.retryable;
     if (isFinal || work.attempts + 1 >= limits.tries) return { kind: 'given-up', reason };
     const asked = isLangoError(error) ? (error.retryAfterMs ?? 0) : 0;
-    const backoff = Math.min(limits.retryMs * 2 ** work.attempts, limits.maxRetryMs);
+    const backoff = backoffMs(work.attempts + 1, { firstMs: limits.retryMs, longestMs: limits.maxRetryMs });
     const pause = Math.max(backoff * (1 + JITTER * Math.random()), Math.min(asked, LONGEST_PAUSE_MS));
     return { kind: 'failed', nextAt: Date.now() + Math.round(pause), reason };
   }

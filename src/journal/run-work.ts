@@ -1,6 +1,7 @@
-import { LONGEST_TIMER_MS, type Agent, type PeerDirectory } from '../core/agent.js';
+import type { Agent, PeerDirectory } from '../core/agent.js';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import { isTerminal, type TaskRecord } from '../core/task.js';
+import { abortable, Timer } from '../core/time.js';
 import { scrubEvent } from '../scrub/data.js';
 import type { TaskStore } from '../stores/tasks.js';
 import { SUSPECT_CRASHES } from '../stores/tasks.js';
@@ -10,6 +11,8 @@ import type { TaskRun } from './task-run.js';
 
 /** A suspect fails after this many crashes: half of them happened while no other suspect ran. */
 const MAX_CRASHES = 2 * SUSPECT_CRASHES;
+/** After an abort, an agent that does not return within this time is not waited for. */
+const AGENT_STOP_GRACE_MS = 5_000;
 
 export interface RunWorkOptions {
   readonly store: Pick<TaskStore, 'append' | 'lastCrash'>;
@@ -26,7 +29,7 @@ export interface RunWorkOptions {
  * the run. Never rejects.
  */
 export async function workOn(run: TaskRun, replay: Replay, options: RunWorkOptions): Promise<boolean> {
-  const timer = abortAtDeadline(run, options);
+  using _deadline = abortAtDeadline(run, options);
   const known = run.inputs.length;
   try {
     const result = await runAgent(run, replay, options);
@@ -38,18 +41,15 @@ export async function workOn(run: TaskRun, replay: Replay, options: RunWorkOptio
   } catch (error) {
     const level = isLangoError(error, 'fenced') ? 'info' : 'error';
     run.logger[level]('a run ended without its run-end event', { error: errorText(error) });
-  } finally {
-    clearTimeout(timer);
   }
   return false;
 }
 
-function abortAtDeadline(run: TaskRun, { runSeconds }: RunWorkOptions): NodeJS.Timeout {
+function abortAtDeadline(run: TaskRun, { runSeconds }: RunWorkOptions): Timer {
   const left = (run.grant.deadline ?? Infinity) - Date.now();
-  const ms = Math.max(0, Math.min(runSeconds * 1_000, left, LONGEST_TIMER_MS));
   const text =
     left < runSeconds * 1_000 ? 'The deadline passed.' : `The time limit of ${runSeconds} s passed.`;
-  return setTimeout(() => run.abort(new LangoError('timeout', text)), ms);
+  return new Timer(Math.min(runSeconds * 1_000, left), () => run.abort(new LangoError('timeout', text)));
 }
 
 /** The result of the run; undefined when this process must not close it. */
@@ -73,8 +73,8 @@ async function runAgent(
   }
   try {
     if (!run.abortReason) {
-      const end = await run.unlessAbandoned(() => agent.run(run));
-      if (end && !run.abortReason) return end;
+      const end = await abortable(agent.run(run), run.signal, { graceMs: AGENT_STOP_GRACE_MS });
+      if (!run.abortReason) return end;
     }
   } catch (error) {
     if (!run.abortReason) return resultOfFailure(run, error);

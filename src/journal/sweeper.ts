@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
-import { setTimeout as delay } from 'node:timers/promises';
 import { errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
+import { pause } from '../core/time.js';
 import type { RetentionStore } from '../stores/tasks.js';
 
 const SWEEP_MS = 60 * 60 * 1_000;
@@ -28,7 +28,7 @@ export function startSweeping(options: SweeperOptions): () => Promise<void> {
 
 async function keepSweeping(options: SweeperOptions, signal: AbortSignal): Promise<void> {
   const clock = new ClockWatch();
-  for (; !signal.aborted; await pause(SWEEP_MS, signal)) {
+  for (; !signal.aborted; await pause(SWEEP_MS, { signal, ref: false })) {
     const jumpMs = clock.check();
     if (jumpMs !== 0) options.logger.warn('the clock jumped; old tasks are kept for now', { jumpMs });
     if (clock.isDoubtful) continue;
@@ -83,11 +83,7 @@ async function sweep({ retention, ageMs }: SweeperOptions, signal: AbortSignal):
     );
     removed += (await retention.remove(items)).length;
     after = next;
-    await pause(STEP_PAUSE_MS, signal);
+    await pause(STEP_PAUSE_MS, { signal, ref: false });
   }
   return removed;
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return delay(ms, undefined, { signal, ref: false }).catch(() => {});
 }

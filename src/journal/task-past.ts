@@ -2,7 +2,7 @@ import { errorText, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { textPart } from '../core/message.js';
 import { NO_USAGE } from '../core/model.js';
-import { BoundedCache } from '../core/releasing-map.js';
+import { BoundedCache } from '../core/bounded-cache.js';
 import type { TaskRecord } from '../core/task.js';
 import type { TaskStore } from '../stores/tasks.js';
 import { Replay } from './replay.js';
@@ -14,7 +14,7 @@ const KEPT_CHARACTERS = 8 * 1024 * 1024;
 /** Reads the past of tasks from the journal. What was read of a task is kept, so that its next run reads only later events. */
 export class TaskPast {
   readonly #store: Pick<TaskStore, 'read'>;
-  readonly #replays = new BoundedCache<Replay>(KEPT_CHARACTERS);
+  readonly #replays = new BoundedCache<string, Replay>(KEPT_CHARACTERS);
 
   constructor(store: Pick<TaskStore, 'read'>) {
     this.#store = store;
@@ -31,7 +31,7 @@ export class TaskPast {
       }
       isLast = page.length < READ_PAGE;
     }
-    this.#replays.keep(taskId, replay, replay.size);
+    this.#replays.set(taskId, replay, replay.size);
     return replay.copy();
   }
 }

@@ -15,9 +15,6 @@ import { Replay, inputOf } from './replay.js';
 
 const READ_PAGE = 100;
 
-/** After an abort, the worker stops waiting for an agent that does not return within this time. */
-const AGENT_STOP_GRACE_MS = 5_000;
-
 const STEP_STARTS: ReadonlySet<EventBody['type']> = new Set(['turn-start', 'tool-call', 'delegation-start']);
 /** How long a run that leaves may go on after its last result, which may have been the answer. */
 const LEAVE_GRACE_MS = 50;
@@ -43,7 +40,6 @@ export class TaskRun implements Run {
   readonly attempt: number;
   readonly logger: Logger;
   readonly scrubber: Scrubber;
-  #abandon: (() => void) | undefined;
   readonly #store: TaskRunOptions['store'];
   readonly #isOwner: () => Promise<boolean>;
   readonly #replay: Replay;
@@ -175,18 +171,6 @@ export class TaskRun implements Run {
     if (this.#abortReason) return;
     this.#abortReason = reason;
     this.#abort.abort(reason);
-    setTimeout(() => this.#abandon?.(), AGENT_STOP_GRACE_MS).unref();
-  }
-
-  /**
-   * Runs the agent's work. Settles as it does, or with undefined `AGENT_STOP_GRACE_MS` after an abort, so that an agent
-   * that ignores its signal cannot hold the task.
-   */
-  unlessAbandoned<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
-    return new Promise((resolve, reject) => {
-      this.#abandon = () => resolve(undefined);
-      work().then(resolve, reject);
-    });
   }
 
   /** Lets the answers and calls under way come to their results, and begins no further step. */

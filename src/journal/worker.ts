@@ -4,6 +4,7 @@ import type { Logger } from '../core/logger.js';
 import { ReleasingMap } from '../core/releasing-map.js';
 import type { SecretGuard } from '../core/secrets.js';
 import type { Grant, TaskRecord } from '../core/task.js';
+import { Timer } from '../core/time.js';
 import { traceIdOf } from '../core/trace.js';
 import type { AcceptOutcome, NewTask, TaskStore } from '../stores/tasks.js';
 import { Leases } from './leases.js';
@@ -78,7 +79,7 @@ export class Worker {
     this.#leases.stop();
     const reason = new LangoError('unavailable', 'The server is shutting down.');
     const running = [...this.#runs].map(([, active]) => active);
-    const cut = setTimeout(() => running.forEach(({ run }) => run.abort(reason)), drainSeconds * 1_000);
+    using _cut = new Timer(drainSeconds * 1_000, () => running.forEach(({ run }) => run.abort(reason)));
     await Promise.all(
       running.map(async ({ run, done }) => {
         run.leave(reason);
@@ -86,7 +87,6 @@ export class Worker {
         await store.release(worker, run.task.id).catch(() => undefined);
       }),
     );
-    clearTimeout(cut);
     await this.#leases.end();
   }
 

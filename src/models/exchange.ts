@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { assertNotTooLong, readEvents, type ServerEvent } from './event-stream.js';
 import { connectionFailure, ModelFailure, vendorFailure, type Endpoint } from './failure.js';
 import { retryAfterMs } from '../core/retry.js';
+import { Deadline } from '../core/time.js';
 import { parseObject } from './conversation.js';
 
 /** Assembles the events of a vendor's stream into an answer. */
@@ -202,22 +203,23 @@ function silenceFailure({ endpoint, silenceMs }: Exchange): ModelFailure {
  * and on disposal, so that no request outlives the watch.
  */
 export class SilenceWatch implements Disposable {
-  readonly signal: AbortSignal;
-  readonly #controller = new AbortController();
+  readonly #deadline: Deadline;
   #limitMs: number;
-  #timer: NodeJS.Timeout | undefined;
-  #isBroken = false;
 
   /** Starts the deadline at once. */
   constructor(outer: AbortSignal, limitMs: number) {
-    this.signal = AbortSignal.any([outer, this.#controller.signal]);
+    this.#deadline = new Deadline(outer);
     this.#limitMs = limitMs;
     this.wait();
   }
 
+  get signal(): AbortSignal {
+    return this.#deadline.signal;
+  }
+
   /** Whether the deadline passed. */
   get isBroken(): boolean {
-    return this.#isBroken;
+    return this.#deadline.hasPassed;
   }
 
   /** Lowers the limit to `limitMs` for the next waits. Never raises it. */
@@ -227,20 +229,15 @@ export class SilenceWatch implements Disposable {
 
   /** Starts the deadline again: the server has to send something before it passes. */
   wait(): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      this.#isBroken = true;
-      this.#controller.abort();
-    }, this.#limitMs);
+    this.#deadline.expect(this.#limitMs);
   }
 
   /** Stops the deadline until the next `wait`. */
   rest(): void {
-    clearTimeout(this.#timer);
+    this.#deadline.rest();
   }
 
   [Symbol.dispose](): void {
-    clearTimeout(this.#timer);
-    this.#controller.abort();
+    this.#deadline.abort();
   }
 }

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { errorText, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelEvent, ModelRequest, SpentUsage } from '../core/model.js';
 import { LONGEST_ASKED_MS, retryDelayMs } from '../core/retry.js';
+import { pause } from '../core/time.js';
 import { ModelFailure } from './failure.js';
 
 /** One model call with its retries. */
@@ -75,7 +75,7 @@ async function isWaitOver(
     reason: failure.message,
     delayMs: Math.round(delayMs),
   });
-  return sleep(delayMs, true, { signal }).catch(() => false);
+  return pause(delayMs, { signal });
 }
 
 function errorEvent(

@@ -1,7 +1,7 @@
-import { LONGEST_TIMER_MS } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelProvider, ModelRequest } from '../core/model.js';
+import { LONGEST_TIMER_MS } from '../core/time.js';
 import type { Endpoint } from './failure.js';
 import { streamCall, type AnswerEvent } from './retry.js';
 

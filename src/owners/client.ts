@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { serverUrl } from '../core/card.js';
 import { isLangoError, LangoError, type ErrorCode } from '../core/errors.js';
 import { hasJsonBody, type Operation, type OperationClient, type OperationTable } from '../core/operation.js';
 import type { Scope } from '../core/task.js';
+import { pause } from '../core/time.js';
 import { performCall, type OwnerService } from './service.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -134,7 +134,7 @@ async function retry<T>(call: () => Promise<T>): Promise<T> {
       return await call();
     } catch (error) {
       if (!isLangoError(error, 'too-many') || attempt >= MAX_ATTEMPTS) throw error;
-      await sleep(Math.min(error.retryAfterMs ?? 1_000, LONGEST_PAUSE_MS));
+      await pause(Math.min(error.retryAfterMs ?? 1_000, LONGEST_PAUSE_MS));
     }
   }
 }

@@ -1,5 +1,6 @@
 import { LangoError } from '../core/errors.js';
 import type { TableMigrations } from '../core/sql.js';
+import { assertOwnNames } from './own-tables.js';
 
 /** The tables of one capability. */
 export interface CapabilityTables extends TableMigrations {
@@ -27,13 +28,24 @@ export function stepsAfter(name: string, version: number, all: readonly string[]
   );
 }
 
-/** Throws `storage` when the tables of a capability from outside touched anything that does not begin with its name. */
-export function assertOwnObjects(name: string, before: DatabaseObjects, after: DatabaseObjects): void {
-  const changed = [...new Set([...before.keys(), ...after.keys()])].filter(
-    (key) => before.get(key) !== after.get(key) && !key.startsWith(`${name}_`),
-  );
-  if (changed.length === 0) return;
-  throw new LangoError('storage', `The tables of ${name} would change ${changed.join(', ')}.`, {
-    hint: `Names of its tables, indexes and triggers must begin with ${name}_. Nothing was changed.`,
-  });
+/**
+ * Guards the migrations of a capability from outside. Throws `forbidden` for a step that names an object of another one; the
+ * returned function throws `storage` when the steps made an object whose name does not begin with the capability's.
+ */
+export function guardSteps(
+  name: string,
+  steps: readonly string[],
+  before: DatabaseObjects,
+): (after: DatabaseObjects) => void {
+  const isOther = (key: string) => !key.startsWith(`${name}_`);
+  const others = new Set([...before.keys()].filter(isOther));
+  steps.forEach((sql) => assertOwnNames(name, sql, others));
+  return (after) => {
+    const keys = [...new Set([...before.keys(), ...after.keys()])].filter(isOther);
+    const changed = keys.filter((key) => before.get(key) !== after.get(key));
+    if (changed.length === 0) return;
+    throw new LangoError('storage', `The tables of ${name} would change ${changed.join(', ')}.`, {
+      hint: `Names of its tables, indexes and triggers must begin with ${name}_. Nothing was changed.`,
+    });
+  };
 }

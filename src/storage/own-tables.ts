@@ -24,14 +24,8 @@ export function withOwnTables(database: SqlDatabase, name: string): SqlDatabase 
   };
   const check = ({ sql }: Statement, foreign: ReadonlySet<string>): void => {
     if (checked.has(sql)) return;
-    const words =
-      sql
-        .replace(LITERALS_AND_COMMENTS, ' ')
-        .toLowerCase()
-        .match(/[a-z_]\w*/g) ?? [];
-    const wrong = words.find((word) => foreign.has(word) || CATALOGS.test(word));
-    const change = CHANGES_OF_TABLES.exec(words[0] ?? '')?.[0];
-    if (wrong !== undefined || change !== undefined) throw refusal(name, wrong ?? change!);
+    const [first = ''] = assertOwnNames(name, sql, foreign);
+    if (CHANGES_OF_TABLES.test(first)) throw refusal(name, first);
     checked.add(sql);
   };
   const guarded = <Result>(query: Query<Result>, foreign: ReadonlySet<string>) =>
@@ -52,6 +46,15 @@ export function withOwnTables(database: SqlDatabase, name: string): SqlDatabase 
   };
 }
 
+/** Returns the words of a statement. Throws `forbidden` when one is among `others`, or names a catalog of the database. */
+export function assertOwnNames(name: string, sql: string, others: ReadonlySet<string>): readonly string[] {
+  const text = sql.replace(LITERALS_AND_COMMENTS, ' ').toLowerCase();
+  const words: readonly string[] = text.match(/[a-z_]\w*/g) ?? [];
+  const wrong = words.find((word) => others.has(word) || CATALOGS.test(word));
+  if (wrong !== undefined) throw refusal(name, wrong);
+  return words;
+}
+
 function* withCheck<Result>(query: Query<Result>, check: (statement: Statement) => void): Query<Result> {
   let step = query.next();
   while (!step.done) {
@@ -64,6 +67,6 @@ function* withCheck<Result>(query: Query<Result>, check: (statement: Statement) 
 
 function refusal(name: string, word: string): LangoError {
   return new LangoError('forbidden', `The capability ${name} may not use "${word}" in a statement.`, {
-    hint: `Its statements may name tables that begin with ${name}_ only, and its migrations make them. Rename a column of that name.`,
+    hint: `Its statements and migrations may name tables that begin with ${name}_ only. Rename a column of that name.`,
   });
 }

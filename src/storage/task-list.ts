@@ -1,3 +1,4 @@
+import { BoundedCache } from '../core/bounded-cache.js';
 import type { TaskPage, TaskQuery } from '../core/journal.js';
 import type { Scope } from '../core/task.js';
 import { parsePosition, toPositionText } from '../stores/position.js';
@@ -50,11 +51,11 @@ const SINCE = 'SELECT count(*) FROM tasks WHERE key > ? AND +tenant = ? AND +own
  * only for a database that no other process writes to.
  */
 export class TaskCounts {
-  readonly #known = new Map<string, { readonly count: number; readonly newest: number }>();
+  readonly #known = new BoundedCache<string, { readonly count: number; readonly newest: number }>(MAX_OWNERS);
 
   /** Call it in each transaction that removes tasks. */
   clear(): void {
-    this.#known.clear();
+    for (const [name] of this.#known) this.#known.take(name);
   }
 
   /** Returns the known count plus the newer tasks; without a recent count, the result of `count`. */
@@ -65,7 +66,6 @@ export class TaskCounts {
     const isNear = known && newest - known.newest <= MAX_NEW_TASKS;
     const [counted = 0] = yield* isNear ? column<number>(SINCE, known.newest, ...owned) : count();
     const total = isNear ? known.count + counted : counted;
-    if (this.#known.size >= MAX_OWNERS) this.#known.clear();
     this.#known.set(name, { count: total, newest });
     return total;
   }

@@ -1,9 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { errorText, LangoError, loadPackage } from '../core/errors.js';
 import { newId } from '../core/ids.js';
 import type { Logger } from '../core/logger.js';
 import type { TaskRecord } from '../core/task.js';
+import { backoffMs, pause, waitAtMost } from '../core/time.js';
 import { traceIdOfTask } from '../core/trace.js';
 import type { TaskStore } from '../stores/tasks.js';
 import type { DueTrace, TraceStore } from '../stores/traces.js';
@@ -55,7 +55,7 @@ export async function startTraceExport(options: TraceExporterOptions): Promise<(
   const running = exporter.run(stopping.signal);
   return async () => {
     stopping.abort();
-    await Promise.race([running, delay(STOP_MS, undefined, { ref: false })]);
+    await waitAtMost(STOP_MS, running, { ref: false });
     void collector.shutdown();
     await options.traces.release(exporter.name);
   };
@@ -89,13 +89,13 @@ class TraceExporter {
       } catch (error) {
         if (signal.aborted) return;
         failures += 1;
-        const retryMs = Math.min(RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS);
+        const retryMs = backoffMs(failures, { firstMs: RETRY_MS, longestMs: MAX_RETRY_MS });
         // Warns once per outage, which may last long.
         const log = failures === 1 ? 'warn' : 'debug';
         this.#options.logger[log]('spans could not be exported', { error: errorText(error), retryMs });
-        await pause(retryMs, signal);
+        await pause(retryMs, { signal, ref: false });
       }
-      await pause(POLL_MS, signal);
+      await pause(POLL_MS, { signal, ref: false });
     }
   }
 
@@ -213,8 +213,4 @@ const SUCCESS = 0;
 
 function toHrTime(ms: number): [seconds: number, nanoseconds: number] {
   return [Math.trunc(ms / 1_000), (ms % 1_000) * 1_000_000];
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return delay(ms, undefined, { signal, ref: false }).catch(() => {});
 }

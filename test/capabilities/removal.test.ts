@@ -47,7 +47,7 @@ async function copyWithout(names: readonly string[]): Promise<string> {
   const isKept = (file: string) => !names.some((name) => file.endsWith(path.join('capabilities', name)));
   for (const part of ['src', 'agent-cards', 'prompts'])
     await cp(path.join(root, part), path.join(copy, part), { recursive: true, filter: isKept });
-  for (const file of ['package.json', 'tsconfig.json'])
+  for (const file of ['package.json', 'tsconfig.base.json'])
     await cp(path.join(root, file), path.join(copy, file));
   await symlink(path.join(root, 'node_modules'), path.join(copy, 'node_modules'));
   const list = path.join(copy, 'src/capabilities/index.ts');
@@ -55,22 +55,12 @@ async function copyWithout(names: readonly string[]): Promise<string> {
   const isOf = (line: string) => names.some((name) => new RegExp(`^(import \\{ )?\\s*${name}\\b`).test(line));
   await writeFile(list, lines.filter((line) => !isOf(line)).join('\n'));
   await writeFile(path.join(copy, 'list-tools.js'), LIST_TOOLS);
-  await writeFile(
-    path.join(copy, 'tsconfig.copy.json'),
-    JSON.stringify({
-      extends: './tsconfig.json',
-      compilerOptions: { outDir: 'dist', types: ['node'], incremental: false, composite: false },
-      include: ['src'],
-      exclude: ['src/console/web'],
-      references: [],
-    }),
-  );
   return copy;
 }
 
 async function toolsOf(copy: string, settings: object): Promise<readonly string[]> {
   const tsc = path.join(root, 'node_modules/typescript/bin/tsc');
-  const compiled = await run(process.execPath, [tsc, '-p', 'tsconfig.copy.json'], { cwd: copy }).catch(
+  const compiled = await run(process.execPath, [tsc, '--build', 'src'], { cwd: copy }).catch(
     ({ stdout }: { readonly stdout: string }) => ({ stdout }),
   );
   expect(compiled.stdout).toBe('');

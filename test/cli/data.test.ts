@@ -1,4 +1,4 @@
-import { openSqliteStores } from '../support/all-stores.js';
+import { openSqliteStores } from '../../lab/all-stores.js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';

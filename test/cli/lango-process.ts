@@ -4,8 +4,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { built } from '../support/built.js';
 
-export const MAIN = path.resolve('dist/cli/main.js');
+export const MAIN = built('cli/main.js');
 
 export interface Result {
   readonly code: number | null;

@@ -4,6 +4,7 @@ import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { built } from '../support/built.js';
 import { OLDEST_NODE, isSupportedNode } from '../../src/config/supported-node.js';
 import { MAIN, cleanEnv, ended } from './lango-process.js';
 
@@ -37,7 +38,7 @@ describe('the Node version', () => {
   );
 
   itWithOldNode('is asked for by the library too (skipped without an old Node)', async () => {
-    const script = `import(${JSON.stringify(pathToFileURL(path.resolve('dist/src/index.js')).href)})`;
+    const script = `import(${JSON.stringify(pathToFileURL(built('src/index.js')).href)})`;
     const result = await ended(spawn(OLD_NODE!, ['-e', script], { env: cleanEnv() }));
     expect(result.code).toBe(1);
     expect(result.stderr).toMatch(/Error: Lango needs Node 22\.19 or newer; this is [\d.]+\. Install .*\.\n/);
@@ -45,7 +46,7 @@ describe('the Node version', () => {
 
   itWithOldNode('says what to do where there is no other Node (skipped without an old Node)', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'lango-old-node-'));
-    const target = path.join(folder, 'dist/cli');
+    const target = path.join(folder, 'dist', 'cli');
     await cp(path.dirname(MAIN), target, { recursive: true });
     await cp('package.json', path.join(folder, 'package.json'));
     const result = await ended(

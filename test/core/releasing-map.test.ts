@@ -1,7 +1,7 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from '@jest/globals';
-import { BoundedCache, ReleasingMap } from '../../src/core/releasing-map.js';
+import { ReleasingMap } from '../../src/core/releasing-map.js';
 
 interface Slots {
   set(key: number, value: object): unknown;
@@ -31,24 +31,6 @@ function keptAfterChurn(slots: Slots): number {
 function oldBytes(): number {
   return getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space')!.space_used_size;
 }
-
-describe('BoundedCache', () => {
-  test('drops the oldest values beyond its limit, and gives each value out once', () => {
-    const cache = new BoundedCache<string>(10);
-    cache.keep('a', 'first', 4);
-    cache.keep('b', 'second', 4);
-    cache.keep('a', 'again', 4);
-    cache.keep('c', 'third', 4);
-    expect(['a', 'b', 'c', 'c'].map((key) => cache.take(key))).toEqual([
-      'again',
-      undefined,
-      'third',
-      undefined,
-    ]);
-    cache.keep('d', 'too much', 11);
-    expect(cache.take('d')).toBeUndefined();
-  });
-});
 
 describe('ReleasingMap', () => {
   test('releases deleted values, which a Map keeps with its old table', () => {

@@ -135,7 +135,7 @@ function ofMonitor(spec: NonNullable<Manifest['spec']>, manifests: readonly Mani
   if (services.length === 0) return [`no Service has ${JSON.stringify(selector)}`];
   return endpoints.flatMap(({ port, authorization: { credentials } }) => [
     ...services
-      .filter((one) => !(one.spec?.['ports'] as Port[]).some(({ name }) => name === port))
+      .filter((one) => !(one.spec!['ports'] as Port[]).some(({ name }) => name === port))
       .map((one) => `the Service ${one.metadata.name} has no port ${port}`),
     ...ofVolume(
       {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
-import { configFiles } from '../../scripts/abuse/config-files.js';
-import * as corpora from '../../scripts/abuse/corpora.js';
-import { mcpRequests, mcpServers } from '../../scripts/abuse/mcp.js';
-import { pages, scripts } from '../../scripts/abuse/pages.js';
-import { anthropicStreams, chatStreams, responsesStreams } from '../../scripts/abuse/streams.js';
-import { signedCards } from '../../scripts/abuse/signed-cards.js';
+import { configFiles } from '../../lab/abuse/config-files.js';
+import * as corpora from '../../lab/abuse/corpora.js';
+import { mcpRequests, mcpServers } from '../../lab/abuse/mcp.js';
+import { pages, scripts } from '../../lab/abuse/pages.js';
+import { anthropicStreams, chatStreams, responsesStreams } from '../../lab/abuse/streams.js';
+import { signedCards } from '../../lab/abuse/signed-cards.js';
 
 const page = readFileSync('docs/internals/threats.md', 'utf8');
 const rows = page.split('\n').filter((line) => /^\| ASI\d\d /.test(line));

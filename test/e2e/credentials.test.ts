@@ -22,7 +22,7 @@ import { AUDIENCE, startIssuer, type Issuer } from '../support/issuer.js';
 import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
 import { sendText, startServer, withServer, type TestServer } from '../support/server.js';
 import { openTokenServer, RecordingServer, tokenRequests } from '../support/token-server.js';
-import { cardAt } from '../../scripts/abuse/stranger.js';
+import { cardAt } from '../../lab/abuse/stranger.js';
 
 const SECRET = 'clientSecret5xq81kd03';
 let issuer: Issuer;

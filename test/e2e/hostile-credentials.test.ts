@@ -15,7 +15,7 @@ import { createAddressCheck } from '../../src/http/address-check.js';
 import { createEgress } from '../../src/http/egress.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 import { openTokenServer, RecordingServer, type Received } from '../support/token-server.js';
-import { cardAt } from '../../scripts/abuse/stranger.js';
+import { cardAt } from '../../lab/abuse/stranger.js';
 
 /**
  * Cards and token endpoints that want credentials to go elsewhere. `evil` is where: nothing may come there, by HTTP or as

@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync }
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { built } from '../support/built.js';
 import { silentLogger } from '../../src/core/logger.js';
 import { textPart } from '../../src/core/message.js';
 import { answerPart } from '../../src/core/questions.js';
@@ -58,6 +59,7 @@ const lost: string[] = [];
 const replays = new Map<string, { readonly state: TaskState; readonly seen: readonly string[] }>();
 
 beforeAll(async () => {
+  built('src/index.js');
   home = mkdtempSync(path.join(tmpdir(), 'lango-kill-'));
   mkdirSync(path.join(home, 'stamps'));
   port = await freePort();

@@ -7,7 +7,7 @@ import { openKeys } from '../../src/config/node-credentials.js';
 import { signJwt } from '../../src/a2a/server/signing.js';
 import type { SigningKey } from '../../src/core/card.js';
 import type { JsonObject } from '../../src/core/json.js';
-import { cardAt, give, Stranger } from '../../scripts/abuse/stranger.js';
+import { cardAt, give, Stranger } from '../../lab/abuse/stranger.js';
 import { freePort } from '../support/free-port.js';
 import { openCardHost, type CardHost } from '../support/card-host.js';
 import type { Issuer } from '../support/issuer.js';

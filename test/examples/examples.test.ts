@@ -5,11 +5,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
+import { built } from '../support/built.js';
 
 const run = promisify(execFile);
 
 async function example(name: string): Promise<string> {
-  const { stdout } = await run(process.execPath, [`dist/examples/${name}.js`], { timeout: 25_000 });
+  const { stdout } = await run(process.execPath, [built(`examples/${name}.js`)], { timeout: 25_000 });
   return stdout;
 }
 
@@ -36,7 +37,7 @@ const WITHOUT_PACKAGES = String.raw`
 describe('the library without optional packages', () => {
   it('names the one that is needed, and how to install it', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-packages-'));
-    const library = pathToFileURL(path.resolve('dist/src/index.js')).href;
+    const library = pathToFileURL(built('src/index.js')).href;
     const { stdout } = await run(process.execPath, [
       '--input-type=module',
       '-e',
@@ -64,7 +65,7 @@ describe('the program without optional packages', () => {
       } });`;
     const list = [
       `--import=data:text/javascript,${encodeURIComponent(hook)}`,
-      'dist/cli/main.js',
+      built('cli/main.js'),
       'mcp',
       'list',
     ];
@@ -75,6 +76,10 @@ describe('the program without optional packages', () => {
 });
 
 describe('the examples', () => {
+  it('capability: an agent saves with the tool of a capability of the program', async () => {
+    expect(await example('capability')).toBe('Saved the home of Lango.\n');
+  });
+
   it('own-agent: the orchestrator delegates to an agent of the program', async () => {
     const output = await example('own-agent');
     expect(output).toMatch(/^lango-orchestrator asks dice\nYou rolled [1-6], [1-6], [1-6]\.\n$/);

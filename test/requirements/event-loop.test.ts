@@ -3,7 +3,7 @@ import { SendMessageRequest, SendMessageResponse } from '@a2a-js/sdk';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import { Server, ServerCredentials, type sendUnaryData } from '@grpc/grpc-js';
 import { promisify } from 'node:util';
-import { callGrpc, frame } from '../../scripts/fuzz/grpc-call.js';
+import { callGrpc, frame } from '../../lab/abuse/fuzz/grpc-call.js';
 import { exactJson, safeLine, safeText } from '../../src/terminal/safe-text.js';
 import { anthropicWire } from '../support/anthropic-wire.js';
 import { startHostilePeer } from '../support/hostile-peer.js';

@@ -1,4 +1,4 @@
-import { openSqliteStores } from '../support/all-stores.js';
+import { openSqliteStores } from '../../lab/all-stores.js';
 import { copyFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';

@@ -1,4 +1,4 @@
-import { openPostgresStores } from '../support/all-stores.js';
+import { openPostgresStores } from '../../lab/all-stores.js';
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ import type { TaskStore } from '../../src/stores/tasks.js';
 import { EXPORT_LEASE_MS } from '../../src/stores/traces.js';
 import { LEASE_MS, LEASE_RENEW_MS } from '../../src/stores/tasks.js';
 import { lango, makeHome } from '../cli/lango-process.js';
-import { Way } from '../../scripts/chaos/stack.js';
+import { Way } from '../../lab/chaos/stack.js';
 import { documentOf, unit } from '../suites/library-fixtures.js';
 import {
   acceptOne,

@@ -1,4 +1,4 @@
-import { openSqliteStores } from '../support/all-stores.js';
+import { openSqliteStores } from '../../lab/all-stores.js';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

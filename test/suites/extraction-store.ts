@@ -1,4 +1,4 @@
-import { type AllStores } from '../support/all-stores.js';
+import { type AllStores } from '../../lab/all-stores.js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ExtractionStore, UnreadDocument } from '../../src/capabilities/knowledge/stores/graph.js';
 import { MAX_EXTRACTION_ATTEMPTS } from '../../src/capabilities/knowledge/stores/graph.js';

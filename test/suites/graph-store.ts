@@ -1,4 +1,4 @@
-import { type AllStores } from '../support/all-stores.js';
+import { type AllStores } from '../../lab/all-stores.js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { GraphStore, KnownTriple, NewTriple } from '../../src/capabilities/knowledge/stores/graph.js';
 import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';

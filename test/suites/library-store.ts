@@ -1,4 +1,4 @@
-import { type AllStores } from '../support/all-stores.js';
+import { type AllStores } from '../../lab/all-stores.js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LibraryStore } from '../../src/capabilities/knowledge/stores/library.js';
 import type { Scope } from '../../src/core/task.js';

@@ -3,7 +3,7 @@ import { hashJson } from '../../src/core/json.js';
 import type { Message } from '../../src/core/message.js';
 import { textPart } from '../../src/core/message.js';
 import { NO_USAGE } from '../../src/core/model.js';
-import type { AllStores } from '../support/all-stores.js';
+import type { AllStores } from '../../lab/all-stores.js';
 import type {
   AcceptOutcome,
   Fence,

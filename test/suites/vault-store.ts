@@ -1,4 +1,4 @@
-import { type AllStores } from '../support/all-stores.js';
+import { type AllStores } from '../../lab/all-stores.js';
 import { describe, expect, it } from '@jest/globals';
 import type { MasterRecord, NewSealedEntry } from '../../src/core/vault.js';
 

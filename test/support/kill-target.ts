@@ -1,6 +1,6 @@
 /**
  * A server whose tools leave marks, for test/e2e/kill.test.ts. Run as its own process, to be killed at any moment:
- * `node test/support/kill-target.ts HOME PORT TOKEN`. Uses what `npm run build` made.
+ * `node test/support/kill-target.ts HOME PORT TOKEN`. Uses the built library.
  */
 import { appendFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';

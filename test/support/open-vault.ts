@@ -1,4 +1,4 @@
-import { openSqliteStores } from './all-stores.js';
+import { openSqliteStores } from '../../lab/all-stores.js';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

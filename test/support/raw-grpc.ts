@@ -4,7 +4,7 @@ import { status as grpcStatus } from '@grpc/grpc-js';
 import { once } from 'node:events';
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders, Settings } from 'node:http2';
 import { connect } from 'node:http2';
-import { frame } from '../../scripts/fuzz/grpc-call.js';
+import { frame } from '../../lab/abuse/fuzz/grpc-call.js';
 import { request } from '../suites/a2a-operations.js';
 
 /** gRPC by hand, for what no library lets out: half a call, a call too many, a connection that says nothing more. */

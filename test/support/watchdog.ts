@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeHolds, type Hold, isTooLong, Watchdog } from '../../scripts/watchdog.js';
+import { describeHolds, type Hold, isTooLong, Watchdog } from '../../lab/watchdog.js';
 
 const SAMPLE_MS = 5;
 

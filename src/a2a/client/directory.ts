@@ -1,8 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { AgentProfile, Peer, PeerDirectory, Skill } from '../../core/agent.js';
 import type { JsonObject } from '../../core/json.js';
 import { silentLogger } from '../../core/logger.js';
+import { pause, waitAtMost } from '../../core/time.js';
 import { Breaker } from './breaker.js';
 import type { CardSource, LoadOptions, LoadedAgent, LoadedAgents, RemoteSource, SkipReason } from './load.js';
 import { labelOf, loadRemoteAgents, skipReason, nameTaken } from './load.js';
@@ -71,7 +71,7 @@ export class RefreshingDirectory implements PeerDirectory {
   #peers: readonly Peer[] = [];
   /** The latest peer of each name. Tasks of a peer that left continue with the next peer of that name. */
   readonly #previous = new Map<string, LoadedAgent>();
-  #ready: Promise<void> = Promise.resolve();
+  #ready: Promise<void | undefined> = Promise.resolve();
 
   constructor(sources: readonly CardSource[], options: DirectoryOptions) {
     this.#options = options;
@@ -112,9 +112,9 @@ export class RefreshingDirectory implements PeerDirectory {
     for (;;) {
       const peer = this.get(name);
       if (peer || !this.#isExpected(name) || signal.aborted || Date.now() >= until) return peer;
-      await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
-      // The race ends the wait for slow cards of other peers.
-      await Promise.race([this.refresh(), delay(POLL_MS, undefined, { ref: false })]);
+      await pause(POLL_MS, { signal });
+      // Other peers may send their cards slowly.
+      await waitAtMost(POLL_MS, this.refresh(), { ref: false });
     }
   }
 
@@ -140,7 +140,7 @@ export class RefreshingDirectory implements PeerDirectory {
     this.#entries = now;
     this.#settle();
     const loading = this.#load(now.filter((entry) => !before.includes(entry)));
-    this.#ready = Promise.race([loading, delay(READY_MS, undefined, { ref: false })]);
+    this.#ready = waitAtMost(READY_MS, loading, { ref: false });
     await loading;
     return changeOf(before, now);
   }

@@ -5,6 +5,7 @@ import { LangoError, loadPackage } from '../../core/errors.js';
 import type { ServerTrust } from '../../core/http.js';
 import { fromWireError } from '../translate/errors.js';
 import type { PeerCredential } from '../../core/credential.js';
+import { Deadline } from '../../core/time.js';
 import type { GrpcChannel } from './grpc-channel.js';
 
 /** The rules for gRPC connections to peers. */
@@ -74,31 +75,29 @@ export function createGrpcTransport({ url, protocolVersion }: AgentInterface, pe
     if (BROKEN.has(failure.code)) close();
     return failure;
   };
-  const authorized = (options: RequestOptions | undefined, timeout: AbortSignal): Promise<Authorized> =>
-    withCredential(options, timeout, peer.credential);
+  const authorized = (options: RequestOptions | undefined, signal: AbortSignal): Promise<Authorized> =>
+    withCredential(options, signal, peer.credential);
   const unary =
     <Params, Result>(
       call: (transport: Transport, params: Params, options: RequestOptions) => Promise<Result>,
     ) =>
     async (params: Params, options?: RequestOptions): Promise<Result> => {
       for (let isLast = false; ; isLast = true) {
-        const silence = new SilenceTimer(url, timeoutMs);
+        using silence = expectReply(url, timeoutMs, options);
         const attempt = await authorized(options, silence.signal);
         try {
           const { transport } = await open();
           return await call(transport, params, attempt.options);
         } catch (error) {
-          const failure = failed(silence.isOver ? silence.signal.reason : error);
+          const failure = failed(silence.hasPassed ? silence.signal.reason : error);
           if (isLast || !attempt.isRefused(failure)) throw failure;
-        } finally {
-          silence.end();
         }
       }
     };
   const stream = <Params>(call: (transport: Transport, params: Params, options: RequestOptions) => Events) =>
     async function* (params: Params, options?: RequestOptions): Events {
       for (let isLast = false; ; isLast = true) {
-        const silence = new SilenceTimer(url, idleMs);
+        using silence = expectReply(url, idleMs, options);
         const attempt = await authorized(options, silence.signal);
         try {
           const { transport } = await open();
@@ -109,10 +108,8 @@ export function createGrpcTransport({ url, protocolVersion }: AgentInterface, pe
           }
           return;
         } catch (error) {
-          const failure = failed(silence.isOver ? silence.signal.reason : error);
+          const failure = failed(silence.hasPassed ? silence.signal.reason : error);
           if (isLast || !attempt.isRefused(failure)) throw failure;
-        } finally {
-          silence.end();
         }
       }
     };
@@ -144,7 +141,7 @@ export function createGrpcTransport({ url, protocolVersion }: AgentInterface, pe
 /** Adds the values of the credential to the metadata of a call. The call's own metadata takes precedence. */
 async function withCredential(
   options: RequestOptions = {},
-  timeout: AbortSignal,
+  signal: AbortSignal,
   credential: PeerCredential | undefined,
 ): Promise<Authorized> {
   const shown = await credential?.present();
@@ -156,7 +153,6 @@ async function withCredential(
   const own = options.serviceParameters;
   const isRefused = (error: LangoError): boolean =>
     error.code === 'unauthenticated' && !own?.['authorization'] && !!shown && !!credential?.refused(shown);
-  const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
   return { options: { ...options, signal, serviceParameters: { ...shown?.headers, ...own } }, isRefused };
 }
 
@@ -164,30 +160,9 @@ async function withCredential(
 const BROKEN: ReadonlySet<ErrorCode> = new Set(['unavailable', 'forbidden', 'timeout']);
 
 /** Aborts with `timeout` when nothing arrives for a while: a vanished peer would otherwise keep a stream open forever. */
-class SilenceTimer {
-  readonly #controller = new AbortController();
-  readonly #timer: NodeJS.Timeout;
-
-  constructor(url: string, ms: number) {
-    const late = new LangoError('timeout', `${url} was silent for ${ms} ms.`, { retryable: true });
-    this.#timer = setTimeout(() => this.#controller.abort(late), ms).unref();
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  get isOver(): boolean {
-    return this.signal.aborted;
-  }
-
-  renew(): void {
-    this.#timer.refresh();
-  }
-
-  end(): void {
-    clearTimeout(this.#timer);
-  }
+function expectReply(url: string, ms: number, options: RequestOptions | undefined): Deadline {
+  const late = new LangoError('timeout', `${url} was silent for ${ms} ms.`, { retryable: true });
+  return new Deadline(options?.signal, { ref: false }).expect(ms, () => late);
 }
 
 type Events = AsyncGenerator<StreamResponse, void, undefined>;

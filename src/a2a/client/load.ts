@@ -27,6 +27,7 @@ import { CLIENT_LIMITS, REMOTE_LIMITS } from './limits.js';
 import type { Binding, CredentialFor, Link } from './link.js';
 import { createLink, createRemoteTransport, MovingLink, withMaskedErrors } from './link.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
+import { Deadline } from '../../core/time.js';
 import { createPeer } from './peer.js';
 import { securityNote } from './security.js';
 import type { RetryRules } from './watch.js';
@@ -270,37 +271,30 @@ export async function openRemote(
   const { origin } = new URL(source.url);
   const credential = source.credential ?? tokenCredential(source.token);
   const bound = createOriginFetch({ fetch: options.fetch, origin, credential });
-  const timeout = new AbortController();
-  const timer = setTimeout(
-    () =>
-      timeout.abort(new LangoError('timeout', `The server did not send the card within ${timeoutMs} ms.`)),
-    timeoutMs,
-  );
-  try {
-    const { json, url } = await fetchCard({
-      url: source.url,
-      fetch: bound,
-      maxBytes: cardBytes,
-      held: heldCardsOf(source),
-      signal: options.signal ? AbortSignal.any([timeout.signal, options.signal]) : timeout.signal,
-    });
-    if (source.trust) await assertTrustedCard(json, source.trust);
-    const named = parseCard(json);
-    const card = options.relocate === true ? relocated(named, origin) : named;
-    assertReachable(card, origin);
-    const isSecure = origin.startsWith('https:') || declaresGrpcTls(card);
-    const grpc = options.grpc && { rules: options.grpc, credential, isSecure };
-    const transport = await createRemoteTransport(card, { fetch: bound, grpc, binding: options.binding });
-    const kinds = [
-      ...(credential?.kinds ?? []),
-      ...(source.credentialFor ? [{ type: 'bearer' } as const] : []),
-    ];
-    const shown = credential ? withMaskedErrors(transport, (text) => credential.mask(text)) : transport;
-    const link = createLink(shown, card, source.credentialFor);
-    return { card, json, url, link, note: securityNote(card, kinds) };
-  } finally {
-    clearTimeout(timer);
-  }
+  using deadline = new Deadline(options.signal).expect(timeoutMs, () => {
+    return new LangoError('timeout', `The server did not send the card within ${timeoutMs} ms.`);
+  });
+  const { json, url } = await fetchCard({
+    url: source.url,
+    fetch: bound,
+    maxBytes: cardBytes,
+    held: heldCardsOf(source),
+    signal: deadline.signal,
+  });
+  if (source.trust) await assertTrustedCard(json, source.trust);
+  const named = parseCard(json);
+  const card = options.relocate === true ? relocated(named, origin) : named;
+  assertReachable(card, origin);
+  const isSecure = origin.startsWith('https:') || declaresGrpcTls(card);
+  const grpc = options.grpc && { rules: options.grpc, credential, isSecure };
+  const transport = await createRemoteTransport(card, { fetch: bound, grpc, binding: options.binding });
+  const kinds = [
+    ...(credential?.kinds ?? []),
+    ...(source.credentialFor ? [{ type: 'bearer' } as const] : []),
+  ];
+  const shown = credential ? withMaskedErrors(transport, (text) => credential.mask(text)) : transport;
+  const link = createLink(shown, card, source.credentialFor);
+  return { card, json, url, link, note: securityNote(card, kinds) };
 }
 
 const heldCards = new WeakMap<object, HeldCards>();

@@ -1,13 +1,12 @@
 import type { SendMessageRequest, StreamResponse } from '@a2a-js/sdk';
 import { TaskState } from '@a2a-js/sdk';
 import type { RequestOptions } from '@a2a-js/sdk/client';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { AskedTask } from '../../core/agent.js';
-import { LONGEST_TIMER_MS } from '../../core/agent.js';
 import type { ErrorCode } from '../../core/errors.js';
 import { LangoError, causesOf, codeOf, errorText, isLangoError } from '../../core/errors.js';
 import { LONGEST_ASKED_MS } from '../../core/retry.js';
 import type { Caller } from '../../core/identity.js';
+import { backoffMs, pause, Timer, waitAtMost } from '../../core/time.js';
 import type { Trace } from '../../core/trace.js';
 import { fromWireError } from '../translate/errors.js';
 import type { WatchLimits } from './limits.js';
@@ -78,7 +77,7 @@ class TaskWatch {
   /** Aborts with the caller's reason, or when the task sends no new event for too long. */
   readonly #stop = new AbortController();
   readonly #limits: WatchLimits;
-  #idle: NodeJS.Timeout | undefined;
+  #idle: Timer | undefined;
   #requests = 0;
   /** The number of connections in a row that ended early. */
   #shortLived = 0;
@@ -104,7 +103,7 @@ class TaskWatch {
     if (signal.aborted) this.#onAbort();
     else signal.addEventListener('abort', this.#onAbort);
     const { idleMs } = this.#limits;
-    if (idleMs <= LONGEST_TIMER_MS) this.#idle = setTimeout(this.#onIdle, idleMs);
+    this.#idle = new Timer(idleMs, this.#onIdle);
     try {
       while (!this.#reader.hasEnded && !this.#signal.aborted) yield* this.#round();
       if (!this.#reader.hasEnded) yield await this.#abandon();
@@ -113,7 +112,7 @@ class TaskWatch {
     } finally {
       signal.removeEventListener('abort', this.#onAbort);
       clearTimeout(this.#grace);
-      clearTimeout(this.#idle);
+      this.#idle.cancel();
       this.#connection.abort();
     }
   }
@@ -130,7 +129,7 @@ class TaskWatch {
         this.#failures = 0;
         this.#watch.link.breaker?.answered();
         hasEvents ||= events.length > 0;
-        if (events.length > 0) this.#idle?.refresh();
+        if (events.length > 0) this.#idle?.renew();
         yield* events;
         if (this.#reader.hasEnded || this.#signal.aborted) return;
       }
@@ -146,7 +145,8 @@ class TaskWatch {
     if (this.#reader.hasEnded) return;
     this.#noteDuration(begun);
     const { pollMs } = this.#watch.retry;
-    await this.#pause(hasEvents ? Math.min(this.#backoff(this.#shortLived), pollMs) : pollMs);
+    const pauseMs = hasEvents ? Math.min(this.#backoff(this.#shortLived), pollMs) : pollMs;
+    await pause(pauseMs, { signal: this.#signal });
   }
 
   #countRequest(): void {
@@ -162,7 +162,7 @@ class TaskWatch {
 
   /** The pause after a number of failures or short connections in a row. */
   #backoff(count: number): number {
-    return Math.min(this.#watch.retry.firstDelayMs * 2 ** Math.max(0, count - 1), MAX_DELAY_MS);
+    return backoffMs(count, { firstMs: this.#watch.retry.firstDelayMs, longestMs: MAX_DELAY_MS });
   }
 
   get #signal(): AbortSignal {
@@ -227,7 +227,8 @@ class TaskWatch {
     const isSafe = !this.#request || link.replays || isRefused || wasNeverSent(error);
     const mayHelp = this.#mayPass(error) && askedMs <= LONGEST_ASKED_MS;
     if (mayHelp && isSafe && this.#failures <= retry.attempts) {
-      await this.#pause(Math.max(this.#backoff(Math.max(this.#failures, this.#shortLived)), askedMs));
+      const pauseMs = Math.max(this.#backoff(Math.max(this.#failures, this.#shortLived)), askedMs);
+      await pause(pauseMs, { signal: this.#signal });
       return undefined;
     }
     // The task may still run, but no watcher reads its events any more.
@@ -289,10 +290,6 @@ class TaskWatch {
     if (isUnnamed && this.#isCanceling()) this.#grace = setTimeout(abort, BEST_EFFORT_MS);
     else abort();
   };
-
-  async #pause(ms: number): Promise<void> {
-    await delay(ms, undefined, { signal: this.#signal }).catch(() => {});
-  }
 }
 
 function wasNeverSent(error: unknown): boolean {
@@ -328,14 +325,9 @@ export async function findTaskByMessage(
 }
 
 /** Resolves with the result of `work`; with undefined when it fails or takes too long. */
-async function withinTimeLimit<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
-  const over = new AbortController();
-  const result = await Promise.race([
-    work(AbortSignal.timeout(BEST_EFFORT_MS)).catch(() => undefined),
-    delay(BEST_EFFORT_MS, undefined, { signal: over.signal }).catch(() => undefined),
-  ]);
-  over.abort();
-  return result;
+function withinTimeLimit<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
+  const result = work(AbortSignal.timeout(BEST_EFFORT_MS)).catch(() => undefined);
+  return waitAtMost(BEST_EFFORT_MS, result);
 }
 
 /** Asks the peer to cancel a task. Best effort, for at most two seconds. Never rejects. */

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { BoundedCache } from '../../core/bounded-cache.js';
 import type { HttpExchange } from '../../core/http.js';
 import { sendJson } from './http-call.js';
 import { sendWrongMethod } from './rest.js';
@@ -57,7 +58,7 @@ const ETAG_CHARACTERS = 22;
 
 /** Keeps documents with their entity tags and dates until their source changes. */
 export class EtagCache {
-  readonly #held = new Map<string, CachedDocument & { readonly source: string }>();
+  readonly #held = new BoundedCache<string, CachedDocument & { readonly source: string }>(MAX_DOCUMENTS);
 
   /** Returns the document under `key`. Calls `make` only when `source` differs from that of the last call. */
   get(key: string, source: string, make: () => string): CachedDocument {
@@ -66,8 +67,6 @@ export class EtagCache {
     const body = make();
     const etag = `"${hash('sha256', body, 'base64url').slice(0, ETAG_CHARACTERS)}"`;
     const fresh = { body, etag, source, modifiedAt: Math.floor(Date.now() / 1_000) * 1_000 };
-    this.#held.delete(key);
-    if (this.#held.size >= MAX_DOCUMENTS) this.#held.delete(this.#held.keys().next().value!);
     this.#held.set(key, fresh);
     return fresh;
   }

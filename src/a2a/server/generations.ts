@@ -2,6 +2,7 @@ import { LangoError, isLangoError } from '../../core/errors.js';
 import type { Accepted, Journal, Submission } from '../../core/journal.js';
 import type { TaskRecord } from '../../core/task.js';
 import { isTerminal } from '../../core/task.js';
+import { Deadline } from '../../core/time.js';
 import { GENERATION } from '../translate/extensions.js';
 import { Changes } from '../translate/generation.js';
 
@@ -33,8 +34,8 @@ export async function untilBeyond(
 ): Promise<void> {
   const changes = await changesUpTo(journal, task.id, task.head);
   if (changes.generation > generation || isTerminal(task.state)) return;
-  const waiting = AbortSignal.any([signal, AbortSignal.timeout(WAIT_MS)]);
-  for await (const batch of journal.follow(task.id, task.head, waiting)) {
+  using waiting = new Deadline(signal, { ref: false }).expect(WAIT_MS);
+  for await (const batch of journal.follow(task.id, task.head, waiting.signal)) {
     for (const event of batch) changes.add(event);
     if (changes.generation > generation) return;
   }

@@ -3,6 +3,7 @@ import { StreamResponse } from '@a2a-js/sdk';
 import type { HttpExchange } from '../../core/http.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Scope } from '../../core/task.js';
+import { waitAtMost } from '../../core/time.js';
 import type { NumberedResponse } from '../translate/events.js';
 import { jsonWithGenerations } from '../translate/generation.js';
 import { seqIn } from '../translate/extensions.js';
@@ -41,7 +42,7 @@ export class Streaming {
   async #pump({ response, closing }: HttpExchange, { events, framing, headers }: StreamCall): Promise<void> {
     const iterator = events()[Symbol.asyncIterator]();
     let next = iterator.next();
-    await Promise.race([next, delay(OPEN_AFTER_MS)]);
+    await waitAtMost(OPEN_AFTER_MS, next, { ref: false });
     const stream = new EventStream(response, { limits: this.#limits, headers });
     const sendOne = async (item: IteratorResult<StreamResponse>): Promise<boolean> => {
       if (item.done === true || response.destroyed) return false;
@@ -77,10 +78,6 @@ function frame(event: StreamResponse, framing: Framing): string {
   const { seq = payload && seqIn(payload.value.metadata) } = event as NumberedResponse;
   const id = seq === undefined ? '' : `id: ${seq}\n`;
   return `${id}data: ${framing.event(jsonWithGenerations(StreamResponse.toJSON(event), event) as JsonObject)}\n\n`;
-}
-
-function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => void setTimeout(resolve, ms).unref());
 }
 
 /**

@@ -1,5 +1,5 @@
 import { Task } from '@a2a-js/sdk';
-import { BoundedCache } from '../../core/releasing-map.js';
+import { BoundedCache } from '../../core/bounded-cache.js';
 import type { Journal } from '../../core/journal.js';
 import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import { isTerminal, stateAfter } from '../../core/task.js';
@@ -76,7 +76,7 @@ class WaitingTask extends TaskReading {
  * A log only grows, so a reading never becomes wrong.
  */
 export class WaitingTasks {
-  readonly #tasks = new BoundedCache<WaitingTask>(MAX_KEPT_CHARACTERS);
+  readonly #tasks = new BoundedCache<string, WaitingTask>(MAX_KEPT_CHARACTERS);
   readonly #authorOf: AuthorOf;
 
   constructor(authorOf: AuthorOf) {
@@ -92,7 +92,7 @@ export class WaitingTasks {
 
   keep(reading: TaskReading): void {
     const { id, state } = reading.record;
-    if (reading instanceof WaitingTask && !isTerminal(state)) this.#tasks.keep(id, reading, reading.size);
+    if (reading instanceof WaitingTask && !isTerminal(state)) this.#tasks.set(id, reading, reading.size);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { LangoError } from '../../core/errors.js';
+import { Timer } from '../../core/time.js';
 import type { ToolContext, ToolOutput } from '../../core/tool.js';
 import {
   endedForMemory,
@@ -44,7 +45,7 @@ export class Driver {
   #queue: Promise<unknown> = Promise.resolve();
   #steps = 0;
   #usedAt = Date.now();
-  #idle: NodeJS.Timeout | undefined;
+  #idle: Timer | undefined;
   #hasEnded = false;
   #ending: Promise<void> | undefined;
 
@@ -85,7 +86,7 @@ export class Driver {
     context: ToolContext,
   ): Promise<ToolOutput> {
     this.#steps += 1;
-    clearTimeout(this.#idle);
+    this.#idle?.cancel();
     const running = this.#queue.then(() => this.#step(step, input, context));
     this.#queue = running.catch(() => undefined);
     return running.finally(() => {
@@ -93,13 +94,13 @@ export class Driver {
       this.#usedAt = Date.now();
       if (this.isBusy || this.#hasEnded) return;
       const idleMs = 1_000 * this.#options.limits.idleSeconds;
-      this.#idle = setTimeout(() => void this.end(), idleMs).unref();
+      this.#idle = new Timer(idleMs, () => void this.end(), { ref: false });
     });
   }
 
   /** Ends the browser and removes its profile. Never rejects. */
   end(): Promise<void> {
-    clearTimeout(this.#idle);
+    this.#idle?.cancel();
     this.#hasEnded = true;
     return (this.#ending ??= this.#close());
   }
@@ -214,10 +215,10 @@ export class Driver {
 
   async #close(): Promise<void> {
     const child = this.#child;
-    const late = setTimeout(() => child?.kill('SIGKILL'), CLOSE_MS);
+    using late = new Timer(CLOSE_MS, () => child?.kill('SIGKILL'));
     if (child?.connected) child.disconnect();
     await this.#exit;
-    clearTimeout(late);
+    late.cancel();
     await this.#proxy?.close();
     await this.#profile?.remove();
     this.#options.logger.debug('a browser was closed');

@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process';
 import { chmod, chown, mkdir, mkdtemp, readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { codeOf, errorText, LangoError } from '../../core/errors.js';
+import { pause } from '../../core/time.js';
 import type { Chromium } from './chromium.js';
 
 /** The files of one browser and the account that it runs as. */
@@ -77,7 +77,7 @@ async function removeAs(account: readonly string[], outer: string): Promise<void
     await rm(join(outer, 'artifacts'), { recursive: true, force: true }).catch(() => undefined);
     const problem = await rmdir(outer).then(() => undefined, codeOf);
     if (problem === undefined || problem === 'ENOENT') return;
-    await sleep(REMOVE_PAUSE_MS);
+    await pause(REMOVE_PAUSE_MS);
   }
 }
 

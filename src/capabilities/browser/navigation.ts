@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Page, Request, Response } from 'playwright-core';
 import { LangoError, errorText } from '../../core/errors.js';
+import { pause } from '../../core/time.js';
 import type { Session } from './session.js';
 
 /** Maximum wait for images and scripts after the document is parsed. */
@@ -66,7 +66,7 @@ async function startNavigation(page: Page, url: URL, timeout: number): Promise<R
       const end = /interrupted by another navigation to "([^"]*)"/.exec(errorText(error))?.[1];
       const isLate = end !== undefined && (end.startsWith('chrome-error:') || end === url.href);
       if (!isLate || attempt === ATTEMPTS_MAX) throw error;
-      await sleep(PAUSE_MS * attempt);
+      await pause(PAUSE_MS * attempt);
     }
   }
 }

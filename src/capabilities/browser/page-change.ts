@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Request } from 'playwright-core';
+import { pause } from '../../core/time.js';
 import type { Session } from './session.js';
 import { describeElement, type Observation } from './browser-observe.js';
 import type { Range } from './report.js';
@@ -38,7 +38,7 @@ export class PageWatch {
     const start = Date.now();
     this.#loadedAt = start;
     for (;;) {
-      await sleep(POLL_MS);
+      await pause(POLL_MS);
       const limit = this.#isNavigating() ? Math.max(navigationMs, SETTLE_MAX_MS) : SETTLE_MAX_MS;
       if (this.#session.hasEnded || Date.now() - start >= limit) return false;
       const isLoaded = this.#open.size === 0 && Date.now() - this.#loadedAt >= QUIET_MS;

@@ -1,6 +1,7 @@
 import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core';
 import { errorText, isLangoError, LangoError } from '../../core/errors.js';
 import type { Json } from '../../core/json.js';
+import { abortable, Deadline, Timer } from '../../core/time.js';
 import type { DriverLaunch, ServerCalls } from './driver-messages.js';
 import { launchChromium } from './launch.js';
 import type { BrowserLimits, BrowserProxy } from './options.js';
@@ -104,19 +105,15 @@ export class Session {
 
   /** Waits for an answer of the page. After `ms`, rejects with `timeout` and ends the session. */
   async withTimeout<Result>(promise: Promise<Result>, ms = STEP_MS): Promise<Result> {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => {
-        reject(
-          new LangoError('timeout', `The page did not answer within ${ms / 1_000} s and was closed.`, {
-            hint: 'Call browser_navigate to start a new browser.',
-          }),
-        );
-        void this.end();
-      }, ms);
+    using deadline = new Deadline().expect(ms, () => {
+      const text = `The page did not answer within ${ms / 1_000} s and was closed.`;
+      return new LangoError('timeout', text, { hint: 'Call browser_navigate to start a new browser.' });
     });
-    promise.catch(() => undefined);
-    return Promise.race([promise, timeout]).finally(() => clearTimeout(timer));
+    try {
+      return await abortable(promise, deadline.signal);
+    } finally {
+      if (deadline.hasPassed) void this.end();
+    }
   }
 
   /** Evaluates an expression in the isolated world of the page, after running `before` there. */
@@ -173,9 +170,8 @@ export class Session {
   async #close(): Promise<void> {
     this.#onEnd();
     const { browser, pid } = this.#parts;
-    const timeout = setTimeout(() => kill(pid), CLOSE_MS);
+    using _late = new Timer(CLOSE_MS, () => kill(pid));
     await browser.close().catch(() => undefined);
-    clearTimeout(timeout);
   }
 
   #watch(): void {

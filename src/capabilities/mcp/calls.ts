@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
+import { LONGEST_TIMER_MS } from '../../core/time.js';
 import { outsideText, type CallToolResult, type Connection } from './connection.js';
 import {
   answersByRequest,
@@ -19,7 +20,6 @@ const PROGRESS_PAUSE_MS = 1_000;
 const MOST_KEPT_OF_OWNER = 8;
 const MOST_KEPT = 64;
 const LONGEST_LIVE_MS = 60 * 60 * 1_000;
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const NO_SESSION = 404;
 
 interface Reach {

@@ -1,7 +1,7 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import { hashJson, type Json } from '../../core/json.js';
+import { pause } from '../../core/time.js';
 import type { ToolContext, ToolOutput } from '../../core/tool.js';
 import type { CallToolResult } from './connection.js';
 import {
@@ -85,7 +85,7 @@ export async function converse(work: CallWork, before: State | undefined): Promi
       const { live } = work;
       return { asks: asksOf(work, { round: round + 1, live, requestState, open, given }) };
     }
-    if (names.length === 0) await wait(PAUSE_MS);
+    if (names.length === 0) await pause(PAUSE_MS);
     step = await stepAfter(work, given, requestState);
   }
   return { result: step.result };

@@ -1,6 +1,6 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { errorText, isLangoError, LangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
+import { pause } from '../../core/time.js';
 import type { OpenedEntry, SecretStore } from '../../core/vault.js';
 import { SIGN_INS } from '../../core/vault.js';
 import type { IssuerReach, LoginOptions } from './issuer.js';
@@ -69,7 +69,7 @@ export async function currentSignIn(parts: KeptSignIn): Promise<SignIn> {
       throw new LangoError('timeout', `The sign-in at the MCP server ${options.name} is not renewed yet.`, {
         retryable: true,
       });
-    await wait(RENEWAL_CHECK_MS, undefined, { ref: false });
+    await pause(RENEWAL_CHECK_MS, { ref: false });
   }
 }
 

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Report } from '../../core/command.js';
 import { LangoError } from '../../core/errors.js';
+import { Deadline } from '../../core/time.js';
 import { unrevokedLines } from '../../core/vault.js';
 import { VAULT_OPERATIONS } from '../../core/vault-operations.js';
 import { openInBrowser } from '../../terminal/browser.js';
@@ -25,36 +26,31 @@ const WAIT_MS = 10 * 60 * 1_000;
 export async function login(call: McpCall<LoginFlags>, name: string): Promise<Report> {
   const { flags, terminal } = call;
   const flow = await flowOf(call, name, flags.scope?.split(' '));
-  const stop = new AbortController();
+  using stop = new Deadline();
   process.once('SIGINT', () => stop.abort(new LangoError('canceled', 'The sign-in was given up.')));
   const late = new LangoError('timeout', 'Nobody signed in within 10 minutes.', {
     hint: `Try again: lango mcp login ${name}`,
   });
-  const timer = setTimeout(() => stop.abort(late), WAIT_MS);
-  const { signal } = stop;
-  try {
-    const kept = await (flags.device
-      ? flow.byDevice({
-          signal,
-          show: ({ url, code = '' }) => terminal.note(`Open ${safeLine(url)} and type: ${safeLine(code)}`),
-        })
-      : withCallback((callback) =>
-          flow.byBrowser({
-            ...{ signal, callback },
-            show: ({ url }) => {
-              terminal.note(`Sign in here:\n${safeLine(url)}`);
-              if (flags.browser !== false) void openInBrowser(url);
-            },
-          }),
-        ));
-    const value = JSON.stringify(kept);
-    const secret = { name: flow.secretName, value, places: [], hosts: [], replace: true };
-    await call.withOwner(VAULT_OPERATIONS, (owner) => owner.storeSecret(secret));
-    const text = `Signed in at the MCP server ${name}, by ${safeLine(new URL(kept.issuer).host)}.`;
-    return { json: { server: name, issuer: kept.issuer }, lines: [text] };
-  } finally {
-    clearTimeout(timer);
-  }
+  const { signal } = stop.expect(WAIT_MS, () => late);
+  const kept = await (flags.device
+    ? flow.byDevice({
+        signal,
+        show: ({ url, code = '' }) => terminal.note(`Open ${safeLine(url)} and type: ${safeLine(code)}`),
+      })
+    : withCallback((callback) =>
+        flow.byBrowser({
+          ...{ signal, callback },
+          show: ({ url }) => {
+            terminal.note(`Sign in here:\n${safeLine(url)}`);
+            if (flags.browser !== false) void openInBrowser(url);
+          },
+        }),
+      ));
+  const value = JSON.stringify(kept);
+  const secret = { name: flow.secretName, value, places: [], hosts: [], replace: true };
+  await call.withOwner(VAULT_OPERATIONS, (owner) => owner.storeSecret(secret));
+  const text = `Signed in at the MCP server ${name}, by ${safeLine(new URL(kept.issuer).host)}.`;
+  return { json: { server: name, issuer: kept.issuer }, lines: [text] };
 }
 
 /** `lango mcp logout`: forgets a sign-in, and says whether its issuer has ended the tokens. */

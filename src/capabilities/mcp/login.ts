@@ -1,7 +1,7 @@
 import type { Configuration, ServerMetadata } from 'openid-client';
 import { z } from 'zod';
 import { causesOf, isLangoError, LangoError, loadPackage } from '../../core/errors.js';
-import { abortable } from './abortable.js';
+import { abortable } from '../../core/time.js';
 import {
   endpointIn,
   findIssuer,

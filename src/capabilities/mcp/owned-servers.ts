@@ -1,3 +1,4 @@
+import { BoundedCache } from '../../core/bounded-cache.js';
 import type { Scope } from '../../core/task.js';
 import { scopeKey } from '../../core/task.js';
 import type { Tool, ToolSource } from '../../core/tool.js';
@@ -12,7 +13,9 @@ export class OwnedServers implements ToolSource {
   readonly kind: ToolSource['kind'];
   readonly #name: string;
   readonly #make: (scope: Scope) => McpServer;
-  readonly #servers = new Map<string, McpServer>();
+  readonly #servers = new BoundedCache<string, McpServer>(MOST_OWNERS, {
+    onDropped: (_, server) => void server.close(),
+  });
 
   constructor(name: string, make: (scope: Scope) => McpServer) {
     this.#name = name;
@@ -24,13 +27,7 @@ export class OwnedServers implements ToolSource {
     if (!scope) return;
     const key = scopeKey(scope);
     const server = this.#servers.get(key) ?? this.#make(scope);
-    this.#servers.delete(key);
     this.#servers.set(key, server);
-    const [oldest] = this.#servers;
-    if (oldest && this.#servers.size > MOST_OWNERS) {
-      this.#servers.delete(oldest[0]);
-      void oldest[1].close();
-    }
     await server.refresh();
   }
 
@@ -48,6 +45,6 @@ export class OwnedServers implements ToolSource {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#servers.values()].map((server) => server.close()));
+    await Promise.all([...this.#servers].map(([, server]) => server.close()));
   }
 }

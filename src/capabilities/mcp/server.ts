@@ -1,10 +1,9 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { errorText, isLangoError, LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { counted } from '../../core/text.js';
+import { abortable, backoffMs, waitAtMost } from '../../core/time.js';
 import type { Tool, ToolSource } from '../../core/tool.js';
 import type { NodeFinding } from '../../core/tool-family.js';
-import { abortable } from './abortable.js';
 import { AcceptedTools, definitionHash } from './accepted.js';
 import { openConnection, outsideText, type Connection, type Definition } from './connection.js';
 import { Calls } from './calls.js';
@@ -14,8 +13,7 @@ import type { McpServerOptions } from './options.js';
 
 /** How long a run waits for a server that is being reached. */
 const RUN_WAITS_MS = 3_000;
-const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 60_000;
+const PAUSES = { firstMs: 1_000, longestMs: 60_000 };
 /** A server that takes longer than this to list its tools counts as hanging. */
 const ALIVE_MS = 2_000;
 const MOST_TOOLS = 128;
@@ -48,7 +46,7 @@ export class McpServer implements ToolSource {
   readonly #calls: Calls;
   #connection: Connection | undefined;
   #opening: { readonly since: number; readonly done: Promise<Connection> } | undefined;
-  #failure: { readonly error: LangoError; readonly retryAt: number; readonly pauseMs: number } | undefined;
+  #failure: { readonly error: LangoError; readonly retryAt: number; readonly failures: number } | undefined;
   #definitions: readonly Definition[] = [];
   #offers: readonly OfferedTool[] = [];
   #tools: ReadonlyMap<string, { readonly hash: string; readonly tool: Tool }> = new Map();
@@ -85,7 +83,7 @@ export class McpServer implements ToolSource {
     if (this.#failure && Date.now() < this.#failure.retryAt) return;
     const opening = this.start();
     const left = RUN_WAITS_MS - (Date.now() - (this.#opening?.since ?? Date.now()));
-    if (left > 0) await Promise.race([opening, wait(left, undefined, { ref: false })]);
+    if (left > 0) await waitAtMost(left, opening, { ref: false });
   }
 
   async prepare(): Promise<void> {}
@@ -143,8 +141,8 @@ export class McpServer implements ToolSource {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#calls.close();
-    const opening = this.#opening?.done.then((connection) => connection.close());
-    await Promise.race([opening?.catch(() => undefined), wait(FIRST_PAUSE_MS, undefined, { ref: false })]);
+    const opening = this.#opening?.done.then((connection) => connection.close()).catch(() => undefined);
+    if (opening) await waitAtMost(PAUSES.firstMs, opening, { ref: false });
     await this.#drop();
   }
 
@@ -182,9 +180,7 @@ export class McpServer implements ToolSource {
       await this.#drop();
       const isSignIn = isLangoError(error, 'unauthenticated');
       // A person may sign in at any time.
-      const pauseMs = isSignIn
-        ? FIRST_PAUSE_MS
-        : Math.min(LONGEST_PAUSE_MS, this.#failure ? this.#failure.pauseMs * 2 : FIRST_PAUSE_MS);
+      const failures = isSignIn ? 1 : (this.#failure?.failures ?? 0) + 1;
       const known =
         error instanceof LangoError
           ? error
@@ -195,7 +191,7 @@ export class McpServer implements ToolSource {
           hint: known.hint,
         });
       }
-      this.#failure = { error: known, retryAt: Date.now() + pauseMs, pauseMs };
+      this.#failure = { error: known, retryAt: Date.now() + backoffMs(failures, PAUSES), failures };
       throw known;
     }
   }

@@ -5,6 +5,7 @@ import type { MemoryStore, Observation, Reflection } from './memory-store.js';
 import type { TaskStore } from '../../stores/tasks.js';
 import { isTerminal, scopeKey, type Scope, type TaskRecord } from '../../core/task.js';
 import { estimateTokens } from '../../core/text.js';
+import { Deadline } from '../../core/time.js';
 import { observe, reflect } from './observer.js';
 import { toTranscripts, type TaskTranscript } from './transcript.js';
 
@@ -47,14 +48,17 @@ export function createMemoryWriter(options: MemoryWriterOptions): MemoryWriter {
     runEnded(task) {
       const owner = scopeKey(task);
       if (closing.signal.aborted || pending.has(owner)) return;
-      const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(OBSERVE_TIMEOUT_MS)]);
-      const work = observeSession(task, options, signal)
-        .then(() => condenseOlder(task, options, signal))
+      const deadline = new Deadline(closing.signal).expect(OBSERVE_TIMEOUT_MS);
+      const work = observeSession(task, options, deadline.signal)
+        .then(() => condenseOlder(task, options, deadline.signal))
         .catch((error: unknown) => {
           if (!closing.signal.aborted)
             logger.warn('a conversation was not observed', { error: errorText(error) });
         })
-        .finally(() => pending.delete(owner));
+        .finally(() => {
+          deadline.end();
+          pending.delete(owner);
+        });
       pending.set(owner, work);
     },
     async reflectNow(scope, signal) {

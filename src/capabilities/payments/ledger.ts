@@ -1,17 +1,14 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { errorText } from '../../core/errors.js';
+import { backoffMs, pause, Timer } from '../../core/time.js';
 import { isOpen, type Payment, type PaymentChange, type PaymentState } from './payment-store.js';
 import type { Connection, Hex, Receipt } from './connection.js';
 import type { PaymentContext } from './context.js';
 import { rpcRemark } from './failures.js';
 import { isSameAddress, readSigned } from './x402.js';
 
-const FIRST_PAUSE_MS = 100;
-const MAX_PAUSE_MS = 2_000;
-const PAUSE_GROWTH = 1.5;
+const PAUSES = { firstMs: 100, longestMs: 2_000, growth: 1.5 };
 const MAX_PAYMENTS_PER_ROUND = 200;
-const FIRST_ROUND_MS = 15_000;
-const MAX_ROUND_MS = 600_000;
+const ROUNDS = { firstMs: 15_000, longestMs: 600_000 };
 
 /**
  * Refusals after which the server has certainly discarded the transaction. Any other answer leaves the outcome open.
@@ -26,8 +23,8 @@ const ALREADY_KNOWN = /already known|already imported|known transaction|already 
 export class Ledger {
   readonly #context: PaymentContext;
   #isClosed = false;
-  #timer: NodeJS.Timeout | undefined;
-  #roundMs = FIRST_ROUND_MS;
+  #timer: Timer | undefined;
+  #idleRounds = 0;
 
   constructor(context: PaymentContext) {
     this.#context = context;
@@ -75,13 +72,12 @@ export class Ledger {
   async waitForOutcome(payment: Payment, signal: AbortSignal): Promise<Payment> {
     const until = Date.now() + this.#context.confirmMs;
     let current = payment;
-    let pauseMs = FIRST_PAUSE_MS;
-    while (isOpen(current.state)) {
+    for (let queries = 1; isOpen(current.state); queries += 1) {
       signal.throwIfAborted();
       current = await this.tryRefresh(current);
+      const pauseMs = backoffMs(queries, PAUSES);
       if (!isOpen(current.state) || current.state === 'refused' || Date.now() + pauseMs > until) break;
-      await sleep(pauseMs, undefined, { signal });
-      pauseMs = Math.min(pauseMs * PAUSE_GROWTH, MAX_PAUSE_MS);
+      await pause(pauseMs, { signal });
     }
     return current;
   }
@@ -99,7 +95,7 @@ export class Ledger {
         if (this.#isClosed) return;
         const { state, hash, note } = await this.refresh(payment, ['signed', 'sent']);
         if (isOpen(state)) continue;
-        this.#roundMs = FIRST_ROUND_MS;
+        this.#idleRounds = 0;
         logger.info('a payment is settled', { state, hash, note });
       }
       hasOpenPayments = (await store.listOpen(chainId, 1)).length > 0;
@@ -107,13 +103,14 @@ export class Ledger {
       if (!this.#isClosed) logger.warn('open payments could not be queried', { error: errorText(error) });
     }
     if (this.#isClosed || !hasOpenPayments) return;
-    this.#timer = setTimeout(() => void this.settleOpenPayments(), this.#roundMs).unref();
-    this.#roundMs = Math.min(2 * this.#roundMs, MAX_ROUND_MS);
+    this.#idleRounds += 1;
+    const roundMs = backoffMs(this.#idleRounds, ROUNDS);
+    this.#timer = new Timer(roundMs, () => void this.settleOpenPayments(), { ref: false });
   }
 
   close(): void {
     this.#isClosed = true;
-    clearTimeout(this.#timer);
+    this.#timer?.cancel();
   }
 }
 
@@ -167,7 +164,7 @@ async function queryTransfer(
         note: 'another transaction of this wallet used its nonce: it can never be confirmed',
       };
     }
-    await sleep(RECEIPT_PAUSE_MS);
+    await pause(RECEIPT_PAUSE_MS);
   }
 }
 

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { LangoError, isLangoError, type ErrorCode } from '../../core/errors.js';
 import type { KeepingNode } from '../../core/keeping-nodes.js';
 import type { Logger } from '../../core/logger.js';
 import { noScrubber, noSecrets, type SecretAccess } from '../../core/secrets.js';
+import { pause } from '../../core/time.js';
 import { VAULT_OPERATIONS } from '../../core/vault-operations.js';
 import { BorrowedSecrets, type BorrowedSecretsOptions } from './vault/borrowed-secrets.js';
 import type { OpenSealedVault } from './vault/sealed-vault.js';
@@ -51,9 +51,10 @@ function askOf(node: KeepingNode): BorrowedSecretsOptions['ask'] {
         return (await client.useSecret(use)).value;
       } catch (error) {
         signal?.throwIfAborted();
-        const pause = PAUSES_MS[attempt];
-        if (!isPassing(error) || pause === undefined) throw explained(error, node.url);
-        await sleep(pause, undefined, { signal });
+        const pauseMs = PAUSES_MS[attempt];
+        if (!isPassing(error) || pauseMs === undefined) throw explained(error, node.url);
+        await pause(pauseMs, { signal });
+        signal?.throwIfAborted();
       }
     }
   };

@@ -6,6 +6,7 @@ import type { Logger } from '../../core/logger.js';
 import { scopeKey, type Scope } from '../../core/task.js';
 import type { SavedSkillFile, SkillVersion } from './saved-skills.js';
 import type { Page } from '../../core/page.js';
+import { waitAtMost } from '../../core/time.js';
 import type { SkillCatalog } from './catalog.js';
 import { checkedPath, SKILL_MAX_BYTES, SkillSize, type SkillFile } from './files.js';
 import { NAME_MAX_LENGTH, NAME_PATTERN, parseSkillText, SKILL_FILE } from './skill-file.js';
@@ -66,10 +67,7 @@ export class BorrowedSkills {
         })
         .finally(() => this.#refreshing.delete(owner));
     this.#refreshing.set(owner, refreshing);
-    const timeout = Promise.withResolvers<void>();
-    const timer = setTimeout(timeout.resolve, REFRESH_WAIT_MS);
-    await Promise.race([refreshing, timeout.promise]);
-    clearTimeout(timer);
+    await waitAtMost(REFRESH_WAIT_MS, refreshing);
   }
 
   async #copyChanged(scope: Scope): Promise<void> {

@@ -12,7 +12,7 @@ import { run } from '../../core/sql.js';
 import { SqlSpendingStore } from '../spending-store.js';
 import { SqlTraceStore } from '../trace-store.js';
 import { AppendListeners } from './append-listeners.js';
-import { assertOwnObjects, stepsAfter, type CapabilityTables } from '../capability-tables.js';
+import { guardSteps, stepsAfter, type CapabilityTables } from '../capability-tables.js';
 import type { ConnectionOptions, Driver } from './connection.js';
 import { createDriver } from './connection.js';
 import { BEGIN, LOCK_CLASS, PostgresDatabase } from './database.js';
@@ -109,7 +109,7 @@ export async function migrate(
   }
 }
 
-const OBJECTS = `SELECT relname AS name, relkind || ' ' || coalesce(string_agg(attname || ' ' || format_type(atttypid, atttypmod)
+const OBJECTS = `SELECT relname AS name, relkind::text || ' ' || coalesce(string_agg(attname || ' ' || format_type(atttypid, atttypmod)
     || attnotnull::text, ', ' ORDER BY attnum), '') || ' ' || relhastriggers::text AS text
   FROM pg_class LEFT JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
   WHERE relnamespace = current_schema()::regnamespace GROUP BY pg_class.oid`;
@@ -129,9 +129,9 @@ async function migrateCapability(
     const { rows } = await client.query<{ readonly name: string; readonly text: string }>(OBJECTS);
     return new Map(rows.map((row) => [row.name, row.text]));
   };
-  const before = isForeign ? await objects() : new Map<string, string>();
+  const assertOwn = isForeign && guardSteps(name, steps, await objects());
   for (const sql of steps) await client.query(sql);
-  if (isForeign) assertOwnObjects(name, before, await objects());
+  if (assertOwn) assertOwn(await objects());
   const set = 'INSERT INTO capabilities (name, version) VALUES ($1, $2) ON CONFLICT (name)';
   await client.query(`${set} DO UPDATE SET version = excluded.version`, [name, postgres.length]);
 }

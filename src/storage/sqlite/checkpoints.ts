@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { extname } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type Database from 'better-sqlite3';
 import { errorText } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
+import { pause } from '../../core/time.js';
 
 /** A checkpoint starts when this many pages of the log (32 MB) are not in the database file yet. */
 const CHECKPOINT_AT_PAGES = 8_000;
@@ -67,7 +67,7 @@ export class Checkpoints {
     } catch (error) {
       this.#warn(error);
       this.close();
-      await delay(RETRY_MS, undefined, { ref: false });
+      await pause(RETRY_MS, { ref: false });
       this.#checkpointHere();
     }
     this.#isRunning = false;

@@ -5,7 +5,7 @@ import { LangoError } from '../../core/errors.js';
 import { isAtLeast } from '../../core/text.js';
 import { newId } from '../../core/ids.js';
 import type { Logger } from '../../core/logger.js';
-import { assertOwnObjects, stepsAfter, type CapabilityTables } from '../capability-tables.js';
+import { guardSteps, stepsAfter, type CapabilityTables } from '../capability-tables.js';
 import { CommitMark } from './commit-mark.js';
 import { DatabaseFiles, realFile } from './database-files.js';
 import { assertNotGone, assertWhole, countCommits, noteMark } from './damage.js';
@@ -171,9 +171,9 @@ function migrateCapability(database: Database.Database, { name, sqlite, isForeig
   if (steps.length === 0) return;
   const objects = () => new Map(database.prepare<[], [string, string]>(OBJECTS).raw().all());
   const apply = database.transaction(() => {
-    const before = objects();
+    const assertOwn = isForeign && guardSteps(name, steps, objects());
     for (const sql of steps) database.exec(sql);
-    if (isForeign) assertOwnObjects(name, before, objects());
+    if (assertOwn) assertOwn(objects());
     database
       .prepare('INSERT OR REPLACE INTO capabilities (name, version) VALUES (?, ?)')
       .run(name, sqlite.length);

@@ -115,6 +115,7 @@ describe('LangGraph', () => {
 
   async function withGraph(script: WireScript, use: (client: AgentClient) => Promise<void>) {
     const server = await startWireServer(script, { extension: 'https://langchain.com/a2a/extensions/x/v1' });
+    // oxlint-disable-next-line typescript/no-misused-promises -- finally() waits for the promise
     await use(connect({ url: server.origin })).finally(() => server.close());
     return server.calls;
   }

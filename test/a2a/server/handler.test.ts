@@ -162,7 +162,7 @@ describe('X5 tasks as they are read', () => {
       .json.result;
     expect([...first.tasks, ...second.tasks].map(({ id }) => id)).toEqual(ids);
     expect([first.totalSize, second.nextPageToken]).toEqual([3, '']);
-    const from = (sent[1]?.status as unknown as { readonly timestamp: string }).timestamp;
+    const from = (sent[1]!.status as unknown as { readonly timestamp: string }).timestamp;
     const later = (await rpc(node, 'ListTasks', { contextId, statusTimestampAfter: from })).json.result.tasks;
     expect(later.map(({ id }) => id)).toContain(sent[1]?.id);
   });

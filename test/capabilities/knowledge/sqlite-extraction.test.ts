@@ -1,4 +1,4 @@
-import { openSqliteStores } from '../../support/all-stores.js';
+import { openSqliteStores } from '../../../lab/all-stores.js';
 import { silentLogger } from '../../../src/core/logger.js';
 import { extractionStoreSuite } from '../../suites/extraction-store.js';
 

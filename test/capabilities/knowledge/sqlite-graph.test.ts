@@ -1,4 +1,4 @@
-import { openSqliteStores } from '../../support/all-stores.js';
+import { openSqliteStores } from '../../../lab/all-stores.js';
 import { describe, expect, it } from '@jest/globals';
 import Database from 'better-sqlite3';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-import { openSqliteStores } from '../../support/all-stores.js';
+import { openSqliteStores } from '../../../lab/all-stores.js';
 import { silentLogger } from '../../../src/core/logger.js';
 import { memoryStoreSuite } from '../../suites/memory-store.js';
 

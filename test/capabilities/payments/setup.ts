@@ -1,4 +1,4 @@
-import { openSqliteStores, type AllStores } from '../../support/all-stores.js';
+import { openSqliteStores, type AllStores } from '../../../lab/all-stores.js';
 import { LangoError } from '../../../src/core/errors.js';
 import { hashJson } from '../../../src/core/json.js';
 import { silentLogger } from '../../../src/core/logger.js';

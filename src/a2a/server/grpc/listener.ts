@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { ServerCredentials } from '@grpc/grpc-js';
 import { LangoError, errorText } from '../../../core/errors.js';
 import type { Logger } from '../../../core/logger.js';
+import { Timer } from '../../../core/time.js';
 
 export interface ListenerOptions {
   readonly serve: (socket: Socket) => void;
@@ -43,11 +44,10 @@ export class Listener {
 
   /** Accepts no more connections, and cuts the open ones after `ms`. Resolves once all are closed. */
   async drain(ms: number): Promise<void> {
-    const cut = setTimeout(() => {
+    using _cut = new Timer(ms, () => {
       for (const socket of this.#sockets) socket.destroy();
-    }, ms);
+    });
     await new Promise<void>((resolve) => void this.#server.close(() => resolve()));
-    clearTimeout(cut);
   }
 }
 

@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { isLangoError, LangoError } from '../../../core/errors.js';
 import type { Logger } from '../../../core/logger.js';
 import type { EmbeddingProvider } from '../../../core/model.js';
 import { LONGEST_ASKED_MS, retryAfterMs, retryDelayMs } from '../../../core/retry.js';
 import { oneLine } from '../../../core/text.js';
+import { pause } from '../../../core/time.js';
 import { minSimilarityOf } from './similarity.js';
 import { toUnitVectors } from './vectors.js';
 
@@ -74,7 +74,8 @@ export function createHttpEmbeddings(options: HttpEmbeddingOptions): EmbeddingPr
           const delayMs = retryDelayMs(failures, error.retryAfterMs);
           if (delayMs > LONGEST_ASKED_MS) throw error;
           logger.warn('an embedding call failed and is repeated', { reason: error.message, delayMs });
-          await sleep(delayMs, undefined, { signal });
+          await pause(delayMs, { signal });
+          signal.throwIfAborted();
         }
       }
     },

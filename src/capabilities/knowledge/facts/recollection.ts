@@ -2,6 +2,7 @@ import { MEMORY_COLLECTION, type Retrieval } from '../stores/library.js';
 import { NOTHING_RECALLED, type Recollection, type Run } from '../../../core/run.js';
 import { textOf } from '../../../core/message.js';
 import { estimateTokens } from '../../../core/text.js';
+import { abortable, Deadline } from '../../../core/time.js';
 
 export interface FactRecollectionOptions {
   readonly retrieval: Retrieval;
@@ -25,9 +26,10 @@ export async function recallFacts(run: Run, options: FactRecollectionOptions): P
     .slice(0, QUERY_MAX_LENGTH)
     .trim();
   if (run.grant.chain.length > 0 || query === '') return NOTHING_RECALLED;
-  const signal = AbortSignal.any([run.signal, AbortSignal.timeout(SEARCH_MS)]);
-  const search = options.retrieval.search(run.task, { query, limit: FACTS_MAX, ...FACTS }, signal);
-  const { hits } = await Promise.race([search, rejectionOf(signal)]);
+  using deadline = new Deadline(run.signal).expect(SEARCH_MS);
+  const search = options.retrieval.search(run.task, { query, limit: FACTS_MAX, ...FACTS }, deadline.signal);
+  // The search itself may ignore the signal.
+  const { hits } = await abortable(search, deadline.signal);
   const lines: string[] = [];
   let left = options.promptTokens;
   let fromOutside = false;
@@ -42,13 +44,4 @@ export async function recallFacts(run: Run, options: FactRecollectionOptions): P
   }
   const text = lines.length === 0 ? undefined : ['Remembered facts:', ...lines].join('\n');
   return { text, upTo: undefined, fromOutside };
-}
-
-/** Rejects when the signal aborts, because the search itself may ignore the signal. */
-function rejectionOf(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    const giveUp = (): void => reject(signal.reason as Error);
-    if (signal.aborted) giveUp();
-    else signal.addEventListener('abort', giveUp, { once: true });
-  });
 }

@@ -1,9 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { errorText, isLangoError } from '../../../core/errors.js';
 import type { ExtractionStore, Triple, UnreadDocument } from '../stores/graph.js';
 import type { CollectionFilter } from '../stores/library.js';
 import type { Logger } from '../../../core/logger.js';
 import type { Distiller } from '../../../core/model.js';
+import { backoffMs, Deadline, pause } from '../../../core/time.js';
 import { nameKey } from '../stores/graph.js';
 import { NAME_MAX, TRIPLES_MAX } from './fields.js';
 
@@ -39,7 +39,7 @@ export class Extractor {
   readonly #closing = new AbortController();
   /** Times of the calls in the last hour. */
   #calls: readonly number[] = [];
-  #pauseMs = FIRST_PAUSE_MS;
+  #failures = 0;
   #isScheduled = false;
   #work = Promise.resolve();
 
@@ -80,14 +80,14 @@ export class Extractor {
     const { store, logger } = this.#options;
     try {
       await store.done(unread, await this.#extract(unread));
-      this.#pauseMs = FIRST_PAUSE_MS;
+      this.#failures = 0;
     } catch (error) {
       this.#closing.signal.throwIfAborted();
       if (isLangoError(error, 'storage')) throw error;
       logger.warn('a document was not read for the graph', { error: errorText(error) });
       if (!isLangoError(error, 'unavailable')) return store.failed(unread);
-      await this.#pause(this.#pauseMs);
-      this.#pauseMs = Math.min(2 * this.#pauseMs, MAX_PAUSE_MS);
+      this.#failures += 1;
+      await this.#pause(backoffMs(this.#failures, { firstMs: FIRST_PAUSE_MS, longestMs: MAX_PAUSE_MS }));
     }
   }
 
@@ -95,7 +95,8 @@ export class Extractor {
     const lines: string[] = [];
     for (const part of splitText(text)) {
       await this.#awaitRateLimit();
-      const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(CALL_MS)]);
+      using deadline = new Deadline(this.#closing.signal).expect(CALL_MS);
+      const { signal } = deadline;
       const scope = { tenant, owner };
       const request = { scope, instruction: EXTRACT, text: `${name}\n\n${part}`, signal };
       lines.push(...(await this.#options.distiller.distill(request)));
@@ -115,7 +116,9 @@ export class Extractor {
   }
 
   async #pause(ms: number): Promise<void> {
-    await delay(ms, undefined, { signal: this.#closing.signal, ref: false });
+    const { signal } = this.#closing;
+    await pause(ms, { signal, ref: false });
+    signal.throwIfAborted();
   }
 }
 

@@ -1,3 +1,4 @@
+import { BoundedCache } from '../../../core/bounded-cache.js';
 import type { Hit, TextQuery } from '../stores/library.js';
 import { indexed } from './index-terms.js';
 import type { QueryTerm } from './relevance.js';
@@ -190,7 +191,7 @@ interface CachedCount {
 export class TermCounts {
   readonly #countTerm: string;
   /** By indexed term, the latest last. */
-  readonly #cache = new Map<string, CachedCount>();
+  readonly #cache = new BoundedCache<string, CachedCount>(MAX_CACHED);
 
   constructor(dialect: Dialect) {
     this.#countTerm = wordIndexOf(dialect).countTerm;
@@ -202,9 +203,8 @@ export class TermCounts {
     if (known && Math.abs(known.passages - passages) <= DRIFT * known.passages) return known.count;
     const row = yield* first<{ readonly doc: number }>(this.#countTerm, name);
     const count = row?.doc ?? 0;
-    this.#cache.delete(name);
     if (count >= CACHED_FROM) this.#cache.set(name, { count, passages });
-    if (this.#cache.size > MAX_CACHED) this.#cache.delete(this.#cache.keys().next().value!);
+    else this.#cache.take(name);
     return count;
   }
 }

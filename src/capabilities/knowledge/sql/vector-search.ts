@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { BoundedCache } from '../../../core/bounded-cache.js';
 import { LangoError } from '../../../core/errors.js';
 import type { Near } from './vector-table.js';
 import { cosine, Nearest, VectorTable } from './vector-table.js';
@@ -43,8 +44,8 @@ type StampedRow = VectorRow & { readonly stamp: number };
 /** Searches the vectors of collections. Keeps compact copies of the collections last searched in memory. */
 export class VectorSearch {
   readonly #database: SqlDatabase;
-  /** By collection id, the last used at the end. */
-  readonly #tables = new Map<number, CachedTable>();
+  /** By collection id, with the memory they take: none while they are being read. */
+  readonly #tables = new BoundedCache<number, CachedTable>(MEMORY_BYTES, { keepsNewest: true });
 
   constructor(database: SqlDatabase) {
     this.#database = database;
@@ -83,7 +84,7 @@ export class VectorSearch {
 
   /** Call it after a commit that removed all vectors of the collection. */
   dropped(collectionId: number): void {
-    this.#tables.delete(collectionId);
+    this.#tables.take(collectionId);
   }
 
   /** Changes a table once it is read completely, because its rows may have been read before the commit. */
@@ -100,16 +101,16 @@ export class VectorSearch {
     const known = this.#tables.get(collection.id);
     const isOf = known?.dimension === collection.dimension;
     const cached = known && isOf ? known : await this.#begin(collection);
-    this.#tables.delete(collection.id);
-    this.#tables.set(collection.id, cached);
+    this.#tables.set(collection.id, cached, cached.bytes);
     try {
       const table = await cached.reading;
       if (this.#database.isShared) await this.#catchUp(collection.id, cached, table);
       cached.bytes = table.bytes;
-      this.#makeRoom(collection.id);
+      // It may have been dropped meanwhile.
+      if (this.#tables.get(collection.id) === cached) this.#tables.set(collection.id, cached, cached.bytes);
       return table;
     } catch (error) {
-      if (this.#tables.get(collection.id) === cached) this.#tables.delete(collection.id);
+      if (this.#tables.get(collection.id) === cached) this.#tables.take(collection.id);
       throw error;
     }
   }
@@ -143,15 +144,6 @@ export class VectorSearch {
       if (rows.length < ROWS_AT_ONCE) return table;
       after = rows.at(-1)!.passage;
       await nextTurn();
-    }
-  }
-
-  /** Evicts the least recently used tables, but never `used`. A table that is still being read counts as empty. */
-  #makeRoom(used: number): void {
-    let all = 0;
-    for (const [id, { bytes }] of [...this.#tables].reverse()) {
-      all += bytes;
-      if (all > MEMORY_BYTES && id !== used) this.#tables.delete(id);
     }
   }
 }

@@ -1,3 +1,4 @@
+import { BoundedCache } from '../../../core/bounded-cache.js';
 import { LangoError } from '../../../core/errors.js';
 import type { Logger } from '../../../core/logger.js';
 import type { Scrubber, SecretGuard, SecretUse } from '../../../core/secrets.js';
@@ -32,7 +33,7 @@ export class BorrowedSecrets implements SecretGuard {
   /** The values to search for, by owner. */
   readonly #held = new Map<string, ReadonlySet<Held>>();
   /** How to drop each value that commands got, by owner, name and value. The one that was not given for longest is first. */
-  readonly #given = new Map<string, () => void>();
+  readonly #given = new BoundedCache<string, () => void>(GIVEN_MAX, { onDropped: (_, drop) => drop() });
   /** The scrubbers by owner, and '' for all owners. Compiled at first use after a change. */
   readonly #compiled = new Map<string, Scrubber>();
 
@@ -84,17 +85,8 @@ export class BorrowedSecrets implements SecretGuard {
     if (!known) this.#change(owner, (before) => before.add(held));
     const remove = () => this.#change(owner, (before) => void before.delete(held));
     const drop = known ?? (() => void scrubbed.then(remove, remove));
-    if (place === 'exec') this.#keepGiven(key, drop);
+    if (place === 'exec') this.#given.set(key, drop);
     else drop();
-  }
-
-  #keepGiven(key: string, drop: () => void): void {
-    this.#given.delete(key);
-    this.#given.set(key, drop);
-    if (this.#given.size <= GIVEN_MAX) return;
-    const [oldest, dropOldest] = this.#given.entries().next().value!;
-    this.#given.delete(oldest);
-    dropOldest();
   }
 
   #change(owner: string, apply: (held: Set<Held>) => unknown): void {

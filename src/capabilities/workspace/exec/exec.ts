@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Deadline } from '../../../core/time.js';
 import { defineTool, type Tool, type ToolContext } from '../../../core/tool.js';
 import type { ExecOptions } from './launch.js';
 import type { Process } from './process.js';
@@ -79,22 +80,12 @@ export function execTool(runner: Runner, { limits, sandbox, openForwarder }: Exe
  * aborted.
  */
 async function waitFor(child: Process, timeoutSeconds: number, { signal }: ToolContext) {
-  let isTimeout = false;
-  const stop = () => void child.stop();
-  const timer = setTimeout(() => {
-    isTimeout = true;
-    stop();
-  }, timeoutSeconds * 1000);
-  signal.addEventListener('abort', stop, { once: true });
-  if (signal.aborted) stop();
-  try {
-    const { exitCode } = await child.ended;
-    signal.throwIfAborted();
-    return { exitCode, isTimeout };
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', stop);
-  }
+  using deadline = new Deadline(signal).expect(timeoutSeconds * 1000);
+  deadline.signal.addEventListener('abort', () => void child.stop());
+  if (signal.aborted) void child.stop();
+  const { exitCode } = await child.ended;
+  signal.throwIfAborted();
+  return { exitCode, isTimeout: deadline.hasPassed };
 }
 
 function output({ stdout, stderr }: Process): { stdout: string; stderr: string } {

@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
-import { setTimeout as wait } from 'node:timers/promises';
 import { LangoError } from '../../../core/errors.js';
 import { noScrubber, type Scrubber } from '../../../core/secrets.js';
+import { pause, waitAtMost } from '../../../core/time.js';
 import { Capture } from './capture.js';
 import { withDescriptors } from './descriptors.js';
 import type { Launch } from './launch.js';
@@ -151,13 +151,6 @@ async function stopProcess({ child, ended, contained }: Stoppable): Promise<Exit
   return ended;
 }
 
-/** Waits for the promise, but no longer than `ms`. */
-async function waitAtMost(ms: number, promise: Promise<unknown>): Promise<void> {
-  const timeout = new AbortController();
-  const grace = wait(ms, undefined, { signal: timeout.signal }).catch(() => undefined);
-  await Promise.race([promise, grace]).finally(() => timeout.abort());
-}
-
 function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   if (child.pid === undefined) return;
   try {
@@ -183,7 +176,7 @@ async function killMarked(mark: string): Promise<void> {
     const marked = await findMarkedProcesses(`${MARK_VARIABLE}=${mark}\0`);
     if (marked.length === 0) return;
     marked.forEach(kill);
-    await wait(ROUND_MS);
+    await pause(ROUND_MS);
   }
 }
 

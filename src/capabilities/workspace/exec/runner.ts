@@ -96,6 +96,7 @@ export class Runner {
       await watch.settle();
       throw error;
     }
+    // oxlint-disable-next-line typescript/no-misused-promises -- finally() waits for the promise
     const ended = child.ended.finally(() => watch.settle());
     ended.catch(() => undefined);
     const stop = () => child.stop().then(() => ended);
@@ -124,7 +125,7 @@ export class Runner {
       await forwarder?.close();
       throw error;
     }
-    // The forwarder is closed before `ended` resolves.
+    // oxlint-disable-next-line typescript/no-misused-promises -- the forwarder is closed before `ended` resolves
     const ended = child.ended.finally(async () => {
       this.#running.delete(running);
       await forwarder?.close();

@@ -1,4 +1,5 @@
 import { errorText, LangoError } from '../../../core/errors.js';
+import { Timer } from '../../../core/time.js';
 import { findProgram } from '../../../disk/programs.js';
 import { preparePrivilegeDrop, prepareAccount, type Account } from './account.js';
 import { bubblewrap } from './bubblewrap.js';
@@ -106,8 +107,8 @@ async function probe(sandbox: Sandbox, roots: readonly string[], root: string): 
   };
   const launch = sandbox.launch(command, false);
   const child = startProcess(launch, PROBE_LIMITS.outputBytes);
-  const timer = setTimeout(() => void child.stop(), PROBE_LIMITS.timeoutSeconds * 1000);
-  const { exitCode } = await child.ended.finally(() => clearTimeout(timer));
+  using _late = new Timer(PROBE_LIMITS.timeoutSeconds * 1000, () => void child.stop());
+  const { exitCode } = await child.ended;
   if (exitCode === 0) return;
   const output = [child.stderr, child.stdout]
     .map((stream) => stream.text('').trim())

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { LangoError } from '../../../core/errors.js';
+import { abortable, Deadline } from '../../../core/time.js';
 
 interface Match {
   readonly name: boolean;
@@ -85,23 +86,18 @@ interface MatchRequest {
   readonly max: number;
 }
 
-function matchInWorker(worker: Worker, request: MatchRequest, signal: AbortSignal): Promise<Match> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted(); // An aborted signal fires no further event.
-    const settle = (finish: () => void) => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', onAbort);
-      worker.removeAllListeners('message').removeAllListeners('exit');
-      finish();
-    };
-    const giveUp = () => settle(() => reject(tooSlow(request.name)));
-    const onAbort = () => settle(() => reject(signal.reason as Error));
-    const timer = setTimeout(giveUp, MATCH_TIME_MS);
-    signal.addEventListener('abort', onAbort, { once: true });
-    worker.once('message', (match: Match) => settle(() => resolve(match)));
-    worker.once('exit', giveUp);
-    worker.postMessage(request);
-  });
+async function matchInWorker(worker: Worker, request: MatchRequest, signal: AbortSignal): Promise<Match> {
+  signal.throwIfAborted();
+  const late = (): LangoError => tooSlow(request.name);
+  using deadline = new Deadline(signal).expect(MATCH_TIME_MS, late);
+  const { promise, resolve, reject } = Promise.withResolvers<Match>();
+  worker.once('message', resolve).once('exit', () => reject(late()));
+  worker.postMessage(request);
+  try {
+    return await abortable(promise, deadline.signal);
+  } finally {
+    worker.removeAllListeners('message').removeAllListeners('exit');
+  }
 }
 
 function tooSlow(name: string): LangoError {

@@ -1,4 +1,4 @@
-import { openSqliteStores, type AllStores } from '../../../support/all-stores.js';
+import { openSqliteStores, type AllStores } from '../../../../lab/all-stores.js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import Database from 'better-sqlite3';
 import {

@@ -1,0 +1,47 @@
+import { CAPABILITIES } from '../src/capabilities/index.js';
+import { openStores, purgeWords, type KnowledgeStores } from '../src/capabilities/knowledge/stores.js';
+import { SqlMemoryStore } from '../src/capabilities/memory/sql-memory-store.js';
+import { SqlPaymentStore } from '../src/capabilities/payments/sql-payment-store.js';
+import { SqlVaultStore } from '../src/capabilities/secrets/vault/sql-vault-store.js';
+import type { CapabilityTables } from '../src/storage/capability-tables.js';
+import { openPostgresStorage } from '../src/storage/postgres/storage.js';
+import { openSqliteStorage } from '../src/storage/sqlite/storage.js';
+import type { Storage } from '../src/stores/storage.js';
+
+/** A database with the stores of the server and those of the shipped capabilities. */
+export interface AllStores extends Storage, KnowledgeStores {
+  readonly memory: SqlMemoryStore;
+  readonly payments: SqlPaymentStore;
+  readonly vault: SqlVaultStore;
+  /** Removes the remains of deleted data, as `lango data delete` does. */
+  purge(): Promise<void>;
+}
+
+const ALL_TABLES: readonly CapabilityTables[] = CAPABILITIES.flatMap(({ name, tables }) =>
+  tables ? [{ ...tables, name, isForeign: false }] : [],
+);
+
+export function openSqliteStores(options: Parameters<typeof openSqliteStorage>[0]): AllStores {
+  return withStores(openSqliteStorage({ ...options, tables: ALL_TABLES }));
+}
+
+export async function openPostgresStores(
+  options: Omit<Parameters<typeof openPostgresStorage>[0], 'tables'>,
+): Promise<AllStores> {
+  return withStores(await openPostgresStorage({ ...options, tables: ALL_TABLES }));
+}
+
+function withStores(storage: Storage): AllStores {
+  const { database } = storage;
+  return {
+    ...storage,
+    ...openStores(database),
+    memory: new SqlMemoryStore(database),
+    payments: new SqlPaymentStore(database),
+    vault: new SqlVaultStore(database),
+    async purge() {
+      await purgeWords(database);
+      await database.purge();
+    },
+  };
+}

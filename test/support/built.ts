@@ -1,0 +1,12 @@
+import { execFileSync } from 'node:child_process';
+import path from 'node:path';
+
+/**
+ * The path of a file in dist/, which is first built anew if it is older than its sources. Tests run the sources, and
+ * call this for what they start as a process: then a run of other tests builds nothing.
+ */
+export function built(file: string): string {
+  const step = file.startsWith('cli/') ? 'program' : 'library';
+  execFileSync(process.execPath, ['scripts/build.ts', step], { stdio: ['ignore', 'ignore', 'inherit'] });
+  return path.resolve('dist', file);
+}
