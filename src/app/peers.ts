@@ -2,7 +2,7 @@ import type { CardTrust } from '../a2a/client/card.js';
 import { tokenCredential } from '../core/credential.js';
 import { RefreshingDirectory } from '../a2a/client/directory.js';
 import type { GrpcRules } from '../a2a/client/grpc-transport.js';
-import type { CredentialFor } from '../a2a/client/link.js';
+import type { CredentialFor } from '../a2a/client/wire-tasks.js';
 import type { CardSource, OpenOptions, RemoteSource } from '../a2a/client/load.js';
 import { createOriginFetch } from '../core/origin-fetch.js';
 import { signJwt } from '../a2a/server/signing.js';

@@ -10,26 +10,20 @@ import type { Part, Artifact, Message } from '../../core/message.js';
 import { textOf } from '../../core/message.js';
 import type { TaskState, Question } from '../../core/task.js';
 import { CARD_TYPE, CATALOG_PATHS } from '../translate/catalog.js';
-import {
-  toSendRequest,
-  toWireState,
-  fromWireArtifact,
-  fromWireMessage,
-  fromWireState,
-} from '../translate/content.js';
+import { toWireState, fromWireArtifact, fromWireMessage, fromWireState } from '../translate/content.js';
 import { fromWireError } from '../translate/errors.js';
 import { fetchCard } from './card.js';
 import { tokenCredential } from '../../core/credential.js';
 import { inFormOf, questionsInSnapshot, typedQuestions } from './foreign-question.js';
 import type { GrpcRules } from './grpc-transport.js';
-import type { Binding, Link } from './link.js';
-import { requestOptions } from './link.js';
+import type { Binding, WireLink } from './link.js';
 import { openRemote } from './load.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
 import type { ClientEvent } from './reader.js';
 import { TaskReader } from './reader.js';
 import type { RetryRules } from './watch.js';
 import { DEFAULT_RETRY, watchTask } from './watch.js';
+import { requestOptions } from './wire-tasks.js';
 
 export interface ClientOptions {
   /** The address of a Lango server, or of any A2A agent. */
@@ -115,7 +109,7 @@ export function createClient(options: ClientOptions): AgentClient {
 class Client implements AgentClient {
   readonly #options: ClientOptions;
   readonly #retry: RetryRules;
-  readonly #links = new Map<string, Promise<Link>>();
+  readonly #links = new Map<string, Promise<WireLink>>();
 
   constructor(options: ClientOptions) {
     this.#options = options;
@@ -131,7 +125,7 @@ class Client implements AgentClient {
       contextId: contextId || undefined,
       isAnswer: taskId !== '',
     });
-    const start = { request: toSendRequest({ id: newId(), role: 'user', parts }, { taskId, contextId }) };
+    const start = { request: { message: { id: newId(), role: 'user', parts } as const, taskId, contextId } };
     yield* this.#watch({ reader, agent, signal, start });
   }
 
@@ -197,7 +191,7 @@ class Client implements AgentClient {
   }
 
   async *#watch({ reader, agent, signal, start }: WatchFacts): AsyncGenerator<ClientEvent, void, undefined> {
-    let link: Link;
+    let link: WireLink;
     try {
       link = await this.#link(agent);
     } catch (error) {
@@ -220,7 +214,7 @@ class Client implements AgentClient {
   }
 
   /** Opens a link once per agent. A failed attempt is not kept. */
-  #link(agent = ''): Promise<Link> {
+  #link(agent = ''): Promise<WireLink> {
     const known = this.#links.get(agent);
     if (known) return known;
     const { token, fetch: fetchImpl, grpc, binding } = this.#options;
@@ -260,7 +254,7 @@ interface WatchFacts {
   readonly start: Pick<Parameters<typeof watchTask>[0], 'request' | 'after'>;
 }
 
-type LinkCallback<T> = (link: Link, options: RequestOptions) => Promise<T>;
+type LinkCallback<T> = (link: WireLink, options: RequestOptions) => Promise<T>;
 
 /** Reads an entry of a catalog. Its media type is in `type`, or in `mediaType`, the older name. */
 function toCatalogEntry(entry: JsonObject): readonly CatalogEntry[] {

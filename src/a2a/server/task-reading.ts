@@ -7,6 +7,7 @@ import { wantsGeneration } from './generations.js';
 import { withAuthor } from '../translate/events.js';
 import type { TaskStatus, TaskView } from '../translate/task.js';
 import { TaskFold } from '../translate/task.js';
+import type { TaskSnapshot } from '../translate/updates.js';
 
 const PAGE = 1_000;
 /**
@@ -55,6 +56,10 @@ export class TaskReading {
 
   toTask(view: TaskView): Task {
     return this.#fold.toTask({ ...this.#record, head: this.#head }, view);
+  }
+
+  toSnapshot(): TaskSnapshot {
+    return this.#fold.toSnapshot({ ...this.#record, head: this.#head });
   }
 }
 
