@@ -176,6 +176,21 @@ describe('the house', () => {
     expect(globalFetch.filter((file) => file !== 'http/egress.ts')).toEqual([]);
   });
 
+  it('hands the events of an agent to a peer of the same process without the protocol in between', () => {
+    const direct = [
+      'server/agent-tasks',
+      'server/local-tasks',
+      'client/peer',
+      'client/watch',
+      'client/reader',
+    ];
+    const ofWire = /@a2a-js\/sdk|\b(?:to|from)Wire(?!Error\b)\w*/;
+    const found = direct.filter((name) =>
+      ofWire.test(sources.find(({ file }) => file === `a2a/${name}.ts`)?.text ?? '@a2a-js/sdk'),
+    );
+    expect(found).toEqual([]);
+  });
+
   it('has no default exports, no any, and no banned words in file names', () => {
     const wrong = sources
       .filter(
