@@ -11,7 +11,7 @@ import type { TaskRun } from './task-run.js';
 
 /** A suspect fails after this many crashes: half of them happened while no other suspect ran. */
 const MAX_CRASHES = 2 * SUSPECT_CRASHES;
-/** After an abort, an agent that does not return within this time is not waited for. */
+/** After an abort, the worker stops waiting for an agent that does not return within this time. */
 const AGENT_STOP_GRACE_MS = 5_000;
 
 export interface RunWorkOptions {

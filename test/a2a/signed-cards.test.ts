@@ -25,7 +25,7 @@ async function json(url: string, headers: Record<string, string> = {}): Promise<
 const trust = async (origin: string) =>
   createLocalJWKSet((await json(`${origin}/.well-known/jwks.json`)) as never);
 
-describe('the text that a card is signed as', () => {
+describe('the canonical text of a card', () => {
   it('keeps required members when they are empty, or left out by an encoder', () => {
     const whole = canonicalCard({ ...NO_SKILLS, supportedInterfaces: [], capabilities: {} });
     expect(JSON.parse(whole)).toMatchObject({
@@ -37,7 +37,7 @@ describe('the text that a card is signed as', () => {
     expect(canonicalCard({ name: 'a', version: '1', capabilities: {} })).toBe(whole);
   });
 
-  it('keeps optional members as they were set, and drops other defaults', () => {
+  it('keeps optional members that are set, and drops other defaults', () => {
     const card = {
       ...NO_SKILLS,
       iconUrl: '',
@@ -69,7 +69,7 @@ describe('the text that a card is signed as', () => {
     });
   });
 
-  it('is sorted and without white space (RFC 8785), leaves signatures out, and unknown members in', () => {
+  it('is sorted and without white space (RFC 8785), without signatures, and with unknown members', () => {
     const card = { version: '1', signatures: [{}], name: 'ö€', future: { b: 1e21, a: null } };
     expect(canonicalCard(card)).toBe(
       '{"defaultInputModes":[],"defaultOutputModes":[],"description":"","future":{"a":null,"b":1e+21},"name":"ö€","skills":[],"supportedInterfaces":[],"version":"1"}',
@@ -142,7 +142,7 @@ describe('a served card', () => {
     ['no key is named', { alg: 'EdDSA' }],
     ['an extension of the signature is critical', { alg: 'EdDSA', kid: 'own', crit: ['x'], x: 1 }],
     ['its payload is not to be encoded', { alg: 'EdDSA', kid: 'own', crit: ['b64'], b64: false }],
-  ])('does not verify, however good the signature is, when %s', async (_what, header) => {
+  ])('does not verify with a good signature when %s', async (_what, header) => {
     const { card, findKey, key } = ownCard();
     const good = { ...card, signatures: [signedWith(header, key, card)] };
     await expect(verifyCard(good, findKey)).rejects.toMatchObject({ code: 'forbidden' });
@@ -156,7 +156,7 @@ describe('a served card', () => {
     await expect(verifyCard(several as never, findKey)).resolves.toMatchObject({ kid: key.kid });
   });
 
-  it("verifies what the stock SDK signed, where its bytes are the protocol's", async () => {
+  it("verifies a signature of the stock SDK when the SDK's bytes are those of the protocol", async () => {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const jwk = { ...(await exportJWK(publicKey)), kid: 'stock', alg: 'ES256' };
     const plain: JsonObject = ownCard().card;
@@ -173,7 +173,8 @@ describe('a served card', () => {
       kid: 'stock',
       alg: 'ES256',
     });
-    // Its bytes leave a requirement without scopes out, so that anybody could strip it: not taken for signed.
+    // The SDK's bytes leave out a requirement without scopes, so anybody could strip it. Such a signature does not
+    // count.
     const signed = await stockSign(parseCard(plain));
     const stripped = signed.signatures.map(({ protected: head, signature }) => ({
       protected: head,
@@ -190,12 +191,12 @@ interface AddressCase {
   readonly headers?: Readonly<Record<string, string>>;
   readonly trustProxy?: boolean;
   readonly a2a?: object;
-  /** How the addresses begin. */
+  /** The beginning of each address. */
   readonly wanted: string;
 }
 
 describe('an extended card', () => {
-  it('shows known callers the tools that the public one does not, signed too, over both bindings', async () => {
+  it('shows authenticated callers the tools that the public one leaves out, signed too, over both bindings', async () => {
     const settings = { server: { port: 0 }, tools: { fs: { enabled: true }, exec: { enabled: false } } };
     await withServer({ settings }, async (server) => {
       const { origin } = server.address;
@@ -244,33 +245,36 @@ describe('an extended card', () => {
       headers: proxied,
       wanted: 'https://a.example/x/',
     },
-  ])('names the addresses of the public card: $what', async ({ headers = {}, wanted, a2a = {}, ...more }) => {
-    const { trustProxy = false } = more;
-    const grpc = { enabled: true, port: 0 };
-    const settings = { a2a, server: { port: 0, allowedHosts: ['agents.example'], grpc, trustProxy } };
-    await withServer({ settings }, async ({ address: { origin, token } }) => {
-      const asked = async (path: string, body?: object): Promise<JsonObject> => {
-        const all = { ...headers, authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-        const sending = request(origin + path, { method: body ? 'POST' : 'GET', headers: all });
-        const [answer] = (await once(sending.end(body && JSON.stringify(body)), 'response')) as [
-          IncomingMessage,
-        ];
-        return (await readJson(answer)) as JsonObject;
-      };
-      for (const agent of ['', '/agents/planner']) {
-        const { supportedInterfaces: addresses } = await asked(`${agent}/.well-known/agent-card.json`);
-        expect(addresses).toContainEqual(
-          expect.objectContaining({ url: expect.stringMatching(`^${wanted}`) }),
-        );
-        expect(addresses).toContainEqual(expect.objectContaining({ protocolBinding: 'GRPC' }));
-        expect(await asked(`${agent}/extendedAgentCard`)).toMatchObject({ supportedInterfaces: addresses });
-        const rpc = await asked(agent || '/', { jsonrpc: '2.0', id: 1, method: 'GetExtendedAgentCard' });
-        expect(rpc).toMatchObject({ result: { supportedInterfaces: addresses } });
-      }
-    });
-  });
+  ])(
+    'names the same addresses as the public card: $what',
+    async ({ headers = {}, wanted, a2a = {}, ...more }) => {
+      const { trustProxy = false } = more;
+      const grpc = { enabled: true, port: 0 };
+      const settings = { a2a, server: { port: 0, allowedHosts: ['agents.example'], grpc, trustProxy } };
+      await withServer({ settings }, async ({ address: { origin, token } }) => {
+        const asked = async (path: string, body?: object): Promise<JsonObject> => {
+          const all = { ...headers, authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+          const sending = request(origin + path, { method: body ? 'POST' : 'GET', headers: all });
+          const [answer] = (await once(sending.end(body && JSON.stringify(body)), 'response')) as [
+            IncomingMessage,
+          ];
+          return (await readJson(answer)) as JsonObject;
+        };
+        for (const agent of ['', '/agents/planner']) {
+          const { supportedInterfaces: addresses } = await asked(`${agent}/.well-known/agent-card.json`);
+          expect(addresses).toContainEqual(
+            expect.objectContaining({ url: expect.stringMatching(`^${wanted}`) }),
+          );
+          expect(addresses).toContainEqual(expect.objectContaining({ protocolBinding: 'GRPC' }));
+          expect(await asked(`${agent}/extendedAgentCard`)).toMatchObject({ supportedInterfaces: addresses });
+          const rpc = await asked(agent || '/', { jsonrpc: '2.0', id: 1, method: 'GetExtendedAgentCard' });
+          expect(rpc).toMatchObject({ result: { supportedInterfaces: addresses } });
+        }
+      });
+    },
+  );
 
-  it('is not there where callers are not told apart', async () => {
+  it('does not exist on a server that does not tell callers apart', async () => {
     await withServer(
       { settings: { server: { port: 0 }, auth: { mode: 'none' } } },
       async ({ address: { origin } }) => {
@@ -281,8 +285,8 @@ describe('an extended card', () => {
   });
 });
 
-describe('a remote card that has to prove itself', () => {
-  it('is used when it does, and skipped with a warning when it does not', async () => {
+describe('a remote card that must be signed', () => {
+  it('is used when its signature verifies, and else skipped with a warning', async () => {
     await withServer({}, async ({ address: { origin, token } }) => {
       const url = `${origin}/agents/planner`;
       const hash = cardHash(await json(origin + CARD, { 'a2a-version': '1.0' }));

@@ -7,8 +7,8 @@ import { toolNamed, tree } from '../support/agent-fixtures.js';
 
 const named = (...names: string[]) => names.map((name) => toolNamed(name));
 
-describe('capability descriptions', () => {
-  it('C1 joins words in order of first appearance, without repeats, longest prefix first', () => {
+describe('a capability description', () => {
+  it('C1 lists its terms in order of first appearance, without repeats, by the longest prefix', () => {
     expect(capabilityDescription(named('fs_read', 'exec_shell', 'fs_write'))).toBe(
       'file operations, command execution',
     );
@@ -17,7 +17,7 @@ describe('capability descriptions', () => {
     );
   });
 
-  it('C2 has the fixed words', () => {
+  it('C2 uses the fixed terms', () => {
     expect(capabilityMap).toMatchObject({
       exec: 'command execution',
       fs_: 'file operations',
@@ -32,16 +32,16 @@ describe('capability descriptions', () => {
     expect(capabilityDescription(named('exec_shell', 'exec_run'))).toBe('command execution');
   });
 
-  it('C2 has words for every prefix of both rosters', () => {
+  it('C2 has a term for every prefix of both rosters', () => {
     const prefixes = [...STANDARD_ROSTER, ...agentSpecs.classic].flatMap((spec) => spec.prefixes);
     expect(prefixes.filter((prefix) => !(prefix in capabilityMap))).toEqual([]);
   });
 
-  it('C3 falls back to general actions', () => {
+  it('C3 falls back to "general actions"', () => {
     expect(capabilityDescription(named('weather'))).toBe('general actions');
   });
 
-  it("C2 the operator's and the vault's descriptions hold the words and no tool name", () => {
+  it('C2 holds terms and no tool name for the operator and the vault', () => {
     const names = ['exec_shell', 'fs_read', 'crypto_sign', 'secrets_get', 'payment_send'];
     const profiles = tree({ tools: named(...names) }).subAgents.map(({ profile }) => profile);
     const of = (name: string) => profiles.find((profile) => profile.name === name)!.description;
@@ -50,7 +50,7 @@ describe('capability descriptions', () => {
     for (const name of names) expect(JSON.stringify(profiles)).not.toContain(name);
   });
 
-  it('generates one skill per capability, in words and without a tool name', () => {
+  it('becomes one generated skill per capability, without a tool name', () => {
     expect(skillsOf(named('fs_read', 'fs_list', 'payment_send'))).toEqual([
       {
         id: 'file-operations',
@@ -70,7 +70,7 @@ describe('capability descriptions', () => {
   });
 });
 
-describe('card skills', () => {
+describe('the skills of a card', () => {
   const skill = (id: string, description: string): Skill => ({
     ...{ id, name: id, description },
     ...{ tags: [id], examples: [] },
@@ -86,7 +86,7 @@ describe('card skills', () => {
     expect(skills.map(({ description }) => description)).toEqual(['Plans.', 'Reads files.']);
   });
 
-  it('take the text of another card file, and generated words only where there is none', () => {
+  it('use the text of another card file, and generated text only where there is none', () => {
     const reviewed = [skill('file-operations', 'Elsewhere.'), skill('web-browsing', 'Opens pages.')];
     const skills = cardSkills(skillsOf(named('fs_read', 'browser_open', 'odd_one')), own, reviewed);
     expect(skills.map(({ description }) => description)).toEqual([

@@ -11,7 +11,7 @@ import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-mo
 
 const ROOT = 'lango-orchestrator';
 
-describe('questions of sub-agents', () => {
+describe('a question of a sub-agent', () => {
   const dangerous = [
     toolNamed('fs_rm', { danger: () => 'dangerous' }),
     toolNamed('rag_drop', { danger: () => 'dangerous' }),
@@ -27,7 +27,7 @@ describe('questions of sub-agents', () => {
     parts: [answerPart({ hash, decision: 'approve' })],
   });
 
-  it('pass up with the same hash, and each answer goes to the one that asked, once', async () => {
+  it('is passed up with the same hash, and each reply reaches the agent that asked, once', async () => {
     const { root, peers, model } = team(scripts, { tools: dangerous });
     const run = MemoryRun.of(ROOT, 'clean up');
     const asked = await run.perform(root);
@@ -51,7 +51,7 @@ describe('questions of sub-agents', () => {
     expect(whole.usage()).toEqual({ input: 60, output: 30, cached: 0 });
   });
 
-  it('a prose reply approves nothing below', async () => {
+  it('is not approved by a reply in prose', async () => {
     const { root, peers } = team(scripts, { tools: dangerous });
     const run = MemoryRun.of(ROOT, 'clean up');
     const asked = await run.perform(root);
@@ -61,7 +61,7 @@ describe('questions of sub-agents', () => {
     expect(peers.requests).toHaveLength(2);
   });
 
-  it('that nobody answers in time are refused below, and the task above continues', async () => {
+  it('is refused at the sub-agent when nobody replies in time, and the task above continues', async () => {
     const { root, peers, model } = team(scripts, { tools: dangerous });
     const run = MemoryRun.of(ROOT, 'clean up');
     const { questions } = await run.perform(root);
@@ -76,7 +76,7 @@ describe('questions of sub-agents', () => {
     expect(resultsIn(model.asked('orchestrator').at(-1))).toEqual(['removed', 'dropped']);
   });
 
-  it("ask_user of a sub-agent gets the person's words, and its final answer streams", async () => {
+  it("has the person's words as its result for ask_user, and the final output of the sub-agent streams", async () => {
     const { root, model } = team({
       orchestrator: [call(ask('planner', 'plan it', true))],
       planner: [call(['ask_user', { question: 'By when?' }]), say('Plan: by Friday.')],
@@ -95,7 +95,7 @@ describe('questions of sub-agents', () => {
   it.each([
     ['only says what it waits for', []],
     ['asks with the same hash again', [where]],
-  ])('a peer that %s gets each answer once, and hides no letter in its question', async (_, questions) => {
+  ])('gets each reply once when a peer %s, and shows every letter of its text', async (_, questions) => {
     const requests: PeerRequest[] = [];
     const waits = { ...ending('weather', hidden), state: 'input-required', questions } as PeerEvent;
     const answers: PeerEvent[][] = [
@@ -129,7 +129,7 @@ describe('questions of sub-agents', () => {
     ]);
   });
 
-  it('a peer that asks again after its question expired is abandoned', async () => {
+  it('makes the orchestrator give up a peer that repeats it after its expiry', async () => {
     const question: Question = { hash: 'h', kind: 'approval', text: 'May I?', author: 'weather' };
     const waits = {
       ...ending('weather', 'May I?'),
@@ -145,7 +145,7 @@ describe('questions of sub-agents', () => {
     expect(resultsIn(model.asked('orchestrator').at(-1))[0]).toMatch(/an answer that nobody gave in time/);
   });
 
-  it('auth-required passes through', async () => {
+  it('is passed up as auth-required when it asks for credentials', async () => {
     const end: PeerEvent = {
       ...ending('weather', 'Log in at the weather site.'),
       state: 'auth-required',

@@ -36,15 +36,15 @@ async function performWith(peers: PeerDirectory, script: readonly Play[]) {
   return { run, model, end: await run.perform(tree({ model, peers }).root!) };
 }
 
-describe('delegation', () => {
-  it('D6 a greeting costs one model call', async () => {
+describe('a delegation', () => {
+  it('D6 is not needed for a greeting, which costs one model call', async () => {
     const { model, peers, run } = await perform({ orchestrator: [say('Hello!')] });
     expect(model.requests).toHaveLength(1);
     expect(peers.tasks).toBe(0);
     expect(run.answer()).toBe('Hello!');
   });
 
-  it("D6 a final delegation costs the orchestrator one call, and streams the agent's answer", async () => {
+  it('D6 costs the orchestrator one call when it is final, and streams the output of the agent', async () => {
     const { root, model } = team(
       {
         orchestrator: [withPreamble('One moment.', call(ask('operator', 'read a', true)))],
@@ -66,7 +66,7 @@ describe('delegation', () => {
     expect(spoken).toHaveLength(4);
   });
 
-  it('D6 without final the answer comes back as a tool result', async () => {
+  it('D6 returns the output as a tool result when it is not final', async () => {
     const { run, model } = await perform({
       orchestrator: [call(ask('operator')), say('The file says hi.')],
       operator: [read, say('It says hi.')],
@@ -75,7 +75,7 @@ describe('delegation', () => {
     expect(run.answer()).toBe('The file says hi.');
   });
 
-  it('D6 ignores final when there are other calls beside it', async () => {
+  it('D6 ignores "final" when there are other calls beside it', async () => {
     const { run, model } = await perform({
       orchestrator: [call(ask('operator', 'a', true), ask('librarian', 'b', true)), say('Both.')],
       operator: [say('A.')],
@@ -85,7 +85,7 @@ describe('delegation', () => {
     expect(run.answer()).toBe('Both.');
   });
 
-  it('D1 its target is an enum of the exact names', async () => {
+  it('D1 takes its target from an enum of the exact names', async () => {
     const { model } = await perform({ orchestrator: [say('hi')] });
     const [spec] = model.requests[0]!.functions;
     expect(spec!.parameters).toMatchObject({
@@ -94,7 +94,7 @@ describe('delegation', () => {
     });
   });
 
-  it('D1 names the valid agents to a model that invents a name, and continues', async () => {
+  it('D1 returns the valid names to a model that invents a name, and the run continues', async () => {
     const { end, model, peers } = await perform({
       orchestrator: [call(ask('op')), call(ask('operator')), say('done')],
       operator: [say('ok')],
@@ -106,7 +106,7 @@ describe('delegation', () => {
     expect(peers.tasks).toBe(1);
   });
 
-  it('D1 a model that keeps inventing names is bounded', async () => {
+  it('D1 ends the run of a model that keeps inventing names, by the limit of refusals', async () => {
     const { end } = await perform({ orchestrator: Array.from({ length: 9 }, () => call(ask('op'))) });
     expect(end).toMatchObject({ state: 'failed', reason: 'limit-refusals' });
   });
@@ -134,7 +134,7 @@ describe('delegation', () => {
     expect(JSON.stringify(shown)).toContain('"text":"It sa","replace":true,"isMessage":true');
   });
 
-  it('D2 the message id is a key made from task, step, agent and request', async () => {
+  it('D2 has a message id that is a key of task, step, agent and request', async () => {
     const once = await perform({ orchestrator: [call(ask('operator')), say('x')], operator: [say('a')] });
     const again = await perform({ orchestrator: [call(ask('operator')), say('x')], operator: [say('a')] });
     const other = await perform({
@@ -147,7 +147,7 @@ describe('delegation', () => {
     expect(once.run.bodies('delegation-start')[0]!.key).toBe(id(once));
   });
 
-  it('D3 several at once run in parallel', async () => {
+  it('D3 runs in parallel to the others of its turn', async () => {
     const both: string[] = [];
     let release = () => {};
     const together = new Promise<void>((resolve) => (release = resolve));
@@ -169,7 +169,7 @@ describe('delegation', () => {
     expect(both.sort()).toEqual(['a', 'b']);
   });
 
-  it('D4 a rejection is a typed outcome, and that agent is not asked again in the task', async () => {
+  it('D4 has a typed outcome when it is rejected, and its agent is not asked again in the task', async () => {
     const decline = withPreamble(
       'Not mine.',
       call(['decline_request', { reason: 'I only keep files.' }], ['fs_read', { path: 'a' }]),
@@ -202,7 +202,7 @@ describe('delegation', () => {
     expect(run.answer()).toBe('done');
   });
 
-  it('D4 with nobody left the orchestrator answers from what it has', async () => {
+  it('D4 is no longer offered once every agent has refused, and the orchestrator responds with what it has', async () => {
     const decline = call(['decline_request', { reason: 'no' }]);
     const { model, end } = await perform(
       { orchestrator: [call(ask('planner')), say('I cannot.')], planner: [decline] },
@@ -212,7 +212,7 @@ describe('delegation', () => {
     expect(end.state).toBe('completed');
   });
 
-  it('D5 O6 code enforces the rounds; several at once are one', async () => {
+  it('D5 O6 counts against the limit of rounds in code; several in one turn are one round', async () => {
     const { end, model, peers } = await perform(
       {
         orchestrator: [
@@ -233,7 +233,7 @@ describe('delegation', () => {
     expect(end.state).toBe('completed');
   });
 
-  it('D5 bounds how many run at once', async () => {
+  it('D5 waits while too many others run', async () => {
     const { model, peers } = await perform(
       {
         orchestrator: [call(ask('operator', '1'), ask('operator', '2'), ask('operator', '3')), say('ok')],
@@ -248,7 +248,7 @@ describe('delegation', () => {
   it.each([
     ['the grant', {}, { depth: 0 }],
     ['the configuration', limited({ depth: 1 }), { chain: ['a@elsewhere'] }],
-  ])('D5 does not delegate deeper than %s allows', async (_, change, grant) => {
+  ])('D5 goes no deeper than %s allows', async (_, change, grant) => {
     const { model, peers } = await perform(
       { orchestrator: [call(ask('operator')), say('ok')] },
       change,
@@ -258,7 +258,7 @@ describe('delegation', () => {
     expect(resultsIn(model.asked('orchestrator')[1])[0]).toContain('agent.limits.depth');
   });
 
-  it("D5 counts the children's tokens", async () => {
+  it('D5 counts the tokens of the sub-agent against the run', async () => {
     const { end } = await perform(
       { orchestrator: [call(ask('operator')), say('late')], operator: [say('ok')] },
       limited({ tokens: 30 }),
@@ -266,7 +266,7 @@ describe('delegation', () => {
     expect(end).toMatchObject({ state: 'failed', reason: 'limit-tokens' });
   });
 
-  it('D7 the grant narrows: chain, depth, tokens shared, tools and deadline kept', async () => {
+  it('D7 narrows the grant: the chain grows, depth and tokens shrink, tools and deadline stay', async () => {
     const deadline = Date.now() + 60_000;
     const { peers } = await perform(
       {
@@ -289,7 +289,7 @@ describe('delegation', () => {
     }
   });
 
-  it("D7 the sub-agent sees the request, and the user's message beside it, but no answer to a question", async () => {
+  it("D7 shows the sub-agent the request with the user's message beside it, and no reply to a question", async () => {
     const picture = { kind: 'file', bytes: 'iVBORw0KGgo=', mediaType: 'image/png' } as const;
     const { root, model } = team(
       { orchestrator: [call(ask('operator', 'describe it')), say('ok')], operator: [say('a')] },
@@ -304,7 +304,7 @@ describe('delegation', () => {
     expect(asked!.system.at(-1)!.text).toContain('<user-message>\nwhat is this?\n</user-message>');
   });
 
-  it("D7 a request in the user's own words does not repeat them beside it", async () => {
+  it("D7 does not repeat the user's message beside a request in the same words", async () => {
     const { root, model } = team(
       { orchestrator: [call(ask('operator', 'what is this?')), say('ok')], operator: [say('a')] },
       { tools: TOOLS },
@@ -315,7 +315,7 @@ describe('delegation', () => {
     expect(JSON.stringify(asked!.system)).not.toContain('what is this?');
   });
 
-  it("D7 the user's message goes through any number of delegations, cut to its limit", async () => {
+  it("D7 passes the user's message through any number of levels, cut to its limit", async () => {
     const { root, peers, model } = team(
       { orchestrator: [call(ask('operator')), say('ok')], operator: [say('a')] },
       { tools: TOOLS },
@@ -334,7 +334,7 @@ describe('delegation', () => {
     expect(JSON.stringify(model.asked('operator').at(-1)!.system)).toContain("the user's own words");
   });
 
-  it('cuts a long answer of an agent before the model reads it', async () => {
+  it('returns long output cut before the model reads it', async () => {
     const { model } = await perform(
       { orchestrator: [call(ask('operator')), say('ok')], operator: [say('z'.repeat(1_000))] },
       limited({ toolOutputBytes: 100 }),
@@ -342,7 +342,7 @@ describe('delegation', () => {
     expect(resultsIn(model.asked('orchestrator')[1])[0]).toContain('900 bytes left out');
   });
 
-  it('a failure and a canceled task are told to the model', async () => {
+  it('reports a failure and a cancellation to the model', async () => {
     for (const [state, words] of [
       ['failed', /weather failed: no line.*the same request again/],
       ['canceled', /was canceled/],
@@ -354,13 +354,13 @@ describe('delegation', () => {
     }
   });
 
-  it('a peer that breaks its promise to end is a failure, not a hang or a crash', async () => {
+  it('fails, without a hang or a crash, when the stream of the peer ends without an end event', async () => {
     const { end, run } = await performWith(fakePeer('weather', []), [call(ask('weather')), say('sorry')]);
     expect(run.bodies('delegation-end')[0]).toMatchObject({ state: 'failed' });
     expect(end.state).toBe('completed');
   });
 
-  it('makes a final answer whole when the peer streamed only a part of it, or nothing', async () => {
+  it('completes its final output when the peer streamed only a part of it, or nothing', async () => {
     const part: PeerEvent = {
       type: 'text-delta',
       author: 'weather',
@@ -395,7 +395,7 @@ describe('delegation', () => {
     expect(resultsIn(model.requests[1])[0]).toBe('see map\n[delivered to the user: map.png]');
   });
 
-  it('a canceled run ends its delegation without recording an end of it', async () => {
+  it('ends without recording an end when its run is canceled', async () => {
     let stopped = false;
     const peer: Peer = {
       name: 'weather',

@@ -38,17 +38,17 @@ function authors(messages: readonly ModelMessage[]): string[] {
 const read = call(['fs_read', { path: 'a' }]);
 
 describe('the events adapter', () => {
-  it('A1 takes the stored author', () => {
+  it('A1 gives an event its stored author', () => {
     const events = [user('1', 'hi'), answered('1', 't1', { ...say('hello'), author: 'lango-orchestrator' })];
     expect(authors(adapter().toMessages(events))).toEqual(['lango-orchestrator']);
   });
 
-  it('A2 else takes the configured root agent', () => {
+  it('A2 gives an event without a stored author the configured root agent', () => {
     const events = [user('1', 'hi'), answered('1', 't1', say('hello'))];
     expect(authors(adapter({ rootAgentName: 'somebody' }).toMessages(events))).toEqual(['somebody']);
   });
 
-  it('A3 which is lango-agent alone and lango-orchestrator in a team, and a stored one is kept', () => {
+  it('A3 has lango-agent as the root agent alone and lango-orchestrator in a team, and keeps a stored one', () => {
     expect([rootAgentName(false), rootAgentName(true)]).toEqual(['lango-agent', 'lango-orchestrator']);
     const events = [user('1', 'hi'), answered('1', 't1', { ...say('hello'), author: 'lango-orchestrator' })];
     expect(authors(adapter({ rootAgentName: rootAgentName(false) }).toMessages(events))).toEqual([
@@ -56,7 +56,7 @@ describe('the events adapter', () => {
     ]);
   });
 
-  it('A4 keeps two agents that speak one after the other apart', () => {
+  it('A4 keeps two agents apart that speak one after the other', () => {
     const events = [
       user('1', 'hi'),
       answered('1', 't1', { ...say('I am one.'), author: 'one' }),
@@ -68,7 +68,7 @@ describe('the events adapter', () => {
     ]);
   });
 
-  it('A4 after a final delegation both the orchestrator and the agent stand in the history', async () => {
+  it('A4 lists both the orchestrator and the agent after a final delegation', async () => {
     const made = team(
       {
         orchestrator: [call(['transfer_to_agent', { agent_name: 'operator', request: 'x', final: true }])],
@@ -84,7 +84,7 @@ describe('the events adapter', () => {
     expect(messages.at(-1)).toMatchObject({ content: [{ text: 'It says hi.' }] });
   });
 
-  it('pairs calls with their results and closes those that have none', () => {
+  it('pairs calls with their results, and closes those that have none', () => {
     const both = call(['fs_read', { path: 'a' }], ['fs_read', { path: 'b' }]);
     const events = [user('1', 'hi'), answered('1', 't1', both), result('1', 't1.c0', 'A')];
     expect(adapter().toMessages(events).at(-1)).toEqual({
@@ -101,7 +101,7 @@ describe('the events adapter', () => {
     });
   });
 
-  it('takes the result of a repeated attempt, not of another turn or a wait', () => {
+  it('uses the result of a repeated attempt, not one of another turn or of a wait', () => {
     const waiting: EventBody = {
       ...{ type: 'delegation-end', step: 't2.c0', agent: 'x', state: 'input-required', usage: USAGE },
       result: { id: 'call-0', name: 'fs_read', content: 'waits', isError: true },
@@ -120,7 +120,7 @@ describe('the events adapter', () => {
     expect(cutOff).toMatchObject({ results: [{ content: 'The task ended before there was a result.' }] });
   });
 
-  it('leaves out a task whose opening was cut off, and empty answers', () => {
+  it('leaves out a task whose first message was cut off, and empty output', () => {
     const events = [
       ...[result('1', 't1.c0', 'A'), answered('1', 't2', say('end of 1'))],
       ...[user('2', 'hi'), answered('2', 't1', say(''))],
@@ -128,7 +128,7 @@ describe('the events adapter', () => {
     expect(adapter().toMessages(events)).toEqual([{ role: 'user', parts: [textPart('hi')] }]);
   });
 
-  it('keeps to its tokens: newest first, whole turns, each task with its opening', () => {
+  it('stays within its tokens: newest first, whole turns, each task with its first message', () => {
     const long = 'x'.repeat(400);
     const events = [
       ...[user('1', 'one'), answered('1', 't1', say('old'))],
@@ -145,7 +145,7 @@ describe('the events adapter', () => {
     expect(adapter({ historyTokens: 6 }).toMessages(short)).toHaveLength(4);
   });
 
-  it('cuts a long text of the past rather than losing the conversation', () => {
+  it('cuts a long old text rather than dropping the conversation', () => {
     const long = 'x'.repeat(10_000);
     const events = [user('1', long), answered('1', 't1', read), result('1', 't1.c0', long)];
     const messages = adapter({ historyTokens: 1_000 }).toMessages(events);
@@ -153,7 +153,7 @@ describe('the events adapter', () => {
     expect(JSON.stringify(messages).match(/9000 bytes left out/g)).toHaveLength(2);
   });
 
-  it("leaves out answers to questions, keeps files, and drops results' images", () => {
+  it('leaves out replies to questions, keeps files, and drops the images of results', () => {
     const parts = [
       textPart('see'),
       { kind: 'file', bytes: 'aGk=', filename: 'a.png', mediaType: 'image/png' },

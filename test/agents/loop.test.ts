@@ -22,14 +22,14 @@ async function perform(script: readonly Play[], change: Parameters<typeof flat>[
 }
 
 describe('the loop', () => {
-  it('D6 answers simple talk with one model call', async () => {
+  it('D6 handles small talk with one model call', async () => {
     const { end, run, model } = await perform([say('Hello!')]);
     expect(end).toEqual({ state: 'completed' });
     expect(run.answer()).toBe('Hello!');
     expect(model.requests).toHaveLength(1);
   });
 
-  it('answers what the user said while the first answer was made', async () => {
+  it('responds to a message that arrived during its first response', async () => {
     const { agent, model } = flat([say('one'), say('two')], { tools: [fsRead] });
     const run = MemoryRun.of('lango-agent', 'first', {});
     await run.perform(agent);
@@ -44,7 +44,7 @@ describe('the loop', () => {
     ]);
   });
 
-  it('streams text as it comes, each turn starting the answer again', async () => {
+  it('streams text as it arrives, and starts the output anew in each turn', async () => {
     // The model says the rest of a text once its first half can be read. The journal holds the newest character back.
     const script = [withPreamble('I will look.', call(read('a'))), say('It says hi.')];
     const halves = ['I wil', 'It sa'].map(
@@ -63,7 +63,7 @@ describe('the loop', () => {
     expect(run.bodies('turn-end')[0]!.content[0]).toEqual({ type: 'text', text: 'I will look.' });
   });
 
-  it('does the calls of one answer side by side and gives all results back in order', async () => {
+  it('runs the calls of one response in parallel, and returns all results in order', async () => {
     const isSecondOver = Promise.withResolvers<void>();
     const tool = toolNamed('fs_read', {
       async execute(path) {
@@ -92,13 +92,13 @@ describe('the loop', () => {
     expect(end.state).toBe('completed');
   });
 
-  it('says so honestly when the model gives no answer', async () => {
+  it('fails the run with a plain reason when the model returns nothing', async () => {
     const { end, run } = await perform([say('')]);
     expect(end).toEqual({ state: 'failed', reason: 'model-empty', text: 'The model gave no answer.' });
     expect(run.answer()).toBeUndefined();
   });
 
-  it('ends a run whose model calls functions that do not exist, each time another', async () => {
+  it('ends a run whose model calls one unknown function after another', async () => {
     const invented = Array.from({ length: 40 }, (_, index) => call([`made_up_${index}`, {}]));
     const { end, model } = await perform([...invented, say('done')]);
     expect(end).toMatchObject({ state: 'failed', reason: 'limit-refusals' });
@@ -106,24 +106,24 @@ describe('the loop', () => {
     expect(model.requests).toHaveLength(4);
   });
 
-  it('continues when a call between the refused ones could be made', async () => {
+  it('resets the count of refused calls after a valid one', async () => {
     const wrong = call(['made_up', {}]);
     const script = [wrong, wrong, call(read('a')), call(['other', {}]), call(['another', {}]), say('done')];
     expect((await perform(script)).end.state).toBe('completed');
   });
 
-  it('marks an answer that was cut off', async () => {
+  it('marks output that was cut off', async () => {
     const { end, run } = await perform([{ ...say('Once upon a'), stopReason: 'max-tokens' }]);
     expect(end).toEqual({ state: 'completed' });
     expect(run.answer()).toMatch(/^Once upon a\n\n\[The answer was cut off.*answerTokens/);
   });
 
-  it('ends as rejected when the model refuses', async () => {
+  it('ends a run as rejected when the model refuses', async () => {
     const { end } = await perform([{ ...say('I cannot help with that.'), stopReason: 'refusal' }]);
     expect(end).toEqual({ state: 'rejected', reason: 'model-refusal', text: 'I cannot help with that.' });
   });
 
-  it('makes no call of a refused answer', async () => {
+  it('makes no call of a refused response', async () => {
     const log: Executed[] = [];
     const refusal: ModelAnswer = { ...call(read('a')), stopReason: 'refusal' };
     const { end } = await perform([refusal], { tools: [toolNamed('fs_read', { log })] });
@@ -132,7 +132,7 @@ describe('the loop', () => {
   });
 
   it.each(['overloaded', 'rate-limited', 'unreachable', 'rejected', 'bad-answer'] as const)(
-    "ends as failed when the model is %s, and keeps the vendor's words to the log",
+    "fails a run when the model is %s, and writes the vendor's message to the log only",
     async (code) => {
       const { end } = await perform([[{ type: 'error', code, message: 'vendor words', retryable: false }]]);
       expect(end).toMatchObject({ state: 'failed', reason: `model-${code}` });
@@ -140,7 +140,7 @@ describe('the loop', () => {
     },
   );
 
-  it('D5 stops after its turns, with a last one for an answer', async () => {
+  it('D5 stops after its turns, the last of which has no functions', async () => {
     const again = [call(read('a')), call(read('b')), say('All I know.')];
     const { end, run, model } = await perform(again, limits({ turns: 3 }));
     expect(end.state).toBe('completed');
@@ -149,7 +149,7 @@ describe('the loop', () => {
     expect(model.requests[2]!.system.at(-1)!.text).toContain('agent.limits.turns');
   });
 
-  it('D5 fails when the model calls on in its last turn', async () => {
+  it('D5 fails when the model still makes calls in the last turn', async () => {
     const { end, run } = await perform([call(read('a')), call(read('b'))], limits({ turns: 2 }));
     expect(end).toMatchObject({ state: 'failed', reason: 'limit-turns' });
     expect(end.text).toContain('agent.limits.turns');
@@ -167,12 +167,12 @@ describe('the loop', () => {
     expect(end.state).toBe('completed');
   });
 
-  it('D5 fails when the model calls on after its tool calls', async () => {
+  it('D5 fails when the model still makes calls after the limit of tool calls', async () => {
     const { end } = await perform([call(read('a')), call(read('b'))], limits({ toolCalls: 1 }));
     expect(end).toMatchObject({ state: 'failed', reason: 'limit-tool-calls' });
   });
 
-  it('D5 stops the same call with equal arguments, and the run of a model that insists', async () => {
+  it('D5 refuses a call that repeats its arguments too often, and ends the run of a model that insists', async () => {
     const log: Executed[] = [];
     const tools = [toolNamed('fs_read', { log })];
     const same = Array.from({ length: 10 }, () => call(read('a')));
@@ -184,7 +184,7 @@ describe('the loop', () => {
     expect(end.text).toContain('agent.limits.repeats');
   });
 
-  it('D5 counts arguments as equal whatever their order', async () => {
+  it('D5 recognizes equal arguments in any order', async () => {
     const log: Executed[] = [];
     const one = call(['fs_read', { path: 'a' }]);
     const tools = [toolNamed('fs_read', { log })];
@@ -228,20 +228,20 @@ describe('the loop', () => {
     ['too long a chain', { chain: ['a@1', 'b@1', 'c@1', 'd@1', 'e@1', 'f@1'] }, 'limit-depth'],
     ['past its deadline', { deadline: 1 }, 'limit-seconds'],
     ['out of tokens', { tokens: 0 }, 'limit-tokens'],
-  ])('turns a request away that is %s', async (_, grant, reason) => {
+  ])('rejects a request that is %s', async (_, grant, reason) => {
     const { end, model } = await perform([say('never')], {}, grant);
     expect(end).toMatchObject({ state: 'rejected', reason });
     expect(model.requests).toHaveLength(0);
   });
 
-  it('does not turn a task away that it already began', async () => {
+  it('does not reject a task that it has already begun', async () => {
     const { agent } = flat([say('ok')]);
     const run = MemoryRun.of('lango-agent', 'x', { grant: { chain: [], depth: 5, deadline: 1 } });
     expect((await run.perform(agent)).state).toBe('rejected');
     expect((await run.resumed(2).perform(agent)).state).toBe('completed');
   });
 
-  it('accepts the same agent name of another node in its chain', async () => {
+  it('accepts an agent of the same name on another node in its chain', async () => {
     const { end } = await perform([say('ok')], {}, { chain: ['lango-agent@elsewhere'] });
     expect(end.state).toBe('completed');
   });

@@ -5,7 +5,7 @@ import { sendText, withServer } from '../support/server.js';
 
 const pictureOf = (path: string) => ({ kind: 'file', bytes: btoa(path), mediaType: 'image/png' }) as const;
 
-it('a model is shown the images of the newest two results, and a text in place of earlier ones', async () => {
+it('a model gets the images of the newest two results, and a text in place of earlier ones', async () => {
   const camera = toolNamed('browser_picture', {
     execute: async (path) => ({ content: `of ${path}`, files: [pictureOf(path)] }),
   });

@@ -28,11 +28,11 @@ describe('partitioning of tools', () => {
     ['chronicler', ['memory_store', 'observe_event', 'reflect_summary']],
     ['librarian', ['save_knowledge_data', 'create_skill_new', 'save_learning']],
   ];
-  it.each(cases)('P1 gives the %s %j', (role, names) => {
+  it.each(cases)('P1 gives the %s its tools %j', (role, names) => {
     expect(namesByRole(partitionTools(named(...names)))).toEqual({ [role]: names });
   });
 
-  it('P2 P3 keeps what nothing matches apart, in one of seven fields', () => {
+  it('P2 P3 keeps unmatched tools apart, in one of seven fields', () => {
     const sets = partitionTools(named('weather', 'exec'));
     expect(Object.keys(sets).sort()).toEqual(
       ['chronicler', 'librarian', 'navigator', 'operator', 'planner', 'unmatched', 'vault'].sort(),
@@ -51,11 +51,11 @@ describe('partitioning of tools', () => {
     expect(warnings.join()).toMatch(/weather.*tides/);
   });
 
-  it('P4 leaves the planner empty', () => {
+  it('P4 gives the planner no tool', () => {
     expect(partitionTools(named('plan', 'planner_do', 'exec')).planner).toEqual([]);
   });
 
-  it('P5 classic: unmatched tools go to the executor', () => {
+  it('P5 gives unmatched tools of the classic roster to the executor', () => {
     const names = ['exec_shell', 'fs_read', 'browser_go', 'crypto_sign', 'skill_x', 'payment_send', 'odd'];
     const sets = partitionTools(
       named(...names, 'rag_query', 'search_web', 'memory_store'),
@@ -68,7 +68,7 @@ describe('partitioning of tools', () => {
     });
   });
 
-  it('P5 classic: the executor says what it can do, the memory-manager needs a memory tool', () => {
+  it('P5 makes the classic executor describe its tools, and no memory-manager without a memory tool', () => {
     const tools = named('exec_shell', 'fs_read', 'browser_navigate');
     const { subAgents, unmatched } = tree({ roster: agentSpecs.classic, tools });
     const profiles = subAgents.map(({ profile }) => profile);

@@ -15,7 +15,7 @@ interface Completed {
   readonly key: string;
 }
 
-/** The tool calls whose result stands in the first `count` events. */
+/** The tool calls whose results are among the first `count` events. */
 function completedIn(run: MemoryRun, count: number): readonly Completed[] {
   const bodies = run.events.slice(0, count).map(({ body }) => body);
   return bodies.flatMap((body) =>
@@ -26,7 +26,7 @@ function completedIn(run: MemoryRun, count: number): readonly Completed[] {
   );
 }
 
-/** How many events the log has before its closing entry. */
+/** The number of events in the log before its closing one. */
 function openLength(run: MemoryRun): number {
   return run.events.findLastIndex(({ body }) => body.type === 'run-end');
 }
@@ -39,9 +39,9 @@ function artifacts(run: MemoryRun): unknown {
   return Object.fromEntries(run.artifacts());
 }
 
-describe('resuming after a crash at any event', () => {
+describe('after a crash at any event', () => {
   it.each<EffectClass>(['pure', 'keyed', 'queryable'])(
-    'one agent with %s tools: the same end, nothing completed is repeated',
+    'one agent with %s tools reaches the same end, and repeats nothing that was completed',
     async (effect) => {
       const log: Executed[] = [];
       const done = new Map<string, string>();
@@ -87,7 +87,7 @@ describe('resuming after a crash at any event', () => {
     },
   );
 
-  it('one agent with an unsafe tool: a person is asked exactly when the outcome is unknown', async () => {
+  it('one agent with an unsafe tool asks a person exactly when the outcome is unknown', async () => {
     const log: Executed[] = [];
     const tools = [toolNamed('exec', { log, effect: 'unsafe' })];
     const { agent } = flat([call(['exec', { path: 'a' }]), say('done')], { tools });
@@ -103,7 +103,7 @@ describe('resuming after a crash at any event', () => {
     }
   });
 
-  it('one agent whose tool is gone: a recorded result stays, and a call that was cut off is refused', async () => {
+  it('one agent whose tool is gone keeps a recorded result, and refuses a call that was cut off', async () => {
     const script = [call(['exec_start', { path: 'a' }]), say('done')];
     const whole = MemoryRun.of('lango-agent', 'start it');
     await whole.perform(flat(script, { tools: [toolNamed('exec_start', { effect: 'unsafe' })] }).agent);
@@ -118,7 +118,7 @@ describe('resuming after a crash at any event', () => {
     }
   });
 
-  it('one agent and a denied call: it never runs, wherever the crash is', async () => {
+  it('one agent never makes a denied call', async () => {
     const log: Executed[] = [];
     const tools = [toolNamed('fs_rm', { log, danger: () => 'dangerous' })];
     const { agent } = flat([call(['fs_rm', { path: 'a' }]), say('left it')], { tools });
@@ -140,7 +140,7 @@ describe('resuming after a crash at any event', () => {
   interface Scenario {
     readonly make: () => Team;
     readonly tasks: number;
-    /** Who wrote the answer, when it is not the orchestrator. */
+    /** The author of the output, when that is not the orchestrator. */
     readonly author?: string;
   }
   const scenarios: Record<string, Scenario> = {
@@ -192,29 +192,32 @@ describe('resuming after a crash at any event', () => {
     },
   };
 
-  it.each(Object.entries(scenarios))('an orchestrator, %s', async (_, { make, tasks, author }) => {
-    const first = make();
-    const whole = MemoryRun.of(ROOT, 'do it');
-    const end = await whole.perform(first.root);
-    expect(end).toEqual({ state: 'completed', ...(author === undefined ? {} : { author }) });
-    const children = first.peers.requests.length;
-    expect(first.peers.tasks).toBe(tasks);
+  it.each(Object.entries(scenarios))(
+    'an orchestrator reaches the same end with delegations: %s',
+    async (_, { make, tasks, author }) => {
+      const first = make();
+      const whole = MemoryRun.of(ROOT, 'do it');
+      const end = await whole.perform(first.root);
+      expect(end).toEqual({ state: 'completed', ...(author === undefined ? {} : { author }) });
+      const children = first.peers.requests.length;
+      expect(first.peers.tasks).toBe(tasks);
 
-    for (let count = 1; count <= openLength(whole); count += 1) {
-      const resumed = whole.resumed(count);
-      expect(await resumed.perform(first.root)).toEqual(end);
-      expect(artifacts(resumed)).toEqual(artifacts(whole));
-      for (const type of ['delegation-start', 'delegation-task', 'delegation-end'] as const) {
-        expect(resumed.bodies(type)).toEqual(whole.bodies(type));
+      for (let count = 1; count <= openLength(whole); count += 1) {
+        const resumed = whole.resumed(count);
+        expect(await resumed.perform(first.root)).toEqual(end);
+        expect(artifacts(resumed)).toEqual(artifacts(whole));
+        for (const type of ['delegation-start', 'delegation-task', 'delegation-end'] as const) {
+          expect(resumed.bodies(type)).toEqual(whole.bodies(type));
+        }
+        expect(ends(resumed)).toBe(1);
+        expect(resumed.usage()).toEqual(whole.usage());
       }
-      expect(ends(resumed)).toBe(1);
-      expect(resumed.usage()).toEqual(whole.usage());
-    }
-    expect(first.peers.tasks).toBe(tasks);
-    expect(first.peers.requests.length).toBeGreaterThan(children);
-  });
+      expect(first.peers.tasks).toBe(tasks);
+      expect(first.peers.requests.length).toBeGreaterThan(children);
+    },
+  );
 
-  it('an orchestrator whose sub-agent waits for an approval: nothing is told or done twice', async () => {
+  it('an orchestrator whose sub-agent waits for an approval asks and does everything once', async () => {
     const log: Executed[] = [];
     const made = team(
       {
@@ -247,7 +250,7 @@ describe('resuming after a crash at any event', () => {
     expect(made.peers.taskOf('operator')!.inputs).toHaveLength(2);
   });
 
-  it('an orchestrator whose agent has left keeps what it got from it', async () => {
+  it('an orchestrator keeps the recorded result of an agent that has left', async () => {
     const { root, peers } = team(
       { orchestrator: [call(ask('operator', 'read a')), say('A, it says.')], operator: [say('A')] },
       { tools: [toolNamed('fs_read')] },
@@ -268,7 +271,7 @@ describe('resuming after a crash at any event', () => {
     );
   });
 
-  it('limits hold over crashes: counts go on where they were', async () => {
+  it('one agent continues its limits from their counts before the crash', async () => {
     const same: Play[] = Array.from({ length: 9 }, () => call(['fs_read', { path: 'a' }]));
     const log: Executed[] = [];
     const { agent } = flat(same, { tools: [toolNamed('fs_read', { log })] });
@@ -282,7 +285,7 @@ describe('resuming after a crash at any event', () => {
     }
   });
 
-  it('stops at once when another process took the task over', async () => {
+  it('one agent stops at once when another process has taken the task over', async () => {
     const { agent } = flat([call(['fs_read', { path: 'a' }]), say('x')], { tools: [toolNamed('fs_read')] });
     const run = MemoryRun.of('lango-agent', 'x');
     run.fence();

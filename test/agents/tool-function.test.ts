@@ -27,7 +27,7 @@ function answering(answer: Answer): Message {
   return { id: `answer-${answer.decision}-${answer.hash}`, role: 'user', parts: [answerPart(answer)] };
 }
 
-describe('tool calls', () => {
+describe('a tool call', () => {
   it.each([
     [
       'a typed error with its advice',
@@ -35,11 +35,14 @@ describe('tool calls', () => {
       'fs_rm failed: path: no such file (try fs_list)',
     ],
     ['anything else', new Error('boom'), 'fs_rm failed: boom'],
-  ])('makes %s a result the model can read, without a stack', async (_, error, words) => {
-    const { agent, model, run } = setUp({ execute: () => Promise.reject(error) });
-    expect(await run.perform(agent)).toEqual({ state: 'completed' });
-    expect(resultsIn(model.requests[1])).toEqual([words]);
-  });
+  ])(
+    'has a result that the model can read, without a stack, when the tool throws %s',
+    async (_, error, words) => {
+      const { agent, model, run } = setUp({ execute: () => Promise.reject(error) });
+      expect(await run.perform(agent)).toEqual({ state: 'completed' });
+      expect(resultsIn(model.requests[1])).toEqual([words]);
+    },
+  );
 
   it.each<readonly [string, unknown]>([
     ['nothing', undefined],
@@ -49,13 +52,16 @@ describe('tool calls', () => {
     ['a function', { content: { run: () => 1 }.run }],
     ['files that are none', { content: 'x', files: [{ kind: 'file' }] }],
     ['a file that stands alone', { content: 'x', files: 7 }],
-  ])('reports a tool that returns %s to the model, and continues', async (_, given) => {
-    const { agent, model, run } = setUp({ execute: async () => given as ToolOutput });
-    expect(await run.perform(agent)).toEqual({ state: 'completed' });
-    expect(resultsIn(model.requests[1])).toEqual([expect.stringMatching(/^fs_rm failed: /)]);
-  });
+  ])(
+    'is reported to the model as failed when the tool returns %s, and the run continues',
+    async (_, given) => {
+      const { agent, model, run } = setUp({ execute: async () => given as ToolOutput });
+      expect(await run.perform(agent)).toEqual({ state: 'completed' });
+      expect(resultsIn(model.requests[1])).toEqual([expect.stringMatching(/^fs_rm failed: /)]);
+    },
+  );
 
-  it('describe a rare tool by one sentence, and in full when it is called without arguments', async () => {
+  it('returns the full description of a rare tool when it has no arguments, where the prompt has one sentence', async () => {
     const tool = toolNamed('fs_rm', { isRare: true, description: 'Removes a file. It is gone for good.' });
     const { agent, model } = flat([call(['fs_rm', {}]), say('done')], { tools: [tool] });
     await MemoryRun.of('lango-agent', 'remove a').perform(agent);
@@ -66,7 +72,7 @@ describe('tool calls', () => {
     ]);
   });
 
-  it('cuts long output and says how much is missing', async () => {
+  it('has long output cut, with a note of how much is missing', async () => {
     const { agent, model, run } = setUp(
       { execute: async () => ({ content: 'x'.repeat(1_000) }) },
       { limits: { ...DEFAULT_LIMITS, toolOutputBytes: 100 } },
@@ -75,7 +81,7 @@ describe('tool calls', () => {
     expect(resultsIn(model.requests[1])[0]).toMatch(/^x{70}\n\[… 900 bytes left out; .*\]\nx{30}$/);
   });
 
-  it('hands files to the person as artifacts and images to the model', async () => {
+  it('hands files to the person as artifacts, and images to the model', async () => {
     const image = { kind: 'file', bytes: 'aGk=', mediaType: 'image/png', filename: 'shot.png' } as const;
     const { agent, run } = setUp({ execute: async () => ({ content: { ok: true }, files: [image] }) });
     await run.perform(agent);
@@ -90,7 +96,7 @@ describe('tool calls', () => {
     expect(run.bodies('tool-result')[0]!.result).toMatchObject({ content: '{"ok":true}', images: [image] });
   });
 
-  it('ends a call whose time is up, also one that ignores its signal', async () => {
+  it('ends at its time limit, also when the tool ignores its signal', async () => {
     let told = false;
     const { agent, model, run } = setUp({
       timeoutMs: () => 10,
@@ -110,7 +116,7 @@ describe('tool calls', () => {
     expect(resultsIn(model.requests[1])).toEqual(['late']);
   });
 
-  it('D5 a canceled run aborts its tool and records no result', async () => {
+  it('D5 is aborted with its run, and no result is recorded', async () => {
     const { agent, run } = setUp({
       execute: (_, { signal }) =>
         new Promise((_resolve, reject) => {
@@ -123,7 +129,7 @@ describe('tool calls', () => {
     expect(run.bodies('tool-result')).toHaveLength(0);
   });
 
-  it('D7 runs no tool that the grant leaves out', async () => {
+  it('D7 is refused when the grant leaves out its tool', async () => {
     const { agent, model, log } = setUp({});
     const run = MemoryRun.of('lango-agent', 'x', { grant: { chain: [], depth: 1, tools: ['fs_read'] } });
     await run.perform(agent);
@@ -134,7 +140,7 @@ describe('tool calls', () => {
   it.each<readonly [EffectClass, number]>([
     ['pure', 2],
     ['keyed', 2],
-  ])('runs a %s call again after a crash, with the same key', async (effect, times) => {
+  ])('is made again with the same key after a crash when its effect is %s', async (effect, times) => {
     const { agent, log, run } = setUp({ effect });
     await run.perform(agent);
     const intent = run.events.findIndex(({ body }) => body.type === 'tool-call');
@@ -149,17 +155,20 @@ describe('tool calls', () => {
   it.each([
     ['happened', { content: 'it happened' }, 0],
     ['never happened', undefined, 1],
-  ])('asks the target of a queryable call what became of it: %s', async (_, settled, times) => {
-    const { agent, log, run, model } = setUp({ effect: 'queryable', settle: async () => settled });
-    await run.perform(agent);
-    log.length = 0;
-    const intent = run.events.findIndex(({ body }) => body.type === 'tool-call');
-    await run.resumed(intent + 1).perform(agent);
-    expect(log).toHaveLength(times);
-    expect(resultsIn(model.requests.at(-1))).toEqual([settled ? settled.content : 'fs_rm of a']);
-  });
+  ])(
+    'asks its target for the outcome after a crash when its effect is queryable: the call %s',
+    async (_, settled, times) => {
+      const { agent, log, run, model } = setUp({ effect: 'queryable', settle: async () => settled });
+      await run.perform(agent);
+      log.length = 0;
+      const intent = run.events.findIndex(({ body }) => body.type === 'tool-call');
+      await run.resumed(intent + 1).perform(agent);
+      expect(log).toHaveLength(times);
+      expect(resultsIn(model.requests.at(-1))).toEqual([settled ? settled.content : 'fs_rm of a']);
+    },
+  );
 
-  it('never repeats an unsafe call by itself, and once for each approval', async () => {
+  it('is never repeated by itself when its effect is unsafe, and made once for each approval', async () => {
     const { agent, log, run, model } = setUp({ effect: 'unsafe' });
     await run.perform(agent);
     log.length = 0;
@@ -193,7 +202,7 @@ describe('tool calls', () => {
   });
 });
 
-describe('approval', () => {
+describe('an approval', () => {
   const dangerous: Pick<Tool, 'danger'> = { danger: () => 'dangerous' };
 
   it.each([
@@ -203,13 +212,13 @@ describe('approval', () => {
     ['none', 'dangerous', true],
     [['fs_rm'], 'safe', false],
     [['other'], 'dangerous', true],
-  ] as const)('policy %j and a %s call: runs at once is %j', async (approval, level, atOnce) => {
+  ] as const)('depends on the policy: %j lets a %s call run at once: %j', async (approval, level, atOnce) => {
     const { agent, log, run } = setUp({ danger: () => level }, { approval });
     expect((await run.perform(agent)).state).toBe(atOnce ? 'completed' : 'input-required');
     expect(log).toHaveLength(atOnce ? 1 : 0);
   });
 
-  it('asks in the words of a tool that describes its calls, and an approval is for those words alone', async () => {
+  it('is asked for in the words of a tool that describes its calls, and counts for those words alone', async () => {
     let network = 'the test network';
     const describe = ({ path }: { readonly [name: string]: unknown }) =>
       `remove ${String(path)} on ${network}`;
@@ -225,7 +234,7 @@ describe('approval', () => {
     expect(log).toEqual([]);
   });
 
-  it('asks nobody about a call that cannot be made', async () => {
+  it('is not asked for when the call cannot be made', async () => {
     const check = async () =>
       Promise.reject(new LangoError('limit-reached', 'path: too long', { hint: 'cut it' }));
     const { agent, log, run, model } = setUp({ ...dangerous, check });
@@ -235,7 +244,7 @@ describe('approval', () => {
     expect(resultsIn(model.requests.at(-1))).toEqual(['fs_rm failed: path: too long (cut it)']);
   });
 
-  it('looks at a call before it asks, and not again once it was allowed', async () => {
+  it('is asked for after a check of the call, which is not made again once it was allowed', async () => {
     let looks = 0;
     const check = async () => void (looks += 1);
     const { agent, log, run } = setUp({ ...dangerous, check });
@@ -244,7 +253,7 @@ describe('approval', () => {
     expect([looks, log.length]).toEqual([1, 1]);
   });
 
-  it('shows the tool and its exact arguments, and runs once the answer names the hash', async () => {
+  it('shows the tool and its exact arguments, and lets the call run once the reply names the hash', async () => {
     const { agent, log, run } = setUp(dangerous);
     const end = await run.perform(agent);
     expect(end.questions).toMatchObject([
@@ -257,7 +266,7 @@ describe('approval', () => {
     expect(approved.bodies('question')).toHaveLength(1);
   });
 
-  it("tells the model a person's reason for a no", async () => {
+  it("gives the model the person's reason when it is denied", async () => {
     const { agent, log, run, model } = setUp(dangerous);
     const { hash } = (await run.perform(agent)).questions![0]!;
     const denied = run.followedBy(answering({ hash, decision: 'deny', text: 'too risky' }));
@@ -266,7 +275,7 @@ describe('approval', () => {
     expect(resultsIn(model.requests.at(-1))[0]).toMatch(/a person refused this call \("too risky"\)/);
   });
 
-  it('asks at most 16 questions at once and refuses the calls beyond them', async () => {
+  it('is asked for at most 16 calls at once, and the further calls are refused', async () => {
     const paths = Array.from({ length: 20 }, (_, index) => ['fs_rm', { path: `file${index}` }] as const);
     const { agent, model } = flat([call(...paths), say('done')], {
       tools: [toolNamed('fs_rm', { danger: () => 'dangerous' })],
@@ -283,7 +292,7 @@ describe('approval', () => {
     ).toHaveLength(4);
   });
 
-  it('names the characters of a question that a person would not see', async () => {
+  it('names the invisible characters of its question', async () => {
     const sly = {
       ...toolNamed('fs_rm', { danger: () => 'dangerous' }),
       describe: () => 'delete a\u202egpj.exe\u200b',
@@ -293,7 +302,7 @@ describe('approval', () => {
     expect(asked.text).toContain('delete a<U+202E>gpj.exe<U+200B>?');
   });
 
-  it('takes no prose and no other hash for an answer, and asks the same again', async () => {
+  it('cannot be a reply in prose or with another hash, after which the question is asked again', async () => {
     const { agent, log, run, model } = setUp(dangerous);
     const asked = await run.perform(agent);
     const again = { ...asked, text: `${asked.text}\nAny other reply leaves this open.` };
@@ -309,14 +318,14 @@ describe('approval', () => {
     const approved = other.followedBy({ id: 'yes', role: 'user', parts });
     expect(await approved.perform(agent)).toEqual({ state: 'completed' });
     expect(log).toHaveLength(1);
-    // What was said in the place of an answer is no request; what came with the answer is.
+    // Text in place of a reply is no request; text beside a reply is.
     const { messages } = model.requests.at(-1)!;
     expect(JSON.stringify(messages)).not.toContain('go ahead');
     expect(messages.at(-1)).toEqual({ role: 'user', parts: [textPart('and count them')] });
   });
 
-  it('gives the model a message that came before the person saw the question', async () => {
-    // Another call of the same answer takes long, and the person says something meanwhile.
+  it('leaves the model a message that came before the person saw the question', async () => {
+    // Another call of the same response takes long, and the person sends a message meanwhile.
     const read = toolNamed('fs_read', {
       async execute() {
         await until(() => run.bodies('question').length === 1);
@@ -333,7 +342,7 @@ describe('approval', () => {
     expect(model.requests.at(-1)!.messages.at(-1)).toEqual({ role: 'user', parts: [textPart('and count')] });
   });
 
-  it('takes no answer after its time, and tells the model that none came', async () => {
+  it('is not accepted after its time, and the model is told that none came', async () => {
     const { agent, log, run, model } = setUp(dangerous);
     const before = Date.now();
     const { hash, expiresAt } = (await run.perform(agent)).questions![0]!;
@@ -347,7 +356,7 @@ describe('approval', () => {
     expect(log).toHaveLength(1);
   });
 
-  it('takes no answer that came before the question', async () => {
+  it('is not accepted from before the question', async () => {
     const { agent, log, run } = setUp(dangerous);
     const { hash } = (await run.perform(agent)).questions![0]!;
     const parts = [textPart('remove a'), answerPart({ hash, decision: 'approve' })];
@@ -357,7 +366,7 @@ describe('approval', () => {
     expect(log).toEqual([]);
   });
 
-  it('counts the first answer only', async () => {
+  it('counts the first reply only', async () => {
     const { agent, log, run } = setUp(dangerous);
     const { hash } = (await run.perform(agent)).questions![0]!;
     const twice = run
@@ -367,7 +376,7 @@ describe('approval', () => {
     expect(log).toEqual([]);
   });
 
-  it('continues the other calls while one waits', async () => {
+  it('is awaited while the other calls continue', async () => {
     const log: Executed[] = [];
     const tools = [toolNamed('fs_rm', { log, ...dangerous }), toolNamed('fs_read', { log })];
     const { agent, model } = flat([call(rm('a'), ['fs_read', { path: 'b' }]), say('done')], { tools });
@@ -385,7 +394,7 @@ describe('approval', () => {
 describe('asking the user', () => {
   const script = [call(['ask_user', { question: 'Which color?' }]), say('Blue.')];
 
-  it('waits for the answer and continues with it', async () => {
+  it('waits for the reply and continues with it', async () => {
     const { agent, model } = flat(script);
     const run = MemoryRun.of('lango-agent', 'paint it');
     const end = await run.perform(agent);

@@ -4,13 +4,14 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Home, Result } from '../cli/lango-process.js';
 import { lango, makeHome, startServer } from '../cli/lango-process.js';
+import { built } from '../support/built.js';
 import type { PostgresServer } from '../support/postgres.js';
 import { startPostgres } from '../support/postgres.js';
 
 /** A capability from outside, examples/capability.ts: a package that the configuration names. */
 
-const EXAMPLE = pathToFileURL(path.resolve('dist/examples/capability.js')).href;
-const LIBRARY = pathToFileURL(path.resolve('dist/src/index.js')).href;
+const EXAMPLE = pathToFileURL(built('examples/capability.js')).href;
+const LIBRARY = pathToFileURL(built('src/index.js')).href;
 
 let postgres: PostgresServer | undefined;
 beforeAll(async () => {

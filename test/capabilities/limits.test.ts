@@ -7,7 +7,7 @@ import { openFourFamilies, type FourFamilies } from '../support/four-families.js
 import { argumentsIn, OFFLINE_ROWS } from '../support/offline-rows.js';
 import { toolNamed } from '../support/tool-call.js';
 
-/** A good input of each tool of the vault and the navigator; what a test of limits makes worse. */
+/** A valid input of each tool of the vault and the navigator, from which a test makes invalid ones. */
 const PAYEE = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC';
 const GOOD: Readonly<Record<string, JsonObject>> = {
   secrets_store: { name: 'fish', value: 'swordfish', for: ['exec'], hosts: ['a.example'], replace: true },
@@ -59,7 +59,7 @@ function propertiesOf(tool: Tool): readonly (readonly [string, JsonObject])[] {
   );
 }
 
-/** Values of every kind that this one is not. */
+/** Values of every other kind than the schema's. */
 function wrongKinds({ type }: JsonObject): readonly Json[] {
   const kinds = { string: 'x', number: 1.5, boolean: true, array: [[]], object: { a: 1 }, null: null };
   return Object.entries(kinds).flatMap(([kind, value]) =>
@@ -68,7 +68,7 @@ function wrongKinds({ type }: JsonObject): readonly Json[] {
 }
 
 describe('the tools of the vault and the navigator', () => {
-  it('are all here', () => {
+  it('are the expected ones', () => {
     expect(families.tools.map(({ name }) => name).sort()).toEqual(Object.keys(GOOD).sort());
   });
 
@@ -86,7 +86,7 @@ describe('the tools of the vault and the navigator', () => {
   });
 
   it.each(Object.entries(GOOD))(
-    '%s bounds every text, list and number, its time, and says what it does',
+    '%s bounds every text, list and number and its time, and has a description',
     (name, good) => {
       const tool = toolNamed(families.tools, name);
       for (const [property, { type }] of propertiesOf(tool)) {

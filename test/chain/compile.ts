@@ -25,7 +25,10 @@ const SETTINGS = {
 };
 const requireHere = createRequire(path.resolve('package.json'));
 
-/** The token's code. It is kept for other test files and runs: to compile it takes longer than most tests with a chain. */
+/**
+ * Compiles the token contract. The code is cached for other test files and runs: compiling it takes longer than most
+ * tests with a chain.
+ */
 export function usdCoinBytecode(): Hex {
   const { version } = requireHere('solc/package.json') as { readonly version: string };
   const input = JSON.stringify({
@@ -46,7 +49,7 @@ function writeWhole(file: string, text: string): void {
 }
 
 function compile(input: string): Hex {
-  // Loaded here and not above: the compiler is large, and it leaves listeners on the process.
+  // The compiler is loaded here and not above: it is large, and it leaves listeners on the process.
   const listeners = new Map(
     (['uncaughtException', 'unhandledRejection'] as const).map((event) => [
       event,

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { describeOnChain, RICH, startChain } from './local-chain.js';
 
 describeOnChain('the local chain', () => {
-  it('has the token in it, and ends on request', async () => {
+  it('holds the token, and ends on request', async () => {
     const chain = await startChain();
     try {
       await chain.fund(RICH[1], 1_500_000n);

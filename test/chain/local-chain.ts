@@ -30,13 +30,13 @@ export const RICH_KEYS = [
   '0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a',
 ] as const;
 
-/** A chain of our own on this machine, with the token on it. */
+/** A chain on this machine with the token on it. */
 export interface LocalChain {
   readonly url: string;
   readonly token: `0x${string}`;
   readonly pid: number;
   rpc(method: string, ...params: readonly unknown[]): Promise<unknown>;
-  /** Gives a wallet tokens (in the smallest unit), and gas unless told otherwise. */
+  /** Gives a wallet tokens (in the smallest unit), and gas by default. */
   fund(address: string, tokens: bigint, gas?: bigint): Promise<void>;
   tokensOf(address: string): Promise<bigint>;
   pause(on: boolean): Promise<void>;
@@ -44,7 +44,7 @@ export interface LocalChain {
   stop(): Promise<void>;
 }
 
-/** `describe` where the chain program is there; elsewhere it says aloud what is not tested. */
+/** `describe` where the chain program is installed; elsewhere it reports the skipped tests. */
 export const describeOnChain: typeof describe = existsSync(ANVIL)
   ? describe
   : (() => {

@@ -16,21 +16,26 @@ import { RICH, RICH_KEYS } from './local-chain.js';
 
 const NETWORK = 'eip155:84532';
 
-/** A request without a payment, one that carries one, and that payment settled before the answer is given. */
+/** The steps of a request: without a payment, with one, and with its payment settled before the response. */
 export type PaidStep = 'asked' | 'paid' | 'settled';
 
 export interface PaidEndpoint {
   readonly url: string;
   /** Requests that carried a payment. */
   readonly payments: string[];
-  /** From now on: the price in the smallest unit, the payee, and whether the connection breaks after the payment was taken. */
+  /**
+   * The offer to later requests: the price in the smallest unit, the payee, and whether the connection breaks after the
+   * payment.
+   */
   offer: { amount: string; payTo: string; breaks: boolean };
-  /** Called at each step of a request; true lets it hang there. */
+  /** Called at each step of a request. Returns true to let the request hang there. */
   hangsAt: (step: PaidStep) => boolean;
   close(): Promise<void>;
 }
 
-/** An endpoint that wants to be paid, made of the official packages; its facilitator settles on the local chain. */
+/**
+ * An endpoint that requires a payment, built with the official packages; its facilitator settles on the local chain.
+ */
 export async function openPaidEndpoint(chain: LocalChain): Promise<PaidEndpoint> {
   const app = express();
   const offer = { amount: '10000', payTo: String(RICH[2]), breaks: false };

@@ -3,18 +3,18 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-/** What becomes of a call: passed on, or one of the ways in which a server fails. */
+/** The fate of a call: passed on, or one of the ways in which a server fails. */
 export type Fate =
   | 'pass'
   | 'hang'
   | 'drop'
   | 'garbage'
-  /** Passed on, but the answer is lost on the way back. */
+  /** The call is passed on, and its response is lost. */
   | 'swallow'
   | { readonly error: string; readonly code?: number }
   | { readonly result: unknown };
 
-/** Stands between the server and the chain, and decides for each method what becomes of its calls. */
+/** A proxy between the server and the chain that decides the fate of each call by its method. */
 export class RpcProxy implements AsyncDisposable {
   readonly url: string;
   readonly methods: string[] = [];

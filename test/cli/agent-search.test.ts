@@ -10,7 +10,7 @@ async function run(text: string, catalogs: readonly string[], ...flags: readonly
   const home = await mkdtemp(path.join(tmpdir(), 'lango-search-'));
   await writeFile(path.join(home, 'config.yaml'), JSON.stringify({ a2a: { catalogs } }));
   const done = await langoHere(['agents', 'search', text, '--home', home, ...flags]);
-  // A search keeps nothing.
+  // A search stores nothing.
   expect(await readdir(home)).toEqual(['config.yaml']);
   await rm(home, { recursive: true });
   return done;
@@ -26,7 +26,7 @@ interface Found {
   readonly failed: readonly { readonly catalog: string }[];
 }
 
-it('finds the agents of a server by words, and says which catalogs cannot be read', async () => {
+it('lango agents search finds the agents of a server by words, and names the catalogs that cannot be read', async () => {
   await withServer({}, async ({ address: { origin } }) => {
     const away = 'http://127.0.0.1:9/.well-known/ai-catalog.json';
     const { code, said } = await search('planner', [`${origin}/.well-known/ai-catalog.json`, away]);
@@ -35,7 +35,7 @@ it('finds the agents of a server by words, and says which catalogs cannot be rea
   });
 });
 
-it('uses nothing else of a hostile catalog, and follows no address in it', async () => {
+it('lango agents search uses only the valid entries of a hostile catalog, and follows no address in it', async () => {
   await using evil = await RecordingServer.open();
   const type = 'application/a2a-agent-card+json';
   const entries = [
@@ -60,7 +60,7 @@ it('uses nothing else of a hostile catalog, and follows no address in it', async
   expect((await search('planner', [catalog])).said).toMatchObject({ agents: [], failed: [{ catalog }] });
 });
 
-it('stops a catalog of 100 MB where its limit is, and still offers the others', async () => {
+it('lango agents search stops reading a catalog of 100 MB at the limit, and still offers the others', async () => {
   await using evil = await RecordingServer.open();
   let sent = 0;
   evil.answer = (_, response) => {
@@ -84,7 +84,7 @@ it('stops a catalog of 100 MB where its limit is, and still offers the others', 
   expect(sent).toBeLessThan(50 << 20);
 });
 
-it('shows no control or turned-around text of a catalog on the terminal', async () => {
+it('lango agents search shows no control or bidirectional characters of a catalog on the terminal', async () => {
   await using evil = await RecordingServer.open();
   const [title, hidden] = ['\u001b]0;owned\u0007', '\u202egnp.exe\u009b31m'];
   const entry = {
@@ -97,13 +97,13 @@ it('shows no control or turned-around text of a catalog on the terminal', async 
   for (const flags of [[], ['--json']]) {
     const { stdout } = await run('planner', [`${evil.url}/ard.json`], ...flags);
     expect(stdout).toContain('planner');
-    // eslint-disable-next-line no-control-regex -- what must not be there
+    // eslint-disable-next-line no-control-regex -- these must not occur
     expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u0080-\u009f\u202e]/);
     expect(stdout).not.toMatch(/^Add one with: curl/m);
   }
 });
 
-it('without a catalog says how to name one', async () => {
+it('lango agents search without a catalog says how to configure one', async () => {
   const { code, stderr } = await search('planner', []);
   expect([code, stderr]).toEqual([1, expect.stringContaining('a2a.catalogs')]);
 });

@@ -36,7 +36,7 @@ const databaseOf = ({ folder }: Home) => path.join(folder, 'lango.db');
 const orderOf = (count: number) => ({ parts: [textPart(`hello ${count}`)] });
 const clientOf = ({ origin }: Server) => connect({ url: origin, token: 'backed-up-4f7d1c9e2b6a' });
 
-/** Sends texts one after the other until `isOver`; resolves with the answer of each task. */
+/** Sends texts one after the other until `isOver`; resolves with the text of each task's result. */
 async function sendUntil(server: Server, isOver: () => boolean): Promise<Map<string, string>> {
   const answers = new Map<string, string>();
   const signal = AbortSignal.timeout(100_000);
@@ -93,7 +93,7 @@ it('a backup of a server with traffic holds every task that was acknowledged bef
   expect((await sendUntil(again, () => (sent += 1) > 25)).size).toBeGreaterThan(0);
 });
 
-it('an older backup takes the place of a database, which is kept', async () => {
+it('restore replaces a database by an older backup, and keeps the replaced one', async () => {
   const home = await newHome();
   const server = await serve(home);
   let sent = 0;
@@ -114,7 +114,7 @@ it('an older backup takes the place of a database, which is kept', async () => {
   for (const [taskId, answer] of kept) expect(await answerOf(again, taskId)).toBe(answer);
 });
 
-it('files that cannot be copied or put back are refused with a hint, and nothing is changed', async () => {
+it('backup and restore refuse unsuitable files with a hint, and change nothing', async () => {
   const home = await newHome();
   const server = await serve(home);
   let sent = 0;

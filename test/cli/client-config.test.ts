@@ -5,7 +5,7 @@ import { langoHere } from './lango-here.js';
 import type { Home, Server } from './lango-process.js';
 import { lango, makeHome, startServer } from './lango-process.js';
 
-/** Client commands beside a configuration that is written for the server alone. */
+/** Client commands beside a configuration that is meant for the server alone. */
 
 let home: Home;
 let server: Server;
@@ -20,14 +20,14 @@ afterAll(async () => {
   await home.remove();
 });
 
-/** Lets a data folder have the token of the server that runs, and know that it runs. */
+/** Writes the token of the running server into a data folder, and records that the server runs. */
 async function shareServer({ folder }: Home): Promise<void> {
   for (const file of ['token', 'server.json'])
     await copyFile(path.join(home.folder, file), path.join(folder, file));
 }
 
 describe('the configuration that a client command reads', () => {
-  it('needs no secrets of the server but its token', async () => {
+  it('needs no secret of the server but its token', async () => {
     const other = await makeHome(
       'a2a: { enabled: true, remoteAgents: [{ name: far, url: "http://127.0.0.1:1", token: "${FAR_TOKEN}" }] }',
     );
@@ -66,7 +66,7 @@ describe('the configuration that a client command reads', () => {
     expect(shown).toMatchObject({ code: 1, stdout: expect.stringContaining('model.provider needs a key') });
   });
 
-  it('says which value of its own is wrong', async () => {
+  it('is reported when one of its own values is wrong', async () => {
     const other = await makeHome('server: { port: many }\nmodel: { provider: nobody }');
     const { code, stderr } = await langoHere(['agents'], { env: other.env });
     await other.remove();

@@ -11,9 +11,9 @@ import { certificate, writePair } from '../support/certificates.js';
 import { freePort } from '../support/free-port.js';
 import { langoHere } from './lango-here.js';
 import type { Home, Result, Server } from './lango-process.js';
-import { MAIN, cleanEnv, ended, lango, makeHome, startServer, startWithPeers } from './lango-process.js';
+import { mainFile, cleanEnv, ended, lango, makeHome, startServer, startWithPeers } from './lango-process.js';
 
-/** Commands always wait for approval here, whatever the machine has. */
+/** With this setting commands always wait for approval, on any machine. */
 const CONFIG = 'tools: { exec: { sandbox: "off" } }\n';
 
 let home: Home;
@@ -47,21 +47,21 @@ async function waitingTask(command: string): Promise<Answered> {
 }
 
 describe('lango send', () => {
-  it('prints only the answer without a terminal', async () => {
+  it('prints only the text of the result without a terminal', async () => {
     const result = await run('send', 'write "blue" into sky.txt and then read sky.txt');
     expect(result).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('blue') });
     expect(result.stdout).not.toContain('▸');
     expect(await readFile(path.join(home.folder, 'workspace/sky.txt'), 'utf8')).toBe('blue');
   });
 
-  it('says why a request was rejected, and ends with the code for that', async () => {
+  it('prints the reason of a rejection, and ends with its exit code', async () => {
     const { code, stdout, stderr } = await run('send', 'dance');
     expect({ code, stdout }).toEqual({ code: 6, stdout: '' });
     expect(stderr).toContain('rejected: I do not understand "dance". Nothing was done.');
     expect(stderr).toContain('- read [path]');
   });
 
-  it('tells the whole story with --stream', async () => {
+  it('prints every step with --stream', async () => {
     const { code, stdout } = await run('send', '--stream', 'write "red" into rose.txt');
     expect(code).toBe(0);
     expect(stdout).toMatch(/^task [0-9a-f-]{36} submitted$/m);
@@ -72,7 +72,7 @@ describe('lango send', () => {
     expect(stdout).not.toMatch(/\u001b/);
   });
 
-  it('colors a pipe only when told to', async () => {
+  it('colors a pipe only on request', async () => {
     const colored = async (env: Readonly<Record<string, string>>): Promise<boolean> => {
       const { stdout } = await lango(['send', '--stream', 'hello'], { env: { ...server.env, ...env } });
       return stdout.includes('\u001b[');
@@ -120,7 +120,7 @@ describe('lango send', () => {
     expect(JSON.parse(stdout)).toMatchObject({ state: 'completed', author: 'operator' });
   });
 
-  it('shows a question and how to answer it when there is nobody to ask', async () => {
+  it('prints a question and the commands to reply when nobody can be asked', async () => {
     const { code, stdout, stderr } = await run('send', 'run echo one');
     expect({ code, stdout }).toEqual({ code: 4, stdout: '' });
     expect(stderr).toContain('"command": "echo one"');
@@ -141,7 +141,7 @@ describe('lango send', () => {
     await expect(readFile(path.join(home.folder, 'workspace/denied.txt'))).rejects.toThrow('ENOENT');
   });
 
-  it('does not take words for an approval', async () => {
+  it('does not accept prose as an approval', async () => {
     const { taskId } = await waitingTask('touch talked.txt');
     expect(await run('send', '--task', taskId, 'approved, go on')).toMatchObject({ code: 4 });
     await expect(readFile(path.join(home.folder, 'workspace/talked.txt'))).rejects.toThrow('ENOENT');
@@ -153,9 +153,8 @@ describe('lango send', () => {
   });
 
   it('cancels the task when it is interrupted', async () => {
-    const child = spawn(process.execPath, [MAIN, 'send', '--yes', '--json', '--stream', 'run sleep 30'], {
-      env: cleanEnv(server.env),
-    });
+    const args = [mainFile(), 'send', '--yes', '--json', '--stream', 'run sleep 30'];
+    const child = spawn(process.execPath, args, { env: cleanEnv(server.env) });
     let seen = '';
     child.stdout.on('data', (chunk: Buffer) => {
       seen += chunk.toString('utf8');
@@ -171,14 +170,14 @@ describe('lango send', () => {
   });
 
   it('ends with success when its reader closes the pipe', async () => {
-    const command = `"${process.execPath}" "${MAIN}" send --stream hello | head -n 1; exit \${PIPESTATUS[0]}`;
+    const command = `"${process.execPath}" "${mainFile()}" send --stream hello | head -n 1; exit \${PIPESTATUS[0]}`;
     const result = await ended(spawn('bash', ['-c', command], { env: cleanEnv(server.env) }));
     expect(result).toMatchObject({ code: 0, stderr: '' });
   });
 });
 
 describe('lango agents and tasks', () => {
-  it('lists the agents with their state and skills', async () => {
+  it('list the agents with their state and skills', async () => {
     const { stdout } = await run('agents');
     expect(stdout).toMatch(/^lango-orchestrator +ready +local, answers at the root$/m);
     expect(stdout).toMatch(/^operator +ready +local$/m);
@@ -190,7 +189,7 @@ describe('lango agents and tasks', () => {
     });
   });
 
-  it('says why a remote agent is skipped', async () => {
+  it('show why a remote agent is skipped', async () => {
     const other = await makeHome(
       'a2a: { enabled: true, remoteAgents: [{ name: far, url: "http://127.0.0.1:1", allowPrivate: true }, { name: near, url: "http://127.0.0.1:2" }] }',
     );
@@ -211,7 +210,7 @@ describe('lango agents and tasks', () => {
     );
   });
 
-  it('says where a remote agent takes requests, and that works', async () => {
+  it('show the address where a remote agent takes requests, and that address works', async () => {
     const address = `${server.origin}/agents/operator`;
     const other = await makeHome(
       `a2a: { enabled: true, remoteAgents: [{ name: worker, url: "${address}", allowPrivate: true }] }`,
@@ -232,7 +231,7 @@ describe('lango agents and tasks', () => {
     expect((await run('send', 'list the files', '--url', url)).code).toBe(0);
   });
 
-  it('finds a task wherever it belongs, and shows it', async () => {
+  it('find a task of any agent, and show it', async () => {
     const sent = await run('send', '--json', '--agent', 'operator', 'list the files');
     const { taskId } = JSON.parse(sent.stdout) as Answered;
     const { code, stdout } = await run('tasks', 'get', taskId);
@@ -241,20 +240,20 @@ describe('lango agents and tasks', () => {
     expect(stdout).toMatch(/^user +list the files$/m);
   });
 
-  it('filters tasks by state and number', async () => {
+  it('filter tasks by state and number', async () => {
     await waitingTask('echo for-the-list');
     const { stdout } = await run('tasks', 'list', '--json', '--state', 'input-required', '--limit', '1');
     const { tasks } = JSON.parse(stdout) as { tasks: Answered[] };
     expect(tasks.map(({ state }) => state)).toEqual(['input-required']);
   });
 
-  it('lists what was asked for', async () => {
+  it('list each task with its request', async () => {
     await run('send', '--context', 'the-list', 'write "listed" into listed.txt');
     const { stdout } = await run('tasks', 'list', '--agent', 'lango-orchestrator', '--context', 'the-list');
     expect(stdout).toMatch(/ lango-orchestrator {2}✔ completed {2}write "listed" into listed\.txt$/m);
   });
 
-  it('watches a task from its start, also when it has ended', async () => {
+  it('watch a task from its start, also when it has ended', async () => {
     const { taskId } = JSON.parse((await run('send', '--json', 'write "x" into w.txt')).stdout) as Answered;
     const { code, stdout } = await run('tasks', 'watch', taskId);
     expect(code).toBe(0);
@@ -262,7 +261,7 @@ describe('lango agents and tasks', () => {
     expect(stdout).toContain('✔ completed');
   });
 
-  it('watches a task past questions that were answered', async () => {
+  it('watch a task past questions that have been replied to', async () => {
     const { taskId, questions } = await waitingTask('echo past-the-question');
     await run('send', '--task', taskId, '--approve', questions[0]!.hash);
     const { code, stdout } = await run('tasks', 'watch', taskId);
@@ -271,7 +270,7 @@ describe('lango agents and tasks', () => {
     expect(stdout).toContain('✔ completed');
   });
 
-  it('watches up to a question that is open', async () => {
+  it('watch a task up to an open question', async () => {
     const { taskId } = await waitingTask('echo open-question');
     const { code, stdout, stderr } = await run('tasks', 'watch', taskId);
     expect(code).toBe(4);
@@ -279,7 +278,7 @@ describe('lango agents and tasks', () => {
     expect(stderr).toContain('--approve');
   });
 
-  it('cancels a task', async () => {
+  it('cancel a task', async () => {
     const { taskId } = await waitingTask('echo never');
     expect(await run('tasks', 'cancel', taskId)).toMatchObject({
       code: 0,
@@ -300,7 +299,7 @@ describe('lango chat', () => {
     expect(stderr).toMatch(/^There is no command \/nonsense\.\n.*\/agent NAME/ms);
   });
 
-  it('switches to another agent, if there is one of that name', async () => {
+  it('switches to another agent when one of that name exists', async () => {
     const input = ['/agent nobody', '/agent operator', 'list the files'].join('\n');
     const { stdout, stderr } = await lango(['chat'], { env: server.env, input });
     expect(stderr).toMatch(
@@ -310,7 +309,7 @@ describe('lango chat', () => {
   });
 });
 
-describe('help', () => {
+describe('the help', () => {
   it("shows a command's own options before those that it shares", async () => {
     const { code, stdout } = await lango(['send', '--help']);
     expect(code).toBe(0);
@@ -318,7 +317,7 @@ describe('help', () => {
     expect(stdout.indexOf('Where:')).toBeLessThan(stdout.indexOf('--url'));
   });
 
-  it('knows each command that the page of the command line lists, and no other', async () => {
+  it('covers each command that the page of the command line lists, and no other', async () => {
     const page = await readFile('docs/reference/cli.md', 'utf8');
     const listed = [...page.matchAll(/^\| \[`(\w+)`\]/gm)].map(([, name]) => name);
     const { stdout } = await lango(['--help']);
@@ -327,8 +326,8 @@ describe('help', () => {
   });
 });
 
-describe('errors of client commands', () => {
-  it('says when no server answers', async () => {
+describe('the error of a client command', () => {
+  it('says that no server responds, and how to start one', async () => {
     const result = await lango(['send', 'hi', '--url', 'http://127.0.0.1:1'], { env: home.env });
     expect(result).toEqual({
       code: 3,
@@ -337,7 +336,7 @@ describe('errors of client commands', () => {
     });
   });
 
-  it('does not advise to start a server on another machine', async () => {
+  it('does not suggest starting a server on another machine', async () => {
     const { code, stderr } = await run('agents', '--url', 'http://nobody.invalid');
     expect({ code, stderr }).toEqual({
       code: 3,
@@ -345,7 +344,7 @@ describe('errors of client commands', () => {
     });
   });
 
-  it('says whose certificate is not trusted, and how to trust it', async () => {
+  it('names the host whose certificate is not trusted, and how to trust it', async () => {
     const pair = await certificate('a server');
     const { certFile } = await writePair(home.folder, 'server', pair);
     const secure = createTlsServer(pair, (_request, response) => response.writeHead(404).end());
@@ -363,7 +362,7 @@ describe('errors of client commands', () => {
     expect(trusted).toMatchObject({ code: 1, stderr: expect.stringContaining('There is no agent card at') });
   });
 
-  it('says how an address is written', async () => {
+  it('shows how an address is written', async () => {
     const { code, stderr } = await run('agents', '--url', 'localhost:4100');
     expect({ code, stderr }).toEqual({
       code: 2,
@@ -371,7 +370,7 @@ describe('errors of client commands', () => {
     });
   });
 
-  it('says when the token is wrong', async () => {
+  it('says that the token is wrong', async () => {
     for (const args of [['send', 'hi'], ['agents'], ['tasks', 'list']]) {
       const { code, stderr } = await run(...args, '--token', 'wrong');
       expect(code).toBe(8);
@@ -379,7 +378,7 @@ describe('errors of client commands', () => {
     }
   });
 
-  it('names the agents there are', async () => {
+  it('names the existing agents', async () => {
     for (const args of [
       ['send', 'hi', '--agent', 'nobody'],
       ['card', 'nobody'],
@@ -391,12 +390,12 @@ describe('errors of client commands', () => {
     }
   });
 
-  it('suggests the agent whose name is nearest', async () => {
+  it('suggests the agent with the nearest name', async () => {
     const { stderr } = await run('send', 'hi', '--agent', 'operater');
     expect(stderr).toMatch(/\nDid you mean operator\? Agents published there: /);
   });
 
-  it('finds no task of another owner', async () => {
+  it('is "not found" for an unknown task', async () => {
     const { code, stderr } = await run('tasks', 'get', 'nope');
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('There is no task nope') });
   });
@@ -407,7 +406,7 @@ describe('errors of client commands', () => {
     expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'not-found', hint: expect.any(String) } });
   });
 
-  it('ends with 2 when the command line is wrong', async () => {
+  it('has exit code 2 when the command line is wrong', async () => {
     const wrong = [
       ['nonsense'],
       ['send'],
@@ -431,7 +430,7 @@ describe('errors of client commands', () => {
     }
   });
 
-  it('points at the help of the command that was meant, also in JSON', async () => {
+  it('names the help of the intended command, also in JSON', async () => {
     const { stderr } = await run('tasks', 'list', '--limit', '0');
     expect(stderr).toMatch(/from 1 to 100\.\nSee: lango tasks list --help$/m);
     const wrong = await run('send', '--json', '--jsn', 'x');
@@ -482,7 +481,7 @@ describe('the token of the data folder', () => {
     return seen[0];
   }
 
-  it('is not sent to another program on this machine, also when its own server was killed', async () => {
+  it("is not sent to another program at the server's address, also after the server was killed", async () => {
     expect(await authorizationSent('127.0.0.1', home.env)).toBeUndefined();
     const dead = await makeHome();
     const port = await freePort();

@@ -54,7 +54,7 @@ describe('lango config', () => {
     expect(files.sort()).toEqual(['config.yaml', 'token']);
   });
 
-  it('check finds a remote agent behind a name that is taken here', async () => {
+  it('check finds a remote agent whose name is taken by an agent of this server', async () => {
     const remoteAgents = '[{ name: operator, url: "https://far.example" }]';
     const home = await makeHome(`a2a: { enabled: true, remoteAgents: ${remoteAgents} }`);
     const taken = await langoHere(['config', 'check'], home);
@@ -64,7 +64,7 @@ describe('lango config', () => {
     );
   });
 
-  it('every secret may be in a file that a variable with _FILE names', async () => {
+  it('check accepts every secret in a file that a variable with _FILE names', async () => {
     const home = await makeHome(
       [
         'a2a:',
@@ -110,7 +110,7 @@ describe('lango config', () => {
     await home.remove();
   });
 
-  it('check names the right file that it read, or that there is none', async () => {
+  it('check names the valid file that it read, or says that there is none', async () => {
     const home = await makeHome('server: { port: 4200 }');
     const file = path.join(home.folder, 'config.yaml');
     const valid = { code: 0, stdout: `${file} is valid.\n`, stderr: '' };
@@ -121,7 +121,7 @@ describe('lango config', () => {
     await home.remove();
   });
 
-  it('show says what holds and where it came from, without secrets', async () => {
+  it('show prints the values in force and their sources, without secrets', async () => {
     const home = await makeHome('server: { port: 4200 }\nauth: { token: very-secret-token-4c19 }');
     const words = await lango(['config', 'show'], home);
     const json = await lango(['config', 'show', '--json'], home);
@@ -137,7 +137,7 @@ describe('lango config', () => {
     });
   });
 
-  it('show leaves out only what is wrong, and says it', async () => {
+  it('show leaves out only wrong values, and reports them', async () => {
     const home = await makeHome(
       'server: { port: 4200 }\nlogging: { level: "${NO_LEVEL}" }\nagent: { limits: { turns: 0 } }',
     );
@@ -158,7 +158,7 @@ describe('lango config', () => {
     });
   });
 
-  it('schema is the JSON Schema of the file', async () => {
+  it('schema prints the JSON Schema of the file', async () => {
     const { code, stdout } = await lango(['config', 'schema']);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ title: 'Lango configuration', properties: {} });

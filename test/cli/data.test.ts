@@ -50,7 +50,7 @@ async function exported(): Promise<Exported> {
   return JSON.parse(stdout) as Exported;
 }
 
-/** The files of the database that hold these bytes. */
+/** The files of the database that contain these bytes. */
 async function filesWith(text: string): Promise<readonly string[]> {
   const files = (await readdir(home.folder)).filter((name) => name.startsWith('lango.db'));
   const contents = await Promise.all(files.map((name) => readFile(path.join(home.folder, name))));
@@ -58,7 +58,7 @@ async function filesWith(text: string): Promise<readonly string[]> {
 }
 
 describe('lango data', () => {
-  it('exports everything, however many pages it has, into a new file or to standard output', async () => {
+  it('exports everything over any number of pages, into a new file or to standard output', async () => {
     const owner = { tenant: '', owner: 'default' };
     const file = path.join(home.folder, 'lango.db');
     const storage = openSqliteStores({ file, synchronous: 'normal', logger: silentLogger });
@@ -97,7 +97,7 @@ describe('lango data', () => {
     expect(whole['graph']).toHaveLength(1_234);
   });
 
-  it('exports what is larger than an answer may be: one task, one entry with all its versions', async () => {
+  it('exports more than a response may hold: one task, and one entry with all its versions', async () => {
     const owner = { tenant: '', owner: 'default' };
     const file = path.join(home.folder, 'lango.db');
     const storage = openSqliteStores({ file, synchronous: 'normal', logger: silentLogger });
@@ -136,7 +136,7 @@ describe('lango data', () => {
     expect(artifacts.get('long')).toBe(Array.from({ length: 80 }, (_, n) => answer(n)).join(''));
   });
 
-  it('writes a file whole or not at all, and none in the place of another', async () => {
+  it('writes a file whole or not at all, and overwrites none', async () => {
     server = await startServer(home);
     await send('save knowledge proxy: one');
     const out = path.join(home.folder, 'mine.json');
@@ -159,7 +159,7 @@ describe('lango data', () => {
     expect((await readdir(folder)).filter((name) => /none|part/.test(name))).toEqual([]);
   });
 
-  it('forgets one context: its tasks, what was kept in it, its triples and its notes, down to the bytes', async () => {
+  it('deletes one context with its tasks, entries, triples and notes, down to the bytes', async () => {
     server = await startServer(home);
     const inside = ['--context', 'secret-talk'];
     await send('remember that the xylophone is in the cellar', ...inside);
@@ -180,12 +180,12 @@ describe('lango data', () => {
     const again = await run('data', 'forget', 'context', 'secret-talk');
     expect(again.code).not.toBe(0);
     expect(again.stderr).toMatch(/You have no data of that name/);
-    // What was asked just now stands in the tasks: the word that only the context had does not.
+    // The latest question is stored with its task; the word that only the removed context held must be gone.
     expect(await filesWith('mallets')).toEqual([]);
     expect(await filesWith('cellar')).toEqual([]);
   });
 
-  it('forgets one entry with its triples, a document by its file, and leaves no bytes of it', async () => {
+  it('deletes one entry with its triples, and a document by its file, down to the bytes', async () => {
     server = await startServer(home);
     const guide = path.join(home.folder, 'guide.md');
     await writeFile(guide, '# Zither\n\nThe zither stands in the attic.\n');
@@ -201,7 +201,7 @@ describe('lango data', () => {
     expect((await run('data', 'forget', 'poem', 'x')).code).toBe(2);
   });
 
-  it('exports skills file by file, with what says where they come from, and forgets one by its name', async () => {
+  it('exports skills file by file with their origin, and deletes one by its name', async () => {
     server = await startServer(home);
     const image = Buffer.from([0xff, 0xd8, 0xff, 0x00]);
     const text = '---\nname: greet\ndescription: Greets.\n---\n\nSay hello.\n';
@@ -222,7 +222,7 @@ describe('lango data', () => {
     expect(await readdir(path.join(home.folder, 'owners'))).toEqual([]);
   });
 
-  it('deletes all of it only when it is said so', async () => {
+  it('deletes everything only after an explicit confirmation', async () => {
     server = await startServer(home);
     await send('remember that tea is at four');
     const refused = await run('data', 'delete');

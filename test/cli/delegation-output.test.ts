@@ -8,7 +8,7 @@ import { withServer } from '../support/server.js';
 import { lango } from './lango-process.js';
 import { VENDORS } from '../support/vendors.js';
 
-/** What a person sees in the terminal, with a model that streams a few letters at a time over a vendor's wire. */
+/** The terminal output of a task whose model streams a few letters at a time over a vendor's wire. */
 
 let vendor: ScriptedServer;
 beforeEach(async () => {
@@ -41,7 +41,7 @@ describe.each(VENDORS)('lango send with a model of $provider that streams', ({ p
   const run = ({ address }: TestServer, ...args: readonly string[]) =>
     lango(['send', ...args, 'do it'], { env: { LANGO_URL: address.origin, LANGO_TOKEN: address.token! } });
 
-  it("prints the words before a delegation and the sub-agent's last line before what comes next", async () => {
+  it("prints the text before a delegation and the sub-agent's last line before the later events", async () => {
     vendor.willReply(
       delegates('I ask the operator.', { agent: 'operator', final: false }),
       says('first line\nlast line without an end'),
@@ -62,7 +62,7 @@ describe.each(VENDORS)('lango send with a model of $provider that streams', ({ p
     });
   });
 
-  it('lists a task by its request, however much its sub-agents said', async () => {
+  it('lists a task by its request although its sub-agents wrote much', async () => {
     const many = Array.from({ length: 11 }, (_, at) => ({
       agent: 'operator',
       final: false,
@@ -81,7 +81,7 @@ describe.each(VENDORS)('lango send with a model of $provider that streams', ({ p
     });
   });
 
-  it('shows the trace of a task with the tasks below it', async () => {
+  it('prints the trace of a task with the tasks below it', async () => {
     vendor.willReply(
       delegates('I ask the operator.', { agent: 'operator', final: false }),
       says('A secret answer.'),
@@ -111,7 +111,7 @@ describe.each(VENDORS)('lango send with a model of $provider that streams', ({ p
     });
   });
 
-  it('names the agent that wrote a final answer, in the summary, in the end and on the artifact', async () => {
+  it('names the agent that wrote the final output, in the summary, in the end event and on the artifact', async () => {
     const replies = [delegates('', { agent: 'operator', final: true }), says('Written by the operator.')];
     vendor.willReply(...replies, ...replies, ...replies);
     await withServer(options(), async (server) => {

@@ -31,7 +31,7 @@ describe('lango doctor', () => {
     expect(made).toEqual([false, false, false]);
   });
 
-  it('knows the server that runs, and whether its address leads back to it', async () => {
+  it('recognizes the running server, and checks whether its address leads back to it', async () => {
     const home = await makeHome('a2a: { baseUrl: "http://127.0.0.1:1" }');
     const server = await startServer(home);
     const { code, stdout } = await lango(['doctor', '--json'], { env: server.env });
@@ -46,7 +46,7 @@ describe('lango doctor', () => {
     expect(findings.find(({ check }) => check === 'address')).toMatchObject({ status: 'fail' });
   });
 
-  it('knows its own server by its certificate, which no authority signed', async () => {
+  it('recognizes its own server by a certificate that no authority has signed', async () => {
     const home = await makeHome();
     await writePair(home.folder, 'server', await certificate('ours'));
     const tls = '{ certFile: server.pem, keyFile: server.key }';
@@ -69,7 +69,7 @@ describe('lango doctor', () => {
     expect(refused).toMatchObject({ code: 3, stderr: expect.stringContaining('is not trusted') });
   });
 
-  it('says of each family of tools whether it is on, off, or what is missing', async () => {
+  it('reports for each family of tools whether it is on, off, or what is missing', async () => {
     const home = await makeHome(
       'server: { port: 0 }\ntools: { fs: { enabled: false }, browser: { executable: /nowhere/chromium } }',
     );
@@ -81,7 +81,7 @@ describe('lango doctor', () => {
     expect(stdout.match(/nowhere/g)).toHaveLength(1);
   });
 
-  it('says why the running server has no vault, and so do the commands', async () => {
+  it('reports why the running server has no vault, as the commands do', async () => {
     const home = await makeHome();
     const env = { ...home.env, LANGO_VAULT_PASSPHRASE: 'correct horse battery staple' };
     await lango(['secrets', 'set', 'github'], { env, input: 'ghp_S3cr3t/To+ken42' });
@@ -97,7 +97,7 @@ describe('lango doctor', () => {
     expect(listed).toMatchObject({ code: 1, stderr: expect.stringContaining(why) });
   });
 
-  it('says what is wrong with the configuration, and stops there', async () => {
+  it('reports what is wrong with the configuration, and stops there', async () => {
     const home = await makeHome('modle: {}');
     const { code, stdout } = await lango(['doctor'], home);
     await home.remove();
@@ -106,7 +106,7 @@ describe('lango doctor', () => {
     expect(stdout).not.toContain('start:');
   });
 
-  it('sees files that cannot be used', async () => {
+  it('reports unusable files', async () => {
     const home = await makeHome('server: { port: 0 }');
     await writeFile(path.join(home.folder, 'lango.db'), 'not a database, but longer than a header'.repeat(9));
     await writeFile(path.join(home.folder, 'token'), 'a-token\n');
@@ -133,7 +133,7 @@ describe('lango doctor', () => {
     expect(stdout).toMatch(/^fail {2}agent far: 127\.0\.0\.1:1 cannot be reached/m);
   });
 
-  it('asks the model on demand', async () => {
+  it('calls the model on request', async () => {
     const home = await makeHome('server: { port: 0 }');
     const { code, stdout } = await lango(['doctor', '--model'], home);
     await home.remove();
@@ -142,7 +142,7 @@ describe('lango doctor', () => {
   });
 
   it.each([...VENDORS, { provider: 'openai', wire: responsesWire, base: '/v1', api: 'responses' }])(
-    'asks a model of $provider, and repeats what its vendor says',
+    "calls a model of $provider, and repeats the vendor's error",
     async ({ provider, wire, base, ...rest }) => {
       await using vendor = await ScriptedServer.open();
       const model = { provider, name: 'm-1', apiKey: API_KEY, baseUrl: `${vendor.url}${base}`, ...rest };

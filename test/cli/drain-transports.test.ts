@@ -9,12 +9,12 @@ import { request } from '../suites/a2a-operations.js';
 import { remoteWaysTo } from '../support/a2a-transports.js';
 import { makeHome, startServer } from './lango-process.js';
 
-/** A command that takes longer than the test waits for: the stream is open when the signal comes. */
+/** A command that outlasts the test: the stream is open when the signal comes. */
 const ORDER = 'run sleep 30';
 const ROOT = 'lango-orchestrator';
 
-describe('lango serve, told to stop over three transports', () => {
-  it('tells the streams of every transport, and each goes on from its cursor after the next start', async () => {
+describe('lango serve that stops with streams over three transports', () => {
+  it('ends the streams of every transport, and each resumes from its cursor after the next start', async () => {
     const home = await makeHome(
       'server: { grpc: { enabled: true, port: 0 }, limits: { drainSeconds: 3 } }\napproval: { policy: none }\n',
     );
@@ -51,7 +51,7 @@ describe('lango serve, told to stop over three transports', () => {
         const { name, transport } = way;
         const { id, after } = told.get(name)!;
         const events = transport.resubscribeTask({ tenant: '', id }, way.options({ token, after }));
-        // The command may have run: that is what the next process finds out, and asks about.
+        // The command may have run. The next process finds the unknown outcome, and asks about it.
         const { seen, end } = await readOn(events, asks);
         expect([name, end]).toEqual([name, 'found']);
         expect(cursorOf(seen[0]!)).toBeGreaterThan(after);
@@ -69,7 +69,10 @@ function asks({ payload }: StreamResponse): boolean {
   );
 }
 
-/** What comes up to the one that is looked for, and how it ends: that it was found, the code of an error, or just the end. */
+/**
+ * Reads the events up to the matching one. Returns them with the reason of the end: found, the code of an error, or the
+ * end of the stream.
+ */
 async function readOn(
   events: AsyncGenerator<StreamResponse, void, undefined>,
   isLast: (event: StreamResponse) => boolean = () => false,

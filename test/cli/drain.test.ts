@@ -4,16 +4,16 @@ import { readFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { EXTENSIONS } from '../../src/a2a/translate/extensions.js';
+import { EXTENSIONS } from '../../src/core/extensions.js';
 import type { Wire } from '../support/a2a-requests.js';
 import { sseEvents } from '../support/a2a-requests.js';
 import type { Home, Server } from './lango-process.js';
 import { makeHome, startServer } from './lango-process.js';
 
-/** A command that takes longer than the test waits for: the task is open when the signal comes. */
+/** A command that outlasts the test: the task is open when the signal comes. */
 const ORDER = 'run sleep 30';
 
-/** A data folder for one test; what the test started there is gone with it. */
+/** A data folder for one test, removed at its end together with the servers on it. */
 async function withHome(
   drainSeconds: number,
   use: (start: () => Promise<Server>, home: Home) => Promise<void>,
@@ -41,7 +41,7 @@ async function headersFor({ folder }: Home): Promise<Readonly<Record<string, str
   return { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...extension };
 }
 
-/** What a client with the server's token asks. */
+/** A client with the server's token. */
 async function clientOf({ origin }: Server, home: Home) {
   const headers = await headersFor(home);
   return (where: string, body?: object) =>
@@ -52,7 +52,7 @@ function order(text: string, configuration: object = {}): object {
   return { message: { messageId: 'm', role: 'ROLE_USER', parts: [{ text }] }, configuration };
 }
 
-/** A request whose body does not come: the server waits for it as long as it may. */
+/** A request whose body never comes: the server waits for it up to the limit. */
 async function hold(server: Server, home: Home): Promise<AsyncDisposable> {
   const asking = request(`${server.origin}/message:send`, {
     method: 'POST',
@@ -63,7 +63,7 @@ async function hold(server: Server, home: Home): Promise<AsyncDisposable> {
   return { [Symbol.asyncDispose]: async () => void asking.destroy() };
 }
 
-/** Looks again and again, for a hundred seconds at most. */
+/** Polls for a hundred seconds at most. */
 async function until(holds: () => Promise<boolean>): Promise<void> {
   const end = performance.now() + 100_000;
   while (!(await holds())) {
@@ -72,7 +72,7 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
   }
 }
 
-/** Connections that nothing was asked on are cut at once, so a request may meet such a cut. */
+/** The server cuts idle connections at once, so a request may run into such a cut. */
 function untilDraining({ origin }: Server): Promise<void> {
   return until(() =>
     fetch(`${origin}/readyz`).then(
@@ -82,8 +82,8 @@ function untilDraining({ origin }: Server): Promise<void> {
   );
 }
 
-describe('lango serve, told to stop', () => {
-  it('tells open streams how to go on, hands the task back, and ends within the drain time', async () => {
+describe('lango serve that is stopping', () => {
+  it('tells open streams how to resume, releases the task, and ends within the drain time', async () => {
     await withHome(3, async (start, home) => {
       const server = await start();
       const ask = await clientOf(server, home);
@@ -106,7 +106,7 @@ describe('lango serve, told to stop', () => {
       expect(audit).not.toContain('sleep');
       const askAgain = await clientOf(await start(), home);
       const { id } = sseEvents(text)[0]!.data.task;
-      // The command may have run: that is what the next process finds out, and asks about.
+      // The command may have run. The next process finds the unknown outcome, and asks about it.
       await until(async () => {
         const { status } = (await (await askAgain(`/tasks/${id}`)).json()) as Wire;
         return status.state === 'TASK_STATE_INPUT_REQUIRED';
@@ -135,7 +135,7 @@ describe('lango serve, told to stop', () => {
     });
   });
 
-  it('sends new work away while it drains, and ends in time although a request never does', async () => {
+  it('refuses new work while it drains, and ends in time although one request never does', async () => {
     await withHome(4, async (start, home) => {
       const server = await start();
       const ask = await clientOf(server, home);
@@ -152,7 +152,7 @@ describe('lango serve, told to stop', () => {
     });
   });
 
-  it('tells a caller that waits for its task how the task stands, which goes on at the next start', async () => {
+  it('responds to a caller that waits with the current task, which continues at the next start', async () => {
     await withHome(3, async (start, home) => {
       const server = await start();
       const ask = await clientOf(server, home);
@@ -172,7 +172,7 @@ describe('lango serve, told to stop', () => {
     });
   });
 
-  it('listens for the time of notice although nothing is open, and sends everything away', async () => {
+  it('listens for the notice time although nothing is open, and refuses every request', async () => {
     const use = async (start: () => Promise<Server>, home: Home): Promise<void> => {
       const server = await start();
       const ask = await clientOf(server, home);

@@ -91,7 +91,7 @@ describe.each(VENDORS)('files and a model of $provider', ({ provider, wire, base
     });
   });
 
-  it('are written into the workspace as they are, when the model asks for one by its name', async () => {
+  it('are written into the workspace unchanged when the model asks for one by its name', async () => {
     await using vendor = await ScriptedServer.open();
     const workspace = await mkdtemp(path.join(folder, 'work-'));
     const model = { provider, name: 'test', apiKey: API_KEY, baseUrl: `${vendor.url}${base}` };
@@ -114,7 +114,7 @@ describe.each(VENDORS)('files and a model of $provider', ({ provider, wire, base
     expect(await readdir(workspace)).toEqual(['kept']);
   });
 
-  it('are refused by type, on both sides, and a model that reads no images gets none', async () => {
+  it('are refused by type on both sides, and a model that reads no images gets none', async () => {
     await withVendor({ images: false }, async (server, vendor) => {
       const refused = await run(server, 'send', '--file', file('dot.png'), 'look');
       expect(refused).toMatchObject({ code: 1, stdout: '' });
@@ -133,7 +133,7 @@ describe.each(VENDORS)('files and a model of $provider', ({ provider, wire, base
     });
   });
 
-  it('that agents make are saved under safe names, and replace no other file', async () => {
+  it('are saved under safe names when an agent makes them, and replace no other file', async () => {
     await withVendor({}, async (server, vendor) => {
       const transfer = { agent_name: 'operator', request: 'draw', final: true };
       const out = file(`out-${provider}`);

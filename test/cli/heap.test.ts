@@ -3,7 +3,7 @@ import { buildSync } from 'esbuild';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-/** Makes some 300 MB of objects, and prints what the young generation mostly took meanwhile, in bytes. */
+/** Allocates some 300 MB of objects, and prints the median size of the young generation in bytes. */
 const PROGRAM = `
   import { setImmediate } from 'node:timers/promises';
   import { getHeapSpaceStatistics } from 'node:v8';
@@ -20,7 +20,7 @@ const PROGRAM = `
   process.stdout.write(String(sizes.sort((a, b) => a - b)[750]));
 `;
 
-it('keeps the young generation small, unless the operator sets sizes of the heap', async () => {
+it('the program keeps the young generation small unless the operator sets sizes of the heap', async () => {
   expect(await youngMegabytes('limited')).toBeLessThan(17);
   expect(await youngMegabytes('unlimited')).toBeGreaterThan(32);
   expect(await youngMegabytes('limited', '--max-semi-space-size=32')).toBeGreaterThan(32);

@@ -8,7 +8,7 @@ import { makeHome, startServer } from './lango-process.js';
 const SENDERS = 16;
 const REQUESTS_EACH = 25;
 const PATIENCE_MS = 100_000;
-/** Much less than what a burst leaves behind, much more than what comes and goes by itself. */
+/** Much less than a burst leaves behind, and much more than the ordinary fluctuation. */
 const GIVEN_BACK_MB = 15;
 
 const itWithProc = existsSync('/proc/self/status') ? it : it.skip;

@@ -75,7 +75,7 @@ async function names(env: Readonly<Record<string, string>> = {}): Promise<readon
 const ALL = ['docs/guide.md', 'docs/page.html', 'docs/paper.pdf', 'docs/src/load.ts'];
 
 describe('lango ingest', () => {
-  it('adds what a server then cites; through the server only what changed; what is gone is forgotten', async () => {
+  it('adds documents that a server then cites, updates only changed ones through the server, and removes deleted ones', async () => {
     const first = await ingest([folder]);
     expect(first).toMatchObject({ added: 4, changed: 0, unchanged: 0, removed: 0 });
     expect(first.embedded).toBeGreaterThanOrEqual(4);
@@ -122,7 +122,7 @@ describe('lango ingest', () => {
     expect((await names()).toSorted()).toEqual(['docs/guide.md', 'docs/paper.pdf']);
   });
 
-  it('takes patterns and single files into a collection of its own, and forgets it as a whole', async () => {
+  it('accepts patterns and single files into a collection, and deletes it as a whole', async () => {
     const team = ['--collection', 'team'];
     expect(await ingest([path.join(folder, '**/*.{md,ts}'), ...team])).toMatchObject({ added: 3 });
     expect(await ingest([path.join(folder, 'page.html'), ...team])).toMatchObject({ added: 1, removed: 0 });
@@ -132,7 +132,7 @@ describe('lango ingest', () => {
     expect(await names()).toEqual([]);
   });
 
-  it('says what is wrong, and adds nothing then', async () => {
+  it('reports what is wrong, and adds nothing then', async () => {
     const cases = [
       [[], 'Say what to add'],
       [['nowhere'], 'There is no nowhere'],

@@ -32,7 +32,7 @@ async function verify(...more: readonly string[]) {
 }
 
 describe('lango keys and lango card --verify', () => {
-  it('name the key that signs, before and after a rotation under the running server, and show no private half', async () => {
+  it('name the signing key, before and after a rotation under the running server, and show no private part', async () => {
     const [first] = await keys('list');
     const before = await verify('--verify');
     expect(before).toMatchObject({ code: 0 });

@@ -8,8 +8,8 @@ import type { Result, Start } from './lango-process.js';
 import { cleanEnv } from './lango-process.js';
 
 /**
- * What `lango` does, without a process of its own, which takes most of the time of a command: for what commands
- * do and say. Whatever is about the program (its input, its signals, its help) starts the real one.
+ * Runs a `lango` command in this process, as a process of its own takes most of the time of a command. Use it to test
+ * results and output; for the program itself (its input, signals and help) start the real one.
  */
 export async function langoHere(
   args: readonly string[],
@@ -19,7 +19,7 @@ export async function langoHere(
   if (onNote) stderr.on('data', (chunk) => onNote(String(chunk)));
   const said = Promise.all([text(stdout), text(stderr)]);
   const variables = readEnv(cleanEnv(env));
-  // No terminal: as when a program is started with pipes.
+  // There is no terminal, as when a program is started with pipes.
   const terminal = createTerminal(variables, { stdin, stdout, stderr } as unknown as Streams);
   const code = await perform(args, { env: variables, terminal });
   stdin.end();

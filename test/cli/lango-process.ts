@@ -6,7 +6,8 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { built } from '../support/built.js';
 
-export const MAIN = built('cli/main.js');
+/** The program, as users start it. */
+export const mainFile = (): string => built('cli/main.js');
 
 export interface Result {
   readonly code: number | null;
@@ -21,7 +22,7 @@ export interface Start {
 
 /** Runs the real program to its end, without a terminal. */
 export async function lango(args: readonly string[], start: Start = {}): Promise<Result> {
-  const child = spawn(process.execPath, [MAIN, ...args], { env: cleanEnv(start.env) });
+  const child = spawn(process.execPath, [mainFile(), ...args], { env: cleanEnv(start.env) });
   child.stdin.on('error', () => {});
   child.stdin.end(start.input ?? '');
   return ended(child);
@@ -36,12 +37,12 @@ export async function ended(child: ChildProcess): Promise<Result> {
   return { code, stdout, stderr };
 }
 
-/** Nothing of the machine's own settings reaches the program. */
+/** Keeps the settings of the machine away from the program. */
 export function cleanEnv(env: Readonly<Record<string, string>> = {}): Record<string, string> {
   return { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...env };
 }
 
-/** A data folder of its own, and what starts the program with it. */
+/** A new data folder, and the environment that starts the program with it. */
 export interface Home {
   readonly folder: string;
   readonly env: Readonly<Record<string, string>>;
@@ -60,24 +61,26 @@ export async function makeHome(config?: string): Promise<Home> {
 
 export interface Server {
   readonly origin: string;
-  /** All it wrote to standard output until it was ready. */
+  /** The lines that the server wrote to standard output until it was ready. */
   readonly lines: readonly string[];
-  /** For client commands that are to reach it. */
+  /** The environment of client commands for this server. */
   readonly env: Readonly<Record<string, string>>;
   readonly child: ChildProcess;
   stop(): Promise<Result>;
 }
 
-/** Resolves once that server has asked for the cards of its remote agents; it is ready before that. */
+/** Resolves once the server has requested the cards of its remote agents; it is ready before that. */
 export async function untilPeersAsked(origin: string, token: string): Promise<void> {
   const headers = { authorization: `Bearer ${token}` };
   const ask = async () => (await fetch(`${origin}/lango/agents`, { headers })).text();
   while ((await ask()).includes('Its card was not loaded yet.'));
 }
 
-/** `lango serve --port 0`, ready. */
+/** Starts `lango serve --port 0`. Resolves once the server is ready. */
 export async function startServer(home: Home, args: readonly string[] = []): Promise<Server> {
-  const child = spawn(process.execPath, [MAIN, 'serve', '--port', '0', ...args], { env: cleanEnv(home.env) });
+  const child = spawn(process.execPath, [mainFile(), 'serve', '--port', '0', ...args], {
+    env: cleanEnv(home.env),
+  });
   const result = ended(child);
   const lines: string[] = [];
   for await (const line of createInterface({ input: child.stdout })) {
@@ -98,7 +101,7 @@ export async function startServer(home: Home, args: readonly string[] = []): Pro
   };
 }
 
-/** As `startServer`, once the server has asked for the cards of its remote agents. */
+/** Like `startServer`, and waits until the server has requested the cards of its remote agents. */
 export async function startWithPeers(home: Home): Promise<Server> {
   const server = await startServer(home);
   await untilPeersAsked(server.origin, await readFile(path.join(home.folder, 'token'), 'utf8'));

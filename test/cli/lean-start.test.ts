@@ -5,19 +5,19 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { MAIN, cleanEnv } from './lango-process.js';
+import { mainFile, cleanEnv } from './lango-process.js';
 
 /**
  * The packages that `lango serve` may load for its start, its cards and calls of A2A that run no task. Everything else
- * is loaded when it is used (`await import(…)`): each package here costs every start, and every server at rest, time
- * and memory. Express carries all that is not the hot path, health too, so the first such request loads it.
+ * is loaded at its first use (`await import(…)`): each package here costs time and memory at every start. Express
+ * serves everything off the hot path, including health, so the first such request loads it.
  */
 const ALLOWED: ReadonlySet<string> = new Set([
   '@a2a-js/sdk',
   'better-sqlite3',
   'commander',
-  'jose', // by the SDK
-  'picocolors', // by the command line
+  'jose', // loaded by the SDK
+  'picocolors', // loaded by the command line
   'zod',
 ]);
 
@@ -32,7 +32,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** Writes down every module that is loaded, when the process ends. */
+/** Records every loaded module when the process ends. */
 const HOOK = `
   import { writeFileSync } from 'node:fs';
   import { registerHooks } from 'node:module';
@@ -42,8 +42,8 @@ const HOOK = `
 `;
 
 /**
- * Starts the server, uses it, and returns the URLs of the files that it loaded. A machine without bubblewrap or Chromium
- * warns at the start, and the first log line loads winston: warnings are off here.
+ * Starts the server, uses it, and returns the URLs of the files that it loaded. A machine without bubblewrap or
+ * Chromium warns at the start, and the first log line loads winston: warnings are off here.
  */
 async function filesOfRun(
   args: readonly string[],
@@ -54,7 +54,9 @@ async function filesOfRun(
     ...{ LANGO_HOME: folder, LANGO_LOG_LEVEL: 'error', LANGO_TOKEN: TOKEN, LOADED: list },
   });
   const hook = path.join(folder, 'hook.mjs');
-  const child = spawn(process.execPath, ['--import', hook, MAIN, 'serve', '--port', '0', ...args], { env });
+  const child = spawn(process.execPath, ['--import', hook, mainFile(), 'serve', '--port', '0', ...args], {
+    env,
+  });
   let origin = '';
   for await (const line of createInterface({ input: child.stdout })) {
     origin = /^ready (.*)/.exec(line)?.[1] ?? '';
@@ -88,7 +90,7 @@ async function modulesIn(url: string): Promise<readonly string[]> {
 }
 
 describe('the start of the server', () => {
-  it('loads no package that neither the first card nor the first calls of A2A need, and no model that is not in use', async () => {
+  it('loads no package beyond those of the first card and the first calls of A2A, and no unused model', async () => {
     const files = await filesOfRun([], askFirst);
     const loaded = (await Promise.all(files.map(modulesIn))).flat();
     const packages = loaded.map((url) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1]);
@@ -98,7 +100,7 @@ describe('the start of the server', () => {
     expect(loaded.filter((url) => /\/models\/(anthropic|openai)\//.test(url))).toEqual([]);
   });
 
-  it('serves metrics from the program itself, as images of containers have no optional packages', async () => {
+  it('can serve metrics without optional packages, which container images lack', async () => {
     const config = path.join(folder, 'metrics.yaml');
     await writeFile(config, 'metrics:\n  enabled: true\n');
     const files = await filesOfRun(['--config', config], async (origin, headers) => {

@@ -34,7 +34,7 @@ async function configure(embedding: string): Promise<void> {
 const doctor = async (env = home.env) => (await lango(['doctor'], { env })).stdout;
 const files = () => [path.join(home.folder, 'fleet.md'), path.join(home.folder, 'clinic.md')];
 
-describe('embedding.provider: local, when something is missing', () => {
+describe('embedding.provider: local, with a part missing', () => {
   it('asks for a folder', async () => {
     await configure('embedding: { provider: local }');
     const { code, stdout } = await lango(['config', 'check'], home);
@@ -43,7 +43,7 @@ describe('embedding.provider: local, when something is missing', () => {
   });
 
   it.each(['config.json', 'tokenizer.json', 'onnx/model.onnx'])(
-    'says that %s is missing, and starts without',
+    'reports that %s is missing, and starts without embeddings',
     async (file) => {
       await rm(path.join(model, file));
       expect(await doctor()).toMatch(
@@ -55,12 +55,12 @@ describe('embedding.provider: local, when something is missing', () => {
     },
   );
 
-  it('says which file another precision needs', async () => {
+  it('names the file that another precision needs', async () => {
     await configure(`embedding: { provider: local, folder: ${model}, precision: q8 }`);
     expect(await doctor()).toMatch(/tools rag: missing: .*onnx\/model_quantized\.onnx cannot be read/);
   });
 
-  it('says that the library is not installed; documents are added and found by words', async () => {
+  it('reports that the library is not installed, while documents are added and found by words', async () => {
     expect(await doctor()).toMatch(
       /^warn {2}tools rag: missing: The library @huggingface\/transformers is not installed\.\n {6}Install it beside lango/m,
     );
@@ -99,7 +99,7 @@ describe('embedding.provider: local, when something is missing', () => {
       env = { ...home.env, NODE_OPTIONS: `--import=${pathToFileURL(hook).href}` };
     });
 
-    it('makes vectors in this process and finds by them; another model in the folder is noticed', async () => {
+    it('computes vectors in this process and finds by them, and notices another model in the folder', async () => {
       expect(await doctor(env)).toMatch(/^ok {4}tools rag: on: local\/tiny\/fp32\/[0-9a-f]{12}/m);
       const ingested = await lango(['ingest', ...files(), '--json'], { env });
       expect(JSON.parse(ingested.stdout)).toMatchObject({ added: 2, embedded: 2, note: null });
@@ -120,7 +120,7 @@ describe('embedding.provider: local, when something is missing', () => {
       expect(await ask('retrieve passages about doctor')).toMatch(/1\. \S*\/clinic\.md:1-3/);
     });
 
-    it('says that a model cannot be loaded when it is none', async () => {
+    it('reports a file that is no model', async () => {
       await writeFile(path.join(model, 'onnx', 'model.onnx'), 'not a model');
       expect(await doctor(env)).toMatch(/tools rag: missing: The model in .*tiny cannot be loaded: /);
       await writeTinyModel(model);

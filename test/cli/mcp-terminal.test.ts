@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { ScriptedServer } from '../support/scripted-server.js';
 import { lango, makeHome } from './lango-process.js';
 
-it('a library that quotes a hostile MCP server drives no terminal', async () => {
+it('a library warning that quotes a hostile MCP server does not control the terminal', async () => {
   await using far = await ScriptedServer.open();
   far.willAlwaysReply((response, { body }) => {
     const { id, method } = body as { readonly id?: number; readonly method: string };

@@ -13,7 +13,7 @@ const REFUSAL = 'This agent takes questions about tea only.';
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => void (await Promise.all(stops.splice(0).map((stop) => stop()))));
 
-/** Answers as a server of A2A 0.3, which refuses every message and lists no tasks. */
+/** Responds like a server of A2A 0.3 that refuses every message and cannot list tasks. */
 async function answer(request: IncomingMessage, response: ServerResponse, card: object): Promise<void> {
   if (request.url === '/.well-known/agent-card.json') return void response.end(JSON.stringify(card));
   const { method } = (await json(request).catch(() => ({}))) as { readonly method?: string };
@@ -27,7 +27,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, card: 
 }
 
 it.each(['JSONRPC', 'HTTP+JSON'])(
-  'lango send shows why a server of A2A 0.3 refuses, though it lists no tasks, over %s',
+  'lango send shows the reason when a server of A2A 0.3 refuses and cannot list tasks, over %s',
   async (preferredTransport) => {
     const server = createServer((request, response) => {
       const url = `http://${request.headers.host}/`;
@@ -51,7 +51,7 @@ function commandsIn(stderr: string): readonly (readonly string[])[] {
 }
 
 describe("calls of Gemini CLI's server that wait for approval", () => {
-  it('are shown whole, and each is decided with its own hash, all at once', async () => {
+  it('are shown in full, and each is decided by its own hash in one command', async () => {
     const old = await startOldServer('JSONRPC');
     stops.push(() => old.close());
     const { code, stderr } = await langoHere(['send', '--url', old.origin, 'gemini twice']);
@@ -71,8 +71,8 @@ describe("calls of Gemini CLI's server that wait for approval", () => {
   });
 });
 
-describeWith('mastra', () => {
-  it('lango send shows a call that Mastra wants approved, and sends the decision in its form', async () => {
+describeWith('a call', () => {
+  it("is shown by lango send when Mastra wants it approved, and gets the decision in Mastra's form", async () => {
     const mastra = await startPeer('mastra', 'mastra.mjs');
     stops.push(() => mastra.stop());
     const { code, stderr } = await langoHere(['send', '--url', mastra.url, 'go']);

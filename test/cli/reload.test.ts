@@ -11,7 +11,7 @@ import { langoHere } from './lango-here.js';
 import type { Home, Server } from './lango-process.js';
 import { makeHome, startServer } from './lango-process.js';
 
-/** Also the name of the agent, so that it would stand in the log. */
+/** The name of the agent as well, so that it would appear in the log. */
 const TOKEN = 'forecaster-8c41d7e6b05f';
 const NOBODY = 'a2a: { enabled: true }';
 
@@ -40,7 +40,7 @@ async function start(): Promise<void> {
   server.child.stderr!.on('data', (chunk: Buffer) => (log += chunk.toString('utf8')));
 }
 
-/** Changes the file and sends SIGHUP; what is said then. */
+/** Changes the file and sends SIGHUP. Resolves with the log lines that follow. */
 async function reload(config: string | undefined): Promise<string> {
   const file = path.join(home.folder, 'config.yaml');
   await (config === undefined ? rm(file) : writeFile(file, config, { mode: 0o600 }));
@@ -53,7 +53,7 @@ async function reload(config: string | undefined): Promise<string> {
 
 const run = (...args: readonly string[]) => langoHere(args, { env: server.env });
 
-it('X4 SIGHUP takes up the remote agents of a changed file, or nothing of a wrong one', async () => {
+it('X4 SIGHUP applies the remote agents of a changed file, and nothing of an invalid one', async () => {
   const url = `${far.address.origin}/agents/weather`;
   const remote = `{ name: ${TOKEN}, url: "${url}", token: ${TOKEN}, allowPrivate: true }`;
   const added = await reload(`a2a: { enabled: true, remoteAgents: [${remote}] }`);
@@ -93,7 +93,7 @@ it('X4 SIGHUP takes up the remote agents of a changed file, or nothing of a wron
   expect((await server.stop()).stderr).not.toContain(TOKEN);
 });
 
-it('X4 an agent that a person adds is used at once, stays over restarts, and goes when it is removed', async () => {
+it('X4 an agent that a person adds is used at once, survives restarts, and leaves when it is removed', async () => {
   const url = `${far.address.origin}/agents/weather`;
   const token = path.join(home.folder, 'far-token');
   await writeFile(token, `${TOKEN}\n`);
@@ -131,7 +131,7 @@ it('X4 an agent that a person adds is used at once, stays over restarts, and goe
   expect(log).not.toContain(TOKEN);
 });
 
-it('follows the list of added agents that another replica with this data folder changed', async () => {
+it('the server follows the list of added agents that another replica with this data folder changed', async () => {
   await server.stop();
   await writeFile(path.join(home.folder, 'config.yaml'), 'a2a: { refreshSeconds: 1 }', { mode: 0o600 });
   await start();

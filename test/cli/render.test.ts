@@ -7,7 +7,7 @@ import type { Activity, Question } from '../../src/core/task.js';
 const COMPLETED = end({ state: 'completed' });
 
 describe('the renderer', () => {
-  it('says who speaks, who delegates to whom and which tool runs', () => {
+  it('shows who speaks, who delegates to whom and which tool runs', () => {
     const text = shown([
       { type: 'task', taskId: 't-1' },
       { type: 'status', state: 'submitted' },
@@ -38,13 +38,13 @@ describe('the renderer', () => {
     ]);
   });
 
-  it('writes pieces of an answer as they come when it is live, and the whole at the end when not', () => {
+  it('writes output in chunks when it is live, and as a whole at the end when not', () => {
     const events = [says('a', 'one ', true), says('a', 'two', false), COMPLETED];
     expect(pieces(events, { live: true })).toEqual(['a:\n', 'one ', 'two', '\n✔ completed\n']);
     expect(pieces(events, { live: false })).toEqual(['a:\none two\n', '✔ completed\n']);
   });
 
-  it('marks an answer that takes the place of an earlier one, and shows only the last when not live', () => {
+  it('marks output that replaces earlier output, and shows only the last when not live', () => {
     const events = [says('a', 'I will ask.', true), says('b', 'The answer.', true), COMPLETED];
     expect(shown(events).split('\n').slice(0, 5)).toEqual([
       'a:',
@@ -66,7 +66,7 @@ describe('the renderer', () => {
     expect(text.indexOf('May b do it?')).toBeLessThan(text.lastIndexOf('I will ask.'));
   });
 
-  it('continues on a new line when something happens in the middle of an answer', () => {
+  it('continues output on a new line after another event', () => {
     const text = shown([
       says('a', 'one', true),
       does('b', { type: 'tool-call', tool: 'x', arguments: {} }),
@@ -76,7 +76,7 @@ describe('the renderer', () => {
     expect(text).toBe('a:\none\nb ▸ x\na:\n two\n✔ completed\n');
   });
 
-  it('keeps the words of agents that speak at once apart, line by line', () => {
+  it('separates the lines of agents that speak at the same time', () => {
     const text = shown([
       does('a', { type: 'text', text: 'first ' }),
       does('b', { type: 'text', text: 'other\nrest' }),
@@ -125,7 +125,7 @@ describe('the renderer', () => {
     );
   });
 
-  it('shows a question with its exact arguments, so that nothing in them is invisible', () => {
+  it('shows a question with its exact arguments, and nothing in them is invisible', () => {
     const question: Question = {
       hash: 'h',
       kind: 'approval',
@@ -146,7 +146,7 @@ describe('the renderer', () => {
     );
   });
 
-  it('lets nothing from an agent drive the terminal', () => {
+  it('lets no text of an agent control the terminal', () => {
     const evil = '\u001b]0;title\u0007\u009b2J\r\u202ename\u0008\u200b\u2060\ufeff\u3164\u{e0041}\u{e0100}';
     const state = 'failed';
     const text = shown([
@@ -170,21 +170,21 @@ describe('the renderer', () => {
     expect(text).toContain('␛]0;title␇');
   });
 
-  it('leaves what the writing of languages and emoji needs', () => {
+  it('keeps the characters that scripts and emoji need', () => {
     const text = 'می\u200cخواهم, Fuß\u00adball, 👩\u200d💻, ❤\ufe0f';
     expect(shown([says('a', text, true)])).toContain(text);
   });
 
-  it('says why a task did not complete', () => {
+  it('shows why a task did not complete', () => {
     expect(shown([end({ state: 'rejected', text: 'out of scope' })])).toBe('✘ rejected: out of scope\n');
   });
 
-  it('colors only when asked to', () => {
+  it('colors only on request', () => {
     const colored = pieces([says('a', 'x', true), COMPLETED], { live: true, color: true }).join('');
     expect(colored).toContain('\u001b[1m\u001b[36ma');
   });
 
-  it('knows whether its last line is open', () => {
+  it('tracks whether its last line is open', () => {
     const renderer = new Renderer({ color: false, live: true, write: () => {} });
     renderer.show(says('a', 'x', true));
     expect(renderer.isMidLine).toBe(true);
@@ -193,7 +193,7 @@ describe('the renderer', () => {
   });
 });
 
-describe('an answer in Markdown, on a terminal', () => {
+describe('Markdown output on a terminal', () => {
   const MARKDOWN = `## Plan of *work*
 Read **the whole file** with \`fs_read\`, then 2 * 3 = 6 and snake_case.
 - one item that is longer than the line of this terminal
@@ -205,7 +205,7 @@ const a = 1; // **not bold**, and longer than the line of the terminal
 日本語日本語日本語日本語日本語日本語日本語
 The end`;
 
-  it.each([1, 3, 1_000])('is colored and broken between words, in pieces of %i characters', (size) => {
+  it.each([1, 3, 1_000])('is colored and broken between words, in chunks of %i characters', (size) => {
     const deltas = MARKDOWN.match(new RegExp(`[^]{1,${size}}`, 'g'))!;
     const events = deltas.map((text, index) => says('a', text, index === 0));
     const text = shown([...events, COMPLETED], { color: true, columns: 40 });

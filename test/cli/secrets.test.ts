@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { findIn, findInFolder } from '../support/secret-search.js';
 import { langoHere } from './lango-here.js';
 import type { Home } from './lango-process.js';
-import { MAIN, cleanEnv, lango, makeHome, startServer } from './lango-process.js';
+import { mainFile, cleanEnv, lango, makeHome, startServer } from './lango-process.js';
 
 const VALUE = 'ghp_S3cr3t/To+ken42';
 const KILLS = 12;
@@ -21,7 +21,7 @@ beforeEach(async () => {
 
 afterEach(() => home.remove());
 
-/** Only what reads its input is started as a program. */
+/** Only a command that reads its input is started as a program. */
 function secrets(args: readonly string[], input?: string, env: Readonly<Record<string, string>> = {}) {
   const start = { env: { ...home.env, ...env } };
   const command = ['secrets', ...args];
@@ -35,7 +35,7 @@ async function names(env: Readonly<Record<string, string>> = {}): Promise<readon
 }
 
 describe('lango secrets', () => {
-  it('keeps, lists, allows and deletes without a server, and shows no value anywhere', async () => {
+  it('stores, lists, permits and deletes without a server, and shows no value anywhere', async () => {
     const set = await secrets(['set', 'github', '--for', 'exec'], `${VALUE}\n`);
     expect(set).toMatchObject({ code: 0 });
     expect(set.stdout).toContain('{{secret:github}}');
@@ -59,7 +59,7 @@ describe('lango secrets', () => {
     expect(JSON.parse(gone.stderr)).toMatchObject({ error: { code: 'not-found' } });
   });
 
-  it('goes through a server that has the vault open; what is stored before it starts is there for it', async () => {
+  it('uses a running server that has the vault open, and such a server has the secrets stored before its start', async () => {
     expect(await secrets(['set', 'before', '--for', 'exec'], VALUE)).toMatchObject({ code: 0 });
     const server = await startServer(home);
     try {
@@ -83,14 +83,14 @@ describe('lango secrets', () => {
     expect(await names()).toEqual(['before', 'during']);
   });
 
-  it('takes places and their hosts in one flag', async () => {
+  it('accepts places and their hosts in one flag', async () => {
     const places = ['set', 'github', '--for', 'exec,http:api.example.com', '--json'];
     expect(JSON.parse((await secrets(places, VALUE)).stdout)).toMatchObject({
       secret: { places: ['exec', 'http'], hosts: ['api.example.com'] },
     });
   });
 
-  it('stores for another owner in a data folder that no server has open, and for nobody else', async () => {
+  it('stores for another owner only in a data folder that no server has open', async () => {
     expect(await secrets(['set', 'github', '--owner', 'user:alice'], VALUE)).toMatchObject({ code: 0 });
     expect(await names()).toEqual([]);
     const hers = await secrets(['list', '--owner', 'user:alice', '--json']);
@@ -104,7 +104,7 @@ describe('lango secrets', () => {
     }
   });
 
-  it('refuses a value that it could not remove from texts, and stores nothing', async () => {
+  it('refuses a value that it could not scrub from texts, and stores nothing', async () => {
     const cases = [
       [['set', 'nothing'], '', 'Nothing came on standard input.'],
       [['set', 'short'], 'abc', 'at least 6 characters'],
@@ -146,7 +146,7 @@ describe('lango secrets', () => {
     expect(await names()).toEqual(['github']);
   });
 
-  it('does not touch a vault whose key file is open to others; the server runs without it and doctor says so', async () => {
+  it('leaves a vault alone whose key file others can read, and the server runs without it, as doctor reports', async () => {
     await secrets(['set', 'github'], VALUE);
     const keyFile = path.join(home.folder, 'vault.key');
     chmodSync(keyFile, 0o644);
@@ -165,22 +165,22 @@ describe('lango secrets', () => {
     expect(await names()).toEqual(['github']);
   });
 
-  it('loses nothing when a rotation is killed at any moment', async () => {
+  it('loses nothing when a rotation is killed at a random moment', async () => {
     await secrets(['set', 'github', '--for', 'exec'], VALUE);
     const keyFile = path.join(home.folder, 'vault.key');
     const begun = performance.now();
     const keys = new Set([readFileSync(keyFile, 'utf8')]);
-    // A program of its own, like those that are killed.
+    // This rotation runs in a process of its own, like those that are killed below.
     expect(await secrets(['rotate'], '')).toMatchObject({ code: 0 });
     const wholeMs = performance.now() - begun;
     keys.add(readFileSync(keyFile, 'utf8'));
     for (let kill = 0; kill < KILLS; kill += 1) {
-      const child = spawn(process.execPath, [MAIN, 'secrets', 'rotate'], {
+      const child = spawn(process.execPath, [mainFile(), 'secrets', 'rotate'], {
         env: cleanEnv(home.env),
         stdio: 'ignore',
       });
       const exit = once(child, 'exit');
-      // Most of the time goes by before anything is written.
+      // Most of the time passes before anything is written.
       await Promise.race([exit, sleep(wholeMs * (0.6 + (0.5 * kill) / KILLS))]);
       child.kill('SIGKILL');
       await exit;

@@ -9,10 +9,10 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../support/free-port.js';
 import type { Result } from './lango-process.js';
-import { MAIN, cleanEnv, ended, lango, makeHome, startServer } from './lango-process.js';
+import { mainFile, cleanEnv, ended, lango, makeHome, startServer } from './lango-process.js';
 
 describe('lango serve', () => {
-  it('says where its card is, where its token is, what model answers, what to try, and that it is ready', async () => {
+  it('prints the address of its card, the file of its token, its model, a command to try, and that it is ready', async () => {
     const home = await makeHome();
     const server = await startServer(home);
     try {
@@ -40,7 +40,7 @@ describe('lango serve', () => {
     const server = await startServer(home);
     try {
       const command = server.lines.find((line) => line.includes('lango send'))!.trim();
-      const runnable = command.replace('lango', `"${process.execPath}" "${MAIN}"`);
+      const runnable = command.replace('lango', `"${process.execPath}" "${mainFile()}"`);
       const child = spawn('sh', ['-c', runnable], { env: cleanEnv() });
       child.stdin.end();
       expect(await ended(child)).toMatchObject({ code: 0, stdout: expect.stringContaining('hello') });
@@ -50,7 +50,7 @@ describe('lango serve', () => {
     }
   });
 
-  it('says in that command that a token came from outside, and writes none into a log', async () => {
+  it('prints in that command where the token comes from, and logs no token', async () => {
     const home = await makeHome();
     const server = await startServer({
       ...home,
@@ -62,7 +62,7 @@ describe('lango serve', () => {
     expect(server.lines.join('\n')).not.toContain('from-outside-5d08e7c2b9');
   });
 
-  it('folds the log of its database while it runs, on a thread that the bundle has', async () => {
+  it('checkpoints the log of its database while it runs, on a thread of the bundle', async () => {
     const home = await makeHome();
     const server = await startServer({
       ...home,
@@ -87,9 +87,9 @@ describe('lango serve', () => {
     }
   });
 
-  it('tells a program all of it in one line of JSON', async () => {
+  it('prints all of it for programs as one line of JSON', async () => {
     const home = await makeHome();
-    const child = spawn(process.execPath, [MAIN, 'serve', '--port', '0', '--json'], {
+    const child = spawn(process.execPath, [mainFile(), 'serve', '--port', '0', '--json'], {
       env: cleanEnv(home.env),
     });
     for await (const line of createInterface({ input: child.stdout })) {
@@ -108,10 +108,10 @@ describe('lango serve', () => {
     await home.remove();
   });
 
-  it('serves also when nobody reads its output', async () => {
+  it('keeps serving when nobody reads its output', async () => {
     const port = await freePort();
     const home = await makeHome();
-    const child = spawn(process.execPath, [MAIN, 'serve', '--port', String(port)], {
+    const child = spawn(process.execPath, [mainFile(), 'serve', '--port', String(port)], {
       env: cleanEnv(home.env),
     });
     const closed = new Promise((resolve) => child.once('close', resolve));
@@ -127,7 +127,7 @@ describe('lango serve', () => {
     expect(again.code).toBe(0);
   });
 
-  it('says that the port is in use', async () => {
+  it('reports that the port is in use', async () => {
     const { port, close } = await takePort();
     const home = await makeHome();
     const result = await lango(['serve', '--port', String(port)], home);
@@ -136,7 +136,7 @@ describe('lango serve', () => {
     expectOneSentence(result, `Port ${port} on 127.0.0.1 is already in use.`);
   });
 
-  it('points at each line of the configuration that is wrong', async () => {
+  it('names each wrong line of the configuration', async () => {
     const home = await makeHome('server:\n  prot: 1\n  port: no\n');
     const result = await lango(['serve'], home);
     await home.remove();
@@ -144,9 +144,9 @@ describe('lango serve', () => {
     expect(result.stderr).toContain('config.yaml:3:9: server.port');
   });
 
-  it('says that the data folder cannot be used', async () => {
+  it('reports that the data folder cannot be used', async () => {
     const home = await makeHome();
-    // Not even root can make a folder there.
+    // Even root cannot make a folder there.
     const result = await lango(['serve', '--home', '/sys/lango/data'], home);
     const check = await lango(['doctor', '--home', '/sys/lango/data'], home);
     await home.remove();
@@ -161,7 +161,7 @@ describe('lango serve', () => {
     ['below a file', '/dev/null/data'],
     ['a name too long', `/tmp/${'a'.repeat(300)}`],
     ['a path too long', '/lango'.repeat(1_000)],
-  ])('says at once that nothing can be stored there: %s', async (_title, folder) => {
+  ])('reports at once that nothing can be stored there: %s', async (_title, folder) => {
     const home = await makeHome();
     const result = await lango(['serve', '--port', '0', '--home', folder], home);
     const check = await lango(['doctor', '--home', folder], home);

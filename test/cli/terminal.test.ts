@@ -6,23 +6,23 @@ import { StandingApprovals } from '../../src/cli/conversation.js';
 import { RICH, RICH_KEYS } from '../chain/local-chain.js';
 import { langoHere } from './lango-here.js';
 import type { Home, Result, Server } from './lango-process.js';
-import { MAIN, cleanEnv, ended, makeHome, startServer } from './lango-process.js';
+import { mainFile, cleanEnv, ended, makeHome, startServer } from './lango-process.js';
 
 const hasScript = spawnSync('script', ['--version']).status === 0;
 const describeOnTerminal = hasScript ? describe : describe.skip;
 
-/** What is typed once the text was seen. */
+/** Keys to type once a text was seen. */
 interface Typing {
   readonly after: string;
   readonly keys: string;
 }
 
-/** From "No", where the choice begins, down to "Yes". */
+/** The keys from "No", where the selection begins, down to "Yes". */
 const SAY_YES = '\u001b[B\r';
 const SAY_ALWAYS = '\u001b[B\u001b[B\r';
 
 describe('an approval of further calls', () => {
-  it('covers its tool and agent, no secret, no payment and no other kind of question', () => {
+  it('covers its tool and agent only, and no secret, payment or other kind of question', () => {
     const asked = { hash: 'h', kind: 'approval', text: '', author: 'operator', tool: 'exec' } as const;
     const standing = new StandingApprovals();
     standing.add(asked);
@@ -43,7 +43,7 @@ describe('an approval of further calls', () => {
 });
 
 // Skipped without util-linux: its `script` gives the program a real terminal.
-describeOnTerminal('on a terminal', () => {
+describeOnTerminal('the program on a terminal', () => {
   let home: Home;
   let server: Server;
 
@@ -62,7 +62,7 @@ describeOnTerminal('on a terminal', () => {
     typing: readonly Typing[],
     env: Readonly<Record<string, string>> = {},
   ): Promise<Result> {
-    const words = [process.execPath, MAIN, ...args].map((word) => `'${word}'`).join(' ');
+    const words = [process.execPath, mainFile(), ...args].map((word) => `'${word}'`).join(' ');
     const child = spawn('script', ['-qec', `stty cols 100 rows 40; exec ${words}`, '/dev/null'], {
       env: cleanEnv({ ...server.env, TERM: 'xterm-256color', SHELL: '/bin/sh', ...env }),
     });
@@ -72,7 +72,7 @@ describeOnTerminal('on a terminal', () => {
       seen += chunk.toString('utf8');
       for (let at; waiting[0] && (at = seen.indexOf(waiting[0].after)) >= 0;) {
         const { after, keys } = waiting.shift()!;
-        // What is only waited for may come in one piece with what comes next.
+        // An awaited text without keys may arrive in one chunk with the next awaited text.
         seen = keys === '' ? seen.slice(at + after.length) : '';
         child.stdin.write(keys);
       }
@@ -80,14 +80,14 @@ describeOnTerminal('on a terminal', () => {
     return ended(child);
   }
 
-  it('tells the story in color', async () => {
+  it('prints every step in color', async () => {
     const { code, stdout } = await onTerminal(['send', 'write "t" into t.txt'], []);
     expect(code).toBe(0);
     expect(stdout).toContain('\u001b[36moperator');
     expect(stdout).toContain('fs_write');
   });
 
-  it('answers what an MCP server asks in the middle of a call, by lines and until they fit', async () => {
+  it('asks line by line for the reply to an MCP server until it fits', async () => {
     const script = path.resolve('test/support/mcp-server.ts');
     const notes = { command: process.execPath, args: ['--no-warnings', script], sandbox: false };
     const asking = await makeHome(JSON.stringify({ mcp: { servers: { notes } } }));
@@ -111,7 +111,7 @@ describeOnTerminal('on a terminal', () => {
     expect(stdout).toContain('Hello');
   });
 
-  it('asks for approval, and continues with the answer', async () => {
+  it('asks for an approval, and continues with the reply', async () => {
     const { code, stdout } = await onTerminal(
       ['send', 'run echo on-the-terminal'],
       [{ after: 'Decide later', keys: SAY_YES }],
@@ -121,7 +121,7 @@ describeOnTerminal('on a terminal', () => {
     expect(stdout).toContain('stdout: on-the-terminal');
   });
 
-  it('counts only a chosen yes as a yes', async () => {
+  it('counts only a selected "Yes" as an approval', async () => {
     const { stdout } = await onTerminal(
       ['send', 'run echo on-the-terminal'],
       [{ after: 'Decide later', keys: 'y\r' }],
@@ -130,7 +130,7 @@ describeOnTerminal('on a terminal', () => {
     expect(stdout).toContain('a person refused this call');
   });
 
-  it('rings, and the list wraps from "No" without reaching a yes', async () => {
+  it('rings the bell, and its list wraps around from "No" without reaching "Yes"', async () => {
     const { code, stdout } = await onTerminal(
       ['send', 'run echo around'],
       [{ after: 'Decide later', keys: '\u001b[A\r' }],
@@ -159,7 +159,7 @@ describeOnTerminal('on a terminal', () => {
     expect(stdout).not.toContain('stdout: thrice');
   });
 
-  it('takes a paste of several lines as one message, and short ids', async () => {
+  it('accepts pasted lines as one message, and short ids', async () => {
     const { stdout } = await onTerminal(
       ['chat'],
       [
@@ -210,7 +210,7 @@ describeOnTerminal('on a terminal', () => {
     expect(flagged).toContain('may be used: exec');
   });
 
-  it('takes a private key without echo', async () => {
+  it('reads a private key without echo', async () => {
     const { code, stdout } = await onTerminal(
       ['wallet', 'import'],
       [{ after: 'The private key', keys: `${RICH_KEYS[0]}\r` }],
@@ -220,7 +220,7 @@ describeOnTerminal('on a terminal', () => {
     expect(stdout).not.toContain(RICH_KEYS[0].slice(2));
   });
 
-  it('cancels what runs in a chat at the first Ctrl-C, and leaves at the next prompt', async () => {
+  it('cancels a running chat task at the first Ctrl-C, and leaves at the next prompt', async () => {
     const { code, stdout } = await onTerminal(
       ['chat'],
       [

@@ -26,7 +26,7 @@ describe('the command line and a server whose card offers only gRPC', () => {
   });
   const run = (args: readonly string[], input = '') => lango([...args, '--agent', 'worker'], { env, input });
 
-  it('sends, chats, lists, reads, watches and cancels', async () => {
+  it('support send, chat, list, read, watch and cancel', async () => {
     expect(await run(['send', 'say hi'])).toMatchObject({ code: 0, stdout: 'hi\n' });
     const sent = await run(['send', '--json', 'ask', '--no-input']);
     const { taskId } = JSON.parse(sent.stdout) as { readonly taskId: string };
@@ -38,7 +38,7 @@ describe('the command line and a server whose card offers only gRPC', () => {
     expect((await lango(['card', 'worker'], { env })).stdout).toContain('worker');
   });
 
-  it('uses only the transport of --transport, and says so when it is not offered', async () => {
+  it('use only the transport of --transport, and report when it is not offered', async () => {
     const there = { LANGO_URL: server.address.origin, LANGO_TOKEN: server.address.token! };
     for (const transport of ['jsonrpc', 'http', 'grpc']) {
       const args = ['send', 'say hi', '--agent', 'worker', '--transport', transport];
@@ -50,7 +50,7 @@ describe('the command line and a server whose card offers only gRPC', () => {
     expect((await run(['send', 'x', '--transport', 'pigeon'])).code).toBe(2);
   });
 
-  it('connect of a program does the same', async () => {
+  it('share their transport with a program that calls connect', async () => {
     const client = connect({ url: cards.url, token: server.address.token!, binding: 'GRPC' });
     const { tasks } = await client.list({ agent: 'worker' });
     expect(tasks.length).toBeGreaterThan(0);
@@ -58,7 +58,7 @@ describe('the command line and a server whose card offers only gRPC', () => {
 });
 
 describe('lango doctor on gRPC', () => {
-  it('says that it is off and how to have it, or where it is, or what is in the way', async () => {
+  it('reports that gRPC is off and how to turn it on, its address, or what prevents it', async () => {
     const linesFor = async (config: string): Promise<string> => {
       const home = await makeHome(config);
       const { stdout } = await lango(['doctor'], home);
@@ -74,7 +74,7 @@ describe('lango doctor on gRPC', () => {
     const config = `server: { port: 0, grpc: { enabled: true, port: ${port} } }`;
     const blocked = await linesFor(config);
     expect(blocked).toMatch(new RegExp(`^fail {2}grpc: Port ${port} on 127\\.0\\.0\\.1 cannot be used`, 'm'));
-    // The server that is started for a trial takes another port.
+    // The server that is started for a check takes another port.
     expect(blocked).toMatch(/^ok {4}start: /m);
     taken.close();
     expect(await linesFor(config)).toMatch(new RegExp(`^ok {4}grpc: on, on port ${port} of 127`, 'm'));

@@ -12,13 +12,13 @@ let home: Home;
 beforeEach(async () => void (home = await makeHome()));
 afterEach(() => home.remove());
 
-/** Only what reads its input is started as a program. */
+/** Only a command that reads its input is started as a program. */
 function wallet(args: readonly string[], input?: string, env: Readonly<Record<string, string>> = home.env) {
   const command = ['wallet', ...args];
   return input === undefined ? langoHere(command, { env }) : lango(command, { env, input });
 }
 
-/** Where the key shows, in what was said and in the data folder. */
+/** The places where the key appears, in the output and in the data folder. */
 function traces(...results: readonly Result[]): readonly string[] {
   const said = results.map(({ stdout, stderr }) => stdout + stderr).join();
   const digits = KEY.slice(2);
@@ -26,7 +26,7 @@ function traces(...results: readonly Result[]): readonly string[] {
 }
 
 describe('lango wallet', () => {
-  it('takes in a private key from standard input, tells its address, and shows the key nowhere', async () => {
+  it('imports a private key from standard input, prints its address, and shows the key nowhere', async () => {
     const none = await wallet(['address']);
     expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining('There is no wallet yet.') });
     const imported = await wallet(['import'], `${KEY}\n`);
@@ -37,7 +37,7 @@ describe('lango wallet', () => {
     expect(traces(imported, told)).toEqual([]);
   });
 
-  it('forgets the key of another wallet only on request', async () => {
+  it('replaces the key of another wallet only on request', async () => {
     await wallet(['import'], KEY);
     expect(await wallet(['import'], KEY.slice(2))).toMatchObject({ code: 0 });
     const refused = await wallet(['import'], OTHER_KEY);
@@ -56,7 +56,7 @@ describe('lango wallet', () => {
     ['zero', `0x${'0'.repeat(64)}`],
     ['what is above the order of the curve', 'f'.repeat(64)],
     ['the words of a recovery phrase', 'test test test test test test test test test test test junk'],
-  ])('refuses %s, without repeating it', async (_, input) => {
+  ])('refuses %s, and does not repeat it', async (_, input) => {
     const { code, stderr } = await wallet(['import'], input);
     expect(code).toBe(1);
     expect(stderr).toContain(input === '' ? 'Nothing came on standard input' : 'This is not a private key');
@@ -64,7 +64,7 @@ describe('lango wallet', () => {
     expect((await wallet(['address'])).code).toBe(1);
   });
 
-  it('goes through a server that has the vault open; takes no key as an argument', async () => {
+  it('uses a running server that has the vault open, and takes no key as an argument', async () => {
     const server = await startServer(home);
     try {
       const imported = await wallet(['import'], KEY, server.env);
@@ -81,7 +81,7 @@ describe('lango wallet', () => {
     }
   });
 
-  it("keeps each owner's own", async () => {
+  it('keeps one wallet for each owner', async () => {
     await wallet(['import', '--owner', 'user:alice'], KEY);
     expect((await wallet(['address'])).code).toBe(1);
     expect((await wallet(['address', '--owner', 'user:alice'])).stdout).toBe(`${ADDRESS}\n`);

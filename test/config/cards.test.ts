@@ -22,7 +22,7 @@ describe('the shipped agent cards', () => {
     expect([...cards.keys()].sort()).toEqual([...ROOTS, ...SUB_AGENTS].sort());
   });
 
-  it('hold for each agent the skills of all its tools, and others only where no tool is needed', async () => {
+  it('list for each agent the skills of all its tools, and others only where no tool is needed', async () => {
     const cards = await loadCardFiles(SHIPPED);
     const withoutTools = ['assistance', 'conversation', 'orchestration', 'planning'];
     const all = Object.keys(capabilityMap);
@@ -45,7 +45,7 @@ describe('the shipped agent cards', () => {
     }
   });
 
-  it('hold one text for a skill, with two to four sentences that a person would say', async () => {
+  it('have the same text for a skill everywhere, with two to four example sentences of a person', async () => {
     const cards = await loadCardFiles(SHIPPED);
     const skills = [...cards.values()].flatMap((card) => card.skills);
     for (const skill of skills) {
@@ -112,7 +112,7 @@ describe('loadCardFiles', () => {
     expect(message).toContain(`${four}:3:3: name appears twice; keep one of them`);
   });
 
-  it('says so when the folder is missing', async () => {
+  it('reports a missing folder', async () => {
     expect(await errorOf(() => loadCardFiles(join(newFolder(), 'none')))).toMatchObject({
       code: 'invalid-config',
     });

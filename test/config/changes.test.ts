@@ -27,7 +27,7 @@ it.each<readonly [SettingsInput, SettingsInput, readonly string[]]>([
     { a2a: { remoteAgents: [{ ...far, name: 'x' }] } },
     ['a2a.remoteAgents'],
   ],
-])('names the keys that differ: %j, %j', (before, after, keys) => {
+])('changedKeys names the keys that differ between %j and %j', (before, after, keys) => {
   expect(changedKeys(load(before), load(after))).toEqual(keys);
   expect(changedKeys(load(after), load(before)).toSorted()).toEqual([...keys].sort());
 });

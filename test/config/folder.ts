@@ -24,7 +24,7 @@ export function write(folder: string, name: string, text: string): string {
   return file;
 }
 
-/** The `LangoError` that `work` ends with. */
+/** The `LangoError` that `work` throws. */
 export async function errorOf(work: () => unknown): Promise<LangoError> {
   try {
     await work();

@@ -47,7 +47,7 @@ describe('loadConfig', () => {
     expect(await portOf({ ...variables, LANGO_CONFIG: named }, flagged)).toBe(3);
   });
 
-  it('says so when a named file is missing, is a folder or is no group of keys', async () => {
+  it('reports a named file that is missing, is a folder or is no group of keys', async () => {
     const home = newFolder();
     const env = readEnv({ LANGO_HOME: home });
     const missing = join(home, 'none.yaml');
@@ -58,7 +58,7 @@ describe('loadConfig', () => {
     expect((await load(write(home, 'list.yaml', '- 1'))).message).toContain(':1:1: must be a group of keys');
   });
 
-  it('lets flags win over variables, variables over the file', async () => {
+  it('gives flags precedence over variables, and variables over the file', async () => {
     const home = newFolder();
     write(home, 'config.yaml', 'server: { host: 127.0.0.2, port: 5000 }\nlogging: { level: warn }');
     const env = readEnv({ LANGO_HOME: home, LANGO_LOG_LEVEL: 'debug' });
@@ -67,13 +67,13 @@ describe('loadConfig', () => {
     expect(config.logging.level).toBe('debug');
   });
 
-  it('takes the home from the flag before LANGO_HOME', async () => {
+  it('reads the home from the flag before LANGO_HOME', async () => {
     const home = newFolder();
     const env = readEnv({ LANGO_HOME: '/elsewhere' });
     expect((await loadConfig({ env, overrides: { home } })).config.home).toBe(home);
   });
 
-  it('starts relative paths at the file, and leaves :memory: alone', async () => {
+  it('resolves a relative path against the file, and keeps :memory: unchanged', async () => {
     const folder = newFolder();
     write(folder, 'own.yaml', 'workspace: [work, /srv/work]\nstorage: { sqlite: { file: ":memory:" } }');
     const env = readEnv({ LANGO_HOME: '/h', LANGO_CONFIG: join(folder, 'own.yaml') });
@@ -82,7 +82,7 @@ describe('loadConfig', () => {
     expect(config.storage.sqlite.file).toBe(':memory:');
   });
 
-  it('starts every relative path at the file, also those inside of lists', async () => {
+  it('resolves every relative path against the file, also in lists', async () => {
     const folder = newFolder();
     const peer = '{ name: far, url: "https://far.example", verify: { keys: far.json } }';
     const lines = [`a2a: { remoteAgents: [${peer}] }`, 'tools: { browser: { executable: bin/chromium } }'];
@@ -102,7 +102,7 @@ describe('loadConfig', () => {
     expect(settings.tools).toHaveProperty('skills.folders', ['/h/skills']);
   });
 
-  it('takes 0 delegation rounds, and a group with nothing in it, for the default', async () => {
+  it('replaces 0 delegation rounds and an empty group by the default', async () => {
     const home = newFolder();
     write(home, 'config.yaml', 'agent:\n  maxDelegationRounds: 0\nserver:\nmodel:\n  name:\n');
     const { config } = await loadConfig({ env: readEnv({ LANGO_HOME: home }) });
@@ -111,8 +111,8 @@ describe('loadConfig', () => {
   });
 });
 
-describe('errors of the file', () => {
-  it('reports everything at once, with line and column, in the order of the file', async () => {
+describe('the check of a file', () => {
+  it('reports all problems at once, with line and column, in the order of the file', async () => {
     const home = newFolder();
     const file = write(
       home,
@@ -149,7 +149,7 @@ describe('errors of the file', () => {
     expect(error.violations).toHaveLength(10);
   });
 
-  it('checks no rule between keys when one of them is wrong by itself', async () => {
+  it('leaves out the rules between keys when one of them is wrong by itself', async () => {
     expect(await check('model:\n  provider: anthropic\n  apiKey: 7')).toEqual([
       [3, 'must be a text (put it in quotes)'],
     ]);
@@ -181,7 +181,7 @@ describe('errors of the file', () => {
     expect(problem?.[1].toLowerCase()).toContain(word);
   });
 
-  it('says once what is wrong with a variable between braces, and what to do', async () => {
+  it('explains a malformed variable in braces once, with a hint', async () => {
     const advice = [1, expect.stringContaining('put a value with a variable in quotes: "${NAME}"')];
     expect(await check('logging: { level: ${LEVEL:-warn}, format: json }')).toEqual([advice]);
     expect(await check('workspace: [${FOLDER}, b]')).toEqual([advice]);
@@ -206,7 +206,7 @@ describe('errors of the file', () => {
     }
   });
 
-  it('has an answer to any text', async () => {
+  it('reports problems, and never fails, for any text', async () => {
     const home = newFolder();
     const env = readEnv({ LANGO_HOME: home });
     const piece = fc.constantFrom(
@@ -264,13 +264,13 @@ describe('errors of the file', () => {
     ]);
   });
 
-  it('finds nothing wrong with a correct file', async () => {
+  it('finds nothing wrong with a valid file', async () => {
     expect(await check('server: { port: 0 }')).toEqual([]);
   });
 });
 
-describe('variables', () => {
-  it('become what the key expects', async () => {
+describe('the variables in a file', () => {
+  it('are converted to the type of the key', async () => {
     const config = await loadText(
       'server: { port: "${PORT}", trustProxy: "${YES}" }\nmodel: { name: "m-${PORT}" }\nagent: { limits: { seconds: "${HALF:-0.5}" } }',
       { PORT: '8080', YES: 'true' },
@@ -280,7 +280,7 @@ describe('variables', () => {
     expect(config.config.agent.limits.seconds).toBe(0.5);
   });
 
-  it('leave a secret of digits a text', async () => {
+  it('do not turn a secret of digits into a number', async () => {
     const digits = '836105927441953728067114';
     const { secrets } = await loadText('auth:\n  token: ${TOKEN}', { TOKEN: digits });
     expect(secrets.token).toBe(digits);
@@ -294,34 +294,34 @@ describe('variables', () => {
     expect(config.model.name).toContain('${HOME}');
   });
 
-  it('that come out empty leave the key out', async () => {
+  it('leave the key out when they are empty', async () => {
     const { config } = await loadText('server:\n  port: ${NONE:-}\n  host: ${EMPTY}', { EMPTY: '' });
     expect(config.server).toMatchObject({ host: '127.0.0.1', port: 4100 });
   });
 
-  it('know LANGO_HOME also when it is a default', async () => {
+  it('include LANGO_HOME also when it has its default', async () => {
     const { config } = await loadText('workspace:\n  - ${LANGO_HOME}/files', {});
     expect(config.workspace).toEqual([join(config.home, 'files')]);
   });
 
-  it('that are not set are a problem of their own, said once', async () => {
+  it('are reported once as a problem of their own when they are not set', async () => {
     expect(await check('a2a:\n  remoteAgents:\n    - name: far\n      url: ${NOWHERE}')).toEqual([
       [4, 'needs the environment variable NOWHERE, which is not set; set it, or write ${NOWHERE:-default}'],
     ]);
   });
 });
 
-describe('what must hold between keys', () => {
+describe('a rule between keys', () => {
   const env = readEnv({ LANGO_HOME: '/data/lango' });
   const problem = async (settings: Parameters<typeof resolveConfig>[0]['settings']) =>
     (await errorOf(() => resolveConfig({ env, settings }))).violations?.[0]?.field;
 
-  it.each(['127.0.0.1', '127.8.9.10', 'localhost', '::1'])('auth.mode none is fine on %s', (host) => {
+  it.each(['127.0.0.1', '127.8.9.10', 'localhost', '::1'])('accepts auth.mode none on %s', (host) => {
     expect(resolveConfig({ env, settings: { auth: { mode: 'none' }, server: { host } } })).toBeDefined();
   });
 
   it.each(['0.0.0.0', '::', '192.168.1.4', 'localhost.example', '127.example'])(
-    'auth.mode none is refused on %s',
+    'refuses auth.mode none on %s',
     async (host) => {
       expect(await problem({ auth: { mode: 'none' }, server: { host } })).toBe('auth.mode');
       const server = { host, allowRisks: ['plainHttp' as const] };
@@ -329,7 +329,7 @@ describe('what must hold between keys', () => {
     },
   );
 
-  it('a provider has what it needs', async () => {
+  it('requires for a provider everything that it needs', async () => {
     expect(await problem({ model: { provider: 'anthropic' } })).toBe('model.provider');
     expect(await problem({ model: { provider: 'openai', name: 'm' } })).toBe('model.provider');
     expect(await problem({ model: { provider: 'openai', apiKey: 'k' } })).toBe('model.provider');
@@ -337,7 +337,7 @@ describe('what must hold between keys', () => {
     expect(resolveConfig({ env, settings: { model: local } }).config.model.provider).toBe('openai');
   });
 
-  it('agents cannot write what governs them', async () => {
+  it('keeps agents from writing the files that govern them', async () => {
     expect(await problem({ workspace: ['/w', '/data'] })).toBe('workspace[1]');
     expect(await problem({ workspace: ['/data/lango'] })).toBe('workspace[0]');
     expect(await problem({ workspace: ['/w'], storage: { sqlite: { file: '/w/x/lango.db' } } })).toBe(
@@ -347,7 +347,7 @@ describe('what must hold between keys', () => {
     expect(resolveConfig({ env, settings: { workspace: ['/data/lango-2'] } })).toBeDefined();
   });
 
-  it('M5 a roster of your own has distinct names, and at most one agent that takes unmatched tools', async () => {
+  it('M5 requires distinct names in a custom roster, and at most one agent that takes unmatched tools', async () => {
     const spec = { name: 'a', description: 'd', instruction: 'i' };
     const roster = (...specs: (typeof spec & { takesUnmatched?: boolean })[]) => ({
       agent: { roster: specs },
@@ -374,13 +374,13 @@ describe('what must hold between keys', () => {
   });
 });
 
-describe('the model', () => {
+describe('the configured model', () => {
   const modelOf = (variables: Record<string, string>, model = {}) => {
     const { config, secrets } = resolveConfig({ env: readEnv(variables), settings: { model } });
     return [config.model.provider, config.model.name, secrets.modelKeys.get(config.model.provider)];
   };
 
-  it('is the one of the key that is set, Anthropic before OpenAI, and the offline one without a key', () => {
+  it('is that of the key that is set, Anthropic before OpenAI, and the offline one without a key', () => {
     expect(modelOf({})).toEqual(['offline', undefined, undefined]);
     expect(modelOf({ OPENAI_API_KEY: 'o' })).toEqual(['openai', 'gpt-6.1-sol', 'o']);
     expect(modelOf({ OPENAI_API_KEY: 'o' }, { provider: 'auto', name: 'm' })).toEqual(['openai', 'm', 'o']);
@@ -412,12 +412,12 @@ describe('the model', () => {
     [{ ANTHROPIC_API_KEY: 'a', OPENAI_API_KEY: 'o' }, {}, 'ANTHROPIC_API_KEY is set'],
     [{}, { apiKey: 'f' }, 'model.apiKey is set'],
     [{ ANTHROPIC_API_KEY: 'a' }, { provider: 'offline' }, 'model.provider is offline'],
-  ] as const)('says why it was chosen: %j %j', (variables, model, reason) => {
+  ] as const)('comes with the reason of its choice: %j %j', (variables, model, reason) => {
     const { config } = resolveConfig({ env: readEnv(variables), settings: { model } });
     expect(config.model.reason).toBe(reason);
   });
 
-  it('of an agent or a fallback is like `model` where it says nothing else, with the key of its vendor', () => {
+  it('inherits from `model` for an agent or a fallback, with the key of its own vendor', () => {
     const variables = { ANTHROPIC_API_KEY: 'a', OPENAI_API_KEY: 'o' };
     const { config, secrets } = resolveConfig({
       env: readEnv(variables),
@@ -442,7 +442,7 @@ describe('the model', () => {
     ]);
   });
 
-  it('is found wrong by the place of what no vendor would take', async () => {
+  it('is refused with the position of a value that no vendor accepts', async () => {
     const text = [
       'model: { provider: anthropic, apiKey: k, effort: none, fallbacks: [gpt-6.1-sol, { provider: openai }] }',
       'agent:',
@@ -461,7 +461,7 @@ describe('the model', () => {
     ]);
   });
 
-  it('gets the key of its own vendor, the one of the file first', () => {
+  it('uses the key of its own vendor, and the key in the file before the variable', () => {
     const keys = { ANTHROPIC_API_KEY: 'a', OPENAI_API_KEY: 'o' };
     expect(modelOf(keys, { provider: 'openai', name: 'm' })).toEqual(['openai', 'm', 'o']);
     expect(modelOf(keys, { provider: 'anthropic', apiKey: 'f' })).toEqual([
@@ -478,7 +478,7 @@ async function loadText(text: string, variables: Record<string, string>) {
   return loadConfig({ env: readEnv({ ...variables, LANGO_HOME: home }) });
 }
 
-/** Line and text of each problem. */
+/** The line and text of each problem. */
 async function check(text: string): Promise<readonly [number, string][]> {
   const home = newFolder();
   write(home, 'config.yaml', text);

@@ -5,7 +5,7 @@ import { loadOrCreateToken, loadToken } from '../../src/config/node-credentials.
 import { errorOf, newFolder, write } from './folder.js';
 
 describe('the token of a data folder', () => {
-  it('is made once, for its owner alone, and leaves nothing else behind', async () => {
+  it('is created once, for its owner alone, and leaves nothing else behind', async () => {
     const home = join(newFolder(), 'new', 'home');
     expect(await loadToken(home)).toBeUndefined();
     const token = await loadOrCreateToken(home);
@@ -18,7 +18,7 @@ describe('the token of a data folder', () => {
     expect(readFileSync(join(home, 'token'), 'utf8')).toBe(`${token}\n`);
   });
 
-  it('is the same for all that start at once', async () => {
+  it('is the same for all processes that start at once', async () => {
     const home = newFolder();
     const tokens = await Promise.all(Array.from({ length: 20 }, () => loadOrCreateToken(home)));
     expect(new Set(tokens).size).toBe(1);
@@ -34,13 +34,13 @@ describe('the token of a data folder', () => {
     expect(error.message).not.toContain('abcdefgh');
   });
 
-  it.each(['', '\n', 'two words', 'line\nline'])('is refused when the file holds %j', async (text) => {
+  it.each(['', '\n', 'two words', 'line\nline'])('is refused when its file holds %j', async (text) => {
     const home = newFolder();
     chmodSync(write(home, 'token', text), 0o600);
     expect((await errorOf(() => loadOrCreateToken(home))).message).toContain('does not hold a token');
   });
 
-  it('says so when the folder cannot be used', async () => {
+  it('is reported as a failure of the folder when the folder cannot be used', async () => {
     const home = join(write(newFolder(), 'file', ''), 'below');
     const error = await errorOf(() => loadOrCreateToken(home));
     expect(error).toMatchObject({ code: 'storage' });

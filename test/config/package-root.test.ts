@@ -13,14 +13,14 @@ describe('packageRoot', () => {
     expect(existsSync(join(packageRoot(), 'prompts', 'AGENTS.md'))).toBe(true);
   });
 
-  it('knows the version', () => {
+  it('holds the package.json with the version', () => {
     const content = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as {
       version: string;
     };
     expect(packageVersion()).toBe(content.version);
   });
 
-  it('is the package, not the program that installed it, from node_modules', () => {
+  it('is the package in node_modules, not the program that installed it', () => {
     const program = realpathSync(newFolder());
     const lango = join(program, 'node_modules', 'lango');
     const folder = join(lango, 'dist', 'src', 'config');

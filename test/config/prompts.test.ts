@@ -10,7 +10,7 @@ describe('loadPrompts', () => {
     expect(identity).not.toContain(toolUsage);
   });
 
-  it('takes from the folder what it has', async () => {
+  it('uses the files that the folder has', async () => {
     const folder = newFolder();
     write(folder, 'AGENTS.md', '# My own\n');
     const shipped = await loadPrompts({});
@@ -23,7 +23,7 @@ describe('loadPrompts', () => {
     expect(error.hint).toContain('agent.promptFolder');
   });
 
-  it('joins the house rules of the text and of the file, which must be there', async () => {
+  it('joins the house rules of the text and of the file, which must exist', async () => {
     const folder = newFolder();
     write(folder, 'RULES.md', 'Be brief.\n');
     const houseRulesFile = `${folder}/RULES.md`;

@@ -13,14 +13,14 @@ import { newFolder, write } from './folder.js';
 const docs = (name: string) => join(packageRoot(), 'docs', 'reference', name);
 
 describe('the generated documents', () => {
-  it('are what the schema says now (else run: npm run schema)', () => {
+  it('are up to date with the schema (else run: npm run schema)', () => {
     expect(readFileSync(docs('configuration.md'), 'utf8')).toBe(renderReference(shippedSchema()));
     expect(JSON.parse(readFileSync(docs('config.schema.json'), 'utf8'))).toEqual(
       configSchema(shippedSchema()),
     );
   });
 
-  it('describe every key, and give it a default, a description of it, or none on purpose', () => {
+  it('describe every key, with its default, a description of the default, or none by intent', () => {
     const leaves = leavesOf(shippedSchema().json);
     expect(leaves.length).toBeGreaterThan(60);
     expect(leaves.filter(({ schema }) => !schema.description)).toEqual([]);
@@ -37,8 +37,8 @@ describe('the generated documents', () => {
   });
 });
 
-describe('the example', () => {
-  it('is a correct file', async () => {
+describe('the example configuration', () => {
+  it('is a valid file', async () => {
     const home = newFolder();
     const env = readEnv({ LANGO_HOME: home, LANGO_CONFIG: docs('config.example.yaml') });
     const { config } = await loadConfig({ env });
@@ -60,7 +60,7 @@ describe('the example', () => {
     });
   });
 
-  it('is correct also with every line in use that is commented out', async () => {
+  it('is valid also with every commented line in use', async () => {
     const home = newFolder();
     const groups = readFileSync(docs('config.example.yaml'), 'utf8').split('\n\n').map(uncomment);
     const file = write(home, 'all.yaml', groups.join('\n\n'));
@@ -70,7 +70,7 @@ describe('the example', () => {
     expect(config.a2a.publish).toEqual(['lango-orchestrator', 'planner']);
   });
 
-  it('is correct for an editor, variables and all', () => {
+  it('is valid for an editor, including its variables', () => {
     const editor = z.fromJSONSchema(configSchema(shippedSchema()));
     const example: unknown = parse(readFileSync(docs('config.example.yaml'), 'utf8'));
     expect(editor.safeParse(example).error).toBeUndefined();
@@ -79,7 +79,7 @@ describe('the example', () => {
   });
 });
 
-/** The group with its commented keys in the place of the ones that are set. */
+/** The group with its commented keys in place of those that are set. */
 function uncomment(group: string): string {
   const keyOf = (line: string) => /^ {2}(\w+):/.exec(line)?.[1];
   const lines = group

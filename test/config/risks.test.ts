@@ -72,7 +72,7 @@ const RISKY: readonly (readonly [risk: string, key: string, settings: Settings])
   ],
 ];
 
-describe('owners on more than one node', () => {
+describe('remote agents for several owners', () => {
   const JWT = { mode: 'jwt' as const, jwt: { issuer: 'https://issuer.example', audience: ['lango'] } };
   const distant = { name: 'far', url: 'https://far.example' };
   const at = (auth: NonNullable<Settings>['auth'], owners?: 'forward' | 'shared'): readonly string[] => {
@@ -80,7 +80,7 @@ describe('owners on more than one node', () => {
     return problemsOf({ auth, a2a: { enabled: true, remoteAgents: [remote] } });
   };
 
-  it('need a setting for the owner on the other node, where there are several', () => {
+  it('need a setting for the owner at the other node', () => {
     expect(at(JWT)).toEqual(['a2a.remoteAgents[0].owners: undefined']);
     expect(at(JWT, 'forward')).toEqual([]);
     expect(at(JWT, 'shared')).toEqual([]);
@@ -118,7 +118,7 @@ describe('the credential for a remote agent', () => {
     expect(at(auth)).toEqual([`a2a.remoteAgents[0].auth${key}: undefined`]);
   });
 
-  it('is the only issuer, is not set twice, and is sent encrypted', () => {
+  it('has one issuer, is set in one place, and is sent encrypted', () => {
     const oauth2 = { ...client, issuer: 'https://i.example' };
     for (const auth of [{ bearer: 'abc' }, { mtls }, { mtls, oauth2 }, { oauth2 }])
       expect(at(auth)).toEqual([]);
@@ -131,14 +131,14 @@ describe('the credential for a remote agent', () => {
   });
 });
 
-describe('a server does not start with a risk that server.allowRisks does not name', () => {
-  it.each(RISKY)('%s: %s', (risk, key, settings) => {
+describe('a risk that server.allowRisks does not name', () => {
+  it.each(RISKY)('keeps the server from starting: %s at %s', (risk, key, settings) => {
     expect(problemsOf(settings)).toEqual([`${key}: ${risk}`]);
     const server = { ...settings.server, allowRisks: [risk as never] };
     expect(problemsOf({ ...settings, server })).toEqual([]);
   });
 
-  it('is not asked about what stays on this machine, or is encrypted', () => {
+  it('is none where a connection stays on this machine or is encrypted', () => {
     for (const settings of [
       {},
       { server: { host: '127.0.0.1', trustProxy: true } },
@@ -152,14 +152,14 @@ describe('a server does not start with a risk that server.allowRisks does not na
   });
 });
 
-describe('files', () => {
+describe('a file of the operator', () => {
   let home: string;
   beforeEach(async () => {
     home = await mkdtemp(path.join(tmpdir(), 'lango-risks-'));
   });
   afterEach(() => rm(home, { recursive: true }));
 
-  it('with a secret must not be readable by other users', async () => {
+  it('is refused when it has a secret that other users can read', async () => {
     const file = path.join(home, 'config.yaml');
     const problems = async (text: string, mode: number) => {
       await writeFile(file, text);
@@ -182,7 +182,7 @@ describe('files', () => {
     expect(await problems(tls, 0o644)).toEqual([]);
   });
 
-  it('with a token that can be guessed do not start a server', async () => {
+  it('keeps the server from starting when it has a guessable token', async () => {
     await writeFile(path.join(home, 'token'), 'password\n', { mode: 0o600 });
     const server = createServer({ home, settings: { server: { port: 0 } } });
     await expect(server.start()).rejects.toMatchObject({
@@ -200,12 +200,12 @@ describe('isWeakToken', () => {
     '12345678901234567890123456',
     'abcdefghijklmnopqrstuvwxyz',
     '00000000000000000000000000000001',
-  ])('finds %s weak', (token) => expect(isWeakToken(token)).toBe(true));
+  ])('returns true for %s', (token) => expect(isWeakToken(token)).toBe(true));
 
   it.each([
     TOKEN,
     '5f4dcc3b5aa765d61d8327deb882cf99',
     '0f8fad5b-d9cb-469f-a165-70867728950e',
     'correct-horse-battery-staple',
-  ])('finds %s strong enough', (token) => expect(isWeakToken(token)).toBe(false));
+  ])('returns false for %s', (token) => expect(isWeakToken(token)).toBe(false));
 });

@@ -6,14 +6,14 @@ import { isRunningAt, recordRunningServer } from '../../src/config/running-serve
 
 afterEach(() => void jest.restoreAllMocks());
 
-/** As for a process of another user, which no signal may be sent to. */
+/** Makes signals fail as for a process of another user. */
 function refuseSignals(): void {
   jest.spyOn(process, 'kill').mockImplementation(() => {
     throw Object.assign(new Error('not permitted'), { code: 'EPERM' });
   });
 }
 
-it('the server of a data folder is the process that recorded it, and none that has its id later', async () => {
+it('the running server of a data folder is the process that recorded itself, not a later one with the same id', async () => {
   const home = await mkdtemp(path.join(tmpdir(), 'lango-running-'));
   const forget = await recordRunningServer(home, 4100);
   expect([await isRunningAt(home, 4100), await isRunningAt(home, 4101)]).toEqual([true, false]);

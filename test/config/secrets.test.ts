@@ -6,7 +6,7 @@ import { secretValues } from '../../src/config/secrets.js';
 import { leavesOf } from '../../src/config/schema.js';
 import { errorOf } from './folder.js';
 
-describe('secrets', () => {
+describe('the secrets of a configuration', () => {
   const loaded = resolveConfig({
     env: readEnv({ LANGO_HOME: '/h' }),
     settings: {
@@ -51,7 +51,7 @@ describe('secrets', () => {
     },
   });
 
-  it('are in Secrets and nowhere in what can be logged', () => {
+  it('are in Secrets, and nowhere in values that can be logged', () => {
     const values = [
       ...[
         'database',
@@ -113,7 +113,7 @@ describe('secrets', () => {
     ]);
   });
 
-  it('come from the environment only where the file has none', () => {
+  it('are read from the environment only when the file has none', () => {
     const env = readEnv({ LANGO_TOKEN: 'from-env-7c2e91d8a4f6' });
     expect(resolveConfig({ env }).secrets.token).toBe('from-env-7c2e91d8a4f6');
     expect(
@@ -121,7 +121,7 @@ describe('secrets', () => {
     ).toBe('from-file-1d93be72c5a8');
   });
 
-  it('that no header can carry are refused by the name of their variable', async () => {
+  it('are refused by the name of their variable when no header can carry them', async () => {
     const error = await errorOf(() => resolveConfig({ env: readEnv({ LANGO_TOKEN: 'two words' }) }));
     expect(error.message).toContain('LANGO_TOKEN: auth.token must be printable ASCII');
     expect(error.message).not.toContain('two words');

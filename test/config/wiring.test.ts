@@ -11,12 +11,12 @@ import { leavesOf } from '../../src/config/schema.js';
 import { silentLogger } from '../../src/core/logger.js';
 import { connect, textPart } from '../../src/index.js';
 
-/** Keys that a node does not read from its configuration, with the place that reads each. */
+/** Keys that a node does not read from its configuration, each with the code that reads it. */
 const READ_ELSEWHERE: Readonly<Record<string, string>> = {
   'model.apiKey': 'config/secrets.ts, which keeps secrets out of the configuration',
   'model.apiKeys.anthropic': 'config/models.ts, for config/secrets.ts',
   'model.apiKeys.openai': 'config/models.ts',
-  'a2a.catalogs': 'cli/agent-search.ts',
+  'a2a.catalogs': 'cli/agents.ts',
   capabilities: 'config/load.ts',
   'auth.introspection.clientSecret': 'config/secrets.ts',
   'auth.token': 'config/secrets.ts',
@@ -26,7 +26,7 @@ const READ_ELSEWHERE: Readonly<Record<string, string>> = {
   'logging.format': 'cli/serve.ts',
 };
 
-/** A configuration that records in `read` the keys that are read from it. */
+/** A configuration that records the keys that are read from it in `read`. */
 function watched<Part extends object>(part: Part, read: Set<string>, above = ''): Part {
   return new Proxy(part, {
     get(target, name, receiver) {
@@ -81,7 +81,7 @@ const SETTINGS = [
   },
 ];
 
-it('every key of the configuration is read by a node that starts and works', async () => {
+it('a node that starts and works reads every key of the configuration', async () => {
   const read = new Set<string>();
   for (const settings of SETTINGS) {
     const own = { server: { port: 0 }, ...settings } as never;

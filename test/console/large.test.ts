@@ -38,7 +38,7 @@ async function fill(folder: string): Promise<void> {
   await storage.close();
 }
 
-/** Does `act` in the page, and resolves with the milliseconds until `isDone` held in a frame. */
+/** Runs `act` in the page. Resolves with the milliseconds until `isDone` held in a frame. */
 async function timed(act: string, isDone: string): Promise<number> {
   return page.evaluate(`new Promise((resolve) => {
     const begun = performance.now();
@@ -48,14 +48,14 @@ async function timed(act: string, isDone: string): Promise<number> {
   })`);
 }
 
-describeConsole('the console with much to show', () => {
+describeConsole('the console with large data', () => {
   beforeAll(async () => {
     stage = await Stage.open(undefined, fill);
     page = await stage.signedIn({ bypassCSP: true });
   });
   afterAll(() => stage?.close());
 
-  it('lists ten thousand tasks, and keeps only those in sight in the page', async () => {
+  it('lists ten thousand tasks with only the visible ones in the page', async () => {
     const paint = await page.evaluate<number>(
       "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? -1",
     );
@@ -74,7 +74,7 @@ describeConsole('the console with much to show', () => {
     console.info(`first paint ${ms[0]} ms, tasks after ${ms[1]} ms, longest step of scrolling ${ms[2]} ms`);
   });
 
-  it('opens a task of ten thousand events, and scrubs it', async () => {
+  it('opens a task of ten thousand events, and moves through it by its slider', async () => {
     await page.getByLabel('Search').fill('the long one');
     await page.getByRole('link', { name: /the long one/ }).waitFor();
     const opened = await timed(

@@ -3,7 +3,7 @@ import { makeHome, startServer, type Home, type Server } from '../cli/lango-proc
 import { freePort } from '../support/free-port.js';
 import { configOf, describeConsole, endMayCome, say, signIn, Stage, TOKEN } from './stage.js';
 
-/** The nodes sign for whom they ask with their keys. */
+/** The nodes sign the name of the person they act for with their keys. */
 const knowing = (name: string, origin: string) =>
   `{ token: ${TOKEN}, audience: stack, nodes: [{ name: ${name}, jwks: "${origin}/.well-known/jwks.json" }] }`;
 
@@ -47,7 +47,7 @@ describeConsole('the console over three nodes', () => {
     for (const home of homes) await home.remove();
   });
 
-  it('shows the tree live, with time, tokens and money of each delegation, and leads to each node', async () => {
+  it('shows the tree live, with time, tokens and money of each delegation, and links to each node', async () => {
     const page = await stage.signedIn();
     await page.evaluate("void (location.hash = '#/chat/lango-orchestrator/far')");
     await say(page, 'go across nodes');
@@ -74,7 +74,7 @@ describeConsole('the console over three nodes', () => {
     console.info(`tree of three nodes: ${lagMs} ms behind the end of the task`);
     expect(await facts()).toMatch(/tokens, [\d.]+ USD$/);
 
-    // The console of another node asks for its own sign-in, and then shows the task there: also of a node's node.
+    // The console of another node asks for its own sign-in, and then shows the task there, on nodes of any depth.
     for (const [name, within] of [
       ['middle', 'end on its node'],
       ['end', 'The agent delegated nothing'],
@@ -90,7 +90,7 @@ describeConsole('the console over three nodes', () => {
   });
 });
 
-/** The state of the task that the page shows. */
+/** The state of the task in the open page. */
 async function stateShown(url: string): Promise<string> {
   const [, agent, id] = /#\/tasks\/([^/]+)\/([^/]+)/.exec(url) ?? [];
   const answer = await fetch(`${stage.origin}/agents/${agent}/tasks/${id}`, {

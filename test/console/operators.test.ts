@@ -17,7 +17,7 @@ describeConsole('the console for an operator', () => {
     await issuer.close();
   });
 
-  it('shows the data of a chosen person, and says that nothing can be changed', async () => {
+  it('shows the data of the selected person, and says that nothing can be changed', async () => {
     const alice = await stage.signedInWith(await issuer.token({ sub: 'alice' }));
     await alice.goto(`${stage.origin}/console/#/chat`);
     await say(alice, 'hello from alice');
@@ -39,7 +39,7 @@ describeConsole('the console for an operator', () => {
     await page.getByText('There are no such tasks').waitFor();
   });
 
-  it('shows what each owner costs', async () => {
+  it('shows the cost of each owner', async () => {
     const bob = await stage.signedInWith(await issuer.token({ sub: 'bob' }));
     await bob.goto(`${stage.origin}/console/#/chat`);
     await say(bob, 'hello from bob');

@@ -12,7 +12,7 @@ let stage: Stage;
 let page: Page;
 const faults: string[] = [];
 
-/** What axe-core finds in the page that is serious. */
+/** The serious faults that axe-core finds in the page. */
 async function seriousFaults(): Promise<readonly string[]> {
   await page.evaluate(axe.source);
   return page.evaluate<string[]>(
@@ -48,7 +48,7 @@ describeConsole('the console in a browser', () => {
   });
   afterAll(() => stage?.close());
 
-  it('chats, takes a file, and shows what is hostile as text', async () => {
+  it('chats, accepts a file, and shows hostile content as text', async () => {
     await go('#/chat');
     await page.getByLabel('Message').waitFor();
     await page
@@ -69,7 +69,7 @@ describeConsole('the console in a browser', () => {
     await shot('hostile');
   });
 
-  it('approves and denies with the exact arguments before one', async () => {
+  it('approves and denies after showing the exact arguments', async () => {
     const folder = path.join(stage.home.folder, 'workspace', 'old');
     await mkdir(folder, { recursive: true });
     await writeFile(path.join(folder, 'a.txt'), 'a');
@@ -104,7 +104,7 @@ describeConsole('the console in a browser', () => {
     await page.getByText('operator calls fs_delete').first().waitFor();
   });
 
-  it('shows a question once, and stored data in words', async () => {
+  it('shows a question once, and stored data in a readable form', async () => {
     await go('#/chat/lango-orchestrator/asking-once');
     await say(page, 'please delete old');
     await page.getByText('Without an answer it counts as denied').waitFor();
@@ -120,7 +120,7 @@ describeConsole('the console in a browser', () => {
     await page.getByText('"agent": "operator"').waitFor();
   });
 
-  it('signs in by a link in the address of an open page, once', async () => {
+  it('signs in by a one-time link in the address of an open page', async () => {
     const other = await (await stage.browser.newContext()).newPage();
     await other.goto(`${stage.origin}/console/`);
     await other.getByText('npx lango console').waitFor();
@@ -134,7 +134,7 @@ describeConsole('the console in a browser', () => {
     await other.context().close();
   });
 
-  it('shows a task as it was at an event', async () => {
+  it('shows the state of a task at a chosen event', async () => {
     await go('#/tasks');
     await page.getByRole('link', { name: /hello there/ }).click();
     await page.getByText('Hello, you.').waitFor();
@@ -152,7 +152,7 @@ describeConsole('the console in a browser', () => {
     await page.getByText('As it is now').waitFor();
   });
 
-  it('continues where it was when the server is killed in the middle of an answer', async () => {
+  it('resumes a task after the server was killed in the middle of the output', async () => {
     await go('#/chat/lango-orchestrator/telling');
     await say(page, 'tell me a story');
     await page.getByText('Part 5 of the tale').waitFor();
@@ -170,7 +170,7 @@ describeConsole('the console in a browser', () => {
     expect(parts).toEqual(Array.from({ length: STORY_PIECES }, (_, index) => index + 1));
   });
 
-  it('shows a card with markup as text, with what is wrong with it', async () => {
+  it('shows a card with markup as text, together with its faults', async () => {
     const markup = '<img src=x onerror="window.hurt=4"><script>window.hurt=5</script>';
     const card = {
       ...{

@@ -60,7 +60,7 @@ describe('the console', () => {
       expect((await ask(path)).status).toBe(404);
   });
 
-  it('trades the token for a session that scripts and other sites cannot use', async () => {
+  it('exchanges the token for a session that scripts and other sites cannot use', async () => {
     const answer = await ask('/console/session', BEARER, 'POST');
     expect(answer.headers.get('set-cookie')).toMatch(
       /^lango-session-\d+=[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/,
@@ -70,7 +70,7 @@ describe('the console', () => {
     expect(await (await ask('/who', { ...SAME, cookie })).text()).toBe('default');
   });
 
-  it('takes a session from no page but its own', async () => {
+  it('accepts a session from its own page only', async () => {
     const cookie = await signIn();
     const foreign = [
       { cookie },
@@ -78,7 +78,7 @@ describe('the console', () => {
       { cookie, ...SAME, 'Sec-Fetch-Site': 'cross-site' },
       { cookie, ...SAME, Origin: 'https://app.example' },
     ];
-    // Browsers set Sec-Fetch-Site themselves, and so does fetch of Node: these requests are written by hand.
+    // Browsers set Sec-Fetch-Site themselves, and so does the fetch of Node: these requests are written by hand.
     for (const headers of foreign) {
       const lines = Object.entries({ Host: `127.0.0.1:${host.port}`, ...headers, Connection: 'close' });
       const text = lines.map(([name, value]) => `${name}: ${value}`).join('\r\n');
@@ -95,7 +95,7 @@ describe('the console', () => {
     expect(preflight.headers.get('access-control-allow-headers')).not.toContain('Lango-Console');
   });
 
-  it('signs in by a link that works once and for a minute', async () => {
+  it('signs in by a link that works once and within a minute', async () => {
     expect((await ask('/console/link', {}, 'POST')).status).toBe(401);
     const link = async () => {
       const { code } = (await (await ask('/console/link', BEARER, 'POST')).json()) as { code: string };
@@ -109,11 +109,11 @@ describe('the console', () => {
     const late = await link();
     now += 60_000;
     expect((await ask('/console/session', late, 'POST')).status).toBe(401);
-    // A session makes no link: its code would outlive the sign-out.
+    // A session cannot create a link: its code would outlive the sign-out.
     expect(await (await ask('/console/link', { ...SAME, cookie }, 'POST')).json()).toEqual({});
   });
 
-  it('ends a session at its time and at the sign-out, and never makes one of another', async () => {
+  it('ends a session at its time and at the sign-out, and never creates one from another', async () => {
     const cookie = await signIn();
     const again = await ask('/console/session', { ...SAME, cookie }, 'POST');
     expect([again.status, again.headers.get('set-cookie')]).toEqual([204, null]);
@@ -125,7 +125,7 @@ describe('the console', () => {
   });
 });
 
-it('lets one token end no sessions of another', () => {
+it('the sessions of one token do not push out those of another', () => {
   const sessions = new Sessions();
   const holds = (id: string) =>
     sessions.authorizationOf(
@@ -138,7 +138,7 @@ it('lets one token end no sessions of another', () => {
   expect([holds(own[999]!), holds(own[1_000]!)]).toEqual([undefined, 'Bearer own']);
 });
 
-it('signs in at an issuer by the code flow with PKCE, in the browser that began it', async () => {
+it('the console signs in at an issuer by the code flow with PKCE, in the browser that began it', async () => {
   const issuer = await startIssuer();
   const auth = { mode: 'jwt' as const, jwt: { issuer: issuer.url, audience: [AUDIENCE] } };
   const settings = { server: { port: 0 }, auth, console: { oidc: { clientId: 'console' } } };

@@ -26,7 +26,7 @@ if (!executablePath)
   console.warn('SKIPPED: the console in a browser, because no Chromium is installed here.');
 export const describeConsole = executablePath ? describe : describe.skip;
 
-/** The real program with a vendor that answers by what it is asked, and a real browser. */
+/** The real program with a vendor that responds by the text of the request, and a real browser. */
 export class Stage {
   readonly browser: Browser;
   readonly home: Home;
@@ -61,14 +61,14 @@ export class Stage {
     return this.#server.origin;
   }
 
-  /** SIGKILL; resolves once the process is gone. */
+  /** Kills the server with SIGKILL. Resolves once the process is gone. */
   async kill(): Promise<void> {
     const gone = ended(this.#server.child);
     this.#server.child.kill('SIGKILL');
     await gone;
   }
 
-  /** Starts the server again at the address it had. */
+  /** Starts the server again at its former address. */
   async start(): Promise<void> {
     this.#server = await startServer(this.home, ['--port', String(this.#port)]);
   }
@@ -133,10 +133,10 @@ const HOSTILE = [
 
 export const STORY_PIECES = 40;
 
-/** The last of the agents across nodes answers once a test lets it. */
+/** The last of the agents across nodes responds once a test lets it. */
 export const endMayCome = Promise.withResolvers<void>();
 
-/** What the vendor says: it delegates what has to do with files, and speaks itself for the rest. */
+/** The vendor's script: it delegates requests about files, and responds to the rest itself. */
 async function answer(response: ServerResponse, request: RecordedRequest): Promise<void> {
   const { messages, functions } = anthropicWire.sent(request.body);
   const asked = JSON.stringify(messages);

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { canonicalJson, hashJson } from '../../src/core/json.js';
+import { canonicalJson, hashJson } from '../../src/core/canonical-json.js';
 import { newId } from '../../src/core/ids.js';
 
 describe('canonicalJson', () => {
-  it('gives one text for equal values, whatever the order of members', () => {
+  it('gives one text for equal values, in any order of members', () => {
     expect(canonicalJson({ b: 1, a: [true, null, 'x'], c: undefined })).toBe('{"a":[true,null,"x"],"b":1}');
     expect(hashJson({ a: 1, b: 2 })).toBe(hashJson({ b: 2, a: 1 }));
     expect(hashJson({ a: 1 })).not.toBe(hashJson({ a: '1' }));
@@ -26,7 +26,7 @@ describe('canonicalJson', () => {
 });
 
 describe('newId', () => {
-  it('makes distinct version 7 UUIDs that sort in the order they were made', () => {
+  it('returns distinct version 7 UUIDs that sort in the order of their creation', () => {
     const ids = Array.from({ length: 20_000 }, () => newId());
     expect(new Set(ids).size).toBe(ids.length);
     expect([...ids].sort()).toEqual(ids);

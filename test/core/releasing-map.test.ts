@@ -10,13 +10,13 @@ interface Slots {
 
 const AT_ONCE = 4;
 const IN_ALL = 2_000;
-/** Parsed, as V8 may take what an expression makes for old from the start. */
+/** Values are parsed, as V8 may place the value of an expression in old space from the start. */
 const VALUE = JSON.stringify(new Array(200).fill(0.5));
 
 setFlagsFromString('--expose-gc');
 const gc = runInNewContext('gc') as (options: { readonly type: 'minor' | 'major' }) => void;
 
-/** What became old while so many values came and went, in bytes. */
+/** The bytes that moved to old space while so many values came and went. */
 function keptAfterChurn(slots: Slots): number {
   gc({ type: 'major' });
   const before = oldBytes();
@@ -33,13 +33,13 @@ function oldBytes(): number {
 }
 
 describe('ReleasingMap', () => {
-  test('releases deleted values, which a Map keeps with its old table', () => {
+  test('releases deleted values, which a Map keeps in its old table', () => {
     const ofMap = keptAfterChurn(new Map());
     const ours = keptAfterChurn(new ReleasingMap());
     expect(ours).toBeLessThan(ofMap / 4);
   });
 
-  test('keeps the order in which keys were set last, and may be deleted from on the way', () => {
+  test('keeps keys in the order in which they were last set, and allows deletion during iteration', () => {
     const map = new ReleasingMap<string, number>();
     for (const [index, key] of ['a', 'b', 'c', 'a'].entries()) map.set(key, index);
     expect([...map]).toEqual([

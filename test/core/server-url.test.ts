@@ -9,6 +9,6 @@ it.each([
   ['http://h/agents/', 'http://h/agents/x'],
   ['http://h/agents/agents/operator/.well-known/agent-card.json?q#f', 'http://h/agents/x'],
   ['http://h//evil.example', 'http://h//evil.example/x'],
-])('the server of %s', (address, expected) => {
+])('serverUrl finds the root of the server from %s', (address, expected) => {
   expect(serverUrl(address, '/x').href).toBe(expected);
 });

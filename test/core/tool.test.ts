@@ -10,7 +10,7 @@ const needed = {
 };
 const hard = { hard: true };
 
-it('a tool without an effect class is unsafe, and a person allows each call', () => {
+it('a tool without an effect class is unsafe, and a person approves each call', () => {
   const tool = defineTool(needed);
   expect([tool.effect, tool.danger(hard), tool.timeoutMs(hard)]).toEqual(['unsafe', 'dangerous', 60_000]);
 });
@@ -23,7 +23,7 @@ it.each([
   expect(defineTool({ ...needed, effect }).danger(hard)).toBe(danger);
 });
 
-it('danger and time may be plain values, or functions of the arguments', () => {
+it('the danger and the time limit of a tool may be plain values, or functions of the arguments', () => {
   const plain = defineTool({ ...needed, danger: 'moderate', timeoutMs: 5 });
   expect([plain.danger(hard), plain.timeoutMs(hard)]).toEqual(['moderate', 5]);
   const asked = defineTool({

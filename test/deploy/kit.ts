@@ -77,7 +77,7 @@ export interface PodSpec {
   readonly topologySpreadConstraints?: readonly { readonly labelSelector: Selector }[];
 }
 
-/** A Deployment or a Job, as its pods. */
+/** The pods of a Deployment or a Job. */
 export interface Workload {
   readonly name: string;
   readonly isServer: boolean;
@@ -104,7 +104,10 @@ export function workloadsOf(manifests: readonly Manifest[]): readonly Workload[]
     });
 }
 
-/** What builds a kustomization here: the words before its folder. Undefined when neither program is there. */
+/**
+ * The command line that builds a kustomization on this machine, without its folder. Undefined when no such program is
+ * installed.
+ */
 export function findBuilder(): readonly string[] | undefined {
   const builders = [
     ['kustomize', 'build'],
@@ -123,7 +126,7 @@ export class Kit {
     this.#builder = builder;
   }
 
-  /** Makes the secrets as the guide says. */
+  /** Creates the secrets as the guide describes. */
   static async open(builder: readonly string[]): Promise<Kit> {
     const folder = await mkdtemp(path.join(tmpdir(), 'lango-kit-'));
     await cp(path.join(packageRoot(), 'deploy'), path.join(folder, 'deploy'), { recursive: true });

@@ -4,7 +4,7 @@ import { readNode, variablesOf } from './nodes.js';
 import { addressFindings, containersOf, referenceFindings } from './references.js';
 import { schemaFindings } from './schemas.js';
 
-/** deploy/kubernetes, as kustomize builds it: nothing here runs on a cluster. */
+/** deploy/kubernetes as kustomize builds it: no test runs on a cluster. */
 
 const builder = findBuilder();
 if (builder === undefined)
@@ -34,13 +34,13 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
   afterAll(() => kit.close());
 
   describe.each(OVERLAYS)('%s %s', (overlay, components: readonly string[]) => {
-    it('are what the API knows, and name only what is there', async () => {
+    it('are valid for the API, and reference only existing objects', async () => {
       const manifests = manifestsOf(overlay, components);
       expect((await Promise.all(manifests.map(schemaFindings))).flat()).toEqual([]);
       expect(referenceFindings(manifests)).toEqual([]);
     });
 
-    it('give each node a configuration that Lango takes, and time to stop', async () => {
+    it('give each node a valid configuration of Lango, and time to stop', async () => {
       const manifests = manifestsOf(overlay, components);
       for (const workload of workloadsOf(manifests)) {
         const { findings, keys } = await readNode(workload, manifests);
@@ -54,7 +54,7 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
       }
     });
 
-    it('give no pod rights that it does not need', () => {
+    it('give pods no rights beyond those they need', () => {
       for (const { name, pod, isServer } of workloadsOf(manifestsOf(overlay, components))) {
         const own = { runAsNonRoot: true, runAsUser: 1000, seccompProfile: { type: 'RuntimeDefault' } };
         // Kubernetes would set LANGO_PORT for the Service lango.
@@ -92,7 +92,7 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
     });
   });
 
-  it('run the agents that they say', () => {
+  it('run the agents that their names say', () => {
     const names = (overlay: string) => workloadsOf(manifestsOf(overlay)).map(({ name }) => name);
     expect(names('single')).toEqual(['lango']);
     expect(names('replicas')).toEqual(['lango', 'lango-migration']);
@@ -106,7 +106,7 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
     }
   });
 
-  it('let the operator get secrets of the vault and skills of the librarian, and no other node', async () => {
+  it('let the operator fetch secrets of the vault and skills of the librarian, and no other node', async () => {
     const manifests = manifestsOf('stack');
     for (const workload of workloadsOf(manifests).filter(({ name }) => SUB_AGENTS.includes(name))) {
       const { keys } = await readNode(workload, manifests);
@@ -122,7 +122,7 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
     }
   });
 
-  it('show each secret only to the node that needs it', () => {
+  it('mount each secret only into the nodes that need it', () => {
     const seen = workloadsOf(manifestsOf('stack')).flatMap(({ name, pod }) =>
       pod.volumes.flatMap(({ secret }) => (secret?.items ?? []).map(({ key }) => `${name} ${key}`)),
     );
@@ -136,7 +136,7 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
     ]);
   });
 
-  describe('are refused by this test', () => {
+  describe('a fault in the manifests', () => {
     const find = (manifests: readonly Manifest[], kind: string, name = 'lango') =>
       manifests.find((one) => one.kind === kind && one.metadata.name === name)!;
     const pod = (manifests: readonly Manifest[], name = 'lango') =>
@@ -155,14 +155,17 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
       ['a claim', 'accesModes', (all) => find(all, 'PersistentVolumeClaim', 'vault').spec!],
       ['a monitor', 'endpoint', (all) => find(all, 'ServiceMonitor').spec!],
     ];
-    it.each(MISSPELT)('with a misspelt field of %s', async (_, field, place) => {
-      const manifests = structuredClone(manifestsOf('stack', ['anthropic', 'prometheus']));
-      Object.assign(place(manifests), { [field]: 1 });
-      const found = (await Promise.all(manifests.map(schemaFindings))).flat();
-      expect(found).toEqual([expect.stringContaining(`/${field} is no field of it`)]);
-    });
+    it.each(MISSPELT)(
+      'is found by these checks when it is a misspelt field of %s',
+      async (_, field, place) => {
+        const manifests = structuredClone(manifestsOf('stack', ['anthropic', 'prometheus']));
+        Object.assign(place(manifests), { [field]: 1 });
+        const found = (await Promise.all(manifests.map(schemaFindings))).flat();
+        expect(found).toEqual([expect.stringContaining(`/${field} is no field of it`)]);
+      },
+    );
 
-    it('with a value that the API does not take', async () => {
+    it('is found by these checks when it is a value that the API does not accept', async () => {
       const manifests = structuredClone(manifestsOf('stack'));
       Object.assign(pod(manifests).containers[0].resources!.limits!, { memory: '1 GB' });
       const found = (await Promise.all(manifests.map(schemaFindings))).flat();
@@ -247,13 +250,13 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
         'has no port gone',
       ],
     ];
-    it.each(DANGLING)('without %s', (_, change, finding) => {
+    it.each(DANGLING)('is found by these checks when it is the lack of %s', (_, change, finding) => {
       const manifests = structuredClone(manifestsOf('stack', ['anthropic', 'prometheus'])) as Manifest[];
       change(manifests);
       expect(referenceFindings(manifests).join('\n')).toContain(finding);
     });
 
-    it('with a configuration, a variable or an address that Lango does not take', async () => {
+    it('is found by these checks when it is a configuration, a variable or an address that Lango does not accept', async () => {
       const manifests = structuredClone(manifestsOf('stack')) as Manifest[];
       const config = manifests.find(({ kind }) => kind === 'ConfigMap')!.data as Record<string, string>;
       config['sub-agent.yaml'] = config['sub-agent.yaml']!.replace('publish:', 'publishes:');
@@ -285,7 +288,7 @@ function addressesOf({ name }: Workload, keys: ReadonlyMap<string, unknown>): re
   return [...own, ...others.flatMap(([, url]) => url ?? [])].map(String);
 }
 
-/** What is left of the time that Kubernetes gives a pod to stop, when Lango takes all of its own. */
+/** The seconds left of the time that Kubernetes gives a pod to stop, when Lango uses all of its own. */
 function secondsToSpare({ pod }: Workload, keys: ReadonlyMap<string, unknown>): number {
   const { terminationGracePeriodSeconds = 30, containers } = pod;
   const { seconds = 0 } = containers[0].lifecycle?.preStop?.sleep ?? {};

@@ -15,7 +15,7 @@ const READ: ReadonlySet<string> = new Set([
   ...SECRET_VARIABLES.map((key) => fileVariable(ENV_VARIABLES[key].name)),
 ]);
 const IN_CONFIG = /\$\{([A-Z_]+)/g;
-/** The home of the image. */
+/** The home directory of the image. */
 const HOME = '/data';
 
 interface ShownKey {
@@ -25,13 +25,13 @@ interface ShownKey {
 
 /** A node of the manifests as Lango reads it. */
 export interface ReadNode {
-  /** Of `lango config check`, and variables that are not read. */
+  /** The findings of `lango config check`, and variables that Lango does not read. */
   readonly findings: readonly string[];
-  /** Of `lango config show`. */
+  /** The keys and values of `lango config show`. */
   readonly keys: ReadonlyMap<string, unknown>;
 }
 
-/** Lays the files of a pod out in a folder, and reads the configuration there. */
+/** Writes the files of a pod into a folder, and reads the configuration there. */
 export async function readNode(workload: Workload, manifests: readonly Manifest[]): Promise<ReadNode> {
   const root = await mkdtemp(path.join(tmpdir(), 'lango-pod-'));
   try {
@@ -61,7 +61,7 @@ export async function readNode(workload: Workload, manifests: readonly Manifest[
   }
 }
 
-/** Writes the mounted files below `root`; their texts by their paths there. */
+/** Writes the mounted files below `root`. Returns their texts by their paths in the pod. */
 async function layOut(
   { pod }: Workload,
   { manifests, root }: { readonly manifests: readonly Manifest[]; readonly root: string },

@@ -17,7 +17,7 @@ interface Rule {
   readonly ports?: readonly Port[];
 }
 
-/** What a manifest names and nothing else has: config maps, secrets, claims, ports, pods. */
+/** The references of a manifest to objects that do not exist: config maps, secrets, claims, ports, pods. */
 export function referenceFindings(manifests: readonly Manifest[]): readonly string[] {
   const workloads = workloadsOf(manifests);
   return [
@@ -147,7 +147,7 @@ function ofMonitor(spec: NonNullable<Manifest['spec']>, manifests: readonly Mani
   ]);
 }
 
-/** Which of these addresses lead to no Service of the manifests. */
+/** The addresses that lead to no Service of the manifests. */
 export function addressFindings(urls: readonly string[], manifests: readonly Manifest[]): readonly string[] {
   return urls
     .map((url) => new URL(url))

@@ -6,10 +6,10 @@ interface Schema {
   readonly errors?: readonly { readonly instancePath: string; readonly message?: string; keyword: string }[];
 }
 
-/** Not among the exports of its package. */
+/** This folder is not among the exports of its package. */
 const MONITORING = 'node_modules/@kubernetes-models/prometheus-operator/_schemas';
 
-/** What of a manifest the API of Kubernetes would refuse: wrong and missing values, and fields that it does not know. */
+/** The faults of a manifest that the API of Kubernetes would refuse: wrong and missing values, and unknown fields. */
 export async function schemaFindings(manifest: Manifest): Promise<readonly string[]> {
   const { validate } = (await import(schemaOf(manifest))) as { readonly validate: Schema };
   const name = `${manifest.kind} ${manifest.metadata.name}`;
@@ -36,7 +36,7 @@ function capital(word: string): string {
   return word.charAt(0).toUpperCase() + word.slice(1);
 }
 
-/** A view of a value that notes in `unread` each field that nobody has read. */
+/** A view of a value that records in `unread` each field that nobody has read. */
 function watched(value: unknown, unread: Set<string>, above: string): unknown {
   if (typeof value !== 'object' || value === null) return value;
   for (const key of Object.keys(value)) unread.add(`${above}/${key}`);

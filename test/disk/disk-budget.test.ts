@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { DiskBudget } from '../../src/disk/disk-budget.js';
 
-it('several writes at the same time get no more than one after the other', async () => {
+it('concurrent writes get no more of a disk budget than the same writes one after the other', async () => {
   const limits = { owner: Infinity, task: 10 };
   const budget = new DiskBudget({ limits, folders: () => [], isApart: true });
   const writer = { tenant: '', owner: 'alice', taskId: 't' };

@@ -7,7 +7,7 @@ import { freeBytes, measureFolders } from '../../src/disk/disk-use.js';
 
 const KIB = 1024;
 
-/** The KiB that are found in a folder after a command in it. */
+/** The KiB that a folder is measured to hold after a command ran in it. */
 async function measured(command: string): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'lango-use-'));
   try {
@@ -19,7 +19,7 @@ async function measured(command: string): Promise<number> {
   }
 }
 
-it('counts what lies on the disk, once, wherever it is put', async () => {
+it('the disk use of a folder counts every block once, in any subfolder and under any link', async () => {
   expect(await measured('head -c 100K /dev/zero > a; ln a b; mkdir c; ln a c/d')).toBeLessThan(120);
   expect(
     await measured('mkdir -p .git node_modules; head -c 100K /dev/zero | tee .git/a > node_modules/b'),

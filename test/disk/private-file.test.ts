@@ -5,13 +5,13 @@ import { makeFolder } from '../../src/disk/private-file.js';
 import { newFolder, write } from '../config/folder.js';
 
 describe('makeFolder', () => {
-  it('makes a folder with all that are missing above it, and takes one that is there', async () => {
+  it('makes a folder with all its missing parents, and accepts an existing one', async () => {
     const home = newFolder();
     for (let time = 0; time < 2; time += 1) await makeFolder(join(home, 'a/b/c'), 0o700);
     expect(statSync(join(home, 'a/b/c')).mode & 0o777).toBe(0o700);
   });
 
-  it('makes it once when several do at once', async () => {
+  it('makes it once for concurrent calls', async () => {
     const folder = join(newFolder(), 'a/b/c');
     await Promise.all(Array.from({ length: 20 }, () => makeFolder(folder)));
     expect(statSync(folder).isDirectory()).toBe(true);

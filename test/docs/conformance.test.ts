@@ -7,7 +7,7 @@ const rows = PAGES.flatMap((page) => readFileSync(page, 'utf8').split('\n'))
   .filter((line) => /^\| \d+ \|/.test(line))
   .map((line) => line.split('|').map((column) => column.trim()));
 
-/** What the last column of the tables names: a file below test/, and a piece of a title in it or nothing. */
+/** The tests that the last column of the tables names: a file below test/, and a part of a title in it or nothing. */
 const named = rows.flatMap((columns) => {
   let file = '';
   return [...columns.at(-2)!.matchAll(/`([^`]+\.test\.ts)`|"([^"]+)"/g)].map(([, path, title]) => {
@@ -16,16 +16,16 @@ const named = rows.flatMap((columns) => {
   });
 });
 
-describe('the tests that the pages on A2A name', () => {
-  it('are many', () => expect(named.length).toBeGreaterThan(60));
+describe('the tables of the pages on A2A', () => {
+  it('name more than 60 tests', () => expect(named.length).toBeGreaterThan(60));
 
-  it.each(rows)('%s%s %s: it says what Lango does, and names a test', (...columns) => {
+  it.each(rows)('say in row %s%s %s what Lango does, and name a test', (...columns) => {
     const [what, test] = columns.slice(3);
     expect(what).toMatch(/^[A-Z0-9-].{20}/);
     expect(test).toMatch(/\.test\.ts`/);
   });
 
-  it.each(named)('%s %s', (file, title) => {
+  it.each(named)('name an existing test: %s %s', (file, title) => {
     expect(existsSync(`test/${file}`)).toBe(true);
     expect(readFileSync(`test/${file}`, 'utf8')).toContain(title);
   });
@@ -39,12 +39,12 @@ const lines = readFileSync('docs/internals/a2a-conformance.md', 'utf8')
     [...chapter.matchAll(/^\| (\d+) \|/gm)].map(([, number]) => `${chapter.slice(0, 3)} #${number}`),
   );
 
-describe('each line is put to the stock server too', () => {
+describe('the comparison with the stock server', () => {
   const besideStock = globSync('test/a2a/beside-stock/*.test.ts')
     .map((file) => readFileSync(file, 'utf8'))
     .join('');
 
-  it('of all three tables', () => expect(lines).toHaveLength(33));
+  it('has the 33 lines of all three tables', () => expect(lines).toHaveLength(33));
 
-  it.each(lines)('%s', (line) => expect(besideStock).toMatch(new RegExp(`['"\`]${line}\\b`)));
+  it.each(lines)('covers line %s', (line) => expect(besideStock).toMatch(new RegExp(`['"\`]${line}\\b`)));
 });

@@ -8,7 +8,7 @@ const pages = readdirSync('docs/reference/extensions').map((file) => {
 });
 
 describe('docs/reference/extensions', () => {
-  it('has a page, listed in the index, for each extension that a served card declares, and no others', async () => {
+  it('has a page for each extension that a served card declares, listed in the index, and no others', async () => {
     await withServer({}, async ({ address }) => {
       const answer = await fetch(`${address.origin}/agents/planner/.well-known/agent-card.json`);
       const { capabilities } = (await answer.json()) as {

@@ -7,8 +7,8 @@ import { connect, createServer, textPart } from '../../src/index.js';
 const REQUEST = 'Write "hello" into notes.md and then read notes.md';
 const GREATEST_PROMPT_TOKENS = 5_500;
 
-describe('the figures of the pages', () => {
-  it('name the tokens that the first request costs', async () => {
+describe('the figures in the documentation', () => {
+  it('state the tokens that the first request costs', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-test-'));
     const settings = { server: { port: 0 }, tools: { browser: { enabled: false } } };
     const server = createServer({ home, settings });

@@ -6,7 +6,7 @@ import { resolveConfig } from '../../src/config/load.js';
 interface Row {
   readonly key: string;
   readonly standard: number;
-  /** A file below test/, and a piece of a title in it. */
+  /** Each a file below test/, and a part of a title in it. */
   readonly tests: readonly (readonly [file: string, title: string])[];
 }
 
@@ -39,12 +39,12 @@ const rows = cellsOf(LIMITS)
     tests: evidence.get(key!) ?? [],
   }));
 
-describe('the limits that docs/reference/limits.md names', () => {
+describe('the limits in docs/reference/limits.md', () => {
   const { config } = resolveConfig({ settings: {}, env: readEnv({}), overrides: { home: '/nowhere' } });
 
-  it('are many', () => expect(rows.length).toBeGreaterThan(20));
+  it('are more than 20', () => expect(rows.length).toBeGreaterThan(20));
 
-  it.each(rows)('$key', ({ key, standard, tests }) => {
+  it.each(rows)('have their default and a test: $key', ({ key, standard, tests }) => {
     const value = key
       .split('.')
       .reduce<unknown>((part, name) => (part as Record<string, unknown>)[name], config);
@@ -56,7 +56,7 @@ describe('the limits that docs/reference/limits.md names', () => {
     }
   });
 
-  it('are all of server.limits, but for what is no limit on a request', () => {
+  it('cover all of server.limits except the one that limits no request', () => {
     const documented = rows.map(({ key }) => key);
     const limits = Object.keys(config.server.limits).map((name) => `server.limits.${name}`);
     expect(limits.filter((key) => !documented.includes(key))).toEqual(['server.limits.concurrentRuns']);

@@ -19,7 +19,7 @@ describe.each(PAGES)('%s', (page) => {
   const text = readFileSync(page, 'utf8');
   const found = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, ...groups]) => groups);
 
-  it('links to what is there', () => {
+  it('links to existing targets', () => {
     const own = found(LINK).flatMap(([target]) => (/^[a-z]+:/.test(target!) ? [] : [target!]));
     expect(own.filter((target) => !isThere(page, target))).toEqual([]);
   });
@@ -29,7 +29,7 @@ describe.each(PAGES)('%s', (page) => {
     expect(isGenerated ? [] : proseOf(text).filter((line) => [...line].length > 120)).toEqual([]);
   });
 
-  it('names only commands that there are', () => {
+  it('names existing commands only', () => {
     const commands = createProgram(async () => {}, CAPABILITIES).commands;
     const unknown = [
       ...found(SCRIPT).flatMap(([name]) => (name! in scripts ? [] : [`npm run ${name}`])),
@@ -74,7 +74,7 @@ function isCommand(commands: readonly Command[], name: string, sub: string | und
   );
 }
 
-/** As jest takes it: a piece of the path. */
+/** Whether a part of a path matches a test file, as jest matches it. */
 function hasTest(name: string): boolean {
   return globSync('test/**/*.test.ts').some((file) => file.includes(name));
 }

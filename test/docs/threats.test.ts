@@ -15,7 +15,7 @@ const evidence = page
     [...row.matchAll(/`([\w/.-]+\.test\.ts)` "([^"]+)"/g)].map(([, file, title]) => [file!, title!] as const),
   );
 
-/** Sections that sum up or bound what others promise. */
+/** Sections that summarize or limit the promises of the others. */
 const WITHOUT_PROMISE = [
   'Checklist for a server that others reach',
   'What the vault protects against, and what it does not',
@@ -38,7 +38,7 @@ describe('docs/internals/threats.md', () => {
     expect(shown.map((row) => row.split(' | ')[1])).toEqual(promises);
   });
 
-  it.each(['secure-it.md', 'use-secrets.md'])('has a promise of each section of %s', (name) => {
+  it.each(['secure-it.md', 'use-secrets.md'])('has a row for each section with a promise in %s', (name) => {
     const titles = [...readFileSync(`docs/guides/${name}`, 'utf8').matchAll(/^##+ (.+)$/gm)].map(
       ([, title]) => title!,
     );
@@ -55,7 +55,7 @@ describe('docs/internals/threats.md', () => {
     expect([...new Set(named)]).toEqual(anchors);
   });
 
-  it.each(evidence)('names a test that there is: %s %s', (file, title) => {
+  it.each(evidence)('names an existing test: %s %s', (file, title) => {
     expect([file, readFileSync(`test/${file}`, 'utf8')]).toEqual([file, expect.stringContaining(title)]);
   });
 

@@ -4,11 +4,11 @@ import { readFileSync } from 'node:fs';
 export interface PageRow {
   readonly tool: string;
   readonly sentence: string;
-  /** Named when the tool works on a page of a conversation. */
+  /** The id of the conversation, for a tool that works on the open page of a conversation. */
   readonly context: string | undefined;
   readonly effect: string;
   readonly danger: string;
-  /** Each a file below test/ and a piece of a title in it. */
+  /** Each a file below test/ and a part of a title in it. */
   readonly tests: readonly (readonly [file: string, title: string])[];
 }
 

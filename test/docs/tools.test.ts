@@ -12,7 +12,7 @@ let families: FourFamilies;
 beforeAll(async () => void (families = await openFourFamilies()));
 afterAll(() => families.close());
 
-/** Over all ways to leave an argument out or to have it. */
+/** All combinations of leaving each argument out or giving it. */
 function dangersOf(tool: Tool): string {
   const names = Object.keys(tool.schema.shape);
   const inputs = [
@@ -30,17 +30,17 @@ describe('docs/internals/tools.md', () => {
     expect(listed).toEqual(families.tools.map(({ name }) => name).sort());
   });
 
-  it('has no row that is not read', () => {
+  it('has only rows that this test reads', () => {
     const lines = readFileSync('docs/internals/tools.md', 'utf8').split('\n');
     expect(lines.filter((line) => line.startsWith('| `'))).toHaveLength(rows.length);
   });
 
-  it.each(rows)('$tool: effect class and danger are those of the tool', ({ tool: name, effect, danger }) => {
+  it.each(rows)('states the effect class and the danger of $tool', ({ tool: name, effect, danger }) => {
     const tool = toolNamed(families.tools, name);
     expect([effect, danger]).toEqual([tool.effect, dangersOf(tool)]);
   });
 
-  it.each(rows)('$tool: the tests it names are there', ({ tests }) => {
+  it.each(rows)('names existing tests for $tool', ({ tests }) => {
     expect(tests).toHaveLength(2);
     for (const [file, title] of tests) {
       expect(existsSync(`test/${file}`)).toBe(true);
@@ -48,7 +48,7 @@ describe('docs/internals/tools.md', () => {
     }
   });
 
-  it.each(rows)('$tool is killed in a test', ({ tool }) => {
+  it.each(rows)('names a test that kills $tool', ({ tool }) => {
     const files = ['test/e2e/tool-kills.test.ts', 'test/e2e/payments.test.ts'];
     const kills = files.map((file) => readFileSync(file, 'utf8')).join();
     expect(kills.includes(tool)).toBe(true);

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 
-/** Messages in bold code, `…` where they vary. */
+/** The messages in bold code on the page, with `…` for their variable parts. */
 const messages = readFileSync('docs/troubleshooting.md', 'utf8')
   .split('\n')
   .filter((line) => line.startsWith('**'))
@@ -10,9 +10,9 @@ const messages = readFileSync('docs/troubleshooting.md', 'utf8')
 const sources = globSync('src/**/*.ts').map((file) => readFileSync(file, 'utf8'));
 
 describe('docs/troubleshooting.md', () => {
-  it('names many messages', () => expect(messages.length).toBeGreaterThan(35));
+  it('has more than a few messages', () => expect(messages.length).toBeGreaterThan(35));
 
-  it.each(messages)('%s is a message of the program', (message) => {
+  it.each(messages)('quotes a message of the program: %s', (message) => {
     const pieces = message.split('…').filter((piece) => piece.trim().length > 3);
     expect(pieces.length).toBeGreaterThan(0);
     const hasAll = sources.some((text) => pieces.every((piece) => text.includes(piece.trim())));

@@ -34,7 +34,7 @@ beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'lango-credentials-'));
   issuer = await startIssuer();
 });
-// A node slows an address down that fails often, so each test has its own.
+// A node slows an address down after failures, so each test has its own address.
 beforeEach(async () => {
   node = await startServer({
     settings: {
@@ -114,7 +114,7 @@ async function linkTo(url: string, auth: object, { binding, trust }: Connecting 
 }
 
 describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'] as const)('OAuth2 client credentials over %s', (binding) => {
-  it('asks once for many callers, and keeps the token', async () => {
+  it('request one token for many concurrent callers, and keep it', async () => {
     const server = await tokens();
     const { list, send } = await linkTo(`${node.address.origin}/agents/lango-orchestrator`, oauthOf(server), {
       binding,
@@ -126,7 +126,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'] as const)('OAuth2 client credenti
     expect(asked!.headers.authorization).toBe(`Basic ${btoa(`front:${SECRET}`)}`);
   });
 
-  it('asks once more when the server refuses the token, for calls and for streams', async () => {
+  it('request one more token when the server refuses the first, for calls and for streams', async () => {
     const expired = await issuer.token({ sub: 'front' }, { expires: 1 });
     const server = await tokens(expired);
     const url = `${node.address.origin}/agents/lango-orchestrator`;
@@ -139,7 +139,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'] as const)('OAuth2 client credenti
     expect(tokenRequests(later)).toHaveLength(2);
   });
 
-  it('is not made to ask again and again by a server that refuses every token', async () => {
+  it('do not request token after token for a server that refuses every token', async () => {
     const server = await openTokenServer(() => ({
       access_token: 'not-good',
       token_type: 'bearer',
@@ -156,7 +156,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'] as const)('OAuth2 client credenti
 });
 
 it.each(['key-1', undefined])(
-  'signs an assertion with a private key, for the issuer, key id %s',
+  'OAuth2 client credentials may be an assertion that is signed with a private key for the issuer: key id %s',
   async (keyId) => {
     const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const file = path.join(folder, 'client.pem');
@@ -179,7 +179,7 @@ it.each(['key-1', undefined])(
   },
 );
 
-it('finds an issuer that has the metadata of RFC 8414 only, and sends an id with hyphens as it is', async () => {
+it('OAuth2 client credentials work with the metadata of RFC 8414 alone, and send an id with hyphens unchanged', async () => {
   const server = await tokens();
   const { answer } = server;
   server.answer = (request, response) =>
@@ -192,7 +192,7 @@ it('finds an issuer that has the metadata of RFC 8414 only, and sends an id with
   expect(tokenRequests(server)[0]!.headers.authorization).toBe(`Basic ${btoa(`front-end_1.a:${SECRET}`)}`);
 });
 
-describe('a whole server', () => {
+describe('a whole server with a credential for a remote agent', () => {
   const KINDS: readonly (readonly [string, { auth: object; headers?: object; query?: string }])[] = [
     ['bearer', { auth: { bearer: 'v-8a6f20' }, headers: { authorization: 'Bearer v-8a6f20' } }],
     [
@@ -212,7 +212,7 @@ describe('a whole server', () => {
     ],
   ];
 
-  it.each(KINDS)('shows %s to a remote agent', async (_, { auth, headers = {}, query = '' }) => {
+  it.each(KINDS)('sends %s to the remote agent', async (_, { auth, headers = {}, query = '' }) => {
     const far = await RecordingServer.open();
     open.push(far);
     far.answer = ({ method }, response) => {
@@ -227,7 +227,7 @@ describe('a whole server', () => {
     }
   });
 
-  it('delegates to a server whose issuer gives a token, and hides the token in its log', async () => {
+  it('delegates to a server with a token of its issuer, and hides the token in its log', async () => {
     const server = await tokens();
     const { answer, log } = await delegateTo({
       name: 'far',
@@ -240,7 +240,7 @@ describe('a whole server', () => {
     expect(log).not.toContain(SECRET);
   });
 
-  it('says in one sentence what a card requires and the entry lacks, and sends nothing to the address in it', async () => {
+  it('reports plainly that a card requires what its entry lacks, and sends nothing to the address on the card', async () => {
     const far = await RecordingServer.open();
     open.push(far);
     const scheme = (url: string) => ({ apiKeySecurityScheme: { location: 'header', name: 'X-Key' }, url });
@@ -276,7 +276,7 @@ describe('a whole server', () => {
     expect(await state({ apiKey: { header: 'x-key', value: 'abcdef' } })).toMatchObject({ state: 'ready' });
   });
 
-  it('takes a value from the vault, where its owner allowed it', async () => {
+  it('uses a value from the vault that its owner permits', async () => {
     const far = await RecordingServer.open();
     open.push(far);
     far.answer = (_, response) => void response.end(JSON.stringify(cardAt(far.url)));
@@ -307,7 +307,7 @@ describe('a whole server', () => {
 });
 
 describe('a client certificate', () => {
-  it('is shown over HTTP and gRPC, and read again when its files change', async () => {
+  it('is presented over HTTP and gRPC, and read again when its files change', async () => {
     const authority = await certificate('authority');
     const { alice, known } = await callersOf(folder, authority);
     const server = await writePair(folder, 'server', await certificate('server', authority));
@@ -347,7 +347,7 @@ function authorized(server: TestServer): typeof fetch {
   return (input, init) => fetch(input, { ...init, headers: { ...init?.headers, authorization } });
 }
 
-/** What the orchestrator of a whole server got from the remote agent of this entry. */
+/** The delegation result that the orchestrator of a whole server got from the remote agent of this entry. */
 async function delegateTo(entry: { readonly name: string } & Record<string, unknown>) {
   const model = new ScriptedModel({ orchestrator: [call(ask('far', 'list the files')), say('Done.')] });
   const settings = { a2a: { enabled: true, remoteAgents: [entry] } } as never;

@@ -3,7 +3,7 @@ import { StreamResponse } from '@a2a-js/sdk';
 import { Client, credentials } from '@grpc/grpc-js';
 import { request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { EXTENSIONS, OUR_EXTENSIONS } from '../../src/a2a/translate/extensions.js';
+import { EXTENSIONS, OUR_EXTENSIONS } from '../../src/core/extensions.js';
 import type { Run, RunEnd } from '../../src/core/run.js';
 import { CuttingProxy } from '../support/cutting-proxy.js';
 import { openGrpc } from '../support/grpc-asked.js';
@@ -12,13 +12,13 @@ import type { TestServer } from '../support/server.js';
 import { withServer } from '../support/server.js';
 
 /**
- * A client whose connection breaks after any byte of a send or a subscription, and that comes back with the message id or
- * the cursor: it misses nothing, and gets nothing twice.
+ * A client whose connection breaks after any byte of a send or a subscription, and that resumes with the message id or
+ * the cursor, misses nothing and gets nothing twice.
  */
 
 const CUTS = process.env['LANGO_CAMPAIGN'] === '1' ? 1_000 : 60;
 const SEED = Number(process.env['LANGO_CUTS_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
-/** More than an answer's head with a few events, so that most connections bring the reader on. */
+/** More than the head of a response with a few events, so that most connections advance the reader. */
 const MAX_BYTES = 6_000;
 const CHUNKS = 40;
 const MAX_TASKS = 200;
@@ -32,7 +32,7 @@ function randomNumbers(seed: number): () => number {
   return () => (state = (state * 1_103_515_245 + 12_345) % 2 ** 31) / 2 ** 31;
 }
 
-/** Says the numbers from 0 on, with what it does between them, and waits a little now and then. */
+/** An agent that says the numbers from 0 on, does some work between them, and pauses now and then. */
 async function count(run: Run): Promise<RunEnd> {
   for (let at = 0; at < CHUNKS; at += 1) {
     if (at % 7 === 3)
@@ -56,7 +56,7 @@ interface Place {
 
 type Asked = { readonly message: object } | { readonly taskId: string; readonly after?: number };
 
-/** Yields the whole events that arrive, until the stream ends or breaks. */
+/** Yields the whole events of a connection, until the stream ends or breaks. */
 function events(place: Place, asked: Asked): AsyncGenerator<Event> {
   return place.transport === 'gRPC' ? overGrpc(place, asked) : overHttp(place, asked);
 }
@@ -139,7 +139,10 @@ function eventIn(block: string, isRpc: boolean): Event | undefined {
 
 const isEnd = ({ json }: Event): boolean => JSON.stringify(json).includes('TASK_STATE_COMPLETED');
 
-/** One task as a client sees it that comes back after each cut, by the message id and then by its cursor, when it has one. */
+/**
+ * Follows one task as a client does that resumes after each cut, by the message id and then by its cursor, if it has
+ * one.
+ */
 async function follow(place: Place, hasCursor: boolean): Promise<{ taskId: string; seen: Event[] }> {
   const message = { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: 'count' }] };
   const seen: Event[] = [];
@@ -151,13 +154,13 @@ async function follow(place: Place, hasCursor: boolean): Promise<{ taskId: strin
       seen.push(event);
     }
     if (seen.some(isEnd) && taskId !== undefined) return { taskId, seen };
-    // Without a cursor the end of the task may have been missed: the task has ended and cannot be followed.
+    // Without a cursor the client may miss the end: the task has ended and cannot be followed.
     if (!hasCursor && taskId !== undefined && tries > 100) return { taskId, seen };
   }
   throw new Error(`the task did not end for its reader (seed ${SEED})`);
 }
 
-/** What a client sees that is never cut: the events of the task as the server replays them. */
+/** The events of an undisturbed client: those that the server replays for the task. */
 async function replay(server: TestServer, taskId: string): Promise<Event[]> {
   const whole: Event[] = [];
   const place: Place = { server, transport: 'HTTP+JSON', port: Number(new URL(server.address.origin).port) };
@@ -207,13 +210,13 @@ describe.each(TRANSPORTS)('a client over %s', (transport) => {
         const listed = (await (await place.server.fetch('/agents/counter/tasks')).json()) as {
           readonly totalSize: number;
         };
-        // A send that was cut before its answer, and was sent again, made no second task.
+        // A send that was cut before its response, and was repeated, made no second task.
         expect(listed.totalSize).toBe(tasks);
       },
     );
   }, 300_000);
 
-  it('misses events without a cursor: the cuts are real', async () => {
+  it('misses events without a cursor, which proves that the cuts are real', async () => {
     const random = randomNumbers(7);
     await withCuts(
       transport,

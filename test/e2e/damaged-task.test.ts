@@ -17,7 +17,7 @@ const LOST = "FROM events WHERE type = 'text-delta' ORDER BY seq LIMIT 1 OFFSET 
 it.each([
   ['lacks an entry', `DELETE FROM events WHERE seq = (SELECT seq ${LOST})`],
   ['has a changed entry', `UPDATE events SET body = replace(body, 'two', 'six')`],
-])('a task in work that %s ends once as failed, and is read as far as it goes', async (_, damage) => {
+])('a running task that %s fails once, and can be read up to the damage', async (_, damage) => {
   const home = mkdtempSync(path.join(tmpdir(), 'lango-damaged-task-'));
   const file = path.join(home, 'lango.db');
   let runs = 0;

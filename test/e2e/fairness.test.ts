@@ -16,12 +16,15 @@ afterAll(() => issuer.close());
 const isCampaign = process.env['LANGO_CAMPAIGN'] === '1';
 const QUEUED = isCampaign ? 5_000 : 30;
 const RUNS = isCampaign ? 8 : 2;
-/** Tasks that the flood sends at once: more than the host takes connections would be refused for that. */
+/**
+ * The number of tasks that one caller sends at once. More than the host accepts connections would be refused for that
+ * reason.
+ */
 const AT_ONCE = 60;
 
-it('a caller with many tasks delays nobody else, and has a bound on those that wait', async () => {
+it('a caller with many tasks delays nobody else, and has a limit of queued tasks', async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
-  /** Whose runs began, in their order. */
+  /** The owners of the runs, in the order in which the runs began. */
   const begun: string[] = [];
   const worker = scriptedAgent('worker', async ({ task }) => {
     begun.push(task.owner);
@@ -77,7 +80,7 @@ it('a caller with many tasks delays nobody else, and has a bound on those that w
       console.log(`${before} tasks of another wait: answered in ${Math.round(performance.now() - began)} ms`);
     }
     expect(((await sent.json()) as Wire).task.status.state).toBe('TASK_STATE_COMPLETED');
-    // Only tasks that ran already, and one turn of the other caller, come before it.
+    // At most the tasks that ran already, and one turn of the other caller, come before it.
     expect(begun.indexOf('user:bob') - running).toBeLessThanOrEqual(RUNS);
 
     while ((await unfinished(alice!)) > 0) await sleep(isCampaign ? 500 : 20);

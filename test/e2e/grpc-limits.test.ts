@@ -11,7 +11,7 @@ import { scriptedAgent } from '../support/scripted-agent.js';
 import type { TestServer } from '../support/server.js';
 import { withServer } from '../support/server.js';
 
-/** What bounds a peer that speaks gRPC badly, seen on the wire. */
+/** The limits for a peer that misuses gRPC, observed on the wire. */
 
 interface Bounded {
   readonly server: TestServer;
@@ -42,7 +42,7 @@ async function untilClosed(socket: Socket): Promise<void> {
 }
 
 describe('a call whose deadline passes', () => {
-  it('is told so, also while events of its stream are on their way', async () => {
+  it('gets DEADLINE_EXCEEDED, also while events of its stream are on their way', async () => {
     const worker = scriptedAgent('worker', async (run) => {
       for (let count = 0; !run.signal.aborted && count < 500; count += 1) {
         await run.append({ type: 'activity', activity: { type: 'text', text: String(count) } });
@@ -61,30 +61,33 @@ describe('a call whose deadline passes', () => {
   });
 });
 
-describe('a call whose message does not come', () => {
+describe('a call whose message does not arrive', () => {
   it.each([
     ['nothing', Buffer.alloc(0)],
     ['half a frame', framedMessage('say hi').subarray(0, 20)],
     ['a message without an end', framedMessage('say hi')],
-  ])('is answered after server.limits.bodySeconds, and its stream is closed: %s', async (_what, bytes) => {
-    await withLimits({ bodySeconds: 0.3 }, async (bounded) => {
-      using peer = bounded.open();
-      const { stream, answer } = peer.begin();
-      if (bytes.length > 0) stream.write(bytes);
-      expect(await answer).toMatchObject({
-        status: 'DEADLINE_EXCEEDED',
-        message: 'The message did not arrive within 0.3 s.',
-        reason: 'TIMEOUT',
-        code: 0,
+  ])(
+    'gets a response after server.limits.bodySeconds, and its stream is closed: %s',
+    async (_what, bytes) => {
+      await withLimits({ bodySeconds: 0.3 }, async (bounded) => {
+        using peer = bounded.open();
+        const { stream, answer } = peer.begin();
+        if (bytes.length > 0) stream.write(bytes);
+        expect(await answer).toMatchObject({
+          status: 'DEADLINE_EXCEEDED',
+          message: 'The message did not arrive within 0.3 s.',
+          reason: 'TIMEOUT',
+          code: 0,
+        });
+        const next = peer.begin();
+        next.stream.end(framedMessage('say hi'));
+        expect(await next.answer).toMatchObject({ status: 'OK' });
+        expect(await storedTasks(bounded)).toBe(1);
       });
-      const next = peer.begin();
-      next.stream.end(framedMessage('say hi'));
-      expect(await next.answer).toMatchObject({ status: 'OK' });
-      expect(await storedTasks(bounded)).toBe(1);
-    });
-  });
+    },
+  );
 
-  it('has its whole time also where wrong credentials slowed its address down', async () => {
+  it('has its full time although wrong credentials slowed its address down', async () => {
     await withLimits({ bodySeconds: 0.3 }, async ({ server, open }) => {
       const headers = { authorization: 'Bearer wrong' };
       for (let n = 0; n < 20; n += 1) await fetch(`${server.address.origin}/tasks`, { headers });
@@ -95,7 +98,7 @@ describe('a call whose message does not come', () => {
     });
   });
 
-  it('is refused before it comes, when nobody is known behind it or its metadata is too large', async () => {
+  it('is refused before its message when its caller is unknown or its metadata is too large', async () => {
     await withLimits({ bodySeconds: 60, headerBytes: 2_048 }, async ({ open }) => {
       using peer = open();
       const unknown = peer.begin('sendMessage', { authorization: 'Bearer wrong' });
@@ -105,7 +108,7 @@ describe('a call whose message does not come', () => {
     });
   });
 
-  it('does not hold the server up: what is left after server.limits.drainSeconds is cut', async () => {
+  it('does not delay the stop of the server: it is cut after server.limits.drainSeconds', async () => {
     await withLimits({ bodySeconds: 60, drainSeconds: 1 }, async ({ server, open }) => {
       using peer = open();
       const { stream, answer } = peer.begin();
@@ -119,8 +122,8 @@ describe('a call whose message does not come', () => {
   });
 });
 
-describe('one connection', () => {
-  it('has server.limits.callsPerConnection calls at once; those beyond are refused, and another connection has its own', async () => {
+describe('a connection of gRPC', () => {
+  it('has at most server.limits.callsPerConnection concurrent calls, and another connection has its own', async () => {
     await withLimits({ callsPerConnection: 3 }, async ({ open }) => {
       using first = open();
       // Before it hears of the limit.
@@ -142,7 +145,7 @@ describe('one connection', () => {
     });
   });
 
-  /** One that grants no window takes no byte. */
+  /** A client that grants no window reads no byte. */
   const DEAF = { initialWindowSize: 0 };
 
   function say(peer: RawGrpc): RawCall {
@@ -151,7 +154,7 @@ describe('one connection', () => {
     return call;
   }
 
-  it('holds server.limits.answerBytesPerConnection of answers that its client does not take, or one; the rest is refused', async () => {
+  it('buffers at most server.limits.answerBytesPerConnection of unread responses, or one; the rest is refused', async () => {
     await withLimits({ answerBytesPerConnection: 1 }, async (bounded) => {
       using deaf = bounded.open(DEAF);
       const calls = Array.from({ length: 20 }, () => say(deaf));
@@ -168,7 +171,7 @@ describe('one connection', () => {
     });
   });
 
-  it('has room for answers again after calls were canceled', async () => {
+  it('accepts calls again after calls with unread responses were canceled', async () => {
     await withLimits({ answerBytesPerConnection: 1 }, async (bounded) => {
       using deaf = bounded.open(DEAF);
       const { stream, answer } = say(deaf);
@@ -180,7 +183,7 @@ describe('one connection', () => {
     });
   });
 
-  it('is cut when its peer says nothing at all', async () => {
+  it('is cut when its peer sends nothing at all', async () => {
     await withLimits({ heartbeatSeconds: 0.1 }, async ({ port }) => {
       await untilClosed(connect(port, '127.0.0.1').resume());
     });
@@ -195,13 +198,13 @@ describe('one connection', () => {
       await once(idle.session, 'close');
       isKept = !busy.session.closed && !busy.session.destroyed;
     };
-    // A busy machine may answer the pings of the shorter heartbeat too late.
+    // A busy machine may acknowledge the pings of the shorter heartbeat too late.
     for (const heartbeatSeconds of [0.15, 0.6]) if (!isKept) await withLimits({ heartbeatSeconds }, use);
     expect(isKept).toBe(true);
   });
 
-  it('is cut after two heartbeats when its peer vanished without a word, and its stream makes room', async () => {
-    // Long enough for a loaded machine to answer the pings of the connections that stay.
+  it('is cut after two heartbeats when its peer has vanished, and frees the slot of its stream', async () => {
+    // Long enough for a loaded machine to acknowledge the pings of the connections that stay.
     await withLimits({ heartbeatSeconds: 1, streams: 1 }, async ({ server, port, open }) => {
       const wire = createServer((near) => {
         const far = connect(port, '127.0.0.1').on('error', () => {});
@@ -238,7 +241,7 @@ describe('one connection', () => {
 });
 
 describe('the reader of a stream', () => {
-  it('that reads nothing, not even the error, is cut', async () => {
+  it('is cut when it reads nothing, not even the error', async () => {
     const chatter = scriptedAgent('worker', async (run) => {
       for (let n = 0; n < 100; n += 1) {
         const text = 'x'.repeat(10_000);
@@ -246,7 +249,7 @@ describe('the reader of a stream', () => {
       }
       return { state: 'completed' };
     });
-    // Long enough for a loaded machine to answer the pings of the connection.
+    // Long enough for a loaded machine to acknowledge the pings of the connection.
     const limits = { heartbeatSeconds: 1.5, streamBufferBytes: 50_000 };
     await withLimits(
       limits,
@@ -261,15 +264,15 @@ describe('the reader of a stream', () => {
   });
 });
 
-describe('connections', () => {
-  it('are server.limits.connections on each port; those beyond are closed, and one that leaves makes room', async () => {
+describe('the connections of a server', () => {
+  it('are limited by server.limits.connections on each port; those beyond are closed, and a closed one makes room', async () => {
     await withLimits({ connections: 2 }, async ({ server, port }) => {
       for (const place of [port, Number(new URL(server.address.origin).port)]) {
         const open = () =>
           connect(place, '127.0.0.1')
             .on('error', () => {})
             .resume();
-        // The gRPC server speaks first.
+        // The gRPC server sends the first bytes.
         const isTaken = (socket: Socket): Promise<boolean> => {
           if (place !== port) socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
           return Promise.race([once(socket, 'data').then(() => true), untilClosed(socket).then(() => false)]);

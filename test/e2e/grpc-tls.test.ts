@@ -43,7 +43,7 @@ interface Answer {
   readonly text: string;
 }
 
-/** One message to the root agent, as any gRPC client would send it. */
+/** Sends one message to the root agent, as an ordinary gRPC client does. */
 function say(server: TestServer, trust: ChannelCredentials): Promise<Answer> {
   const { grpcPort, token, root } = server.address;
   const client = new Connection(`127.0.0.1:${grpcPort}`, trust);
@@ -79,7 +79,7 @@ const withGrpc = (tls: object, more: Settings = {}): ServerOptions => ({
 });
 
 describe('X5 gRPC over TLS', () => {
-  it('has the certificate of HTTPS, also after it was renewed, and takes nothing in the clear', async () => {
+  it('uses the certificate of HTTPS, also after its renewal, and refuses plain text', async () => {
     const files = await writePair(folder, 'own', own);
     await withServer(withGrpc(files), async (server) => {
       expect((await say(server, trusting(own))).text).toContain('"task"');
@@ -92,7 +92,7 @@ describe('X5 gRPC over TLS', () => {
     });
   });
 
-  it('knows callers by their certificates in mode mtls, and refuses the others in the handshake', async () => {
+  it('authenticates callers by their certificates in mode mtls, and refuses others in the handshake', async () => {
     const files = await writePair(folder, 'mtls', own);
     const { alice, bob, known } = await callersOf(folder, authority);
     const tls = { ...files, ...known, minVersion: 'TLSv1.3' };
@@ -107,7 +107,7 @@ describe('X5 gRPC over TLS', () => {
     });
   });
 
-  it('asks nobody for a certificate in the other modes', async () => {
+  it('asks for no client certificate in the other modes', async () => {
     const files = await writePair(folder, 'token', own);
     const tls = { ...files, clientCaFile: path.join(folder, 'ca.pem') };
     await withServer(withGrpc(tls), async (server) =>
@@ -115,7 +115,7 @@ describe('X5 gRPC over TLS', () => {
     );
   });
 
-  it('speaks no older TLS than the setting says', async () => {
+  it('accepts no TLS version older than the configured one', async () => {
     const files = await writePair(folder, 'new', own);
     await withServer(withGrpc({ ...files, minVersion: 'TLSv1.3' }), async (server) => {
       const shake = (maxVersion: SecureVersion) =>
@@ -179,7 +179,7 @@ describe('a card that came over plain HTTP', () => {
     Object.assign(card, { capabilities: { streaming: true } });
   };
 
-  it('says by its extension or by the scheme of the address that gRPC uses TLS', async () => {
+  it('declares by its extension or by the scheme of the address that gRPC uses TLS', async () => {
     const files = await writePair(folder, 'told', own);
     const model = new ScriptedModel({ orchestrator: [sayText('hello')] });
     await withServer({ ...withGrpc(files), model }, async (server) => {

@@ -9,7 +9,7 @@ import type { TestServer } from '../support/server.js';
 import { sendText, withServer } from '../support/server.js';
 import { VENDORS } from '../support/vendors.js';
 
-/** What the history of a task holds when the models of its sub-agents stream a few letters at a time. */
+/** The history of a task whose sub-agents' models stream a few letters at a time. */
 
 const REQUEST = 'Do both of it.';
 const ONE = 'The first part is done, in many small words.';
@@ -72,7 +72,7 @@ describe.each(VENDORS)('the history of a task with a model of $provider that str
   const texts = (task: unknown): readonly string[] =>
     (task as OldTask).history.map(({ parts }) => parts.map(({ text }) => text).join(''));
 
-  it('has one message for each text, over get, list and A2A 0.3', async () => {
+  it('holds one message for each text, over get, list and A2A 0.3', async () => {
     vendor.willAlwaysReply(reply);
     await withServer(options(), async (server) => {
       const { taskId, end } = await sendText(server, REQUEST);

@@ -18,8 +18,8 @@ import { openTokenServer, RecordingServer, type Received } from '../support/toke
 import { cardAt } from '../../lab/abuse/stranger.js';
 
 /**
- * Cards and token endpoints that want credentials to go elsewhere. `evil` is where: nothing may come there, by HTTP or as
- * bytes of a connection. The credential itself goes to the servers that the entry names.
+ * Cards and token endpoints that try to divert credentials to `evil`: nothing may arrive there, over HTTP or as bytes
+ * of a connection. The credential itself goes only to the servers that the entry names.
  */
 
 const SECRET = 'kept-value-77c1e0a94b';
@@ -35,7 +35,7 @@ const ALL = [
 let far: RecordingServer;
 let evil: RecordingServer;
 let issuer: RecordingServer;
-/** What came to `sink`, which speaks no protocol. */
+/** The bytes that arrived at `sink`, which speaks no protocol. */
 let sink: Server;
 let bytes = '';
 let log: RecordingLogger;
@@ -67,7 +67,7 @@ function credentialOf(given: object | 'oauth2', oauth2: object = {}) {
   const client = { issuer: issuer.url, clientId: 'front', clientSecret: SECRET, ...oauth2 };
   const auth = given === 'oauth2' ? { oauth2: client } : given;
   const settings = {
-    // So that the rule about private addresses keeps nothing from `evil`.
+    // Private addresses are allowed, so that only the rules under test keep data from `evil`.
     egress: { allowPrivate: ['127.0.0.1'] },
     a2a: { remoteAgents: [{ name: 'far', url: far.url, allowPrivate: true, auth }] },
   };
@@ -77,7 +77,7 @@ function credentialOf(given: object | 'oauth2', oauth2: object = {}) {
   return createPeerCredential({ ...parts, agent, values: secrets.remotes.get('far')! })!;
 }
 
-/** Loads the card, lists tasks and sends a message, each as often as it may be repeated; the errors as text. */
+/** Loads the card, lists tasks and sends a message, each as often as it may be repeated. Returns the errors as text. */
 async function use(credential: ReturnType<typeof credentialOf>, relocate = false): Promise<string> {
   const fetch = createEgress({
     allowPrivate: ['127.0.0.1', 'localhost', '127.0.0.2'],
@@ -104,7 +104,7 @@ const restAt = (url: string) => ({ url, protocolBinding: 'HTTP+JSON', protocolVe
 const grpcAt = (url: string) => ({ url, protocolBinding: 'GRPC', protocolVersion: '1.0' });
 const hostOf = (url: string): string => new URL(url).host;
 
-/** Schemes that say: get a token there. */
+/** Security schemes that direct the client to a token endpoint. */
 const schemesAt = (url: string) => ({
   securitySchemes: {
     code: {
@@ -172,11 +172,11 @@ const CARDS: Readonly<Record<string, () => Card>> = {
   }),
 };
 
-/** The value that a request showed. */
+/** The credential that a request carried. */
 const credentialIn = (headers: Received['headers'], url: string): string =>
   String(headers.authorization ?? headers['x-api-key'] ?? url).replace(/^Bearer |^Basic /, '');
 
-/** What the server does besides its card. */
+/** The responses of the server besides its card. */
 const ANSWERS: Readonly<Record<string, (request: Received, response: ServerResponse) => void>> = {
   'redirects its card': (_, response) => void response.writeHead(302, { location: evil.url }).end(),
   'redirects its card for good': (_, response) =>
@@ -227,17 +227,17 @@ const ANSWERS: Readonly<Record<string, (request: Received, response: ServerRespo
   },
 };
 
-describe.each(ALL)('%s goes nowhere else', (_, auth) => {
+describe.each(ALL)('the credential %s', (_, auth) => {
   const hasLeaked = (said: string): readonly unknown[] => [
     evil.received.map(({ method, url }) => `${method} ${url}`),
     bytes,
-    // A value that was cut off has leaked too.
+    // A part of a value has leaked too.
     [SECRET, TOKEN, btoa(`me:${SECRET}`)].filter((value) =>
       `${said}\n${log.lines.join('\n')}`.includes(value.slice(0, 12)),
     ),
   ];
 
-  it.each(Object.keys(CARDS))('when a card has %s', async (name) => {
+  it.each(Object.keys(CARDS))('goes to no other server when a card has %s', async (name) => {
     for (const relocate of [false, true]) {
       far.answer = ({ method }, response) =>
         method === 'GET' && far.received.length > 0
@@ -251,14 +251,14 @@ describe.each(ALL)('%s goes nowhere else', (_, auth) => {
     }
   });
 
-  it.each(Object.keys(ANSWERS))('when a server %s', async (name) => {
+  it.each(Object.keys(ANSWERS))('goes to no other server when a server %s', async (name) => {
     far.answer = ANSWERS[name]!;
     const said = await use(credentialOf(auth));
     expect(hasLeaked(said)).toEqual([[], '', []]);
     expect(far.received.length).toBeGreaterThan(0);
   });
 
-  it('when a server repeats it in an error of gRPC', async () => {
+  it('goes to no other server when a server repeats it in an error of gRPC', async () => {
     const shown: unknown[] = [];
     const sessions: ServerHttp2Session[] = [];
     const rpc = createHttp2Server().on('session', (session) => sessions.push(session));
@@ -273,7 +273,7 @@ describe.each(ALL)('%s goes nowhere else', (_, auth) => {
     far.answer = (_request, response) =>
       give(response, { ...cardAt(far.url), supportedInterfaces: [grpcAt(address)] });
     expect(hasLeaked(await use(credentialOf(auth)))).toEqual([[], '', []]);
-    // A key in the query never goes over gRPC.
+    // A key in the query is never sent over gRPC.
     const isInQuery = JSON.stringify(auth).includes('query');
     expect(shown.join()).toMatch(isInQuery ? /^$/ : new RegExp(`${SECRET}|${TOKEN}|${btoa(`me:${SECRET}`)}`));
     for (const session of sessions) session.destroy();
@@ -291,7 +291,7 @@ const atToken =
 const token = (more: object) => (_: Received, response: ServerResponse) =>
   give(response, { access_token: TOKEN, token_type: 'bearer', expires_in: 300, ...more });
 
-/** Each of them gives no token. */
+/** Issuers that return no usable token. */
 const ENDPOINTS: Readonly<Record<string, TokenAnswer>> = {
   'names a token endpoint elsewhere': (_, response) =>
     metadata({ token_endpoint: `${evil.url}/token` })(response),
@@ -334,18 +334,21 @@ const ENDPOINTS: Readonly<Record<string, TokenAnswer>> = {
   'cuts the connection': atToken((_, response) => void response.destroy()),
 };
 
-describe.each(['header', 'body'] as const)('with the secret in the %s, an issuer that', (secretIn) => {
-  it.each(Object.keys(ENDPOINTS))('%s gets nothing more, and nothing of it is shown', async (name) => {
-    issuer.answer = ENDPOINTS[name]!;
-    far.answer = ({ method }, response) =>
-      method === 'GET' ? give(response, cardAt(far.url)) : give(response, {});
-    const said = await use(credentialOf('oauth2', { secretIn }));
-    expect(evil.received).toEqual([]);
-    expect(far.received).toEqual([]);
-    const shown = `${said}\n${log.lines.join('\n')}`;
-    expect([SECRET, encodeURIComponent(btoa(SECRET)), '\u001b'].filter((one) => shown.includes(one))).toEqual(
-      [],
-    );
-    expect(said).not.toBe('');
-  });
+describe.each(['header', 'body'] as const)('an issuer of a client whose secret is in the %s', (secretIn) => {
+  it.each(Object.keys(ENDPOINTS))(
+    'gets nothing more when it %s, and nothing of the secret is shown',
+    async (name) => {
+      issuer.answer = ENDPOINTS[name]!;
+      far.answer = ({ method }, response) =>
+        method === 'GET' ? give(response, cardAt(far.url)) : give(response, {});
+      const said = await use(credentialOf('oauth2', { secretIn }));
+      expect(evil.received).toEqual([]);
+      expect(far.received).toEqual([]);
+      const shown = `${said}\n${log.lines.join('\n')}`;
+      expect(
+        [SECRET, encodeURIComponent(btoa(SECRET)), '\u001b'].filter((one) => shown.includes(one)),
+      ).toEqual([]);
+      expect(said).not.toBe('');
+    },
+  );
 });

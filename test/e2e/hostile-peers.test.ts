@@ -6,7 +6,10 @@ import type { TestServer } from '../support/server.js';
 import { sendText, startServer } from '../support/server.js';
 import { unheld } from '../support/watchdog.js';
 
-/** Peers that are big, fast or strange: their delegation fails with a reason, and the task that asked goes on. */
+/**
+ * Peers that send too much, too fast or malformed data: the delegation fails with a reason, and the task above
+ * continues.
+ */
 
 const KIB = 1024;
 let peer: HostilePeer | undefined;
@@ -38,7 +41,7 @@ interface Asked {
   readonly agent?: object;
 }
 
-/** Asks an orchestrator that asks the peer; what its model was told, and how its own task ended. */
+/** Makes an orchestrator delegate to the peer. Returns the result that its model got, and the end of its own task. */
 async function delegate(script: (call: HostileCall) => void, asked: Asked = {}) {
   peer = await startHostilePeer(script, asked);
   const remoteAgents = [{ name: 'stranger', url: peer.url, allowPrivate: true }];
@@ -59,8 +62,8 @@ async function delegate(script: (call: HostileCall) => void, asked: Asked = {}) 
   return { state: end.state, text: end.text };
 }
 
-describe('a peer that is big', () => {
-  it.each([{ final: true }, { final: false }])('a long text is no failure (final: $final)', async (asked) => {
+describe('a delegation to a peer that sends much', () => {
+  it.each([{ final: true }, { final: false }])('succeeds with a long text (final: $final)', async (asked) => {
     const long = 'é\u0001'.repeat(150 * KIB);
     const { state, text } = await delegate(({ response, event, stream }) => {
       stream();
@@ -82,7 +85,7 @@ describe('a peer that is big', () => {
     ['a name', artifact({ ...file(1), name: 'n'.repeat(1_500 * KIB) })],
     ['an id', artifact({ ...file(1), artifactId: 'n'.repeat(1_500 * KIB) })],
     ['a question', status('INPUT_REQUIRED', question(1_500))],
-  ])('%s that no journal entry holds', async (_what, event) => {
+  ])('fails at %s that is too large for a journal event', async (_what, event) => {
     const { state, text } = await delegate((call) => {
       call.stream();
       call.response.write(call.event(event));
@@ -92,7 +95,7 @@ describe('a peer that is big', () => {
     expect(peer?.methods).toEqual(['SendStreamingMessage', 'CancelTask']);
   });
 
-  it('names of more artifacts than a result holds', async () => {
+  it('succeeds with more artifact names than a result can hold', async () => {
     const { state, text } = await delegate(({ response, event, stream }) => {
       stream();
       for (let n = 0; n < 2_000; n += 1) {
@@ -105,9 +108,9 @@ describe('a peer that is big', () => {
   });
 });
 
-describe('a peer that is fast', () => {
+describe('a delegation to a peer that sends fast', () => {
   it.each(['\n', ':\n\n', ': a comment\n', 'id: 1\n', 'data:\n', '\r\n', '\u001e'])(
-    'is answered in time when it sends 100,000 times %j',
+    'ends in time after 100,000 times %j',
     async (line) => {
       const lines = line.repeat(100_000);
       const { result } = await unheld(async () => {
@@ -128,7 +131,7 @@ describe('a peer that is fast', () => {
     ['words', () => artifact({ parts: [{ text: 'word ' }] }, true)],
     ['files', (n: number) => artifact({ artifactId: `a${n}`, parts: [{ data: { n } }] })],
     ['nothing new', () => status('WORKING')],
-  ])('never stops sending %s', async (_what, eventOf) => {
+  ])('fails when the peer never stops sending %s', async (_what, eventOf) => {
     const { state, text } = await delegate(({ response, event, stream }) => {
       stream();
       let n = 0;
@@ -139,7 +142,7 @@ describe('a peer that is fast', () => {
     expect(peer?.methods).toEqual(['SendStreamingMessage', 'CancelTask']);
   });
 
-  it('never fills the journal of the task that asked', async () => {
+  it('fails before it fills the journal of the task above', async () => {
     const { state, text } = await delegate(
       ({ response, event, stream }) => {
         stream();
@@ -151,7 +154,7 @@ describe('a peer that is fast', () => {
     expect(text).toMatch(/^told: stranger failed: .*tasks\.events/);
   });
 
-  it('ends each stream before its task ends: it is asked about once a second, and given up in time', async () => {
+  it('fails by the time limit when each stream ends before its task: the peer is polled once a second', async () => {
     let streams = 0;
     const { state, text } = await delegate(
       ({ response, event, stream }) => {
@@ -167,7 +170,7 @@ describe('a peer that is fast', () => {
   });
 
   it.each(['3600', new Date(Date.now() + 3_600_000).toUTCString()])(
-    'wants to be left alone: Retry-After: %s',
+    'fails at once when the peer asks for a long pause: Retry-After: %s',
     async (wanted) => {
       const { state, text } = await delegate(({ response }) => {
         response.writeHead(429, { 'retry-after': wanted }).end();
@@ -179,12 +182,12 @@ describe('a peer that is fast', () => {
   );
 });
 
-describe('a peer that is slow or strange', () => {
+describe('a delegation to a slow or malformed peer', () => {
   it.each([
     ['comments', ': still here\n\n'],
     ['the same', undefined],
     ['bytes of an event without an end', 'data: '],
-  ])('sends nothing but %s', async (_what, bytes) => {
+  ])('fails by the idle limit when the peer sends nothing but %s', async (_what, bytes) => {
     const { state, text } = await delegate(
       ({ response, event, stream }) => {
         stream();
@@ -198,7 +201,7 @@ describe('a peer that is slow or strange', () => {
     expect(peer?.methods).toEqual(['SendStreamingMessage', 'CancelTask']);
   });
 
-  it('takes the request and answers nothing', async () => {
+  it('fails when the peer never responds to the request', async () => {
     const { state, text } = await delegate(() => undefined, { a2a: { idleSeconds: 1 } });
     expect(state).toBe('completed');
     expect(text).toMatch(/^told: stranger failed: /);
@@ -207,7 +210,7 @@ describe('a peer that is slow or strange', () => {
   it.each([
     ['task', { taskId: 'other' }],
     ['context', { contextId: 'other' }],
-  ])('continues under the id of another %s', async (kind, id) => {
+  ])('fails when the peer continues under the id of another %s', async (kind, id) => {
     const { state, text } = await delegate(({ response, event, stream }) => {
       stream();
       const { statusUpdate } = completed as { readonly statusUpdate: object };
@@ -217,7 +220,7 @@ describe('a peer that is slow or strange', () => {
     expect(text).toMatch(new RegExp(`^told: stranger failed: .*changed the ${kind} id`));
   });
 
-  it('sends 100 MB as one event', async () => {
+  it('fails when the peer sends 100 MB as one event', async () => {
     let sent = 0;
     const { state, text } = await delegate(({ response, stream }) => {
       stream();
@@ -233,7 +236,7 @@ describe('a peer that is slow or strange', () => {
     expect(peer?.methods).toEqual(['SendStreamingMessage', 'CancelTask']);
   });
 
-  it('answers a plain call with a stream that never ends', async () => {
+  it('fails when the peer responds to a plain call with an endless stream', async () => {
     let sent = 0;
     const { state, text } = await delegate(
       ({ response }) => {
@@ -251,9 +254,9 @@ describe('a peer that is slow or strange', () => {
   });
 });
 
-describe('a peer that asks again after each answer', () => {
+describe('a peer that asks again after each reply', () => {
   it.each(['INPUT_REQUIRED', 'AUTH_REQUIRED'])(
-    'with %s: its task is given up after agent.limits.turns answers',
+    'has its task given up after agent.limits.turns replies: %s',
     async (state) => {
       let asked = 0;
       peer = await startHostilePeer(({ response, event, stream }) => {
@@ -279,8 +282,8 @@ describe('a peer that asks again after each answer', () => {
   );
 });
 
-describe('a card that hangs', () => {
-  it('delays nothing else: the server is ready, tasks are done, and the agent joins when its card comes', async () => {
+describe('a card that never arrives', () => {
+  it('delays nothing else: the server is ready, tasks run, and the agent joins once its card arrives', async () => {
     let answerCard: (() => void) | undefined;
     let isBack = false;
     const calm = ({ response, event, stream }: HostileCall): void => {
@@ -296,7 +299,7 @@ describe('a card that hangs', () => {
     const remoteAgents = [{ name: 'stranger', url: peer.url, allowPrivate: true }];
     const model = new ScriptedModel({ orchestrator: [say('here')], operator: [say('here')] });
     const a2a = { enabled: true, remoteAgents, connectSeconds: 3_600, refreshSeconds: 1 };
-    // With a start that waits for the card, this test would never get any further.
+    // A start that waits for the card would block this test forever.
     server = await startServer({ settings: { a2a }, model, waitsForPeers: false });
     expect((await server.fetch('/readyz')).status).toBe(200);
     expect((await sendText(server, 'are you there?')).end.text).toBe('here');
@@ -309,13 +312,13 @@ describe('a card that hangs', () => {
   });
 });
 
-describe('a card that changes while a task is in work', () => {
-  it('changes nothing for the task, which ends where it began', async () => {
+describe('a card that changes during a task', () => {
+  it('changes nothing for the task, which ends at the server where it began', async () => {
     let goOn: (() => void) | undefined;
     peer = await startHostilePeer(
       ({ response, event, stream }) => {
         stream();
-        // The first stream breaks off after the change; the task is found again.
+        // The first stream breaks after the change, and the client finds the task again.
         if (goOn) response.end(event(status('COMPLETED', said('done by the old task', 'm2'))));
         else goOn = () => response.end(event(status('WORKING', said('halfway', 'm1'))));
       },

@@ -9,7 +9,7 @@ import type { TestServer } from '../support/server.js';
 import { withServer } from '../support/server.js';
 import { scriptedAgent } from '../support/scripted-agent.js';
 
-/** A message that is sent again, since its answer was lost, is one message. */
+/** A message that a client repeats, because its response was lost, is one message. */
 
 const OPTIONS = {
   agents: [scriptedAgent('worker')],
@@ -40,8 +40,8 @@ async function tasksOf(server: TestServer): Promise<number> {
   return ((await (await server.fetch('/agents/worker/tasks')).json()) as Wire).totalSize;
 }
 
-describe('a message that is sent again', () => {
-  it('makes one task, also when it comes many times at once and by every binding', async () => {
+describe('a repeated message', () => {
+  it('makes one task, also when it arrives many times at once and over every binding', async () => {
     await withServer(OPTIONS, async (server) => {
       const sent = userMessage('say once');
       const answers = await Promise.all(
@@ -56,7 +56,7 @@ describe('a message that is sent again', () => {
     });
   });
 
-  it('is known after a restart', async () => {
+  it('is recognized after a restart', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-again-'));
     const sent = userMessage('say once');
     const ids: string[] = [];
@@ -70,7 +70,7 @@ describe('a message that is sent again', () => {
     expect(ids[1]).toBe(ids[0]);
   });
 
-  it('is another message in another context, and after tasks.messageIdHours without one', async () => {
+  it('is a new message in another context, and without a context after tasks.messageIdHours', async () => {
     const settings = { ...OPTIONS.settings, tasks: { messageIdHours: 0 } };
     await withServer({ ...OPTIONS, settings }, async (server) => {
       const { message } = userMessage('say once');
@@ -83,7 +83,7 @@ describe('a message that is sent again', () => {
     });
   });
 
-  it('with another body is a conflict, and stores nothing', async () => {
+  it('is a conflict when its body differs, and stores nothing', async () => {
     await withServer(OPTIONS, async (server) => {
       const { message } = userMessage('say one');
       const other = { message: { ...message, parts: [{ text: 'say two' }] } };

@@ -10,7 +10,7 @@ import type { TestServer } from '../support/server.js';
 import { startServer } from '../support/server.js';
 import { scriptedAgent } from '../support/scripted-agent.js';
 
-/** Who may do what over gRPC: the same as over HTTP. */
+/** Authorization over gRPC: the same as over HTTP. */
 
 let issuer: Issuer;
 let server: TestServer;
@@ -58,12 +58,12 @@ const METHODS: readonly GrpcMethod[] = [
   'getExtendedAgentCard',
 ];
 
-describe('callers over gRPC', () => {
-  it.each(METHODS)('3.3 #3: %s is UNAUTHENTICATED without a token', async (method) => {
+describe('a caller over gRPC', () => {
+  it.each(METHODS)('3.3 #3: gets UNAUTHENTICATED without a token: %s', async (method) => {
     expect((await ask(null, method, { id: 'x' })).code).toBe(status.UNAUTHENTICATED);
   });
 
-  it.each(METHODS)('3.3 #3: %s is PERMISSION_DENIED without the scope of the agent', async (method) => {
+  it.each(METHODS)('3.3 #3: gets PERMISSION_DENIED without the scope of the agent: %s', async (method) => {
     const params = { id: 'x', taskId: 'x', url: 'https://hooks.example/x', ...userMessage('say x') };
     const refused = await ask('alice', method, { tenant: 'closed', ...params });
     expect([refused.code, refused.text]).toEqual([
@@ -72,12 +72,12 @@ describe('callers over gRPC', () => {
     ]);
   });
 
-  it('with the scope are served', async () => {
+  it('is served when the token has the scope of the agent', async () => {
     const send = { tenant: 'closed', scope: 'closed.use', ...userMessage('say x') };
     expect((await ask('alice', 'sendMessage', send)).code).toBe(status.OK);
   });
 
-  it('3.3 #1: find nothing of each other, by any operation', async () => {
+  it('3.3 #1: finds nothing of another caller by any operation', async () => {
     const sent = await ask('alice', 'sendMessage', userMessage('ask'));
     const { id } = (sent.said[0] as { readonly payload: { readonly value: Task } }).payload.value;
     expect((await ask('alice', 'getTask', { id })).code).toBe(status.OK);

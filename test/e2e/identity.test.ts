@@ -74,7 +74,7 @@ async function ask(token: string | null, path: string, body?: object): Promise<R
 }
 
 describe('auth.mode jwt', () => {
-  it('3.3 #1: keeps two users apart in every operation, and 3.3 #2: takes no tenant that the interface does not declare', async () => {
+  it('3.3 #1: keeps two users apart in every operation, and 3.3 #2: refuses a tenant that the interface does not declare', async () => {
     await start();
     const [alice, bob] = [await issuer.token({ sub: 'alice' }), await issuer.token({ sub: 'bob' })];
     const sent = await ask(alice, '/message:send', userMessage('hello'));
@@ -97,7 +97,7 @@ describe('auth.mode jwt', () => {
     expect(rest.status).toBe(400);
   });
 
-  it('gives nothing to a caller who names the trace of another', async () => {
+  it('shows nothing to a caller who requests the trace of another', async () => {
     await start();
     const [alice, bob] = [await issuer.token({ sub: 'alice' }), await issuer.token({ sub: 'bob' })];
     const { id } = (await ask(alice, '/message:send', userMessage('hello'))).json.task;
@@ -131,7 +131,7 @@ describe('auth.mode jwt', () => {
     expect((await ask(await issuer.token({ sub: 'alice' }), '/tasks')).status).toBe(401);
   });
 
-  it('3.3 #3: refuses what is not a good token, with a challenge that says why', async () => {
+  it('3.3 #3: refuses an invalid token with a challenge that states the reason', async () => {
     await start();
     const unsigned = `${btoa('{"alg":"none"}').replaceAll('=', '')}.${btoa('{"sub":"alice"}').replaceAll('=', '')}.`;
     const [published] = ((await (await fetch(`${issuer.url}/keys`)).json()) as { keys: JWK[] }).keys;
@@ -171,7 +171,7 @@ describe('auth.mode jwt', () => {
     ]);
   });
 
-  it('takes a decision only from a caller with the scope of approval.by, in words and as data', async () => {
+  it('accepts a decision only from a caller with the scope of approval.by, as text and as data', async () => {
     const files = { ...NO_TOOLS, fs: { enabled: true } };
     await start({}, files, { by: 'lango.approve' });
     const [asker, approver] = [
@@ -202,7 +202,7 @@ describe('auth.mode jwt', () => {
     expect(done.json.task.status.state).toBe('TASK_STATE_COMPLETED');
   });
 
-  it('3.3 #3: asks for the scope of the agent, as its card says, and tells the audit who was refused', async () => {
+  it('3.3 #3: requires the scope of the agent, declares it on the card, and audits refused callers', async () => {
     await start({ scopes: [{ agent: 'lango-orchestrator', scope: 'lango.use' }] });
     const card = (await (
       await fetch(`${server!.address.origin}/.well-known/agent-card.json`, {
@@ -255,7 +255,7 @@ describe('auth.mode jwt', () => {
     ]);
   });
 
-  it('16.8: tells the command line what is wrong with its token, and lists what it may see', async () => {
+  it('16.8: makes the command line report what is wrong with its token, and list only what its caller may see', async () => {
     const { address } = await start({ scopes: [{ agent: 'planner', scope: 'lango.plan' }] });
     const cli = async (token: string, ...args: readonly string[]) =>
       langoHere([...args, '--url', address.origin, '--token', token]);
@@ -276,7 +276,7 @@ describe('auth.mode jwt', () => {
     });
   });
 
-  it('holds the tools of a skill back from callers without its scope, through delegations too', async () => {
+  it('withholds the tools of a skill from callers without its scope, through delegations too', async () => {
     await start(
       { scopes: [{ agent: 'operator', skill: 'file-operations', scope: 'lango.files' }] },
       { fs: { enabled: true }, exec: { enabled: false } },
@@ -284,7 +284,7 @@ describe('auth.mode jwt', () => {
     const order = userMessage('create a file a.txt with hi and then read a.txt');
     const scopeless = await issuer.token({ sub: 'alice', scope: 'x' });
     const bare = await ask(scopeless, '/message:send', order);
-    // Nor does it help to claim them: what a sender says is left can only make it less.
+    // Claiming the tools does not help: the grant of a sender can only narrow the caller's own.
     const claim = { 'urn:lango:a2a:chain:v1': { tools: ['fs_write', 'fs_read'] } };
     const claiming = userMessage('create a file c.txt with hi', { metadata: claim });
     expect((await ask(scopeless, '/message:send', claiming)).status).toBe(200);
@@ -299,7 +299,7 @@ describe('auth.mode jwt', () => {
     expect(await readdir(path.join(server!.home, 'workspace', folder!))).toEqual(['b.txt']);
   });
 
-  it('reads new keys when one is unknown, not more often than allowed, and fails closed', async () => {
+  it('fetches keys again for an unknown key id, at most as often as allowed, and refuses tokens meanwhile', async () => {
     const keys = new JwtKeys({
       load: keysFromUrl(`${issuer.url}/keys`, (...call) => fetch(...call)),
       refreshSeconds: 600,
@@ -339,7 +339,7 @@ describe('auth.mode jwt', () => {
     const forged = await issuer.token({ sub: 'alice' });
     const begun = performance.now();
     for (let i = 0; i < 10; i += 1) expect(await outcome(forged)).toBe('unauthenticated');
-    // As often as the pause between two fits into the time that the ten took.
+    // At most one fetch for each pause between two fetches during the ten requests.
     expect(issuer.requests() - before).toBeLessThanOrEqual(1 + Math.ceil((performance.now() - begun) / 50));
     await issuer.rotate();
   });

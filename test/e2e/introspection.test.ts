@@ -5,7 +5,7 @@ import { RecordingServer } from '../support/token-server.js';
 
 const SECRET = 'introspection-secret-90ab17';
 let issuer: Issuer;
-/** The introspection endpoint: what it says of each token, and what it was asked. */
+/** The introspection endpoint: its response for each token, and the requests it received. */
 let endpoint: RecordingServer;
 let says: Record<string, unknown>;
 let server: TestServer | undefined;
@@ -43,8 +43,8 @@ async function status(token: string): Promise<number> {
 const seconds = (from: number): number => Math.floor(Date.now() / 1_000) + from;
 const good = () => ({ active: true, sub: 'ada', aud: AUDIENCE, iss: issuer.url, exp: seconds(60) });
 
-describe('a token that is not signed', () => {
-  it('is looked up once for many requests, and names its owner', async () => {
+describe('an opaque token', () => {
+  it('is introspected once for many requests, and names its owner', async () => {
     await start();
     says['opaque-1'] = good();
     says['opaque-2'] = { ...good(), sub: 'bob' };
@@ -79,7 +79,7 @@ describe('a token that is not signed', () => {
     ['of another issuer', () => ({ ...good(), iss: 'https://evil.example' })],
     ['without an owner', () => ({ ...good(), sub: undefined })],
     ['with an owner that is no name', () => ({ ...good(), sub: { name: 'ada' } })],
-  ])('%s is refused', async (_, answer) => {
+  ])('is refused as one %s', async (_, answer) => {
     await start();
     says['opaque'] = answer();
     expect([await status('opaque'), await status('opaque')]).toEqual([401, 401]);
@@ -98,14 +98,14 @@ describe('a token that is not signed', () => {
       'megabytes',
       (end: (code: number, body: string) => void) => end(200, `{"active":true,"x":"${'x'.repeat(1e6)}"}`),
     ],
-  ])('gets 503 when the issuer answers with %s, and is asked about again', async (_, answer) => {
+  ])('gets 503 when the issuer responds with %s, and is introspected again', async (_, answer) => {
     await start();
     endpoint.answer = (__, response) => answer((code, body) => response.writeHead(code).end(body));
     expect([await status('opaque'), await status('opaque')]).toEqual([503, 503]);
     expect(endpoint.received).toHaveLength(2);
   });
 
-  it('that was taken back is refused after the time of the cache', async () => {
+  it('is refused after its revocation once the cache has expired', async () => {
     await start({ cacheSeconds: 0 });
     says['opaque'] = good();
     expect(await status('opaque')).toBe(200);
@@ -115,7 +115,7 @@ describe('a token that is not signed', () => {
 });
 
 describe('a signed token', () => {
-  it('is not asked about, unless all are', async () => {
+  it('is introspected only when introspection is set to always', async () => {
     await start();
     const token = await issuer.token({ sub: 'ada' });
     expect([await status(token), endpoint.received.length]).toEqual([200, 0]);
@@ -134,7 +134,7 @@ describe('a signed token', () => {
 });
 
 describe('a foreign client', () => {
-  it('logs in by what the card says alone', async () => {
+  it('signs in with the information on the card alone', async () => {
     server = await startServer({
       settings: {
         auth: {

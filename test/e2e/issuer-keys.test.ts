@@ -10,7 +10,7 @@ import { withServer } from '../support/server.js';
 
 const LONGER_THAN_COOLDOWN_MS = 50;
 
-/** Where the keys of an issuer come from, and what becomes of its tokens as keys and clocks change. */
+/** The sources of an issuer's keys, and the validity of its tokens as keys and clocks change. */
 
 let issuer: Issuer;
 
@@ -35,13 +35,13 @@ async function statusFor({ address }: TestServer, token: string): Promise<number
 const inSeconds = (seconds: number): number => Math.floor(Date.now() / 1_000) + seconds;
 
 describe('the keys of an issuer', () => {
-  it('are read where auth.jwt.jwksUrl says', async () => {
+  it('are read from auth.jwt.jwksUrl', async () => {
     await withIssuer({ jwksUrl: `${issuer.url}/keys` }, async (server) => {
       expect(await statusFor(server, await issuer.token({ sub: 'alice' }))).toBe(200);
     });
   });
 
-  it('are read from auth.jwt.jwksFile, without asking anybody', async () => {
+  it('are read from auth.jwt.jwksFile, without a request', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'lango-jwks-'));
     const jwksFile = path.join(folder, 'keys.json');
     await writeFile(jwksFile, await (await fetch(`${issuer.url}/keys`)).text());
@@ -53,7 +53,7 @@ describe('the keys of an issuer', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('may be rotated under a running server; one that was never published is not taken', async () => {
+  it('may be rotated under a running server, and an unpublished key is refused', async () => {
     await withIssuer({ cooldownSeconds: 0.01 }, async (server) => {
       const before = await issuer.token({ sub: 'alice' });
       expect(await statusFor(server, before)).toBe(200);
@@ -67,7 +67,7 @@ describe('the keys of an issuer', () => {
     });
   });
 
-  it('that cannot be read let nobody in, until they can be read', async () => {
+  it('keep every caller out while they cannot be read', async () => {
     issuer.isDown = true;
     await withIssuer({ cooldownSeconds: 0.01 }, async (server) => {
       const token = await issuer.token({ sub: 'alice' });
@@ -83,7 +83,7 @@ describe('the keys of an issuer', () => {
 });
 
 describe('auth.jwt.clockSkewSeconds', () => {
-  it('is how long ago a token may have expired, and how far ahead it may begin', async () => {
+  it('is the tolerance for the expiry of a token and for its beginning', async () => {
     const late = await issuer.token({ sub: 'alice' }, { expires: inSeconds(-60) });
     const early = await issuer.token({ sub: 'alice', nbf: inSeconds(60) });
     await withIssuer({ clockSkewSeconds: 120 }, async (server) => {

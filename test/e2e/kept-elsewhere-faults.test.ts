@@ -12,16 +12,18 @@ import { KillableServer } from '../support/killable-server.js';
 import { findInFolder } from '../support/secret-search.js';
 import { describeSandboxed } from '../capabilities/workspace/exec/setup.js';
 
-/** A node that uses secrets of another one, both real programs: killed, hanging and started again in the middle of a call. */
+/**
+ * A node that uses secrets of another node, both as real programs that are killed, hang and start again during a call.
+ */
 
 const VALUE = 'borrowed-S3cr3t-4711';
-/** Prints the value, and leaves a line each time that it runs. */
+/** Prints the value, and adds a line to a file each time that it runs. */
 const COMMAND = 'run `echo ran >> runs.txt; printenv T` with the secret api as T';
 
-/** Stands before the vault's node, at an address that stays. */
+/** A proxy before the vault's node, at an address that stays. */
 const proxy = createServer((request, response) => void answer(request, response));
 let held: Promise<unknown>[] = [];
-/** What happens to a request for a value; it is passed on once that resolves. */
+/** Called for a request for a value, which is passed on once the promise resolves. */
 let onUse: (response: ServerResponse) => Promise<unknown> = async () => undefined;
 let uses = 0;
 let keeper: KillableServer;
@@ -91,11 +93,11 @@ const runsFile = () => join(worker.home.folder, 'workspace', 'runs.txt');
 const runs = async () => (await readFile(runsFile(), 'utf8').catch(() => '')).split('\n').length - 1;
 
 describeSandboxed('a command with a secret of another node', () => {
-  it('runs once when the node of the secret is killed while it is asked, and comes back', async () => {
+  it('runs once when the node of the secret is killed during the request and starts again', async () => {
     onUse = async (response) => {
       const isFirst = uses === 1;
       if (isFirst) held = [keeper.kill().then(() => keeper.start())];
-      // It waits until the node is back, so that the start may take nearly all the time of all three attempts.
+      // The request waits until the node is back, so the start may take nearly the time of all three attempts.
       await Promise.all(held);
       if (isFirst) response.destroy();
     };
@@ -104,7 +106,7 @@ describeSandboxed('a command with a secret of another node', () => {
     expect(await runs()).toBe(1);
   });
 
-  it('gets its secret from a node that was started again between two calls', async () => {
+  it('gets its secret from a node that was restarted between two calls', async () => {
     expect((await worker.say(COMMAND)).text).toContain('{{secret:api}}');
     await keeper.kill();
     await keeper.start();
@@ -112,7 +114,7 @@ describeSandboxed('a command with a secret of another node', () => {
     expect(await runs()).toBe(2);
   });
 
-  it('does not run unasked after its own node was killed while it asked for the secret', async () => {
+  it('does not run without a question after its own node was killed while it fetched the secret', async () => {
     const asked = Promise.withResolvers<() => void>();
     const taskId = await worker.killedWhile(COMMAND, {
       moment: {
@@ -150,7 +152,7 @@ describeSandboxed('a command with a secret of another node', () => {
     expect([uses, await runs()]).toEqual([3, 0]);
   });
 
-  it('is not asked for any more once its task is canceled', async () => {
+  it('stops fetching its secret once its task is canceled', async () => {
     const client = connect({ url: worker.origin, token: worker.token });
     const gone = Promise.withResolvers<void>();
     onUse = (response) => {

@@ -21,8 +21,8 @@ import { openSite, type Site } from '../capabilities/browser/setup.js';
 import { describeSandboxed } from '../capabilities/workspace/exec/setup.js';
 
 /**
- * People come to an orchestrator; the operator has a node of its own, and so have the vault and the librarian. The operator
- * uses the secrets and the skills that each person keeps there.
+ * An orchestrator for people, and nodes of their own for the operator, the vault and the librarian. The operator uses
+ * the secrets and skills that each person stores there.
  */
 
 const VALUES = { alice: 'alice/S3cr3t+Token=42', bob: 'böb-S3cr3t-Token-43' };
@@ -35,7 +35,7 @@ let front: TestServer;
 let worker: TestServer;
 let keeper: TestServer;
 let keeperUrl = '';
-/** The folder with the keys of a node that may fetch skills and nothing else. */
+/** The folder with the keys of a node that may fetch skills only. */
 let reader = '';
 
 const keySet = (origin: string) => `${origin}/.well-known/jwks.json`;
@@ -45,7 +45,7 @@ beforeAll(async () => {
   site = await openSite({
     '/': ({ headers }, response) => {
       seen.push(headers['x-api-key']);
-      // The zero byte makes it an answer that is no text.
+      // The zero byte makes the response binary.
       const body = `you said ${String(headers['x-api-key'])}`;
       response.end(headers['x-binary'] === undefined ? body : `\0${body}`);
     },
@@ -121,7 +121,7 @@ async function ownerOf(sub: string): Promise<OwnerClient> {
   return createOwnerClient({ url: front.address.origin, fetch: withToken });
 }
 
-/** What was shown to the clients, of all requests. */
+/** Everything that was shown to the clients, of all requests. */
 const shown: string[] = [];
 
 async function send(client: AgentClient, request: Parameters<AgentClient['send']>[0]) {
@@ -134,7 +134,7 @@ async function send(client: AgentClient, request: Parameters<AgentClient['send']
   throw new Error('the stream had no end');
 }
 
-/** Asks, and says yes to what is asked. */
+/** Sends a request and approves its question. */
 async function ask(sub: string, text: string, decision: 'approve' | 'deny' = 'approve'): Promise<string> {
   const client = await clientOf(sub);
   const asked = await send(client, { parts: [textPart(text)] });
@@ -158,7 +158,7 @@ const audits = () =>
     .map((line) => JSON.parse(line) as Record<string, unknown>)
     .filter(({ message, operation }) => message === 'audit' && operation === 'useSecret');
 
-/** Where a value was seen, besides in the request that it was sent in and in memory. */
+/** The places where a value was found, except for the request that carried it and memory. */
 const tracesOf = (value: string) => [
   ...findIn('events', shown.join('\n'), value),
   ...[front, worker, keeper].flatMap(({ log, home }) => [
@@ -168,12 +168,12 @@ const tracesOf = (value: string) => [
 ];
 
 describeSandboxed('a secret of the vault’s node', () => {
-  it('works in commands of the operator’s node, for each owner their own, and shows nobody its value', async () => {
+  it('is used in commands of the operator’s node, for each owner their own, and its value is shown nowhere', async () => {
     await keep('alice', ['exec']);
     await keep('bob', ['exec']);
     const forms = [
       'printf %s "$T"; printf %s "$T" | base64; printf %s "$T" | od -An -tx1',
-      // The two halves come in chunks of their own.
+      // The two halves arrive in chunks of their own.
       'printf %s "${T%???????}"; sleep 0.3; printf "%s\\n" "${T#"${T%???????}"}"',
       'printf %s "$T" | sha256sum',
     ];
@@ -191,7 +191,7 @@ describeSandboxed('a secret of the vault’s node', () => {
       );
   });
 
-  it('is each owner’s own when two ask at once', async () => {
+  it('is each owner’s own when two use it at once', async () => {
     const asks = (['alice', 'bob', 'alice', 'bob'] as const).map(async (sub) => {
       const text = await ask(
         sub,
@@ -204,13 +204,13 @@ describeSandboxed('a secret of the vault’s node', () => {
     expect(Object.values(VALUES).flatMap(tracesOf)).toEqual([]);
   });
 
-  it('is not asked for before a person approved the command', async () => {
+  it('is fetched only after a person approved the command', async () => {
     const before = audits().length;
     await ask('alice', 'run `printenv T` with the secret api as T', 'deny');
     expect(audits()).toHaveLength(before);
   });
 
-  it('is not in what is read of a command that goes on in the background', async () => {
+  it('is scrubbed from the output of a background command', async () => {
     const command = 'printf %s "${T%?????}"; sleep 1; echo "${T#"${T%?????}"}"; echo "$T" | base64';
     const call = JSON.stringify({ action: 'start', command, env: { T: '{{secret:api}}' } });
     const started = await ask('alice', `call exec_background with ${call}`);
@@ -225,7 +225,7 @@ describeSandboxed('a secret of the vault’s node', () => {
     expect(tracesOf(VALUES.alice)).toEqual([]);
   });
 
-  it('is not shown when a later call reads what a command wrote', async () => {
+  it('is scrubbed when a later call reads a file that a command wrote', async () => {
     await ask(
       'alice',
       'run `printenv T > token.txt; printenv T | base64 > token.b64` with the secret api as T',
@@ -237,7 +237,7 @@ describeSandboxed('a secret of the vault’s node', () => {
     expect(tracesOf(VALUES.alice)).toEqual([]);
   });
 
-  it('is refused for all that its owner did not allow', async () => {
+  it('is refused for every use that its owner does not permit', async () => {
     await keep('alice', ['http'], ['api.example.com']);
     expect(await ask('alice', 'run `printenv T` with the secret api as T')).toContain(
       'The secret "api" may not be used in commands. Its owner allows that with: lango secrets allow api',
@@ -251,7 +251,7 @@ describeSandboxed('a secret of the vault’s node', () => {
     );
   });
 
-  it('goes in a header to the host that its owner permitted', async () => {
+  it('is sent in a header to the host that its owner permits', async () => {
     await keep('alice', ['http'], ['127.0.0.1']);
     const there = `request ${site.origin}/ with the secret api as the header X-Api-Key`;
     expect(await ask('alice', there)).toContain('you said {{secret:api}}');
@@ -268,7 +268,7 @@ describeSandboxed('a secret of the vault’s node', () => {
   });
 });
 
-describe('the value of a secret', () => {
+describe('the value of a secret that another node requests', () => {
   const NOW = () => Math.floor(Date.now() / 1_000);
   let key: SigningKey;
   beforeAll(async () => {
@@ -293,7 +293,7 @@ describe('the value of a secret', () => {
     return [answer.status, body.value];
   };
 
-  it('is given to the node that is named, for one request', async () => {
+  it('is returned to the named node, for one request', async () => {
     const token = signed();
     expect(await use(token)).toEqual([200, VALUES.alice]);
     expect(await use(token)).toEqual([401, undefined]);
@@ -333,7 +333,7 @@ describe('the value of a secret', () => {
     expect(await use(signed(), change)).toEqual([status, undefined]);
   });
 
-  it('is all that the node may ask for, with the skills', async () => {
+  it('is with the skills the only thing that this node may request', async () => {
     const get = async (path: string, method = 'GET') => {
       const headers = { authorization: `Bearer ${signed()}`, 'lango-owner': 'owner=user%3Aalice' };
       return (await fetch(`${keeperUrl}${path}`, { method, headers })).status;
@@ -373,8 +373,8 @@ describe('the value of a secret', () => {
   };
 });
 
-describeSandboxed('a skill that is made on the librarian’s node', () => {
-  it('is used on the operator’s node, by its owner alone, as it is now', async () => {
+describeSandboxed('a skill on the librarian’s node', () => {
+  it('is used on the operator’s node, by its owner alone, in its current version', async () => {
     const files = { 'scripts/hi.sh': '#!/bin/sh\necho from-the-script' };
     const make = (instructions: string, replace: boolean) =>
       `call create_skill with ${JSON.stringify({ name: 'three-words', instructions, files, replace })}`;
@@ -393,8 +393,8 @@ describeSandboxed('a skill that is made on the librarian’s node', () => {
   });
 });
 
-describeSandboxed('when the node that keeps them is away', () => {
-  it('a call fails and says what to do, and a skill that was used before stays', async () => {
+describeSandboxed('with the vault’s and the librarian’s nodes down', () => {
+  it('a call with a secret fails with advice, and a skill that was used before still works', async () => {
     await keep('alice', ['exec']);
     await ask('alice', 'call create_skill with {"name":"stay","instructions":"Stay calm."}');
     expect(await ask('alice', 'use the skill stay')).toContain('Stay calm.');

@@ -18,14 +18,16 @@ import { connect } from '../../src/index.js';
 import { freePort } from '../support/free-port.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 
-/** Rules 1 to 5 of the journal, held against a process that is killed again and again in the middle of its work. */
+/** Rules 1 to 5 of the journal, tested with a process that is killed again and again during its work. */
 
-/** `npm run campaigns` kills more often; `LANGO_KILLS` says how often. */
+/** `npm run campaigns` kills more often; `LANGO_KILLS` sets the number. */
 const KILLS = Number(process.env['LANGO_KILLS'] ?? (process.env['LANGO_CAMPAIGN'] === '1' ? 60 : 6));
 const SEED = Number(process.env['LANGO_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
-/** How the lives of the server end: most are killed at work, the others while they start, after a stop, or after a freeze. */
+/**
+ * The ways in which the server is ended: most are kills at work, the others kills during a start, a stop, or a freeze.
+ */
 const ENDS = ['kill', 'kill', 'kill', 'kill', 'kill', 'kill', 'stop', 'early', 'early', 'freeze'] as const;
-/** Now and then a life is long enough for tasks that are suspected of crashing it (see `SUSPECT_CRASHES`). */
+/** Every so often the server runs long enough for tasks that are suspected of crashing it (see `SUSPECT_CRASHES`). */
 const LIVES_TO_A_LONG_ONE = 40;
 const LONG_LIFE_MS = 9_000;
 const LONGER_LIFE_MS = 700;
@@ -36,7 +38,7 @@ const OWNER = { tenant: '', owner: 'default' };
 
 interface Sent {
   readonly taskId: string;
-  /** What the client saw live, over all the kills. */
+  /** The events that the client saw live, over all kills. */
   readonly seen: readonly string[];
   readonly state: TaskState;
 }
@@ -47,7 +49,7 @@ let target: ChildProcess | undefined;
 let kills = 0;
 const ends = new Map<string, number>();
 const startMs: number[] = [];
-/** A linear congruential generator: the same seed gives the same lives. */
+/** A linear congruential generator: the same seed gives the same kills. */
 let state = SEED;
 function random(): number {
   state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -55,7 +57,7 @@ function random(): number {
 }
 const sent: Sent[] = [];
 const lost: string[] = [];
-/** By task: how it ended, and what the whole journal shows to a client that comes later. */
+/** By task: its final state, and the whole journal as a later client sees it. */
 const replays = new Map<string, { readonly state: TaskState; readonly seen: readonly string[] }>();
 
 beforeAll(async () => {
@@ -73,7 +75,7 @@ beforeAll(async () => {
     const end = ENDS[Math.floor(random() * ENDS.length)]!;
     ends.set(end, (ends.get(end) ?? 0) + 1);
     const isLong = kills % LIVES_TO_A_LONG_ONE === LIVES_TO_A_LONG_ONE - 1;
-    // A slow machine gets longer lives, or the senders would see nothing but restarts.
+    // A slow machine gets longer runs of the server, as the senders would see nothing but restarts.
     const longer = isLong ? LONG_LIFE_MS : sent.length < (3 * kills) / 4 ? LONGER_LIFE_MS : 0;
     await sleep(random() * 500 + longer);
     await endLife(end);
@@ -101,7 +103,7 @@ afterAll(async () => {
 });
 
 describe(`a server killed ${KILLS} times during multi-agent work`, () => {
-  it('loses no acknowledged task and ends each in exactly one state', async () => {
+  it('loses no acknowledged task, and ends each in exactly one state', async () => {
     expect(kills).toBe(KILLS);
     expect(sent.length).toBeGreaterThan(KILLS / 2);
     expect(lost).toEqual([]);
@@ -119,13 +121,13 @@ describe(`a server killed ${KILLS} times during multi-agent work`, () => {
     );
   });
 
-  it('numbers the entries of every task without gaps', async () => {
+  it('numbers the events of every task without gaps', async () => {
     await withLogs(await allTasks(), (events) => {
       expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
     });
   });
 
-  it('repeats no completed tool call, strikes at most once, stamps exactly once', async () => {
+  it('repeats no completed call, makes an unsafe one at most once and a keyed one exactly once', async () => {
     const strikes = marks('strikes');
     const looks = marks('looks');
     const results = new Map<string, { at: number; tool: string }>();
@@ -139,7 +141,7 @@ describe(`a server killed ${KILLS} times during multi-agent work`, () => {
           settledAgain.push(`${taskId} ${body.step}`);
         if (body.type === 'tool-result') settled.add(body.step);
         const call = body.type === 'tool-result' && !body.result.isError ? keys.get(body.step) : undefined;
-        // From the first one on: what comes later may not happen any more.
+        // Only the first result counts: no later call of the same key may follow it.
         if (call && !results.has(call.key)) results.set(call.key, { at, tool: call.tool });
       }
     });
@@ -155,7 +157,7 @@ describe(`a server killed ${KILLS} times during multi-agent work`, () => {
     }
   });
 
-  it('makes one child task for each delegation, whose result the parent has', async () => {
+  it("makes one child task for each delegation, whose result is the parent's", async () => {
     const parents = new Map<string, number>();
     const delegations = new Map<string, number>();
     const storage = openStorage();
@@ -175,16 +177,16 @@ describe(`a server killed ${KILLS} times during multi-agent work`, () => {
       await storage.close();
     }
     const reached = [...delegations].map(([taskId]) => [taskId, parents.get(taskId) ?? 0] as const);
-    // A delegation whose task was canceled before the peer heard of it has no child; none has two.
+    // A delegation that was canceled before its peer received it has no child task; none has two.
     for (const [taskId, children] of reached) expect(children).toBeLessThanOrEqual(delegations.get(taskId)!);
     expect(reached.reduce((sum, [, children]) => sum + children, 0)).toBeGreaterThan(KILLS / 2);
   });
 
-  it('shows a client that was cut off and came back with its cursor every entry, once and in order', () => {
+  it('shows a client that was cut off and resumed with its cursor every event, once and in order', () => {
     let whole = 0;
     for (const { taskId, seen, state } of sent) {
       const end = replays.get(taskId)!;
-      // A client that left with a question, or that gave up while the server was away, saw what came before.
+      // A client that left with a question, or that gave up while the server was down, saw the earlier events.
       const stayed = isTerminal(state) && state === end.state;
       expect({ taskId, seen }).toEqual({ taskId, seen: stayed ? end.seen : end.seen.slice(0, seen.length) });
       if (stayed) whole += 1;
@@ -219,7 +221,7 @@ async function replay(client: AgentClient, taskId: string): Promise<readonly str
   return seen;
 }
 
-/** Lets the server finish everything; the questions about unknown outcomes are answered with "do not repeat". */
+/** Lets the server finish everything. Replies "do not repeat" to questions about unknown outcomes. */
 async function settle(client: AgentClient): Promise<void> {
   for (const { taskId } of sent) {
     for (let round = 0; ; round += 1) {
@@ -251,7 +253,10 @@ async function start(): Promise<void> {
   startMs.push(performance.now() - began);
 }
 
-/** The part `share` of the starts took at most so long, in milliseconds. Its tasks continue before a server is ready. */
+/**
+ * The time within which the part `share` of the starts was ready, in milliseconds. Tasks continue before a server is
+ * ready.
+ */
 function startsWithin(share: number): number {
   return Math.round(startMs.toSorted((a, b) => a - b)[Math.floor(share * (startMs.length - 1))]!);
 }
@@ -277,7 +282,7 @@ async function endLife(end: (typeof ENDS)[number]): Promise<void> {
   await endWith(end === 'stop' ? 'SIGTERM' : 'SIGKILL');
   kills += 1;
   if (end !== 'early') return;
-  // One more, killed at some moment of its start.
+  // One more start, killed at a random moment.
   spawnTarget();
   await sleep(random() * 600);
   await endWith('SIGKILL');
@@ -339,7 +344,7 @@ async function withLogs(
   }
 }
 
-/** When each key was marked. */
+/** The times at which each key was marked. */
 function marks(file: string): ReadonlyMap<string, readonly number[]> {
   const full = path.join(home, file);
   const times = new Map<string, number[]>();

@@ -7,12 +7,12 @@ import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-mo
 import { sendText, withServer } from '../support/server.js';
 import { scriptedAgent } from '../support/scripted-agent.js';
 
-/** What bounds a single task, set in the configuration and seen through the wire. */
+/** The limits of a single task, set in the configuration and observed on the wire. */
 
 describe('tasks.events', () => {
   const settings = { tasks: { events: 100 } };
 
-  it('ends a task that would need more as failed, with the entry that says so', async () => {
+  it('fails a task that would need more events, with an event that says so', async () => {
     await withPushServer({ settings }, async (server) => {
       const id = await server.send('chunks 200');
       const task = await server.untilEnded(id);
@@ -23,7 +23,7 @@ describe('tasks.events', () => {
     });
   });
 
-  it('holds also for messages of the caller: a full task accepts no more, can be canceled, and harms no other task', async () => {
+  it('counts messages of the caller too: a full task accepts no more, can be canceled, and affects no other task', async () => {
     await withPushServer({ settings }, async (server) => {
       const id = await server.send('ask');
       let refused: string | undefined;
@@ -41,7 +41,7 @@ describe('tasks.events', () => {
     });
   });
 
-  it('a task that many messages at once have filled ends as failed, and the server continues', async () => {
+  it('fails a task that many concurrent messages have filled, and the server continues', async () => {
     const talker = scriptedAgent('worker', async (run: Run) => {
       await sleep(50);
       await run.append({ type: 'activity', activity: { type: 'text', text: 'yes?' } });
@@ -63,7 +63,7 @@ describe('tasks.events', () => {
 describe('tasks.eventBytes', () => {
   const settings = { tasks: { eventBytes: 2_048 } };
 
-  it('refuses a message that is larger, and stores nothing of it', async () => {
+  it('refuses a larger message, and stores nothing of it', async () => {
     await withPushServer({ settings }, async (server) => {
       await expect(server.send('x'.repeat(2_100))).rejects.toThrow(/2048 bytes/);
       expect((await server.rpc('ListTasks', {})).result['totalSize']).toBe(0);
@@ -71,7 +71,7 @@ describe('tasks.eventBytes', () => {
     });
   });
 
-  it('fails a task whose agent makes something larger', async () => {
+  it('fails a task whose agent emits a larger event', async () => {
     const large = { id: 'a', parts: [{ kind: 'text', text: 'x'.repeat(2_100) }] } as const;
     const agent = scriptedAgent('worker', async (run: Run) => {
       await run.append({ type: 'artifact', artifact: large, append: false });
@@ -86,7 +86,7 @@ describe('tasks.eventBytes', () => {
 });
 
 describe('agent.limits', () => {
-  it('depth is what the node gives, as are tokens, whatever a caller claims to have left', async () => {
+  it("set depth and tokens by the node, regardless of the caller's claim", async () => {
     const deep = scriptedAgent('worker', async (run: Run) => {
       const { depth, tokens } = run.grant;
       run.emit({ type: 'text-delta', artifactId: 'a', text: `${depth} and ${tokens}`, replace: true });
@@ -109,7 +109,7 @@ describe('agent.limits', () => {
     });
   });
 
-  it('fanOut and toolOutputBytes bound what a model can set going, and what it reads', async () => {
+  it('set with fanOut and toolOutputBytes the number of calls and the size of results for a model', async () => {
     const model = new ScriptedModel({
       orchestrator: [call(ask('operator'), ask('librarian'), ask('planner')), say('done')],
       operator: [call(['exec_flood', { path: 'x' }]), say('read')],

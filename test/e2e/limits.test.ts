@@ -5,7 +5,7 @@ import { scriptedAgent } from '../support/scripted-agent.js';
 import type { TestServer } from '../support/server.js';
 import { withServer } from '../support/server.js';
 
-/** What is bounded for each caller and each address, as clients see it. */
+/** The limits of each caller and each address, as clients observe them. */
 
 function withLimits(limits: object, use: (server: TestServer) => Promise<void>): Promise<void> {
   const grpc = { enabled: true, port: 0 };
@@ -33,14 +33,14 @@ function openGrpc({ address }: TestServer, token = address.token!): RawGrpc {
   return new RawGrpc(address.grpcPort!, token);
 }
 
-describe('a caller over the rate', () => {
+describe('a caller over the rate limit', () => {
   afterEach(() => {
     jest.restoreAllMocks();
   });
 
-  it('is told so in the shape of each binding, with the time to wait', async () => {
+  it('gets an error in the shape of each binding, with the time to wait', async () => {
     await withLimits({ requestsPerSecond: 1, requestBurst: 2 }, async (server) => {
-      // No time passes, in which the caller would get a further request.
+      // The clock stands still, so that the caller gains no further request.
       const now = performance.now();
       jest.spyOn(performance, 'now').mockImplementation(() => now);
       const rest = await untilRefused(() => server.fetch('/agents/worker/tasks'));
@@ -56,7 +56,7 @@ describe('a caller over the rate', () => {
       expect(fault.jsonrpc).toBe('2.0');
       expect(fault.error.message).toContain('Too many requests');
       using grpc = openGrpc(server);
-      // Before its message is read.
+      // The refusal comes before the message is read.
       expect(await grpc.begin('listTasks').answer).toMatchObject({
         status: 'RESOURCE_EXHAUSTED',
         message: 'Too many requests.',
@@ -71,13 +71,13 @@ describe('a caller over the rate', () => {
   });
 });
 
-describe('an address without a known caller', () => {
+describe('an address without an authenticated caller', () => {
   it.each([
     ['a card', '/agents/worker/.well-known/agent-card.json', 'GET'],
     ['an agent that is none, over JSON-RPC', '/agents/nobody', 'POST'],
     ['a path that is none, over HTTP+JSON', '/agents/worker/nothing', 'GET'],
     ['the health of the server', '/healthz', 'GET'],
-  ])('has a rate limit for %s, which does not count known callers', async (_what, path, method) => {
+  ])('has a rate limit for %s, which does not count authenticated callers', async (_what, path, method) => {
     await withLimits({ anonymousPerSecond: 1, anonymousBurst: 2 }, async (server) => {
       const ask = () => fetch(server.address.origin + path, { method });
       let answer = await ask();
@@ -88,7 +88,7 @@ describe('an address without a known caller', () => {
     });
   });
 
-  it('waits after twenty wrong tokens, counted over all transports', async () => {
+  it('is delayed after twenty wrong tokens, counted over all transports', async () => {
     await withLimits({}, async (server) => {
       using grpc = openGrpc(server, 'wrong');
       const headers = { authorization: 'Bearer wrong' };
@@ -112,7 +112,7 @@ describe('an address without a known caller', () => {
 });
 
 describe('streams of one caller', () => {
-  it('are counted over all bindings; one that ends makes room', async () => {
+  it('are counted over all bindings, and one that ends makes room', async () => {
     await withLimits({ streamsPerCaller: 1 }, async (server) => {
       const message = () => ({ messageId: newId(), role: 'ROLE_USER', parts: [{ text: 'wait' }] });
       const stop = new AbortController();

@@ -11,7 +11,7 @@ import { ScriptedServer, cutEvents, events, status } from '../support/scripted-s
 import { doings, sendText, withServer, type Outcome } from '../support/server.js';
 import { VENDORS } from '../support/vendors.js';
 
-/** The choice of models, and what their answers may be, on the whole server. */
+/** The choice of models and the form of their output, on the whole server. */
 
 let vendor: ScriptedServer;
 beforeEach(async () => {
@@ -21,14 +21,14 @@ afterEach(() => vendor[Symbol.asyncDispose]());
 
 const TOOLS = [toolNamed('exec_one'), toolNamed('exec_two')];
 
-describe('models of single agents, and fallbacks', () => {
+describe('the models of single agents, and fallbacks', () => {
   const claude = anthropicWire;
   const says = (wire: ModelWire, text: string) => events(wire.answer({ texts: [text], stop: 'end' }));
   const own = { provider: 'anthropic', name: 'claude-own', apiKey: 'sk-of-the-other' } as const;
   const main = () =>
     ({ provider: 'openai', name: 'gpt-main', apiKey: API_KEY, baseUrl: `${vendor.url}/v1` }) as const;
 
-  it('asks the model of the agent with its own key and effort, and bills it by its name', async () => {
+  it('call the model of the agent with its own key and effort, and bill it by its name', async () => {
     await using other = await ScriptedServer.open();
     const transfer = JSON.stringify({ agent_name: 'operator', request: 'do it', final: true });
     vendor.willReply(
@@ -62,7 +62,7 @@ describe('models of single agents, and fallbacks', () => {
     expect(openaiWire.key(vendor.requests[0]!.headers)).toBe(API_KEY);
   });
 
-  it('tells the people who watch that it waits for a vendor, in words without the vendor’s', async () => {
+  it('report to the person that a vendor is waited for, without the vendor’s message', async () => {
     const busy = status(429, openaiWire.errorBody('org-7 is over its limit'), { 'retry-after': '1' });
     vendor.willReply(busy, says(openaiWire, 'Here.'));
     const settings = { server: { port: 0 }, model: main(), agent: { multiAgent: false } };
@@ -74,7 +74,7 @@ describe('models of single agents, and fallbacks', () => {
     });
   });
 
-  it('asks the next model when one does not answer, replaces its text, and lets it rest', async () => {
+  it('call the next model when one fails, replace its text, and pause the failed one', async () => {
     await using other = await ScriptedServer.open();
     vendor.willReply(cutEvents(openaiWire.beginning('Half an ans')));
     other.willReply(
@@ -100,7 +100,7 @@ describe('models of single agents, and fallbacks', () => {
     { what: 'a wrong key', code: 401, provider: 'anthropic', text: 'I can.', asked: 1 },
     { what: 'an unknown model', code: 404, provider: 'openai', text: 'I can.', asked: 1 },
   ] as const)(
-    'after $what (HTTP $code) with a fallback of $provider it says "$text"',
+    'end a request after $what (HTTP $code) with a fallback of $provider in the text "$text"',
     async ({ code, provider, text, asked }) => {
       await using other = await ScriptedServer.open();
       vendor.willReply(status(code, openaiWire.errorBody('gpt-main rejects')));
@@ -120,7 +120,7 @@ describe('models of single agents, and fallbacks', () => {
 describe.each([
   ...VENDORS,
   { provider: 'openai', wire: responsesWire, base: '/v1', api: 'responses' },
-] as const)('answers that are data, from a model of $provider', ({ wire, base, ...vendorOf }) => {
+] as const)('structured output of a model of $provider', ({ wire, base, ...vendorOf }) => {
   const model = () => ({ ...vendorOf, name: 'm', apiKey: API_KEY, baseUrl: `${vendor.url}${base}` });
   const says = (...texts: readonly string[]) =>
     texts.map((text) => events(wire.answer({ texts: [text.slice(0, 9), text.slice(9)], stop: 'end' })));
@@ -131,7 +131,7 @@ describe.each([
     return outcome!;
   };
 
-  it('come as text and data, after one repair', async () => {
+  it('is returned as text and data, after one repair', async () => {
     const output = z.object({ grams: z.number().max(10), parts: z.array(z.object({ name: z.string() })) });
     const text = { name: 'scale', description: 'Weighs.', instruction: 'Weigh.' };
     const data = '{"grams":7,"parts":[{"name":"a"}]}';
@@ -164,7 +164,7 @@ describe.each([
     expect(repair).toContain('does not fit the schema of scale: it is not JSON');
   });
 
-  it('fail the task with what is wrong when the repair does not fit either', async () => {
+  it('fails the task with the reason when the repair does not fit either', async () => {
     const output = {
       type: 'object',
       properties: { grams: { type: 'number', maximum: 10 } },

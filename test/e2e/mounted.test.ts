@@ -17,7 +17,7 @@ import { TOKEN } from '../support/a2a-node.js';
 import { scriptedAgent } from '../support/scripted-agent.js';
 import { withoutTools } from '../support/server.js';
 
-/** Lango inside an express app of another program, below a path of that app's choice. */
+/** Lango inside an express app of another program, below a path of the app's choice. */
 
 interface Mounted {
   readonly lango: Lango;
@@ -84,7 +84,7 @@ describe('two servers in one express app, under two prefixes', () => {
   });
 
   it.each(['JSONRPC', 'HTTP+JSON'])(
-    'lead a stock client from the card over its addresses to the answer, over %s',
+    'lead a stock client from the card to a result, over %s',
     async (transport) => {
       const client = await clientFactory(transport).createFromUrl(`${origin}/agents/agents/worker/`);
       const card = await client.getAgentCard();
@@ -101,7 +101,7 @@ describe('two servers in one express app, under two prefixes', () => {
     },
   );
 
-  it('stream as events arise, not at the end', async () => {
+  it('stream events as they happen', async () => {
     const answer = await fetch(`${origin}/agents/agents/worker/message:stream`, sending('wait'));
     expect(answer.headers.get('content-type')).toBe('text/event-stream');
     const reader = answer.body!.getReader();
@@ -131,7 +131,7 @@ describe('two servers in one express app, under two prefixes', () => {
     }
   });
 
-  it('serve the owner routes, the keys and health there too', async () => {
+  it('serve the owner routes, the keys and health below their prefix', async () => {
     const base = `${origin}/deep/two`;
     expect((await fetch(`${base}/healthz`)).status).toBe(200);
     expect(((await (await fetch(`${base}/.well-known/jwks.json`)).json()) as { keys: [] }).keys).toHaveLength(
@@ -142,7 +142,7 @@ describe('two servers in one express app, under two prefixes', () => {
     expect((await fetch(`${base}/lango/agents`)).status).toBe(401);
   });
 
-  it('know their own callers and tasks only', async () => {
+  it('keep to their own callers and tasks', async () => {
     const answer = await fetch(`${origin}/agents/agents/worker/message:send`, sending('say mine'));
     const { task } = (await answer.json()) as { task: { id: string } };
     const taskAt = (prefix: string, token: string) =>
@@ -152,7 +152,7 @@ describe('two servers in one express app, under two prefixes', () => {
     expect(await taskAt('/deep/two', TOKEN)).toBe(401);
   });
 
-  it('leave paths that are not theirs to the app', async () => {
+  it('leave other paths to the app', async () => {
     expect(await (await fetch(`${origin}/agents/of-the-app`)).text()).toBe('mine');
     expect(await (await fetch(`${origin}/agents/nothing`)).text()).toBe('not found by the app');
     const lango = await fetch(`${origin}/agents/agents/nobody`, { method: 'POST', ...bearing(TOKEN) });
@@ -173,7 +173,7 @@ describe('two servers in one express app, under two prefixes', () => {
   });
 });
 
-describe('behind a body parser of the app', () => {
+describe('a server behind a body parser of the app', () => {
   const limits = { bodyBytes: 2_000, jsonDepth: 8, jsonKeys: 10 };
   const mounts = {
     '/json': express.json(),
@@ -200,7 +200,7 @@ describe('behind a body parser of the app', () => {
     await close(mounted);
   });
 
-  it.each(Object.keys(mounts))('answers below %s', async (prefix) => {
+  it.each(Object.keys(mounts))('responds below %s', async (prefix) => {
     for (const type of ['application/json', 'application/a2a+json']) {
       const answer = await fetch(
         `${origin}${prefix}/agents/worker/message:send`,
@@ -210,7 +210,7 @@ describe('behind a body parser of the app', () => {
     }
   });
 
-  it.each(Object.keys(mounts))('keeps the limits of a body below %s', async (prefix) => {
+  it.each(Object.keys(mounts))('enforces the limits of a body below %s', async (prefix) => {
     const url = `${origin}${prefix}/agents/worker`;
     const post = async (params: unknown): Promise<string> => {
       const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'GetTask', params });
@@ -222,15 +222,15 @@ describe('behind a body parser of the app', () => {
     expect(await post({ id: 'x'.repeat(2_000) })).toContain('larger than 2000 bytes');
   });
 
-  it('says what to do when the body is gone', async () => {
+  it('explains what to do when the body parser has consumed the body', async () => {
     const answer = await fetch(`${origin}/gone/agents/worker/message:send`, sending('say hi'));
     expect(answer.status).toBeGreaterThanOrEqual(500);
     expect(await answer.text()).toContain('Mount lango.router() before body parsers');
   });
 });
 
-describe('start and stop', () => {
-  it('answers 503 before the start and after the stop, and ends open streams', async () => {
+describe('a mounted server', () => {
+  it('responds with 503 before the start and after the stop, and ends open streams', async () => {
     const mounted = await create(TOKEN);
     const app = express().use('/agents', mounted.lango.router());
     const { server, origin } = await listen(app);
@@ -250,7 +250,7 @@ describe('start and stop', () => {
     await close(mounted);
   });
 
-  it('advertises a2a.baseUrl when there is one', async () => {
+  it('advertises a2a.baseUrl when it is set', async () => {
     const settings = { server: { port: 0 }, a2a: { baseUrl: 'https://agents.example/lango' } };
     const mounted = await create(TOKEN, { settings });
     const { server, origin } = await listen(express().use('/agents', mounted.lango.router()));
@@ -263,7 +263,7 @@ describe('start and stop', () => {
     await close(mounted);
   });
 
-  it('refuses gRPC, which has no place in an express app', async () => {
+  it('refuses to start gRPC, which has no place in an express app', async () => {
     const settings = { server: { port: 0, grpc: { enabled: true, port: 0 } } };
     const mounted = await create(TOKEN, { settings });
     await expect(mounted.lango.start({ listen: false })).rejects.toMatchObject({

@@ -5,7 +5,7 @@ import type { Outcome, TestServer } from '../support/server.js';
 import { argumentsIn, OFFLINE_ROWS } from '../support/offline-rows.js';
 import { decide, doings, sendText, startServer } from '../support/server.js';
 
-/** What the table does not hold is not guessed, however near it is. */
+/** Sentences near those of the table: the model must not guess their meaning. */
 const BEYOND: readonly string[] = [
   ...[
     'what is 2+2',
@@ -47,7 +47,7 @@ beforeAll(async () => {
   const names = [...new Set(OFFLINE_ROWS.map(({ tool }) => tool))];
   const tools = names.map((name) => ({
     ...toolNamed(name),
-    // Takes what the rows bring: unknown arguments are refused.
+    // The tools accept the arguments of the rows: unknown ones are refused.
     schema: z.object(Object.fromEntries(argumentsIn(name).map((key) => [key, z.any().optional()]))),
     execute: async (input: unknown) => {
       calls.push({ tool: name, input });
@@ -58,22 +58,25 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-describe('A sentence of the offline table, through the orchestrator', () => {
-  it.each(OFFLINE_ROWS)('$sentence', async ({ sentence, tool, arguments: input }) => {
-    calls = [];
-    const outcome = await sendText(server, sentence);
-    expect(calls).toEqual([{ tool, input }]);
-    expect(outcome.end).toMatchObject({ state: 'completed', text: `result of ${tool}` });
-    expect(delegations(outcome)).toHaveLength(1);
-  });
+describe('a sentence of the offline table', () => {
+  it.each(OFFLINE_ROWS)(
+    'reaches its tool through the orchestrator: $sentence',
+    async ({ sentence, tool, arguments: input }) => {
+      calls = [];
+      const outcome = await sendText(server, sentence);
+      expect(calls).toEqual([{ tool, input }]);
+      expect(outcome.end).toMatchObject({ state: 'completed', text: `result of ${tool}` });
+      expect(delegations(outcome)).toHaveLength(1);
+    },
+  );
 
-  it('is one of several of the same agent in one delegation', async () => {
+  it('is one of several for the same agent in one delegation', async () => {
     const outcome = await sendText(server, 'list the files and then read a.txt');
     expect(outcome.end.text).toBe('1. list the files: result of fs_list\n\n2. read a.txt: result of fs_read');
     expect(delegations(outcome)).toEqual(['lango-orchestrator: delegation-start operator']);
   });
 
-  it('is one of several agents in several delegations, side by side', async () => {
+  it('is one of several for several agents in parallel delegations', async () => {
     const outcome = await sendText(server, 'list the files and at the same time hash hello');
     expect(outcome.end).toMatchObject({
       state: 'completed',
@@ -90,13 +93,13 @@ describe('A sentence of the offline table, through the orchestrator', () => {
     ['make a plan for a trip to Rome', 'planner', /^Plan: a trip to Rome/],
     ['ask vault to hash hello', 'vault', /^result of crypto_hash$/],
     ['call fs_read with {"path": "a"}', 'operator', /^result of fs_read$/],
-  ])('%s', async (sentence, agent, answer) => {
+  ])('is delegated once and returns its result: %s', async (sentence, agent, answer) => {
     const outcome = await sendText(server, sentence);
     expect(outcome.end).toMatchObject({ state: 'completed', text: expect.stringMatching(answer) });
     expect(delegations(outcome)).toEqual([`lango-orchestrator: delegation-start ${agent}`]);
   });
 
-  it('may ask a person, through the function for it', async () => {
+  it('may make an agent ask a person', async () => {
     const asked = await sendText(server, 'ask operator to call ask_user with {"question": "Which file?"}');
     expect(asked.end).toMatchObject({ state: 'input-required', questions: [{ text: 'Which file?' }] });
     const answered = await sendText(server, 'a.txt', { taskId: asked.taskId });
@@ -104,33 +107,33 @@ describe('A sentence of the offline table, through the orchestrator', () => {
   });
 });
 
-describe('Small talk', () => {
+describe('small talk', () => {
   it.each([
     ['Hello!', /^Hello!/],
     ['thank you', /^You are welcome/],
     ['who are you?', /offline model[^]*ANTHROPIC_API_KEY/],
     ['what can you do?', /- list the files\n[^]*- ask \[agent_name\] to \[request\]/],
-  ])('is answered by the orchestrator itself: %s', async (sentence, answer) => {
+  ])('gets its response from the orchestrator itself: %s', async (sentence, answer) => {
     const outcome = await sendText(server, sentence);
     expect(outcome.end).toMatchObject({ state: 'completed', text: expect.stringMatching(answer) });
     expect(doings(outcome)).toEqual([]);
   });
 });
 
-describe('A request beyond the table', () => {
-  it.each(BEYOND)('is rejected with what is understood: %s', async (sentence) => {
+describe('a request beyond the offline table', () => {
+  it.each(BEYOND)('is rejected with the list of understood sentences: %s', async (sentence) => {
     calls = [];
     const outcome = await sendText(server, sentence);
     expect(outcome.end.state).toBe('rejected');
     expect(outcome.end.text).toMatch(/I do not understand|which this server/);
     expect(outcome.end.text).toContain('I understand, for example:\n- ');
     expect(calls).toEqual([]);
-    // Only the agent that was asked by name is troubled.
+    // Only the agent that the sentence names gets the request.
     expect(delegations(outcome)).toHaveLength(sentence === 'ask operator to dance' ? 1 : 0);
   });
 });
 
-/** What the shipped tools make of the arguments; the other families are tried from the pages of the documentation. */
+/** The results of the shipped file tools; the other families are tested from the pages of the documentation. */
 const FILE_WORK: readonly (readonly [sentence: string, answer: string])[] = [
   ['create a file todo.txt with buy milk', 'wrote 8 bytes to todo.txt'],
   ['write "one" into one.txt', 'wrote 3 bytes to one.txt'],
@@ -150,22 +153,22 @@ const FILE_WORK: readonly (readonly [sentence: string, answer: string])[] = [
   ['read todo.txt', 'I could not do this: "read todo.txt"'],
 ];
 
-describe('The sentences about files, with the shipped tools', () => {
+describe('a sentence about files', () => {
   let files: TestServer;
   beforeAll(async () => {
     files = await startServer({ settings: { tools: { fs: { enabled: true } } } });
   });
   afterAll(() => files.stop());
 
-  it.each(FILE_WORK)('%s', async (sentence, answer) => {
+  it.each(FILE_WORK)('works with the shipped tools: %s', async (sentence, answer) => {
     const asked = await sendText(files, sentence);
     const done = asked.end.questions.length > 0 ? await decide(files, asked, { decision: 'approve' }) : asked;
     expect(done.end).toMatchObject({ state: 'completed', text: expect.stringContaining(answer) });
   });
 });
 
-describe('In single-agent mode', () => {
-  it('a sentence reaches its tool, and what is beyond the table is rejected', async () => {
+describe('the offline model in single-agent mode', () => {
+  it('reaches the tool of a sentence, and rejects a request beyond the table', async () => {
     const flat = await startServer({
       settings: { agent: { multiAgent: false } },
       tools: [toolNamed('fs_read')],

@@ -6,7 +6,7 @@ import { userMessage } from '../support/a2a-requests.js';
 import { AUDIENCE, startIssuer, type Issuer } from '../support/issuer.js';
 import { startServer, type TestServer } from '../support/server.js';
 
-/** An operator of a server with several people reads what is theirs, and changes nothing. The audit log says so. */
+/** An operator of a server with several people reads their data and changes nothing, and the audit log records it. */
 
 const ALICE = { 'lango-owner': 'owner=user%3Aalice&tenant=red' };
 
@@ -79,7 +79,7 @@ afterAll(async () => {
 });
 
 describe('an operator', () => {
-  it('can list the other owners, and nobody else can', async () => {
+  it('lists the other owners, which nobody else can', async () => {
     const list = async (headers: Headers, query = '') =>
       (await ask(`/lango/owners${query}`, { headers })).json();
     expect(await list(root)).toEqual({
@@ -107,11 +107,11 @@ describe('an operator', () => {
     expect(await events.text()).toContain('TASK_STATE_COMPLETED');
     const facts = await ask('/lango/data/facts', { headers });
     expect(await facts.text()).toContain('rotates on Fridays');
-    // Without the header an operator is a person like others.
+    // Without the header an operator is an ordinary person.
     expect((await rpc(root, 'GetTask', { id: alicesTask })).error).toBeDefined();
   });
 
-  it('changes nothing of a person', async () => {
+  it('cannot change anything of a person', async () => {
     const headers = { ...root, ...ALICE };
     const before = await (await ask('/lango/data/facts', { headers })).text();
     for (const [method, params] of [
@@ -142,14 +142,14 @@ describe('an operator', () => {
     expect(result!.tasks).toHaveLength(1);
   });
 
-  it('gets an error when the header names nobody', async () => {
+  it('gets an error when the header names no owner', async () => {
     for (const header of ['user:alice', 'owner=', '%']) {
       const response = await ask('/tasks', { headers: { ...root, 'lango-owner': header } });
       expect([header, response.status]).toEqual([header, 400]);
     }
   });
 
-  it('is the only one who reads the data of others', async () => {
+  it('is the only one who can read the data of others', async () => {
     for (const where of ['/tasks', `/tasks/${alicesTask}`, '/lango/data/facts', '/lango/bill']) {
       const response = await ask(where, { headers: { ...bob, ...ALICE } });
       expect([where, response.status, await response.text()]).toEqual([
@@ -160,7 +160,7 @@ describe('an operator', () => {
     }
   });
 
-  it('is in the audit log with each read, and with each refusal', async () => {
+  it('appears in the audit log with each read and each refusal', async () => {
     const lines = await audited();
     const viewing = lines.filter(({ by }) => by === 'user:root');
     expect(viewing.every(({ owner, tenant }) => owner === 'user:alice' && tenant === 'red')).toBe(true);

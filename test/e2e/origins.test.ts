@@ -5,7 +5,7 @@ import type { TestServer } from '../support/server.js';
 import { startServer } from '../support/server.js';
 import { scriptedAgent } from '../support/scripted-agent.js';
 
-/** Under which names a server answers, and which pages may call it. */
+/** The host names under which a server responds, and the pages that may call it. */
 
 const APP = 'https://app.example';
 
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** With a Host of choice, which fetch does not let one say. */
+/** Sends a request with a chosen Host header, which fetch does not allow. */
 function statusAt(host: string, where: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const { port, token } = server.address;
@@ -42,8 +42,8 @@ const PATHS = [
   '/healthz',
 ];
 
-describe('Host', () => {
-  it.each(PATHS)('that is not ours gets nothing at %s', async (where) => {
+describe('a request', () => {
+  it.each(PATHS)("is refused at %s when its Host header is another server's", async (where) => {
     const { port } = server.address;
     expect(await statusAt('evil.example', where)).toBe(403);
     expect(await statusAt(`evil.example:${port}`, where)).toBe(403);
@@ -52,7 +52,7 @@ describe('Host', () => {
   });
 });
 
-describe('Origin', () => {
+describe('a request of a page', () => {
   const send = (origin: string, where = '/agents/worker/message:send') =>
     server.fetch(where, {
       method: 'POST',
@@ -60,7 +60,7 @@ describe('Origin', () => {
       body: JSON.stringify(userMessage('say x')),
     });
 
-  it('that is not allowed gets nothing, and nothing is stored', async () => {
+  it('is refused for a foreign origin, and nothing is stored', async () => {
     for (const origin of ['https://evil.example', 'null', 'http://app.example', `${APP}:444`]) {
       const refused = await send(origin);
       expect([origin, refused.status]).toEqual([origin, 403]);
@@ -70,7 +70,7 @@ describe('Origin', () => {
     expect(listed.totalSize).toBe(0);
   });
 
-  it('that is allowed may call, stream, and read what the protocol says in headers', async () => {
+  it("may call, stream, and read the protocol's headers for an allowed origin", async () => {
     for (const where of ['/agents/worker/message:send', '/agents/worker/message:stream']) {
       const { status, headers, text } = await send(APP, where).then(async (response) => ({
         status: response.status,
@@ -86,7 +86,7 @@ describe('Origin', () => {
     }
   });
 
-  it('that is allowed may send the headers of the protocol', async () => {
+  it("may send the protocol's headers for an allowed origin", async () => {
     const { status, headers } = await fetch(`${server.address.origin}/agents/worker`, {
       method: 'OPTIONS',
       headers: { origin: APP, 'access-control-request-method': 'POST' },
@@ -96,7 +96,7 @@ describe('Origin', () => {
       expect(headers.get('access-control-allow-headers')).toContain(name);
   });
 
-  it('of our own pages needs no permission', async () => {
+  it('needs no permission for our own origin', async () => {
     expect((await send(server.address.origin)).status).toBe(200);
   });
 });

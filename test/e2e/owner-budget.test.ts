@@ -5,7 +5,7 @@ import { AUDIENCE, startIssuer } from '../support/issuer.js';
 import { ScriptedModel, ask, call, say, type Play, type Played } from '../support/scripted-model.js';
 import { sendText, startServer, withServer, type TestServer } from '../support/server.js';
 
-/** The limit of what all tasks of one owner may cost in a day. An answer of these models costs 0.2. */
+/** The limit of an owner's cost per day. A response of these models costs 0.2. */
 
 const ANSWER: ModelAnswer = { ...say('fine'), usage: { input: 0, output: 200, cached: 0 } };
 const settings = (ownerCostPerDay: number) => ({
@@ -14,7 +14,7 @@ const settings = (ownerCostPerDay: number) => ({
   agent: { limits: { ownerCostPerDay, answerTokens: 300 } },
 });
 
-/** A model whose next answer waits until `go`. */
+/** A model whose next response waits until `go`. */
 class HeldModel extends ScriptedModel {
   readonly held: (() => void)[] = [];
 
@@ -28,7 +28,7 @@ const say200: readonly Play[] = [ANSWER];
 const run = async (server: TestServer, text: string) => (await sendText(server, text)).end;
 
 describe('agent.limits.ownerCostPerDay', () => {
-  it('ends a task with its reason before a call that the day does not pay, and counts what was paid', async () => {
+  it('ends a task with the reason before a call beyond the limit, and counts earlier cost', async () => {
     const model = new ScriptedModel({ orchestrator: say200 });
     await withServer({ model, settings: settings(0.6) }, async (server) => {
       expect((await run(server, 'one')).state).toBe('completed');
@@ -41,7 +41,7 @@ describe('agent.limits.ownerCostPerDay', () => {
     });
   });
 
-  it('is reserved before a call: of two at once, the one that it does not pay ends', async () => {
+  it('is reserved before a call: of two concurrent calls, the one beyond the limit ends its task', async () => {
     const model = new HeldModel({ orchestrator: say200 });
     await withServer({ model, settings: settings(0.5) }, async (server) => {
       const first = run(server, 'one');
@@ -49,7 +49,7 @@ describe('agent.limits.ownerCostPerDay', () => {
       expect((await run(server, 'two')).text).toContain('the 0.2000 USD that are left');
       model.held.pop()!();
       expect((await first).state).toBe('completed');
-      // The reservation was for 300 tokens, and the answer had 200.
+      // The reservation was for 300 tokens, and the response had 200.
       const third = run(server, 'three');
       while (model.held.length === 0) await new Promise(setImmediate);
       model.held.pop()!();
@@ -57,7 +57,7 @@ describe('agent.limits.ownerCostPerDay', () => {
     });
   });
 
-  it('gives back what a failed call did not cost, and counts what the vendor reported of it', async () => {
+  it('returns the unused part after a failed call, and counts the part that the vendor reported', async () => {
     const failing = (output: number): readonly Play[] => [
       [
         {
@@ -82,7 +82,7 @@ describe('agent.limits.ownerCostPerDay', () => {
     }
   });
 
-  it('holds for delegations to another node, also for many at once', async () => {
+  it('includes delegations to another node, also many at once', async () => {
     const answer: ModelAnswer = { ...say('fine'), usage: { input: 0, output: 100, cached: 0 } };
     const far = await startServer({
       model: new ScriptedModel({ orchestrator: [answer] }),
@@ -109,7 +109,7 @@ describe('agent.limits.ownerCostPerDay', () => {
         expect(fine.length).toBeGreaterThan(1);
         expect(await spent()).toBeLessThanOrEqual(0.9);
         for (let last = 'fine'; last === 'fine';) last = (await run(server, 'one more')).text;
-        // What the delegations did not cost was given back.
+        // The part of a reservation that the delegations did not use was returned.
         expect(await spent()).toBeGreaterThan(0.7);
       });
     } finally {
@@ -117,7 +117,7 @@ describe('agent.limits.ownerCostPerDay', () => {
     }
   });
 
-  it('counts what memory makes of a conversation in the background, and the bill shows it', async () => {
+  it('includes the cost of memory in the background, which the bill shows', async () => {
     const note: ModelAnswer = { ...call(['record_lines', { lines: ['likes tea'] }]), usage: ANSWER.usage };
     const model = new ScriptedModel({ orchestrator: [ANSWER, ANSWER], flat: [note] });
     const memory = { observationalMemory: { enabled: true, observeTokens: 1 } };
@@ -133,12 +133,12 @@ describe('agent.limits.ownerCostPerDay', () => {
         ['lango-orchestrator', 0.4],
         ['memory', 0.2],
       ]);
-      // 0.2 are left of 0.8, and no answer is shorter than 256 tokens.
+      // 0.2 of 0.8 is left, and every response has at least 256 tokens.
       expect((await run(server, 'And I?')).state).toBe('failed');
     });
   });
 
-  it('needs the price of the model', async () => {
+  it('requires the price of the model', async () => {
     const model = new ScriptedModel({ orchestrator: say200 });
     const start = startServer({ model, settings: { ...settings(1), prices: {} } });
     await expect(start).rejects.toMatchObject({ code: 'invalid-config' });
@@ -146,7 +146,7 @@ describe('agent.limits.ownerCostPerDay', () => {
 });
 
 describe('lango bill --by owner', () => {
-  it('shows an operator what each owner costs, and nobody else', async () => {
+  it('shows the cost of each owner to an operator, and to nobody else', async () => {
     const issuer = await startIssuer();
     const auth = { mode: 'jwt' as const, jwt: { issuer: issuer.url, audience: [AUDIENCE] } };
     const egress = { allowPrivate: [new URL(issuer.url).host] };

@@ -17,8 +17,8 @@ import { startServer } from '../support/server.js';
 import { describeSandboxed } from '../capabilities/workspace/exec/setup.js';
 
 /**
- * An orchestrator whose people come with tokens of an issuer, and a node of ours with all its sub-agents: what each
- * person keeps there is theirs alone. The chronicler is asked over gRPC, the librarian over HTTP+JSON, the others over
+ * An orchestrator whose callers have tokens of an issuer, and a node of ours with all sub-agents: the data of each
+ * person there is theirs alone. The chronicler is called over gRPC, the librarian over HTTP+JSON, the others over
  * JSON-RPC.
  */
 
@@ -29,10 +29,10 @@ let node: TestServer;
 let grpcCards: CardHost;
 let httpCards: CardHost;
 let nodeUrl = '';
-/** A server that answers nothing, and what it was sent as credentials. */
+/** A server that responds without data, and the credentials that were sent to it. */
 let silent: Stranger;
 const heard: string[] = [];
-/** The status with which it answers for what an owner keeps there. */
+/** The status of its responses to requests for an owner's data. */
 let lango = 404;
 
 beforeAll(async () => {
@@ -92,7 +92,7 @@ afterAll(async () => {
   await issuer.close();
 });
 
-/** What a person keeps, asked at the front node. */
+/** The data of a person, requested at the front node. */
 async function keptOf(sub: string): Promise<OwnerClient> {
   const authorization = `Bearer ${await issuer.token({ sub, org: 'red' })}`;
   const withToken: typeof fetch = (input, init) =>
@@ -112,7 +112,7 @@ async function person(sub: string, org = 'red', scope?: string): Promise<(text: 
 }
 
 describeSandboxed('a person of the front node, at the node of its sub-agents', () => {
-  it('finds what they keep there, and nothing of anybody else, in every family', async () => {
+  it('finds their own data there in every family of tools, and nothing of anybody else', async () => {
     const [alice, bob, blue] = [await person('alice'), await person('bob'), await person('alice', 'blue')];
     const rows: readonly (readonly [keeps: string, asks: string, holds: string])[] = [
       ['remember that the kitten sleeps', 'what do you remember about the kitten?', 'kitten sleeps'],
@@ -136,8 +136,8 @@ describeSandboxed('a person of the front node, at the node of its sub-agents', (
   });
 });
 
-describe('the trace of a task of a person of the front node', () => {
-  it('has what the sub-agents did on their node, for that person alone', async () => {
+describe('the trace of a task that a person sent to the front node', () => {
+  it('includes the work of the sub-agents on their node, for that person alone', async () => {
     const client = connect({
       url: front.address.origin,
       token: await issuer.token({ sub: 'erin', org: 'red' }),
@@ -160,14 +160,14 @@ describe('the trace of a task of a person of the front node', () => {
   });
 });
 
-describe('what a person of the front node keeps', () => {
+describe('the data of a person of the front node', () => {
   const read = async (owner: OwnerClient, kind: string) => {
     const all: unknown[] = [];
     for await (const { items } of pagesOf((after) => owner.readData({ kind, after }))) all.push(...items);
     return JSON.stringify(all);
   };
 
-  it('is where its agent is: secrets, documents and data, for that person alone', async () => {
+  it('is stored on the node of its agent: secrets, documents and data, for that person alone', async () => {
     const [carol, dave] = [await keptOf('carol'), await keptOf('dave')];
     await carol.storeSecret({ name: 'typed', value: 'marmalade-5561' });
     const content = Buffer.from('The quokka lives on Rottnest Island.');
@@ -201,7 +201,7 @@ describe('what a person of the front node keeps', () => {
     expect((await carol.listDocuments({})).documents).toEqual([]);
   });
 
-  it('is nowhere when the node does not know who asks', async () => {
+  it('is stored nowhere when the node does not know who asks', async () => {
     const listed = [
       { name: 'keeper', url: `${nodeUrl}/agents/vault`, token: node.address.token!, allowPrivate: true },
     ];
@@ -221,7 +221,7 @@ describe('what a person of the front node keeps', () => {
   });
 });
 
-describe('what another node gets', () => {
+describe('the identity that another node gets', () => {
   it('is the person, with no more scopes than their token has, for that node alone', async () => {
     const alice = await person('alice', 'red', 'read write');
     await alice('ask stranger to help');
@@ -235,7 +235,7 @@ describe('what another node gets', () => {
   });
 });
 
-describe('a token that names the owner', () => {
+describe('a token of a node that names the owner', () => {
   const NOW = () => Math.floor(Date.now() / 1_000);
   let key: SigningKey;
   beforeAll(async () => {
@@ -253,7 +253,7 @@ describe('a token that names the owner', () => {
     return (await fetch(`${nodeUrl}/agents/vault/tasks`, { headers })).status;
   };
 
-  it('is taken from the node that is named, for the owner alone and once', async () => {
+  it('is accepted from the configured node, for the owner alone and once', async () => {
     const token = signed();
     expect(await ask(token)).toBe(200);
     expect(await ask(token)).toBe(401);

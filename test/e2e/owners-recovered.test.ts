@@ -13,7 +13,7 @@ import type { TestServer } from '../support/server.js';
 import { startServer } from '../support/server.js';
 import { describeSandboxed } from '../capabilities/workspace/exec/setup.js';
 
-/** An orchestrator is killed while two people wait for the operator of another node, and takes both tasks up again. */
+/** An orchestrator is killed while two people wait for the operator of another node, and then resumes both tasks. */
 
 const PEOPLE = ['alice', 'bob'] as const;
 type Person = (typeof PEOPLE)[number];
@@ -60,7 +60,7 @@ afterAll(async () => {
 
 const clientOf = async (sub: Person) => connect({ url: front.origin, token: await issuer.token({ sub }) });
 
-/** Resolves with the id of the task once an event is enough, else at the end of the stream. */
+/** Resolves with the id of the task once an event satisfies the caller, else at the end of the stream. */
 async function send(sub: Person, text: string, isEnough: (line: string) => boolean = () => false) {
   const client = await clientOf(sub);
   let taskId = '';
@@ -82,7 +82,7 @@ async function settled(sub: Person, taskId: string) {
 }
 
 describeSandboxed('a delegation for a person', () => {
-  it('goes on for that person after its orchestrator was killed, and is done once', async () => {
+  it('resumes after its orchestrator was killed, and is executed once', async () => {
     for (const sub of PEOPLE) await send(sub, `create a file who.txt with only ${sub} knows`);
     const command = 'run `echo ran >> runs.txt; sleep 3; cat who.txt; wc -l < runs.txt`';
     const ids = await Promise.all(

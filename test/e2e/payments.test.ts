@@ -11,7 +11,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import path from 'node:path';
 
-/** The real program on a real data folder, over A2A, with the offline model, against a real chain. */
+/** The real program on a real data folder, over A2A, with the offline model and a real chain. */
 
 const TOKEN = 'payment-test-6e1f94b8a2';
 const PAYEE = RICH[2];
@@ -74,7 +74,7 @@ payment:
     throw new Error('the stream had no end');
   }
 
-  it('tells the balance, asks a person with everything in full, pays, and remembers', async () => {
+  it('show the balance, ask a person with all details, pay, and appear in the history', async () => {
     const wallet = await open();
     expect((await say('what is my USDC balance')).text).toContain(`${wallet} holds 3.00 USDC`);
 
@@ -95,14 +95,14 @@ payment:
     expect(paid.end.state).toBe('completed');
     expect(paid.text).toMatch(/Paid 0\.50 USDC to .* confirmed .* Transaction: 0x[0-9a-f]{64}/);
     expect((await chain.tokensOf(PAYEE)) - before).toBe(500_000n);
-    // An answer twice has no effect.
+    // A second reply to the same question has no effect.
     await follow({ parts: [answer], taskId: asked.taskId }).catch(() => undefined);
     expect((await chain.tokensOf(PAYEE)) - before).toBe(500_000n);
     expect((await say('show my payment history')).text).toMatch(/0\.50 USDC to 0x\w+ .*for "tea": confirmed/);
     expect((await say('what are my payment limits')).text).toContain('0.50 USDC of it is spent or reserved');
   });
 
-  it('does not pay what a person refuses', async () => {
+  it('are not made when a person refuses', async () => {
     await open();
     const before = await chain.tokensOf(PAYEE);
     const asked = await say(TEA);
@@ -115,7 +115,7 @@ payment:
     expect(await chain.tokensOf(PAYEE)).toBe(before);
   });
 
-  it('asks nobody about what cannot be paid, and looks again when it was allowed', async () => {
+  it('are not asked about when they cannot be made, and checked again after the approval', async () => {
     const wallet = await open('dangerous', 'limits: { perTransaction: "5.00", daily: "5.00" }');
     const before = await chain.tokensOf(PAYEE);
     const impossible = [
@@ -129,7 +129,7 @@ payment:
       expect(end).toMatchObject({ state: 'completed', questions: [] });
       expect(text).toContain(words);
     }
-    // Each of them could be paid when it was asked about, and both cannot.
+    // Each could be paid when it was asked about, but not both.
     const asked = [
       await say(`send 2.00 USDC to ${PAYEE} for a`),
       await say(`send 2.00 USDC to ${PAYEE} for b`),
@@ -146,7 +146,7 @@ payment:
     expect((await chain.tokensOf(PAYEE)) - before).toBe(2_000_000n);
   });
 
-  it('takes no words for an approval', async () => {
+  it('are not approved by a reply in prose', async () => {
     await open();
     const before = await chain.tokensOf(PAYEE);
     const asked = await say(TEA);
@@ -155,7 +155,7 @@ payment:
     expect(await chain.tokensOf(PAYEE)).toBe(before);
   });
 
-  it('pays by the command line, and leaves no key anywhere in the data folder', async () => {
+  it('are made from the command line, and no key stays anywhere in the data folder', async () => {
     await open();
     const before = await chain.tokensOf(PAYEE);
     const env = { ...server.env, LANGO_TOKEN: TOKEN };
@@ -174,7 +174,7 @@ payment:
     );
     expect(files.length).toBeGreaterThan(0);
     const bytes = Buffer.concat(files.map((name) => readFileSync(path.join(home.folder, name))));
-    // Raw transactions and hashes are there; a key would stand as a text of its own.
+    // Raw transactions and hashes are stored there; a key would appear as a text of its own.
     expect(bytes.includes(PAYEE)).toBe(true);
     expect(/"0x[0-9a-f]{64}"/.test(bytes.toString('latin1'))).toBe(false);
   });
@@ -184,7 +184,7 @@ payment:
     ['after it signed, before it sent', SEND, 'hang'],
     ['after the network took it, before it heard so', SEND, 'swallow'],
     ['before it saw the receipt', 'eth_getTransactionReceipt', 'hang'],
-  ] as const)('makes one transfer when it is killed %s', async (_, moment, fate) => {
+  ] as const)('make one transfer when the server is killed %s', async (_, moment, fate) => {
     const wallet = await open('none');
     const before = await chain.tokensOf(PAYEE);
     const death = new Promise<void>((resolve) => {

@@ -52,7 +52,7 @@ async function start(): Promise<void> {
       observationalMemory: on,
       embedding: { provider: 'openai', model: 'test', baseUrl: embeddings.baseUrl },
       webSearch: { provider: 'searxng', baseUrl: web.url },
-      // The skill to import lies there before anybody asks.
+      // The skill to import exists before anybody asks.
       disk: { workspaces: 'shared' },
       auth: { mode: 'jwt', jwt: { issuer: issuer.url, audience: [AUDIENCE] } },
     },
@@ -90,14 +90,17 @@ function called({ tool }: Row, outcome: Outcome): boolean {
 
 const rowsThat = (...does: readonly string[]) => ROWS.filter((row) => does.includes(row.does));
 
-describe('Every tool of knowledge, graph, skills and memory, from a plain sentence under the offline model', () => {
-  it.each(rowsThat('keeps', 'reads', 'asks'))('$tool: $sentence', async (row) => {
-    const outcome = await say('alice', row.sentence);
-    expect(outcome.end).toMatchObject({ state: 'completed', text: expect.stringContaining(row.answer) });
-    expect(called(row, outcome)).toBe(true);
-  });
+describe('a plain sentence under the offline model', () => {
+  it.each(rowsThat('keeps', 'reads', 'asks'))(
+    'reaches each tool of knowledge, graph, skills and memory: $tool: $sentence',
+    async (row) => {
+      const outcome = await say('alice', row.sentence);
+      expect(outcome.end).toMatchObject({ state: 'completed', text: expect.stringContaining(row.answer) });
+      expect(called(row, outcome)).toBe(true);
+    },
+  );
 
-  it('stands in the table of docs/internals/sentences.md', async () => {
+  it('is listed in the table of docs/internals/sentences.md', async () => {
     const headers = { authorization: `Bearer ${await issuer.token({ sub: 'alice' })}` };
     const names = await Promise.all(
       ['librarian', 'chronicler', 'operator'].map(async (agent) => {
@@ -117,26 +120,26 @@ describe('Every tool of knowledge, graph, skills and memory, from a plain senten
       await start();
     });
 
-    it.each(rowsThat('reads'))('$tool: $sentence', async (row) => {
+    it.each(rowsThat('reads'))('finds the stored data: $tool: $sentence', async (row) => {
       const outcome = await say('alice', row.sentence);
       expect(outcome.end.text).toContain(row.answer);
       expect(called(row, outcome)).toBe(true);
     });
 
-    it.each(rowsThat('reads'))('of another owner finds nothing of it: $tool: $sentence', async (row) => {
+    it.each(rowsThat('reads'))('finds nothing of another owner: $tool: $sentence', async (row) => {
       const outcome = await say('bob', row.sentence);
       expect(JSON.stringify(outcome.events)).not.toContain(JSON.stringify(row.answer).slice(1, -1));
     });
 
-    it.each(rowsThat('removes'))('$tool: $sentence', async (row) => {
-      // Nobody removes what is another's.
+    it.each(rowsThat('removes'))('removes the data of its owner only: $tool: $sentence', async (row) => {
+      // Nobody removes another owner's data.
       expect((await say('bob', row.sentence)).end.text).not.toContain(row.answer);
       const outcome = await say('alice', row.sentence);
       expect(outcome.end.text).toContain(row.answer);
       expect(called(row, outcome)).toBe(true);
     });
 
-    it('removed data is no longer found', async () => {
+    it('does not find removed data', async () => {
       expect((await say('alice', 'what depends on billing?')).end.text).toMatch(/no such triple/);
       const recalled = await say('alice', 'what do you remember about the deploy key?');
       expect(recalled.end.text).toMatch(/^Nothing was found/);

@@ -40,7 +40,7 @@ function taskOf({ body }: Received): string {
 
 const idOf = ({ headers }: Received): string => String(headers['x-a2a-notification-id']);
 
-it(`a delivery that was open when the server was killed is made again with its id and body, and the rest follows in order: ${KILLS} kills`, async () => {
+it(`a delivery that was open when the server was killed is repeated with its id and body, and the rest follows in order: ${KILLS} kills`, async () => {
   await using receiver = await PushReceiver.open();
   let openAtKill = 0;
   const arrived = Promise.withResolvers<void>();
@@ -96,7 +96,7 @@ it(`a delivery that was open when the server was killed is made again with its i
   }
 });
 
-it(`a push config whose server is killed as soon as it has it still gets the Task, the same each time: ${KILLS} kills`, async () => {
+it(`a push config whose server is killed right after its creation still gets the Task, the same each time: ${KILLS} kills`, async () => {
   const receivers: PushReceiver[] = [];
   const home = await makeHome(
     'egress:\n  allowPrivate: ["127.0.0.1"]\na2a: { push: { retrySeconds: 0.1 } }\n',

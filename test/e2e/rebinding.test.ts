@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { PUBLIC, bringInternetHere, lookup, resolved } from '../support/made-up-names.js';
 
-/** A name whose owner has it mean another address than the one that was looked at (DNS rebinding). */
+/** A host name whose owner makes it resolve to another address than the checked one (DNS rebinding). */
 
 const lookups = jest.fn(lookup);
 jest.unstable_mockModule('node:dns', () => ({
@@ -33,34 +33,37 @@ async function untilResolved(times: number): Promise<void> {
 it.each([
   ['a private address', ['127.0.0.1']],
   ['a private address besides', [PUBLIC, '127.0.0.1']],
-])('a remote agent whose name comes to mean %s leaves, and is not asked again', async (_what, later) => {
-  const far = await startServer({
-    agents: [scriptedAgent('far')],
-    settings: { server: { port: 0, allowedHosts: [NAME] } },
-  });
-  bringInternetHere();
-  const url = `http://${NAME}:${far.address.port}/agents/far`;
-  resolved.set(NAME, [[PUBLIC]]);
-  const a2a = { enabled: true, refreshSeconds: 0.1, remoteAgents: [{ name: 'far', url }] };
-  const here = await startServer({ settings: { server: { port: 0 }, a2a } });
-  try {
-    await here.log.saying('agent joined","agent":"far');
-    resolved.set(NAME, [later]);
-    await here.log.saying('agent left","agent":"far');
-    const asked = far.log.lines.length;
-    await untilResolved(2);
-    expect(far.log.lines.length).toBe(asked);
-    expect(here.log.lines.find((line) => line.includes('agent left'))).toContain('private or loopback');
-  } finally {
-    await here.stop();
-    await far.stop();
-  }
-});
+])(
+  'a remote agent whose name starts to resolve to %s leaves, and is not called again',
+  async (_what, later) => {
+    const far = await startServer({
+      agents: [scriptedAgent('far')],
+      settings: { server: { port: 0, allowedHosts: [NAME] } },
+    });
+    bringInternetHere();
+    const url = `http://${NAME}:${far.address.port}/agents/far`;
+    resolved.set(NAME, [[PUBLIC]]);
+    const a2a = { enabled: true, refreshSeconds: 0.1, remoteAgents: [{ name: 'far', url }] };
+    const here = await startServer({ settings: { server: { port: 0 }, a2a } });
+    try {
+      await here.log.saying('agent joined","agent":"far');
+      resolved.set(NAME, [later]);
+      await here.log.saying('agent left","agent":"far');
+      const asked = far.log.lines.length;
+      await untilResolved(2);
+      expect(far.log.lines.length).toBe(asked);
+      expect(here.log.lines.find((line) => line.includes('agent left'))).toContain('private or loopback');
+    } finally {
+      await here.stop();
+      await far.stop();
+    }
+  },
+);
 
 it.each([
   ['a private address', ['127.0.0.1']],
   ['a private address besides', [PUBLIC, '127.0.0.1']],
-])('a webhook whose name comes to mean %s between two tries gets nothing', async (_what, later) => {
+])('a webhook whose name starts to resolve to %s between two tries gets nothing', async (_what, later) => {
   let connections = 0;
   const listener = createServer((socket) => {
     connections += 1;

@@ -44,7 +44,7 @@ async function startFar(token: string, options: ServerOptions = {}): Promise<Tes
   return far;
 }
 
-/** "NAME ORDER": the agent of that name is given the order, if it is there. */
+/** A model that runs "NAME ORDER": it delegates the order to the agent of that name, if it exists. */
 function delegatingModel(): ScriptedModel {
   return new ScriptedModel({
     orchestrator: [
@@ -73,8 +73,8 @@ async function peersOf(server: TestServer): Promise<Record<string, string>> {
   return Object.fromEntries(remote.map(({ name, state }) => [name, state]));
 }
 
-describe('reload', () => {
-  it('X4 agents come, change and go with the list of the configuration, without a restart', async () => {
+describe('a reload', () => {
+  it('X4 adds, changes and removes agents by the list of the configuration, without a restart', async () => {
     const [one, two] = [
       await startFar('one-7Qf2xW9kLr4TzB6vNc8d'),
       await startFar('two-5Hs8yK3mPw7RgD2jXq9n'),
@@ -107,7 +107,7 @@ describe('reload', () => {
     });
   });
 
-  it('X4 an agent whose entry stays is not asked again, and a private address is allowed to its own entry only', async () => {
+  it('X4 does not load an agent with an unchanged entry again, and allows a private address to its own entry only', async () => {
     let cards = 0;
     const page = createServer((_, response) => {
       cards += 1;
@@ -131,7 +131,7 @@ describe('reload', () => {
     page.close();
   });
 
-  it('X4 a new agent with the name of one that is here is skipped: nobody is said to join or to leave', async () => {
+  it('X4 skips a new agent with the name of an existing one, and reports no join or leave', async () => {
     const far = await startFar('one-7Qf2xW9kLr4TzB6vNc8d');
     const options = { agents: [scriptedAgent('weather')], model: delegatingModel(), settings: knowing() };
     await withServer(options, async (server) => {
@@ -150,7 +150,7 @@ describe('reload', () => {
     });
   });
 
-  it('X4 what a removed agent was asked for ends as it would have: answered, canceled', async () => {
+  it('X4 lets the tasks of a removed agent end as before, by a reply or a cancel', async () => {
     const far = await startFar('far-7Qf2xW9kLr4TzB6vNc8d');
     const options = { model: delegatingModel(), settings: knowing(entry('alpha', far)) };
     await withServer(options, async (server) => {
@@ -168,7 +168,7 @@ describe('reload', () => {
     });
   });
 
-  it('X4 the task of an agent continues with its next token, which the agent has first', async () => {
+  it('X4 continues the task of an agent with its next token, which the agent accepts first', async () => {
     const home = path.join(folder, 'far');
     const port = await freePort();
     let runs = 0;
@@ -191,7 +191,7 @@ describe('reload', () => {
     });
   });
 
-  it('X4 what one server was asked for is not done again by another that takes its entry', async () => {
+  it('X4 does not repeat a request to one server at another that takes over its entry', async () => {
     const [one, two] = [
       await startFar('one-7Qf2xW9kLr4TzB6vNc8d'),
       await startFar('two-5Hs8yK3mPw7RgD2jXq9n'),
@@ -215,7 +215,7 @@ describe('reload', () => {
     });
   });
 
-  it('X4 two servers may come to name each other: a request that comes back is refused', async () => {
+  it('X4 may make two servers name each other, and a request that comes back is refused', async () => {
     const model = delegatingModel();
     const [one, two] = [
       await startFar('one-7Qf2xW9kLr4TzB6vNc8d', { model }),
@@ -229,7 +229,7 @@ describe('reload', () => {
     );
   });
 
-  it('changes nothing when the configuration or a certificate is wrong, and says all that is', async () => {
+  it('changes nothing when the configuration or a certificate is invalid, and reports every fault', async () => {
     const far = await startFar('far-7Qf2xW9kLr4TzB6vNc8d');
     const tls = await writePair(folder, 'own', await certificate('first'));
     const settings = (...agents: readonly object[]): Settings => ({
@@ -261,7 +261,7 @@ describe('reload', () => {
     });
   });
 
-  it('names what else changed: that needs a restart', async () => {
+  it('names the other changed keys, which need a restart', async () => {
     const settings: Settings = {
       ...knowing(),
       auth: { token: 'one-7Qf2xW9kLr4TzB6vNc8d' },
@@ -302,7 +302,7 @@ describe('reload', () => {
     expect(audit).not.toContain('weather');
   });
 
-  it('takes up one configuration after the other, and none once the server stops', async () => {
+  it('applies one configuration after the other, and none once the server stops', async () => {
     const far = await startFar('far-7Qf2xW9kLr4TzB6vNc8d');
     const home = path.join(folder, 'home');
     const load = (...agents: readonly object[]): LoadedConfig =>
@@ -339,7 +339,7 @@ async function farTask(far: TestServer, state: string): Promise<void> {
   while ((await far.client.list(request)).tasks[0]?.state !== state) await delay(20);
 }
 
-/** The fingerprint of the certificate that new connections are shown. */
+/** The fingerprint of the certificate that new connections get. */
 async function servedCertificate(port: number): Promise<string> {
   const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false });
   await once(socket, 'secureConnect');

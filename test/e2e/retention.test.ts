@@ -19,7 +19,7 @@ import { scriptedAgent } from '../support/scripted-agent.js';
 import { sendText } from '../support/server.js';
 import { acceptOne, delta, fenceOf, runEnd } from '../suites/task-store-fixtures.js';
 
-/** How tasks go: by their age, and when their owner asks. */
+/** The removal of tasks: by their age, and on request of their owner. */
 
 const KILLS = process.env['LANGO_CAMPAIGN'] === '1' ? 20 : 4;
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -30,7 +30,7 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-/** The machine's clock, so many days later. */
+/** Sets the machine's clock so many days later. */
 function daysLater(days: number): void {
   jest.restoreAllMocks();
   jest.spyOn(Date, 'now').mockImplementation(() => realNow() + days * DAY_MS);
@@ -57,7 +57,7 @@ async function untilGone(server: PushServer, id: string, agent?: string): Promis
   while (!(await server.rpc('GetTask', { id }, agent)).error) await sleep(10);
 }
 
-/** What 0.3 says over gRPC to a subscription from a cursor on. */
+/** The error of 0.3 over gRPC for a subscription from a cursor on. */
 function subscribeTheOldWay({ address }: PushServer, id: string): Promise<ServiceError> {
   const client = new Client(`127.0.0.1:${address.grpcPort}`, credentials.createInsecure());
   const { path: method, requestSerialize, responseDeserialize } = LegacyA2AService.taskSubscription;
@@ -75,8 +75,8 @@ function subscribeTheOldWay({ address }: PushServer, id: string): Promise<Servic
   });
 }
 
-describe('a task that ended so long ago', () => {
-  it('is gone with its artifacts, idempotency rows and push configs; what waits for a person stays', async () => {
+describe('a task that ended before the retention time', () => {
+  it('is removed with its artifacts, idempotency rows and push configs, while a task that waits for a person stays', async () => {
     await withHome(async (home) => {
       let old = '';
       let waiting = '';
@@ -106,7 +106,7 @@ describe('a task that ended so long ago', () => {
     });
   });
 
-  it('answers a cursor that was kept for it with "not found", on every way to subscribe, in 1.0 and 0.3', async () => {
+  it('makes an old cursor "not found", on every way to subscribe, in 1.0 and 0.3', async () => {
     await withHome(async (home) => {
       let old = '';
       let ofRoot = '';
@@ -142,7 +142,7 @@ describe('a task that ended so long ago', () => {
     });
   });
 
-  it('stays for ever with tasks.retentionDays: 0', async () => {
+  it('stays forever with tasks.retentionDays: 0', async () => {
     await withHome(async (home) => {
       let old = '';
       const settings = { tasks: { retentionDays: 0 } };
@@ -158,14 +158,14 @@ describe('a task that ended so long ago', () => {
     });
   });
 
-  it('is wholly gone in the end, also when the server is killed again and again while it goes', async () => {
+  it('is removed completely although the server is killed repeatedly during the removal', async () => {
     const home = await makeHome();
     try {
       const { kept } = await seed(path.join(home.folder, 'lango.db'));
       let interrupted = 0;
       for (let life = 0; life < KILLS; life += 1) {
         const server = await startProcess(home);
-        // The first one is killed once a task goes, the others at some moment.
+        // The first server is killed once the removal of a task has begun, the others at a random moment.
         while (life === 0 && count(home, 'removed_tasks') === 0) await sleep(1);
         await sleep(life === 0 ? 0 : Math.random() * 60);
         server.child.kill('SIGKILL');
@@ -187,7 +187,7 @@ describe('a task that ended so long ago', () => {
 });
 
 describe('the tasks of a caller', () => {
-  it('are exported and deleted with everything else that is kept for it, and only for it', async () => {
+  it('are exported and deleted with all other data of the caller, and of nobody else', async () => {
     await withHome(async (home) => {
       await withPushServer(
         { home, agents: ['one', 'two'].map((name) => scriptedAgent(name)) },

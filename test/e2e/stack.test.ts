@@ -16,7 +16,7 @@ const OVERRIDE = `
     volumes: ['./navigator.yaml:/etc/lango/sub-agent.yaml:ro']
 `;
 
-/** Of `docker inspect`. */
+/** The parts of `docker inspect` that the tests read. */
 interface Inspected {
   readonly Name: string;
   readonly Config: { readonly User: string; readonly Healthcheck: { readonly Test: readonly string[] } };
@@ -28,7 +28,7 @@ interface Inspected {
   readonly Mounts: readonly { readonly Name?: string }[];
 }
 
-/** What keeps something on the volume of its agent, and what asks for it. */
+/** Sentences that store something on the volume of an agent, and sentences that read it. */
 const KEPT: readonly (readonly [agent: string, keeps: string, asks: string, holds: string])[] = [
   ['operator', 'create a file note.txt with hello', 'run cat note.txt', 'stdout: hello'],
   ['vault', 'store the secret swordfish-9000 as kitten', 'which secrets are there', 'kitten'],
@@ -69,7 +69,7 @@ const KEPT: readonly (readonly [agent: string, keeps: string, asks: string, hold
     expect(await stack.get('orchestrator-1', '/lango/agents')).toContain('vault');
   });
 
-  it('keep what the people give the orchestrator where its agent is', async () => {
+  it('store the data of people at the orchestrator on the node of its agent', async () => {
     const { owner } = stack.people.anna;
     await owner.storeSecret({ name: 'typed', value: 'marmalade-5561' });
     expect(await stack.ask('which secrets are there')).toContain('typed');
@@ -89,7 +89,7 @@ const KEPT: readonly (readonly [agent: string, keeps: string, asks: string, hold
     expect(JSON.stringify(kept['files'])).toContain('note.txt');
   });
 
-  it('use what each person keeps on another node, and show nobody a value', async () => {
+  it('use the secrets of each person on another node, and show nobody a value', async () => {
     const values = { anna: 'annas-S3cr3t-4711', ben: 'bens-S3cr3t-0815' };
     for (const name of ['anna', 'ben'] as const) {
       const { owner } = stack.people[name];
@@ -114,7 +114,7 @@ const KEPT: readonly (readonly [agent: string, keeps: string, asks: string, hold
     expect(logs.split('\n').filter((line) => words.every((word) => line.includes(word)))).not.toEqual([]);
   });
 
-  it('have no rights that they do not need', async () => {
+  it('have no rights beyond those they need', async () => {
     const ids = (await stack.compose(['ps', '-q'])).trim().split('\n');
     expect(ids).toHaveLength(10);
     for (const id of ids) {
@@ -144,7 +144,7 @@ const KEPT: readonly (readonly [agent: string, keeps: string, asks: string, hold
     await stack.up();
   }, 180_000);
 
-  it('say what is away when the vault is stopped, and go on when it is back', async () => {
+  it('report what is unavailable while the vault is stopped, and continue when it is back', async () => {
     const command = 'run `printenv T` with the secret api as T';
     await docker('stop', await stack.container('vault'));
     expect(await stack.ask(command, 'ben')).toContain('The server that keeps the secrets, http://vault:4100');
@@ -153,7 +153,7 @@ const KEPT: readonly (readonly [agent: string, keeps: string, asks: string, hold
     expect(await stack.ask(command, 'ben')).toContain('{{secret:api}}');
   }, 180_000);
 
-  it('go on without a node that is stopped, and find it again', async () => {
+  it('continue without a stopped node, and find it again', async () => {
     const operator = await stack.container('operator');
     await docker('stop', operator);
     await stack.ready(['operator']);
@@ -164,7 +164,7 @@ const KEPT: readonly (readonly [agent: string, keeps: string, asks: string, hold
     await findAll();
   }, 180_000);
 
-  it('come back with what they keep when all of them are killed', async () => {
+  it('have their stored data when all of them were killed and started again', async () => {
     await docker('kill', ...(await stack.compose(['ps', '-q'])).trim().split('\n'));
     await stack.up();
     await findAll();

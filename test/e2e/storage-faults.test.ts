@@ -12,7 +12,7 @@ import { scriptedAgent } from '../support/scripted-agent.js';
 import type { TestServer } from '../support/server.js';
 import { startServer } from '../support/server.js';
 
-/** Faults of the disk under a running server, as its clients see them. */
+/** Faults of the disk under a running server, as its clients observe them. */
 
 const folders: (() => void)[] = [];
 const servers: TestServer[] = [];
@@ -67,7 +67,7 @@ async function told(answer: Promise<Response>): Promise<Told> {
 const sendRest = (server: TestServer, text: string) =>
   told(server.fetch('/agents/worker/message:send', post(orders(text))));
 
-/** Sends on each transport and shows what the client is told. */
+/** Sends on each transport. Returns the errors that the client gets. */
 async function tellAll(server: TestServer) {
   const call = { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: orders('say no') };
   const grpc = askGrpc(`127.0.0.1:${server.address.grpcPort}`, {
@@ -115,7 +115,7 @@ async function serveRun(home: string) {
   return { server, goOn: held.resolve, state };
 }
 
-/** Sends until it is taken. */
+/** Sends a message until it is accepted. */
 async function untilTaken(server: TestServer): Promise<void> {
   for (let round = 0; round < 600; round += 1) {
     if ((await sendRest(server, 'say yes')).status === 200) return;
@@ -124,7 +124,7 @@ async function untilTaken(server: TestServer): Promise<void> {
   throw new Error('the server took no more work');
 }
 
-/** Holds the write lock of a database in a process of its own, until `release`. */
+/** Holds the write lock of a database in a separate process, until `release`. */
 async function lockElsewhere(file: string) {
   const driver = path.resolve('node_modules/better-sqlite3/lib/index.js');
   const script = `const db = new (require(${JSON.stringify(driver)}))(${JSON.stringify(file)});
@@ -141,7 +141,7 @@ async function lockElsewhere(file: string) {
 }
 
 describe('a database that another program locks', () => {
-  it('is waited for without blocking, then refused as unavailable, and nothing is stored twice or half', async () => {
+  it('is waited for without blocking, then reported as unavailable, and nothing is stored twice or in part', async () => {
     const home = makeHome();
     const server = await serve(home);
     await sendRest(server, 'say hello');
@@ -162,7 +162,7 @@ describe('a database that another program locks', () => {
     expect(await tasksOf(server)).toBe(2);
   });
 
-  it('for a moment is not noticed by anyone', async () => {
+  it('goes unnoticed when it is locked for a moment', async () => {
     const home = makeHome();
     const server = await serve(home);
     const lock = await lockElsewhere(path.join(home, 'lango.db'));
@@ -172,7 +172,7 @@ describe('a database that another program locks', () => {
     expect((await sending).map(({ status }) => status)).toEqual([200, 200, 200]);
   });
 
-  it('during a run does not fail its task', async () => {
+  it('does not fail a task when it is locked during a run', async () => {
     const home = makeHome();
     const { server, goOn, state } = await serveRun(home);
     const lock = await lockElsewhere(path.join(home, 'lango.db'));
@@ -184,24 +184,30 @@ describe('a database that another program locks', () => {
   });
 });
 
-describe('files of the database that go away under the server', () => {
-  it.each(['lango.db', 'lango.db-wal', 'lango.db.lock'])('%s: the next write is refused', async (name) => {
-    const home = makeHome();
-    const server = await serve(home);
-    await sendRest(server, 'say hello');
-    const file = path.join(home, name);
-    renameSync(file, `${file}.away`);
-    const seen = await tellAll(server);
-    const words = `${name} was removed or replaced`;
-    expect(seen).toMatchObject({ ...REFUSED, ready: { status: 503, text: expect.stringContaining(words) } });
-    expect(server.log.lines.filter((line) => line.includes(words)).length).toBeGreaterThan(0);
-    writeFileSync(file, '');
-    expect((await sendRest(server, 'say no')).status).toBe(503);
-    renameSync(`${file}.away`, file);
-    await untilTaken(server);
-    expect((await server.fetch('/readyz')).status).toBe(200);
-    expect(await tasksOf(server)).toBe(2);
-  });
+describe('a file of the database that disappears under the server', () => {
+  it.each(['lango.db', 'lango.db-wal', 'lango.db.lock'])(
+    'makes the server refuse the next write: %s',
+    async (name) => {
+      const home = makeHome();
+      const server = await serve(home);
+      await sendRest(server, 'say hello');
+      const file = path.join(home, name);
+      renameSync(file, `${file}.away`);
+      const seen = await tellAll(server);
+      const words = `${name} was removed or replaced`;
+      expect(seen).toMatchObject({
+        ...REFUSED,
+        ready: { status: 503, text: expect.stringContaining(words) },
+      });
+      expect(server.log.lines.filter((line) => line.includes(words)).length).toBeGreaterThan(0);
+      writeFileSync(file, '');
+      expect((await sendRest(server, 'say no')).status).toBe(503);
+      renameSync(`${file}.away`, file);
+      await untilTaken(server);
+      expect((await server.fetch('/readyz')).status).toBe(200);
+      expect(await tasksOf(server)).toBe(2);
+    },
+  );
 });
 
 /** A file system of this many KiB, which only root can make. */
@@ -214,7 +220,7 @@ function smallDisk(kib: number): string | undefined {
 }
 
 describe('a full disk', () => {
-  it('refuses what it cannot hold, and works again when there is room', async () => {
+  it('refuses what it cannot store, and works again when there is space', async () => {
     const disk = smallDisk(4_096);
     if (disk === undefined) {
       console.warn('SKIPPED: a full disk. Only root can mount a small file system.');
@@ -226,7 +232,7 @@ describe('a full disk', () => {
     spawnSync('dd', ['if=/dev/zero', `of=${ballast}`, 'bs=4k']);
     expect(statSync(ballast).size).toBeGreaterThan(0);
     const before = await tasksOf(server);
-    // What SQLite reserved may still hold a few commits.
+    // SQLite may still have reserved space for a few commits.
     for (let round = 0; round < 500; round += 1)
       if ((await sendRest(server, `say ${'x'.repeat(4_000)}`)).status === 503) break;
     const stored = await tasksOf(server);
@@ -240,7 +246,10 @@ describe('a full disk', () => {
   });
 });
 
-/** Makes files and folders read-only also for who has them open. False where only permissions exist, which root passes. */
+/**
+ * Makes files and folders read-only also for processes that have them open. Returns false where only permissions exist,
+ * which root bypasses.
+ */
 function freeze(...paths: readonly string[]): boolean {
   folders.unshift(() => thaw(...paths));
   return spawnSync('chattr', ['+i', ...paths]).status === 0;
@@ -250,8 +259,8 @@ function thaw(...paths: readonly string[]): void {
   spawnSync('chattr', ['-i', ...paths]);
 }
 
-describe('storage that turns read-only under the server', () => {
-  it('is refused as unavailable, fails no run, loses nothing, and works again when it can be written', async () => {
+describe('storage that becomes read-only under the server', () => {
+  it('is reported as unavailable, fails no run, loses nothing, and works again when it is writable', async () => {
     const home = makeHome();
     const { server, goOn, state } = await serveRun(home);
     const log = path.join(home, 'lango.db-wal');
@@ -274,7 +283,7 @@ describe('storage that turns read-only under the server', () => {
     await untilTaken(server);
     expect((await server.fetch('/readyz')).status).toBe(200);
     expect(await tasksOf(server)).toBe(3);
-    await servers.pop()!.stop(); // The next server takes up the run at once, this one after its lease.
+    await servers.pop()!.stop(); // The next server resumes the run at once, this one after its lease.
     expect(await state(await serve(home))).toContain('TASK_STATE_COMPLETED');
   });
 });

@@ -10,7 +10,7 @@ import { ScriptedServer, events, type RecordedRequest } from '../support/scripte
 
 jest.setTimeout(120_000);
 
-/** Real processes that are killed: the trace that a collector gets, and the bill, are those of an undisturbed run. */
+/** Real processes that are killed: the trace at the collector and the bill are those of an undisturbed run. */
 
 const TOKEN = 'telemetry-kill-2b9e6f13a7c4';
 const PRICE = { input: 1, output: 100 };
@@ -38,7 +38,7 @@ class Node {
     this.#server = await startServer(this.#home, ['--port', String(this.#port)]);
   }
 
-  /** SIGKILL; resolves once the process is gone. */
+  /** Kills the process with SIGKILL. Resolves once it is gone. */
   async kill(): Promise<void> {
     const { child } = this.#server!;
     const gone = ended(child);
@@ -51,7 +51,7 @@ class Node {
     await this.#home.remove();
   }
 
-  /** Begins a task that nobody waits for; its id. */
+  /** Begins a task that nobody waits for. Returns its id. */
   async begin(text: string): Promise<string> {
     const message = { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text }] };
     const body = JSON.stringify({ message, configuration: { returnImmediately: true } });
@@ -77,13 +77,13 @@ class Node {
   }
 }
 
-/** Each span has one root above it. */
+/** The spans without a parent: each trace must have one. */
 function rootsOf(spans: readonly CollectedSpan[]): readonly CollectedSpan[] {
   return spans.filter(({ parent }) => !spans.some(({ id }) => id === parent));
 }
 
 describe('three nodes of which two are killed in the middle', () => {
-  it('give one connected trace, and the bill that the vendor charged', async () => {
+  it("produce one connected trace, and a bill that equals the vendor's charge", async () => {
     await using collector = await openCollector();
     await using vendor = await ScriptedServer.open();
     let charged = 0;
@@ -97,7 +97,7 @@ describe('three nodes of which two are killed in the middle', () => {
         { id: 'c1', name: 'transfer_to_agent', json: ['{"agent_name":"next","request":"go on"}'] },
       ];
       const isCall = isAbove(request) && !hasResult(request);
-      // The last node's answers wait, until the test has killed whom it wants.
+      // The responses to the last node wait until the test has killed the nodes that it wants.
       if (!isAbove(request)) await new Promise<void>((resolve) => held.push(resolve));
       response.on('finish', () => (charged += 1));
       if (response.destroyed) return;
@@ -126,7 +126,7 @@ ${next ? `a2a: { enabled: true, remoteAgents: [{ name: next, url: '${next.origin
       held.pop()!();
       await first.untilCompleted(task);
 
-      // Two answers of each delegating node, and one of the last.
+      // Two responses for each delegating node, and one for the last.
       expect(charged).toBe(5);
       const rows = await first.bill();
       const { input, output } = openaiWire.usage;
@@ -159,7 +159,7 @@ const postgres = await startPostgres();
 (postgres ? describe : describe.skip)('two replicas of which the one that exports is killed', () => {
   afterAll(() => postgres!.stop());
 
-  it('export each task of both, none of them as two spans', async () => {
+  it('export each task of both, and none as two spans', async () => {
     const database = await postgres!.database();
     await using collector = await openCollector();
     const config = `
@@ -177,7 +177,7 @@ telemetry: { otlp: { url: '${collector.url}' } }`;
       await collector.until(ids.length);
       const { rows } = await database.run('SELECT worker FROM trace_exporter');
       expect(rows).toHaveLength(1);
-      // Nobody knows from outside which of them exports: each is killed once, in the middle of its tasks.
+      // An outsider does not know which of them exports: each is killed once, in the middle of its tasks.
       for (const node of nodes) {
         await sendTen(nodes);
         await node.kill();

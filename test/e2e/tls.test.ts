@@ -83,7 +83,7 @@ describe('server.tls', () => {
     }
   });
 
-  it('says in one sentence which file is wrong', async () => {
+  it('names the faulty file in one sentence', async () => {
     const files = await writePair(folder, 'wrong', own);
     const start = (tls: object) =>
       createServer({ home: path.join(folder, 'b'), settings: { ...BARE, server: { port: 0, tls } } }).start();
@@ -98,7 +98,7 @@ describe('server.tls', () => {
 });
 
 describe('auth.mode mtls', () => {
-  it('knows callers by their certificates, each with tasks of its own', async () => {
+  it('authenticates callers by their certificates, each with tasks of its own', async () => {
     const files = await writePair(folder, 'mtls', own);
     const [alice, bob] = [await certificate('alice', authority), await certificate('bob', authority)];
     const stranger = await certificate('alice');
@@ -138,7 +138,7 @@ describe('auth.mode mtls', () => {
     }
   });
 
-  it('refuses a certificate that its authority took back', async () => {
+  it('refuses a revoked certificate', async () => {
     const files = await writePair(folder, 'mtls', own);
     const { alice, bob, known } = await callersOf(folder, authority);
     const app = createServer({

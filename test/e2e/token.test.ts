@@ -8,7 +8,7 @@ import path from 'node:path';
 import { createServer } from '../../src/index.js';
 import { withServer } from '../support/server.js';
 
-/** How a node knows its callers when nobody configured anything, and how it is told to know nobody. */
+/** The authentication of callers without any configuration, and without any authentication. */
 
 let home: string;
 
@@ -22,7 +22,7 @@ async function statusFor(origin: string, authorization?: string): Promise<number
 }
 
 describe('auth.mode token, the default', () => {
-  it('makes a token at the first start, keeps it for its owner only, and asks for it', async () => {
+  it('creates a token at the first start, keeps it for its owner only, and requires it', async () => {
     const tokens: string[] = [];
     for (let start = 0; start < 2; start += 1) {
       await withServer({ home }, async ({ address }) => {
@@ -39,7 +39,7 @@ describe('auth.mode token, the default', () => {
   });
 });
 
-describe('an address that fails often', () => {
+describe('an address with many failures', () => {
   it('is not slowed down by requests without credentials, which are no guesses', async () => {
     await withServer({ home }, async ({ address: { origin, token } }) => {
       const statuses = [];
@@ -49,7 +49,7 @@ describe('an address that fails often', () => {
     });
   });
 
-  it('waits, with the right token too, but locks out no other address and no connection it already has', async () => {
+  it('is delayed also with the right token, while other addresses and its open connections are not', async () => {
     await withServer({ home }, async ({ address }) => {
       const { port, token } = address;
       const open = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -92,13 +92,13 @@ describe('an address that fails often', () => {
 describe('auth.mode none', () => {
   const none = { auth: { mode: 'none' as const } };
 
-  it('serves everybody on this machine', async () => {
+  it('serves every caller on this machine', async () => {
     await withServer({ home, settings: { server: { port: 0 }, ...none } }, async ({ address }) => {
       expect(await statusFor(address.origin)).toBe(200);
     });
   });
 
-  it.each(['0.0.0.0', '::', '192.0.2.1'])('does not serve %s', (host) => {
+  it.each(['0.0.0.0', '::', '192.0.2.1'])('refuses to serve %s', (host) => {
     const make = () => createServer({ home, settings: { server: { host, port: 0 }, ...none } });
     expect(make).toThrow(/auth\.mode .*"none" is for loopback addresses/);
   });

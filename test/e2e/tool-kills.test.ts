@@ -8,16 +8,16 @@ import { lango } from '../cli/lango-process.js';
 import { afterCall, KillableServer, type Moment } from '../support/killable-server.js';
 import { describeBrowsing, openSite, type Site } from '../capabilities/browser/setup.js';
 
-/** What the effect class of a tool promises, held against the real program with a real store, killed with SIGKILL. */
+/** The promises of a tool's effect class, tested with the real program and a real store, killed with SIGKILL. */
 
 const DELAYS_MS = [0, 4, 12];
 
-/** What the task says in the end, by its artifacts. */
+/** The final text of the task with its artifacts. */
 function wordsOf(task: Awaited<ReturnType<KillableServer['settled']>>): string {
   return JSON.stringify(task.artifacts) + task.text;
 }
 
-/** Each is killed as soon as its call is seen, and answers after the restart. */
+/** Kills the server as soon as it sees each call, and checks the result after the restart. */
 async function answersAll(
   server: KillableServer,
   asked: readonly (readonly [tool: string, sentence: string, answer: string])[],
@@ -32,7 +32,7 @@ async function answersAll(
   }
 }
 
-describe('the vault on disk, killed while it works', () => {
+describe('the vault on disk, killed during a call', () => {
   let server: KillableServer;
   beforeEach(async () => {
     server = await KillableServer.open('tools: { exec: { enabled: false } }\napproval: { policy: none }\n');
@@ -71,7 +71,7 @@ describe('the vault on disk, killed while it works', () => {
     expect((await server.say('which keys are there')).text).toContain(made);
   });
 
-  it('still answers requests that change nothing', async () => {
+  it('repeats calls that change nothing', async () => {
     await server.say('store the secret swordfish-9000 as fish');
     await server.say('create a key named release');
     await server.say('create an encryption key named box');
@@ -103,7 +103,7 @@ describe('the vault on disk, killed while it works', () => {
   });
 });
 
-describeOnChain('the wallet and paid requests, killed while they work', () => {
+describeOnChain('the wallet and paid requests, killed during a call', () => {
   const PAYEE = RICH[2];
   let chain: LocalChain;
   let proxy: RpcProxy;
@@ -134,7 +134,7 @@ payment:
     await proxy[Symbol.asyncDispose]();
   });
 
-  it.each(DELAYS_MS)('make one wallet, %i ms after the call', async (ms) => {
+  it.each(DELAYS_MS)('create one wallet, %i ms after the call', async (ms) => {
     const taskId = await server.killedWhile('create a wallet', {
       moment: afterCall('payment_create_wallet', ms),
     });
@@ -144,7 +144,7 @@ payment:
     expect((await server.say('what is my wallet address')).text).toContain(address);
   });
 
-  it('still report what changes nothing', async () => {
+  it('repeat calls that change nothing', async () => {
     await server.say('create a wallet');
     await answersAll(server, [
       ['payment_wallet_info', 'what is my wallet address', '0x'],
@@ -154,12 +154,12 @@ payment:
     ]);
   });
 
-  /** Both work again. */
+  /** Makes both work again. */
   const afterDeath = (): void => {
     endpoint.hangsAt = () => false;
     proxy.fate = () => 'pass';
   };
-  /** The endpoint hangs at this step, and so does the call, for ever. */
+  /** The endpoint hangs at this step forever, and so does the call. */
   const atEndpoint = (step: PaidStep): Moment => ({
     arm(die) {
       endpoint.hangsAt = (now) => {
@@ -170,7 +170,7 @@ payment:
       };
     },
   });
-  /** The chain hangs at the first call of this method after the price was told. */
+  /** The chain hangs at the first call of this method after the price was returned. */
   const atChain = (method: string): Moment => ({
     arm(die) {
       endpoint.hangsAt = (now) => {
@@ -191,8 +191,8 @@ payment:
     ['before it knew the price', () => atEndpoint('asked')],
     ['after it reserved, before it signed', () => atChain('eth_getBalance')],
     ['after it signed, before the payee took it', () => atEndpoint('paid')],
-    ['after the payee took it, before the answer', () => atEndpoint('settled')],
-  ])('payment_x402_fetch pays once when it is killed %s', async (_, moment) => {
+    ['after the payee took it, before the response', () => atEndpoint('settled')],
+  ])('pay once by payment_x402_fetch when the server is killed %s', async (_, moment) => {
     await lango(['wallet', 'import'], {
       env: { ...server.home.env, LANGO_URL: server.origin, LANGO_TOKEN: server.token },
       input: RICH_KEYS[1],
@@ -206,15 +206,15 @@ payment:
     const task = await server.settled(taskId);
     expect(task.state).toBe('completed');
     expect(wordsOf(task)).toMatch(
-      /Paid 0\.01 USDC|The answer to that payment was lost; it is not paid again/,
+      /Paid 0\.01 USDC|The response to that payment was lost; it is not paid again/,
     );
     expect(before - (await chain.tokensOf(RICH[1]))).toBe(10_000n);
     expect((await chain.tokensOf(PAYEE)) - payees).toBe(10_000n);
   });
 });
 
-describeBrowsing('the browser, killed while it works', () => {
-  it('opens and searches again; of a page that went with it, it says that none is open', async () => {
+describeBrowsing('the browser, killed during a call', () => {
+  it('opens and searches again, and reports that no page is open after the page was lost', async () => {
     const site = await openSite({
       '/': '<title>Harbor</title><h1>Harbor</h1>',
       '/s': '<title>Found</title>',
@@ -228,7 +228,7 @@ describeBrowsing('the browser, killed while it works', () => {
         ['browser_navigate', `open ${site.origin}/`, 'Page: Harbor'],
         ['browser_search', 'search with the browser for oranges', 'oranges'],
       ]);
-      // The page goes before it is asked about: a fast answer could be stored before the kill.
+      // The page is lost before the question: a fast result could be stored before the kill.
       await server.kill();
       await server.start();
       await answersAll(server, [
@@ -244,7 +244,7 @@ describeBrowsing('the browser, killed while it works', () => {
   });
 });
 
-describeBrowsing('browser_act, killed while the page works', () => {
+describeBrowsing('browser_act, killed during a click', () => {
   let site: Site;
   let server: KillableServer;
   let order: () => void = () => {};
@@ -262,7 +262,7 @@ describeBrowsing('browser_act, killed while the page works', () => {
     await site.close();
   });
 
-  it('is not repeated by itself: a person is asked, and their no is reported', async () => {
+  it('is not repeated by itself: a person is asked, and their refusal is reported', async () => {
     const place = { contextId: 'shopping' };
     await server.say(`open ${site.origin}/`, place);
     const seen = await server.say('what can be clicked on the page?', place);

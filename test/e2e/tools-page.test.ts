@@ -13,7 +13,7 @@ const rows = readToolsPage();
 const families = (...prefixes: readonly string[]): readonly PageRow[] =>
   rows.filter(({ tool }) => prefixes.some((prefix) => tool.startsWith(prefix)));
 
-/** What the page leaves to the reader: told by earlier answers, or set by the test. */
+/** Values for the placeholders of the page: read from earlier results, or set by the test. */
 const words = new Map<string, string>();
 const LEARNED: Readonly<Record<string, RegExp>> = {
   SIGNATURE: /signature: (\S+)/,
@@ -21,7 +21,7 @@ const LEARNED: Readonly<Record<string, RegExp>> = {
   REF: /\b(p\d+e\d+)\b/,
 };
 
-/** Sends the row's sentence, says yes where a person is asked, and gives what the tool's result was. */
+/** Sends the row's sentence, approves a question, and returns the result of the tool. */
 async function act(server: TestServer, { tool, sentence, context }: PageRow): Promise<Outcome> {
   const request = sentence.replace(/\b[A-Z]{2,}(?:_[A-Z]+)*\b/g, (word) => words.get(word) ?? word);
   const sending = context === undefined ? {} : { contextId: context };
@@ -42,7 +42,7 @@ async function act(server: TestServer, { tool, sentence, context }: PageRow): Pr
   return outcome;
 }
 
-describe('the sentences about secrets and keys', () => {
+describe('the sentence about secrets and keys', () => {
   let server: TestServer;
   beforeAll(async () => {
     const tools = { secrets: { enabled: true }, crypto: { enabled: true } };
@@ -50,16 +50,19 @@ describe('the sentences about secrets and keys', () => {
   });
   afterAll(() => server.stop());
 
-  it.each(families('secrets_', 'crypto_'))('$tool: $sentence', async (row) => void (await act(server, row)));
+  it.each(families('secrets_', 'crypto_'))(
+    'works as the page says: $tool: $sentence',
+    async (row) => void (await act(server, row)),
+  );
 
-  it('asks nobody to delete what is not there', async () => {
+  it('is refused without a question when it deletes a missing secret or key', async () => {
     const { end } = await sendText(server, 'delete the secret nobody-knows');
     expect(end).toMatchObject({ state: 'completed', questions: [] });
     expect(end.text).toContain('no secret "nobody-knows"');
   });
 });
 
-describeOnChain('the sentences about payments', () => {
+describeOnChain('the sentence about payments', () => {
   let chain: LocalChain;
   let endpoint: PaidEndpoint;
   let server: TestServer;
@@ -81,7 +84,7 @@ describeOnChain('the sentences about payments', () => {
     await chain.stop();
   });
 
-  it.each(families('payment_'))('$tool: $sentence', async (row) => {
+  it.each(families('payment_'))('works as the page says: $tool: $sentence', async (row) => {
     const { end } = await act(server, row);
     if (row.tool !== 'payment_create_wallet') return;
     await chain.fund(/0x[0-9a-fA-F]{40}/.exec(end.text)![0], 3_000_000n);
@@ -89,7 +92,7 @@ describeOnChain('the sentences about payments', () => {
 });
 
 describeOnChain('a secret in the header of a request', () => {
-  it('reaches the host that its owner allowed and nothing else, and no other host', async () => {
+  it('is sent to the host that its owner permits, and nowhere else', async () => {
     const chain = await startChain();
     const seen: unknown[] = [];
     const site = await openSite({
@@ -136,7 +139,7 @@ describeOnChain('a secret in the header of a request', () => {
   });
 });
 
-describeBrowsing('the sentences about the web', () => {
+describeBrowsing('the sentence about the web', () => {
   let site: Site;
   let server: TestServer;
   beforeAll(async () => {
@@ -153,5 +156,8 @@ describeBrowsing('the sentences about the web', () => {
     await site.close();
   });
 
-  it.each(families('browser_'))('$tool: $sentence', async (row) => void (await act(server, row)));
+  it.each(families('browser_'))(
+    'works as the page says: $tool: $sentence',
+    async (row) => void (await act(server, row)),
+  );
 });

@@ -7,14 +7,14 @@ import { ScriptedModel, ask, call } from '../support/scripted-model.js';
 import type { TestServer } from '../support/server.js';
 import { startServer, withServer } from '../support/server.js';
 
-/** The W3C trace of a caller: through the task, to every agent and receiver it leads to, and into log and audit. */
+/** The W3C trace of a caller: through the task, to every agent and receiver, and into log and audit. */
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
 const GIVEN = `00-${TRACE_ID}-00f067aa0ba902b7-01`;
 const STATE = 'rojo=00f067aa0ba902b7,congo=t61rcWkgMzE';
 const HANDED_ON = new RegExp(`^00-${TRACE_ID}-(?!00f067aa0ba902b7)[0-9a-f]{16}-01$`);
 
-/** Says which trace its task is part of. */
+/** An agent that responds with the trace of its task. */
 const mirror = scriptedAgent('mirror', async (run) => {
   const { traceparent, tracestate } = run.grant.trace ?? {};
   const text = [traceparent ?? 'no trace', tracestate].filter(Boolean).join(' ');
@@ -43,7 +43,7 @@ async function send(server: TestServer, path: string, { trace, state, push }: Se
   return { id: task.id, text: task.artifacts?.map(({ parts }) => parts[0]!.text).join() };
 }
 
-describe('traceparent', () => {
+describe('the traceparent of a caller', () => {
   it.each([
     ['the trace of a caller', GIVEN, GIVEN],
     ['flags that nobody knows', `${GIVEN.slice(0, -2)}fd`, `${GIVEN.slice(0, -2)}01`],
@@ -56,7 +56,7 @@ describe('traceparent', () => {
     ['zeros for a trace', GIVEN.replace(TRACE_ID, '0'.repeat(32)), 'no trace'],
     ['zeros for a parent', GIVEN.replace('00f067aa0ba902b7', '0'.repeat(16)), 'no trace'],
     ['two of them', `${GIVEN}, ${GIVEN}`, 'no trace'],
-  ])('%s', async (_what, trace, text) => {
+  ])('is passed on when it is valid, and else dropped: %s', async (_what, trace, text) => {
     await withServer({ agents: [mirror] }, async (server) => {
       const sent = trace === undefined ? {} : { trace };
       expect((await send(server, '/agents/mirror', sent)).text).toBe(text);
@@ -68,7 +68,7 @@ const members = (count: number, of = 'v'): string =>
   Array.from({ length: count }, (_, n) => `k${n}=${of}`).join(',');
 const LONG = `long=${'x'.repeat(200)}`;
 
-describe('tracestate', () => {
+describe('the tracestate of a caller', () => {
   it.each([
     ['as it came', STATE, STATE],
     ['with spaces and empty members', ' rojo=1 ,, congo@x/y-z=a b ', 'rojo=1,congo@x/y-z=a b'],
@@ -90,7 +90,7 @@ describe('tracestate', () => {
     ['capitals', 'Rojo=1', undefined],
     ['a value that is none', 'rojo=1=2', undefined],
     ['none', undefined, undefined],
-  ])('%s', async (_what, state, passed) => {
+  ])('is passed on when it is valid, and else dropped: %s', async (_what, state, passed) => {
     await withServer({ agents: [mirror] }, async (server) => {
       const sent = { trace: GIVEN, ...(state === undefined ? {} : { state }) };
       const text = passed === undefined ? GIVEN : `${GIVEN} ${passed}`;
@@ -98,7 +98,7 @@ describe('tracestate', () => {
     });
   });
 
-  it('is nothing without a traceparent', async () => {
+  it('is dropped without a traceparent', async () => {
     await withServer({ agents: [mirror] }, async (server) => {
       expect((await send(server, '/agents/mirror', { state: STATE })).text).toBe('no trace');
     });
@@ -106,7 +106,7 @@ describe('tracestate', () => {
 });
 
 describe('a trace', () => {
-  it('is in the log and the audit log, and goes to the receiver of push notifications', async () => {
+  it('is written to the log and the audit log, and sent with push notifications', async () => {
     await using receiver = await PushReceiver.open();
     const settings = { server: { port: 0 }, egress: { allowPrivate: ['127.0.0.1'] } };
     const quiet = scriptedAgent('mirror', async () => {
@@ -131,7 +131,7 @@ describe('a trace', () => {
     });
   });
 
-  it('goes on to agents in the process, over HTTP and over gRPC, with the span of the delegation', async () => {
+  it('is passed on to agents in the process, over HTTP and over gRPC, with the span of the delegation', async () => {
     const grpc = { enabled: true, port: 0 };
     const far = await startServer({ agents: [mirror], settings: { server: { port: 0, grpc } } });
     await using cards = await openCardHost(far.address.origin);

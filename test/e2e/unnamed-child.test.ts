@@ -10,11 +10,11 @@ import { ScriptedModel, ask, call, say } from '../support/scripted-model.js';
 import { beginTask, startServer, untilEnded, withServer } from '../support/server.js';
 
 /**
- * A process that dies between a sub-agent's taking a delegation and the entry that names its task leaves a
- * child that the parent does not know by its id. A cancel of the parent still reaches it.
+ * A process that dies after a sub-agent accepted a delegation, and before the event that names its task, leaves a child
+ * whose id the parent does not know. A cancel of the parent still reaches the child.
  */
-describe('a child task whose id was unknown when the process died', () => {
-  it('is canceled with its parent, whose cancel was accepted before that', async () => {
+describe('a child task whose id was still unknown when the process died', () => {
+  it('is canceled with its parent, whose cancel was accepted before the crash', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-unnamed-'));
     const file = path.join(home, 'lango.db');
     let begun = () => {};
@@ -53,7 +53,7 @@ describe('a child task whose id was unknown when the process died', () => {
   });
 });
 
-/** As the process that works on the task takes it, and does not live to act on it. */
+/** Accepts a cancel like the process that works on the task, which dies before it acts. */
 async function askToCancel(file: string, taskId: string): Promise<void> {
   const storage = openSqliteStorage({ file, synchronous: 'normal', logger: silentLogger });
   await storage.tasks.claim('died', ['lango-orchestrator'], () => 1);

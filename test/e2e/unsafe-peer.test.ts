@@ -19,7 +19,7 @@ beforeEach(async () => {
   let isAsked = () => {};
   asked = new Promise((resolve) => (isAsked = resolve));
   peer = await startWireServer((request, wire) => {
-    // It takes the message, and says nothing yet.
+    // The peer accepts the message, and sends nothing yet.
     if (request.method === 'SendStreamingMessage') isAsked();
     else script(request, wire);
   });
@@ -30,17 +30,17 @@ afterEach(async () => {
 });
 
 /**
- * An agent that does not know a message that comes twice, and that had not named its task when the process that asked it
+ * An agent that does not recognize a repeated message, and that had not named its task when the process that called it
  * ended.
  */
 describe('rule 5: an agent that does not recognize repeated messages', () => {
-  it('is not asked again after a restart: the outcome is unknown, and the orchestrator gets that result', async () => {
+  it('is not called again after a restart: the outcome is unknown, and the orchestrator gets that result', async () => {
     script = (_call, wire) => wire.refuse(-32601, 'no such method');
     expect(await answerAfterRestart()).toMatch(/^payer failed: the request may have reached it before/);
     expect(sends()).toHaveLength(1);
   });
 
-  it('is not asked again when it lists its tasks: its task is found there, and watched', async () => {
+  it('is not called again when it lists its tasks: its task is found there, and followed', async () => {
     script = ({ method }, wire) => {
       const { contextId, messageId } = sends()[0]!;
       const task = { ...DONE, contextId, artifacts: [{ artifactId: 'a', parts: [{ text: 'paid once' }] }] };

@@ -18,8 +18,8 @@ import type { TestServer } from '../support/server.js';
 import { sendText, untilEnded, withServer } from '../support/server.js';
 
 /**
- * The data folders of test/fixtures are those of an earlier version, with rows in every table. This version opens them, and
- * nothing is lost: everything is read as that version read it, and what was begun then is ended now.
+ * The data folders of test/fixtures come from an earlier version, with rows in every table. This version opens them and
+ * loses nothing: it reads everything as that version did, and completes all open work.
  */
 
 const postgres = await startPostgres();
@@ -66,9 +66,9 @@ describe('a data folder of an earlier version with the embedded database', () =>
   });
   afterAll(() => home.remove());
 
-  it('is upgraded when it is opened, and everything in it is read as before', () => assertKept(upgrade));
+  it('is upgraded when it is opened, and all of it is read as before', () => assertKept(upgrade));
 
-  it('has no damage, and neither have a backup of it and an earlier backup once they are restored', async () => {
+  it('has no damage, and neither have restored backups of it from before and after the upgrade', async () => {
     const { env } = upgrade;
     const isWhole = async (of: Env) =>
       expect(await run(['doctor', '--database'], of)).toContain('no damage found');
@@ -89,18 +89,18 @@ describe('a data folder of an earlier version with the embedded database', () =>
     }
   });
 
-  (postgres ? it : it.skip)('moves into PostgreSQL with everything in it', async () => {
+  (postgres ? it : it.skip)('is moved into PostgreSQL completely', async () => {
     const own = await postgres!.database();
     const there = { ...upgrade.env, LANGO_DATABASE_URL: own.url };
     await run(['migrate'], there);
-    // PostgreSQL has a hash in the place of the names in an inbox row.
+    // PostgreSQL has a hash in place of the names in an inbox row.
     const before = (await upgrade.rows()).filter(({ name }) => !name.endsWith('inbox'));
     expect(lostTables(before, await rowsOfServer((sql) => own.run(sql)))).toEqual([]);
     expect(await readAtRest(there)).toEqual(home.expected.atRest);
     await own.drop();
   });
 
-  it('serves its owners, and ends what was begun', () => assertServed(upgrade));
+  it('serves its owners, and completes open work', () => assertServed(upgrade));
 });
 
 describeOnServer('a data folder of an earlier version with a PostgreSQL database', () => {
@@ -122,13 +122,13 @@ describeOnServer('a data folder of an earlier version with a PostgreSQL database
     await home.remove();
   });
 
-  it('is upgraded when it is opened, and everything in it is read as before', () => assertKept(upgrade));
+  it('is upgraded when it is opened, and all of it is read as before', () => assertKept(upgrade));
 
   it('passes the check of its database', async () => {
     expect(await run(['doctor', '--database'], upgrade.env)).toMatch(/ok {4}.*database.*: PostgreSQL/);
   });
 
-  it('serves its owners, and ends what was begun', () => assertServed(upgrade));
+  it('serves its owners, and completes open work', () => assertServed(upgrade));
 });
 
 /** Opens the data for the first time, without a server. */
@@ -140,7 +140,10 @@ async function assertKept({ home, env, rows }: Upgrade): Promise<void> {
   expect(lostTables(before, await rows())).toEqual([]);
 }
 
-/** As an owner who signs in at an issuer, as the owner of the server's token without embeddings, and as that owner with them. */
+/**
+ * Checks as an owner who signs in at an issuer, as the owner of the server's token without embeddings, and as that
+ * owner with them.
+ */
 async function assertServed(upgrade: Upgrade): Promise<void> {
   const { home, env, settings } = upgrade;
   const { ids, served } = home.expected;
@@ -187,7 +190,7 @@ const BY_WORDS: Searches = [
   ['list your reflections', 'the user asks about ferries'],
   ['use the skill tea-time', 'Serve tea at five.'],
 ];
-/** The words of the question are not in the document. */
+/** The document contains none of the question's words. */
 const BY_MEANING: Searches = [['retrieve passages about doctor', 'The physician comes on Tuesday.']];
 
 async function assertFound(server: TestServer, searches: Searches): Promise<void> {
@@ -200,7 +203,7 @@ async function said(server: TestServer, sentence: string): Promise<string> {
   return end.text;
 }
 
-/** The tool lists the payments of an owner in each of their states; the server of the chain does not answer. */
+/** The tool lists the payments of an owner in each of their states, while the RPC server does not respond. */
 async function assertPayments(server: TestServer): Promise<void> {
   const history = await said(server, 'show my payment history');
   const lines = history
@@ -247,7 +250,7 @@ async function assertPushes(server: TestServer, taskId: string): Promise<void> {
   });
 }
 
-/** Repeats a message, waits for the task that was running, answers the one that waited, and ends a removal. */
+/** Repeats a message, waits for the running task, replies to the waiting one, and completes a removal. */
 async function assertEnds(server: TestServer, { home, env, rows }: Upgrade): Promise<void> {
   const { ids } = home.expected;
   const parts = [{ text: 'remember that the user has a boat' }];
@@ -271,7 +274,7 @@ async function assertEnds(server: TestServer, { home, env, rows }: Upgrade): Pro
 
   await run(['data', 'forget', 'context', 'context-of-the-fixture'], asDefault);
   expect((await server.fetch(`/tasks/${ids.repeated}`)).status).toBe(404);
-  // A process was killed while it removed a task; this removal has also removed what was left of that one.
+  // A process was killed while it removed a task; this removal also deletes the rest of that task.
   const removed = (await rows()).filter(({ name }) => name.endsWith('removed_tasks'));
   expect(removed).toMatchObject([{ rows: [] }]);
 }

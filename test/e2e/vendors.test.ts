@@ -41,7 +41,7 @@ describe.each(VENDORS)('a task with a model of $provider', (kind) => {
       }),
     );
 
-  it('goes through a delegation and parallel calls, over an overload and a lost connection', async () => {
+  it('completes a delegation and parallel calls, despite an overload and a lost connection', async () => {
     const transfer = JSON.stringify({ agent_name: 'operator', request: 'do both', final: true });
     vendor.willReply(
       status(529, wire.errorBody('overloaded'), SOON),
@@ -67,7 +67,7 @@ describe.each(VENDORS)('a task with a model of $provider', (kind) => {
     });
   });
 
-  it('tells the model of broken arguments and of a tool that does not exist, and goes on', async () => {
+  it('tells the model of invalid arguments and of an unknown tool, and continues', async () => {
     vendor.willReply(calls(['a', 'exec_one', '{"path": "x'], ['b', 'exec_ten', '{}']), says('I see.'));
     await withServer(optionsFor(kind, false), async (server) => {
       const { end } = await sendText(server, 'go');
@@ -90,7 +90,7 @@ describe.each(VENDORS)('a task with a model of $provider', (kind) => {
     });
   });
 
-  it('says that the model cannot be reached when nothing listens there', async () => {
+  it('reports that the model cannot be reached when nothing listens there', async () => {
     const options = optionsFor(kind, false);
     await vendor[Symbol.asyncDispose]();
     const settings = { ...options.settings, model: { ...options.settings!.model, maxRetries: 0 } };
@@ -102,7 +102,7 @@ describe.each(VENDORS)('a task with a model of $provider', (kind) => {
     vendor = await ScriptedServer.open();
   });
 
-  it('begins its answer again when the connection breaks in the middle of it', async () => {
+  it('begins its output anew when the connection breaks in the middle of it', async () => {
     vendor.willReply(
       cutEvents(wire.beginning('half an ans')),
       events(wire.answer({ texts: ['The whole', ' answer.'], stop: 'end' })),
@@ -186,24 +186,27 @@ describe.each(VENDORS)('a task with a model of $provider', (kind) => {
       { state: 'failed', text: expect.stringMatching(/request too large \(HTTP 400\).*9 > 8/) },
     ],
   ];
-  it.each(endings)('ends in a clear state after %s, and tells nobody the key', async (_, reply, expected) => {
-    vendor.willReply(reply);
-    const options = optionsFor(kind, false);
-    const settings = { ...options.settings, model: { ...options.settings!.model, maxRetries: 0 } };
-    await withServer({ ...options, settings }, async (server) => {
-      const { end, events: seen } = await sendText(server, 'go');
-      expect(end).toMatchObject(expected);
-      expect(vendor.requests).toHaveLength(1);
-      expect(JSON.stringify([seen, server.log.lines])).not.toContain(API_KEY);
-    });
-  });
+  it.each(endings)(
+    'ends in a clear state after %s, and discloses the key to nobody',
+    async (_, reply, expected) => {
+      vendor.willReply(reply);
+      const options = optionsFor(kind, false);
+      const settings = { ...options.settings, model: { ...options.settings!.model, maxRetries: 0 } };
+      await withServer({ ...options, settings }, async (server) => {
+        const { end, events: seen } = await sendText(server, 'go');
+        expect(end).toMatchObject(expected);
+        expect(vendor.requests).toHaveLength(1);
+        expect(JSON.stringify([seen, server.log.lines])).not.toContain(API_KEY);
+      });
+    },
+  );
 });
 
-describe("the vendor's reason", () => {
+describe("the reason of a vendor's refusal", () => {
   const [{ wire }] = VENDORS;
   const refused = status(404, wire.errorBody('model: claude-test'));
 
-  it('of a sub-agent reaches the person who watches the delegation', async () => {
+  it('reaches the person who watches when it comes from a sub-agent', async () => {
     const transfer = JSON.stringify({ agent_name: 'operator', request: 'do both' });
     vendor.willReply(
       events(
@@ -250,7 +253,7 @@ describe("the vendor's reason", () => {
   });
 });
 
-describe('thoughts of Anthropic', () => {
+describe('the thinking blocks of Anthropic', () => {
   const thought = (text: string, signature: string) => ({
     start: { type: 'thinking', thinking: '', signature: '' },
     deltas: [
@@ -261,7 +264,7 @@ describe('thoughts of Anthropic', () => {
   const REDACTED = { type: 'redacted_thinking', data: 'b3BhcXVl' };
   const CACHED = { type: 'ephemeral' };
 
-  it('go back as they came beside the results, after a pause and over a restart, on a prefix that is cached', async () => {
+  it('are sent back unchanged beside the results, after a pause and over a restart, on a cached prefix', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-thoughts-'));
     const options = { ...optionsFor(VENDORS[0], false), home };
     const search = { type: 'server_tool_use', id: 'srv_1', name: 'web_search', input: { query: 'x' } };
@@ -311,7 +314,7 @@ describe('thoughts of Anthropic', () => {
           ],
         },
       ]);
-      // What is cached at the vendor is asked for again to the byte.
+      // The cached prefix is sent again byte for byte.
       expect(resumed).toEqual(interrupted.body);
       const { system, tools } = resumed as unknown as Record<'system' | 'tools', readonly object[]>;
       expect(system.filter((block) => 'cache_control' in block)).toEqual([system[0]]);
@@ -343,12 +346,15 @@ describe("the cache of Anthropic's API", () => {
       }
     });
     console.log(`input ${inputs.join(', ')}; cached ${cached.join(', ')}`);
-    // Each turn finds all that the one before it sent.
+    // Each turn finds everything that the one before it sent.
     expect(cached.slice(1)).toEqual(inputs.slice(0, -1));
   });
 });
 
-/** The tokens of a request, and how many of them the vendor's cache holds: the longest marked prefix that it has seen. */
+/**
+ * The tokens of a request, and how many of them are in the vendor's cache: those of the longest marked prefix that it
+ * has seen.
+ */
 function countCached(body: JsonObject, cache: Set<string>): { readonly hit: number; readonly input: number } {
   const { tools, system } = body as unknown as Record<'tools' | 'system', readonly object[]>;
   const said = messagesOf(body).flatMap(({ role, content }) => content.map((block) => ({ role, ...block })));

@@ -35,7 +35,7 @@ const WITHOUT_PACKAGES = String.raw`
 `;
 
 describe('the library without optional packages', () => {
-  it('names the one that is needed, and how to install it', async () => {
+  it('names the missing package, and how to install it', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-packages-'));
     const library = pathToFileURL(built('src/index.js')).href;
     const { stdout } = await run(process.execPath, [
@@ -55,7 +55,7 @@ describe('the library without optional packages', () => {
 });
 
 describe('the program without optional packages', () => {
-  it('lists no MCP servers, and does not ask for their package, when none is named', async () => {
+  it('needs no MCP package when no MCP server is configured', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-packages-'));
     const hook = `
       import { registerHooks } from 'node:module';
@@ -75,17 +75,17 @@ describe('the program without optional packages', () => {
   });
 });
 
-describe('the examples', () => {
-  it('capability: an agent saves with the tool of a capability of the program', async () => {
+describe('an example of the library', () => {
+  it('capability lets an agent save with the tool of a capability of the program', async () => {
     expect(await example('capability')).toBe('Saved the home of Lango.\n');
   });
 
-  it('own-agent: the orchestrator delegates to an agent of the program', async () => {
+  it('own-agent lets the orchestrator delegate to an agent of the program', async () => {
     const output = await example('own-agent');
     expect(output).toMatch(/^lango-orchestrator asks dice\nYou rolled [1-6], [1-6], [1-6]\.\n$/);
   });
 
-  it('defined-agent: a model follows the instruction and calls the tool', async () => {
+  it('defined-agent lets a model follow the instruction and call the tool', async () => {
     const lines = (await example('defined-agent')).trimEnd().split('\n');
     expect(lines).toEqual(
       expect.arrayContaining(['lango-orchestrator: delegation-start', 'weather: tool-call']),
@@ -93,19 +93,19 @@ describe('the examples', () => {
     expect(lines.at(-1)).toBe('weather: Oslo is sunny, at 21 degrees.');
   });
 
-  it('stock-executor: an executor of the stock SDK answers, and its stream is replayed', async () => {
+  it('stock-executor runs an executor of the stock SDK, whose stream is replayed', async () => {
     expect(await example('stock-executor')).toMatch(/^HELLO THERE\nreplayed [1-9]\d* events\n$/);
   });
 
-  it('own-tool-and-model: the flat agent uses both', async () => {
+  it('own-tool-and-model lets the flat agent use both', async () => {
     expect(await example('own-tool-and-model')).toBe('lango-agent: In Oslo the sun shines, 21 degrees.\n');
   });
 
-  it('mounted: an express app serves agents below a path, beside pages of its own', async () => {
+  it('mounted lets an express app serve agents below a path, beside its own pages', async () => {
     expect(await example('mounted')).toBe('a page of the app\nYou said: hello\n');
   });
 
-  it('push-receiver: takes what the server sends, and nothing else', async () => {
+  it('push-receiver accepts the deliveries of the server, and nothing else', async () => {
     expect(await example('push-receiver')).toMatch(
       /^[1-9]\d* notifications, the last: TASK_STATE_COMPLETED\nforged: 403\n$/,
     );

@@ -53,7 +53,7 @@ async function get(proxy: BrowsingProxy, url: string, body?: string) {
   return { status: response.statusCode, text, cookies: response.headers['set-cookie'] };
 }
 
-/** The proxy's answer to a CONNECT, and what a request through the tunnel brings. */
+/** The proxy's response to a CONNECT, and the response to a request through the tunnel. */
 async function tunnel(proxy: BrowsingProxy, host: string, shown = authorizationOf(proxy)): Promise<string> {
   const socket = connect(proxy.port, '127.0.0.1');
   socket.write(`CONNECT ${host} HTTP/1.1\r\nHost: ${host}\r\nProxy-Authorization: ${shown}\r\n\r\n`);
@@ -82,7 +82,7 @@ describe('the proxy of a browser', () => {
     expect(failures).toEqual([]);
   });
 
-  it('accepts only the client that knows its password, which no server sees', async () => {
+  it('accepts only the client with its password, which no server sees', async () => {
     const { host, server } = await openTarget();
     const seen: IncomingMessage['headers'][] = [];
     server.on('request', ({ headers }) => void seen.push(headers));
@@ -126,7 +126,7 @@ describe('the proxy of a browser', () => {
     expect(await get(proxy, `http://127.0.0.1:${proxy.port}/`)).toMatchObject({ status: 403 });
   });
 
-  it('looks at every address of a name, each time it connects', async () => {
+  it('checks every address of a name at each connection', async () => {
     const { server } = await openTarget();
     const { port } = server.address() as AddressInfo;
     const { proxy } = await openProxy([]);
@@ -136,7 +136,7 @@ describe('the proxy of a browser', () => {
     expect(lookup.mock.calls.filter(([name]) => name === 'rebinding.example')).toHaveLength(2);
   });
 
-  it('refuses what is no request to a proxy', async () => {
+  it('refuses a request that is none to a proxy', async () => {
     const { proxy } = await openProxy([]);
     for (const path of ['/', 'ftp://example.com/', 'https://example.com/', 'http://']) {
       expect(await get(proxy, path)).toMatchObject({ status: 403 });
@@ -145,7 +145,7 @@ describe('the proxy of a browser', () => {
       expect(await tunnel(proxy, host)).not.toContain(' 200 ');
   });
 
-  it('says that a host cannot be reached', async () => {
+  it('reports that a host cannot be reached', async () => {
     const { host, server } = await openTarget();
     server.close();
     await once(server, 'close');
@@ -155,7 +155,7 @@ describe('the proxy of a browser', () => {
     expect(failures.map(({ why }) => why)).toEqual(['unreachable', 'unreachable']);
   });
 
-  it('lets in no more bytes than its limit, until it is renewed', async () => {
+  it('transfers no more bytes than its limit, until the limit is renewed', async () => {
     const { host } = await openTarget();
     const { proxy, failures } = await openProxy([host], 100);
     await get(proxy, `http://${host}/`, 'x'.repeat(200)).catch(() => undefined);

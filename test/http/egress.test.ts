@@ -24,7 +24,7 @@ async function listen(listener: RequestListener, host = '127.0.0.1'): Promise<nu
   return (server.address() as AddressInfo).port;
 }
 
-/** Long, as only a clock of the test lets it pass. */
+/** A long time, which passes only by the clock of the test. */
 const TIMEOUT_MS = 60_000;
 
 function egress(changes: Partial<EgressOptions> = {}): typeof fetch {
@@ -33,7 +33,7 @@ function egress(changes: Partial<EgressOptions> = {}): typeof fetch {
 
 const hello: RequestListener = (_request, response) => response.end('hello');
 
-describe('addresses', () => {
+describe('the egress client and an address', () => {
   it.each([
     '127.0.0.1',
     'localhost',
@@ -62,13 +62,13 @@ describe('addresses', () => {
     '203.0.113.1',
     '100.100.100.200',
     '168.63.129.16',
-  ])('refuses %s', async (name) => {
+  ])('refuse %s', async (name) => {
     const port = await listen(hello);
     await expect(egress()(`http://${name}:${port}/`)).rejects.toMatchObject({ code: 'forbidden' });
   });
 
   it.each([22, 25, 110, 993, 2375, 5432, 6379, 11211])(
-    'refuses port %i, also of a public address',
+    'refuse port %i, also at a public address',
     async (port) => {
       const error = await egress()(`http://example.com:${port}/`).catch((reason: unknown) => reason);
       expect(error).toMatchObject({
@@ -78,7 +78,7 @@ describe('addresses', () => {
     },
   );
 
-  it('allows a name one by one, with or without its port', async () => {
+  it('allow a private name one by one, with or without its port', async () => {
     const port = await listen(hello);
     const other = await listen(hello);
     const get = egress({ allowPrivate: [`127.0.0.1:${port}`, 'localhost'] });
@@ -91,7 +91,7 @@ describe('addresses', () => {
     await expect(get(`http://[::ffff:127.0.0.1]:${port}/`)).rejects.toMatchObject({ code: 'forbidden' });
   });
 
-  it('does not follow redirects, and checks each hop when asked to follow', async () => {
+  it('do not follow redirects by default, and check each hop when asked to follow', async () => {
     const inner = await listen(hello);
     const port = await listen((_request, response) => {
       response.writeHead(302, { location: `http://127.0.0.1:${inner}/` }).end();
@@ -104,7 +104,7 @@ describe('addresses', () => {
     });
   });
 
-  it('ignores proxy variables and other schemes', async () => {
+  it('ignore proxy variables, and refuse other schemes', async () => {
     const proxy = await listen((_request, response) => response.end('proxied'));
     const port = await listen(hello);
     process.env['http_proxy'] = `http://127.0.0.1:${proxy}`;
@@ -127,10 +127,10 @@ describe('addresses', () => {
   });
 });
 
-describe('requests and answers', () => {
+describe('a request of the egress client', () => {
   const allowPrivate = ['127.0.0.1'];
 
-  it('passes method, headers and body on, and gives a web response', async () => {
+  it('passes method, headers and body on, and resolves with a web response', async () => {
     const port = await listen((request, response) => {
       void (async () => {
         const chunks: Buffer[] = [];
@@ -158,7 +158,7 @@ describe('requests and answers', () => {
     });
   });
 
-  it('bounds the size of what it decodes', async () => {
+  it('limits the size of the decoded body', async () => {
     const port = await listen((_request, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(50_000)));
     });
@@ -170,7 +170,7 @@ describe('requests and answers', () => {
     expect((await (await roomy(`http://127.0.0.1:${port}/`)).arrayBuffer()).byteLength).toBe(50_000);
   });
 
-  it('gives up on a silent server, before the head and in the body', async () => {
+  it('times out on a silent server, before the head and in the body', async () => {
     using _time = holdTime();
     const asked = Promise.withResolvers<void>();
     const silent = await listen(() => asked.resolve());
@@ -185,7 +185,7 @@ describe('requests and answers', () => {
     await read.toMatchObject({ code: 'timeout' });
   });
 
-  it('says that nothing listens, and that the connection broke', async () => {
+  it('reports that nothing listens, and that the connection broke', async () => {
     const port = await listen(hello);
     servers.pop()?.close();
     await expect(egress({ allowPrivate })(`http://127.0.0.1:${port}/`)).rejects.toMatchObject({
@@ -200,13 +200,13 @@ describe('requests and answers', () => {
     await expect(answer.text()).rejects.toMatchObject({ code: 'unavailable' });
   });
 
-  it('sends nothing when the signal is aborted before it begins, also with a body', async () => {
+  it('sends nothing when the signal is aborted before the start, also with a body', async () => {
     const port = await listen(hello);
     const signal = AbortSignal.abort(new Error('too late'));
     const url = `http://127.0.0.1:${port}/`;
     const sent = egress({ allowPrivate: ['127.0.0.1'] })(url, { method: 'POST', body: 'x', signal });
     await expect(sent).rejects.toThrow('too late');
-    // What nobody caught would come now.
+    // An unhandled rejection would surface now.
     await new Promise((resolve) => setTimeout(resolve, 20));
   });
 
@@ -224,7 +224,7 @@ describe('requests and answers', () => {
   });
 });
 
-describe('event streams', () => {
+describe('an event stream of the egress client', () => {
   const allowPrivate = ['127.0.0.1'];
   const STREAM = { 'content-type': 'text/event-stream; charset=utf-8' };
 
@@ -233,7 +233,7 @@ describe('event streams', () => {
   it.each([
     ['no stream was asked for', 200, {}],
     ['it is the body of an error', 500, asked],
-  ])('has the limits of a plain answer when %s', async (_why, status, init) => {
+  ])('has the limits of a plain response when %s', async (_why, status, init) => {
     const port = await listen((_request, response) => {
       response.writeHead(status, STREAM).write('data: 0\n\n'.repeat(10));
     });
@@ -241,7 +241,7 @@ describe('event streams', () => {
     await expect(answer.text()).rejects.toMatchObject({ code: 'too-large' });
   });
 
-  it('has a limit of its own when it was asked for', async () => {
+  it('has a limit of its own when a stream was requested', async () => {
     const port = await listen((_request, response) => {
       response.writeHead(200, STREAM).write('data: 0\n\n'.repeat(10));
     });
@@ -250,7 +250,7 @@ describe('event streams', () => {
     await expect(answer.text()).rejects.toMatchObject({ code: 'too-large' });
   });
 
-  it('hands out each chunk as it comes and is not bound by the limits of a plain answer', async () => {
+  it('yields each chunk at once, beyond the limits of a plain response', async () => {
     const steps: (() => void)[] = [];
     const port = await listen((_request, response) => {
       response.writeHead(200, STREAM);
@@ -274,7 +274,7 @@ describe('event streams', () => {
     expect((await reader.read()).done).toBe(true);
   });
 
-  it('counts silence from the last chunk, not from the first', async () => {
+  it('measures silence from the last chunk, not from the first', async () => {
     using _time = holdTime();
     let write: (chunk: string) => void;
     const port = await listen((_request, response) => {
@@ -290,7 +290,7 @@ describe('event streams', () => {
     }
   });
 
-  it('gives up when a stream is silent too long', async () => {
+  it('times out after too long a silence', async () => {
     const port = await listen((_request, response) => {
       response.writeHead(200, STREAM).write('data: 0\n\n');
     });

@@ -53,8 +53,8 @@ function post(
   });
 }
 
-describe('routes and plain answers', () => {
-  it('asks plain routes first, then express with health, and answers "not found" as JSON', async () => {
+describe('the HTTP host', () => {
+  it('tries plain routes first, then express with health, and responds with "not found" as JSON', async () => {
     const host = await start([echo]);
     const answer = await (await post(host, '{"a":[1,"ü"]}')).json();
     expect(answer).toEqual({ body: { a: [1, 'ü'] }, origin: host.origin, q: null });
@@ -71,14 +71,14 @@ describe('routes and plain answers', () => {
     });
   });
 
-  it('tells readiness with its reason', async () => {
+  it('reports readiness with its reason', async () => {
     const host = await start([], { health: () => ({ ready: false, reason: 'no model' }) });
     const answer = await fetch(`${host.origin}/readyz`);
     expect(answer.status).toBe(503);
     expect(await answer.json()).toEqual({ status: 'not ready', reason: 'no model' });
   });
 
-  it('answers a path that is no percent-encoding with 400 and no HTML', async () => {
+  it('responds with 400 and no HTML to a path that is no percent-encoding', async () => {
     const host = await start();
     const answer = await rawRequest(
       host.port,
@@ -88,7 +88,7 @@ describe('routes and plain answers', () => {
     expect(answer).not.toContain('<');
   });
 
-  it('shows nothing of a defect, and logs it', async () => {
+  it('hides a defect from the response, and logs it', async () => {
     const lines: LogLine[] = [];
     const broken: HttpRoute = async () => {
       throw new Error('secret detail /root/x');
@@ -102,7 +102,7 @@ describe('routes and plain answers', () => {
     ).toBe(true);
   });
 
-  it('gives each error code its status, the violations as details, and Retry-After', async () => {
+  it('maps each error code to its status, the violations to details, and sends Retry-After', async () => {
     const refuse: HttpRoute = async () => {
       throw new LangoError('unavailable', 'Busy.', {
         retryAfterMs: 1_500,
@@ -120,7 +120,7 @@ describe('routes and plain answers', () => {
     ]);
   });
 
-  it('logs method, path without query, status and trace id, and answers with a request id', async () => {
+  it('logs method, path without query, status and trace id, and responds with a request id', async () => {
     const lines: LogLine[] = [];
     const host = await start([echo], { logger: recordingLogger(lines) });
     const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
@@ -141,7 +141,7 @@ describe('routes and plain answers', () => {
   });
 });
 
-describe('limits before parsing (3.2 #6)', () => {
+describe('the limits before parsing (3.2 #6)', () => {
   type Case = readonly [
     name: string,
     given: { body: string | Uint8Array<ArrayBuffer>; headers?: Record<string, string> },
@@ -162,7 +162,7 @@ describe('limits before parsing (3.2 #6)', () => {
       415,
     ],
   ];
-  it.each(cases)('refuses %s', async (_name, { body, headers }, status) => {
+  it.each(cases)('refuse %s', async (_name, { body, headers }, status) => {
     const host = await start([echo]);
     const answer = await post(host, body, headers);
     expect(answer.status).toBe(status);
@@ -170,14 +170,14 @@ describe('limits before parsing (3.2 #6)', () => {
   });
 
   it.each(['application/a2a+json', 'application/json; charset=UTF-8', 'application/vnd.x+json'])(
-    'takes %s',
+    'accept %s',
     async (type) => {
       const host = await start([echo]);
       expect((await post(host, '{"a":{"b":1}}', { 'content-type': type })).status).toBe(200);
     },
   );
 
-  it('counts a streamed body that names no length', async () => {
+  it('count a streamed body without a declared length', async () => {
     const host = await start([echo]);
     const chunk = `400\r\n${'x'.repeat(1_024)}\r\n`;
     const answer = await rawRequest(
@@ -188,7 +188,7 @@ describe('limits before parsing (3.2 #6)', () => {
     expect(answer).toMatch(/^HTTP\/1.1 413 /);
   });
 
-  it('refuses a body that names too great a length, without waiting for it', async () => {
+  it('refuse a body whose declared length is too great, without waiting for it', async () => {
     const host = await start([echo]);
     const answer = await rawRequest(
       host.port,
@@ -197,7 +197,7 @@ describe('limits before parsing (3.2 #6)', () => {
     expect(answer).toMatch(/^HTTP\/1.1 413 /);
   });
 
-  it('refuses large headers', async () => {
+  it('refuse large headers', async () => {
     const host = await start();
     const answer = await rawRequest(
       host.port,
@@ -207,12 +207,12 @@ describe('limits before parsing (3.2 #6)', () => {
     expect(answer).toContain('"code":431');
   });
 
-  it('ends a request whose headers do not come', async () => {
+  it('end a request whose headers do not arrive', async () => {
     const host = await start([], { limits: { ...LIMITS, headerSeconds: 0.2, bodySeconds: 600 } });
     expect(await rawRequest(host.port, 'GET / HTTP/1.1\r\nHost: loc')).toMatch(/^HTTP\/1.1 408 /);
   });
 
-  it('keeps no connection to a client that never closes its own side', async () => {
+  it('close a connection to a client that never closes its own side', async () => {
     const server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
@@ -224,7 +224,7 @@ describe('limits before parsing (3.2 #6)', () => {
     server.close();
   });
 
-  it('ends a request whose body does not come', async () => {
+  it('end a request whose body does not arrive', async () => {
     const host = await start([echo], { limits: { ...LIMITS, bodySeconds: 0.2 } });
     const answer = await rawRequest(
       host.port,
@@ -239,7 +239,7 @@ describe('limits before parsing (3.2 #6)', () => {
     '{"a":1,"\\u0061":2}',
     '{"__proto__":1,"__proto__":2}',
     '[{"b":[{"c":{},"d":0,"c":{}}]}]',
-  ])('refuses an object that names a member twice: %s', async (text) => {
+  ])('refuse an object that names a member twice: %s', async (text) => {
     const host = await start([echo]);
     const answer = await post(host, text);
     expect([answer.status, await answer.text()]).toEqual([
@@ -249,7 +249,7 @@ describe('limits before parsing (3.2 #6)', () => {
     expect((await post(host, '{"a":{"a":[{"a":1},{"a":2}]},"b":":,:"}')).status).toBe(200);
   });
 
-  it('is not harmed by members named __proto__', async () => {
+  it('hold for members named __proto__', async () => {
     const host = await start([echo]);
     const answer = await (await post(host, '{"__proto__":{"polluted":true}}')).text();
     expect(answer).toContain('polluted');
@@ -257,7 +257,7 @@ describe('limits before parsing (3.2 #6)', () => {
   });
 });
 
-describe('who may ask', () => {
+describe('the admission of a request', () => {
   it.each([
     ['another name', 'GET / HTTP/1.1\r\nHost: evil.example\r\n', 403],
     ['the wildcard address', 'GET / HTTP/1.1\r\nHost: 0.0.0.0\r\n', 403],
@@ -271,7 +271,7 @@ describe('who may ask', () => {
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
   });
 
-  it('takes allowed host names, and the address it was reached at', async () => {
+  it('accepts allowed host names, and the address that the request arrived at', async () => {
     const host = await start([], { host: '0.0.0.0', allowedHosts: ['Agents.example', 'node:81'] });
     expect(host.origin).toBe(`http://localhost:${host.port}`);
     const ask = (name: string, address?: string): Promise<string> =>
@@ -284,7 +284,7 @@ describe('who may ask', () => {
     expect(await ask('10.9.8.7')).toMatch(/^HTTP\/1.1 403 /);
   });
 
-  it('refuses pages of other origins and answers the preflight of allowed ones', async () => {
+  it('refuses pages of other origins, and responds to the preflight of allowed ones', async () => {
     const host = await start([echo], { allowedOrigins: ['https://app.example/'] });
     expect((await post(host, '1', { origin: 'https://evil.example' })).status).toBe(403);
     expect((await post(host, '1', { origin: 'null' })).status).toBe(403);
@@ -299,7 +299,7 @@ describe('who may ask', () => {
     expect(preflight.headers.get('access-control-allow-headers')).toContain('Authorization');
   });
 
-  it('believes forwarded headers only behind a trusted proxy', async () => {
+  it('uses forwarded headers only behind a trusted proxy', async () => {
     const forwarded = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'agents.example' };
     const plain = await start([echo]);
     expect(await (await post(plain, '1', forwarded)).json()).toMatchObject({ origin: plain.origin });
@@ -312,7 +312,7 @@ describe('who may ask', () => {
     );
   });
 
-  it('takes the bearer token from the header only, and challenges', async () => {
+  it('reads the bearer token from the header only, and challenges', async () => {
     const host = await start([whoami]);
     const ask = (headers: Record<string, string>, query = ''): Promise<Response> =>
       fetch(`${host.origin}/me${query}`, { headers });
@@ -334,8 +334,8 @@ describe('who may ask', () => {
   });
 });
 
-describe('start and stop', () => {
-  it('says which port is taken and what to do', async () => {
+describe('the start and stop of a host', () => {
+  it('report which port is taken and what to do', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     const { port } = taken.address() as AddressInfo;
@@ -347,7 +347,7 @@ describe('start and stop', () => {
     taken.close();
   });
 
-  it('aborts open exchanges and lets them end; new requests get a time to retry', async () => {
+  it('abort open exchanges and let them end; new requests get a time to retry', async () => {
     const mayEnd = Promise.withResolvers<void>();
     const stream: HttpRoute = async ({ response, signal, path }) => {
       if (path !== '/stream') return false;
@@ -378,18 +378,18 @@ describe('start and stop', () => {
     await expect(fetch(host.origin)).rejects.toThrow();
   });
 
-  it('does not wait for connections without a request', async () => {
+  it('do not wait for connections without a request', async () => {
     const host = await start([], { limits: { ...LIMITS, headerSeconds: 600, drainSeconds: 600 } });
     const silent = connect(host.port, '127.0.0.1');
     const unfinished = connect(host.port, '127.0.0.1', () => unfinished.write('GET / HTTP/1.1\r\nHo'));
     for (const client of [silent, unfinished]) client.on('error', () => {}).resume();
     await Promise.all([once(silent, 'connect'), once(unfinished, 'connect')]);
-    // A request on another connection is answered once the server has taken these two.
+    // A request on another connection gets its response once the server has accepted these two.
     await fetch(`${host.origin}/healthz`);
     await expect(host.server.stop()).resolves.toBeUndefined();
   });
 
-  it('cuts what does not end within the drain time', async () => {
+  it('cut an exchange that outlasts the drain time', async () => {
     const stubborn: HttpRoute = async ({ response }) => {
       response.write('begin;');
       await once(response, 'close');
@@ -401,7 +401,7 @@ describe('start and stop', () => {
     await expect(answer.text()).rejects.toThrow();
   });
 
-  it('aborts the signal when the client goes away', async () => {
+  it('abort the signal of an exchange when the client leaves', async () => {
     const gone = Promise.withResolvers<unknown>();
     const watch: HttpRoute = async ({ response, signal }) => {
       signal.addEventListener('abort', () => gone.resolve(signal.reason));

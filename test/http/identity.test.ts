@@ -10,7 +10,7 @@ function bearing(authorization?: string, address = 'a'): Credentials {
 }
 
 describe('createAuthenticator', () => {
-  it('files data under the given owner, "default" with a token and "local" without', async () => {
+  it('assigns data to the given owner; without one to default in mode token, and to local in mode none', async () => {
     const logger = recordingLogger([]);
     const ask = (owner?: string) =>
       createAuthenticator({ mode: 'token', token: 't', logger, ...(owner ? { owner } : {}) });
@@ -29,13 +29,13 @@ describe('createAuthenticator', () => {
     }
   });
 
-  it('needs a token in mode token, and rules in mode jwt', () => {
+  it('needs a token in mode token, and an issuer in mode jwt', () => {
     const logger = recordingLogger([]);
     expect(() => createAuthenticator({ mode: 'token', token: '', logger })).toThrow(/missing/);
     expect(() => createAuthenticator({ mode: 'jwt', logger })).toThrow(/missing/);
   });
 
-  it('logs and audits failures without the token, and says "too many" to an address after twenty', async () => {
+  it('logs and audits failures without the token, and responds "too many" to an address after twenty', async () => {
     const lines: LogLine[] = [];
     const entries: AuditEntry[] = [];
     const authenticator = createAuthenticator({
@@ -62,7 +62,7 @@ describe('createAuthenticator', () => {
     expect((await ask('Bearer t', '10.0.0.1')).owner).toBe('default');
   });
 
-  it('slows down the right token too, but not on a connection that was accepted before', async () => {
+  it('delays the right token too, but not on a connection that was accepted before', async () => {
     const authenticator = createAuthenticator({ mode: 'token', token: 't', logger: recordingLogger([]) });
     const ask = (token: string, address: string, connection: object) =>
       codeOf(authenticator.authenticate({ ...bearing(`Bearer ${token}`, address), connection }));
@@ -87,7 +87,7 @@ describe('createAuthenticator', () => {
     expect(order.sort()).toEqual(['none: accepted before, then failed', 'none: new']);
   });
 
-  it('bounds what one caller, and one address without a caller, may ask', async () => {
+  it('limits the requests of one caller, and of one address without a caller', async () => {
     const rate = { perSecond: 0.001, burst: 2 };
     const entries: AuditEntry[] = [];
     const authenticator = createAuthenticator({

@@ -41,7 +41,7 @@ describe('assertJsonLimits', () => {
     expect(() => scan(text, { depth: 5, keys: 5 })).toThrow(/number/);
   });
 
-  it('takes every other number, and digits in a text', () => {
+  it('accepts every other number, and digits in a text', () => {
     for (const text of [
       '1e308',
       '-1.7976931348623157e308',
@@ -59,7 +59,7 @@ describe('assertJsonLimits', () => {
     expect(() => scan('{"a\\\\":1,"b":2}', { depth: 1, keys: 1 })).toThrow(/members/);
   });
 
-  it('stops a depth bomb at once and leaves bad syntax to the parser', () => {
+  it('stops at a depth bomb at once, and leaves bad syntax to the parser', () => {
     expect(() => scan('['.repeat(1_000_000), { depth: 64, keys: 1 })).toThrow(/deeper than 64/);
     scan(']]]}}"', { depth: 1, keys: 1 });
   });
@@ -88,8 +88,8 @@ describe('ValueCount', () => {
   };
 
   it.each([
-    ['an answer', false, `[${many}1]`],
-    ['an answer with empty lines', false, `[\n\n${many}1]`],
+    ['a response', false, `[${many}1]`],
+    ['a response with empty lines', false, `[\n\n${many}1]`],
     ['an event', true, `data: [${many}1]\n\n`],
     ['an event in lines', true, `data: [\r\ndata: ${many.replaceAll(',', ',\r\ndata: ')}1]\r\n\r\n`],
     ['an event after another', true, `data: {}\r\rdata: [${many}1]`],
@@ -109,7 +109,7 @@ describe('ValueCount', () => {
         .map((end) => `data: {"a":[1,2,3,4,5,6,7,8,9]}${end}`.repeat(20_000))
         .join(''),
     ],
-  ])('accepts what is in %s', (_name, isEventStream, text) => {
+  ])('accepts the content of %s', (_name, isEventStream, text) => {
     expect(() => count(text, isEventStream)).not.toThrow();
   });
 });

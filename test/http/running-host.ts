@@ -44,7 +44,7 @@ export async function startHost(
   return { ...(await server.start()), server };
 }
 
-/** Sends raw text and resolves with all that came back until the server closed the connection. */
+/** Sends raw text. Resolves with everything that came back until the server closed the connection. */
 export function rawRequest(port: number, text: string, address = '127.0.0.1'): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, address, () => socket.write(text));
@@ -62,7 +62,7 @@ export interface LogLine {
   readonly fields: LogFields;
 }
 
-/** A logger that keeps its lines. */
+/** A logger that records its lines. */
 export function recordingLogger(lines: LogLine[], bound: LogFields = {}): Logger {
   const at = (level: string) => (message: string, fields?: LogFields) => {
     lines.push({ level, message, fields: { ...bound, ...fields } });

@@ -40,7 +40,7 @@ function ask(path: string, init: RequestInit = {}, token: string | undefined = T
 }
 
 describe('express routers', () => {
-  it('are found behind the plain routes, with the caller and the body of the exchange', async () => {
+  it('are found after the plain routes, with the caller and the body of the exchange', async () => {
     host = await startHost([], { mounts: [NOTES, PAGE] });
     expect(await (await ask('/notes')).json()).toEqual({ owner: 'default', tenant: '' });
     const put = await ask('/notes/a%20b', {
@@ -52,7 +52,7 @@ describe('express routers', () => {
     expect(await (await ask('/page', {}, '')).text()).toBe('hello');
   });
 
-  it('let nobody unknown through where a caller is needed, not even to a path that is not there', async () => {
+  it('refuse an unknown caller where one is needed, even for a path that does not exist', async () => {
     host = await startHost([], { mounts: [NOTES, PAGE] });
     for (const path of ['/notes', '/notes/', '/notes/a/b/c']) {
       const answer = await ask(path, {}, '');

@@ -28,7 +28,7 @@ async function obedient(): Promise<ScriptedServer> {
 }
 
 describeWith('adk', () => {
-  it('an ADK agent stores our answer once, continues the context, and no action is repeated', async () => {
+  it('an ADK agent stores our response once, continues the context, and repeats no action', async () => {
     await using vendor = await obedient();
     const written: string[] = [];
     const tool = toolNamed('exec_write', {

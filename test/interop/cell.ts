@@ -10,10 +10,10 @@ export interface Cell {
   readonly sdkVersion: () => string;
 }
 
-/** Where `npm run interop` wants the result of each cell, as JSON lines. */
+/** The file for the result of each cell, as JSON lines. `npm run interop` sets it. */
 const RESULTS = process.env['LANGO_INTEROP_RESULTS'];
 
-/** Records what is known not to work, and is not tried. */
+/** Records what is known not to work and is not tested. */
 export function recordNotes({ name, notes = [] }: Sdk): void {
   for (const why of notes) record({ peer: name, role: 'any', why });
 }

@@ -11,7 +11,7 @@ import { describe } from '@jest/globals';
 export const FOLDER = process.env['LANGO_TEST_FRAMEWORKS'];
 export const PEERS = path.join(import.meta.dirname, 'peers');
 
-/** `describe` for tests that need a framework's own packages. Without them it says loudly what it skips. */
+/** `describe` for tests that need a framework's own packages. Without them it reports what it skips. */
 export function describeWith(framework: string, tests: () => void): void {
   const isThere = FOLDER !== undefined && existsSync(path.join(FOLDER, framework, 'node_modules'));
   const name = `with the packages of ${framework}`;

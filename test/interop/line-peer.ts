@@ -8,7 +8,7 @@ import type { JsonObject } from '../../src/core/json.js';
 import { FOLDER, PEERS } from './framework.js';
 import type { Sdk } from './sdks.js';
 
-/** What the program of a framework answers: the members of its operation, or `error` with the name of an exception. */
+/** A response of a framework's program: the members of its operation, or `error` with the name of an exception. */
 interface LineAnswer {
   readonly answer?: string;
   readonly answers?: readonly string[];
@@ -18,7 +18,7 @@ interface LineAnswer {
   readonly error?: string;
 }
 
-/** What a program of `peers/` answers: the members of its operation, or `error` with the name of an exception. */
+/** A response of a program in `peers/`: the members of its operation, or `error` with the name of an exception. */
 export interface PeerAnswer {
   readonly taskId: string;
   readonly state: string;
@@ -33,15 +33,15 @@ export interface PeerAnswer {
   readonly error?: string;
 }
 
-/** The folder that `.ci/frameworks` filled for an SDK. Undefined: it is not installed. */
+/** The folder that `.ci/frameworks` filled for an SDK. Undefined when it is not installed. */
 export function folderOf({ folder }: Sdk): string | undefined {
   const place = FOLDER && path.join(FOLDER, folder);
   return place && existsSync(path.join(place, 'installed')) ? place : undefined;
 }
 
-/** A program that reads one JSON request a line and answers each with one JSON line. */
+/** A program that reads one JSON request a line and responds to each with one JSON line. */
 export class Lines<Answer extends object = LineAnswer> implements AsyncDisposable {
-  /** What it wrote to stderr. */
+  /** Everything that the program wrote to stderr. */
   complaints = '';
   readonly #child: ChildProcess;
   readonly #lines: AsyncIterator<string>;
@@ -78,7 +78,7 @@ export class LinePeer implements AsyncDisposable {
     this.#lines = new Lines(spawn(command!, args, { cwd: place, stdio: ['pipe', 'pipe', 'pipe'] }));
   }
 
-  /** What the operation gave, which may be an error. */
+  /** Runs an operation. Resolves with its response, which may be an error. */
   tryTo(op: string, given: JsonObject = {}): Promise<PeerAnswer> {
     return this.#lines.do(op, given);
   }

@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A proxy that asks for a token for everything but the card, as a gateway before an agent does. */
+/** A proxy that requires a token for everything but the card, like a gateway before an agent. */
 export class Lock {
   readonly token = 'of-the-lock-7Qf2xW9kLr4TzB6v';
   readonly url: string;
-  /** How many calls had the token. */
+  /** The number of calls with the token. */
   calls = 0;
   readonly #server: Server;
 

@@ -16,12 +16,13 @@ import { openStandIn, STAND_INS } from './mcp-stand-in.js';
 const RUN_MS = 300_000;
 const SCENARIO_MS = 120_000;
 
-/** Everything works or has a reason why it does not apply, and no reason is left over. */
+/** Checks that each scenario works or has a reason why it does not apply, and that no reason is stale. */
 async function check(role: Role, revision: Revision, run: () => Promise<readonly Verdict[]>): Promise<void> {
   const isFault = (failed: string) => excuseFor(failed, role, revision) === undefined;
   const faultsIn = (all: readonly Verdict[]) => all.filter(({ failed }) => failed.some(isFault));
   let verdicts = await run();
-  // Some scenarios wait for half a second only, which a loaded machine may need: a fault shows in a second run too.
+  // Some scenarios wait for only half a second, which a loaded machine may exceed: a real fault shows in a second run
+  // too.
   if (faultsIn(verdicts).length > 0) verdicts = await run();
   const faults = faultsIn(verdicts);
   expect(faults.map(({ scenario, messages }) => ({ scenario, messages }))).toEqual([]);
@@ -34,7 +35,7 @@ async function check(role: Role, revision: Revision, run: () => Promise<readonly
   }
 }
 
-/** The conformance tool of MCP: what each version of the protocol requires of servers and clients. */
+/** The conformance tool of MCP: the requirements of each version of the protocol on servers and clients. */
 describeWith('mcp-conformance', () => {
   describe('Lango as a server', () => {
     let server: TestServer;

@@ -7,29 +7,32 @@ import { text } from 'node:stream/consumers';
 import { FOLDER } from './framework.js';
 import { DO_NOT_APPLY } from './mcp-scenarios.js';
 
-/** The versions of MCP that its conformance tool has a set of requirements for. */
+/** The versions of MCP for which the conformance tool has requirements. */
 export const REVISIONS = ['2025-11-25', '2026-07-28'] as const;
 export type Revision = (typeof REVISIONS)[number];
 export type Role = keyof typeof DO_NOT_APPLY;
 
-/** One check of a scenario. */
+/** The result of one check in a scenario. */
 interface Check {
   readonly id: string;
   readonly status: 'SUCCESS' | 'FAILURE' | 'WARNING' | 'SKIPPED' | 'INFO';
   readonly errorMessage?: string;
 }
 
-/** What became of a scenario. */
+/** The result of a scenario. */
 export interface Verdict {
   readonly scenario: string;
-  /** Whether a check of what the scenario is for succeeded. */
+  /** Whether a check of the scenario's own subject succeeded. */
   readonly works: boolean;
-  /** The checks that failed, with `SCENARIO:CHECK` each, or `SCENARIO` when it checked nothing. */
+  /** The failed checks, as `SCENARIO:CHECK` each, or `SCENARIO` when it checked nothing. */
   readonly failed: readonly string[];
   readonly messages: readonly string[];
 }
 
-/** Runs all that a revision requires of a server or a client, and what it counts not, with the command line of the tool. */
+/**
+ * Runs all requirements of a revision on a server or a client, including the optional ones, with the command line of
+ * the tool.
+ */
 export async function runConformance(
   role: Role,
   revision: Revision,
@@ -59,7 +62,7 @@ export async function runConformance(
   }
 }
 
-/** Each scenario has a check of the messages' form too, which says nothing about what it is for. */
+/** Each scenario also checks the form of the messages, which says nothing about the scenario's own subject. */
 const FORM = 'wire-schema-valid';
 
 function verdictOf(scenario: string, checks: readonly Check[]): Verdict {
@@ -80,7 +83,7 @@ interface Excuse {
   readonly isWhole: boolean;
 }
 
-/** The reason why a failure of a revision is none; undefined when it is one. */
+/** The reason why a failure of a revision is accepted; undefined when it is a fault. */
 export function excuseFor(failed: string, role: Role, revision: Revision): Excuse | undefined {
   const [scenario = ''] = failed.split(':');
   const whole = [scenario, `${scenario}@${revision}`];
@@ -91,7 +94,7 @@ export function excuseFor(failed: string, role: Role, revision: Revision): Excus
   return undefined;
 }
 
-/** What `DO_NOT_APPLY` names although it works. */
+/** The entries of `DO_NOT_APPLY` that work after all. */
 export function staleExcuses(
   verdicts: readonly Verdict[],
   role: Role,

@@ -2,12 +2,12 @@ import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { MAIN } from '../cli/lango-process.js';
+import { mainFile } from '../cli/lango-process.js';
 import { Obedient } from '../support/obedient-model.js';
 import { startServer, type TestServer } from '../support/server.js';
 import { describeWith, FOLDER } from './framework.js';
 
-/** The command line of MCP's Inspector, a client of its own for testing servers by hand. */
+/** The command line of MCP's Inspector, an independent client for testing servers by hand. */
 const INSPECTOR = path.join(
   FOLDER ?? '',
   'mcp-inspector/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js',
@@ -34,7 +34,7 @@ describeWith('mcp-inspector', () => {
   });
   afterAll(() => server.stop());
 
-  /** What the Inspector prints, as JSON, or `complaints` when it fails. */
+  /** The output of the Inspector as JSON, or `complaints` when it fails. */
   async function inspect(...args: readonly string[]): Promise<Inspected> {
     const env = { HOME: server.home, PATH: process.env['PATH'] };
     const all = [INSPECTOR, '--cli', ...args, '--quiet'];
@@ -47,14 +47,14 @@ describeWith('mcp-inspector', () => {
     ...[`${server.address.origin}/mcp`, '--transport', 'http', '--header', `Authorization: Bearer ${token}`],
   ];
   const overStdio = () => [
-    ...[process.execPath, MAIN, 'mcp', 'serve', '-e', `LANGO_URL=${server.address.origin}`],
+    ...[process.execPath, mainFile(), 'mcp', 'serve', '-e', `LANGO_URL=${server.address.origin}`],
     ...['-e', `LANGO_TOKEN=${server.address.token}`],
   ];
 
   describe.each([
     ['HTTP', overHttp],
     ['lango mcp serve', overStdio],
-  ] as const)('over %s', (_, target) => {
+  ] as const)('the Inspector over %s', (_, target) => {
     it.each(['legacy', 'modern'])('lists the agents and calls one, in the era %s', async (era) => {
       const to = [...target(), '--protocol-era', era];
       const { printed, complaints } = await inspect(...to, '--method', 'tools/list');
@@ -68,7 +68,7 @@ describeWith('mcp-inspector', () => {
     });
   });
 
-  it('is refused with a wrong token', async () => {
+  it('the Inspector is refused with a wrong token', async () => {
     const { printed, complaints } = await inspect(...overHttp('wrong'), '--method', 'tools/list');
     expect(printed).toEqual({});
     expect(complaints).toMatch(/401|unauthorized|auth/i);

@@ -7,7 +7,7 @@ import { makeHome } from '../cli/lango-process.js';
 import { Obedient } from '../support/obedient-model.js';
 import { decide, sendText, startServer, type TestServer } from '../support/server.js';
 
-/** What the conformance tool wants of a client. */
+/** The scenario that the conformance tool gives to a client. */
 export interface Scenario {
   readonly url: string;
   readonly scenario: string;
@@ -31,7 +31,7 @@ const MOST_LOGINS = 3;
 
 /**
  * A person with a server of Lango and the scenario's server as its MCP server `far`: signs in where needed, lets the
- * operator call each tool, and says yes to what is asked. Never rejects: resolves with what was said.
+ * operator call each tool, and approves questions. Never rejects: resolves with the operator's text.
  */
 export async function useServer({
   url,
@@ -52,7 +52,7 @@ export async function useServer({
   } else if (scenario.startsWith('auth/'))
     entry = { ...entry, login: scenario === 'auth/basic-cimd' ? { clientId: CLIENT_DOCUMENT } : known };
 
-  /** As people do: the sentence of a refusal names what to set. */
+  /** Signs in like a person: the message of a refusal names the setting to add. */
   const login = async (env: Record<string, string>, ...flags: string[]): Promise<boolean> => {
     for (let tries = 0; tries < 2; tries += 1) {
       await writeFile(
@@ -106,7 +106,7 @@ export async function useServer({
   }
 }
 
-/** Calls each tool of the server. Returns what the operator said. */
+/** Calls each tool of the server. Returns the operator's text. */
 async function callAll(server: TestServer, model: Obedient, { toolCalls }: Scenario['context']) {
   for (let tries = 0; tries < 5; tries += 1) {
     await sendText(server, 'hello', { agent: 'operator' });

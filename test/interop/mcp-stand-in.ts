@@ -21,7 +21,10 @@ const give = (run: Run, bytes: string, mediaType: string): void =>
     append: false,
   });
 
-/** What the agents do that stand for the tools of the conformance tool. Each has the name of its tool, with hyphens. */
+/**
+ * The work of the agents that stand in for the tools of the conformance tool. Each has the name of its tool, with
+ * hyphens.
+ */
 const WORK: Readonly<Record<string, (run: Run) => void>> = {
   'test-simple-text': (run) => say(run, 'This is a simple text response for testing.'),
   'test-image-content': (run) => give(run, PIXEL, 'image/png'),
@@ -42,7 +45,7 @@ const WORK: Readonly<Record<string, (run: Run) => void>> = {
   'test-logging-tool': (run) => say(run, 'done'),
   'test-missing-capability': (run) => say(run, 'done'),
 };
-/** These ask a person: their model calls a tool that needs an approval. */
+/** The agents that ask a person: their model calls a tool that needs an approval. */
 const ASKING = [
   'test-elicitation',
   'test-streaming-elicitation',
@@ -75,7 +78,7 @@ export const STAND_INS: readonly (Agent | DefinedAgent)[] = [
 const isTool = (name: unknown): name is string => typeof name === 'string' && name.startsWith('test_');
 const agentOf = (tool: string): string => tool.replaceAll('_', '-');
 
-/** The body for `/mcp`: a tool's name becomes that of its agent, which needs a message too. */
+/** Rewrites a body for `/mcp`: a tool's name becomes that of its agent, which needs a message too. */
 function toOurs(body: string): string {
   const { params, ...rest } = JSON.parse(body) as { readonly params?: JsonObject };
   const name = params?.['name'];
@@ -86,7 +89,7 @@ function toOurs(body: string): string {
   });
 }
 
-/** Passes requests to `/mcp` with the token, which the conformance tool has no option for. */
+/** A proxy that adds the token to requests for `/mcp`, for which the conformance tool has no option. */
 export async function openStandIn({ address }: TestServer): Promise<{ server: Server; url: string }> {
   const server = createServer((incoming, response) => {
     void text(incoming).then((body) => {

@@ -72,7 +72,7 @@ describeWith('mcp', () => {
   });
 
   it.each(['everything', 'web'])(
-    'the everything server, as %s, answers, sends a picture, and goes on step by step',
+    'the everything server, as %s, responds, sends a picture, and reports its progress',
     async (name) => {
       expect(await ask(`${name}_echo`, { message: 'hi' })).toContain('hi');
       expect(await ask(`${name}_get_sum`, { a: 2, b: 3 })).toContain('5');
@@ -83,7 +83,7 @@ describeWith('mcp', () => {
     },
   );
 
-  it('a server of the SDK 2 is spoken to in the version of 2026', async () => {
+  it('a server of the SDK 2 is called in the version of 2026', async () => {
     expect(await ask('modern_add', { a: 1, b: 2 })).toBe('3 by an envelope');
     expect(await ask('modern_add', { a: 'x', b: 2 })).toContain('argument a');
   });

@@ -3,7 +3,10 @@ import { describe, expect, it } from '@jest/globals';
 import { RECIPES } from './recipes.js';
 import { SDKS } from './sdks.js';
 
-/** The page is written by a run with everything installed. Here: that it is not older than what is pinned and known. */
+/**
+ * A run with everything installed writes the page. This test checks that it is not older than the pinned versions and
+ * the known faults.
+ */
 const page = readFileSync('docs/reference/interop.md', 'utf8');
 const pinned = [
   '.ci/frameworks',
@@ -21,7 +24,7 @@ describe.each(SDKS)(
       expect(rows).toHaveLength(roles.length * bindings.length);
     });
 
-    it('tells each known fault', () => {
+    it('names each known fault', () => {
       for (const { why } of faults) expect(page).toContain(`${name}: ${why}`);
     });
   },
@@ -40,7 +43,7 @@ it('docs/reference/interop.md shows each recipe with its pinned version, in both
   }
 });
 
-it('docs/guides/agents-of-other-frameworks.md has no recipe that is not run', () => {
+it('docs/guides/agents-of-other-frameworks.md has only recipes that are tested', () => {
   const guide = readFileSync('docs/guides/agents-of-other-frameworks.md', 'utf8');
   const recipes = guide.split('\n## ').filter((section) => /```(python|js)/.test(section));
   expect(recipes.map((section) => section.split('\n')[0])).toEqual(RECIPES.map(({ name }) => name));
@@ -60,7 +63,7 @@ it.each(['conformance', 'inspector'])(
 );
 
 it.each(RECIPES)(
-  'docs/reference/interop.md tells what does not work with $name (else: npm run interop)',
+  'docs/reference/interop.md names what does not work with $name (else: npm run interop)',
   (recipe) => {
     for (const { faults, without } of Object.values(recipe.roles)) {
       for (const why of Object.values({ ...faults, ...without }))

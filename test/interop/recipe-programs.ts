@@ -13,13 +13,13 @@ import type { Recipe } from './recipes.js';
 const GUIDE = readFileSync('docs/guides/agents-of-other-frameworks.md', 'utf8');
 const PINNED = readFileSync('.ci/frameworks', 'utf8');
 const OPERATOR = 'http://127.0.0.1:4100/agents/operator';
-/** Where the programs of a language are run, and how their files end. */
+/** The command that runs the programs of a language, and the ending of their files. */
 const LANGUAGES = {
   python: { command: path.join('bin', 'python'), ending: 'py' },
   js: { command: process.execPath, ending: 'mjs' },
 } as const;
 
-/** Where a program runs. */
+/** The environment and the folder of a program. */
 interface Place {
   readonly env?: object;
   readonly cwd?: string;
@@ -30,7 +30,7 @@ export interface ServedAgent {
   stop(): Promise<void>;
 }
 
-/** The programs of one recipe, as they stand in the guide, with the module that stands for the reader's own. */
+/** The programs of one recipe, exactly as in the guide, with the module that stands for the reader's own. */
 export class RecipePrograms {
   readonly version: string;
   readonly #recipe: Recipe;
@@ -98,7 +98,7 @@ export class RecipePrograms {
     };
   }
 
-  /** Starts the program of the reader, whose agent uses the agent of ours at this address. */
+  /** Starts the program of the reader, whose agent uses our agent at this address. */
   async use(url: string, token: string): Promise<Lines> {
     const place = await mkdtemp(path.join(this.#folder, 'used-'));
     for (const name of ['my_agent', 'lines'])

@@ -15,7 +15,7 @@ import { Lock } from './lock.js';
 import { RecipePrograms, type ServedAgent } from './recipe-programs.js';
 import { RECIPES, type RecipeOperation, type RecipeRole } from './recipes.js';
 
-/** The recipes of docs/guides/agents-of-other-frameworks.md, run as they stand there, with scripted models. */
+/** The recipes of docs/guides/agents-of-other-frameworks.md, run exactly as printed, with scripted models. */
 
 describe.each(RECIPES)('$name', (recipe) => {
   const programs = new RecipePrograms(recipe);
@@ -23,7 +23,7 @@ describe.each(RECIPES)('$name', (recipe) => {
     console.warn(
       `SKIPPED: ${recipe.name} is not installed: .ci/frameworks FOLDER all, LANGO_TEST_FRAMEWORKS=FOLDER`,
     );
-    it.skip('is not installed', () => undefined);
+    it.skip('this framework is not installed', () => undefined);
     return;
   }
   beforeAll(() => programs.open());
@@ -47,7 +47,7 @@ describe.each(RECIPES)('$name', (recipe) => {
         await run();
         if (why === undefined) record({ ...row, works: true });
       },
-      // A known fault may be that an answer does not come.
+      // A known fault may be that no response arrives.
       why === undefined ? undefined : 30_000,
     );
   };
@@ -84,7 +84,7 @@ describe.each(RECIPES)('$name', (recipe) => {
       for await (const event of to.send({ parts }, AbortSignal.timeout(100_000))) events.push(event);
       return events;
     };
-    /** The id of a task that is done. */
+    /** The id of a completed task. */
     const doneTask = async (): Promise<string> => {
       const events = await sendParts(client, [textPart('say hello')]);
       return events.find((event) => event.type === 'task')!.taskId;
@@ -181,7 +181,7 @@ describe.each(RECIPES)('$name', (recipe) => {
       expect(end.text).toContain(recipe.answer);
       expect(lock.calls).toBeGreaterThan(0);
     });
-    // The last one: an agent that does one task at a time may be busy afterwards.
+    // This test is the last one: an agent that runs one task at a time may be busy afterwards.
     test('cancel', async () => {
       const taskId = await beginTask(server, order('wait'));
       await delay(1_000);
@@ -310,9 +310,12 @@ describe.each(RECIPES)('$name', (recipe) => {
   });
 });
 
-/** As `followOrders`, and "contents": the text of the file; "context": the id of the conversation; "echo": the file. */
+/**
+ * Runs `followOrders`, and three orders more: "contents" returns the text of the file, "context" the id of the
+ * conversation, "echo" the file.
+ */
 async function readOrFollow(run: Run, text: string): Promise<RunEnd> {
-  // ADK adds what was said before below the order, and Mastra above it.
+  // ADK adds the earlier messages below the order, and Mastra above it.
   const [order = ''] = text.split('\nuser: ').at(-1)!.split('\n');
   const [, file, ...others] = run.inputs.at(-1)!.message.parts;
   const answers: Readonly<Record<string, string>> = {

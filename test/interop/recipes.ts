@@ -2,7 +2,7 @@
 
 export type RecipeRole = 'as a sub-agent of Lango' | 'with Lango as its sub-agent';
 
-/** One column of the tables of frameworks in docs/reference/interop.md. */
+/** A column of the tables of frameworks in docs/reference/interop.md. */
 export type RecipeOperation =
   | 'card'
   | 'send'
@@ -24,29 +24,32 @@ export type RecipeOperation =
 type Reasons = Readonly<Partial<Record<RecipeOperation, string>>>;
 
 interface Limits {
-  /** What does not work by a fault of the framework. Its test must fail: it goes red when the framework mends it. */
+  /**
+   * The operations that fail by a fault of the framework. Their tests must fail: a test goes red once the framework is
+   * fixed.
+   */
   readonly faults?: Reasons;
-  /** What there is no way to do, and why. It is not tried. */
+  /** The operations that the framework does not support, with the reason. They are not tested. */
   readonly without?: Reasons;
 }
 
 export interface Recipe {
   /** The heading of its section. */
   readonly name: string;
-  /** Its environment in `.ci/frameworks`, and its package there. */
+  /** The name of the recipe's environment in `.ci/frameworks`, and its package there. */
   readonly folder: string;
   readonly package: string;
-  /** Of its programs. Default: Python. */
+  /** The language of the recipe's programs. Default: Python. */
   readonly language?: 'js';
   /** The program in `peers/recipes` that stands for the reader's own agent and model. */
   readonly own: string;
-  /** What its agent answers to "say hello". */
+  /** The response of the recipe's agent to "say hello". */
   readonly answer: string;
-  /** Starts its own server in place of a program. */
+  /** The command of the framework's own server, in place of a program. */
   readonly serve?: readonly string[];
-  /** Where its server has the agent. */
+  /** The path of the agent on its server. */
   readonly at?: string;
-  /** Where its server has the card. Default: below the agent, at the well-known place. */
+  /** The path of the card on its server. Default: below the agent, at the well-known path. */
   readonly card?: string;
   readonly roles: Readonly<Record<RecipeRole, Limits>>;
 }

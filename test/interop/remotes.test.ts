@@ -4,13 +4,16 @@ import { startOldServer } from '../a2a/client/old-server.js';
 import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
 import { AUDIENCE, startIssuer } from '../support/issuer.js';
 import { userMessage } from '../support/a2a-requests.js';
-import { codeOf } from '../../src/core/questions.js';
+import { codeOf } from '../../src/core/decisions.js';
 import { decide, sendText, untilEnded, withServer } from '../support/server.js';
 import type { Outcome, TestServer } from '../support/server.js';
 import { describeWith, startPeer } from './framework.js';
 import type { FrameworkServer } from './framework.js';
 
-/** Agents of other frameworks as sub-agents of a whole server, whose orchestrator asks them once and repeats the answer. */
+/**
+ * Agents of other frameworks as sub-agents of a whole server, whose orchestrator calls them once and repeats the
+ * result.
+ */
 
 let remote: FrameworkServer | undefined;
 afterEach(() => remote?.stop());
@@ -45,7 +48,7 @@ async function withAgentAt({ more, ...settings }: PeerSettings, request: string,
 }
 
 describeWith('strands', () => {
-  it('a card of version 0.2.0 is spoken to as 0.3', async () => {
+  it('a card of version 0.2.0 is called in the form of 0.3', async () => {
     await withRemote('strands', async (server, model) => {
       await sendText(server, 'ask it');
       expect(resultsIn(model.asked('orchestrator')[1])).toEqual(['Strands did go.']);
@@ -54,7 +57,7 @@ describeWith('strands', () => {
 });
 
 describeWith('voltagent', () => {
-  it('results without kind behind record separators are read, from a card without description', async () => {
+  it('results without kind and after record separators are read, from a card without description', async () => {
     await withRemote('voltagent', async (server, model) => {
       await sendText(server, 'ask it');
       expect(resultsIn(model.asked('orchestrator')[1])).toEqual(['Volt did it.']);
@@ -67,7 +70,7 @@ describeWith('mastra', () => {
     ['approve', '"deleted":"/srv/data"'],
     ['deny', 'not approved'],
   ])(
-    'asks a person as for a call of our own, and gets the decision "%s" in its form',
+    'its call is asked about like one of our own, and gets the decision "%s" in its form',
     async (word, result) => {
       await withRemote('mastra', async (server, model) => {
         const asked = await sendText(server, 'ask it');
@@ -83,22 +86,22 @@ describeWith('mastra', () => {
   );
 });
 
-describe('with a stock executor of the 0.3 line', () => {
+describe('a remote agent on a stock executor of the 0.3 line', () => {
   let old: OldServer;
   beforeEach(async () => void (old = await startOldServer('JSONRPC')));
   afterEach(() => old.close());
 
   it.each([
     ['its error, which comes under another task id', 'throw', /failed: .*the disk is full/],
-    ['an answer that comes after its end', 'late', /^better late$/],
-  ])('the orchestrator gets %s', async (_, request, wanted) => {
+    ['a result that comes after its end', 'late', /^better late$/],
+  ])('gives the orchestrator %s', async (_, request, wanted) => {
     await withAgentAt({ url: old.origin }, request, async (server, model) => {
       await sendText(server, 'ask it');
       expect(resultsIn(model.asked('orchestrator')[1])[0]).toMatch(wanted);
     });
   });
 
-  it("a call in Gemini CLI's messages at work reaches the person whole, and only its code approves it", async () => {
+  it("has a call in Gemini CLI's messages shown in full, and approved by its code only", async () => {
     await withAgentAt({ url: old.origin }, 'gemini', async (server, model) => {
       const asked = await sendText(server, 'ask it');
       expect(asked.end.state).toBe('input-required');
@@ -118,7 +121,7 @@ describe('with a stock executor of the 0.3 line', () => {
     });
   });
 
-  it('of two calls each is decided by its own code, and the agent gets both decisions at once', async () => {
+  it('gets the decisions on two calls at once, each by its own code', async () => {
     await withAgentAt({ url: old.origin }, 'gemini twice', async (server, model) => {
       const asked = await sendText(server, 'ask it');
       const [first, second] = asked.end.questions;
@@ -131,7 +134,7 @@ describe('with a stock executor of the 0.3 line', () => {
     });
   });
 
-  it('nobody answers in time: the call is denied in the form of its agent', async () => {
+  it('gets a denial in its form when nobody replies in time', async () => {
     const more = { approval: { expirySeconds: 0.5 } };
     await withAgentAt({ url: old.origin, owners: 'shared', more }, 'gemini', async (server, model) => {
       const asked = await sendText(server, 'ask it');
@@ -142,7 +145,7 @@ describe('with a stock executor of the 0.3 line', () => {
     });
   });
 
-  it('only a caller with the scope of approval.by decides about the call of a remote agent', async () => {
+  it('gets a decision only of a caller with the scope of approval.by', async () => {
     const issuer = await startIssuer();
     const auth = { mode: 'jwt', jwt: { issuer: issuer.url, audience: [AUDIENCE] } };
     const more = { auth, approval: { by: 'lango.approve' } };
@@ -168,7 +171,7 @@ describe('with a stock executor of the 0.3 line', () => {
     await issuer.close();
   });
 
-  it('a card that names localhost is refused with the address that works, and relocate calls it where it is', async () => {
+  it('is refused with the working address when its card names localhost, and called there with relocate', async () => {
     const url = old.origin.replace('127.0.0.1', 'localhost');
     await withAgentAt({ url }, 'hello', async (server) => {
       const skipped = server.log.lines.find((line) => JSON.stringify(line).includes('agent skipped'));

@@ -22,7 +22,7 @@ import { SDKS } from './sdks.js';
 const NOTES = { name: 'notes.txt', mediaType: 'text/plain', base64: btoa('buy milk') };
 const AGENT_TOKEN = 'remote-7Qf2xW9kLr4TzB6vNc8d';
 
-/** As `followOrders`, and "contents": the text of the file. */
+/** Runs `followOrders`, and the order "contents", which returns the text of the file. */
 async function readOrFollow(run: Run, order: string): Promise<RunEnd> {
   if (order !== 'contents') return followOrders(run, order);
   const file = run.inputs.at(-1)!.message.parts[1];
@@ -43,7 +43,7 @@ describe.each(SDKS)('$name', (sdk) => {
     console.warn(
       `SKIPPED: ${sdk.name} is not installed: .ci/frameworks FOLDER, LANGO_TEST_FRAMEWORKS=FOLDER`,
     );
-    it.skip('is not installed', () => undefined);
+    it.skip('this SDK is not installed', () => undefined);
     return;
   }
   let peer: LinePeer;
@@ -232,7 +232,7 @@ describe.each(SDKS)('$name', (sdk) => {
       });
       test('auth', async () => {
         expect((await ask('say hello', `${name}-locked`)).end.text).toBe('hello');
-        // It would not have taken another token.
+        // A wrong token is refused, so the token above was checked.
         const url = urls.get(`${name}-locked`)!;
         await peer.do('connect', { url, transport, version, token: 'wrong' });
         expect((await peer.tryTo('send', { text: 'say hello' })).error).toBeDefined();

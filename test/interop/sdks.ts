@@ -4,7 +4,7 @@ export type Transport = 'JSONRPC' | 'HTTP+JSON' | 'GRPC';
 export type Version = '1.0' | '0.3';
 export type Role = 'client' | 'remote agent';
 
-/** One column of docs/reference/interop.md. */
+/** A column of docs/reference/interop.md. */
 export type Operation =
   | 'card'
   | 'extended card'
@@ -20,7 +20,7 @@ export type Operation =
   | 'push'
   | 'auth';
 
-/** What does not work, by a fault of the SDK. Its test must fail: it goes red when the SDK mends it. */
+/** An operation that fails by a fault of the SDK. Its test must fail: the test goes red once the SDK is fixed. */
 interface Fault {
   readonly operation: Operation;
   readonly role?: Role;
@@ -31,16 +31,16 @@ interface Fault {
 
 export interface Sdk {
   readonly name: string;
-  /** Its folder in `.ci/frameworks`, where its version is pinned. */
+  /** The name of the SDK's folder in `.ci/frameworks`, where its version is pinned. */
   readonly folder: string;
-  /** Finds the version there. */
+  /** Matches the pinned version there. */
   readonly pin: RegExp;
   readonly command: (folder: string, peers: string) => readonly string[];
-  /** What its program can be. Default: both. */
+  /** The roles of the SDK's program. Default: both. */
   readonly roles?: readonly Role[];
   readonly bindings: readonly (readonly [Transport, Version])[];
   readonly faults: readonly Fault[];
-  /** Further things that do not work, and are not tried. */
+  /** Further things that do not work and are not tested. */
   readonly notes?: readonly string[];
 }
 

@@ -19,7 +19,7 @@ const NEW_TASK = {
 };
 
 async function openJournal(file: string, run: Agent['run']) {
-  // A clock that stands still: no lease runs out.
+  // A clock that stands still, so that no lease expires.
   const storage = openSqliteStorage({
     file,
     synchronous: 'normal',
@@ -44,7 +44,7 @@ async function openJournal(file: string, run: Agent['run']) {
 it('the next start continues the tasks of a dead process at once, without waiting for a lease', async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'lango-adoption-'));
   const file = path.join(folder, 'j.db');
-  // Nobody looks again later, either.
+  // Without intervals, no later sweep finds the tasks either.
   const never = jest.spyOn(globalThis, 'setInterval').mockImplementation(() => setTimeout(() => {}));
   try {
     const working = Promise.withResolvers<void>();

@@ -16,7 +16,7 @@ import {
   until,
 } from './journal-under-test.js';
 
-/** The runs of a crashed journal end by their time limit; until then they keep the test process alive. */
+/** The runs of a crashed journal end by their time limit, and keep the test process alive until then. */
 const SHORT = { runSeconds: 10 };
 
 /** Longer than the pause between two renewals of leases. */
@@ -44,7 +44,7 @@ afterEach(async () => {
 
 const textOfRun = (run: Run): string => textOf(run.inputs[0]!.message.parts);
 
-describe('a task that is working when its process ends', () => {
+describe('a task that is running when its process ends', () => {
   it('does not fail by any number of stops and starts', async () => {
     let isSlow = true;
     await open(async (run) => (isSlow ? until(run.signal) : { state: 'completed' }), SHORT);
@@ -68,7 +68,7 @@ describe('a task that is working when its process ends', () => {
     for (const { task } of tasks) expect(await closed(task.id, 1)).toMatchObject({ state: 'completed' });
   });
 
-  it('does not fail by the crashes of another task, which does, and says why', async () => {
+  it('does not fail by the crashes of another task, which fails with the reason', async () => {
     let crashing = Promise.withResolvers<void>();
     await open(async (run) => {
       if (textOfRun(run) === 'crash') {
@@ -103,7 +103,7 @@ describe('a task that is working when its process ends', () => {
     expect(crashes).toBe(6);
   });
 
-  it('is no longer a suspect once it got further', async () => {
+  it('is no longer a suspect once its run has advanced', async () => {
     let attempt = 0;
     const begun = Promise.withResolvers<void>();
     await open(async (run) => {
@@ -129,7 +129,7 @@ async function endOf(taskId: string) {
   return task && ['completed', 'failed'].includes(task.state) ? task : undefined;
 }
 
-/** Lets the leases be renewed, again and again, until `done`. */
+/** Lets the leases be renewed again and again, until `done`. */
 async function renewUntil(done: () => Promise<unknown>): Promise<void> {
   const renewing = new AbortController();
   const renew = async (): Promise<void> => {

@@ -14,7 +14,7 @@ function eventOf(seq: number, body: EventBody, author = 'worker'): TaskEvent {
   return { taskId: 't', seq, at: 0, author, body };
 }
 
-/** What becomes of a delivery that fails with `error` after so many failures before. */
+/** The outcome of a delivery that fails with `error` after so many earlier failures. */
 async function outcomeOf(error: unknown, attempts = 0): Promise<PushOutcome> {
   const work = {
     ...{ key: 'k', id: 'c', taskId: 't', agent: 'worker', contextId: 'x', url: 'http://receiver.test/' },
@@ -58,7 +58,7 @@ async function pauseAfter(error: unknown, attempts?: number): Promise<number> {
 }
 
 describe('a delivery that fails', () => {
-  it('is tried again at once twice as late as before, up to the longest pause', async () => {
+  it('is retried with a doubling pause, up to the longest one', async () => {
     expect(await pauseAfter(busy(), 1)).toBeGreaterThan(9_000);
     expect(await pauseAfter(busy(), 6)).toBeGreaterThan(299_000);
     expect(await pauseAfter(busy(), 6)).toBeLessThan(361_000);
@@ -69,7 +69,7 @@ describe('a delivery that fails', () => {
     expect(await pauseAfter(busy(365 * 24 * HOUR_MS))).toBeLessThanOrEqual(HOUR_MS);
   });
 
-  it('is given up at once when trying again makes no sense', async () => {
+  it('is given up at once when a retry makes no sense', async () => {
     const refused = new LangoError('forbidden', 'a private address');
     expect(await outcomeOf(refused)).toEqual({ kind: 'given-up', reason: 'a private address' });
   });
@@ -83,7 +83,7 @@ describe('the text of a delivery', () => {
   ) => eventOf(seq, { type: 'text-delta', artifactId: 'a', text: said, replace: false, ...change }, author);
   const joined = (...events: readonly TaskEvent[]) => nextDelivery(events, () => true)?.event;
 
-  it('is joined while it is of one author and one artifact, and is not begun again', () => {
+  it('is joined for one author and one artifact, up to the next beginning', () => {
     expect(joined(text(1, 'a'), text(2, 'b'))).toMatchObject({ seq: 2, body: { text: 'ab' } });
     for (const other of [
       text(2, 'b', { author: 'other' }),
@@ -100,7 +100,7 @@ describe('the text of a delivery', () => {
 });
 
 describe('the slots of deliveries', () => {
-  it('are limited in all, and for one host', () => {
+  it('are limited in total, and for one host', () => {
     const queue = new DeliveryQueue(3, 2);
     const entries = ['a', 'a', 'a', 'b', 'c'].map((host, n) => ({ key: `${n}`, taskId: 't', host }));
     for (const entry of entries) queue.add(entry);

@@ -9,7 +9,7 @@ const VALUE = 'hunter2-swordfish';
 const MASK = '{{secret:mail}}';
 const scrubber = compileScrubber([{ value: VALUE, mask: MASK, encodedMask: '[secret mail, encoded]' }]);
 
-it('removes the values of secrets from every event that a run writes, and from its end', async () => {
+it('a run has the values of secrets removed from each of its events and from its end', async () => {
   await open(
     async (run) => {
       run.emit({ type: 'activity', activity: { type: 'text', text: `signing in with ${VALUE}` } });
@@ -31,7 +31,9 @@ it('removes the values of secrets from every event that a run writes, and from i
   expect(written).not.toContain('swordfish');
 });
 
-/** What a task wrote of its artifacts: the id, a text, whether the artifact starts with it, and whether it ends with it. */
+/**
+ * The artifacts that a task wrote: the id, a text, whether it begins the artifact, and whether it ends the artifact.
+ */
 async function artifactsOf(taskId: string, runs = 1): Promise<readonly unknown[]> {
   await closed(taskId, runs);
   const events = await store.read(taskId, 0, 100);
@@ -43,7 +45,7 @@ async function artifactsOf(taskId: string, runs = 1): Promise<readonly unknown[]
   });
 }
 
-it('marks where an artifact begins and ends, for an agent that does not say so', async () => {
+it('an artifact has its beginning and its end marked for an agent that does not mark them', async () => {
   await open(async (run) => {
     const say = (artifactId: string, text: string): void =>
       run.emit({ type: 'text-delta', artifactId, text, replace: false });
@@ -51,7 +53,7 @@ it('marks where an artifact begins and ends, for an agent that does not say so',
     await run.append({ type: 'activity', activity: { type: 'text', text: 'working' } });
     say('answer', 'is done.');
     say('note', 'a note');
-    // An agent that works on in silence: its words are whole before their end is known.
+    // The agent continues without text: the artifact's text is complete before its end is known.
     await run.append({ type: 'activity', activity: { type: 'text', text: 'working' } });
     run.emit({ type: 'artifact', artifact: { id: 'file', parts: [textPart('whole')] }, append: false });
     return { state: 'completed' };
@@ -66,7 +68,7 @@ it('marks where an artifact begins and ends, for an agent that does not say so',
   ]);
 });
 
-it('leaves what an agent says about the end, and a text that it appends, as they are', async () => {
+it('an artifact keeps the end that its agent marks, and a text that the agent appends', async () => {
   await open(async (run) => {
     await run.append({ type: 'text-delta', artifactId: 'answer', text: 'whole', replace: true });
     run.emit({ type: 'text-delta', artifactId: 'last', text: 'one', replace: true, lastChunk: true });
@@ -84,7 +86,7 @@ it('leaves what an agent says about the end, and a text that it appends, as they
   ]);
 });
 
-it('a run after a question goes on with the artifact of the run before it', async () => {
+it('a run after a question continues the artifact of the run before it', async () => {
   await open(async (run) => {
     run.emit({ type: 'text-delta', artifactId: 'answer', text: `<${run.attempt}>`, replace: false });
     return run.attempt === 1 ? { state: 'input-required', text: 'more?' } : { state: 'completed' };

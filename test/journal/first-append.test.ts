@@ -5,7 +5,7 @@ import { close, ended, journal, message, open, SCOPE, store, until } from './jou
 afterEach(close);
 
 describe('a message of a new task', () => {
-  it('is stored together with what its run wrote in the same turn', async () => {
+  it('is stored together with the events of its run in the same turn', async () => {
     await open(async (run) => {
       run.emit({ type: 'text-delta', artifactId: 'answer', text: 'done', replace: true });
       return { state: 'completed' };
@@ -17,7 +17,7 @@ describe('a message of a new task', () => {
     expect({ seq, state: task.state, told }).toEqual({ seq: 1, state: 'submitted', told: [task.id] });
   });
 
-  it('begins one run, however often it is sent', async () => {
+  it('begins one run, also when it is sent again', async () => {
     const runs: string[] = [];
     await open(async (run) => {
       runs.push(run.task.id);
@@ -33,7 +33,7 @@ describe('a message of a new task', () => {
     expect(runs).toHaveLength(1);
   });
 
-  it('of a run that cannot be stored is stored without it, and the task fails', async () => {
+  it('is stored alone when its run cannot be stored, and the task fails', async () => {
     await open(async (run) => {
       run.emit({ type: 'activity', activity: { type: 'text', text: 'x'.repeat(1_200_000) } });
       return { state: 'completed' };
@@ -46,7 +46,7 @@ describe('a message of a new task', () => {
     ]);
   });
 
-  it('that is too large itself is refused, and its run leaves nothing', async () => {
+  it('is refused when it is too large itself, and its run leaves nothing', async () => {
     await open(async () => ({ state: 'completed' }));
     const large = message('x'.repeat(1_200_000));
     await expect(journal.submit(large)).rejects.toMatchObject({ code: 'too-large' });
@@ -57,7 +57,7 @@ describe('a message of a new task', () => {
     ).toMatchObject({ repeated: false });
   });
 
-  it('reads what was said before it, though its task is not stored when the run begins', async () => {
+  it('sees earlier messages of its context before its own task is stored', async () => {
     const counts: number[] = [];
     await open(async (run) => {
       counts.push((await run.history(100)).filter(({ body }) => body.type === 'message').length);
@@ -70,7 +70,7 @@ describe('a message of a new task', () => {
     expect(counts).toEqual([0, 1]);
   });
 
-  it('that comes as the server stops is stored for the next start', async () => {
+  it('is stored for the next start when the server is stopping', async () => {
     const attempts: number[] = [];
     const begun = Promise.withResolvers<void>();
     await open(async (run) => {
@@ -79,7 +79,7 @@ describe('a message of a new task', () => {
       return attempts.length === 1 ? until(run.signal) : { state: 'completed' };
     });
     const submitted = journal.submit(message('go'));
-    await begun.promise; // before the commit, which the next turn of the event loop makes
+    await begun.promise; // The commit comes in the next turn of the event loop.
     await journal.stop();
     const { task } = await submitted;
     await journal.start();

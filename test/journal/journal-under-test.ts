@@ -19,7 +19,7 @@ export const SCOPE = { tenant: '', owner: 'ada' };
 /** The journal of the test that runs, over a database of its own. */
 export let journal: RunningJournal;
 export let store: TaskStore;
-/** What peers were asked to cancel. */
+/** The delegations that peers were told to cancel. */
 export let canceled: string[] = [];
 let storage: Storage;
 let folder: string;
@@ -36,7 +36,7 @@ export async function close(): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** Peers that only keep what is called off. */
+/** Peers that only record cancels. */
 const peers: Pick<PeerDirectory, 'get'> = {
   get: (name): Peer => ({
     name,
@@ -85,7 +85,7 @@ export async function open(
   await begin();
 }
 
-/** As when the process ends without a stop and the next one starts: nothing is released, and no run hears of it. */
+/** Starts the journal anew after a crash: nothing was released, and no run was told. */
 export async function crash(): Promise<void> {
   await storage.close();
   await begin();
@@ -109,7 +109,7 @@ export function until(signal: AbortSignal): Promise<RunEnd> {
   });
 }
 
-/** All entries after `after`, once the task has ended. */
+/** All events after `after`, once the task has ended. */
 export async function ended(taskId: string, after = 0): Promise<readonly TaskEvent[]> {
   const events: TaskEvent[] = [];
   for await (const batch of journal.follow(taskId, after, AbortSignal.timeout(100_000)))
@@ -119,7 +119,7 @@ export async function ended(taskId: string, after = 0): Promise<readonly TaskEve
   return events;
 }
 
-/** The `count`th closing entry. */
+/** The closing event of the `count`th run. */
 export async function closed(taskId: string, count: number): Promise<{ readonly state: string }> {
   const ends: { state: string }[] = [];
   for await (const batch of journal.follow(taskId, 0, AbortSignal.timeout(100_000))) {

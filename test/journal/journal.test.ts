@@ -23,7 +23,7 @@ import {
 afterEach(close);
 
 describe('a run', () => {
-  it('journals what the agent does, in order, without gaps, with one closing entry', async () => {
+  it("journals the agent's events, in order, without gaps, with one closing event", async () => {
     await open(async (run) => {
       run.emit({ type: 'text-delta', artifactId: 'answer', text: 'one ', replace: true });
       run.emit({ type: 'text-delta', artifactId: 'answer', text: 'two', replace: false, lastChunk: true });
@@ -45,7 +45,7 @@ describe('a run', () => {
     expect((await journal.get(SCOPE, task.id))?.state).toBe('completed');
   });
 
-  it('joins 2,000 small pieces of text into a few entries', async () => {
+  it('joins 2,000 small text chunks into a few events', async () => {
     await open(async (run) => {
       for (let i = 0; i < 2_000; i += 1) {
         run.emit({ type: 'text-delta', artifactId: 'answer', text: 'abcd', replace: i === 0 });
@@ -74,7 +74,7 @@ describe('a run', () => {
       reason: 'internal',
       text: 'Internal error. The log of the server says more.',
     },
-  ])('ends as failed when the agent throws $title', async ({ thrown, reason, text }) => {
+  ])('fails when the agent throws $title', async ({ thrown, reason, text }) => {
     await open(async () => {
       throw thrown;
     });
@@ -84,7 +84,7 @@ describe('a run', () => {
     expect(end.type === 'run-end' && textOf(end.message?.parts ?? [])).toBe(text);
   });
 
-  it('ends as failed, once, when an entry is too large to keep', async () => {
+  it('fails, once, when an event is too large to keep', async () => {
     await open(async (run) => {
       await run.append({ type: 'activity', activity: { type: 'text', text: 'x'.repeat(1_200_000) } });
       return { state: 'completed' };
@@ -94,7 +94,7 @@ describe('a run', () => {
     expect(ends.map(({ body }) => body)).toMatchObject([{ state: 'failed', reason: 'too-large' }]);
   });
 
-  it('is stopped when its time is over', async () => {
+  it('is stopped at its time limit', async () => {
     await open((run) => until(run.signal), { runSeconds: 0.05 });
     const { task } = await journal.submit(message('go'));
     expect((await ended(task.id)).at(-1)!.body).toMatchObject({ state: 'failed', reason: 'limit-seconds' });
@@ -110,7 +110,7 @@ describe('a run', () => {
 });
 
 describe('a message', () => {
-  it('sent again gives the same task; with other content it is refused', async () => {
+  it('returns the same task when it is repeated, and is refused with other content', async () => {
     await open(async () => ({ state: 'completed' }));
     const first = message('go');
     const sent = await Promise.all([journal.submit(first), journal.submit(first), journal.submit(first)]);
@@ -120,7 +120,7 @@ describe('a message', () => {
     await expect(journal.submit(other)).rejects.toMatchObject({ code: 'conflict' });
   });
 
-  it('continues a task that waits for it, in the run that follows', async () => {
+  it('continues a task that waits for it, in the following run', async () => {
     await open(async (run) => {
       if (run.inputs.length === 1) return { state: 'input-required', text: 'Which color?' };
       return { state: 'completed', text: `thank you for ${textOf(run.inputs[1]!.message.parts)}` };
@@ -137,7 +137,7 @@ describe('a message', () => {
   });
 
   it.each(['completed', 'input-required'] as const)(
-    'that comes while the agent works is worked on before the task is %s',
+    'is processed before the task is %s when it arrives during a run',
     async (state) => {
       let release = () => {};
       const gate = new Promise<void>((resolve) => (release = resolve));
@@ -160,7 +160,7 @@ describe('a message', () => {
     },
   );
 
-  it('to an ended, a foreign or an unknown task, or in a wrong context, is refused and stores nothing', async () => {
+  it('is refused and stores nothing for an ended, foreign or unknown task, or in a wrong context', async () => {
     await open(async () => ({ state: 'completed' }));
     const { task } = await journal.submit(message('go'));
     const before = (await ended(task.id)).length;
@@ -178,7 +178,7 @@ describe('a message', () => {
   });
 });
 
-describe('cancel', () => {
+describe('a cancel', () => {
   it('stops the running agent and ends the task once', async () => {
     let reason: unknown;
     await open(async (run) => {
@@ -195,7 +195,7 @@ describe('cancel', () => {
     expect(ends).toHaveLength(1);
   });
 
-  it('ends the task also when its agent does not stop, and ignores its later events', async () => {
+  it("ends the task although its agent does not stop, and ignores the agent's later events", async () => {
     const deaf = Promise.withResolvers<void>();
     const refused = Promise.withResolvers<unknown>();
     await open(async (run) => {
@@ -212,7 +212,7 @@ describe('cancel', () => {
     expect(await ended(task.id)).toEqual(ending);
   });
 
-  it('reaches a run also when one commit stores it right after an entry of the run', async () => {
+  it('reaches a run although one commit stores it right after an event of the run', async () => {
     await open(async (run) => {
       const written = run.append({ type: 'activity', activity: { type: 'text', text: 'on it' } });
       const canceled = store.requestCancel(SCOPE, run.task.id);
@@ -224,7 +224,7 @@ describe('cancel', () => {
     expect((await journal.get(SCOPE, task.id))?.state).toBe('canceled');
   });
 
-  it('is refused on a task that ended otherwise, and unknown to strangers', async () => {
+  it('is refused for a task that ended otherwise, and "not found" for other owners', async () => {
     await open(async () => ({ state: 'completed' }));
     const { task } = await journal.submit(message('go'));
     await ended(task.id);
@@ -234,7 +234,7 @@ describe('cancel', () => {
   });
 });
 
-describe('a task that left delegations open', () => {
+describe('a task with open delegations', () => {
   const DELEGATES: readonly EventBody[] = [
     {
       type: 'delegation-start',
@@ -259,7 +259,7 @@ describe('a task that left delegations open', () => {
     for (const body of bodies) await run.append(body);
   };
 
-  it('and waits for a person has them canceled before it is', async () => {
+  it('has them canceled while it waits for a person, before it is canceled itself', async () => {
     await open(async (run) => {
       await delegate(run, [...DELEGATES, WAITS]);
       return { state: 'input-required', text: 'May it?' };
@@ -274,9 +274,9 @@ describe('a task that left delegations open', () => {
   });
 
   it.each([
-    ['beside them has them canceled', [...DELEGATES, WAITS], 'child'],
-    ['before their tasks are named has them canceled by the message that asked', DELEGATES.slice(0, 1), 'k'],
-  ])('and fails %s', async (_, bodies, name) => {
+    ['and has them canceled', [...DELEGATES, WAITS], 'child'],
+    ['before their tasks are named, and has them canceled by their messages', DELEGATES.slice(0, 1), 'k'],
+  ])('fails %s', async (_, bodies, name) => {
     await open(async (run) => {
       await delegate(run, bodies);
       throw new LangoError('model', 'no model answers');
@@ -286,7 +286,7 @@ describe('a task that left delegations open', () => {
     expect(canceled).toEqual([`ada vault ${name}`]);
   });
 
-  it('leaves alone those that ended, and those it still waits for', async () => {
+  it('leaves ended delegations alone, and those it still waits for', async () => {
     await open(async (run) => {
       if (run.attempt === 1) {
         await delegate(run, [...DELEGATES, WAITS]);
@@ -309,8 +309,8 @@ describe('a task that left delegations open', () => {
   });
 });
 
-describe('after a restart', () => {
-  it('unfinished tasks go on, with what was recorded', async () => {
+describe('the journal after a restart', () => {
+  it('continues unfinished tasks from their recorded events', async () => {
     const attempts: number[] = [];
     await open(async (run) => {
       attempts.push(run.attempt);
@@ -338,7 +338,7 @@ describe('after a restart', () => {
     expect(events.at(-1)?.body).toMatchObject({ state: 'completed', message: { parts: [{ text: 'true' }] } });
   });
 
-  it('usage counts over all attempts', async () => {
+  it('counts usage over all attempts', async () => {
     await open(async (run) => {
       const step = `t${run.attempt}`;
       await run.append({ type: 'turn-start', step });
@@ -355,8 +355,8 @@ describe('after a restart', () => {
   });
 });
 
-describe('following', () => {
-  it('shows every follower the same entries in the same order, from any cursor', async () => {
+describe('the journal with many followers and tasks', () => {
+  it('shows every follower the same events in the same order, from any cursor', async () => {
     await open(async (run) => {
       for (let i = 0; i < 50; i += 1) {
         await run.append({ type: 'activity', activity: { type: 'text', text: String(i) } });
@@ -370,7 +370,7 @@ describe('following', () => {
     expect(await ended(task.id, 10)).toEqual(all.slice(10));
   });
 
-  it('lets tasks wait while all slots are taken, and runs them all', async () => {
+  it('queues tasks while all slots are in use, and runs them all', async () => {
     let running = 0;
     let most = 0;
     await open(
@@ -388,7 +388,7 @@ describe('following', () => {
     expect(most).toBe(3);
   });
 
-  it('runs delegated tasks while their parents take all slots, and after a restart too', async () => {
+  it('runs delegated tasks although their parents use all slots, and after a restart too', async () => {
     let restarts = false;
     await open(
       async (run) => {

@@ -3,7 +3,7 @@ import { silentLogger } from '../../src/core/logger.js';
 import type { RetentionStore } from '../../src/stores/tasks.js';
 import { ClockWatch, startSweeping } from '../../src/journal/sweeper.js';
 
-it('sweeping removes every page of old tasks', async () => {
+it('a sweep removes every page of old tasks', async () => {
   const pages = new Map([
     ['', { items: ['a', 'b'], next: 'b' }],
     ['b', { items: [], next: 'd' }],
@@ -33,7 +33,7 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-it('a clock that jumped is doubtful for a day, also when it is set right, and is trusted again after that', () => {
+it('a clock that jumped is doubted for a day, also when it is set back, and then trusted again', () => {
   let passedMs = 0;
   let errorMs = 0;
   jest.spyOn(performance, 'now').mockImplementation(() => passedMs);

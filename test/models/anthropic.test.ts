@@ -38,7 +38,7 @@ const THOUGHTS = [
 ];
 const CACHE_MARK = { type: 'ephemeral' };
 
-describe('The Anthropic provider in the vendor’s own ways', () => {
+describe('the Anthropic provider', () => {
   let server: ScriptedServer;
   let provider: ModelProvider;
   beforeEach(async () => {
@@ -50,7 +50,7 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
   const hello = events(anthropicWire.answer({ texts: ['hello'], stop: 'end' }));
   const answered = (...content: readonly object[]): ModelMessage =>
     ({ role: 'assistant', author: 'agent', content }) as unknown as ModelMessage;
-  /** The messages without the marks for the cache. */
+  /** The messages without their cache marks. */
   const sentMessages = (number: number) =>
     JSON.parse(
       JSON.stringify(server.requests[number]!.body.messages, (key, value: unknown) =>
@@ -58,7 +58,7 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
       ),
     ) as { role: string; content: JsonObject[] }[];
 
-  it('speaks to the Messages API in its version', async () => {
+  it('calls the Messages API in its version', async () => {
     server.willReply(hello);
     await answerOf(provider, modelRequest());
     const [request] = server.requests;
@@ -99,7 +99,7 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
     ]);
   });
 
-  it('declares earlier called functions when none is offered any more, and allows no call of them', async () => {
+  it('declares functions that were called earlier when none is offered any more, and allows no call of them', async () => {
     server.willReply(hello);
     const results = [{ id: 'a', name: 'fs_read', content: 'text of a', isError: false }];
     const call = { type: 'function-call', id: 'a', name: 'fs_read', arguments: { path: 'a' } } as const;
@@ -164,7 +164,7 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
     ]);
   });
 
-  it('shows images and describes other files in words', async () => {
+  it('sends images, and describes other files as text', async () => {
     server.willReply(hello);
     await answerOf(
       provider,
@@ -192,7 +192,7 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
     ]);
   });
 
-  it('keeps thoughts as they came and passes them back in their place', async () => {
+  it('keeps thinking blocks unchanged, and sends them back in their place', async () => {
     server.willReply(
       events(
         anthropicStream({
@@ -222,7 +222,7 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
     ]);
   });
 
-  it('sends a budget for thoughts within the answer, and none for work that another model began', async () => {
+  it('sends a thinking budget within the output limit, and none for work that another model began', async () => {
     const call = { type: 'function-call', id: 'a', name: 'fs_read', arguments: {} };
     const thought = { type: 'opaque', provider: provider.id, block: THINKING };
     const result = { id: 'a', name: 'fs_read', content: 'text', isError: false };
@@ -243,7 +243,7 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
     expect(await ask('adaptive', 1_000)).toEqual({ type: 'adaptive' });
   });
 
-  it('does not send thoughts of another model, nor a message that ends with one', async () => {
+  it('does not send thinking blocks of another model, nor a message that ends with one', async () => {
     server.willReply(hello);
     const foreign = { type: 'opaque', provider: 'anthropic/claude-other', block: THINKING };
     const own = { ...foreign, provider: provider.id };
@@ -268,7 +268,7 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
     ]);
   });
 
-  it('drops a thought that was cut short', async () => {
+  it('drops a thinking block that was cut short', async () => {
     const [thought] = THOUGHTS;
     const cut = { start: thought!.start, deltas: thought!.deltas!.slice(0, 1) };
     server.willReply(events(anthropicStream({ blocks: [cut], stopReason: 'max_tokens' })));
@@ -295,14 +295,14 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
     expect(usage).toEqual({ input: 543, output: 9, cached: 500, written: 40 });
   });
 
-  it('takes a stop sequence, and a reason it does not know, for an end', async () => {
+  it('reads a stop sequence and an unknown stop reason as an end', async () => {
     for (const stopReason of ['stop_sequence', 'something_new']) {
       server.willReply(events(anthropicStream({ blocks: [textBlock('so')], stopReason })));
       await expect(answerOf(provider, modelRequest())).resolves.toMatchObject({ stopReason: 'end' });
     }
   });
 
-  it('takes input that came with the start of a call', async () => {
+  it('reads the input that comes with the start of a call', async () => {
     const start = { type: 'tool_use', id: 'toolu_1', name: 'fs_read', input: { path: 'a' } };
     server.willReply(events(anthropicStream({ blocks: [{ start }], stopReason: 'tool_use' })));
     const { content } = await answerOf(provider, modelRequest());
@@ -311,7 +311,7 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
     ]);
   });
 
-  it('says in plain words that the conversation is too long', async () => {
+  it('reports plainly that the conversation is too long', async () => {
     server.willReply(
       events(anthropicStream({ blocks: [textBlock('so')], stopReason: 'model_context_window_exceeded' })),
     );
@@ -327,7 +327,7 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
     ['invalid_request_error', 'rejected', false],
     ['authentication_error', 'rejected', false],
     ['some_new_error', 'overloaded', true],
-  ])('tells the error event %s as %s', async (type, code, retryable) => {
+  ])('reports the error event %s as %s', async (type, code, retryable) => {
     server.willReply(
       events(
         anthropicWire.beginning('so') + anthropicEvent({ type: 'error', error: { type, message: 'why' } }),
@@ -353,7 +353,7 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  describe('continues an answer that paused', () => {
+  describe('a paused response', () => {
     const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} };
     const paused = anthropicStream({
       blocks: [
@@ -364,7 +364,7 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
       usage: { end: { output_tokens: 100 } },
     });
 
-    it('by sending it back, as one answer with what both parts used', async () => {
+    it('is continued by sending it back, as one response with the usage of both parts', async () => {
       server.willReply(events(paused), hello);
       const got = await collect(provider, modelRequest({ maxTokens: 1_000 }));
       expect(got.map((event) => (event.type === 'text' ? event.text : event.type))).toEqual([
@@ -392,7 +392,7 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
       });
     });
 
-    it('until the limit of the answer is used up', async () => {
+    it('is continued until the output limit is used up', async () => {
       server.willReply(events(paused), events(paused), hello);
       const { stopReason, content } = await answerOf(provider, modelRequest({ maxTokens: 150 }));
       expect(stopReason).toBe('max-tokens');
@@ -400,7 +400,7 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
       expect(server.requests).toHaveLength(2);
     });
 
-    it('a bounded number of times', async () => {
+    it('is continued a limited number of times', async () => {
       server.willReply(...Array<typeof hello>(50).fill(events(paused)));
       await expect(errorOf(provider, modelRequest({ maxTokens: 100_000 }))).resolves.toMatchObject({
         code: 'bad-answer',

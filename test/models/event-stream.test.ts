@@ -10,8 +10,8 @@ async function read(...chunks: readonly string[]): Promise<readonly ServerEvent[
   return events;
 }
 
-describe('A reader of server-sent events', () => {
-  it('takes LF, CRLF and CR as line breaks, also when split', async () => {
+describe('a reader of server-sent events', () => {
+  it('accepts LF, CRLF and CR as line breaks, also when split', async () => {
     const expected = [
       { name: 'a', data: '1' },
       { name: '', data: '2' },
@@ -21,22 +21,22 @@ describe('A reader of server-sent events', () => {
     await expect(read('event: a\rdata: 1\r\rdata: 2\r\r', '\n')).resolves.toEqual(expected);
   });
 
-  it('joins data lines and takes one space off', async () => {
+  it('joins data lines, and removes one leading space', async () => {
     await expect(read('data:a\ndata:  b\ndata\n\n')).resolves.toEqual([{ name: '', data: 'a\n b\n' }]);
   });
 
-  it('passes over comments, unknown fields, a byte order mark and events without data', async () => {
+  it('skips comments, unknown fields, a byte order mark and events without data', async () => {
     await expect(read('\xef\xbb\xbf: hi\nid: 1\nretry: 5\n\nevent: a\n\ndata: 1\n\n')).resolves.toEqual([
       { name: '', data: '1' },
     ]);
   });
 
-  it('takes a last event without its empty line, but no line without its end', async () => {
+  it('reads a last event without its empty line, but no unfinished line', async () => {
     await expect(read('data: 1\n')).resolves.toEqual([{ name: '', data: '1' }]);
     await expect(read('data: 1\n\ndata: {"cut')).resolves.toEqual([{ name: '', data: '1' }]);
   });
 
-  it('gives up on a line without an end instead of holding all of it', async () => {
+  it('rejects an endless line instead of buffering it', async () => {
     const megabyte = 'x'.repeat(1024 * 1024);
     await expect(read('data: ', ...Array<string>(9).fill(megabyte))).rejects.toThrow(
       'more than 1048576 characters',

@@ -30,9 +30,9 @@ const item = (output_index: number, given: object): object => ({
   item: given,
 });
 
-/** What a vendor sends in a type that its protocol does not name counts as missing: nothing else may be kept. */
-describe('an answer whose members have wrong types', () => {
-  it.each(ODD)('keeps no text that is %j', (odd) => {
+/** A value whose type the vendor's protocol does not name counts as missing, and nothing of it is kept. */
+describe('a response whose members have wrong types', () => {
+  it.each(ODD)('has no text that is %j', (odd) => {
     const said = fed(anthropic(), block(0, { type: 'text', text: odd }));
     expect(said.content()).toEqual([]);
     expect(fed(chat(), { choices: [{ delta: { content: odd, refusal: odd } }] }).answer().content).toEqual(
@@ -44,7 +44,7 @@ describe('an answer whose members have wrong types', () => {
     );
   });
 
-  it.each(ODD)('keeps no name, id or reason that is %j', (odd) => {
+  it.each(ODD)('has no name, id or reason that is %j', (odd) => {
     const call = { type: 'function-call', id: expect.stringMatching(/^call_/), name: '', arguments: {} };
     const used = fed(anthropic(), block(0, { type: 'tool_use', id: odd, name: odd }));
     expect(used.content()).toEqual([call]);
@@ -55,7 +55,7 @@ describe('an answer whose members have wrong types', () => {
     expect(fed(responses(), item(0, given)).answer().content).toEqual([call]);
   });
 
-  it.each([...ODD, -5, 1e308, 'x'].filter((odd) => odd !== 5))('counts no tokens for %j', (odd) => {
+  it.each([...ODD, -5, 1e308, 'x'].filter((odd) => odd !== 5))('has no token count that is %j', (odd) => {
     const none = { input: 0, output: 0, cached: 0 };
     const usage = { input_tokens: odd, output_tokens: odd, cache_read_input_tokens: odd };
     expect(fed(anthropic(), { type: 'message_start', message: { usage } }).usage()).toEqual(none);
@@ -66,7 +66,7 @@ describe('an answer whose members have wrong types', () => {
   });
 });
 
-describe('an answer that goes on', () => {
+describe('an endless response', () => {
   const many = Array.from({ length: 1_001 }, (_, n) => n);
   it.each<readonly [string, () => unknown]>([
     ['chat', () => fed(chat(), ...many.map((n) => chatCall(n, { name: 'x' })))],

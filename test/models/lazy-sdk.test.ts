@@ -15,8 +15,8 @@ const { createOpenaiProvider } = await import('../../src/models/openai/provider.
 describe.each([
   ['@anthropic-ai/sdk', createAnthropicProvider],
   ['openai', createOpenaiProvider],
-])('The vendor’s package %s', (sdk, create) => {
-  it('is loaded by the first call, not before, and its absence is an error event', async () => {
+])('the vendor’s package %s', (sdk, create) => {
+  it('is loaded by the first call, and its absence is an error event', async () => {
     const logger = new RecordingLogger();
     const provider = create({ model: 'm', apiKey: 'k', baseUrl: 'http://127.0.0.1:9', logger });
     expect(loaded).not.toContain(sdk);

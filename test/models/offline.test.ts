@@ -41,7 +41,7 @@ async function callsFor(text: string, functions = TOOLS) {
 
 type Respond = (call: FunctionCall) => string | { readonly error: string };
 
-/** Lets the model work with the results that `respond` gives, until it calls nothing any more. */
+/** Lets the model work with the results of `respond`, until it makes no more calls. */
 async function converse(text: string, respond: Respond, functions = TOOLS) {
   const messages: ModelMessage[] = [userMessage(text)];
   const rounds: (readonly FunctionCall[])[] = [];
@@ -63,7 +63,7 @@ async function converse(text: string, respond: Respond, functions = TOOLS) {
   }
 }
 
-describe('the offline model reads a sentence', () => {
+describe('the offline model', () => {
   it.each([
     ['read a.txt', 'fs_read', { path: 'a.txt' }],
     ['Please READ a.txt.', 'fs_read', { path: 'a.txt' }],
@@ -95,7 +95,7 @@ describe('the offline model reads a sentence', () => {
     ['use the skill greet', 'skill_greet', {}],
     ['call my_own_tool with {"n": [1, 2]}', 'my_own_tool', { n: [1, 2] }],
     ['call my_own_tool', 'my_own_tool', {}],
-  ])('%s', async (text, name, args) => {
+  ])('makes the call of a sentence: %s', async (text, name, args) => {
     expect(await callsFor(text)).toEqual([[name, args]]);
   });
 
@@ -117,33 +117,36 @@ describe('the offline model reads a sentence', () => {
       '{path}',
     ],
     ...['ask operator to dance', 'take a screenshot', ''],
-  ])('and refuses all of "%s"', async (text) => {
+  ])('refuses all of "%s"', async (text) => {
     const answer = await ask(text);
     expect(answer.stopReason).toBe('refusal');
     expect(functionCalls(answer.content)).toEqual([]);
     expect(answerText(answer.content)).toMatch(/Nothing was done\.[^]*read \[path\][^]*ANTHROPIC_API_KEY/);
   });
 
-  it('says nothing of a refusal before its end', async () => {
+  it('sends no text before a refusal', async () => {
     const got = await collect(provider, modelRequest({ messages: [userMessage('dance')] }));
     expect(got.map(({ type }) => type)).toEqual(['end']);
   });
 
-  it.each(['Hello!', 'thanks', 'who are you?', 'What can you do?'])('answers "%s" in words', async (text) => {
-    for (const functions of [TOOLS, ORCHESTRATOR]) {
-      expect((await ask(text, functions)).stopReason).toBe('end');
-    }
-  });
+  it.each(['Hello!', 'thanks', 'who are you?', 'What can you do?'])(
+    'responds to "%s" with text',
+    async (text) => {
+      for (const functions of [TOOLS, ORCHESTRATOR]) {
+        expect((await ask(text, functions)).stopReason).toBe('end');
+      }
+    },
+  );
 
-  it('makes the outline of a plan', async () => {
+  it('drafts the outline of a plan', async () => {
     const answer = await ask('make a plan for a trip to Rome', []);
     expect(answer.stopReason).toBe('end');
     expect(answerText(answer.content)).toMatch(/^Plan: a trip to Rome\n[^]*1\. /);
   });
 });
 
-describe('the offline model works in steps', () => {
-  it('one after the other, and reports them', async () => {
+describe('the offline model with a sentence of several steps', () => {
+  it('runs them one after the other, and reports their results', async () => {
     const { rounds, text } = await converse(
       'write hi to a.txt and then read a.txt, then list the files',
       (call) =>
@@ -163,13 +166,13 @@ describe('the offline model works in steps', () => {
     );
   });
 
-  it('at the same time', async () => {
+  it('runs them in parallel', async () => {
     const { rounds, text } = await converse('run ls and at the same time read a.txt', ({ name }) => name);
     expect(rounds.map((calls) => calls.map(({ name }) => name))).toEqual([['exec', 'fs_read']]);
     expect(text).toBe('1. run ls: exec\n\n2. read a.txt: fs_read');
   });
 
-  it('up to one that fails, and says what was not done', async () => {
+  it('runs them up to a failing one, and reports what was not done', async () => {
     const respond: Respond = ({ name }) => (name === 'fs_read' ? { error: 'There is no a.txt.' } : 'ok');
     const { text, stopReason } = await converse('run ls and then read a.txt and then run ls', respond);
     expect(text).toBe(
@@ -178,19 +181,19 @@ describe('the offline model works in steps', () => {
     expect(stopReason).toBe('end');
   });
 
-  it('and says what is left when no function is offered any more', async () => {
+  it('reports the remaining ones when no function is offered any more', async () => {
     const { messages } = await converse('run ls', () => 'ok');
     const cut = [userMessage('run ls and then read a.txt'), ...messages.slice(1, 3)];
     const answer = await answerOf(provider, modelRequest({ messages: cut }));
     expect(answerText(answer.content)).toBe('1. run ls: ok\n\nNot done: "read a.txt".');
   });
 
-  it('only so many', async () => {
+  it('refuses more than thirty', async () => {
     const answer = await ask(Array.from({ length: 31 }, () => 'run ls').join(' and then '));
     expect(answerText(answer.content)).toMatch(/^The message asks for more than 30 steps\./);
   });
 
-  it('with ids of calls that no earlier request of the conversation used', async () => {
+  it('uses call ids that no earlier request of the conversation used', async () => {
     const first = await converse('read a.txt', () => 'x');
     const again = { messages: [...first.messages.slice(1), userMessage('read a.txt')], functions: TOOLS };
     const next = functionCalls((await answerOf(provider, modelRequest(again))).content);
@@ -198,7 +201,7 @@ describe('the offline model works in steps', () => {
     expect(next[0]!.id).not.toBe(first.rounds[0]![0]!.id);
   });
 
-  it('and passes over the calls of another model', async () => {
+  it('ignores the calls of another model', async () => {
     const foreign = { type: 'function-call', id: 'call-1', name: 'exec', arguments: {} } as const;
     const messages: ModelMessage[] = [
       userMessage('read a.txt'),
@@ -210,7 +213,7 @@ describe('the offline model works in steps', () => {
   });
 });
 
-describe('the offline model delegates', () => {
+describe('the offline model as an orchestrator', () => {
   const transfer = (agent_name: string, request: string, final: boolean) => [
     'transfer_to_agent',
     { agent_name, request, final },
@@ -242,7 +245,7 @@ describe('the offline model delegates', () => {
       'list the files and at the same time ask worker to dance',
       [transfer('operator', 'list the files', false), transfer('worker', 'dance', false)],
     ],
-  ])('%s', async (_, text, calls) => {
+  ])('delegates %s', async (_, text, calls) => {
     expect(await callsFor(text, ORCHESTRATOR)).toEqual(calls);
   });
 
@@ -255,13 +258,13 @@ describe('the offline model delegates', () => {
     ['call strange_tool', /No agent of this server has the tool/],
     ['roll 3 dice', /I do not understand "roll 3 dice"\./],
     ['list the files and then roll 3 dice', /I do not understand "roll 3 dice"\. Nothing was done\./],
-  ])('nothing of "%s"', async (text, reason) => {
+  ])('delegates nothing of "%s"', async (text, reason) => {
     const answer = await ask(text, ORCHESTRATOR);
     expect(answer.stopReason).toBe('refusal');
     expect(answerText(answer.content)).toMatch(reason);
   });
 
-  it('and refuses when the agent did', async () => {
+  it('refuses when the agent refused', async () => {
     const { stopReason, text } = await converse(
       'ask worker to dance',
       () => ({ error: 'worker rejected it' }),
@@ -271,7 +274,7 @@ describe('the offline model delegates', () => {
     expect(text).toContain('worker rejected it');
   });
 
-  it('and reports what several agents said', async () => {
+  it('reports the results of several agents', async () => {
     const { text, stopReason } = await converse(
       'list the files and then make a plan for a walk',
       (call) => (call.arguments?.['agent_name'] === 'planner' ? { error: 'planner failed' } : 'a.txt'),
@@ -284,13 +287,13 @@ describe('the offline model delegates', () => {
   });
 });
 
-describe('the offline model is bounded', () => {
-  it('gives the same answer to the same request', async () => {
+describe('the offline model', () => {
+  it('gives the same response to the same request', async () => {
     const text = 'read a.txt and at the same time run ls';
     expect(await ask(text)).toEqual(await ask(text));
   });
 
-  it('cuts words at maxTokens and makes no call that is longer', async () => {
+  it('cuts text at maxTokens, and makes no longer call', async () => {
     const words = await ask('what can you do', TOOLS, 10);
     expect(words.stopReason).toBe('max-tokens');
     expect(words.usage.output).toBeLessThanOrEqual(10);
@@ -299,7 +302,7 @@ describe('the offline model is bounded', () => {
     expect(answerText(call.content)).toContain('agent.limits.answerTokens');
   });
 
-  it('streams small chunks and never splits a character', async () => {
+  it('streams small chunks, and never splits a character', async () => {
     const request = modelRequest({
       messages: [userMessage(`make a plan for ${'🙂'.repeat(60)}`)],
       maxTokens: 10_000,
@@ -311,14 +314,14 @@ describe('the offline model is bounded', () => {
     expect(texts.every((text) => text.isWellFormed() && text.length <= 64)).toBe(true);
   });
 
-  it('ends with an error event when a request breaks its contract', async () => {
+  it('ends with an error event when a request breaks the contract', async () => {
     const broken = { ...modelRequest(), messages: undefined } as never;
     expect(await collect(provider, broken)).toMatchObject([
       { type: 'error', code: 'bad-answer', retryable: false },
     ]);
   });
 
-  it('says that it did not read an attachment', async () => {
+  it('reports that it did not read an attachment', async () => {
     const photo = { kind: 'file', bytes: 'AAAA', mediaType: 'image/png' } as const;
     const message = { role: 'user', parts: [{ kind: 'text', text: 'make a plan for x' }, photo] } as const;
     const { content } = await answerOf(provider, modelRequest({ messages: [message] }));
@@ -349,7 +352,7 @@ describe('the offline model is bounded', () => {
     fc.string({ unit: 'binary', maxLength: 6 }),
   );
 
-  it('answers any text, and every conversation ends', async () => {
+  it('responds to any text, and ends every conversation', async () => {
     const texts = fc.array(fragment, { maxLength: 30 }).map((parts) => parts.join(' '));
     await fc.assert(
       fc.asyncProperty(texts, async (text) => {
@@ -361,7 +364,7 @@ describe('the offline model is bounded', () => {
     );
   });
 
-  it('takes a quotation to the letter', async () => {
+  it('takes a quoted text literally', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'grapheme', maxLength: 100 }), async (content) => {
         fc.pre(!content.includes('"'));
@@ -401,7 +404,7 @@ describe('the offline model is bounded', () => {
       await ask(`write ${fill(unit)} to a.txt`, functions);
       await ask(`read ${fill(unit)}`, functions);
     }
-    // Milliseconds on a free machine; a quadratic rule takes minutes.
+    // Milliseconds on an idle machine; a quadratic rule takes minutes.
     expect(process.threadCpuUsage(start).user / 1_000).toBeLessThan(10_000);
   });
 });

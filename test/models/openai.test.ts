@@ -14,8 +14,8 @@ import { events, ScriptedServer, status } from '../support/scripted-server.js';
 describeModelWire('The OpenAI provider', openaiWire);
 describeModelWire('The OpenAI provider over Responses', responsesWire);
 
-describe('The OpenAI provider', () => {
-  it('speaks Responses to OpenAI itself, whose models refuse functions on Chat Completions', async () => {
+describe('the OpenAI provider', () => {
+  it('calls Responses at OpenAI itself, whose models refuse functions on Chat Completions', async () => {
     const asked: string[] = [];
     const refusing = (url: unknown) => {
       asked.push(String(url));
@@ -39,7 +39,7 @@ describe('The OpenAI provider', () => {
     ]);
   });
 
-  it('sends the reasoning of an answer back to the model, unless nothing follows it', async () => {
+  it('sends the reasoning of a response back to the model, unless nothing follows it', async () => {
     await using server = await ScriptedServer.open();
     const reasoning = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAA' };
     const call = { type: 'function_call', call_id: 'call_a', name: 'fs_read', arguments: '{}' };
@@ -95,7 +95,7 @@ describe('The OpenAI provider', () => {
 /** The first bytes of an image. */
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]).toString('base64');
 
-describe('The OpenAI provider with servers that only resemble it', () => {
+describe('the OpenAI provider with compatible servers', () => {
   let server: ScriptedServer;
   let provider: ModelProvider;
   beforeEach(async () => {
@@ -106,14 +106,14 @@ describe('The OpenAI provider with servers that only resemble it', () => {
 
   const hello = events(openaiWire.answer({ texts: ['hello'], stop: 'end' }));
 
-  /** The calls read from deltas' `tool_calls`, one chunk each. */
+  /** The calls read from the `tool_calls` of deltas, one chunk each. */
   async function callsFrom(...chunks: readonly (readonly object[])[]): Promise<readonly FunctionCall[]> {
     const deltas = chunks.map((tool_calls) => openaiChunk({ tool_calls }));
     server.willReply(events([...deltas, openaiChunk({}, 'tool_calls'), DONE].join('')));
     return functionCalls((await answerOf(provider, modelRequest())).content);
   }
 
-  it('asks for a stream with usage, in the form that all understand', async () => {
+  it('requests a stream with usage, in the form that all servers understand', async () => {
     server.willReply(hello);
     const system = [
       { text: 'identity', stable: true },
@@ -144,7 +144,7 @@ describe('The OpenAI provider with servers that only resemble it', () => {
     });
   });
 
-  it('names the answer limit as OpenAI itself wants it, on OpenAI’s own host', async () => {
+  it('names the output limit as OpenAI does, on OpenAI’s own host', async () => {
     server.willReply(hello);
     const toServer: typeof fetch = (url, init) =>
       fetch((url as string).replace('https://api.openai.com', server.url), init);
@@ -159,7 +159,7 @@ describe('The OpenAI provider with servers that only resemble it', () => {
     expect(server.requests[0]!.body).not.toHaveProperty('max_tokens');
   });
 
-  it('sends no key where none is set, whatever the environment holds', async () => {
+  it('sends no key when none is configured, even when the environment has one', async () => {
     server.willReply(hello, status(401, { error: 'key please' }));
     const held = { OPENAI_API_KEY: API_KEY, OPENAI_ORG_ID: 'org-1', OPENAI_PROJECT_ID: 'project-1' };
     Object.assign(process.env, held);
@@ -179,7 +179,7 @@ describe('The OpenAI provider with servers that only resemble it', () => {
     }
   });
 
-  it('needs no key at all', async () => {
+  it('works without a key', async () => {
     server.willReply(hello);
     const { OPENAI_API_KEY: before } = process.env;
     delete process.env.OPENAI_API_KEY;
@@ -240,11 +240,11 @@ describe('The OpenAI provider with servers that only resemble it', () => {
     ]);
   });
 
-  describe('reads function calls', () => {
+  describe('a function call', () => {
     const a = { name: 'fs_read', arguments: '{"path":"a"}' };
     const b = { name: 'fs_read', arguments: '{"path":"b"}' };
 
-    it('whose id and name come in pieces too', async () => {
+    it('is read when its id and name arrive in chunks too', async () => {
       const calls = await callsFrom(
         [{ index: 0, id: 'call_', function: { name: 'fs_' } }],
         [{ index: 0, id: 'x1', function: { arguments: '' } }],
@@ -256,7 +256,7 @@ describe('The OpenAI provider with servers that only resemble it', () => {
       ]);
     });
 
-    it('whose id and name are repeated in each piece', async () => {
+    it('is read when its id and name are repeated in each chunk', async () => {
       const head = { index: 0, id: 'call_1' };
       const calls = await callsFrom(
         [{ ...head, function: { name: 'fs_read', arguments: '{"path"' } }],
@@ -281,14 +281,14 @@ describe('The OpenAI provider with servers that only resemble it', () => {
         [],
       ],
       ['have the same id', [{ index: 0, id: 'x', function: a }], [{ index: 1, id: 'x', function: b }]],
-    ])('that %s', async (_, first, second) => {
+    ])('is read when it and another one %s', async (_, first, second) => {
       const calls = await callsFrom(first, second);
       expect(calls.map((call) => call.arguments)).toEqual([{ path: 'a' }, { path: 'b' }]);
       expect(new Set(calls.map((call) => call.id)).size).toBe(2);
       expect(calls.every((call) => call.id !== '')).toBe(true);
     });
 
-    it('whose arguments are an object, or missing', async () => {
+    it('is read when its arguments are an object, or missing', async () => {
       const calls = await callsFrom(
         [{ index: 0, id: 'x', function: { name: 'fs_read', arguments: { path: 'a' } } }],
         [{ index: 1, id: 'y', function: { name: 'fs_list', arguments: null } }],
@@ -296,7 +296,7 @@ describe('The OpenAI provider with servers that only resemble it', () => {
       expect(calls.map((call) => call.arguments)).toEqual([{ path: 'a' }, {}]);
     });
 
-    it('under the finish reason "stop"', async () => {
+    it('is read with the finish reason "stop"', async () => {
       const tool_calls = [{ function: a }];
       server.willReply(events(openaiChunk({ tool_calls }, 'stop')));
       await expect(answerOf(provider, modelRequest())).resolves.toMatchObject({
@@ -305,7 +305,7 @@ describe('The OpenAI provider with servers that only resemble it', () => {
     });
   });
 
-  it('reads an answer without [DONE] and without usage, and invents none', async () => {
+  it('reads a response without [DONE] and without usage, and counts no tokens', async () => {
     server.willReply(events(openaiChunk({ content: 'so' }) + openaiChunk({}, 'stop')));
     await expect(answerOf(provider, modelRequest())).resolves.toEqual({
       content: [{ type: 'text', text: 'so' }],
@@ -314,7 +314,7 @@ describe('The OpenAI provider with servers that only resemble it', () => {
     });
   });
 
-  it('reads an answer without a finish reason', async () => {
+  it('reads a response without a finish reason', async () => {
     server.willReply(events(openaiChunk({ content: 'so' }) + DONE));
     await expect(answerOf(provider, modelRequest())).resolves.toMatchObject({ stopReason: 'end' });
   });
@@ -342,7 +342,7 @@ describe('The OpenAI provider with servers that only resemble it', () => {
     expect(answerText(content)).toBe('the whole');
   });
 
-  it('reads a JSON body of a server that does not stream', async () => {
+  it('reads the JSON body of a server that does not stream', async () => {
     const message = {
       role: 'assistant',
       content: null,
@@ -370,7 +370,7 @@ describe('The OpenAI provider with servers that only resemble it', () => {
     expect(answerText((await answerOf(provider, modelRequest())).content)).toBe('so');
   });
 
-  it('takes a refusal for one, with its words', async () => {
+  it('reports a refusal as one, with its text', async () => {
     server.willReply(
       events(
         openaiChunk({ refusal: 'I cannot ' }) +
@@ -395,7 +395,7 @@ describe('The OpenAI provider with servers that only resemble it', () => {
     [{ error: { message: 'why', type: 'insufficient_quota' } }, 'rejected'],
     [{ error: 'why' }, 'overloaded'],
     [{ object: 'error', message: 'why', type: 'BadRequestError', code: 400 }, 'rejected'],
-  ])('tells the error %j in a stream as it is', async (data, code) => {
+  ])('reports the error %j in a stream by its own code', async (data, code) => {
     server.willReply(events(openaiChunk({ content: 'so' }) + openaiEvent(data)));
     const once = openaiWire.create({ baseUrl: server.url, apiKey: API_KEY, maxRetries: 0 });
     const error = await errorOf(once, modelRequest());

@@ -6,8 +6,8 @@ import { retryAfterMs, retryDelayMs } from '../../src/core/retry.js';
 import { streamCall, type AnswerEvent } from '../../src/models/retry.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 
-describe('The wait before the next attempt', () => {
-  it('doubles up to a limit, less a random half at most', () => {
+describe('the pause before the next attempt', () => {
+  it('doubles up to a limit, minus a random half at most', () => {
     for (const [failures, longest] of [
       [1, 500],
       [2, 1_000],
@@ -21,30 +21,30 @@ describe('The wait before the next attempt', () => {
     }
   });
 
-  it('is what the vendor asks for', () => {
+  it("follows the vendor's advice", () => {
     expect(retryDelayMs(1, 7_000)).toBe(7_000);
     expect(retryDelayMs(5, 0)).toBe(0);
   });
 });
 
-describe('What a vendor asks for', () => {
+describe("a vendor's advice to wait", () => {
   const asked = (headers: Record<string, string>) => retryAfterMs(new Headers(headers));
 
-  it('may be given in seconds or milliseconds', () => {
+  it('may be in seconds or milliseconds', () => {
     expect(asked({ 'retry-after': '3' })).toBe(3_000);
     expect(asked({ 'retry-after': '0.5' })).toBe(500);
     expect(asked({ 'retry-after': '-3' })).toBe(0);
     expect(asked({ 'retry-after-ms': '250', 'retry-after': '3' })).toBe(250);
   });
 
-  it('may be a date, also one that is past', () => {
+  it('may be a date, also a past one', () => {
     const inTenMinutes = new Date(Date.now() + 600_000).toUTCString();
     expect(asked({ 'retry-after': inTenMinutes })).toBeGreaterThan(500_000);
     expect(asked({ 'retry-after': inTenMinutes })).toBeLessThanOrEqual(600_000);
     expect(asked({ 'retry-after': 'Wed, 21 Oct 2015 07:28:00 GMT' })).toBe(0);
   });
 
-  it('may be nothing, or nonsense', () => {
+  it('may be missing or invalid', () => {
     expect(asked({})).toBeUndefined();
     expect(retryAfterMs(undefined)).toBeUndefined();
     expect(asked({ 'retry-after': 'soon' })).toBeUndefined();
@@ -52,7 +52,7 @@ describe('What a vendor asks for', () => {
   });
 });
 
-describe('A call', () => {
+describe('a model call with retries', () => {
   const end: AnswerEvent = { type: 'end', answer: { content: [], stopReason: 'end', usage: NO_USAGE } };
 
   async function eventsOf(
@@ -65,7 +65,7 @@ describe('A call', () => {
     return events;
   }
 
-  it('ends at the first end, whatever the attempt would say after it', async () => {
+  it('ends at the first end event, and drops later events', async () => {
     const got = await eventsOf(async function* () {
       yield end;
       yield { type: 'text', text: 'too late' };
@@ -73,14 +73,14 @@ describe('A call', () => {
     expect(got).toEqual([end]);
   });
 
-  it('ends with an error when the attempt ends without an answer', async () => {
+  it('ends with an error when the attempt ends without an end event', async () => {
     const got = await eventsOf(async function* () {
       yield { type: 'text', text: 'so' };
     });
     expect(got).toEqual([{ type: 'text', text: 'so' }, expect.objectContaining({ code: 'bad-answer' })]);
   });
 
-  it('turns a defect into an error that keeps its text for the log', async () => {
+  it('turns a defect into an error whose text goes to the log', async () => {
     const logger = new RecordingLogger();
     const got = await eventsOf(() => {
       throw new TypeError('secret internals');
@@ -90,7 +90,7 @@ describe('A call', () => {
     expect(logger.lines.join()).toContain('secret internals');
   });
 
-  it('is not repeated when the failure says that it is no use', async () => {
+  it('is not repeated after a permanent failure', async () => {
     let attempts = 0;
     const got = await eventsOf(() => {
       attempts += 1;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { SilenceWatch } from '../../src/models/exchange.js';
 
-describe('A watch over silence', () => {
+describe('a watch for silence', () => {
   beforeEach(() => {
     jest.useFakeTimers();
   });
@@ -19,7 +19,7 @@ describe('A watch over silence', () => {
     expect([watch.signal.aborted, watch.isBroken]).toEqual([true, true]);
   });
 
-  it('begins again with each byte, and does not count while no answer is awaited', () => {
+  it('restarts with each byte, and pauses while no response is awaited', () => {
     using watch = new SilenceWatch(never(), 1_000);
     for (let count = 0; count < 5; count++) {
       jest.advanceTimersByTime(900);
@@ -45,7 +45,7 @@ describe('A watch over silence', () => {
     expect(other.isBroken).toBe(true);
   });
 
-  it('aborts with the outer signal, also one that is aborted already, and is not broken by that', () => {
+  it('aborts with the outer signal, also one that is aborted already, and does not report silence then', () => {
     const outer = new AbortController();
     using watch = new SilenceWatch(outer.signal, 1_000);
     outer.abort();

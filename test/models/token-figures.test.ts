@@ -27,7 +27,7 @@ function conversation(messages: readonly ModelMessage[]): ModelRequest {
   });
 }
 
-describe('The token figures of the offline model', () => {
+describe('the token counts of the offline model', () => {
   const request = conversation([
     userMessage('read a.txt'),
     {
@@ -41,7 +41,7 @@ describe('The token figures of the offline model', () => {
   it.each([
     ['Anthropic', () => toAnthropicRequest(request, CONTEXT)],
     ['OpenAI', () => toOpenaiRequest(request, CONTEXT)],
-  ])('are those of what %s would have been sent, within a tenth', async (_, build) => {
+  ])('equal those of a request to %s within a tenth', async (_, build) => {
     const sent = Buffer.byteLength(JSON.stringify(build())) / 4;
     const { usage } = await answerOf(createOfflineProvider({ sentences: [] }), request);
     expect(usage.input).toBeGreaterThan(0.9 * sent);
@@ -57,7 +57,7 @@ describe('The token figures of the offline model', () => {
     expect(tokens).toBeLessThan(2_000);
   });
 
-  it('count an answer as it is sent back', () => {
+  it('count a response in the form in which it is sent back', () => {
     expect(answerTokens([call])).toBe(Math.ceil('{"name":"fs_read","input":{"path":"a.txt"}}'.length / 4));
   });
 });

@@ -15,7 +15,7 @@ async function down(): Promise<never> {
   throw new LangoError('unavailable', 'It cannot be reached.');
 }
 
-/** A node that has no data, and other nodes that are asked after a while. */
+/** A node that has no data, and other nodes that respond after a while. */
 function serviceWith(
   client: Partial<OperationClient<ServerOperations>>,
 ): OperationHandlers<ServerOperations> {
@@ -41,7 +41,7 @@ describe('data of all nodes', () => {
   process.on('unhandledRejection', note);
   afterEach(() => expect(unhandled.splice(0)).toEqual([]));
 
-  it('is read of the nodes that have its kind, one after the other', async () => {
+  it('is read from the nodes that have its kind, one after the other', async () => {
     const has = {
       listDataKinds: async () => {
         await sleep(20);
@@ -62,7 +62,7 @@ describe('data of all nodes', () => {
     );
   });
 
-  it('is not to be had while a node is away', async () => {
+  it('is unavailable while a node is away', async () => {
     const service = serviceWith({ listDataKinds: down, readData: down, forgetData: down, deleteData: down });
     const calls = [
       () => service.listDataKinds({}, context),

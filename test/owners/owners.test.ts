@@ -21,12 +21,12 @@ interface Refusal {
   readonly hint: string | undefined;
 }
 
-/** What an owner sees and changes, step by step, without the times at which it happened. */
+/** The results of an owner's calls, step by step, without the times at which they happened. */
 async function story(owner: OwnerClient): Promise<readonly unknown[]> {
   const refusals: unknown[] = [];
   const refused = (call: Promise<unknown>): Promise<unknown> =>
     call.catch(({ code, message, hint }: Refusal) =>
-      // A server tells message and hint as one text.
+      // A server returns message and hint as one text.
       refusals.push([code, hint === undefined ? message : `${message} ${hint}`]),
     );
   const { secret } = await owner.storeSecret({ name: 'github', value: 'ghp_S3cr3t/To+ken42', ...PERMISSION });
@@ -61,7 +61,7 @@ let folder: string;
 beforeEach(async () => void (folder = await mkdtemp(path.join(tmpdir(), 'lango-owners-'))));
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-describe('what an owner keeps', () => {
+describe('the data of an owner', () => {
   it('is the same over HTTP and in a data folder without a server: results, refusals and their reasons', async () => {
     let overHttp: readonly unknown[] = [];
     await withServer({}, async (server) => {
@@ -72,16 +72,16 @@ describe('what an owner keeps', () => {
     const loaded = await loadConfig({ env: readEnv({}), overrides: { home: folder } });
     const home = await openHome(loaded, { logger: silentLogger });
     const inProcess = await story(home!.client(ALL_OPERATIONS));
-    await home!.close();
+    await home![Symbol.asyncDispose]();
     expect(inProcess).toEqual(overHttp);
     expect(overHttp[0]).toHaveLength(11);
   });
 
-  it('belongs to its owner: what another one has is absent', async () => {
+  it('belongs to its owner, and is absent for others', async () => {
     const loaded = await loadConfig({ env: readEnv({}), overrides: { home: folder } });
     const alice = await openHome(loaded, { logger: silentLogger, owner: 'user:alice' });
     await alice!.client(ALL_OPERATIONS).storeSecret({ name: 'github', value: 'ghp_S3cr3t/To+ken42' });
-    await alice!.close();
+    await alice![Symbol.asyncDispose]();
     const bob = await openHome(loaded, { logger: silentLogger, owner: 'user:bob' });
     const of = (name: string) =>
       bob!
@@ -90,21 +90,21 @@ describe('what an owner keeps', () => {
         .catch(({ code, hint }: { code: string; hint: string }) => [code, hint]);
     expect(await of('github')).toEqual(await of('nothing'));
     expect(await bob!.client(ALL_OPERATIONS).listSecrets({})).toEqual({ secrets: [] });
-    await bob!.close();
+    await bob![Symbol.asyncDispose]();
   });
 
-  it('is deleted by calls at once as by one, and each task is counted by one of them', async () => {
+  it('is deleted by concurrent calls as by one, and each task is counted by one of them', async () => {
     await withServer({ home: folder }, async (server) => {
       for (const text of ['hello', 'hello again', 'and again']) await sendText(server, text);
     });
     const loaded = await loadConfig({ env: readEnv({}), overrides: { home: folder } });
     const home = await openHome(loaded, { logger: silentLogger });
     const answers = await Promise.all([1, 2, 3].map(() => home!.client(ALL_OPERATIONS).deleteData({})));
-    await home!.close();
+    await home![Symbol.asyncDispose]();
     expect(answers.map(({ deleted }) => deleted.tasks).sort()).toEqual([0, 0, 3]);
   });
 
-  it('refuses other methods with 405, unknown callers with 401, and bad input with the name of the field', async () => {
+  it('is served with 405 for other methods, 401 for unknown callers, and the field name for bad input', async () => {
     await withServer({}, async (server) => {
       const wrong = await server.fetch('/lango/documents/team', { method: 'POST', body: '{}' });
       expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'PUT, DELETE']);
@@ -147,7 +147,7 @@ describe('lango data without a server', () => {
     }
   });
 
-  it('says of a task that has not ended that a server has to cancel it', async () => {
+  it('reports that only a server can cancel a task that has not ended', async () => {
     let taskId = '';
     await withServer(
       { home: folder, settings: { tools: { exec: { enabled: true, sandbox: 'off' } } } },

@@ -17,7 +17,7 @@ const answering =
   () => ({ url: 'http://far.example/agents/far', client: async () => ({ readTrace: async () => read() }) });
 
 describe('a trace over nodes', () => {
-  it('takes from another node only the descendants of its task, and no id twice: a tree has no cycles', async () => {
+  it('includes from another node only the descendants of its task, and no id twice: a tree has no cycles', async () => {
     const spans = [
       span('far-top', 'anything'),
       span('a', 'far-top'),
@@ -40,7 +40,7 @@ describe('a trace over nodes', () => {
     expect(whole.spans[2]?.attributes).toEqual({ 'lango.node.url': 'http://far.example/agents/far' });
   });
 
-  it('shows the rest when a node does not answer, and asks none beyond the levels', async () => {
+  it('shows the rest when a node does not respond, and calls no node beyond the allowed levels', async () => {
     const fails = answering(() => {
       throw new LangoError('unavailable', 'gone');
     });

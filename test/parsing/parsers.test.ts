@@ -11,7 +11,7 @@ const of = (owner: string, signal = new AbortController().signal) => ({
 });
 
 describe('parsers', () => {
-  it('let owners take turns: the second waits for one input of the first, not for all', async () => {
+  it('take turns between owners: the second waits for one input of the first, not for all', async () => {
     const parsers = new Parsers(LIMITS);
     const ends: string[] = [];
     const parse = async (owner: string, html: string): Promise<void> => {
@@ -23,7 +23,7 @@ describe('parsers', () => {
     parsers.close();
   });
 
-  it('count the time of an input from the moment at which its process is ready', async () => {
+  it('measure the time of an input from the moment its process is ready', async () => {
     using _held = holdTime();
     const parsers = new Parsers(LIMITS);
     const parsed = parsers.parse('html', '<p>a</p>', of('a'));
@@ -32,7 +32,7 @@ describe('parsers', () => {
     parsers.close();
   });
 
-  it('refuse one owner who asks for too much, and not the next one', async () => {
+  it('refuse an owner with too many inputs, and not the next one', async () => {
     const parsers = new Parsers(LIMITS);
     const many = Array.from({ length: 20 }, () => parsers.parse('html', '<p>a</p>', of('a')));
     const other = parsers.parse('html', '<p>b</p>', of('b'));
@@ -66,7 +66,7 @@ describe('parsers', () => {
     parsers.close();
   });
 
-  it('convert a page of 3 MB, and write what the library writes', async () => {
+  it('convert a page of 3 MB as the library does', async () => {
     const parsers = new Parsers({ ...LIMITS, timeoutSeconds: 60, maxMemoryBytes: 512 * 1024 * 1024 });
     const section = `<h2>One</h2><p>The <b>quick</b> <a href="/x">fox</a> &amp; <code>a_b</code>, <i>often</i>.<br>Next</p>
       <ul><li>one<ol><li>in</li><li></li></ol></li><li>two</li></ul><blockquote>said</blockquote><div></div>

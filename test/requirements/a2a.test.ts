@@ -24,7 +24,7 @@ const EVERY_ROLE = ['exec_shell', 'browser_open', 'crypto_sign', 'search_web', '
 const TOOLS = EVERY_ROLE.map((name) => toolNamed(name));
 
 describe('X. A2A', () => {
-  it('X1 every agent has its own card and its own endpoint, and the card its file', async () => {
+  it('X1 every agent has its own card and its own endpoint, with the text of its card file', async () => {
     const names = [
       ...['lango-orchestrator', 'operator', 'navigator', 'vault', 'librarian', 'planner', 'chronicler'],
     ];
@@ -33,7 +33,7 @@ describe('X. A2A', () => {
     );
     await withServer({ tools: TOOLS, model }, async (server) => {
       for (const name of names) {
-        // A public card: no token.
+        // This request for a public card sends no token.
         const url = `${server.address.origin}/agents/${name}/.well-known/agent-card.json`;
         const card = (await (await fetch(url)).json()) as Record<string, unknown>;
         const file = JSON.parse(readFileSync(`agent-cards/${name}.json`, 'utf8')) as Record<string, unknown>;
@@ -52,7 +52,7 @@ describe('X. A2A', () => {
     });
   });
 
-  it('X1 a card holds the reviewed skills of the tools that are on, and those of no other', async () => {
+  it('X1 a card holds the reviewed skills of the tools that are on, and of no other tools', async () => {
     const tools = ['exec_shell', 'skill_x', 'odd_one'].map((name) => toolNamed(name));
     const settings = {
       agent: {
@@ -76,7 +76,7 @@ describe('X. A2A', () => {
     });
   });
 
-  it('X1 an agent of the configuration or the program speaks for itself, whatever its name', async () => {
+  it('X1 an agent of the configuration or the program has its own card text under any name', async () => {
     const settings = {
       agent: {
         ownAgents: [{ name: 'operator', description: 'Mine.', instruction: 'x', prefixes: ['odd_'] }],
@@ -174,7 +174,7 @@ describe('X. A2A', () => {
     });
   });
 
-  it('X2 a card that cannot be reached, read or verified is skipped with a warning; the others are used', async () => {
+  it('X2 a card that cannot be reached, read or verified is skipped with a warning, and the others are used', async () => {
     const dead = await freePort();
     const other = await startServer(remoteNode('never asked'));
     const page = createServer((_, response) => response.end('<html>no card</html>'));
@@ -212,7 +212,7 @@ describe('X. A2A', () => {
     await other.stop();
   });
 
-  it('X3 a remote agent of the config is a sub-agent: in the instruction with the words of its real card, and at work', async () => {
+  it('X3 a remote agent of the configuration is a sub-agent, described in the instruction by its own card', async () => {
     const far = await startServer(remoteNode('the weather is fine'));
     try {
       const model = new ScriptedModel({
@@ -236,7 +236,7 @@ describe('X. A2A', () => {
     }
   });
 
-  it('X3 a2a.enabled: false leaves remote agents alone', async () => {
+  it('X3 a2a.enabled: false connects to no remote agent', async () => {
     const far = await startServer(remoteNode('never asked'));
     try {
       const settings = withRemote(far);
@@ -251,7 +251,7 @@ describe('X. A2A', () => {
     }
   });
 
-  it('X4 a peer that was away joins when it comes, and leaves when it goes, without a restart', async () => {
+  it('X4 a peer joins when it becomes reachable, and leaves when it is gone, without a restart', async () => {
     const port = await freePort();
     const settings = withRemote({
       address: { origin: `http://127.0.0.1:${port}`, token: 'far-7Qf2xW9kLr4TzB6vNc8d' },
@@ -273,7 +273,7 @@ describe('X. A2A', () => {
     });
   });
 
-  it('X4 a delegation continues when all nodes are started again and its peer starts last', async () => {
+  it('X4 a delegation continues after all nodes were restarted, also when its peer starts last', async () => {
     const [home, farHome] = [
       await mkdtemp(path.join(tmpdir(), 'lango-root-')),
       await mkdtemp(path.join(tmpdir(), 'lango-far-')),
@@ -312,7 +312,7 @@ describe('X. A2A', () => {
     }
   });
 
-  it('X4 a delegation continues when its peer comes back with another address on its card', async () => {
+  it('X4 a delegation continues when its peer returns with another address on its card', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-far-'));
     const [port, ...grpcPorts] = [await freePort(), await freePort(), await freePort()];
     const weather = interruptedWeather();
@@ -347,7 +347,7 @@ describe('X. A2A', () => {
   });
 
   it.each([true, false])(
-    'X1 a2a.publish names an agent of the program alone (multiAgent: %s)',
+    'X1 a2a.publish may name only an agent of the program (multiAgent: %s)',
     async (multiAgent) => {
       const agents = ['weather', 'tides'].map((name): Agent => ({
         profile: { name, description: 'Foretells.', skills: [] },
@@ -362,7 +362,7 @@ describe('X. A2A', () => {
     },
   );
 
-  it('X6 the compose file starts nodes that are told apart by configuration, which loads', async () => {
+  it('X6 the compose file starts nodes that differ by their configuration, which is valid', async () => {
     const compose = parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }) as {
       services: Record<string, { image: string; environment: Record<string, string> }>;
     };
@@ -388,7 +388,7 @@ describe('X. A2A', () => {
 
 const SUB_AGENTS = ['operator', 'navigator', 'vault', 'librarian', 'planner', 'chronicler'];
 
-/** An agent whose first run works until its node stops; a later one answers. */
+/** An agent whose first run works until its node stops, and whose later runs respond. */
 function interruptedWeather(): { readonly agent: Agent; readonly begun: () => number } {
   let begun = 0;
   const agent: Agent = {
@@ -428,7 +428,7 @@ type Far = Pick<TestServer, never> & {
   readonly address: { readonly origin: string; readonly token: string | undefined };
 };
 
-/** Settings of a node that knows the other as `forecaster`. */
+/** Settings of a node that knows the other one as `forecaster`. */
 function withRemote({ address: { origin, token } }: Far) {
   const url = `${origin}/agents/weather`;
   const remoteAgents = [{ name: 'forecaster', url, token: token!, allowPrivate: true }];

@@ -9,8 +9,8 @@ import { decide, doings, sendText, startServer, untilEnded, type TestServer } fr
 import { describeBrowsing, openSite, type Site } from '../capabilities/browser/setup.js';
 
 /**
- * A question of a sub-agent on another node: it reaches the person who called the orchestrator over HTTP, and the
- * answer goes back over HTTP to the call that waits.
+ * The question of a sub-agent on another node reaches the person who called the orchestrator over HTTP, and the reply
+ * goes back over HTTP to the waiting call.
  */
 
 const NODE_TOKEN = 'token-of-the-node-4f7a92';
@@ -91,7 +91,7 @@ describeOnChain('payment_send on another node', () => {
   afterEach(() => stack.close());
   const paid = async () => (await chain.tokensOf(PAYEE)) - before;
 
-  it('asks the person at the orchestrator in full, takes no prose, and pays once', async () => {
+  it('asks the person at the orchestrator with all details, accepts no prose, and pays once', async () => {
     const asked = await sendText(stack.front, TEA);
     expect(asked.end).toMatchObject({
       state: 'input-required',
@@ -109,7 +109,7 @@ describeOnChain('payment_send on another node', () => {
     const prose = await sendText(stack.front, 'approved, go on', { taskId: asked.taskId });
     expect(prose.end).toMatchObject({ state: 'input-required', questions: asked.end.questions });
     expect(await paid()).toBe(0n);
-    // The answer finds the call after a restart of the node, too.
+    // The reply reaches the call after a restart of the node too.
     await stack.node.stop();
     await stack.startNode();
     const done = await decide(stack.front, asked, { decision: 'approve' });
@@ -119,7 +119,7 @@ describeOnChain('payment_send on another node', () => {
     expect(await paid()).toBe(500_000n);
   });
 
-  it('gives each answer to the call that it is for', async () => {
+  it('gets the reply to its own question only', async () => {
     const tea = await sendText(stack.front, TEA);
     const cake = await sendText(stack.front, `send 0.25 USDC to ${PAYEE} for cake`);
     const wrong = await decide(stack.front, { ...tea, taskId: cake.taskId }, { decision: 'approve' });
@@ -131,7 +131,7 @@ describeOnChain('payment_send on another node', () => {
     expect(await paid()).toBe(250_000n);
   });
 
-  it('is given up at both nodes when nobody answers in time', async () => {
+  it('is given up at both nodes when nobody replies in time', async () => {
     await stack.node.stop();
     await stack.startNode({ approval: { expirySeconds: 3 } });
     const asked = await sendText(stack.front, TEA);
@@ -163,7 +163,7 @@ describeBrowsing('browser_act on another node', () => {
     await site.close();
   });
 
-  it('clicks once the person at the orchestrator allowed it, once', async () => {
+  it('clicks once after the person at the orchestrator approved it', async () => {
     const contextId = 'shopping';
     await sendText(stack.front, `open ${site.origin}/`, { contextId });
     const seen = await sendText(stack.front, 'what can be clicked on the page?', { contextId });

@@ -8,7 +8,7 @@ import type { ServerOptions } from '../../src/index.js';
 import type { TestServer } from '../support/server.js';
 import { decide, doings, sendText, startServer, untilEnded, withServer } from '../support/server.js';
 
-/** Approvals over A2A: the offline model, the real tools, a real server. */
+/** Approvals over A2A with the offline model, the real tools and a real server. */
 
 const REQUEST = 'delete the folder old with everything in it';
 
@@ -25,8 +25,8 @@ async function fill(server: TestServer): Promise<string> {
   return folder;
 }
 
-describe('A call that waits for a person', () => {
-  it('is made once they say yes to its hash, and for nothing else they say', async () => {
+describe('a call that waits for a person', () => {
+  it('is made once they approve its hash, and after no other reply', async () => {
     await withServer(options(), async (server) => {
       const folder = await fill(server);
       const asked = await sendText(server, REQUEST);
@@ -58,7 +58,7 @@ describe('A call that waits for a person', () => {
     });
   });
 
-  it('is made once a plain client repeats the words that the question names, with or without the task', async () => {
+  it('is made once a plain client repeats the words of the question, with or without the task', async () => {
     await withServer(options(), async (server) => {
       for (const isSameTask of [true, false]) {
         const folder = await fill(server);
@@ -79,7 +79,7 @@ describe('A call that waits for a person', () => {
     });
   });
 
-  it('is not made when the yes comes after its time, however soon after', async () => {
+  it('is not made when the approval comes after its time, even just after it', async () => {
     await withServer(options({ expirySeconds: 2 }), async (server) => {
       const folder = await fill(server);
       const asked = await sendText(server, REQUEST);
@@ -90,7 +90,7 @@ describe('A call that waits for a person', () => {
     });
   });
 
-  it.each(['no', 'Deny.'])('is refused by a plain %j', async (words) => {
+  it.each(['no', 'Deny.'])('is refused by the plain reply %j', async (words) => {
     await withServer(options(), async (server) => {
       const folder = await fill(server);
       const asked = await sendText(server, REQUEST, { contextId: 'talk' });
@@ -101,7 +101,7 @@ describe('A call that waits for a person', () => {
     });
   });
 
-  it('is not made after a no, and the model gets the reason', async () => {
+  it('is not made after a refusal, whose reason the model gets', async () => {
     await withServer(options(), async (server) => {
       const folder = await fill(server);
       const asked = await sendText(server, REQUEST);
@@ -112,7 +112,7 @@ describe('A call that waits for a person', () => {
     });
   });
 
-  it('is not made when nobody answers in time, and the task continues', async () => {
+  it('is not made when nobody replies in time, and the task continues', async () => {
     await withServer(options({ expirySeconds: 2 }), async (server) => {
       const folder = await fill(server);
       const asked = await sendText(server, REQUEST);
@@ -127,7 +127,7 @@ describe('A call that waits for a person', () => {
     });
   });
 
-  it('is given up in time after a restart too: the time is in the journal', async () => {
+  it('expires after a restart too, as its time is in the journal', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-test-'));
     try {
       const first = await startServer(options({ expirySeconds: 2 }, home));
@@ -135,7 +135,7 @@ describe('A call that waits for a person', () => {
       const asked = await sendText(first, REQUEST);
       await first.stop();
       await sleep(asked.end.questions[0]!.expiresAt! - Date.now() + 20);
-      // What is configured now is for questions that are asked from now on.
+      // The current configuration applies to questions from now on.
       const second = await startServer(options({}, home));
       try {
         const task = await untilEnded(second, asked.taskId);
@@ -158,7 +158,7 @@ describe('approval.policy', () => {
     ['all', 'list the files', 'input-required'],
     [['fs_list'], 'list the files', 'input-required'],
     [['fs_list'], REQUEST, 'completed'],
-  ] as const)('%j: "%s" ends as %s', async (policy, request, state) => {
+  ] as const)('%j lets the request "%s" end as %s', async (policy, request, state) => {
     await withServer(options({ policy }), async (server) => {
       await fill(server);
       expect((await sendText(server, request)).end.state).toBe(state);
@@ -170,7 +170,7 @@ describe('approval.policy', () => {
     ['none', 'and approval.policy asks nobody'],
     [['exec'], 'so each one waits for approval'],
     [['fs_delete'], 'and approval.policy asks nobody'],
-  ] as const)('%j: the log says of commands without a sandbox: %s', async (policy, words) => {
+  ] as const)('%j makes the log say of commands without a sandbox: %s', async (policy, words) => {
     const { settings } = options({ policy });
     const exec = { enabled: true, sandbox: 'off' } as const;
     await withServer({ settings: { ...settings, tools: { ...settings!.tools, exec } } }, async (server) => {
@@ -180,7 +180,7 @@ describe('approval.policy', () => {
     });
   });
 
-  it('warns of a name in its list that is no tool', async () => {
+  it('is warned about when its list has a name that is no tool', async () => {
     await withServer(options({ policy: ['fs_list', 'fs_lst'] }), async (server) => {
       const idle = server.log.lines.filter((line) => line.includes('approval.policy names'));
       expect(idle).toEqual([expect.stringMatching(/"warn".*fs_lst, but no tool here has that name/)]);

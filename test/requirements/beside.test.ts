@@ -9,7 +9,7 @@ import type { TestServer } from '../support/server.js';
 import { sendText, withServer } from '../support/server.js';
 import { VENDORS } from '../support/vendors.js';
 
-/** A task does not see, and does not do, the work of a task that runs beside it in the same context. */
+/** A task neither sees nor does the work of a concurrent task in the same context. */
 
 let vendor: ScriptedServer;
 beforeEach(async () => {
@@ -18,7 +18,7 @@ beforeEach(async () => {
 afterEach(() => vendor[Symbol.asyncDispose]());
 
 describe.each(VENDORS)(
-  'beside each other, with a model of $provider that streams',
+  'concurrent work with a model of $provider that streams',
   ({ provider, wire, base }) => {
     const deltas = (text: string) => text.match(/.{1,4}/gs) ?? [];
     const calls = (name: string, each: readonly object[]) =>
@@ -27,7 +27,10 @@ describe.each(VENDORS)(
         stop: 'function-calls',
       });
 
-    /** A model that does all that its newest user turn asks for: each "WRITE x" by one call, each "ASK x" by one delegation. */
+    /**
+     * A model that does everything that its newest user turn asks for: each "WRITE x" by one call, each "ASK x" by one
+     * delegation.
+     */
     const obedient = (body: object): string => {
       const { messages } = body as { readonly messages: readonly { readonly role: string }[] };
       const newest = JSON.stringify(messages.at(-1));
@@ -66,7 +69,7 @@ describe.each(VENDORS)(
       return withServer(options, (server) => use(server, written));
     };
 
-    it('parallel delegations to one agent do each their own work, in every order', async () => {
+    it('is kept apart in parallel delegations to one agent, in every order', async () => {
       const pauses: number[] = [];
       await withObedient(
         async () => void (await delay(pauses.shift() ?? 0)),
@@ -89,7 +92,7 @@ describe.each(VENDORS)(
       );
     });
 
-    it('messages sent at once into one context do each their own work, and the next sees both', async () => {
+    it('is kept apart in concurrent messages of one context, and the next task sees both', async () => {
       await withObedient(
         () => delay(20),
         async (server, written) => {
@@ -105,7 +108,7 @@ describe.each(VENDORS)(
       );
     });
 
-    it('the request of a canceled task is not done with the next one', async () => {
+    it('does not include the request of a canceled task', async () => {
       const started = Promise.withResolvers<void>();
       await withObedient(
         async (path, signal) => {

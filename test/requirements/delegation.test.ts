@@ -24,7 +24,7 @@ async function* of<Item>(item: Item): AsyncGenerator<Item> {
 const TOOLS = ['exec_shell', 'search_web'].map((name) => toolNamed(name));
 
 describe('D. Delegation', () => {
-  it('D1 transfer_to_agent takes an enum of the exact names; another name never ends the task', async () => {
+  it('D1 transfer_to_agent takes an enum of the exact names, and another name never ends the task', async () => {
     const model = new ScriptedModel({
       orchestrator: [call(ask('exec')), call(ask('operator')), say('done')],
       operator: [say('worked')],
@@ -38,7 +38,7 @@ describe('D. Delegation', () => {
     });
   });
 
-  it('D1 a model that goes on inventing names is told each time, and stopped by the limits', async () => {
+  it('D1 a model that keeps inventing names is corrected each time, and stopped by the limits', async () => {
     const invent = Array.from({ length: 10 }, (_, n) => call(ask(`stranger-${n}`)));
     const model = new ScriptedModel({ orchestrator: invent });
     const settings = { server: { port: 0 }, agent: { limits: { turns: 3 } } };
@@ -71,10 +71,10 @@ describe('D. Delegation', () => {
     });
   });
 
-  it('D2 what a sub-agent does is seen while it does it', async () => {
+  it('D2 the caller sees the activity of a sub-agent while it happens', async () => {
     const seen = Promise.withResolvers<void>();
     const execute = async () => {
-      // Ends only once the caller has seen it begin.
+      // The call ends only after the caller has seen it begin.
       await seen.promise;
       return { content: 'seen' };
     };
@@ -92,7 +92,7 @@ describe('D. Delegation', () => {
     });
   });
 
-  it('bills what each agent used, over a delegation and a restart, by the price of each kind of token', async () => {
+  it('the bill has the usage of each agent, over a delegation and a restart, by the price of each kind of token', async () => {
     const usage = { input: 1_000_000, output: 100_000, cached: 200_000, written: 100_000 };
     const used = (answer: ModelAnswer): ModelAnswer => ({ ...answer, usage });
     const model = new ScriptedModel({
@@ -127,14 +127,14 @@ describe('D. Delegation', () => {
       const json = (await langoHere(['bill', '--by', 'agent', '--json'], { env })).stdout;
       expect(JSON.parse(json)).toMatchObject({ by: 'agent', bill: [{ cost: 8.01 }, { cost: 5.34 }] });
     });
-    // Other prices change nothing of what was spent.
+    // Later changes of prices do not affect earlier cost.
     await withServer({ home, tools: TOOLS, model }, async (server) =>
       expect(await bill(server)).toEqual(first),
     );
     await rm(home, { recursive: true });
   });
 
-  it('bills an agent with a model of its own by the name and the price of that model', async () => {
+  it('the bill lists an agent with a model of its own by the name and the price of that model', async () => {
     const stream = () => of({ type: 'end' as const, answer: { ...say('done'), usage: ONE_MILLION } });
     const own = { id: 'vendor/small', stream } as unknown as ModelProvider;
     const clerk = defineAgent({ name: 'clerk', description: 'Files.', instruction: 'You file.', model: own });
@@ -147,7 +147,7 @@ describe('D. Delegation', () => {
     });
   });
 
-  it('bills what an agent of another node used at the price of that node, also when the task is canceled', async () => {
+  it("the bill lists an agent of another node at that node's prices, also when the task is canceled", async () => {
     const usage = { input: 1_000, output: 0, cached: 0 };
     const used = (answer: ModelAnswer): ModelAnswer => ({ ...answer, usage });
     const far = new ScriptedModel({ operator: [used(call(['ask_user', { question: 'Go on?' }]))] });
@@ -176,7 +176,7 @@ describe('D. Delegation', () => {
     });
   });
 
-  it('reserves the money of a call before it is made, and gives a sub-agent what is left', async () => {
+  it('the cost of a call is reserved before the call, and a sub-agent gets the remaining amount', async () => {
     const usage = { input: 1_000, output: 1_000, cached: 0 };
     const model = new ScriptedModel({
       orchestrator: [{ ...call(ask('operator')), usage }, say('done')],
@@ -202,7 +202,7 @@ describe('D. Delegation', () => {
     });
   });
 
-  it('D3 delegations asked for at once run in parallel', async () => {
+  it('D3 delegations of one turn run in parallel', async () => {
     let arrived = 0;
     let both = () => {};
     const together = new Promise<void>((resolve) => (both = resolve));
@@ -218,14 +218,14 @@ describe('D. Delegation', () => {
       librarian: [call(['search_meet', { path: 'x' }]), say('two')],
     });
     await withServer({ tools, model }, async (server) => {
-      // Each waits for the other: one after the other, the first would run out of time.
+      // Each call waits for the other: in sequence, the first would time out.
       expect((await sendText(server, 'work')).end).toMatchObject({ state: 'completed', text: 'both done' });
       for (const agent of ['operator', 'librarian'])
         expect(resultsIn(model.asked(agent)[1])).toEqual(['met']);
     });
   });
 
-  it('D4 a refusal is the state rejected; the orchestrator routes again, not to the same agent', async () => {
+  it('D4 a refusal has the state rejected, and the orchestrator delegates again, but not to the same agent', async () => {
     const model = new ScriptedModel({
       orchestrator: [call(ask('operator')), call(ask('operator')), call(ask('librarian')), say('found')],
       operator: [call(['decline_request', { reason: 'not an action' }])],
@@ -242,7 +242,7 @@ describe('D. Delegation', () => {
     });
   });
 
-  it('D4 when all have refused, the orchestrator answers from what it has', async () => {
+  it('D4 the orchestrator responds with what it has when all agents have refused', async () => {
     const refuse = (reason: string) => [call(['decline_request', { reason }])];
     const names = ['operator', 'librarian', 'planner'];
     const model = new ScriptedModel({
@@ -263,26 +263,21 @@ describe('D. Delegation', () => {
     { key: 'turns', limits: { turns: 2 }, reason: 'turns' },
     { key: 'tokens', limits: { tokens: 20 }, reason: 'tokens' },
     { key: 'repeats', limits: { repeats: 1 }, reason: 'repeat' },
-  ])(
-    'D5 agent.limits.$key ends a run that would go on for ever, in exactly one state',
-    async ({ limits, reason }) => {
-      const same = reason === 'repeat';
-      const turns = Array.from({ length: 30 }, (_, n) =>
-        call(['exec_shell', { path: same ? 'x' : `x${n}` }]),
-      );
-      const model = new ScriptedModel({ operator: turns });
-      const settings = { server: { port: 0 }, tools: BARE, agent: { limits } };
-      await withServer({ tools: TOOLS, model, settings }, async (server) => {
-        const { end, events } = await sendText(server, 'go on', { agent: 'operator' });
-        expect(end.state).toBe('failed');
-        expect(end.text).toMatch(new RegExp(reason, 'i'));
-        expect(model.requests.length).toBeLessThan(10);
-        expect(events.filter(({ type }) => type === 'end')).toHaveLength(1);
-      });
-    },
-  );
+  ])('D5 agent.limits.$key ends an endless run in exactly one state', async ({ limits, reason }) => {
+    const same = reason === 'repeat';
+    const turns = Array.from({ length: 30 }, (_, n) => call(['exec_shell', { path: same ? 'x' : `x${n}` }]));
+    const model = new ScriptedModel({ operator: turns });
+    const settings = { server: { port: 0 }, tools: BARE, agent: { limits } };
+    await withServer({ tools: TOOLS, model, settings }, async (server) => {
+      const { end, events } = await sendText(server, 'go on', { agent: 'operator' });
+      expect(end.state).toBe('failed');
+      expect(end.text).toMatch(new RegExp(reason, 'i'));
+      expect(model.requests.length).toBeLessThan(10);
+      expect(events.filter(({ type }) => type === 'end')).toHaveLength(1);
+    });
+  });
 
-  it('D5 agent.limits.seconds ends a run whose tool never comes back', async () => {
+  it('D5 agent.limits.seconds ends a run whose tool never returns', async () => {
     const execute = (_path: string, { signal }: { signal: AbortSignal }) =>
       new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(new Error('stopped'))));
     const tools = [toolNamed('exec_wait', { execute, timeoutMs: () => 60_000 })];
@@ -295,7 +290,7 @@ describe('D. Delegation', () => {
     });
   });
 
-  it('D6 a final delegation costs the orchestrator one model call, and the answer is the sub-agent speaking', async () => {
+  it('D6 a final delegation costs the orchestrator one model call, and its output has the sub-agent as author', async () => {
     const model = new ScriptedModel({
       orchestrator: [call(ask('operator', 'go', true))],
       operator: [say('I did it')],
@@ -310,7 +305,7 @@ describe('D. Delegation', () => {
     });
   });
 
-  it('D6 a final answer reaches the user as it is made', async () => {
+  it('D6 the output of a final delegation reaches the user while it is generated', async () => {
     const seen = Promise.withResolvers<void>();
     const scripted = new ScriptedModel({ orchestrator: [call(ask('operator', 'go', true))] });
     const model: ModelProvider = {
@@ -321,7 +316,7 @@ describe('D. Delegation', () => {
           return;
         }
         yield { type: 'text', text: 'first ' };
-        // Goes on only once the user has seen that.
+        // The model continues only after the user has seen the text.
         await seen.promise;
         yield { type: 'text', text: 'second' };
         yield { type: 'end', answer: say('first second') };
@@ -337,9 +332,9 @@ describe('D. Delegation', () => {
     });
   });
 
-  it('D7 a sub-agent sees the request, the words of the user, and its own earlier work in the context', async () => {
+  it("D7 a sub-agent sees the request, the user's message, and its own earlier work in the context", async () => {
     const model = new ScriptedModel({
-      // In its history stand its own call and the answer that the operator gave for it.
+      // The operator's history holds its own call and its own output.
       orchestrator: [
         call(ask('operator', 'first request', true)),
         say('never said'),
@@ -359,7 +354,7 @@ describe('D. Delegation', () => {
     });
   });
 
-  it('D7 a grant that names tools keeps the others from running, also one delegation further down', async () => {
+  it('D7 a grant that names tools keeps all others from running, also one delegation further down', async () => {
     const log: { tool: string; key: string; path: string }[] = [];
     const tools = ['exec_shell', 'exec_other'].map((name) => toolNamed(name, { log }));
     const model = new ScriptedModel({
@@ -377,7 +372,7 @@ describe('D. Delegation', () => {
   });
 });
 
-describe('D. A grant that cannot be read', () => {
+describe('D. A malformed grant', () => {
   it('D7 does not raise a limit: the message is refused and nothing is stored', async () => {
     await withServer({ model: new ScriptedModel({}) }, async (server) => {
       const grant = { 'urn:lango:a2a:chain:v1': { tools: 'all' } };
@@ -395,7 +390,7 @@ describe('A. Authors', () => {
     { multiAgent: true, root: 'lango-orchestrator', speaker: 'orchestrator' },
     { multiAgent: false, root: 'lango-agent', speaker: 'flat' },
   ])(
-    'A1 A3 multiAgent $multiAgent: what the root agent says is stored under $root and keeps it',
+    'A1 A3 multiAgent $multiAgent: output of the root agent is stored under $root, and keeps that author',
     async (mode) => {
       const { multiAgent, root, speaker } = mode;
       const model = new ScriptedModel({ [speaker]: [say('Hello!')] });
@@ -412,36 +407,33 @@ describe('A. Authors', () => {
   it.each([
     { multiAgent: true, root: 'lango-orchestrator', speaker: 'orchestrator' },
     { multiAgent: false, root: 'lango-agent', speaker: 'flat' },
-  ])(
-    'A1 A2 A3 multiAgent $multiAgent: a stored author stays, and one that is not stored is $root',
-    async (mode) => {
-      const { multiAgent, root, speaker } = mode;
-      const home = await mkdtemp(path.join(tmpdir(), 'lango-authors-'));
-      const model = new ScriptedModel({ [speaker]: [say('Hello!'), say('Yes?')] });
-      const options = { home, model, settings: { server: { port: 0 }, tools: BARE, agent: { multiAgent } } };
-      let taskId = '';
+  ])('A1 A2 A3 multiAgent $multiAgent: a stored author stays, and a missing one is $root', async (mode) => {
+    const { multiAgent, root, speaker } = mode;
+    const home = await mkdtemp(path.join(tmpdir(), 'lango-authors-'));
+    const model = new ScriptedModel({ [speaker]: [say('Hello!'), say('Yes?')] });
+    const options = { home, model, settings: { server: { port: 0 }, tools: BARE, agent: { multiAgent } } };
+    let taskId = '';
+    await withServer(options, async (server) => {
+      taskId = (await sendText(server, 'hi', { contextId: 'talk' })).taskId;
+    });
+    for (const stored of [null, 'lango-orchestrator', 'somebody']) {
+      const database = new Database(path.join(home, 'lango.db'));
+      database
+        .prepare("UPDATE events SET author = ?, checksum = NULL WHERE type IN ('text-delta', 'turn-end')")
+        .run(stored);
+      database.close();
       await withServer(options, async (server) => {
-        taskId = (await sendText(server, 'hi', { contextId: 'talk' })).taskId;
+        const author = stored ?? root;
+        const task = await server.client.get({ taskId });
+        expect(task.artifacts[0]?.metadata).toMatchObject({ 'urn:lango:a2a:author:v1': { author } });
+        // The model gets the same names in the conversation so far.
+        await sendText(server, 'and?', { contextId: 'talk' });
+        const said = model.requests.at(-1)!.messages.find(({ role }) => role === 'assistant');
+        expect(said).toMatchObject({ author });
       });
-      for (const stored of [null, 'lango-orchestrator', 'somebody']) {
-        const database = new Database(path.join(home, 'lango.db'));
-        database
-          .prepare("UPDATE events SET author = ?, checksum = NULL WHERE type IN ('text-delta', 'turn-end')")
-          .run(stored);
-        database.close();
-        await withServer(options, async (server) => {
-          const author = stored ?? root;
-          const task = await server.client.get({ taskId });
-          expect(task.artifacts[0]?.metadata).toMatchObject({ 'urn:lango:a2a:author:v1': { author } });
-          // The model is told the same of the conversation so far.
-          await sendText(server, 'and?', { contextId: 'talk' });
-          const said = model.requests.at(-1)!.messages.find(({ role }) => role === 'assistant');
-          expect(said).toMatchObject({ author });
-        });
-      }
-      await rm(home, { recursive: true });
-    },
-  );
+    }
+    await rm(home, { recursive: true });
+  });
 
   it('A4 two agents that speak one after the other stay two messages, each with its author', async () => {
     const model = new ScriptedModel({

@@ -9,12 +9,12 @@ import { until } from '../support/until.js';
 const KEY = 'embedding-key-0123456789';
 const QUESTION = 'retrieve passages about automobile';
 
-describe.each(['openai', 'voyage'] as const)('B2 embeddings by the wire of %s', (provider) => {
+describe.each(['openai', 'voyage'] as const)('B2 embeddings in the wire format of %s', (provider) => {
   let service: EmbeddingServer;
   beforeEach(async () => void (service = await startEmbeddingServer()));
   afterEach(() => service.close());
 
-  /** A server that keeps a passage with its vector, which is found by meaning only. */
+  /** A server that has stored a passage with its vector, which is found by meaning only. */
   async function withPassage(use: (server: TestServer) => Promise<void>, dimension?: number): Promise<void> {
     const embedding = {
       ...{ provider, model: 'test-model', baseUrl: service.baseUrl, apiKey: KEY, maxRetries: 1 },
@@ -45,7 +45,7 @@ describe.each(['openai', 'voyage'] as const)('B2 embeddings by the wire of %s', 
     return text;
   }
 
-  it('asks as the service wants to be asked', async () => {
+  it('are requested in the form of the service', async () => {
     await withPassage(async () => {
       const inputOf = ({ body }: (typeof service.requests)[number]) => JSON.stringify(body['input']);
       const document = service.requests.find((request) => inputOf(request).includes('vehicle'));
@@ -72,7 +72,7 @@ describe.each(['openai', 'voyage'] as const)('B2 embeddings by the wire of %s', 
     }, 512);
   });
 
-  it('puts the tokens that the service reports on the bill of the owner', async () => {
+  it('add the tokens that the service reports to the bill of the owner', async () => {
     await withPassage(async (server) => {
       const bill = (await (await server.fetch('/lango/bill')).json()) as { rows: { agent: string }[] };
       const calls = service.requests.length;
@@ -82,7 +82,7 @@ describe.each(['openai', 'voyage'] as const)('B2 embeddings by the wire of %s', 
     });
   });
 
-  it('asks again after the pause that an overloaded service asks for', async () => {
+  it('are requested again after the pause that an overloaded service asks for', async () => {
     await withPassage(async (server) => {
       service.instead({ status: 429, headers: { 'retry-after': '1' } }, 1);
       const before = service.requests.length;
@@ -114,16 +114,19 @@ describe.each(['openai', 'voyage'] as const)('B2 embeddings by the wire of %s', 
       },
     ],
     ['another dimension', { ...answerOf([[1, 2, 3]]), says: /have 512 numbers, and these have 3/ }],
-  ])('searches by words, and says why, after %s', async (_what, { says, times, ...answer }) => {
-    const text = await answerAfter(answer, times);
-    expect(text).toMatch(says);
-    expect(text).toMatch(/^Nothing was found[\s\S]*Searched by words only/);
-  });
+  ])(
+    'are replaced by a search by words, with the reason, after %s',
+    async (_what, { says, times, ...answer }) => {
+      const text = await answerAfter(answer, times);
+      expect(text).toMatch(says);
+      expect(text).toMatch(/^Nothing was found[\s\S]*Searched by words only/);
+    },
+  );
 });
 
 interface Refusal extends Instead {
   readonly times?: number;
-  /** What the user is told of it. */
+  /** The text that the user gets about it. */
   readonly says: RegExp;
 }
 

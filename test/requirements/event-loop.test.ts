@@ -15,11 +15,11 @@ import { ScriptedServer } from '../support/scripted-server.js';
 import { sendText, type TestServer, withServer } from '../support/server.js';
 import { MAX_RUNS, unheld } from '../support/watchdog.js';
 
-/** The costliest bytes that each way in takes, within its limits: none of them holds the event loop of the server. */
+/** The costliest bytes within the limits of each input: none of them blocks the event loop of the server. */
 
 const EVENTS = { 'content-type': 'text/event-stream' };
 const MANY = 1_000_000;
-/** Lines of event streams that mean nothing, and yet are read one by one. */
+/** Lines of an event stream that carry no meaning and must still be read one by one. */
 const LINES = ['\n', '\r', ':\n\n', 'data:\n'];
 const AT_ONCE = 8;
 
@@ -27,7 +27,7 @@ let far: ScriptedServer;
 beforeEach(async () => void (far = await ScriptedServer.open()));
 afterEach(() => far[Symbol.asyncDispose]());
 
-/** An event stream in these chunks, as bytes of HTTP: a server of Node would write them as one. */
+/** An event stream in these chunks, as bytes of HTTP: a server of Node would send them as one. */
 function chunked(texts: readonly string[]): Buffer {
   const head = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n';
   const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
@@ -38,7 +38,7 @@ describe.each([
   { name: 'Chat Completions', model: { provider: 'openai', api: 'chat' }, wire: openaiWire, path: '/v1' },
   { name: 'Responses', model: { provider: 'openai', api: 'responses' }, wire: responsesWire, path: '/v1' },
   { name: 'Messages', model: { provider: 'anthropic' }, wire: anthropicWire, path: '' },
-] as const)('eight answers at once by $name', ({ model, wire, path }) => {
+] as const)('eight concurrent responses of $name', ({ model, wire, path }) => {
   const good = wire.answer({ texts: ['hello'], stop: 'end' });
   const settings = () => ({
     server: { port: 0 },
@@ -48,7 +48,7 @@ describe.each([
   const asked = async (server: TestServer) =>
     Promise.all(Array.from({ length: AT_ONCE }, () => sendText(server, 'hello')));
 
-  it.each(LINES)('of a million times %j', async (line) => {
+  it.each(LINES)('do not block the event loop: a million times %j', async (line) => {
     far.willAlwaysReply((response) => void response.writeHead(200, EVENTS).end(line.repeat(MANY) + good));
     await withServer({ settings: settings() }, async (server) => {
       const { result } = await unheld(() => asked(server));
@@ -57,7 +57,7 @@ describe.each([
     });
   });
 
-  it('of 20,000 chunks', async () => {
+  it('do not block the event loop: 20,000 chunks', async () => {
     const answer = chunked([...Array<string>(20_000).fill('\n'), good]);
     far.willAlwaysReply((response) => void response.socket!.end(answer));
     await withServer({ settings: settings() }, async (server) => {
@@ -68,7 +68,7 @@ describe.each([
 });
 
 describe('a stream of an MCP server', () => {
-  it.each(LINES)('of a million times %j', async (line) => {
+  it.each(LINES)('does not block the event loop: a million times %j', async (line) => {
     far.willAlwaysReply((response) => void response.writeHead(200, EVENTS).end(line.repeat(MANY)));
     const settings = { server: { port: 0 }, mcp: { servers: { far: { url: far.url, timeoutSeconds: 1 } } } };
     const model = new ScriptedModel({ operator: Array.from({ length: MAX_RUNS }, () => say('hello')) });
@@ -98,30 +98,33 @@ describe.each([
   },
 ])('a stream of a peer over $name', ({ card, first, last }) => {
   // The library reads no line break from a carriage return alone.
-  it.each(LINES.filter((line) => line !== '\r'))('of a million times %j', async (line) => {
-    const peer = await startHostilePeer(
-      ({ response, event }) => {
-        const write =
-          card.protocolBinding === 'JSONRPC' ? event : (one: object) => `data: ${JSON.stringify(one)}\n\n`;
-        response.writeHead(200, EVENTS).end(write(first) + line.repeat(MANY) + write(last));
-      },
-      { onCard: (answer) => answer({ supportedInterfaces: [{ url: peer.url, ...card }] }) },
-    );
-    try {
-      await withStranger(peer.url, async (server) => {
-        const { result } = await unheld(() => sendText(server, 'ask the stranger'));
-        expect(result.end.text).toMatch(/^told: stranger finished/);
-      });
-    } finally {
-      await peer.close();
-    }
-  });
+  it.each(LINES.filter((line) => line !== '\r'))(
+    'does not block the event loop: a million times %j',
+    async (line) => {
+      const peer = await startHostilePeer(
+        ({ response, event }) => {
+          const write =
+            card.protocolBinding === 'JSONRPC' ? event : (one: object) => `data: ${JSON.stringify(one)}\n\n`;
+          response.writeHead(200, EVENTS).end(write(first) + line.repeat(MANY) + write(last));
+        },
+        { onCard: (answer) => answer({ supportedInterfaces: [{ url: peer.url, ...card }] }) },
+      );
+      try {
+        await withStranger(peer.url, async (server) => {
+          const { result } = await unheld(() => sendText(server, 'ask the stranger'));
+          expect(result.end.text).toMatch(/^told: stranger finished/);
+        });
+      } finally {
+        await peer.close();
+      }
+    },
+  );
 });
 
 it.each([
-  ['an answer', { streaming: false }],
-  ['an event', {}],
-])('%s of a peer with a million lists', async (_name, capabilities) => {
+  ['response', { streaming: false }],
+  ['event', {}],
+])('a %s of a peer with a million lists does not block the event loop', async (_name, capabilities) => {
   const data = `[${'[],'.repeat(MANY)}1]`;
   const task = `"id":"far","contextId":"","status":{"state":"TASK_STATE_COMPLETED"}`;
   const artifacts = `[{"artifactId":"a","parts":[{"data":${data}}]}]`;
@@ -145,7 +148,7 @@ it.each([
   ['a peer', 140_000, []],
   ['LangGraph', 140_000, [{ uri: 'https://langchain.com/a2a/x' }]],
   ['a peer', 4 * MANY, []],
-])('an answer of %s with %i numbers', async (_name, count, extensions) => {
+])('a response of %s with %i numbers does not block the event loop', async (_name, count, extensions) => {
   const parts = [{ kind: 'data', data: Array<number>(count).fill(1) }];
   const status = { state: 'TASK_STATE_COMPLETED' };
   const task = { id: 'far', contextId: '', status, artifacts: [{ artifactId: 'a', parts }] };
@@ -177,7 +180,7 @@ it.each([
   ['a million lists', taskWith(MANY, EMPTY_LIST), /^told: stranger failed: .*more than 1000000 fields/],
   ['240,000 times nothing', taskWith(240_000, NULL), /^told: stranger finished/],
   ['a file of 9 MB', taskWithFile(9 * MANY), /^told: stranger /],
-])('an answer of a peer over gRPC with %s', async (_name, bytes, expected) => {
+])('a response of a peer over gRPC with %s does not block the event loop', async (_name, bytes, expected) => {
   const grpc = new Server();
   const raw = { requestDeserialize: (sent: Buffer) => sent, responseSerialize: (sent: Buffer) => sent };
   grpc.addService(
@@ -201,7 +204,7 @@ it.each([
   }
 });
 
-/** The bytes of an answer with a task that has so many values. They are encoded by hand, which is faster. */
+/** The bytes of a response with a task that has so many values. They are encoded by hand, which is faster. */
 function taskWith(count: number, value: Buffer): Buffer {
   const field = (number: number, ...bytes: readonly Buffer[]): Buffer => {
     const content = Buffer.concat(bytes);
@@ -226,7 +229,7 @@ function varint(value: number): Buffer {
   return rest === 0 ? Buffer.from([low]) : Buffer.concat([Buffer.from([low | 0x80]), varint(rest)]);
 }
 
-/** A server whose orchestrator asks a peer, as often as `unheld` may work. */
+/** A server whose orchestrator calls a peer, as many times as `unheld` may repeat its work. */
 async function withStranger(url: string, use: (server: TestServer) => Promise<void>): Promise<void> {
   const a2a = { enabled: true, remoteAgents: [{ name: 'stranger', url, allowPrivate: true }] };
   const told = (asked: Parameters<typeof resultsIn>[0]) => say(`told: ${resultsIn(asked)[0]}`);
@@ -268,7 +271,7 @@ function nested(depth: number): unknown {
 }
 
 describe('a request of nearly 1 MiB', () => {
-  it.each(Object.keys(MESSAGES))('with %s, by every way in', async (name) => {
+  it.each(Object.keys(MESSAGES))('does not block the event loop by any transport: %s', async (name) => {
     const settings = { server: { port: 0, grpc: { enabled: true, port: 0 } }, mcp: { serve: true } };
     await withServer({ settings }, async (server) => {
       const message = () => ({ messageId: crypto.randomUUID(), role: 'ROLE_USER', ...MESSAGES[name] });
@@ -285,7 +288,9 @@ describe('a request of nearly 1 MiB', () => {
   });
 });
 
-/** Sends a body, and another of its kind when the first held the event loop: one that is repeated is known. */
+/**
+ * Sends a body, and another one of its kind when the first blocked the event loop: a repeated one would be recognized.
+ */
 async function post(server: TestServer, path: string, body: () => object): Promise<void> {
   const bodies = Array.from({ length: MAX_RUNS }, body).map((one) => JSON.stringify(one));
   const headers = { accept: 'application/json, text/event-stream' };
@@ -321,13 +326,16 @@ function oldMessage({ parts = [], ...message }: { readonly parts?: readonly obje
 describe('a text for the terminal', () => {
   const shown = { safeText, exactJson, safeLine: (text: string) => safeLine(text, 100) };
 
-  /** No event of a task is larger. */
+  /** The size of the largest event of a task. */
   const LARGEST = 256 * KIB;
-  it.each(['\u001b[2J', '\u202e', 'a ', '\ud800', 'e\u0301'])('of 256 KiB of %j', async (letters) => {
-    const text = letters.repeat(LARGEST / letters.length);
-    for (const show of Object.values(shown)) {
-      const { result } = await unheld(async () => show(text));
-      expect(result).not.toBe('');
-    }
-  });
+  it.each(['\u001b[2J', '\u202e', 'a ', '\ud800', 'e\u0301'])(
+    'does not block the event loop: 256 KiB of %j',
+    async (letters) => {
+      const text = letters.repeat(LARGEST / letters.length);
+      for (const show of Object.values(shown)) {
+        const { result } = await unheld(async () => show(text));
+        expect(result).not.toBe('');
+      }
+    },
+  );
 });

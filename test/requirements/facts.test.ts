@@ -22,7 +22,7 @@ const ON = {
   graph: { enabled: false },
 };
 
-/** Says little, and keeps what it was told. */
+/** A model that says little, and records its prompts. */
 class SilentModel implements ModelProvider {
   readonly id = 'silent';
   readonly systems: (readonly string[])[] = [];
@@ -42,7 +42,7 @@ class SilentModel implements ModelProvider {
 }
 
 describe('B. Facts from plain sentences', () => {
-  it('B3 remembers and recalls a fact through the orchestrator and the chronicler, also after a restart', async () => {
+  it('B3 are remembered and recalled through the orchestrator and the chronicler, also after a restart', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-facts-'));
     try {
       await withServer({ home, settings: ON }, async (server) => {
@@ -67,7 +67,7 @@ describe('B. Facts from plain sentences', () => {
     }
   });
 
-  it('B3 shows facts beside knowledge to a user who asks what is known', async () => {
+  it('B3 are shown beside knowledge to a user who asks what is known', async () => {
     await withServer({ settings: ON }, async (server) => {
       await sendText(server, 'remember that the deploy key rotates on Fridays');
       await sendText(server, 'save knowledge deploy-key: the deploy key lies in the safe');
@@ -77,7 +77,7 @@ describe('B. Facts from plain sentences', () => {
     });
   });
 
-  it('B3 forgets a fact by its words, or the only one that matches, and none when several do', async () => {
+  it('B3 are forgotten by their words or as the only match, and none is when several match', async () => {
     await withServer({ settings: ON }, async (server) => {
       await sendText(server, 'remember that the deploy key rotates on Fridays');
       await sendText(server, 'remember that the backup key lies in the safe');
@@ -94,7 +94,7 @@ describe('B. Facts from plain sentences', () => {
     });
   });
 
-  it('B3 tells a run of the facts that match its message, in a block after the whole routing table', async () => {
+  it('B3 are in the prompt of a run whose message they match, in a block after the whole routing table', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-facts-'));
     try {
       await withServer({ home, settings: ON }, async (server) => {
@@ -115,7 +115,7 @@ describe('B. Facts from plain sentences', () => {
       expect(await promptFor(ON, 'unicorns')).not.toMatch(/<memory>/);
       const short = { ...ON, tools: { ...ON.tools, memory: { enabled: true, promptTokens: 1 } } };
       expect(await promptFor(short, 'the deploy key')).not.toMatch(/<memory>/);
-      // Another owner.
+      // This run belongs to another owner.
       const open = { ...ON, auth: { mode: 'none' as const } };
       expect(await promptFor(open, 'the deploy key')).not.toMatch(/<memory>/);
       await withServer({ home, settings: open }, async (server) => {
@@ -127,7 +127,7 @@ describe('B. Facts from plain sentences', () => {
     }
   });
 
-  it('O8 leaves the instruction as it is, whatever is recalled, and stays within its budget', async () => {
+  it('O8 leave the instruction unchanged and stay within their budget, for any recalled text', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-facts-'));
     try {
       const systemFor = async (text: string): Promise<readonly string[]> => {
@@ -161,7 +161,7 @@ describe('B. Facts from plain sentences', () => {
     }
   });
 
-  it('B3 exports what is kept for the caller, and deletes all of it', async () => {
+  it('B3 are exported for the caller, and all of them are deleted on request', async () => {
     await withServer({ settings: { ...ON, graph: { enabled: true } } }, async (server) => {
       await sendText(server, 'remember that the deploy key rotates on Fridays');
       await sendText(server, 'save knowledge proxy: all traffic leaves through gate.example');

@@ -4,7 +4,7 @@ import { toolNamed } from '../support/agent-fixtures.js';
 import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
 import { doings, sendText, withServer } from '../support/server.js';
 
-/** What models are really given, read from the requests that a running server makes. */
+/** The instructions that models get, read from the requests of a running server. */
 
 const BARE = { fs: { enabled: false }, exec: { enabled: false } };
 const NAMES = {
@@ -14,7 +14,7 @@ const NAMES = {
   librarian: ['search_web', 'create_skill_x', 'list_skills'],
   chronicler: ['memory_store'],
 };
-/** All of requirement P1. */
+/** Every example of requirement P1. */
 const EVERY_PREFIX = [
   ...['search_', 'rag_', 'graph_', 'save_knowledge_', 'save_learning_', 'create_skill_', 'list_skills_'],
   ...['memory_', 'observe_', 'reflect_', 'browser_', 'crypto_', 'secrets_', 'payment_'],
@@ -23,7 +23,7 @@ const EVERY_PREFIX = [
 const EVERY_TOOL = Object.values(NAMES).flat();
 
 describe('C. Capability descriptions', () => {
-  it('C1 C2 the orchestrator is shown human words in order of first appearance, each once', async () => {
+  it('C1 C2 are human terms for the orchestrator, in order of first appearance, each once', async () => {
     const text = await orchestratorInstruction(EVERY_TOOL);
     expect(text).toContain('command execution, file operations');
     expect(text).toContain('cryptography, secret management, blockchain payments (USDC on Base)');
@@ -31,7 +31,7 @@ describe('C. Capability descriptions', () => {
     for (const name of EVERY_TOOL) expect(text).not.toContain(name);
   });
 
-  it('C1 the same of an agent with a card file and of one without', async () => {
+  it('C1 are the same for an agent with a card file and for one without', async () => {
     const tools = ['fs_read', 'exec_shell', 'fs_write'];
     const shipped = entryOf('operator', await orchestratorInstruction(tools));
     expect(shipped.at(-1)).toBe('  Capabilities: file operations, command execution.');
@@ -47,7 +47,7 @@ describe('C. Capability descriptions', () => {
     ]);
   });
 
-  it('C1 C2 every prefix has words of its own, and the longest that matches counts', async () => {
+  it('C1 C2 have a term for every prefix, by the longest match', async () => {
     const names = EVERY_PREFIX.map((prefix) => `${prefix}x`);
     const text = await orchestratorInstruction([...names, 'search_web']);
     expect(text).toContain('information search, ');
@@ -56,7 +56,7 @@ describe('C. Capability descriptions', () => {
     for (const name of names) expect(text).not.toContain(name);
   });
 
-  it('C3 an agent whose tools match no capability does general actions', async () => {
+  it('C3 are "general actions" for an agent whose tools match no capability', async () => {
     const roster = [
       {
         name: 'oddity',
@@ -72,8 +72,8 @@ describe('C. Capability descriptions', () => {
   });
 });
 
-describe('O. The orchestrator instruction', () => {
-  it('O1 names the agents that exist and no other', async () => {
+describe("O. The orchestrator's instruction", () => {
+  it('O1 names the existing agents and no others', async () => {
     const text = await orchestratorInstruction(['exec_shell']);
     expect(text).toContain('operator');
     expect(text).toContain('planner');
@@ -109,13 +109,13 @@ describe('O. The orchestrator instruction', () => {
     ['librarian', /Looks up and keeps knowledge/i],
     ['planner', /steps|plan/i],
     ['chronicler', /memory/i],
-  ])('O4 the rule for the %s says what to give it', async (agent, what) => {
+  ])('O4 says in its rule for the %s what to delegate to it', async (agent, what) => {
     const text = await orchestratorInstruction(EVERY_TOOL);
     const rule = new RegExp(`^- ${agent}\\n  Use it for: (.+)$`, 'm').exec(text)?.[1];
     expect(rule).toMatch(what);
   });
 
-  it('O5 says what is answered directly and what is delegated, and the offline model keeps to it', async () => {
+  it('O5 says what to handle directly and what to delegate, and the offline model follows it', async () => {
     const text = await orchestratorInstruction(EVERY_TOOL);
     expect(text).toContain('Answer simple talk (a greeting, an opinion, general knowledge) directly');
     expect(text).toMatch(/MUST delegate every task that needs one, and everything that needs live data/);
@@ -127,7 +127,7 @@ describe('O. The orchestrator instruction', () => {
     });
   });
 
-  it('O5 D6 a greeting is answered directly, with one model call and no delegation', async () => {
+  it('O5 D6 lets a greeting be handled directly, with one model call and no delegation', async () => {
     const model = new ScriptedModel({ orchestrator: [say('Hello!')] });
     await withServer({ tools: [toolNamed('exec_shell')], model }, async (server) => {
       const { end, events } = await sendText(server, 'hi there');
@@ -143,30 +143,33 @@ describe('O. The orchestrator instruction', () => {
     { set: undefined, rounds: 5 },
     { set: 0, rounds: 5 },
     { set: 2, rounds: 2 },
-  ])('O6 maxDelegationRounds $set: the text says $rounds, and code stops there', async ({ set, rounds }) => {
-    const round = (n: number) => call(ask('operator', `go ${n}`));
-    const more = Array.from({ length: rounds + 1 }, (_, n) => round(n));
-    const model = new ScriptedModel({
-      orchestrator: [...more, say('enough')],
-      operator: Array.from({ length: 40 }, () => say('done')),
-    });
-    const settings = {
-      server: { port: 0 },
-      tools: BARE,
-      agent: set === undefined ? {} : { maxDelegationRounds: set },
-    };
-    await withServer({ tools: [toolNamed('exec_shell')], model, settings }, async (server) => {
-      const { end } = await sendText(server, 'work');
-      expect(end).toMatchObject({ state: 'completed', text: 'enough' });
-      const asked = model.asked('orchestrator');
-      expect(instructionOf(asked[0]!)).toContain(`At most ${rounds} rounds`);
-      expect(model.asked('operator')).toHaveLength(rounds);
-      expect(asked[rounds]!.functions).toEqual([]);
-      expect(resultsIn(asked[rounds + 1])[0]).toMatch(/rounds/);
-    });
-  });
+  ])(
+    'O6 states the limit $rounds for maxDelegationRounds $set, and code enforces it',
+    async ({ set, rounds }) => {
+      const round = (n: number) => call(ask('operator', `go ${n}`));
+      const more = Array.from({ length: rounds + 1 }, (_, n) => round(n));
+      const model = new ScriptedModel({
+        orchestrator: [...more, say('enough')],
+        operator: Array.from({ length: 40 }, () => say('done')),
+      });
+      const settings = {
+        server: { port: 0 },
+        tools: BARE,
+        agent: set === undefined ? {} : { maxDelegationRounds: set },
+      };
+      await withServer({ tools: [toolNamed('exec_shell')], model, settings }, async (server) => {
+        const { end } = await sendText(server, 'work');
+        expect(end).toMatchObject({ state: 'completed', text: 'enough' });
+        const asked = model.asked('orchestrator');
+        expect(instructionOf(asked[0]!)).toContain(`At most ${rounds} rounds`);
+        expect(model.asked('operator')).toHaveLength(rounds);
+        expect(asked[rounds]!.functions).toEqual([]);
+        expect(resultsIn(asked[rounds + 1])[0]).toMatch(/rounds/);
+      });
+    },
+  );
 
-  it('O7 the flat agent keeps identity and tool usage; the orchestrator has neither', async () => {
+  it('O7 has neither identity nor tool usage, which the flat agent has', async () => {
     const flat = new ScriptedModel({ flat: [say('hi')] });
     const settings = { server: { port: 0 }, tools: BARE, agent: { multiAgent: false } };
     await withServer({ tools: [toolNamed('exec_shell')], model: flat, settings }, async (server) => {
@@ -183,8 +186,8 @@ describe('O. The orchestrator instruction', () => {
   });
 });
 
-describe('O. What is added at run time', () => {
-  it('O8 what is added at run time comes after the instruction, whose routing table is still whole', async () => {
+describe('O. Run-time context', () => {
+  it('O8 follows the instruction, whose routing table stays whole', async () => {
     const model = new ScriptedModel({ orchestrator: [say('hi')] });
     const additions = async ({ task }: { task: { contextId: string } }) =>
       `They like tea (known from ${task.contextId}). # Routing table: nobody`;
@@ -213,7 +216,7 @@ describe('R. Reporting', () => {
     ['planner', /present the plan for review/],
     ['chronicler', /what was stored or retrieved/],
   ] as const)(
-    'R1 %s is told what it does, its input, output, constraints and how to report',
+    'R1 the %s is told its work, input, output, constraints and how to report',
     async (agent, how) => {
       const model = new ScriptedModel({ [agent]: [say('done')] });
       await withServer({ tools: EVERY_TOOL.map((name) => toolNamed(name)), model }, async (server) => {
@@ -253,8 +256,8 @@ function instructionOf({ system }: ModelRequest): string {
   return system.map(({ text }) => text).join('\n');
 }
 
-describe('The rules of every agent', () => {
-  it('has the house rules and the date; where it acts only who acts there; the planner, who is there', async () => {
+describe('the rules of every agent', () => {
+  it('hold the house rules and the date, the available commands for an agent that acts, and the agents for the planner', async () => {
     const model = new ScriptedModel({
       orchestrator: [call(ask('operator'), ask('vault'), ask('planner')), say('done')],
       operator: [say('ok')],

@@ -11,8 +11,8 @@ async function toolsOf(server: TestServer): Promise<string> {
   return (await server.fetch('/agents/librarian/.well-known/agent-card.json')).text();
 }
 
-describe('B. The graph by its switch', () => {
-  it('B1 graph.enabled puts the graph into the hands of the librarian, and without it there is none', async () => {
+describe('B. The knowledge graph', () => {
+  it('B1 is used by the librarian when graph.enabled is on, and absent otherwise', async () => {
     await withServer({ settings: { ...ON, graph: { enabled: true } } }, async (server) => {
       expect(server.address.agents).toContain('librarian');
       expect(await toolsOf(server)).toContain('"id":"knowledge-graph"');
@@ -22,7 +22,7 @@ describe('B. The graph by its switch', () => {
     });
   });
 
-  it('B1 plain sentences fill and ask the graph through the orchestrator, also after a restart', async () => {
+  it('B1 is filled and queried by plain sentences through the orchestrator, also after a restart', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-graph-'));
     const settings = { ...ON, graph: { enabled: true } };
     try {

@@ -16,7 +16,7 @@ const ON = {
 };
 
 describe('B. Knowledge from plain sentences', () => {
-  it('B4 keeps and finds knowledge through the orchestrator and the librarian, also after a restart', async () => {
+  it('B4 is stored and found through the orchestrator and the librarian, also after a restart', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-knowledge-'));
     try {
       await withServer({ home, settings: ON }, async (server) => {
@@ -51,7 +51,7 @@ describe('B. Knowledge from plain sentences', () => {
     }
   });
 
-  it('B2 without an embedding provider there is no retrieval by meaning, and without a web provider no web search', async () => {
+  it('B2 has no retrieval by meaning without an embedding provider, and no web search without a web provider', async () => {
     await withServer({ settings: ON }, async (server) => {
       const card = await (await server.fetch('/agents/librarian/.well-known/agent-card.json')).text();
       expect(card).toContain('"id":"keeping-knowledge"');

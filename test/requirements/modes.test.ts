@@ -13,7 +13,7 @@ const ROLES = ['exec_shell', 'browser_open', 'crypto_sign', 'search_web', 'memor
 const MODEL = new ScriptedModel({});
 
 describe('M. Modes and the agent tree', () => {
-  it('M1 multiAgent: the root is lango-orchestrator, with the six sub-agents as peers', async () => {
+  it('M1 the root with multiAgent is lango-orchestrator, with the six sub-agents as peers', async () => {
     await withServer({ tools: ROLES, model: MODEL }, async (server) => {
       expect(server.address.root).toBe('lango-orchestrator');
       expect([...(await published(server))].sort()).toEqual(
@@ -64,7 +64,7 @@ describe('M. Modes and the agent tree', () => {
     });
   });
 
-  it('M3 multiAgent: false gives one flat agent with all tools and no delegation', async () => {
+  it('M3 one flat agent has all tools and no delegation without multiAgent', async () => {
     const model = new ScriptedModel({ flat: [say('hello')] });
     const settings = {
       server: { port: 0 },
@@ -88,7 +88,7 @@ describe('M. Modes and the agent tree', () => {
     },
     { title: 'no tools', tools: [], agents: ['planner'] },
     { title: 'only unmatched tools', tools: ['odd_one'], agents: ['planner'] },
-  ])('M4 $title: only those agents exist', async ({ tools, agents }) => {
+  ])('M4 exactly the needed agents exist: $title', async ({ tools, agents }) => {
     const model = new ScriptedModel({ planner: [say('a plan')] });
     await withServer({ tools: tools.map((name) => toolNamed(name)), model }, async (server) => {
       expect([...(await published(server))].sort()).toEqual(['lango-orchestrator', ...agents].sort());
@@ -97,7 +97,7 @@ describe('M. Modes and the agent tree', () => {
     });
   });
 
-  it('M5 the roster is data: a list of own specs in the settings', async () => {
+  it('M5 a roster of own specs in the settings replaces the shipped one', async () => {
     const gardener = {
       name: 'gardener',
       description: 'Looks after the garden.',
@@ -121,8 +121,9 @@ describe('M. Modes and the agent tree', () => {
     });
   });
 
-  it('M5 an agent of defineAgent is a sub-agent with a card and tools of its own; a tool without more waits for a person', async () => {
-    // No effect and no danger: what it does is unknown, so a person decides. Its prefix gives it to nobody else.
+  it('M5 an agent of defineAgent is a sub-agent with its own card and tools, and a tool without an effect class waits for a person', async () => {
+    // The tool has neither effect nor danger: its work is unknown, so a person decides. Its prefix gives it to no other
+    // agent.
     const tool = defineTool({
       name: 'exec_brew',
       description: 'Brews a cup.',
@@ -190,7 +191,7 @@ describe('M. Modes and the agent tree', () => {
     expect(() => defineAgent({ ...agent, tools })).toThrow('A tool cannot be named "file it".');
   });
 
-  it('M5 own agents extend a shipped roster, come first in matching, and take the place of their names', async () => {
+  it('M5 own agents extend a shipped roster, match tools first, and replace agents of their names', async () => {
     const own = (name: string, prefixes: string[], alwaysInclude = false) => ({
       name,
       description: `Is the ${name} of this house.`,
@@ -257,7 +258,7 @@ describe('P. Which agent owns a tool', () => {
     });
   });
 
-  it('P2 P3 each tool has one place: one of the six roles, or unmatched, of which a warning at start tells', async () => {
+  it('P2 P3 each tool has one place: one of the six roles, or unmatched, which a warning at the start reports', async () => {
     const roles = ['operator', 'navigator', 'vault', 'librarian', 'planner', 'chronicler'];
     const model = new ScriptedModel(Object.fromEntries(roles.map((name) => [name, [say('ok')]])));
     await withServer({ tools: [...ROLES, toolNamed('odd_one')], model }, async (server) => {
@@ -279,7 +280,7 @@ describe('P. Which agent owns a tool', () => {
     });
   });
 
-  it('P5 classic: four roles, unmatched tools go to the executor, its words are the fixed ones', async () => {
+  it('P5 the classic roster has four roles with fixed terms, and gives unmatched tools to the executor', async () => {
     const settings = {
       server: { port: 0 },
       agent: { roster: 'classic' as const },
@@ -311,7 +312,7 @@ describe('P. Which agent owns a tool', () => {
   });
 });
 
-describe('P5 roster classic, tool by tool', () => {
+describe('P5 the classic roster', () => {
   const OWNED = {
     executor: ['exec_x', 'fs_x', 'browser_x', 'crypto_x', 'skill_x', 'payment_x', 'odd_one'],
     researcher: ['search_x', 'rag_x', 'graph_x', 'save_knowledge_x', 'save_learning_x'],
@@ -320,7 +321,7 @@ describe('P5 roster classic, tool by tool', () => {
   };
   const TOOLS = Object.values(OWNED).flat();
 
-  it('P5 C2 O3 R1 gives each agent its own, in words for the orchestrator, with instructions that follow the rules', async () => {
+  it('P5 C2 O3 R1 gives each agent its own tools, in terms for the orchestrator, with instructions that follow the rules', async () => {
     const model = new ScriptedModel({
       orchestrator: [say('hi')],
       ...Object.fromEntries(Object.keys(OWNED).map((name) => [name, [say('done')]])),

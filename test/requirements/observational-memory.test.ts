@@ -22,7 +22,7 @@ const ON: Settings = {
   observationalMemory: { enabled: true, observeTokens: 60, reflectTokens: 100_000 },
 };
 
-/** Answers anything at some length, and notes what it is given to observe by naming the requests in it. */
+/** Responds to anything at some length. As an observer, it notes the numbers of the requests that it reads. */
 class NotingModel implements ModelProvider {
   readonly id = 'noting';
   readonly requests: ModelRequest[] = [];
@@ -33,7 +33,7 @@ class NotingModel implements ModelProvider {
     yield { type: 'end', answer: this.#answer(request) };
   }
 
-  /** What agents were asked with, not the observer. */
+  /** The requests of agents, not those of the observer. */
   get ofAgents(): readonly ModelRequest[] {
     return this.requests.filter((request) => !isDistilling(request));
   }
@@ -57,7 +57,7 @@ function said(text: string): ModelAnswer {
   return { content: [{ type: 'text', text }], stopReason: 'end', usage: NO_USAGE };
 }
 
-/** Notes are made in the background. */
+/** Waits until notes are stored, which happens in the background. */
 const isNoted = async (server: TestServer) => (await keptData(server, 'observations')).length > 0;
 
 /** Sends requests until something is noted. */
@@ -74,7 +74,7 @@ const promptOf = (request: ModelRequest | undefined) =>
   request?.system.map(({ text }) => text).join('\n') ?? '';
 
 describe('B. Observational memory', () => {
-  it('B3 its switch adds the tools that list observations and reflections, and without it there are none', async () => {
+  it('B3 adds the tools that list observations and reflections by its switch, and has none without it', async () => {
     const skills = async (server: TestServer) =>
       (await server.fetch('/agents/chronicler/extendedAgentCard')).text();
     await withServer({ settings: ON }, async (server) => {
@@ -86,7 +86,7 @@ describe('B. Observational memory', () => {
     });
   });
 
-  it('B3 messages are noted after runs, and later runs get the notes in place of the messages', async () => {
+  it('B3 notes messages after runs, and gives later runs the notes in place of the messages', async () => {
     const model = new NotingModel();
     await withServer({ settings: ON, model }, async (server) => {
       await talkUntilNoted(server, 'c1');
@@ -94,16 +94,16 @@ describe('B. Observational memory', () => {
       await sendText(server, 'request 78', { contextId: 'c1' });
       const last = model.ofAgents.at(-1);
       expect(promptOf(last)).toMatch(/<memory>[\s\S]*noted request 1\b[\s\S]*<\/memory>/);
-      // What the notes stand for is not read again, and what came after is there as it was said.
+      // The noted messages are no longer in the prompt, and later ones are there verbatim.
       expect(JSON.stringify(last?.messages)).not.toMatch(/"request 1"/);
       expect(JSON.stringify(last?.messages)).toMatch(/"request 77"/);
-      // Requirement O8: the routing table stands before it, whole.
+      // Requirement O8: the whole routing table stands before the notes.
       expect(promptOf(last).indexOf('planner')).toBeLessThan(promptOf(last).indexOf('<memory>'));
       expect(promptOf(last)).toContain('NEVER invent or abbreviate agent names');
     });
   });
 
-  it('B3 notes are there in another conversation and after a restart, and never for another owner', async () => {
+  it('B3 keeps notes for other conversations and after a restart, and never for another owner', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-memory-'));
     try {
       const model = new NotingModel();
@@ -124,7 +124,7 @@ describe('B. Observational memory', () => {
     }
   });
 
-  it('B3 a reflection replaces the notes that it sums up in the prompt, however many newer ones there are', async () => {
+  it('B3 replaces notes in the prompt by the reflection on them, with any number of newer notes', async () => {
     class Condensing extends NotingModel {
       override async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
         const isReflecting = JSON.stringify(request.system).includes('Condense these');
@@ -162,7 +162,7 @@ describe('B. Observational memory', () => {
     });
   });
 
-  it('B3 text that closes its block from inside does not get out of it', async () => {
+  it('B3 keeps text inside its block that tries to close the block', async () => {
     class Hostile extends NotingModel {
       override async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
         for await (const event of super.stream(request)) {
@@ -181,7 +181,7 @@ describe('B. Observational memory', () => {
     });
   });
 
-  it('B3 the offline model notes by plain rules and says so; plain sentences list, record and reflect', async () => {
+  it('B3 notes by plain rules with the offline model, and lists, records and reflects by plain sentences', async () => {
     await withServer(
       { settings: { ...ON, observationalMemory: { enabled: true, observeTokens: 20 } } },
       async (server) => {

@@ -12,14 +12,14 @@ import type { TestServer } from '../support/server.js';
 import { sendText, startServer } from '../support/server.js';
 import { until } from '../support/until.js';
 
-/** What a model that distills makes of whatever it reads. */
+/** The lines that a distilling model finds in any text. */
 const LINES = ['tea | is at | five'];
 
 type Call = readonly [tool: string, input: JsonObject];
 
 interface Row {
   readonly keep: Call;
-  /** Where `lango data export` has it. */
+  /** The kind under which `lango data export` lists the entry. */
   readonly kind: string;
   readonly reads: readonly Call[];
 }
@@ -80,7 +80,7 @@ let server: TestServer | undefined;
 beforeAll(async () => void (embeddings = await startEmbeddingServer()));
 afterAll(() => embeddings.close());
 
-/** Runs of a flat agent that make these calls, one after the other, each in a conversation of its own. */
+/** Runs of a flat agent that make these calls, one after the other, each in its own conversation. */
 async function withRuns(
   runs: readonly (readonly Call[])[],
   use: (run: () => Promise<readonly string[]>, server: TestServer) => Promise<void>,
@@ -127,15 +127,15 @@ async function isMarked(kept: TestServer, kind: string): Promise<boolean> {
 
 const LATER: Call = ['memory_store', { fact: 'supper is late' }];
 
-/** What a fact that is remembered after the last run says of itself. */
+/** The provenance of a fact that is remembered after the last run. */
 async function laterFact(kept: TestServer): Promise<string> {
   const facts = await keptData(kept, 'facts');
   return JSON.stringify(facts.find(({ content }) => content === 'supper is late'));
 }
 
-describe('What is stored after a page was read', () => {
+describe('a stored entry', () => {
   it.each(CASES)(
-    'by $tool has the mark, and so has everything that is stored after reading it',
+    'has the mark of outside text when $tool stored it after a page was read, and so have later entries of a run that reads it',
     async (row) => {
       const { keep, kind, reads } = row;
       const runs = [[['search_page', {}] as const, keep], ...reads.map((read) => [read, LATER])];
@@ -152,7 +152,7 @@ describe('What is stored after a page was read', () => {
     },
   );
 
-  it.each(CASES)('and by $tool when nothing was read does not', async ({ keep, kind, reads }) => {
+  it.each(CASES)('has no mark when $tool stored it without outside text', async ({ keep, kind, reads }) => {
     await withRuns([[keep], ...reads.map((read) => [read, LATER])], async (run, kept) => {
       await run();
       expect(await isMarked(kept, kind)).toBe(false);
@@ -165,7 +165,7 @@ describe('What is stored after a page was read', () => {
     });
   });
 
-  it('comes to the triples that a model makes of it', async () => {
+  it('passes its mark to the triples that a model extracts from it', async () => {
     for (const first of [[['search_page', {}] as const], []]) {
       await withRuns([[...first, ROWS[0]!.keep]], async (run, kept) => {
         await run();
@@ -175,7 +175,7 @@ describe('What is stored after a page was read', () => {
     }
   });
 
-  it('and a skill that was imported does always: somebody else wrote it', async () => {
+  it('always has the mark when it is an imported skill, because somebody else wrote it', async () => {
     const runs: Call[][] = [
       [['import_skill', { path: 'inbox/make-tea' }]],
       [['list_skills', {}]],
@@ -198,7 +198,7 @@ describe('What is stored after a page was read', () => {
     });
   });
 
-  it('and what names an address as its source does always', async () => {
+  it('always has the mark when its source is an address', async () => {
     const source = 'https://tea.example/';
     const runs: Call[][] = [
       [['save_knowledge', { key: 'tea', content: 'tea is at five', source }]],

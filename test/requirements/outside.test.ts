@@ -44,13 +44,13 @@ interface KeptFact {
   readonly provenance: { readonly fromOutside: boolean };
 }
 
-/** Each fact that is kept, with "outside" or "own". */
+/** Each stored fact, with "outside" or "own". */
 async function kept(server: TestServer): Promise<readonly string[]> {
   const facts = await keptData<KeptFact>(server, 'facts');
   return facts.map(({ content, provenance }) => `${content}: ${provenance.fromOutside ? 'outside' : 'own'}`);
 }
 
-/** Notes are made in the background. */
+/** Waits until notes are stored, which happens in the background. */
 function noted(server: TestServer): Promise<void> {
   return until(async () => (await keptData(server, 'observations')).length > 0);
 }
@@ -69,8 +69,8 @@ function parrot(name: string): Agent {
   };
 }
 
-describe('The mark of text from outside', () => {
-  it('goes with the answer of a sub-agent that read a page to its parent, and from there to each agent that keeps something', async () => {
+describe('the mark of outside text', () => {
+  it('goes with the result of a sub-agent that read a page to its parent, and on to each agent that stores something', async () => {
     const server = await start({
       orchestrator: [call(ask('librarian')), call(ask('chronicler')), say('Done.')],
       librarian: READ_AND_TELL,
@@ -80,7 +80,7 @@ describe('The mark of text from outside', () => {
     expect(await kept(server)).toEqual(['tea is at five: outside']);
   });
 
-  it('does not stand on what a person said before anything was read', async () => {
+  it('is not on a fact that a person told before anything was read', async () => {
     const server = await start({
       orchestrator: [call(ask('chronicler')), call(ask('librarian')), say('Done.')],
       librarian: READ_AND_TELL,
@@ -113,7 +113,7 @@ describe('The mark of text from outside', () => {
     expect(await kept(other)).toEqual(['lunch is at noon: own']);
   });
 
-  it('outlives the run that read: a run that goes on after an answer has it too', async () => {
+  it('outlives the run that read the text: a run that continues after a reply has it too', async () => {
     const server = await start(
       {
         flat: [
@@ -132,7 +132,7 @@ describe('The mark of text from outside', () => {
     expect(await kept(server)).toEqual(['tea is at five: outside']);
   });
 
-  it('stands on everything that an agent of another server says, and not on an agent of this one', async () => {
+  it('is on everything from an agent of another server, and not on the text of an agent of this one', async () => {
     const scripts = {
       orchestrator: [call(ask('parrot')), call(ask('chronicler')), say('Done.')],
       chronicler: [remember('tea is at five'), say('Remembered.')],
@@ -152,7 +152,7 @@ describe('The mark of text from outside', () => {
     expect(await kept(there)).toEqual(['tea is at five: outside']);
   });
 
-  it('goes along with a request to another server, which keeps nothing of it without the mark', async () => {
+  it('goes with a request to another server, which stores nothing of it without the mark', async () => {
     const keeping = { chronicler: [remember('tea is at five'), say('Remembered.')] };
     const remote = await start(keeping, { settings: { auth: { mode: 'none' } } });
     const url = `${remote.address.origin}/agents/chronicler`;
@@ -171,7 +171,7 @@ describe('The mark of text from outside', () => {
     expect(await kept(remote)).toEqual(['tea is at five: outside']);
   });
 
-  it('comes with what is recalled: a run that is told a marked fact or note keeps nothing without the mark', async () => {
+  it('comes with recalled entries: a run with a marked fact or note in its prompt stores nothing without the mark', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-outside-'));
     const keep = (fact: string) => ({
       orchestrator: [call(ask('chronicler', 'remember', true))],

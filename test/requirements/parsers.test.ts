@@ -6,11 +6,11 @@ import { smallPdf } from '../support/small-pdf.js';
 import { type TestServer, withServer } from '../support/server.js';
 import { unheld } from '../support/watchdog.js';
 
-/** Foreign bytes are parsed apart from the server: no input holds its event loop, or fills its memory. */
+/** Foreign bytes are parsed outside the server process: no input blocks its event loop or fills its memory. */
 
 const MIB = 1024 * 1024;
 const LIMITS = { timeoutSeconds: 2, maxMemoryBytes: 256 * MIB, processes: 2 };
-/** Takes far longer than the limit. */
+/** A document that takes far longer than the limit. */
 const ENDLESS = nested('<div>', 8_000);
 
 interface File {
@@ -42,7 +42,7 @@ describe('content from outside', () => {
       { name: 'a.pdf', content: pdfBomb(600 * MIB) },
       /^413 .*more than 256 MiB.*maxMemoryBytes/,
     ],
-  ])('never holds the server: %s', async (_, file, expected) => {
+  ])('never blocks the event loop of the server: %s', async (_, file, expected) => {
     const parsing = file.name.endsWith('.pdf') ? { ...LIMITS, timeoutSeconds: 25 } : LIMITS;
     await withServer({ settings: { parsing } }, async (server) => {
       await put(server, { name: 'warm.html', content: '<h1>Title</h1><p>Words.</p>' });
@@ -53,7 +53,7 @@ describe('content from outside', () => {
     });
   });
 
-  it('is refused beyond a number of files that wait, and the others are read', async () => {
+  it('is refused beyond a number of waiting files, and the others are read', async () => {
     await withServer({}, async (server) => {
       const all = Array.from({ length: 50 }, (_, at) =>
         put(server, { name: `${at}.html`, content: `<p>Number ${at}.</p>` }),
@@ -64,7 +64,7 @@ describe('content from outside', () => {
     });
   });
 
-  it('is given up when the process is killed, and when the caller goes away', async () => {
+  it('is given up when its process is killed, and when its caller leaves', async () => {
     await withServer({ settings: { parsing: { ...LIMITS, timeoutSeconds: 60 } } }, async (server) => {
       const asked = put(server, { name: 'a.html', content: ENDLESS });
       process.kill(await untilParsing(1), 'SIGKILL');
@@ -90,7 +90,7 @@ async function put(server: TestServer, { name, content }: File, signal?: AbortSi
   return { status: answer.status, text: await answer.text() };
 }
 
-/** Resolves with the process that parses, once there are so many. */
+/** Resolves with the parsing process once there are so many. */
 async function untilParsing(count: number): Promise<number> {
   for (let round = 0; round < 2_000; round += 1) {
     const lines = execFileSync('ps', ['-o', 'pid=,args=', '--ppid', String(process.pid)], {

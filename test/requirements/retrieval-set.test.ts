@@ -17,21 +17,21 @@ import { startEmbeddingServer } from '../support/embedding-server.js';
 import { call, say } from '../support/scripted-model.js';
 import { sendText, withServer } from '../support/server.js';
 
-/** Questions over `test/retrieval/documents`, each with the document and the heading that answer it. */
+/** A question over `test/retrieval/documents`, with the document and the heading that answer it. */
 interface Question {
   readonly kind: string;
   readonly text: string;
   readonly finds: readonly [document: string, heading: string];
 }
 
-/** By kind, whether each question was answered among the first five. */
+/** Whether the answer of each question was among the first five results, by kind. */
 type Recall = ReadonlyMap<Question, boolean>;
 
 const FOLDER = path.resolve('test/retrieval/documents');
 const MOST = 5;
 const MODEL = 'small';
 
-/** Hands each message to one tool as it is, and its result back. */
+/** A model that passes each message to one tool unchanged, and returns its result. */
 class Passing implements ModelProvider {
   readonly id = 'passing';
   readonly #tool: string;
@@ -51,7 +51,7 @@ class Passing implements ModelProvider {
   }
 }
 
-describe('B4 what is found of a set of questions with known answers', () => {
+describe('B4 the search for questions with known answers', () => {
   let embeddings: EmbeddingServer;
   let home: Home;
   let questions: readonly Question[];
@@ -81,14 +81,14 @@ describe('B4 what is found of a set of questions with known answers', () => {
     await embeddings.close();
   });
 
-  it('finds nearly everything by words that share some with their answer, in every script and spelling', () => {
+  it('finds nearly all by words that occur in the answer, in every script and spelling', () => {
     for (const kind of ['same words', 'Korean', 'Chinese', 'accents', 'code']) {
       expect(recall(found.words, kind)).toBeGreaterThanOrEqual(0.8);
     }
     expect(recall(found.words)).toBeGreaterThanOrEqual(0.65);
   });
 
-  it('finds by vectors what is asked in other words, or in another language', () => {
+  it('finds by vectors the answers in other words, or in another language', () => {
     expect(recall(found.vectors, 'other words')).toBeGreaterThan(recall(found.words, 'other words'));
     expect(recall(found.vectors, 'across languages')).toBeGreaterThan(
       recall(found.words, 'across languages'),
@@ -96,7 +96,7 @@ describe('B4 what is found of a set of questions with known answers', () => {
     expect(recall(found.vectors)).toBeGreaterThanOrEqual(0.85);
   });
 
-  it('finds more by both than by either', () => {
+  it('finds more by words and vectors than by either', () => {
     expect(recall(found.both)).toBeGreaterThanOrEqual(Math.max(recall(found.words), recall(found.vectors)));
     expect(recall(found.both)).toBeGreaterThanOrEqual(0.9);
   });
@@ -123,7 +123,7 @@ describe('B4 what is found of a set of questions with known answers', () => {
     return answers;
   }
 
-  /** No tool asks the vectors alone, so the store is asked. */
+  /** No tool searches by vectors alone, so this queries the store. */
   async function askedOfVectors(): Promise<Recall> {
     const loaded = resolveConfig({ env: readEnv({}), overrides: { home: home.folder }, settings: {} });
     const storage = openSqliteStores({ ...loaded.config.storage.sqlite, logger: silentLogger });

@@ -24,7 +24,7 @@ describe('B2 retrieval by meaning', () => {
     embedding: { provider: 'openai' as const, model: 'test', baseUrl: embeddings.baseUrl },
   });
 
-  it('finds in other words what was kept, in one language and the next, after an overload too', async () => {
+  it('finds a stored entry by other words, across languages, and after an overload of the service', async () => {
     embeddings.instead({ status: 429 }, 1);
     await withServer({ settings: settings() }, async (server) => {
       await sendText(server, 'save knowledge fleet: each vehicle is inspected in May');
@@ -44,7 +44,7 @@ describe('B2 retrieval by meaning', () => {
     });
   });
 
-  it('finds nothing for what no text has to do with, and the nearest text where -1 asks for it', async () => {
+  it('finds nothing for an unrelated question, and the nearest text when the threshold is -1', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-floor-'));
     const ask = async (server: TestServer) =>
       (await sendText(server, 'retrieve passages about zebras')).end.text;
@@ -76,7 +76,7 @@ describe('B2 retrieval by meaning', () => {
   });
 });
 
-/** Vectors are made in the background: a word that only they lead to is found once they are there. */
+/** Waits until the vectors are computed, which happens in the background: only they find this word. */
 async function embedded(server: TestServer): Promise<void> {
   await until(async () => {
     const found = await sendText(server, 'retrieve passages about automobile');

@@ -28,7 +28,7 @@ function store(secret: object): Promise<Response> {
   return server.fetch('/lango/secrets/api', { method: 'PUT', body });
 }
 
-/** Where the value was seen, also backwards, besides in the request that it was sent in. */
+/** The places where the value was found, also backwards, except for the request that carried it. */
 function traces(outcomes: readonly Outcome[]): readonly string[] {
   const told = JSON.stringify(outcomes.map(({ events }) => events)) + server.log.lines.join();
   const backwards = [...VALUE].reverse().join('');
@@ -58,7 +58,7 @@ describe('http_request', () => {
   afterAll(() => server.stop());
   const ask = () => sendText(server, `request ${site.origin}/ with the secret api as the header X-Api-Key`);
 
-  it('sends a secret to the host that its owner permitted, and shows nobody its value', async () => {
+  it('sends a secret to the host that its owner permits, and shows nobody its value', async () => {
     await store({ places: ['http'], hosts: ['api.example.com'] });
     const refused = await ask();
     expect(refused.end.text).toContain('may not be used for 127.0.0.1 (http)');
@@ -72,7 +72,7 @@ describe('http_request', () => {
     expect(traces([refused, sent])).toEqual([]);
   });
 
-  it('sends a secret to other machines by https only, and asks before it changes something', async () => {
+  it('sends a secret to other machines by https only, and asks before a call with effects', async () => {
     await store({ places: ['http'], hosts: ['api.example.com'] });
     const plain = await sendText(
       server,
@@ -96,7 +96,7 @@ describe.each([
     beforeEach(() => start(sandbox));
     afterEach(() => server.stop());
 
-    it('gets the value in its environment only after a person was told what that means', async () => {
+    it('gets the value in its environment only after a person approved exactly that', async () => {
       await store({ places: ['exec'] });
       const asked = await sendText(server, 'run `printenv T | rev` with the secret api as T');
       expect(asked.end.state).toBe('input-required');

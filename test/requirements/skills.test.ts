@@ -9,7 +9,7 @@ import { doings, sendText, withServer } from '../support/server.js';
 const ON = { server: { port: 0 }, tools: { skills: { enabled: true } } };
 
 describe('B4 Skills', () => {
-  it('are made by the librarian, used by the operator at once, and there after a restart', async () => {
+  it('are created by the librarian, used by the operator at once, and stored for the next start', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-skills-'));
     const settings = { ...ON, tools: { ...ON.tools, fs: { enabled: true } } };
     try {
@@ -34,7 +34,7 @@ describe('B4 Skills', () => {
     }
   });
 
-  it('take no tool of a program its name', async () => {
+  it("never take the name of a program's tool", async () => {
     const own = toolNamed('skill_greet');
     const model = new ScriptedModel({ flat: [call(['skill_greet', { path: 'x' }]), say('Done.')] });
     const settings = { ...ON, agent: { multiAgent: false } };
@@ -51,7 +51,7 @@ describe('B4 Skills', () => {
     });
   });
 
-  it('of one owner are in the routing table of that owner alone, and on no card', async () => {
+  it('are in the routing table of their owner alone, and on no card', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-skills-'));
     const settings = { ...ON, tools: { ...ON.tools, fs: { enabled: true } } };
     const promptOf = async (auth: 'token' | 'none'): Promise<readonly string[]> => {
@@ -81,7 +81,7 @@ describe('B4 Skills', () => {
     }
   });
 
-  it('of one owner are used through the orchestrator without any other tool for the operator', async () => {
+  it('are used through the orchestrator by their owner although the operator has no other tool', async () => {
     await withServer({ settings: ON }, async (server) => {
       const card = await server.fetch('/agents/operator/.well-known/agent-card.json');
       expect(await card.json()).toMatchObject({
@@ -94,7 +94,7 @@ describe('B4 Skills', () => {
     });
   });
 
-  it('that were imported are shown to the orchestrator by their names alone', async () => {
+  it('are shown to the orchestrator by their names alone when they were imported', async () => {
     const model = new ScriptedModel({
       orchestrator: [say('Hello.')],
       librarian: [call(['import_skill', { path: 'inbox/greet' }]), say('Done.')],
@@ -116,7 +116,7 @@ describe('B4 Skills', () => {
     });
   });
 
-  it('are callable within the run in which they came, and their scripts run as commands of the sandbox', async () => {
+  it('are callable within the run that created them, and their scripts run as commands of the sandbox', async () => {
     const files = { 'scripts/hi.sh': 'echo "hi from $(basename "$PWD")"' };
     const model = new ScriptedModel({
       flat: [

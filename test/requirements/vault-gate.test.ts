@@ -10,7 +10,7 @@ import { sendText, withServer } from '../support/server.js';
 const VALUE = 'swordfish-9000';
 const FLAT = { server: { port: 0 }, agent: { multiAgent: false } };
 
-/** A tool that does with a value everything that it should not. */
+/** A tool that leaks a value in every way. */
 const leak: Tool = defineTool({
   name: 'exec_leak',
   description: 'Leaks.',
@@ -37,8 +37,8 @@ async function store(server: TestServer): Promise<void> {
   expect((await server.fetch('/lango/secrets/fish', { method: 'PUT', body })).status).toBe(200);
 }
 
-describe('A tool that was given a secret', () => {
-  it.each(['answer', 'error', 'file', 'log'])('leaks it in its %s to nobody', async (how) => {
+describe('a tool that gets a secret', () => {
+  it.each(['answer', 'error', 'file', 'log'])('leaks it to nobody in its %s', async (how) => {
     const script = [call(['exec_leak', { text: 'x {{secret:fish}}', how }]), say('Done.')];
     const model = new ScriptedModel({ flat: script });
     await withServer({ model, tools: [leak], settings: FLAT }, async (server) => {
@@ -59,7 +59,7 @@ describe('A tool that was given a secret', () => {
     });
   });
 
-  it('gets none when it does not say where it takes it', async () => {
+  it('gets none when it does not declare where it takes one', async () => {
     const model = new ScriptedModel({
       flat: [call(['fs_blind', { text: '{{secret:fish}}', how: 'answer' }]), say('Done.')],
     });
@@ -71,8 +71,8 @@ describe('A tool that was given a secret', () => {
   });
 });
 
-describe('A value that only the model says', () => {
-  it('reaches a tool as its reference, as it is in the journal', async () => {
+describe("a secret's value in model output", () => {
+  it('reaches a tool as the reference that is in the journal', async () => {
     const got: unknown[] = [];
     const note: Tool = {
       ...blind,
@@ -91,7 +91,7 @@ describe('A value that only the model says', () => {
   it.each([
     ['as a number', 9_000_123_456],
     ['with a character that JSON writes in another way', 'sword"fish-9000'],
-  ])('is found in the data that a tool gives, %s', async (_, value) => {
+  ])('is found in the data that a tool returns, %s', async (_, value) => {
     const tell: Tool = { ...blind, name: 'fs_tell', execute: async () => ({ content: { value } }) };
     const script = [call(['fs_tell', { text: 'x', how: 'answer' }]), say('Done.')];
     const model = new ScriptedModel({ flat: script });
@@ -104,7 +104,7 @@ describe('A value that only the model says', () => {
   });
 });
 
-describe('A value that was told before it became a secret', () => {
+describe('a value that was said before it became a secret', () => {
   it('is shown to no model again in a later task of the conversation', async () => {
     const model = new ScriptedModel({ flat: [say('All right.'), say('Yes?')] });
     await withServer({ model, settings: FLAT }, async (server) => {

@@ -5,11 +5,11 @@ import type { ModelEvent, ModelProvider } from '../../src/index.js';
 import { findIn, findInFolder } from '../support/secret-search.js';
 import { sendText, withServer } from '../support/server.js';
 
-/** A model that says what it is told to, in pieces: some come at once, some after the journal wrote what it had. */
+/** A model that says given text in chunks: some at once, some after the journal has written the earlier ones. */
 class Parrot implements ModelProvider {
   readonly id = 'parrot';
   pieces: readonly { readonly text: string; readonly isLate: boolean }[] = [];
-  /** What it was sent, as text. */
+  /** The messages that the model was sent, as text. */
   readonly heard: string[] = [];
 
   async *stream(request: Parameters<ModelProvider['stream']>[0]): AsyncIterable<ModelEvent> {
@@ -36,8 +36,8 @@ const ENCODINGS: readonly ((value: string) => string)[] = [
 
 const RUNS = process.env['LANGO_CAMPAIGN'] === '1' ? 100 : 6;
 
-describe('A value that a model says', () => {
-  it('gets into no stream, no byte of the data folder, no log and no later request, however it is cut', async () => {
+describe("a secret's value in streamed model output", () => {
+  it('gets into no stream, no byte of the data folder, no log and no later request, in any chunks', async () => {
     const model = new Parrot();
     const values: string[] = [];
     await withServer(
@@ -60,7 +60,7 @@ describe('A value that a model says', () => {
         const cuts = fc.array(fc.tuple(fc.nat(), fc.boolean()), { maxLength: 6 });
         await fc.assert(
           fc.asyncProperty(secret, fc.nat(ENCODINGS.length - 1), cuts, async (value, encoding, where) => {
-            // Of two secrets with one value, either name may stand for it.
+            // For two secrets with one value, the mask may have either name.
             fc.pre(!values.includes(value));
             const name = `s${values.length}`;
             const stored = await server.fetch(`/lango/secrets/${name}`, {
@@ -87,7 +87,7 @@ describe('A value that a model says', () => {
     );
   });
 
-  it('is looked for to the end of an answer: what only begins like it is said', async () => {
+  it('is searched for to the end of the output, and text that only begins like it is kept', async () => {
     const model = new Parrot();
     const settings = { server: { port: 0 }, agent: { multiAgent: false } };
     await withServer({ model, settings }, async (server) => {

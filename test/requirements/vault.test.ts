@@ -27,7 +27,7 @@ function put(server: TestServer, name: string, body: object): Promise<Response> 
   return server.fetch(`/lango/secrets/${name}`, { method: 'PUT', body: JSON.stringify(body) });
 }
 
-/** Everything that was seen, kept or logged, besides the answer of the requests. */
+/** Every place where a value was found: streams, stored data and logs, except for the results of the requests. */
 async function traces(server: TestServer, outcome: Outcome, value = VALUE): Promise<readonly string[]> {
   const stream = await server.fetch('/', {
     method: 'POST',
@@ -48,7 +48,7 @@ async function traces(server: TestServer, outcome: Outcome, value = VALUE): Prom
 }
 
 describe('B4 The vault', () => {
-  it('is in the roster once it has tools, with its card, and hashes what the orchestrator hands over', async () => {
+  it('is in the roster with its card once it has tools, and hashes what the orchestrator hands over', async () => {
     await withServer(VAULT, async (server) => {
       expect(server.address.agents).toContain('vault');
       const card = await (await server.fetch('/agents/vault/.well-known/agent-card.json')).text();
@@ -61,7 +61,7 @@ describe('B4 The vault', () => {
     await withServer({}, async (server) => expect(server.address.agents).not.toContain('vault'));
   });
 
-  it('makes a key and signs with it, so that openssl and jose agree', async () => {
+  it('creates a key and signs with it, as openssl and jose verify', async () => {
     await withServer(VAULT, async (server) => {
       const made = await sendText(server, 'create a p256 key named release');
       expect(doings(made)).toContain('vault: tool-call crypto_create_key');
@@ -101,7 +101,7 @@ describe('B4 The vault', () => {
     });
   });
 
-  it('encrypts, and gives what it decrypts as a reference only', async () => {
+  it('encrypts, and returns decrypted text as a reference only', async () => {
     await withServer(VAULT, async (server) => {
       await sendText(server, 'create an encryption key named box');
       const sealed = await sendText(server, "encrypt 'meet me at the old mill' with the key box");
@@ -115,7 +115,7 @@ describe('B4 The vault', () => {
     });
   });
 
-  it('stores a secret from a message, and removes its value from everything from then on', async () => {
+  it('stores a secret from a message, and scrubs its value everywhere from then on', async () => {
     await withServer(VAULT_AND_COMMANDS, async (server) => {
       const stored = await sendText(server, 'store the secret swordfish-9000 as fish for commands');
       expect(doings(stored)).toContain('vault: tool-call secrets_store');
@@ -127,7 +127,7 @@ describe('B4 The vault', () => {
     });
   });
 
-  it('stores no reference as a value: one that is known was taken out of the request that brings it again', async () => {
+  it('stores no reference as a value: a known one was scrubbed from the request that brings it again', async () => {
     await withServer(VAULT_AND_COMMANDS, async (server) => {
       await sendText(server, 'store the secret swordfish-9000 as fish for commands');
       for (const name of ['fish', 'other']) {
@@ -141,7 +141,7 @@ describe('B4 The vault', () => {
     });
   });
 
-  it('asks a person before it deletes or replaces', async () => {
+  it('asks a person before it deletes or replaces a secret', async () => {
     await withServer(VAULT, async (server) => {
       await put(server, 'github', { value: VALUE });
       const asked = await sendText(server, 'delete the secret github');
@@ -157,8 +157,8 @@ describe('B4 The vault', () => {
   });
 });
 
-describe('A secret in a command', () => {
-  it('reaches the command and nothing else: not the answer, the events, the log, nor any byte of the data folder', async () => {
+describe('a secret in a command', () => {
+  it('reaches the command and nothing else: not the result, the events, the log, nor any byte of the data folder', async () => {
     await withServer(VAULT_AND_COMMANDS, async (server) => {
       await put(server, 'github', { value: VALUE, places: ['exec'] });
       const length = Buffer.byteLength(VALUE);
@@ -187,7 +187,7 @@ describe('A secret in a command', () => {
     });
   });
 
-  it('leaves no part of its value where the middle of a long output is left out', async () => {
+  it('leaves no part of its value at the cut of a long output', async () => {
     await withServer(VAULT_AND_COMMANDS, async (server) => {
       await put(server, 'github', { value: VALUE, places: ['exec'] });
       const prints = 'n=0; while [ $n -lt 3000 ]; do printf %s "$TOKEN"; n=$((n+1)); done';
@@ -200,7 +200,7 @@ describe('A secret in a command', () => {
     });
   });
 
-  it('stays a reference where its owner did not allow it, and says how to', async () => {
+  it('stays a reference when its owner does not permit it, with advice', async () => {
     await withServer(VAULT_AND_COMMANDS, async (server) => {
       await put(server, 'github', { value: VALUE });
       const request = 'run `printenv TOKEN` with the secret github as TOKEN';
@@ -213,7 +213,7 @@ describe('A secret in a command', () => {
     });
   });
 
-  it('is removed from later messages of its owner, before they are stored', async () => {
+  it('is scrubbed from later messages of its owner before they are stored', async () => {
     await withServer(VAULT_AND_COMMANDS, async (server) => {
       await put(server, 'github', { value: VALUE, places: ['exec'] });
       const outcome = await sendText(server, `run \`echo is it ${VALUE} ?\``);

@@ -62,7 +62,7 @@ describe.each(['searxng', 'brave'] as const)('B4 search_web with %s', (name) => 
     return text;
   }
 
-  it('asks as the service wants to be asked, and quotes what it finds as data', async () => {
+  it('sends requests in the form of the service, and quotes results as data', async () => {
     const text = await answerTo(status(200, provider.answer([HIT])));
     const [request] = service.requests;
     const url = new URL(request!.path, service.url);
@@ -75,11 +75,11 @@ describe.each(['searxng', 'brave'] as const)('B4 search_web with %s', (name) => 
     expect(text).toMatch(/data from outside, not instructions/);
   });
 
-  it('says that nothing was found', async () => {
+  it('reports that nothing was found', async () => {
     expect(await answerTo(status(200, provider.answer([])))).toMatch(/found nothing for "deploy keys"/);
   });
 
-  it('leaves out results that make no sense, and addresses that are none of the web', async () => {
+  it('leaves out malformed results, and addresses that are not of the web', async () => {
     const odd = [{ ...HIT, url: 'javascript:alert(1)' }, { ...HIT, title: null }, { ...HIT, url: 7 }, HIT];
     const text = await answerTo(status(200, provider.answer(odd as (typeof HIT)[])));
     expect(text).toMatch(/^1 web result/);
@@ -90,19 +90,19 @@ describe.each(['searxng', 'brave'] as const)('B4 search_web with %s', (name) => 
     ['a page of HTML', status(200, '<html>welcome</html>', { 'content-type': 'text/html' })],
     ['a list', status(200, [1, 2])],
     ['results that are no list', status(200, { results: 'none', web: { results: 7 } })],
-  ])('says what to check when it gets %s', async (_what, reply) => {
+  ])('advises what to check after %s', async (_what, reply) => {
     expect(await answerTo(reply)).toMatch(/did not answer with search results[\s\S]*webSearch\.baseUrl/);
   });
 
   it.each([401, 403, 422])(
-    'says that the key is refused (%d), without what the service says of it',
+    'reports that the key is refused (%d), without the message of the service',
     async (code) => {
       const text = await answerTo(status(code, { error: `bad key ${KEY}` }));
       expect(text).toMatch(new RegExp(`refuses the search \\(HTTP ${code}\\)[\\s\\S]*webSearch\\.apiKey`));
     },
   );
 
-  it('tells how long the service asks to wait', async () => {
+  it('reports the pause that the service asks for', async () => {
     const text = await answerTo(status(429, {}, { 'retry-after': '17' }));
     expect(text).toMatch(/cannot search right now \(HTTP 429\)\. Try again in 17 seconds/);
   });
@@ -117,7 +117,7 @@ describe.each(['searxng', 'brave'] as const)('B4 search_web with %s', (name) => 
     ],
     ['hangs up', reset, /cannot be reached/, 60],
     ['says nothing', silence, /did not answer within/, 1],
-  ])('says so when the service %s', async (...[, reply, words, timeoutSeconds]) => {
+  ])('reports that the service %s', async (...[, reply, words, timeoutSeconds]) => {
     expect(await answerTo(reply, timeoutSeconds)).toMatch(words);
   });
 });

@@ -5,7 +5,7 @@ import { scrubData } from '../../src/scrub/data.js';
 
 const MASK = '***';
 
-/** How a value may show up in a text, for a reader who wants it. */
+/** The forms in which a value may appear in a text, for a reader who wants it. */
 const ENCODINGS: Readonly<Record<string, (value: string) => string>> = {
   plain: (value) => value,
   json: (value) => JSON.stringify({ value }),
@@ -30,7 +30,7 @@ const ENCODINGS: Readonly<Record<string, (value: string) => string>> = {
 const secretValue = fc
   .string({ minLength: 6, maxLength: 80, unit: 'grapheme' })
   .filter((text) => text.trim().length >= 6 && text.isWellFormed() && !/[\0*]/.test(text));
-/** Without what could make up a value by itself. */
+/** Text without a part that could form a value by itself. */
 const around = fc.string({ maxLength: 30 });
 
 /** Every encoding of the value that decodes to it must be gone. */
@@ -62,7 +62,7 @@ function pieces(text: string, cuts: readonly number[]): readonly string[] {
 }
 
 describe('a scrubber', () => {
-  it.each(Object.keys(ENCODINGS))('finds a value in %s, whatever the pieces it comes in', (name) => {
+  it.each(Object.keys(ENCODINGS))('finds a value in %s, in any chunks', (name) => {
     fc.assert(
       fc.property(
         secretValue,
@@ -76,7 +76,7 @@ describe('a scrubber', () => {
           const streamed = out.join('') + stream.end();
           expect(shows(streamed, value)).toEqual([]);
           expect(streamed).toContain(MASK);
-          // At no moment more was shown than what ends up there.
+          // At no moment more was visible than at the end.
           expect(streamed).toBe(scrubber.text(text));
         },
       ),
@@ -84,7 +84,7 @@ describe('a scrubber', () => {
     );
   });
 
-  it('leaves every text alone that holds no value', () => {
+  it('leaves a text without a value unchanged', () => {
     const scrubber = compileScrubber([{ value: 'ghp_0123456789abcdef', mask: MASK }]);
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 300 }), fc.array(fc.nat()), (text, cuts) => {
@@ -98,7 +98,7 @@ describe('a scrubber', () => {
     );
   });
 
-  it('holds back no more than a beginning of a value', () => {
+  it('holds back no more than the beginning of a value', () => {
     const stream = compileScrubber([{ value: 'swordfish', mask: MASK }]).stream();
     expect(stream.push('I said sword')).toBe('I said ');
     expect(stream.push('play')).toBe('swordplay');
@@ -106,7 +106,7 @@ describe('a scrubber', () => {
     expect(stream.push('ish!')).toBe('***!');
   });
 
-  it('makes one mask of values that overlap, and keeps the rest of the text', () => {
+  it('puts one mask over overlapping values, and keeps the rest of the text', () => {
     const scrubber = compileScrubber([
       { value: 'abcdefgh', mask: '<1>' },
       { value: 'efghijkl', mask: '<2>' },
@@ -116,13 +116,13 @@ describe('a scrubber', () => {
     expect(compileScrubber([{ value: 'aaaaaa', mask: MASK }]).text(`${'a'.repeat(1_000)}b`)).toBe('***b');
   });
 
-  it('tells a value from its encoded forms', () => {
+  it('masks a value differently from its encoded forms', () => {
     const scrubber = compileScrubber([{ value: 'swordfish', mask: '{{it}}', encodedMask: '[encoded]' }]);
     expect(scrubber.text('swordfish')).toBe('{{it}}');
     expect(scrubber.text(Buffer.from('swordfish').toString('hex'))).toBe('[encoded]');
   });
 
-  it('looks into data, names of members and bytes of files, and leaves the rest as the same object', () => {
+  it('scrubs data, member names and file bytes, and keeps an object without values', () => {
     const scrubber = compileScrubber([{ value: 'swordfish', mask: MASK }]);
     const base64 = (text: string) => Buffer.from(text).toString('base64');
     const data = {

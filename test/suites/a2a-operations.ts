@@ -7,16 +7,16 @@ import { taskIn } from '../support/a2a-requests.js';
 import type { Way } from '../support/a2a-transports.js';
 
 /**
- * One table for every transport: what a client asks, and what comes of it. A case resolves to plain JSON; whoever
- * runs the table compares it between the transports. `expected` says what must be in it anyway.
+ * A case of the table that runs over every transport. `ask` resolves to plain JSON, which is compared between the
+ * transports; `expected` must match it.
  */
 export interface OperationCase {
   readonly title: string;
   ask(way: Way, node: A2aNode): Promise<unknown>;
   readonly expected?: unknown;
-  /** The code of the error it ends with, in our words. */
+  /** The code in core of the error that the case ends with. */
   readonly error?: string;
-  /** A way whose stock client cannot ask this. */
+  /** A transport whose stock client cannot send this. */
   readonly except?: Way['name'];
 }
 
@@ -68,7 +68,7 @@ async function collect(events: AsyncIterable<StreamResponse>): Promise<readonly 
   return all;
 }
 
-/** What comes after a cursor. */
+/** The events after a cursor. */
 function replay(way: Way, id: string, after: number | string): Promise<readonly unknown[]> {
   return collect(way.transport.resubscribeTask({ tenant: '', id }, way.options({ after })));
 }
@@ -95,7 +95,7 @@ function list(way: Way, more: object) {
   );
 }
 
-/** Three finished tasks, a failed one and a waiting one in a context of their own. */
+/** Three completed tasks, a failed one and a waiting one in their own context. */
 async function five(way: Way): Promise<string> {
   const contextId = newId();
   for (const text of ['say 1', 'say 2', 'say 3', 'fail']) await send(way, text, { contextId });
@@ -160,7 +160,7 @@ const SENDING: readonly OperationCase[] = [
     expected: { isSame: true },
   },
   {
-    title: 'a question and its answer',
+    title: 'a question and its reply',
     ask: async (way) => {
       const asked = await send(way, 'ask');
       const answered = await send(way, 'say hi', { taskId: asked.id });
@@ -169,7 +169,7 @@ const SENDING: readonly OperationCase[] = [
     expected: [{ status: { state: 'TASK_STATE_INPUT_REQUIRED' } }, DONE],
   },
   {
-    title: 'a refusal, and a failure that tells nothing of its cause',
+    title: 'a refusal, and a failure without its cause',
     ask: async (way) => [
       TaskCodec.toJSON(await send(way, 'refuse')),
       TaskCodec.toJSON(await send(way, 'fail')),
@@ -180,7 +180,7 @@ const SENDING: readonly OperationCase[] = [
 
 const STREAMING: readonly OperationCase[] = [
   {
-    title: 'stream: the task, what happens, the end',
+    title: 'stream: the task, its events, the end',
     ask: (way) => collect(way.transport.sendMessageStream(request('chunks 3'), way.options())),
   },
   {
@@ -310,20 +310,20 @@ const PUSH = {
 };
 
 const REFUSING: readonly OperationCase[] = [
-  { title: 'get what is not there', error: 'not-found', ask: (way) => get(way, newId()) },
-  { title: 'cancel what is not there', error: 'not-found', ask: (way) => cancel(way, newId()) },
+  { title: 'get a missing task', error: 'not-found', ask: (way) => get(way, newId()) },
+  { title: 'cancel a missing task', error: 'not-found', ask: (way) => cancel(way, newId()) },
   {
-    title: 'cancel what has ended',
+    title: 'cancel an ended task',
     error: 'not-cancelable',
     ask: async (way) => cancel(way, (await send(way, 'say x')).id),
   },
   {
-    title: 'subscribe to what is not there',
+    title: 'subscribe to a missing task',
     error: 'not-found',
     ask: (way) => collect(way.transport.resubscribeTask({ tenant: '', id: newId() }, way.options())),
   },
   {
-    title: 'subscribe to what has ended',
+    title: 'subscribe to an ended task',
     error: 'already-ended',
     ask: async (way) => {
       const { id } = await send(way, 'say x');
@@ -339,7 +339,7 @@ const REFUSING: readonly OperationCase[] = [
     },
   },
   {
-    title: 'subscribe with a cursor to what is not there',
+    title: 'subscribe with a cursor to a missing task',
     error: 'not-found',
     ask: (way) => replay(way, newId(), 3),
   },
@@ -349,7 +349,7 @@ const REFUSING: readonly OperationCase[] = [
     ask: async (way) => send(way, 'more', { taskId: (await send(way, 'say x')).id }),
   },
   {
-    title: 'a message to a task that is not there',
+    title: 'a message to a missing task',
     error: 'not-found',
     ask: (way) => send(way, 'x', { taskId: newId() }),
   },
@@ -389,10 +389,10 @@ const REFUSING: readonly OperationCase[] = [
   },
 ];
 
-/** What the bindings refuse before the handler is asked; inside the process there is no binding. */
+/** Requests that the bindings refuse before they reach the handler; inside the process there is no binding. */
 const INVALID: readonly OperationCase[] = [
   {
-    title: 'a caller nobody knows',
+    title: 'an unknown caller',
     error: 'unauthenticated',
     ask: (way) => way.transport.getTask({ tenant: '', id: newId() }, way.options({ token: null })),
   },
@@ -413,18 +413,18 @@ const INVALID: readonly OperationCase[] = [
     ask: (way) => send(way, 'x', { role: Role.ROLE_AGENT }),
   },
   {
-    title: 'a role that is none',
+    title: 'an unknown role',
     error: 'invalid-input',
     ask: (way) => send(way, 'x', { role: Role.ROLE_UNSPECIFIED }),
   },
   {
-    title: 'a URL that is none',
+    title: 'a malformed URL',
     error: 'invalid-input',
     ask: (way) =>
       send(way, '', { parts: [{ ...NO_PART, content: { $case: 'url', value: 'file:///etc/passwd' } }] }),
   },
   {
-    title: 'a cursor that is none',
+    title: 'a malformed cursor',
     error: 'invalid-input',
     ask: async (way) => replay(way, (await send(way, 'say x')).id, 'soon'),
   },
@@ -434,15 +434,19 @@ const INVALID: readonly OperationCase[] = [
     ask: async (way) => replay(way, (await send(way, 'say x')).id, -1),
   },
   { title: 'a negative history length', error: 'invalid-input', ask: (way) => get(way, newId(), -1) },
-  { title: 'a page of none', error: 'invalid-input', ask: (way) => list(way, { pageSize: 0 }) },
-  { title: 'a page too big', error: 'invalid-input', ask: (way) => list(way, { pageSize: 101 }) },
+  { title: 'a page size of 0', error: 'invalid-input', ask: (way) => list(way, { pageSize: 0 }) },
   {
-    title: 'a page token of somebody else',
+    title: 'a page size that is too large',
+    error: 'invalid-input',
+    ask: (way) => list(way, { pageSize: 101 }),
+  },
+  {
+    title: 'the page token of another caller',
     error: 'invalid-input',
     ask: (way) => list(way, { pageToken: 'no token' }),
   },
   {
-    title: 'a version that nobody speaks',
+    title: 'an unsupported version',
     error: 'version-not-supported',
     ask: (way) => way.transport.getTask({ tenant: '', id: newId() }, way.options({ version: '2.0' })),
   },

@@ -55,7 +55,7 @@ async function counted(way: Way): Promise<number> {
 
 export const PUSH_CASES: readonly OperationCase[] = [
   {
-    title: 'make a push config and read it: its secrets are not told',
+    title: 'create a push config and read it: its secrets are not returned',
     ask: async (way) => {
       const id = await begin(way);
       return [await create(way, id, SECRET), await get(way, id)];
@@ -102,7 +102,7 @@ export const PUSH_CASES: readonly OperationCase[] = [
     expected: KEPT,
   },
   {
-    title: 'a bad push config inside a message: no task',
+    title: 'a malformed push config inside a message: no task',
     ask: async (way) => {
       const before = await counted(way);
       const refused = await begin(way, { url: 'https://10.0.0.1/' }).then(
@@ -132,27 +132,27 @@ export const PUSH_CASES: readonly OperationCase[] = [
     },
   },
   {
-    title: 'a push config for a task that is not there',
+    title: 'a push config for a missing task',
     error: 'not-found',
     ask: (way) => create(way, newId()),
   },
   {
-    title: 'a push config that is not there',
+    title: 'a missing push config',
     error: 'not-found',
     ask: async (way) => get(way, await begin(way), 'z'),
   },
   {
-    title: 'list push configs of a task that is not there',
+    title: 'list push configs of a missing task',
     error: 'not-found',
     ask: (way) => list(way, newId()),
   },
   {
-    title: 'delete a push config of a task that is not there',
+    title: 'delete a push config of a missing task',
     error: 'not-found',
     ask: (way) => remove(way, newId()),
   },
   {
-    title: 'a page token for push configs that is none',
+    title: 'a malformed page token for push configs',
     except: NOT_PAGED,
     error: 'invalid-input',
     ask: async (way) => list(way, await begin(way), { pageToken: '!' }),

@@ -1,7 +1,7 @@
 import { type AllStores } from '../../lab/all-stores.js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { ExtractionStore, UnreadDocument } from '../../src/capabilities/knowledge/stores/graph.js';
-import { MAX_EXTRACTION_ATTEMPTS } from '../../src/capabilities/knowledge/stores/graph.js';
+import type { ExtractionStore, UnreadDocument } from '../../src/capabilities/knowledge/stores/extraction.js';
+import { MAX_EXTRACTION_ATTEMPTS } from '../../src/capabilities/knowledge/stores/extraction.js';
 import { documentOf, entryOf } from './library-fixtures.js';
 import { ALICE, BOB } from './task-store-fixtures.js';
 
@@ -9,7 +9,7 @@ const KNOWLEDGE = { only: ['knowledge'] };
 const ROTATES = { subject: 'deploy key', predicate: 'rotates on', object: 'Fridays' };
 const KEY = { kind: 'knowledge', key: 'deploy-key' } as const;
 
-/** What every `ExtractionStore` promises. Each case gets a new storage. */
+/** The contract of `ExtractionStore`, on each database. Each case gets a new storage. */
 export function extractionStoreSuite(name: string, open: () => Promise<AllStores>): void {
   describe(`extraction store: ${name}`, () => {
     let storage: AllStores;
@@ -29,7 +29,7 @@ export function extractionStoreSuite(name: string, open: () => Promise<AllStores
     };
     const known = (scope = ALICE) => storage.graph.find(scope, {}, 10);
 
-    it('offers what was saved, of every owner and of the collections that are meant, until it was read', async () => {
+    it('offers saved entries of every owner, and passages of the selected collections, until they were read', async () => {
       await save('Fridays');
       await save('Mondays', BOB);
       await storage.library.put(ALICE, documentOf('guide', 'text'));
@@ -43,14 +43,14 @@ export function extractionStoreSuite(name: string, open: () => Promise<AllStores
       expect(await extraction.next({ except: ['knowledge'] }, 1_000)).toMatchObject({ name: 'guide' });
     });
 
-    it('keeps the triples with the version that they come from, for its owner alone', async () => {
+    it('keeps triples with the version of their entry, for its owner alone', async () => {
       await save('Fridays');
       await extraction.done(await next(), [ROTATES]);
       expect(await known()).toMatchObject([{ ...ROTATES, sources: ['knowledge "deploy-key" version 1'] }]);
       expect(await known(BOB)).toEqual([]);
     });
 
-    it('takes the triples of an older version away when a new one is saved, and no others', async () => {
+    it('removes the triples of an older version when a new one is saved, and no others', async () => {
       await save('Fridays');
       await extraction.done(await next(), [ROTATES]);
       await storage.graph.add(ALICE, [{ ...ROTATES, object: 'demand', source: 'me', fromOutside: false }]);
@@ -60,7 +60,7 @@ export function extractionStoreSuite(name: string, open: () => Promise<AllStores
       expect((await known()).map(({ object }) => object).sort()).toEqual(['Mondays', 'demand']);
     });
 
-    it('keeps nothing of a version that was replaced or forgotten while it was read', async () => {
+    it('keeps nothing of a version that was replaced or deleted during the extraction', async () => {
       await save('Fridays');
       const old = await next();
       await save('Mondays');
@@ -72,7 +72,7 @@ export function extractionStoreSuite(name: string, open: () => Promise<AllStores
       expect(await extraction.next(KNOWLEDGE, 1_000)).toBeUndefined();
     });
 
-    it('takes the triples away with an entry that is forgotten and a document that is removed', async () => {
+    it('removes the triples with a deleted entry and a removed document', async () => {
       await save('Fridays');
       await extraction.done(await next(), [ROTATES]);
       const byHand = { ...ROTATES, predicate: 'is', fromOutside: false };
@@ -87,13 +87,13 @@ export function extractionStoreSuite(name: string, open: () => Promise<AllStores
       expect(await known()).toEqual([]);
     });
 
-    it('offers what failed again, and not for ever', async () => {
+    it('offers a failed entry again, a limited number of times', async () => {
       await save('Fridays');
       for (let time = 0; time < MAX_EXTRACTION_ATTEMPTS; time += 1) await extraction.failed(await next());
       expect(await extraction.next(KNOWLEDGE, 1_000)).toBeUndefined();
     });
 
-    it('gives as many passages as fit', async () => {
+    it('returns as many passages as fit', async () => {
       const passage = (text: string, start: number) => ({
         text,
         start,

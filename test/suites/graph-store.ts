@@ -13,7 +13,7 @@ const BILLING = triple('checkout | depends on | billing');
 const LEDGER = triple('billing | depends on | ledger');
 const OWNER = triple('Ada | owns | billing');
 
-/** What every `GraphStore` promises. Each case gets a new storage. */
+/** The contract of `GraphStore`, on each database. Each case gets a new storage. */
 export function graphStoreSuite(name: string, open: () => Promise<AllStores>): void {
   describe(`graph store: ${name}`, () => {
     let storage: AllStores;
@@ -29,7 +29,7 @@ export function graphStoreSuite(name: string, open: () => Promise<AllStores>): v
         (one) => `${one.subject} | ${one.predicate} | ${one.object}`,
       );
 
-    it('finds by every part, and by any two of them', async () => {
+    it('finds triples by each part, and by any two parts', async () => {
       expect(await graph.add(ALICE, [BILLING, LEDGER, OWNER])).toBe(3);
       expect(await lines({ subject: 'billing' })).toEqual(['billing | depends on | ledger']);
       expect(await lines({ object: 'billing' })).toHaveLength(2);
@@ -43,7 +43,7 @@ export function graphStoreSuite(name: string, open: () => Promise<AllStores>): v
       expect(await graph.find(ALICE, {}, 2)).toHaveLength(2);
     });
 
-    it('takes spellings of a name for one, and shows the first', async () => {
+    it('treats spellings of a name as one, and shows the first', async () => {
       await graph.add(ALICE, [triple('Café  Süd | sells | Ｃoffee')]);
       expect(await graph.add(ALICE, [triple('café süd | SELLS | coffee')])).toBe(0);
       expect(await lines({ subject: ' CAFÉ SÜD ' })).toEqual(['Café  Süd | sells | Ｃoffee']);
@@ -61,7 +61,7 @@ export function graphStoreSuite(name: string, open: () => Promise<AllStores>): v
       expect(await lines({})).toEqual([]);
     });
 
-    it('removes what matches and leaves the rest', async () => {
+    it('removes matching triples and keeps the rest', async () => {
       await graph.add(ALICE, [BILLING, LEDGER, OWNER]);
       expect(await graph.remove(ALICE, { predicate: 'depends on' })).toBe(2);
       expect(await graph.remove(ALICE, { predicate: 'depends on' })).toBe(0);
@@ -70,7 +70,7 @@ export function graphStoreSuite(name: string, open: () => Promise<AllStores>): v
       expect(await lines({ object: 'billing' })).toHaveLength(2);
     });
 
-    it('forgets what was said in a context, and nothing else', async () => {
+    it('removes the triples that were said in a context, and no others', async () => {
       await graph.add(ALICE, [{ ...BILLING, contextId: 'c1' }, LEDGER, { ...OWNER, contextId: 'c2' }]);
       await graph.add(BOB, [{ ...BILLING, contextId: 'c1' }]);
       expect(await graph.forgetContext(ALICE, 'c1')).toBe(1);
@@ -81,25 +81,22 @@ export function graphStoreSuite(name: string, open: () => Promise<AllStores>): v
 
     it.each([
       ['everything', () => graph.remove(ALICE, {})],
-      ['what matches', () => graph.remove(ALICE, { object: 'o' })],
+      ['matching triples', () => graph.remove(ALICE, { object: 'o' })],
       ['a context', () => graph.forgetContext(ALICE, 'c1')],
       ['a source', () => graph.removeSource(ALICE, 'note')],
-    ])(
-      'removes %s however much it is, counts each once, and lets others write meanwhile',
-      async (_, remove) => {
-        const many = Array.from({ length: 1_300 }, (_each, n) => ({
-          ...triple(`s${n} | p${n % 9} | o`),
-          contextId: 'c1',
-        }));
-        await graph.add(ALICE, many);
-        await graph.add(BOB, [BILLING]);
-        expect(await expectTurnWithin(remove, () => graph.add(BOB, [LEDGER]))).toBe(1_300);
-        expect(await lines({})).toEqual([]);
-        expect(await lines({}, BOB)).toHaveLength(2);
-      },
-    );
+    ])('removes %s of any size, counts each once, and lets others write meanwhile', async (_, remove) => {
+      const many = Array.from({ length: 1_300 }, (_each, n) => ({
+        ...triple(`s${n} | p${n % 9} | o`),
+        contextId: 'c1',
+      }));
+      await graph.add(ALICE, many);
+      await graph.add(BOB, [BILLING]);
+      expect(await expectTurnWithin(remove, () => graph.add(BOB, [LEDGER]))).toBe(1_300);
+      expect(await lines({})).toEqual([]);
+      expect(await lines({}, BOB)).toHaveLength(2);
+    });
 
-    it('lists all of them page by page, each once', async () => {
+    it('lists all triples page by page, each once', async () => {
       const many = Array.from({ length: 25 }, (_, n) => triple(`s${n % 3} x | has | o${n}`));
       await graph.add(ALICE, [...many, triple('s1 x | has | o1', 'another')]);
       await graph.add(BOB, [BILLING]);
@@ -114,7 +111,7 @@ export function graphStoreSuite(name: string, open: () => Promise<AllStores>): v
       await expect(graph.list(ALICE, 'nowhere', 10)).rejects.toMatchObject({ code: 'invalid-input' });
     });
 
-    it('lists a triple with more sources than a page takes in several items, which name each of them once', async () => {
+    it('lists a triple with more sources than a page holds in several items, each source once', async () => {
       const sources = Array.from({ length: 25 }, (_, n) => `source ${n}`);
       for (const source of sources) await graph.add(ALICE, [triple('api | uses | redis', source)]);
       await graph.add(ALICE, [triple('web | uses | api', 'source 3')]);
@@ -130,7 +127,7 @@ export function graphStoreSuite(name: string, open: () => Promise<AllStores>): v
       expect(items.at(-1)).toMatchObject({ subject: 'web', object: 'api', sources: ['source 3'] });
     });
 
-    it('gives the edges of a node by direction and predicate, within the limit', async () => {
+    it('returns the edges of a node by direction and predicate, within the limit', async () => {
       await graph.add(ALICE, [BILLING, LEDGER, OWNER, triple('billing | depends on | billing')]);
       const edges = async (direction: 'in' | 'out' | 'both', predicates?: readonly string[], limit = 10) =>
         (await graph.edges(ALICE, 'billing', { direction, predicates, limit })).length;
@@ -145,7 +142,7 @@ export function graphStoreSuite(name: string, open: () => Promise<AllStores>): v
       ).toEqual([]);
     });
 
-    it("is each owner's own", async () => {
+    it('keeps the triples of each owner apart', async () => {
       await graph.add(ALICE, [BILLING]);
       for (const other of [BOB, ALICE_ELSEWHERE]) {
         expect(await lines({}, other)).toEqual([]);
@@ -158,7 +155,7 @@ export function graphStoreSuite(name: string, open: () => Promise<AllStores>): v
       expect(await lines({}, BOB)).toHaveLength(1);
     });
 
-    it('refuses with a typed error after it was closed', async () => {
+    it('throws a typed error after it was closed', async () => {
       await storage.close();
       await expect(graph.add(ALICE, [BILLING])).rejects.toMatchObject({ code: 'storage' });
       await expect(graph.find(ALICE, {}, 1)).rejects.toMatchObject({ code: 'storage' });

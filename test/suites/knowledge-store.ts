@@ -7,7 +7,7 @@ import { expectTurnWithin } from './turns.js';
 
 const KEY = { kind: 'knowledge', key: 'deploy-key' } as const;
 
-/** What every `KnowledgeStore` promises. Each case gets a new storage. */
+/** The contract of `KnowledgeStore`, on each database. Each case gets a new storage. */
 export function knowledgeStoreSuite(name: string, open: () => Promise<AllStores>): void {
   describe(`knowledge store: ${name}`, () => {
     let storage: AllStores;
@@ -21,7 +21,7 @@ export function knowledgeStoreSuite(name: string, open: () => Promise<AllStores>
     const contents = async (scope = ALICE) =>
       (await store.versions(scope, KEY, 10)).map(({ version, content }) => [version, content]);
 
-    it('makes a version of each save, and keeps who, what and where from', async () => {
+    it('adds a version for each save, with its author, content and provenance', async () => {
       const provenance = { source: 'the runbook', fromOutside: true, taskId: 't', contextId: 'c' };
       const first = await store.save(ALICE, entryOf('deploy-key', 'Fridays', { provenance, tags: ['ops'] }));
       expect(first).toMatchObject({ version: 1, key: 'deploy-key', provenance, tags: ['ops'] });
@@ -36,7 +36,7 @@ export function knowledgeStoreSuite(name: string, open: () => Promise<AllStores>
       expect(await store.get(ALICE, KEY, 3)).toBeUndefined();
     });
 
-    it('makes no second version of a call that is repeated', async () => {
+    it('adds one version for a repeated call', async () => {
       const entry = entryOf('deploy-key', 'Fridays');
       const first = await store.save(ALICE, entry);
       await store.save(ALICE, entryOf('deploy-key', 'Mondays'));
@@ -47,7 +47,7 @@ export function knowledgeStoreSuite(name: string, open: () => Promise<AllStores>
       ]);
     });
 
-    it('lists the newest of each, by key', async () => {
+    it('lists the newest version of each entry, by key', async () => {
       for (const key of ['b', 'a', 'c', 'a']) await store.save(ALICE, entryOf(key, key));
       await store.save(ALICE, entryOf('d', 'd', { kind: 'learning', diagnosis: 'why' }));
       const list = await store.list(ALICE, { kind: 'knowledge', limit: 2 });
@@ -60,7 +60,7 @@ export function knowledgeStoreSuite(name: string, open: () => Promise<AllStores>
       expect(await store.list(ALICE, { kind: 'learning', limit: 2 })).toMatchObject([{ diagnosis: 'why' }]);
     });
 
-    it('forgets all versions, and what searches found', async () => {
+    it('deletes all versions, and removes them from search', async () => {
       await store.save(ALICE, entryOf('deploy-key', 'Fridays'));
       await store.save(ALICE, entryOf('deploy-key', 'Fridays again'));
       expect(await store.forget(ALICE, KEY)).toBe(2);
@@ -70,7 +70,7 @@ export function knowledgeStoreSuite(name: string, open: () => Promise<AllStores>
       expect((await storage.library.list(ALICE, { limit: 5 })).documents).toEqual([]);
     });
 
-    it('forgets what was saved in a context: entries it had the last word on, and its versions of others', async () => {
+    it('deletes a context: the entries whose newest version is from it, and its versions of others', async () => {
       const from = (contextId: string) => ({ provenance: { fromOutside: false, contextId } });
       await store.save(ALICE, entryOf('mine', 'first', from('kept')));
       await store.save(ALICE, entryOf('mine', 'last', from('gone')));
@@ -86,7 +86,7 @@ export function knowledgeStoreSuite(name: string, open: () => Promise<AllStores>
       expect(await store.list(BOB, { kind: 'knowledge', limit: 5 })).toHaveLength(1);
     });
 
-    it('forgets a context however much it is, and lets others write meanwhile', async () => {
+    it('deletes a context of any size, and lets others write meanwhile', async () => {
       const provenance = { fromOutside: false, contextId: 'gone' };
       const saves = Array.from({ length: 130 }, (_, n) => entryOf(`k${n}`, `fridays ${n}`, { provenance }));
       await Promise.all(saves.map((entry) => store.save(ALICE, entry)));
@@ -108,7 +108,7 @@ export function knowledgeStoreSuite(name: string, open: () => Promise<AllStores>
       expect(await contents()).toHaveLength(1);
     });
 
-    it('refuses what no database can hold, and keeps nothing of it', async () => {
+    it('refuses values that no database can hold, and stores nothing', async () => {
       await expect(store.save(ALICE, entryOf('a\0b', 'text'))).rejects.toMatchObject({
         code: 'invalid-input',
       });

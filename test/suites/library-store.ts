@@ -1,12 +1,12 @@
 import { type AllStores } from '../../lab/all-stores.js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { LibraryStore } from '../../src/capabilities/knowledge/stores/library.js';
+import type { LibraryStore } from '../../src/capabilities/knowledge/stores/library-store.js';
 import type { Scope } from '../../src/core/task.js';
 import { documentOf, entryOf, unit } from './library-fixtures.js';
 import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
 import { expectTurnWithin, turns } from './turns.js';
 
-/** What every `LibraryStore` promises. Each case gets a new storage. */
+/** The contract of `LibraryStore`, on each database. Each case gets a new storage. */
 export function libraryStoreSuite(name: string, open: () => Promise<AllStores>): void {
   describe(`library store: ${name}`, () => {
     let storage: AllStores;
@@ -22,7 +22,7 @@ export function libraryStoreSuite(name: string, open: () => Promise<AllStores>):
     const find = async (text: string, scope = ALICE) =>
       (await library.findText(scope, { text, limit: 10 })).map((hit) => hit.name);
 
-    it('finds words in any script, whatever the accents, the case and the width', async () => {
+    it('finds words in any script, regardless of accents, case and width', async () => {
       await put('cafe', 'Das Café liegt am Straßenrand');
       await put('ko', '배포 키는 매주 금요일에 교체된다');
       await put('zh', '部署密钥每周五轮换');
@@ -41,7 +41,7 @@ export function libraryStoreSuite(name: string, open: () => Promise<AllStores>):
       expect(await find('keys')).toEqual([]);
     });
 
-    it('finds names in code by their parts, in any spelling, and by any stretch of them', async () => {
+    it('finds names in code by their parts, in any spelling, and by any substring of the parts', async () => {
       await put('code', 'const requestTimeoutMs = readConfigFile(server.port);');
       await put('other', 'nothing to see');
       for (const query of [
@@ -60,7 +60,7 @@ export function libraryStoreSuite(name: string, open: () => Promise<AllStores>):
       }
     });
 
-    it('takes every text for words: nothing in a question is syntax', async () => {
+    it('reads every question as words, never as syntax', async () => {
       await put('a', 'the "proxy" AND (NEAR) * : ^ - settings');
       for (const query of [
         '"proxy',
@@ -79,7 +79,7 @@ export function libraryStoreSuite(name: string, open: () => Promise<AllStores>):
       expect(await find('"" * ~ \0')).toEqual([]);
     });
 
-    it('puts rare words and words in names before others, and takes inflections for one', async () => {
+    it('ranks rare words and words in names first, and matches inflections', async () => {
       await put('proxy guide', 'How it is set');
       await put(
         'notes',
@@ -90,7 +90,7 @@ export function libraryStoreSuite(name: string, open: () => Promise<AllStores>):
       expect(await find('how do I rotate a key?')).toEqual(['more']);
     });
 
-    it('weighs a word by how rare it is among what its owner keeps, whatever others keep', async () => {
+    it("weighs a word by its rarity among the owner's own passages only", async () => {
       for (let index = 0; index < 20; index += 1) await put(`of alice ${index}`, 'alpha only');
       for (const [file, text] of [
         ['rare', 'omega among some other words of alice'],
@@ -104,7 +104,7 @@ export function libraryStoreSuite(name: string, open: () => Promise<AllStores>):
       expect((await find('alpha omega'))[0]).toBe('rare');
     });
 
-    it('finds what has only some of the words, after what has all of them', async () => {
+    it('finds passages with some of the words, after those with all of them', async () => {
       await put('one', 'the turbine is loud');
       await put('two', 'the generator is loud');
       await put('three', 'the turbine drives the generator');
@@ -112,7 +112,7 @@ export function libraryStoreSuite(name: string, open: () => Promise<AllStores>):
       expect(await find('turbine zeppelin')).toHaveLength(2);
     });
 
-    it('finds questions of words that are everywhere by all of them, else the newest', async () => {
+    it('finds by very common words the passages with all of them, else the newest', async () => {
       await put('one', 'what is this');
       await put('two', 'this is what it was');
       expect(await find('what is this')).toEqual(expect.arrayContaining(['one', 'two']));
@@ -129,7 +129,7 @@ export function libraryStoreSuite(name: string, open: () => Promise<AllStores>):
       expect(await find('plan')).toEqual(['secret']);
     });
 
-    it('says where a passage stands', async () => {
+    it('returns the position of a passage', async () => {
       await put('guide.md', '# Setup\n\n## Proxy\n\nSet it.\n\n## Keys\n\nRotate them.');
       const [hit] = await library.findText(ALICE, { text: 'rotate', limit: 1 });
       expect(hit).toMatchObject({
@@ -142,7 +142,7 @@ export function libraryStoreSuite(name: string, open: () => Promise<AllStores>):
       });
     });
 
-    it('replaces a document, keeps one that is the same, and removes it with everything that was found of it', async () => {
+    it('replaces a changed document, keeps an unchanged one, and removes a document with all its passages', async () => {
       expect(await put('a', 'alpha')).toBe('added');
       const [first] = await library.findText(ALICE, { text: 'alpha', limit: 1 });
       expect(await put('a', 'alpha', { modifiedAt: 2 })).toBe('unchanged');
@@ -160,7 +160,7 @@ export function libraryStoreSuite(name: string, open: () => Promise<AllStores>):
       expect(await find('beta')).toEqual([]);
     });
 
-    it('removes a collection however large it is, and lets others write meanwhile', async () => {
+    it('removes a collection of any size, and lets others write meanwhile', async () => {
       await Promise.all(Array.from({ length: 130 }, (_, n) => put(`file ${n}`, `alpha ${n}`)));
       const other = () => library.put(BOB, documentOf('of bob', 'alpha'));
       expect(await expectTurnWithin(() => library.remove(ALICE, 'documents'), other)).toBe(130);
@@ -195,7 +195,7 @@ export function libraryStoreSuite(name: string, open: () => Promise<AllStores>):
       expect(only.map((hit) => hit.name)).toEqual(['d']);
     });
 
-    it('finds the nearest vectors, exactly, and forgets those of what is removed', async () => {
+    it('finds the nearest vectors exactly, and drops those of removed documents', async () => {
       const vectors = await embed({ east: unit(1, 0, 0), north: unit(0, 1, 0), 'north-east': unit(1, 1, 0) });
       const near = async (vector: Float32Array) =>
         (await library.findNear(ALICE, { vector, model: 'm', limit: 2 })).map((hit) => [hit.name, hit.score]);
@@ -211,7 +211,7 @@ export function libraryStoreSuite(name: string, open: () => Promise<AllStores>):
       expect(await library.findNear(BOB, { vector: unit(1, 0, 0), model: 'm', limit: 2 })).toEqual([]);
     });
 
-    it('tells vectors of another model or dimension from its own', async () => {
+    it('keeps vectors of another model or dimension apart', async () => {
       await embed({ east: unit(1, 0, 0) });
       await put('west', 'west');
       const [west] = await library.unembedded(ALICE, 'm', 10);
@@ -235,7 +235,7 @@ export function libraryStoreSuite(name: string, open: () => Promise<AllStores>):
       expect(await library.unembedded(ALICE, 'other', 10)).toHaveLength(2);
     });
 
-    it('drops vectors however many there are, and meanwhile others write, searches go on and vectors are made', async () => {
+    it('drops any number of vectors, while others write, search and add vectors', async () => {
       const files = Object.fromEntries(Array.from({ length: 2_600 }, (_, n) => [`f${n}`, unit(1, n + 1, 0)]));
       await embed(files);
       const near = () => library.findNear(ALICE, { vector: unit(1, 1, 0), model: 'm', limit: 5 });
@@ -250,7 +250,7 @@ export function libraryStoreSuite(name: string, open: () => Promise<AllStores>):
         made += 1;
       };
       const dropped = await expectTurnWithin(() => library.dropVectors(ALICE, {}), other);
-      // With several connections the vector may be made after the last step, and then stays.
+      // With several connections a vector may be added after the last step, and then stays.
       const left = 2_600 + made - dropped;
       expect(turns.areNeeded ? [0] : [0, made]).toContain(left);
       expect((await library.collections(ALICE))[0]).toMatchObject({
@@ -266,7 +266,7 @@ export function libraryStoreSuite(name: string, open: () => Promise<AllStores>):
       expect(await library.findNear(ALICE, { vector: unit(1, 0), model: 'other', limit: 5 })).toHaveLength(1);
     });
 
-    it('reads the vectors for a first search in turns with others, whose searches do not wait for it', async () => {
+    it('reads the vectors for a first search in steps, so that the searches of others do not wait', async () => {
       const passages = Array.from({ length: 6_000 }, (_, n) => {
         return { text: `part ${n}`, start: n, end: n + 1, lines: undefined, heading: [] };
       });
@@ -282,7 +282,7 @@ export function libraryStoreSuite(name: string, open: () => Promise<AllStores>):
       expect(found.map(({ text }) => text)).toEqual(['part 0', 'part 1']);
     });
 
-    it('knows entries of its owner by their newest version', async () => {
+    it('finds the entries of its owner by their newest version', async () => {
       await storage.knowledge.save(ALICE, entryOf('deploy-key', 'rotates on Fridays'));
       await storage.knowledge.save(ALICE, entryOf('deploy-key', 'rotates on Mondays'));
       expect(await find('rotates')).toEqual(['deploy-key']);

@@ -14,7 +14,7 @@ function batch(upTo: string, observations: readonly NewObservation[], after?: st
   return { agent: AGENT, contextId: 'c1', after, upTo, observations };
 }
 
-/** What every `MemoryStore` promises. Each case gets a new storage. */
+/** The contract of `MemoryStore`, on each database. Each case gets a new storage. */
 export function memoryStoreSuite(name: string, open: () => Promise<AllStores>): void {
   describe(`memory store: ${name}`, () => {
     let storage: AllStores;
@@ -29,7 +29,7 @@ export function memoryStoreSuite(name: string, open: () => Promise<AllStores>): 
       (await memory.observations(scope, query)).map(({ text }) => text);
     const ids = async () => (await memory.observations(ALICE, { limit: 99 })).map(({ id }) => id);
 
-    it('keeps observations with the mark they go up to, newest first', async () => {
+    it('keeps observations with the position that they cover, newest first', async () => {
       expect(await memory.observedUpTo(ALICE, AGENT, 'c1')).toBeUndefined();
       expect(await memory.observe(ALICE, batch('t2', [noted('one', 1), noted('two', 2)]))).toBe(true);
       expect(await memory.observedUpTo(ALICE, AGENT, 'c1')).toBe('t2');
@@ -46,7 +46,7 @@ export function memoryStoreSuite(name: string, open: () => Promise<AllStores>): 
       });
     });
 
-    it('writes nothing when somebody observed the same meanwhile', async () => {
+    it('writes nothing when the same messages were observed meanwhile', async () => {
       await memory.observe(ALICE, batch('t2', [noted('one')]));
       expect(await memory.observe(ALICE, batch('t3', [noted('again')]))).toBe(false);
       expect(await memory.observe(ALICE, batch('t3', [noted('again')], 't1'))).toBe(false);
@@ -54,7 +54,7 @@ export function memoryStoreSuite(name: string, open: () => Promise<AllStores>): 
       expect(await memory.observedUpTo(ALICE, AGENT, 'c1')).toBe('t2');
     });
 
-    it('records one observation for one call, however often it is made', async () => {
+    it('records one observation for a repeated call', async () => {
       const one: Observation = { ...noted('seen'), id: 'key', agent: 'chronicler', contextId: 'c1' };
       await memory.record(ALICE, one);
       await memory.record(ALICE, { ...one, text: 'changed' });
@@ -73,7 +73,7 @@ export function memoryStoreSuite(name: string, open: () => Promise<AllStores>): 
       expect(await texts({ open: true, limit: 9 })).toEqual(['three']);
     });
 
-    it('gives page by page what is older than a place', async () => {
+    it('returns page by page the entries before a position', async () => {
       await memory.observe(
         ALICE,
         batch(
@@ -96,7 +96,7 @@ export function memoryStoreSuite(name: string, open: () => Promise<AllStores>): 
       expect(await memory.reflections(ALICE, 9, { at: 2, id: '' })).toHaveLength(1);
     });
 
-    it('forgets a context with everything that stems from it, and opens again what stands beside', async () => {
+    it('deletes a context with everything derived from it, and reopens the notes of other contexts that were condensed with it', async () => {
       await memory.observe(ALICE, batch('t2', [noted('here')]));
       await memory.observe(ALICE, { ...batch('t2', [noted('there', 2)]), contextId: 'c2' });
       await memory.reflect(
@@ -115,7 +115,7 @@ export function memoryStoreSuite(name: string, open: () => Promise<AllStores>): 
     it.each([
       ['a context', () => memory.forgetContext(ALICE, 'c1')],
       ['everything', () => memory.forgetAll(ALICE)],
-    ])('forgets %s however much it is, and lets others write meanwhile', async (_, forget) => {
+    ])('deletes %s of any size, and lets others write meanwhile', async (_, forget) => {
       const many = Array.from({ length: 650 }, (_each, n) => noted(`note ${n}`, n));
       await memory.observe(ALICE, batch('t2', many));
       const reflection = { text: 'all', from: 1, to: 1, by: 'rules', fromOutside: false };
@@ -129,7 +129,7 @@ export function memoryStoreSuite(name: string, open: () => Promise<AllStores>): 
       expect(await texts({ limit: 9 }, BOB)).toHaveLength(2);
     });
 
-    it("is each owner's own", async () => {
+    it('keeps the entries of each owner apart', async () => {
       await memory.observe(ALICE, batch('t2', [noted('mine')]));
       await memory.reflect(
         ALICE,

@@ -8,17 +8,17 @@ import {
 } from '../../src/core/model.js';
 import { answerOf, collect, userMessage } from '../support/model-requests.js';
 
-/** A provider under the contract, and requests of which it is known how they are answered. */
+/** A provider under the contract, and requests with known responses. */
 export interface ProviderSubject {
   readonly provider: ModelProvider;
-  /** Is answered with text. */
+  /** A request whose response is text. */
   readonly textRequest: ModelRequest;
-  /** Is answered with at least one call of an offered function. */
+  /** A request whose response has at least one call of an offered function. */
   readonly callRequest: ModelRequest;
   close(): Promise<void>;
 }
 
-/** What core's contract promises of each provider, whatever is behind it. */
+/** The contract in core of each provider, with any vendor. */
 export function describeModelProvider(name: string, open: () => Promise<ProviderSubject>): void {
   describe(`${name} keeps the contract of a model provider`, () => {
     let subject: ProviderSubject;
@@ -27,11 +27,11 @@ export function describeModelProvider(name: string, open: () => Promise<Provider
     });
     afterEach(() => subject.close());
 
-    it('names itself', () => {
+    it('has an id', () => {
       expect(subject.provider.id).toMatch(/^[a-z]+(\/\S+)?$/);
     });
 
-    it('hands out text and then exactly one end that holds all of it', async () => {
+    it('yields text and then exactly one end that holds all of it', async () => {
       const got = await collect(subject.provider, subject.textRequest);
       const texts = got.flatMap((event) => (event.type === 'text' ? [event.text] : []));
       const end = got.at(-1);
@@ -52,7 +52,7 @@ export function describeModelProvider(name: string, open: () => Promise<Provider
       expect(usage.cached).toBeLessThanOrEqual(usage.input);
     });
 
-    it('calls offered functions, each under an id of its own', async () => {
+    it('calls offered functions, each under its own id', async () => {
       const { content, stopReason } = await answerOf(subject.provider, subject.callRequest);
       const calls = functionCalls(content);
       const offered = subject.callRequest.functions.map((offer) => offer.name);
@@ -66,7 +66,7 @@ export function describeModelProvider(name: string, open: () => Promise<Provider
       }
     });
 
-    it('goes on from its own answer and the results of its calls', async () => {
+    it('continues from its own response and the results of its calls', async () => {
       const { content } = await answerOf(subject.provider, subject.callRequest);
       const results = functionCalls(content).map(({ id, name }) => ({
         id,
@@ -85,7 +85,7 @@ export function describeModelProvider(name: string, open: () => Promise<Provider
       expect(next.at(-1)?.type).toBe('end');
     });
 
-    it('passes over opaque blocks of another provider', async () => {
+    it('ignores opaque blocks of another provider', async () => {
       const { textRequest, provider } = subject;
       const foreign = { type: 'opaque', provider: 'somebody/else', block: { type: 'thinking' } } as const;
       const got = await collect(provider, {
@@ -99,14 +99,14 @@ export function describeModelProvider(name: string, open: () => Promise<Provider
       expect(got.at(-1)?.type).toBe('end');
     });
 
-    it('leaves the request as it is', async () => {
+    it('leaves the request unchanged', async () => {
       const { signal, ...rest } = subject.callRequest;
       await expect(
         answerOf(subject.provider, { ...deepFreeze(structuredClone(rest)), signal }),
       ).resolves.toBeDefined();
     });
 
-    it('keeps streams apart that run at once', async () => {
+    it('keeps concurrent streams apart', async () => {
       const { provider, textRequest, callRequest } = subject;
       const [text, call, again] = await Promise.all([
         answerOf(provider, textRequest),
@@ -118,12 +118,12 @@ export function describeModelProvider(name: string, open: () => Promise<Provider
       expect(answerText(again.content)).toBe(answerText(text.content));
     });
 
-    it('says canceled and nothing else when it was aborted before the start', async () => {
+    it('reports only "canceled" when it was aborted before the start', async () => {
       const got = await collect(subject.provider, { ...subject.textRequest, signal: AbortSignal.abort() });
       expect(got).toEqual([expect.objectContaining({ type: 'error', code: 'canceled', retryable: false })]);
     });
 
-    it('says canceled, last, when it is aborted after the first text', async () => {
+    it('reports "canceled" last when it is aborted after the first text', async () => {
       const controller = new AbortController();
       const got: ModelEvent[] = [];
       for await (const event of subject.provider.stream({
@@ -137,7 +137,7 @@ export function describeModelProvider(name: string, open: () => Promise<Provider
       expect(got[1]).toMatchObject({ code: 'canceled', retryable: false });
     });
 
-    it('can be left early and asked again', async () => {
+    it('can be left early and called again', async () => {
       for await (const event of subject.provider.stream(subject.textRequest)) {
         expect(event.type).toBe('text');
         break;

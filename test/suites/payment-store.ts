@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { hashJson } from '../../src/core/json.js';
-import type {
-  NewPayment,
-  Payment,
-  PaymentState,
+import { hashJson } from '../../src/core/canonical-json.js';
+import {
+  LIMIT_WINDOW_MS,
   PaymentStore,
+  RESERVATION_MS,
+  type NewPayment,
+  type Payment,
+  type PaymentState,
 } from '../../src/capabilities/payments/payment-store.js';
-import { LIMIT_WINDOW_MS, RESERVATION_MS } from '../../src/capabilities/payments/payment-store.js';
-import { SqlPaymentStore } from '../../src/capabilities/payments/sql-payment-store.js';
 import type { OpenStore, StoreUnderTest } from './task-store-fixtures.js';
 import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
 
@@ -34,14 +34,14 @@ function newPayment(changes: Partial<NewPayment> = {}): NewPayment {
   };
 }
 
-/** What every `PaymentStore` promises, shown through the contract alone. */
+/** The contract of `PaymentStore`, on each database. */
 export function paymentStoreSuite(name: string, open: OpenStore): void {
   describe(`payment store: ${name}`, () => {
     let current: StoreUnderTest;
     let store: PaymentStore;
     beforeEach(async () => {
       current = await open();
-      store = new SqlPaymentStore(current.storage.database);
+      store = new PaymentStore(current.storage.database);
     });
     afterEach(async () => {
       await current.storage.close();
@@ -60,14 +60,14 @@ export function paymentStoreSuite(name: string, open: OpenStore): void {
       return payment;
     }
 
-    it('keeps a payment whole, also an amount that a number cannot hold', async () => {
+    it('keeps all of a payment, also an amount beyond the range of a number', async () => {
       const asked = newPayment({ amount: 9_007_199_254_740_993n, purpose: 'a "gift" für Jörg' });
       await store.reserve(asked, 10n ** 18n);
       expect(await store.get(ALICE, asked.key)).toMatchObject({ ...asked, state: 'reserved' });
       expect((await store.spending(ALICE, CHAIN)).spent).toBe(9_007_199_254_740_993n);
     });
 
-    it('never reserves more than the limit, however many ask at once', async () => {
+    it('never reserves more than the limit for any number of concurrent calls', async () => {
       const outcomes = await Promise.all(
         Array.from({ length: 100 }, () => store.reserve(newPayment({ amount: 37n }), DAILY)),
       );
@@ -77,7 +77,7 @@ export function paymentStoreSuite(name: string, open: OpenStore): void {
       expect(outcomes.find(({ kind }) => kind === 'over-limit')).toEqual({ kind: 'over-limit', spent: 999n });
     });
 
-    it('knows a repeat by its key, also when 50 come at once', async () => {
+    it('recognizes a repeat by its key, also among 50 concurrent ones', async () => {
       const asked = newPayment();
       const outcomes = await Promise.all(Array.from({ length: 50 }, () => store.reserve(asked, DAILY)));
       expect(outcomes.filter(({ kind }) => kind === 'reserved')).toHaveLength(1);
@@ -85,7 +85,7 @@ export function paymentStoreSuite(name: string, open: OpenStore): void {
       expect((await store.spending(ALICE, CHAIN)).spent).toBe(100n);
     });
 
-    it('counts for each owner, tenant and chain apart, and shows nobody what is not theirs', async () => {
+    it('counts for each owner, tenant and chain apart, and shows nobody the payments of others', async () => {
       const payment = await reserve({ amount: 1_000n });
       expect((await store.reserve(newPayment(), DAILY)).kind).toBe('over-limit');
       for (const other of [{ ...BOB }, { ...ALICE_ELSEWHERE }, { chainId: 8_453 }]) {
@@ -104,7 +104,7 @@ export function paymentStoreSuite(name: string, open: OpenStore): void {
       expect((await store.reserve(newPayment(), DAILY)).kind).toBe('reserved');
     });
 
-    it('gives back what failed, and what was reserved and never signed', async () => {
+    it('releases the amount of a failed payment, and of a reservation that was never signed', async () => {
       const failed = await reserve({ amount: 600n });
       await store.advance(failed, ['reserved'], { state: 'failed', note: 'no gas' });
       const forgotten = await reserve({ amount: 1_000n });
@@ -115,7 +115,7 @@ export function paymentStoreSuite(name: string, open: OpenStore): void {
       await reserve({ amount: 1_000n });
     });
 
-    it('makes a reservation that ran out again only within the limit', async () => {
+    it('renews an expired reservation only within the limit', async () => {
       const asked = newPayment({ amount: 600n });
       await store.reserve(asked, DAILY);
       await current.advance(RESERVATION_MS);
@@ -125,7 +125,7 @@ export function paymentStoreSuite(name: string, open: OpenStore): void {
       expect(await store.sign(asked, asked.key, { signed: '0x02', nonce: 3 })).toBe(true);
     });
 
-    it('signs a reservation once, and gives a nonce of a wallet to one transfer', async () => {
+    it('signs a reservation once, and assigns a nonce of a wallet to one transfer', async () => {
       const first = await signed(7);
       expect(await store.sign(first, first.key, { signed: '0x03', nonce: 8 })).toBe(false);
       const second = await reserve();
@@ -135,7 +135,7 @@ export function paymentStoreSuite(name: string, open: OpenStore): void {
       await signed(7, { from: '0x4444444444444444444444444444444444444444' });
     });
 
-    it('frees the nonce of a transfer that was refused, and counts its amount until it is settled', async () => {
+    it('frees the nonce of a refused transfer, and counts its amount until it is settled', async () => {
       const payment = await signed(7);
       await store.advance(payment, ['signed'], { state: 'refused', note: 'no gas' });
       expect(await store.openTransfers(PLACE)).toEqual({ amount: 0n, count: 0, nextNonce: 0 });
@@ -145,14 +145,14 @@ export function paymentStoreSuite(name: string, open: OpenStore): void {
       expect((await store.get(ALICE, payment.key))?.state).toBe('refused');
     });
 
-    it('gives a transaction that is the same again to the one that is signed later', async () => {
+    it('assigns an identical transaction to the one that is signed later', async () => {
       const first = await signed(7);
       await store.advance(first, ['signed'], { state: 'refused' });
       await signed(7);
       expect((await store.get(ALICE, first.key))?.state).toBe('failed');
     });
 
-    it('only goes forward', async () => {
+    it('moves a payment to later states only', async () => {
       const payment = await signed(0);
       expect(await store.advance(payment, ['signed'], { state: 'sent' })).toMatchObject({ state: 'sent' });
       expect(await store.advance(payment, OPEN, { state: 'confirmed', note: 'block 9' })).toMatchObject({
@@ -164,7 +164,7 @@ export function paymentStoreSuite(name: string, open: OpenStore): void {
       expect((await store.get(ALICE, payment.key))?.state).toBe('confirmed');
     });
 
-    it('lists what is open in the order of the nonces, of every owner', async () => {
+    it('lists open payments of every owner in the order of their nonces', async () => {
       const second = await signed(2);
       const first = await signed(1, { ...BOB });
       const done = await signed(3);

@@ -9,7 +9,7 @@ import type { ScriptedExecutor } from '../a2a/client/scripted-executor.js';
 export interface OpenPeer {
   readonly peer: Peer;
   readonly executor: ScriptedExecutor;
-  /** What stands before the names of agents below this one: a remote peer's own name. */
+  /** The prefix of the names of agents below this peer: a remote peer's own name. */
   readonly prefix: string;
   close(): Promise<void>;
 }
@@ -44,7 +44,7 @@ export function textsOf(events: readonly PeerEvent[]): string {
   return text;
 }
 
-/** What every peer does, however it is reached. */
+/** The contract of every peer, over any transport. */
 export function describePeer(name: string, open: () => Promise<OpenPeer>): void {
   const opened: OpenPeer[] = [];
   const start = async (): Promise<OpenPeer> => {
@@ -59,7 +59,7 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
       await Promise.all(opened.splice(0).map((one) => one.close()));
     });
 
-    it('streams an answer: task, activity, text as it comes, and the whole text at the end', async () => {
+    it('streams its output: task, activity, text as it arrives, and the whole text at the end', async () => {
       const { peer } = await start();
       const { all, end } = await collect(peer.send(ask('stream'), never));
       expect(all[0]).toMatchObject({ type: 'task' });
@@ -78,14 +78,14 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
       });
     });
 
-    it('takes a message instead of a task as the answer', async () => {
+    it('accepts a message instead of a task as output', async () => {
       const { peer } = await start();
       const { all, end } = await collect(peer.send(ask('message'), never));
       expect(textsOf(all)).toBe('just so');
       expect(end).toMatchObject({ state: 'completed', text: 'just so' });
     });
 
-    it('takes the closing status as the answer when there is no artifact', async () => {
+    it('uses the closing status as output when there is no artifact', async () => {
       const { peer } = await start();
       const { all, end } = await collect(peer.send(ask('status-answer'), never));
       expect(textsOf(all)).toBe('in the status');
@@ -101,7 +101,7 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
       expect(end).toMatchObject({ state, text });
     });
 
-    it('gives authors, activities and usage of those who speak the extensions', async () => {
+    it('yields authors, activities and usage of agents with the extensions', async () => {
       const { peer, prefix } = await start();
       const { all, end } = await collect(peer.send(ask('marks'), never));
       const author = `${prefix}deep-agent`;
@@ -114,7 +114,7 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
       expect(end.usage).toEqual({ input: 7, output: 3, cached: 1 });
     });
 
-    it('gives files and data as whole artifacts, apart from the text', async () => {
+    it('yields files and data as whole artifacts, apart from the text', async () => {
       const { peer } = await start();
       const { all, end } = await collect(peer.send(ask('files'), never));
       const artifacts = all.flatMap((event) => (event.type === 'artifact' ? [event.artifact] : []));
@@ -128,7 +128,7 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
       expect(end.text).toBe('see the report');
     });
 
-    it('sends who delegates and what is left, under the scope of the request', async () => {
+    it('sends the delegating chain and the remaining grant, under the scope of the request', async () => {
       const { peer, executor } = await start();
       await collect(peer.send(ask('stream'), never));
       const { message } = executor.calls[0]!;
@@ -138,7 +138,7 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
       });
     });
 
-    it('asks, and goes on with the answer in the same task', async () => {
+    it('asks, and continues with the reply in the same task', async () => {
       const { peer, executor } = await start();
       const request = ask('ask');
       const first = await collect(peer.send(request, never));
@@ -152,7 +152,7 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
       expect(executor.calls.map(({ taskId: id }) => id)).toEqual([taskId, taskId]);
     });
 
-    it('tells how a task ended that somebody else answered before', async () => {
+    it('reports the end of a task whose question was replied to before', async () => {
       const { peer, executor } = await start();
       const request = ask('ask');
       const first = await collect(peer.send(request, never));
@@ -164,7 +164,7 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
       expect(executor.calls).toHaveLength(2);
     });
 
-    it('gives the questions of a peer that asks in our way', async () => {
+    it('yields the questions of a peer with the approval extension', async () => {
       const { peer } = await start();
       const { end } = await collect(peer.send(ask('approve'), never));
       expect(end).toMatchObject({
@@ -173,7 +173,7 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
       });
     });
 
-    it('cancels the task of the peer when it is canceled, and says so', async () => {
+    it('cancels the task of the peer when it is canceled, and reports that', async () => {
       const { peer, executor } = await start();
       const controller = new AbortController();
       const all: PeerEvent[] = [];
@@ -186,7 +186,7 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
       expect(executor.canceled).toHaveLength(1);
     });
 
-    it('cancels a task that is known only by the message that asked for it', async () => {
+    it('cancels a task that is known only by the message that began it', async () => {
       const { peer, executor } = await start();
       const request = ask('wait');
       const watched = collect(peer.send(request, never));
@@ -200,7 +200,7 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
       expect(executor.canceled).toHaveLength(1);
     });
 
-    it('only stops watching when the server stops, and finds the task again', async () => {
+    it('stops following, but not the task, when the server stops, and finds the task again', async () => {
       const { peer, executor } = await start();
       const controller = new AbortController();
       const stop = (): void => controller.abort(new LangoError('unavailable', 'stopping'));
@@ -211,7 +211,7 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
         first.push(event);
         if (event.type !== 'task') continue;
         taskId = event.taskId;
-        // Late enough that nothing is on its way any more: the watcher sits and waits.
+        // Late enough that nothing is in transit any more: the follower is idle.
         void executor.isWaiting.then(() => setTimeout(stop, 50));
       }
       expect(first.at(-1)).toMatchObject({ type: 'end', state: 'failed' });
@@ -234,13 +234,13 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
       expect(executor.calls).toHaveLength(1);
     });
 
-    it('fails on a task that the peer does not know', async () => {
+    it('fails for a task that the peer does not know', async () => {
       const { peer } = await start();
       const { end } = await collect(peer.send(ask('x', { taskId: newId() }), never));
       expect(end.state).toBe('failed');
     });
 
-    it('ends at once when it is canceled before it began', async () => {
+    it('ends at once when it is canceled before the start', async () => {
       const { peer, executor } = await start();
       const { end } = await collect(
         peer.send(ask('stream'), AbortSignal.abort(new LangoError('canceled', 'no'))),

@@ -19,7 +19,7 @@ function push(id: string, changes: Partial<NewPush['target']> = {}): NewPush {
   return { target: { ...target, version: '1.0', ...changes }, caps: { perTask: 3, perOwner: 4 } };
 }
 
-/** What every store of push configs keeps to. */
+/** The contract of every store of push configs. */
 export function pushStoreSuite(name: string, open: OpenStore): void {
   describe(`push store: ${name}`, () => {
     let under: StoreUnderTest;
@@ -42,7 +42,7 @@ export function pushStoreSuite(name: string, open: OpenStore): void {
       await under.dispose();
     });
 
-    it('keeps what it is given, and starts with the Task as it is', async () => {
+    it('keeps a config, whose first delivery is the current Task', async () => {
       const target = { scheme: 'Bearer', sealed: 'x', version: '0.3' } as const;
       const made = await store.save(place(), push('a', target));
       expect(made).toMatchObject({ id: 'a', taskId: task.id, ...target });
@@ -56,13 +56,13 @@ export function pushStoreSuite(name: string, open: OpenStore): void {
       });
     });
 
-    it('starts with the Task also after its end', async () => {
+    it('delivers the Task first also for an ended task', async () => {
       await under.store.append(fenceOf(task), [RUN_START, runEnd('completed')]);
       await store.save(place(), push('a'));
       expect(await work()).toMatchObject({ cursor: 3, upTo: 3 });
     });
 
-    it('the Task is due once, until it was delivered, also after a failure', async () => {
+    it('has the Task due once, until it was delivered, also after a failure', async () => {
       await store.save(place(), push('a'));
       const { key } = await work();
       await under.store.append(fenceOf(task), [RUN_START]);
@@ -74,7 +74,7 @@ export function pushStoreSuite(name: string, open: OpenStore): void {
       expect(await work()).toMatchObject({ cursor: 1, upTo: 0, attempts: 0 });
     });
 
-    it('is stored with the message it came with, or not at all', async () => {
+    it('stores a config together with its message, or neither', async () => {
       const full = newTask({ push: { ...push('a'), caps: { perTask: 0, perOwner: 9 } } });
       await expect(under.store.accept(full)).rejects.toMatchObject({ code: 'too-many' });
       expect(await under.store.get(ALICE, full.id)).toBeUndefined();
@@ -82,11 +82,11 @@ export function pushStoreSuite(name: string, open: OpenStore): void {
       await under.store.accept(entry);
       expect(await store.listActiveOf(entry.id)).toMatchObject([{ id: 'a', cursor: 1, upTo: 0 }]);
       await under.store.addInput(newInput(task, { push: push('b') }));
-      // The answer to the message is the Task: it is not due.
+      // The response to the message carries the Task, so it is not due.
       expect(await work('b')).toMatchObject({ cursor: 2, upTo: 0 });
     });
 
-    it('a repeated message changes nothing', async () => {
+    it('ignores the config of a repeated message', async () => {
       const entry = newTask({ push: push('a') });
       await under.store.accept(entry);
       expect(await under.store.accept({ ...entry, id: 'other', push: push('b') })).toMatchObject({
@@ -95,7 +95,7 @@ export function pushStoreSuite(name: string, open: OpenStore): void {
       expect(await store.list({ scope: ALICE, taskId: entry.id }, '', 9)).toHaveLength(1);
     });
 
-    it('shows nothing of a task to anybody else', async () => {
+    it('hides the configs of a task from other owners', async () => {
       await store.save(place(), push('a'));
       const theirs = { scope: BOB, taskId: task.id };
       expect(await store.get(theirs, 'a')).toBeUndefined();
@@ -112,7 +112,7 @@ export function pushStoreSuite(name: string, open: OpenStore): void {
       expect(await ids('b')).toEqual(['c']);
     });
 
-    it('holds to the caps, and a replacement needs no room', async () => {
+    it('enforces the limits, which a replacement does not exceed', async () => {
       for (const id of ['a', 'b', 'c']) await store.save(place(), push(id));
       await expect(store.save(place(), push('d'))).rejects.toMatchObject({ code: 'too-many' });
       await store.save(place(), push('a', { url: 'https://other.example/' }));
@@ -121,7 +121,7 @@ export function pushStoreSuite(name: string, open: OpenStore): void {
       await expect(store.save(second, push('b'))).rejects.toMatchObject({ code: 'too-many' });
     });
 
-    it('a delivery is claimed once, until its lease runs out', async () => {
+    it('lets a delivery be claimed once, until its lease expires', async () => {
       await store.save(place(), push('a'));
       expect(await store.claim(await work(), 2, 'one')).toBe(true);
       expect(await store.claim(await work(), 2, 'two')).toBe(false);
@@ -133,14 +133,14 @@ export function pushStoreSuite(name: string, open: OpenStore): void {
       expect((await work()).cursor).toBe(1);
     });
 
-    it('a released delivery can be claimed at once', async () => {
+    it('lets a released delivery be claimed at once', async () => {
       await store.save(place(), push('a'));
       await store.claim(await work(), 2, 'one');
       await store.release('one');
       expect(await store.claim(await work(), 2, 'two')).toBe(true);
     });
 
-    it('goes on after a delivery, and waits after a failure', async () => {
+    it('advances after a delivery, and waits after a failure', async () => {
       await store.save(place(), push('a'));
       const { key } = await work();
       await store.claim(await work(), 2, 'one');
@@ -152,7 +152,7 @@ export function pushStoreSuite(name: string, open: OpenStore): void {
       expect(await work()).toMatchObject({ cursor: 2, upTo: 0, attempts: 0, nextAt: 0 });
     });
 
-    it('is gone after the end; one that was given up is gone for its owner, and can be made again', async () => {
+    it('removes a config after the end, and hides a given-up one from its owner, who may create it again', async () => {
       await store.save(place(), push('a'));
       await store.save(place(), push('b', { sealed: 'x' }));
       await store.claim(await work('a'), 2, 'one');
@@ -167,7 +167,7 @@ export function pushStoreSuite(name: string, open: OpenStore): void {
       expect(await store.counts()).toEqual({ active: 1, failing: 0, givenUp: 0 });
     });
 
-    it('a replaced config goes on with the Task where the one before was, under a key of its own', async () => {
+    it('continues a replaced config with the Task at the position of the old one, under a new key', async () => {
       await store.save(place(), push('a'));
       const before = await work();
       await store.claim(before, 2, 'one');

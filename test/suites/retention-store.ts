@@ -19,7 +19,7 @@ import {
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
-/** What every store that tasks can leave keeps to. */
+/** The contract of every store that removes tasks. */
 export function retentionStoreSuite(name: string, open: OpenStore): void {
   describe(`retention store: ${name}`, () => {
     let under: StoreUnderTest;
@@ -40,7 +40,7 @@ export function retentionStoreSuite(name: string, open: OpenStore): void {
       await under.dispose();
     });
 
-    it('counts what is open, by agent and state', async () => {
+    it('counts open tasks by agent and state', async () => {
       await ended();
       const running = await acceptOne(under.store);
       await under.store.append(fenceOf(running), [RUN_START]);
@@ -52,7 +52,7 @@ export function retentionStoreSuite(name: string, open: OpenStore): void {
       ]);
     });
 
-    it('lists what ended long enough ago, and nothing else', async () => {
+    it('lists tasks that ended long enough ago, and no others', async () => {
       const old = await ended();
       const late = await acceptOne(under.store);
       const waiting = await acceptOne(under.store);
@@ -66,7 +66,7 @@ export function retentionStoreSuite(name: string, open: OpenStore): void {
       expect((await store.listEnded(DAY_MS, '', 9)).items).toHaveLength(3);
     });
 
-    it('walks page by page, also over what has not ended', async () => {
+    it('pages through the tasks, also past open ones', async () => {
       const ids: string[] = [];
       for (let i = 0; i < 5; i += 1) {
         await acceptOne(under.store);
@@ -82,7 +82,7 @@ export function retentionStoreSuite(name: string, open: OpenStore): void {
       expect(found).toEqual(ids);
     });
 
-    it('removes a task with all that belongs to it, and nothing of others', async () => {
+    it('removes a task with all its data, and nothing of others', async () => {
       const target = { id: 'hook', url: 'https://receiver.example/', scheme: undefined, sealed: undefined };
       const push = { target: { ...target, version: '1.0' as const }, caps: { perTask: 3, perOwner: 3 } };
       const [first, again] = [message('one', 'm-1'), message('two', 'm-2')];
@@ -102,14 +102,14 @@ export function retentionStoreSuite(name: string, open: OpenStore): void {
       expect(await store.remove([task.id])).toEqual([]);
     });
 
-    it('a new task never gets anything of one that is gone', async () => {
+    it('never gives a new task data of a removed one', async () => {
       const task = await ended();
       await store.remove([task.id]);
       const next = await acceptOne(under.store);
       expect(await readAll(under.store, next)).toHaveLength(1);
     });
 
-    it('removes many events in more than one piece', async () => {
+    it('removes many events in several steps', async () => {
       const task = await acceptOne(under.store);
       for (let i = 0; i < 3; i += 1) {
         await under.store.append(
@@ -124,7 +124,7 @@ export function retentionStoreSuite(name: string, open: OpenStore): void {
       expect(await readAll(under.store, small)).toEqual([]);
     });
 
-    it('leaves what has not ended, and what was made for it', async () => {
+    it('keeps open tasks and their data', async () => {
       const parent = await acceptOne(under.store);
       const child = await ended({ parentTaskId: parent.id });
       const stray = await ended({ parentTaskId: 'a task of another node' });
@@ -133,7 +133,7 @@ export function retentionStoreSuite(name: string, open: OpenStore): void {
       expect(await store.remove([child.id, parent.id])).toEqual([child.id, parent.id]);
     });
 
-    it('the conversation goes on behind a task that is gone', async () => {
+    it('continues the conversation after a removed task', async () => {
       const gone = await ended();
       const between = await ended({ message: message('between') });
       const last = await acceptOne(under.store);
@@ -145,7 +145,7 @@ export function retentionStoreSuite(name: string, open: OpenStore): void {
       expect(await tasks(gone.id)).toEqual([between.id]);
     });
 
-    it('a place behind a task that is gone stays behind the older ones', async () => {
+    it('keeps a position after a removed task behind the older ones', async () => {
       const older = await ended();
       const seen = await ended();
       const last = await acceptOne(under.store);
@@ -155,7 +155,7 @@ export function retentionStoreSuite(name: string, open: OpenStore): void {
       expect(await readAll(under.store, older)).toHaveLength(3);
     });
 
-    it("lists an owner's tasks of a context, of every agent, and nobody else's of the same name", async () => {
+    it("lists an owner's tasks of a context for every agent, and none of another owner of the same name", async () => {
       const contextId = 'talk';
       const mine = new Set<string>();
       for (const agent of ['one', 'two']) {
@@ -178,7 +178,7 @@ export function retentionStoreSuite(name: string, open: OpenStore): void {
       expect(found.map(({ tenant, owner }) => tenant + owner)).toEqual(['ax', 'ay', 'az', 'bx', 'by', 'bz']);
     });
 
-    it("lists an owner's tasks of every agent, and nobody else's", async () => {
+    it("lists an owner's tasks of every agent, and none of other owners", async () => {
       const mine = new Set<string>();
       for (const agent of ['one', 'two', 'two', 'three']) {
         mine.add(taskOf(await under.store.accept(newTask({ agent }))).id);

@@ -5,7 +5,7 @@ import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
-/** What every store that counts the money of owners keeps to. */
+/** The contract of every store of the owners' cost. */
 export function spendingStoreSuite(name: string, open: OpenStore): void {
   describe(`spending store: ${name}`, () => {
     let under: StoreUnderTest;
@@ -22,14 +22,14 @@ export function spendingStoreSuite(name: string, open: OpenStore): void {
       await under.dispose();
     });
 
-    it('reserves no more than is left, also for many calls at once, and for each owner alone', async () => {
+    it('reserves no more than the rest, also for many concurrent calls, for each owner apart', async () => {
       const given = await Promise.all(Array.from({ length: 20 }, (_, call) => reserve(`${call}`, 0.3)));
       expect(given.toSorted((a, b) => b - a).slice(0, 5)).toEqual([0.3, 0.3, 0.3, 0.1, 0]);
       expect(await store.left(ALICE, 1)).toBe(0);
       expect([await reserve('a', 1, BOB), await reserve('a', 1, ALICE_ELSEWHERE)]).toEqual([1, 1]);
     });
 
-    it('counts what a call cost in place of its reservation, once', async () => {
+    it('counts the cost of a call in place of its reservation, once', async () => {
       expect(await reserve('a', 0.8)).toBe(0.8);
       await store.settle(ALICE, 'a', 0.1);
       await store.settle(ALICE, 'a', 0.1);
@@ -37,12 +37,12 @@ export function spendingStoreSuite(name: string, open: OpenStore): void {
       expect(await store.left(ALICE, 1)).toBe(0.9);
     });
 
-    it('ends the earlier reservation of a call that is made again', async () => {
+    it('ends the earlier reservation of a repeated call', async () => {
       await reserve('a', 0.8);
       expect(await reserve('a', 0.9)).toBe(0.9);
     });
 
-    it('adds up what models used in the background, by day, agent and model', async () => {
+    it('sums the background usage of models by day, agent and model', async () => {
       const row = { node: 'n', agent: 'memory', model: 'm', currency: 'USD', input: 3, output: 2, cached: 1 };
       await store.addBackground(ALICE, { ...row, cost: 0.1 });
       await store.addBackground(ALICE, { ...row, cost: 0.2, written: 5 });
@@ -58,7 +58,7 @@ export function spendingStoreSuite(name: string, open: OpenStore): void {
       expect(await store.readBackground(ALICE_ELSEWHERE)).toEqual([]);
     });
 
-    it('begins anew each day; a call counts for the day on which it began', async () => {
+    it('starts anew each day, and counts a call for the day on which it began', async () => {
       await reserve('late', 0.8);
       await under.advance(DAY_MS);
       expect(await reserve('early', 0.9)).toBe(0.9);

@@ -25,7 +25,7 @@ import {
 
 export function acceptCases(get: () => StoreUnderTest): void {
   describe('accept', () => {
-    it('keeps the task and its first event as they were given', async () => {
+    it('stores the task and its first event as given', async () => {
       const { store } = get();
       const entry = newTask({
         parentTaskId: newId(),
@@ -51,7 +51,7 @@ export function acceptCases(get: () => StoreUnderTest): void {
       ]);
     });
 
-    it('gives the same task for a message that is sent again', async () => {
+    it('returns the same task for a repeated message', async () => {
       const { store } = get();
       const entry = newTask();
       const first = await store.accept(entry);
@@ -60,7 +60,7 @@ export function acceptCases(get: () => StoreUnderTest): void {
       expect(await typesOf(store, taskOf(first))).toEqual(['message']);
     });
 
-    it('refuses a message id that comes again with other content', async () => {
+    it('refuses a repeated message id with other content', async () => {
       const { store } = get();
       const entry = newTask();
       await store.accept(entry);
@@ -69,7 +69,7 @@ export function acceptCases(get: () => StoreUnderTest): void {
       expect(await store.get(ALICE, other.id)).toBeUndefined();
     });
 
-    it('makes one task of 50 sends of the same message at once', async () => {
+    it('makes one task of 50 concurrent sends of a message', async () => {
       const { store } = get();
       const sent = message('once only');
       const outcomes = await Promise.all(
@@ -79,7 +79,7 @@ export function acceptCases(get: () => StoreUnderTest): void {
       expect(outcomes.filter((outcome) => outcome.kind === 'accepted')).toHaveLength(1);
     });
 
-    it('tells apart the same message id of another owner, tenant or agent', async () => {
+    it('treats the same message id of another owner, tenant or agent as a new message', async () => {
       const { store } = get();
       const sent = message('hello');
       const outcomes = await Promise.all([
@@ -92,7 +92,7 @@ export function acceptCases(get: () => StoreUnderTest): void {
       expect(new Set(outcomes.map((outcome) => taskOf(outcome).id)).size).toBe(4);
     });
 
-    it('tells apart the same message id in another context, and after a day without one', async () => {
+    it('treats the same message id as new in another context, and without a context after a day', async () => {
       const { store, advance } = get();
       const sent = message('hello', '1');
       const send = (givenContextId?: string) => store.accept(newTask({ message: sent, givenContextId }));
@@ -107,7 +107,7 @@ export function acceptCases(get: () => StoreUnderTest): void {
       expect(later.map((outcome) => outcome.kind)).toEqual(['accepted', 'repeated', 'conflict']);
     });
 
-    it('knows the message id of a follow-up in the context of its task', async () => {
+    it('recognizes the message id of a follow-up in the context of its task', async () => {
       const { store } = get();
       const [one, two] = [await acceptOne(store), await acceptOne(store, { contextId: 'another' })];
       const send = (task: TaskRecord) => store.addInput(newInput(task, { message: message('more', '1') }));
@@ -115,7 +115,7 @@ export function acceptCases(get: () => StoreUnderTest): void {
       expect(kinds).toEqual(['accepted', 'accepted', 'repeated']);
     });
 
-    it('does not fail its neighbors when the database refuses one', async () => {
+    it('stores the other writes of a group when the database refuses one', async () => {
       const { store } = get();
       const id = newId();
       const [before, twin, after] = await Promise.allSettled([
@@ -148,14 +148,14 @@ export function acceptCases(get: () => StoreUnderTest): void {
       ['contextId', { contextId: 'half \ud83d' }],
       ['owner', { scope: { tenant: '', owner: '\0' } }],
       ['tenant', { scope: { tenant: '\udc00', owner: 'alice' } }],
-    ])('refuses a %s that no database would give back', async (field, changes) => {
+    ])('refuses a %s that no database would return unchanged', async (field, changes) => {
       await expect(get().store.accept(newTask(changes))).rejects.toMatchObject({
         code: 'invalid-input',
         violations: [{ field }],
       });
     });
 
-    it('takes a message at the size limit and refuses a larger one, storing nothing', async () => {
+    it('accepts a message at the size limit and refuses a larger one, storing nothing', async () => {
       const { store } = get();
       const limit = MAX_EVENT_BYTES;
       const frame = JSON.stringify({ type: 'message', message: message('') }).length;
@@ -167,8 +167,8 @@ export function acceptCases(get: () => StoreUnderTest): void {
     });
   });
 
-  describe('accept with what the run wrote already', () => {
-    it('keeps all of it, and tells the task as it was with the message alone', async () => {
+  describe('accept with first events of the run', () => {
+    it('stores all of it, and returns the task as it is with the message alone', async () => {
       const { store } = get();
       const outcome = await store.accept(newTask(), startOf('worker', RUN_START, delta('hello')));
       expect(outcome).toMatchObject({ kind: 'accepted', seq: 1, leased: true });
@@ -180,7 +180,7 @@ export function acceptCases(get: () => StoreUnderTest): void {
       expect(await store.append(fenceOf(task), [delta(' again')])).toBe(4);
     });
 
-    it('leaves nothing to claim of a run that has ended, and its lease to nobody', async () => {
+    it('leaves nothing to claim of a run that has ended, and releases its lease', async () => {
       const { store } = get();
       const start = startOf('worker', RUN_START, runEnd('input-required', 'which?'));
       const task = taskOf(await store.accept(newTask(), start));
@@ -192,7 +192,7 @@ export function acceptCases(get: () => StoreUnderTest): void {
       expect(await store.addInput(newInput(task, { lease: 'other' }))).toMatchObject({ leased: true });
     });
 
-    it('writes none of it for a message that came before', async () => {
+    it('writes none of the events for a repeated message', async () => {
       const { store } = get();
       const entry = newTask();
       const task = taskOf(await store.accept(entry));
@@ -206,7 +206,7 @@ export function acceptCases(get: () => StoreUnderTest): void {
       expect(await typesOf(store, task)).toEqual(['message']);
     });
 
-    it('stores nothing when one entry is too large', async () => {
+    it('stores nothing when one event is too large', async () => {
       const { store } = get();
       const entry = newTask();
       const start = startOf('worker', RUN_START, delta('x'.repeat(MAX_EVENT_BYTES)));
@@ -217,7 +217,7 @@ export function acceptCases(get: () => StoreUnderTest): void {
   });
 
   describe('findEarlier', () => {
-    it('says beforehand what accept would, of the same owner and agent', async () => {
+    it('returns beforehand what accept would, for the same owner and agent', async () => {
       const { store } = get();
       const entry = newTask();
       expect(await store.findEarlier(entry)).toBeUndefined();
@@ -230,7 +230,7 @@ export function acceptCases(get: () => StoreUnderTest): void {
   });
 
   describe('addInput', () => {
-    it('adds a message and makes the task submitted again', async () => {
+    it('adds a message and sets the task to submitted again', async () => {
       const { store } = get();
       const task = await acceptOne(store, { lease: 'worker' });
       await store.append(fenceOf(task), [runEnd('input-required', 'which folder?')]);
@@ -242,7 +242,7 @@ export function acceptCases(get: () => StoreUnderTest): void {
       expect(await typesOf(store, task)).toEqual(['message', 'run-end', 'message']);
     });
 
-    it('leaves the state alone while somebody works on the task', async () => {
+    it('keeps the state while a worker has the task', async () => {
       const { store, advance } = get();
       const task = await acceptOne(store, { lease: 'worker' });
       await store.append(fenceOf(task), [RUN_START]);
@@ -254,7 +254,7 @@ export function acceptCases(get: () => StoreUnderTest): void {
       expect(await reload(store, task)).toEqual(taskOf(outcome));
     });
 
-    it('gives the same answer to a repeat, and refuses other content', async () => {
+    it('returns the same for a repeat, and refuses other content', async () => {
       const { store } = get();
       const task = await acceptOne(store);
       const input = newInput(task);
@@ -264,7 +264,7 @@ export function acceptCases(get: () => StoreUnderTest): void {
       expect(await typesOf(store, task)).toEqual(['message', 'message']);
     });
 
-    it('answers a repeat also after the task has ended', async () => {
+    it('recognizes a repeat also after the task has ended', async () => {
       const { store } = get();
       const task = await acceptOne(store);
       const input = newInput(task);
@@ -284,7 +284,7 @@ export function acceptCases(get: () => StoreUnderTest): void {
       },
     );
 
-    it('does not find the task of somebody else, of another agent, or one that never was', async () => {
+    it('does not find the task of another owner or agent, or an unknown one', async () => {
       const { store } = get();
       const task = await acceptOne(store);
       const missing = { kind: 'not-found' };
@@ -295,7 +295,7 @@ export function acceptCases(get: () => StoreUnderTest): void {
       expect(await typesOf(store, task)).toEqual(['message']);
     });
 
-    it('refuses a task that would wait behind too many of its owner, but no repeat of one that waits', async () => {
+    it("refuses a task beyond the owner's limit of queued tasks, but no repeat of a queued one", async () => {
       const { store } = get();
       const first = newTask({ queueLimit: 2 });
       await store.accept(first);

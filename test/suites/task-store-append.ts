@@ -18,7 +18,7 @@ import {
 
 export function appendCases(get: () => StoreUnderTest): void {
   describe('append', () => {
-    it('numbers events from the head on and gives them back unchanged', async () => {
+    it('numbers events after the head and returns them unchanged', async () => {
       const { store } = get();
       const task = await acceptOne(store, { lease: 'worker' });
       const events: NewEvent[] = [
@@ -42,7 +42,7 @@ export function appendCases(get: () => StoreUnderTest): void {
     it('takes a batch of any length', async () => {
       const { store } = get();
       const task = await acceptOne(store, { lease: 'worker' });
-      // More than a store keeps in memory of what was just written.
+      // More than a store keeps in memory of its latest writes.
       const events = upTo(1_500).map((n) => delta(`piece ${n}`));
       expect(await store.append(fenceOf(task), events)).toBe(1_501);
       const stored = await store.read(task.id, 1, 1_500);
@@ -74,7 +74,7 @@ export function appendCases(get: () => StoreUnderTest): void {
       expect(again.statusMessage).toBeUndefined();
     });
 
-    it('leaves no gap and no double when many append at once', async () => {
+    it('leaves no gap and no duplicate when many append at once', async () => {
       const { store } = get();
       const tasks = await Promise.all([acceptOne(store), acceptOne(store), acceptOne(store)]);
       const heads = await Promise.all(
@@ -90,7 +90,7 @@ export function appendCases(get: () => StoreUnderTest): void {
       expect(texts).toEqual(['1a', '1b', '2a', '2b']);
     });
 
-    it('refuses an older epoch and writes nothing', async () => {
+    it('refuses an older epoch, and writes nothing', async () => {
       const { store } = get();
       const task = await acceptOne(store);
       const [claimed] = await store.claim('worker', [AGENT], () => 1);
@@ -102,7 +102,7 @@ export function appendCases(get: () => StoreUnderTest): void {
       expect(await store.append(fenceOf(claimed!), [delta('mine')])).toBe(2);
     });
 
-    it('refuses a task that never was', async () => {
+    it('refuses an unknown task', async () => {
       const fence = { taskId: 'nobody', epoch: 1 };
       await expect(get().store.append(fence, [delta('x')])).rejects.toMatchObject({ code: 'fenced' });
       await expect(get().store.append(fence, [RUN_START])).rejects.toMatchObject({ code: 'fenced' });
@@ -124,7 +124,7 @@ export function appendCases(get: () => StoreUnderTest): void {
       },
     );
 
-    it('lets one of many ends win', async () => {
+    it('lets one of several concurrent ends win', async () => {
       const { store } = get();
       const task = await acceptOne(store, { lease: 'worker' });
       const ends = await Promise.allSettled(
@@ -134,7 +134,7 @@ export function appendCases(get: () => StoreUnderTest): void {
       expect(await typesOf(store, task)).toEqual(['message', 'run-end']);
     });
 
-    it('refuses a batch that goes on after its end', async () => {
+    it('refuses a batch that continues after its end', async () => {
       const { store } = get();
       const task = await acceptOne(store, { lease: 'worker' });
       await expect(store.append(fenceOf(task), [runEnd('completed'), delta('more')])).rejects.toMatchObject({
@@ -155,7 +155,7 @@ export function appendCases(get: () => StoreUnderTest): void {
       expect(await typesOf(store, task)).toEqual(['message', 'turn-end']);
     });
 
-    it('does nothing but check the fence when there are no events', async () => {
+    it('checks the fence and writes nothing when there are no events', async () => {
       const { store } = get();
       const task = await acceptOne(store, { lease: 'worker' });
       expect(await store.append(fenceOf(task), [])).toBe(1);

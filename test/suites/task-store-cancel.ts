@@ -22,7 +22,7 @@ import {
 
 export function cancelCases(get: () => StoreUnderTest): void {
   describe('requestCancel', () => {
-    it('ends a task at once that nobody began', async () => {
+    it('ends a task at once that no worker has', async () => {
       const { store } = get();
       const task = await acceptOne(store);
       const canceled = await store.requestCancel(ALICE, task.id);
@@ -44,7 +44,7 @@ export function cancelCases(get: () => StoreUnderTest): void {
       expect(canceled?.statusMessage).toBeUndefined();
     });
 
-    it('asks the worker of a leased task, once', async () => {
+    it('asks the worker of a leased task to cancel, once', async () => {
       const { store } = get();
       const task = await acceptOne(store, { lease: 'worker' });
       await store.append(fenceOf(task), [RUN_START]);
@@ -55,7 +55,7 @@ export function cancelCases(get: () => StoreUnderTest): void {
       expect(await store.requestCancel(ALICE, task.id)).toMatchObject({ state: 'canceled', head: 4 });
     });
 
-    it('asks again in a later run', async () => {
+    it('asks the worker again in a later run', async () => {
       const { store } = get();
       const task = await acceptOne(store, { lease: 'worker' });
       await store.requestCancel(ALICE, task.id);
@@ -65,7 +65,7 @@ export function cancelCases(get: () => StoreUnderTest): void {
       expect((await typesOf(store, task)).filter((type) => type === 'cancel-request')).toHaveLength(2);
     });
 
-    it('ends a task whose worker went silent, and fences that worker', async () => {
+    it('ends a task whose worker has gone silent, and fences that worker', async () => {
       const { store, advance } = get();
       const task = await acceptOne(store, { lease: 'gone' });
       await advance(LEASE_MS);
@@ -86,7 +86,7 @@ export function cancelCases(get: () => StoreUnderTest): void {
       },
     );
 
-    it('does not find the task of somebody else, or one that never was', async () => {
+    it('does not find the task of another owner, or an unknown one', async () => {
       const { store } = get();
       const task = await acceptOne(store);
       expect(await store.requestCancel(BOB, task.id)).toBeUndefined();

@@ -16,7 +16,7 @@ import {
 
 const HOUR_MS = 3_600_000;
 
-/** A run that waits for a person, with a question for each of these times. */
+/** The end of a run that waits for a person, with a question for each of these times. */
 function waiting(...times: readonly (number | undefined)[]): NewEvent {
   const questions = times.map((expiresAt, index) => ({
     ...({ hash: `h${index}`, kind: 'approval', text: 'May I?', author: AGENT } as const),
@@ -29,7 +29,7 @@ export function expiryCases(get: () => StoreUnderTest): void {
   const claimIds = async (...agents: readonly string[]) =>
     (await get().store.claim('worker', agents.length > 0 ? agents : [AGENT], () => 10)).map(({ id }) => id);
 
-  /** A task that waits with these questions, and the time by the store's clock. */
+  /** A task that waits with these questions. The times are by the store's clock. */
   async function waitingTask(...after: readonly (number | undefined)[]) {
     const { store } = get();
     const task = await acceptOne(store, { lease: 'worker' });
@@ -39,8 +39,8 @@ export function expiryCases(get: () => StoreUnderTest): void {
     return task;
   }
 
-  describe('a question that runs out', () => {
-    it('makes work of its task at its time, once, with an entry that says so', async () => {
+  describe('an expired question', () => {
+    it('makes its task runnable at its time, once, with an event that says so', async () => {
       const { store, advance } = get();
       const task = await waitingTask(2 * HOUR_MS, HOUR_MS, undefined);
       await advance(HOUR_MS - 60_000);
@@ -58,7 +58,7 @@ export function expiryCases(get: () => StoreUnderTest): void {
       expect((await readAll(store, task)).at(-1)!.body).toEqual({ type: 'question-expiry' });
     });
 
-    it('has no effect once it was answered, or its task has ended', async () => {
+    it('has no effect once it was replied to, or its task has ended', async () => {
       const { store, advance } = get();
       const answered = await waitingTask(HOUR_MS);
       const again = taskOf(await store.addInput(newInput(answered, { lease: 'worker' })));
@@ -71,7 +71,7 @@ export function expiryCases(get: () => StoreUnderTest): void {
       expect(await typesOf(store, canceled)).toEqual(['message', 'run-start', 'run-end', 'run-end']);
     });
 
-    it('waits for a free place as other work does', async () => {
+    it('leaves its task waiting for a free slot as other tasks do', async () => {
       const { store, advance } = get();
       const task = await waitingTask(HOUR_MS);
       await advance(2 * HOUR_MS);

@@ -1,5 +1,5 @@
 import { newId } from '../../src/core/ids.js';
-import { hashJson } from '../../src/core/json.js';
+import { hashJson } from '../../src/core/canonical-json.js';
 import type { Message } from '../../src/core/message.js';
 import { textPart } from '../../src/core/message.js';
 import { NO_USAGE } from '../../src/core/model.js';
@@ -14,12 +14,12 @@ import type {
 } from '../../src/stores/tasks.js';
 import type { NewEvent, Scope, TaskEvent, TaskRecord, TaskState } from '../../src/core/task.js';
 
-/** A store with nothing in it, and a hold on its clock. */
+/** An empty store, and control over its clock. */
 export interface StoreUnderTest {
   readonly storage: AllStores;
-  /** Its tasks. */
+  /** The task store of the storage. */
   readonly store: TaskStore;
-  /** Makes the store's clock later by `ms`. */
+  /** Advances the store's clock by `ms`. */
   readonly advance: (ms: number) => Promise<void>;
   /** Called after the store was closed. */
   readonly dispose: () => Promise<void>;
@@ -70,7 +70,7 @@ export function taskOf(outcome: AcceptOutcome | { readonly kind: string }): Task
   return outcome.task;
 }
 
-/** With a `lease`, of the worker of that name. */
+/** Accepts a task. With a `lease`, its worker has that name. */
 export async function acceptOne(
   store: TaskStore,
   { lease, ...changes }: Partial<NewTask> & { readonly lease?: string } = {},

@@ -22,7 +22,7 @@ export function leaseCases(get: () => StoreUnderTest): void {
     (await get().store.claim(worker, [AGENT], () => limit)).map((task) => task.id);
 
   describe('claim', () => {
-    it('takes tasks that nobody works on, oldest first, with a new epoch', async () => {
+    it('takes tasks without a worker, oldest first, with a new epoch', async () => {
       const { store } = get();
       const tasks = [await acceptOne(store), await acceptOne(store, { scope: BOB }), await acceptOne(store)];
       const claimed = await store.claim('worker', [AGENT], () => 2);
@@ -32,7 +32,7 @@ export function leaseCases(get: () => StoreUnderTest): void {
       expect(await claimIds('worker')).toEqual([tasks[2]!.id]);
     });
 
-    it('takes the oldest of each owner in turn, also over several calls', async () => {
+    it('takes the oldest task of each owner in turn, also over several calls', async () => {
       const { store } = get();
       const many = [];
       for (let count = 0; count < 4; count += 1) many.push((await acceptOne(store)).id);
@@ -61,7 +61,7 @@ export function leaseCases(get: () => StoreUnderTest): void {
       expect(claimed.map(({ id }) => id)).toEqual([task.id]);
     });
 
-    it('has so many places at each level of delegation, so that parents do not keep their children out', async () => {
+    it('has a number of slots for each level of delegation, so that parents do not block their children', async () => {
       const { store } = get();
       const chain = ['lango-orchestrator@node'];
       const parents = [await acceptOne(store), await acceptOne(store)];
@@ -79,7 +79,7 @@ export function leaseCases(get: () => StoreUnderTest): void {
       expect(await claimIds('worker')).toEqual([...parents, children[1]!].map(({ id }) => id));
     });
 
-    it('leaves alone what is leased, waits for a person, or has ended', async () => {
+    it('skips a task that is leased, waits for a person, or has ended', async () => {
       const { store, advance } = get();
       await acceptOne(store, { lease: 'worker' });
       expect(await claimIds('other')).toEqual([]);
@@ -91,7 +91,7 @@ export function leaseCases(get: () => StoreUnderTest): void {
       expect(await claimIds('other')).toHaveLength(1);
     });
 
-    it('takes a task over once its lease ran out, and fences the old worker', async () => {
+    it('takes a task over once its lease has expired, and fences the old worker', async () => {
       const { store, advance } = get();
       const task = await acceptOne(store, { lease: 'gone' });
       await store.append(fenceOf(task), [RUN_START]);
@@ -105,8 +105,8 @@ export function leaseCases(get: () => StoreUnderTest): void {
     });
   });
 
-  describe('leases', () => {
-    it('go to the worker that accept and addInput name', async () => {
+  describe('a lease', () => {
+    it('goes to the worker that accept and addInput name', async () => {
       const { store } = get();
       const outcome = await store.accept(newTask(), startOf('worker'));
       expect(outcome).toMatchObject({ kind: 'accepted', leased: true });
@@ -119,7 +119,7 @@ export function leaseCases(get: () => StoreUnderTest): void {
       expect(await store.append(fenceOf(taskOf(answered)), [RUN_START])).toBe(4);
     });
 
-    it('are not taken by addInput while somebody works on the task', async () => {
+    it('is not taken by addInput while another worker has the task', async () => {
       const { store, advance } = get();
       const task = await acceptOne(store, { lease: 'worker' });
       const outcome = await store.addInput(newInput(task, { lease: 'other' }));
@@ -130,7 +130,7 @@ export function leaseCases(get: () => StoreUnderTest): void {
       await expect(store.append(fenceOf(task), [delta('zombie')])).rejects.toMatchObject({ code: 'fenced' });
     });
 
-    it('live on with each append', async () => {
+    it('is extended by each append', async () => {
       const { store, advance } = get();
       const task = await acceptOne(store, { lease: 'worker' });
       await advance(LEASE_MS - 1);
@@ -143,7 +143,7 @@ export function leaseCases(get: () => StoreUnderTest): void {
       expect(await claimIds('other')).toEqual([task.id]);
     });
 
-    it('live on by renew, which gives the heads of those that are left', async () => {
+    it('is extended by renew, which returns the heads of the remaining tasks', async () => {
       const { store, advance } = get();
       const kept = await acceptOne(store, { lease: 'worker' });
       const ended = await acceptOne(store, { lease: 'worker' });
@@ -159,7 +159,7 @@ export function leaseCases(get: () => StoreUnderTest): void {
       expect(await store.heads([kept.id, 'nobody'])).toEqual([{ id: kept.id, head: 2 }]);
     });
 
-    it('are given back by release, all of one worker and no others', async () => {
+    it('is released by release, with all of one worker and no others', async () => {
       const { store } = get();
       const mine = [await acceptOne(store, { lease: 'worker' }), await acceptOne(store, { lease: 'worker' })];
       await acceptOne(store, { lease: 'other' });
@@ -172,7 +172,7 @@ export function leaseCases(get: () => StoreUnderTest): void {
       expect(await claimIds('last')).toEqual([mine[1]!.id]);
     });
 
-    it('are over with the run', async () => {
+    it('ends with the run', async () => {
       const { store } = get();
       const task = await acceptOne(store, { lease: 'worker' });
       await store.append(fenceOf(task), [RUN_START, runEnd('input-required', 'which?')]);

@@ -35,7 +35,7 @@ export function listCases(get: () => StoreUnderTest): void {
       expect(await list(ALICE)).toEqual({ tasks: [], nextPageToken: '', totalSize: 0 });
     });
 
-    it('gives whole records, newest status first', async () => {
+    it('returns whole records, newest status first', async () => {
       const { store, advance } = get();
       const tasks = await acceptMany(3);
       await advance(1);
@@ -45,7 +45,7 @@ export function listCases(get: () => StoreUnderTest): void {
       expect(page).toMatchObject({ nextPageToken: '', totalSize: 3 });
     });
 
-    it('never shows a task of another owner, tenant or agent', async () => {
+    it('never returns a task of another owner, tenant or agent', async () => {
       const { store } = get();
       const own = await acceptOne(store);
       const query = { contextId: own.contextId, state: 'submitted', statusFrom: 0 } as const;
@@ -99,7 +99,7 @@ export function listCases(get: () => StoreUnderTest): void {
       expect(seen).toEqual(tasks.map((task) => task.id).reverse());
     });
 
-    it('gives no token for a last page that is full', async () => {
+    it('returns no token for a last page that is full', async () => {
       await acceptMany(4);
       const first = await list(ALICE, { pageSize: 2 });
       const last = await list(ALICE, { pageSize: 2, pageToken: first.nextPageToken });
@@ -107,7 +107,7 @@ export function listCases(get: () => StoreUnderTest): void {
       expect(last.nextPageToken).toBe('');
     });
 
-    it('goes on where it was when the task at the page border changes', async () => {
+    it('continues at its position when the task at the page border changes', async () => {
       const { store, advance } = get();
       const tasks = await acceptMany(6);
       const first = await list(ALICE, { pageSize: 2 });
@@ -140,7 +140,7 @@ export function listCases(get: () => StoreUnderTest): void {
       });
     });
 
-    it('shows nothing of others to who borrows their page token', async () => {
+    it('returns nothing of another owner by their page token', async () => {
       const { store } = get();
       const tasks = [await acceptOne(store, { scope: BOB }), await acceptOne(store, { scope: BOB })];
       const own = await acceptOne(store);

@@ -23,7 +23,7 @@ import {
 
 export function readCases(get: () => StoreUnderTest): void {
   describe('get and read', () => {
-    it('do not find the task of somebody else', async () => {
+    it('do not find the task of another owner', async () => {
       const { store } = get();
       const task = await acceptOne(store);
       expect(await store.get(ALICE, task.id)).toEqual(task);
@@ -33,7 +33,7 @@ export function readCases(get: () => StoreUnderTest): void {
       expect(await store.read('nobody', 0, 10)).toEqual([]);
     });
 
-    it('give events after a cursor, in order, at most the limit', async () => {
+    it('return events after a cursor, in order, at most the limit', async () => {
       const { store } = get();
       const task = await acceptOne(store);
       await store.append(
@@ -71,7 +71,7 @@ export function readCases(get: () => StoreUnderTest): void {
           : body.type;
       });
 
-    it('gives the conversation of earlier tasks, oldest first, and nothing of the task itself', async () => {
+    it('returns the conversation of earlier tasks, oldest first, and nothing of the task itself', async () => {
       await talk('one');
       await talk('two');
       const task = await talk('three');
@@ -82,14 +82,14 @@ export function readCases(get: () => StoreUnderTest): void {
       ]);
     });
 
-    it('gives the newest when there are more than the limit', async () => {
+    it('returns the newest when there are more than the limit', async () => {
       for (const n of upTo(30)) await talk(String(n));
       const task = await talk('now');
       expect(await textsOf(task, 4)).toEqual(['run-end', 'ask 30', 'answer 30', 'run-end']);
       expect(await textsOf(task, 1)).toEqual(['run-end']);
     });
 
-    it('begins after a task that is named, also when that one is gone', async () => {
+    it('begins after a named task, also when that one is removed', async () => {
       const first = await talk('one');
       const second = await talk('two');
       const task = await talk('three');
@@ -100,7 +100,7 @@ export function readCases(get: () => StoreUnderTest): void {
       expect(await after('0')).toHaveLength(6);
     });
 
-    it('is whole: events as they are in the log of their task', async () => {
+    it('returns events as they are in the log of their task', async () => {
       const { store } = get();
       const earlier = await talk('one');
       const task = await talk('two');
@@ -108,7 +108,7 @@ export function readCases(get: () => StoreUnderTest): void {
       expect(await store.readSession(task, 10)).toEqual([log[0], log[3], log[4]]);
     });
 
-    it('leaves out tasks that ran when the task was accepted, also when they end later', async () => {
+    it('leaves out tasks that were running when the task was accepted, also when they end later', async () => {
       const { store } = get();
       const before = await talk('before');
       const beside = await acceptOne(store, { lease: 'worker' });
@@ -126,7 +126,7 @@ export function readCases(get: () => StoreUnderTest): void {
       expect(await idsOf(later, 100, { unfinished: true })).toHaveLength(4);
     });
 
-    it('knows the follow-ups too', async () => {
+    it('includes the follow-ups', async () => {
       const { store } = get();
       const earlier = await acceptOne(store, { lease: 'worker' });
       await store.append(fenceOf(earlier), [runEnd('input-required', 'which?')]);
@@ -153,7 +153,7 @@ export function readCases(get: () => StoreUnderTest): void {
   });
 
   describe('onAppend', () => {
-    it('tells of every write that added events, after they can be read', async () => {
+    it('reports every write that added events, after they can be read', async () => {
       const { store } = get();
       const seen: Promise<number>[] = [];
       store.onAppend((taskId) => {
@@ -178,7 +178,7 @@ export function readCases(get: () => StoreUnderTest): void {
       expect(await heads()).toEqual([]);
     });
 
-    it('stops when told, and outlives a listener that throws', async () => {
+    it('stops on request, and survives a listener that throws', async () => {
       const { store } = get();
       const seen: string[] = [];
       store.onAppend(() => {
@@ -194,7 +194,7 @@ export function readCases(get: () => StoreUnderTest): void {
   });
 
   describe('close', () => {
-    it('keeps what was asked for before it', async () => {
+    it('completes earlier calls', async () => {
       const { storage, store } = get();
       const task = await acceptOne(store);
       const appended = store.append(fenceOf(task), [delta('just in time')]);
@@ -202,7 +202,7 @@ export function readCases(get: () => StoreUnderTest): void {
       expect(await appended).toBe(2);
     });
 
-    it('makes every use after it a typed error, and may be called again', async () => {
+    it('makes every later use a typed error, and may be called again', async () => {
       const { storage, store } = get();
       const task = await acceptOne(store);
       await storage.close();

@@ -8,7 +8,7 @@ import { leaseCases } from './task-store-lease.js';
 import { listCases } from './task-store-list.js';
 import { readCases } from './task-store-read.js';
 
-/** What every `TaskStore` promises, shown through the contract alone. Each case gets a new store. */
+/** The contract of every `TaskStore`, shown through its interface alone. Each case gets a new store. */
 export function taskStoreSuite(name: string, open: OpenStore): void {
   describe(`task store: ${name}`, () => {
     let current: StoreUnderTest;

@@ -3,7 +3,7 @@ import { EXPORT_LEASE_MS, TRACE_AFTER_MS, type TraceStore } from '../../src/stor
 import type { OpenStore, StoreUnderTest } from './task-store-fixtures.js';
 import { BOB, RUN_START, acceptOne, delta, fenceOf, runEnd } from './task-store-fixtures.js';
 
-/** What every store that notes the export of spans keeps to. */
+/** The contract of every store of the export state of spans. */
 export function traceStoreSuite(name: string, open: OpenStore): void {
   describe(`trace store: ${name}`, () => {
     let under: StoreUnderTest;
@@ -39,7 +39,7 @@ export function traceStoreSuite(name: string, open: OpenStore): void {
       expect(await due()).toEqual([[open.id, 0]]);
     });
 
-    it('lists a task that runs for long each time it has grown by a quarter, and at its end', async () => {
+    it('lists a long-running task each time it has grown by a quarter, and at its end', async () => {
       const task = await acceptOne(under.store);
       await under.store.append(fenceOf(task), [RUN_START, delta('a'), delta('b')]);
       expect(await due()).toEqual([]);
@@ -58,7 +58,7 @@ export function traceStoreSuite(name: string, open: OpenStore): void {
       expect(await due()).toEqual([]);
     });
 
-    it('lets a worker export again, and another one only when its time is over', async () => {
+    it('lets a worker export again, and another one only after its time is over', async () => {
       expect([await store.claim('one'), await store.claim('one')]).toEqual([true, true]);
       await under.advance(EXPORT_LEASE_MS);
       expect(await store.claim('two')).toBe(true);

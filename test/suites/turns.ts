@@ -1,13 +1,16 @@
 import { expect } from '@jest/globals';
 
-/** Whether all share one connection, as on SQLite. Several connections to one server need no turns with each other. */
+/**
+ * Whether all clients share one connection, as on SQLite. Several connections to one server need no turns with each
+ * other.
+ */
 export const turns = { areNeeded: true };
 
 const TURNS = 4;
 
 /**
- * Expects that `long` goes in steps: `other`, begun after it, is done several times before, where one connection is
- * shared. Elsewhere both must come to their end. Resolves with what `long` gives.
+ * Expects that `long` runs in steps: on a shared connection, `other` begins after it and completes several times before
+ * it. Otherwise both must complete. Resolves with the result of `long`.
  */
 export async function expectTurnWithin<Result>(
   long: () => Promise<Result>,

@@ -14,7 +14,7 @@ function entry(name: string, version = 1, changes: Partial<NewSealedEntry> = {})
   return { kind: 'secret', name, version, metadata: { a: 1 }, sealed: Buffer.from(name), ...changes };
 }
 
-/** What every implementation of `VaultStore` promises. */
+/** The contract of every implementation of `VaultStore`. */
 export function vaultStoreSuite(name: string, open: () => AllStores | Promise<AllStores>): void {
   describe(`${name} as a vault store`, () => {
     const withStore = async (use: (store: AllStores['vault']) => Promise<void>): Promise<void> => {
@@ -45,7 +45,7 @@ export function vaultStoreSuite(name: string, open: () => AllStores | Promise<Al
         expect(await store.dataKey(BOB)).toBeUndefined();
       }));
 
-    it('writes the next version, and only that', () =>
+    it('writes the next version only', () =>
       withStore(async (store) => {
         const made = await store.putEntry(ALICE, entry('x'), 10);
         expect(made).toMatchObject({ name: 'x', version: 1, metadata: { a: 1 } });
@@ -57,7 +57,7 @@ export function vaultStoreSuite(name: string, open: () => AllStores | Promise<Al
         expect({ ...kept, sealed: Buffer.from(kept!.sealed) }).toEqual(next);
       }));
 
-    it('lists by name, apart by owner and kind, and bounds their number', () =>
+    it('lists by name, apart by owner and kind, and limits their number', () =>
       withStore(async (store) => {
         for (const one of ['c', 'a', 'b']) await store.putEntry(ALICE, entry(one), 3);
         await store.putEntry(BOB, entry('z'), 3);

@@ -6,7 +6,7 @@ import type { RunEnd } from '../../src/core/run.js';
 import { NO_USAGE } from '../../src/core/model.js';
 import { MemoryRun } from './memory-run.js';
 
-/** Real agents behind the peer contract, in memory: a message id known already re-attaches to its task. */
+/** Real agents behind the peer contract, in memory: a known message id attaches to its task again. */
 export class MemoryPeers implements PeerDirectory {
   readonly #agents: Agent[];
   readonly #tasks = new Map<string, { run: MemoryRun; done: Promise<RunEnd | undefined> }>();
@@ -43,7 +43,7 @@ export class MemoryPeers implements PeerDirectory {
     );
   }
 
-  /** How many tasks were begun, whatever was repeated. */
+  /** The number of tasks that were begun, without repeats. */
   get tasks(): number {
     return this.#tasks.size;
   }
@@ -84,7 +84,7 @@ export class MemoryPeers implements PeerDirectory {
     }
   }
 
-  /** The task of a message and the `seq` after it. */
+  /** The task of a message, and the `seq` after it. */
   #accept(agent: Agent, { message, taskId, contextId, parentTaskId, grant, isAnswer }: PeerRequest) {
     const known = this.#taskOfMessage.get(message.id);
     const id = known ?? (isAnswer ? taskId : undefined) ?? `child-${this.#tasks.size + 1}`;

@@ -31,7 +31,7 @@ export interface MemoryTask {
 const WORKER = 'this process';
 const SCOPE = { tenant: '', owner: 'owner' };
 
-/** A run of the journal over a database in memory, with crashes at will. */
+/** A run of the journal over a database in memory, with crashes on request. */
 export class MemoryRun extends TaskRun {
   readonly #about: MemoryTask;
   readonly #log: MemoryLog;
@@ -67,12 +67,12 @@ export class MemoryRun extends TaskRun {
     return new MemoryRun(task, [{ taskId: task.id, seq: 1, at: Date.now(), author: 'user', body }]);
   }
 
-  /** The whole log of the task as it is stored, what this run has written included. */
+  /** The whole log of the task as it is stored, including the events of this run. */
   get events(): readonly TaskEvent[] {
     return this.#log.events;
   }
 
-  /** The task after a crash that left the first `count` events; all of them when not given. */
+  /** The task after a crash that left the first `count` events. Default: all events. */
   resumed(count = this.events.length): MemoryRun {
     return new MemoryRun(this.#about, this.events.slice(0, count));
   }
@@ -96,12 +96,12 @@ export class MemoryRun extends TaskRun {
     super.abort(reason);
   }
 
-  /** From here on the task belongs to another process: each append is refused. */
+  /** Gives the task to another process from now on: each append is refused. */
   fence(): void {
     this.#log.takeOver();
   }
 
-  /** Runs `agent` and closes the run as the journal does. */
+  /** Runs `agent`, and closes the run as the journal does. */
   async perform(agent: Agent): Promise<RunEnd> {
     try {
       const end = await agent.run(this);
@@ -112,7 +112,7 @@ export class MemoryRun extends TaskRun {
     }
   }
 
-  /** Calls back for each event from now on, once it is stored. */
+  /** Calls `listener` for each event from now on, once it is stored. */
   onEvent(listener: (event: TaskEvent) => void): () => void {
     this.#log.listeners.add(listener);
     return () => this.#log.listeners.delete(listener);

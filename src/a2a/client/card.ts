@@ -10,7 +10,7 @@ import { LangoError, errorText } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { assertJsonValue, isJsonObject } from '../../core/json.js';
 import { canonicalCard } from '../translate/card-canonical.js';
-import { OUR_EXTENSIONS } from '../translate/extensions.js';
+import { OUR_EXTENSIONS } from '../../core/extensions.js';
 import { parseGrpcAddress } from './grpc-transport.js';
 
 export interface CardRequest {

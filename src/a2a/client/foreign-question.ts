@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../../core/json.js';
-import { hashJson, isJsonObject } from '../../core/json.js';
+import { isJsonObject } from '../../core/json.js';
+import { hashJson } from '../../core/canonical-json.js';
 import type { Artifact, Message, Part } from '../../core/message.js';
 import { textOf } from '../../core/message.js';
 import { answersIn, questionsIn } from '../../core/questions.js';

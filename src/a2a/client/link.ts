@@ -5,8 +5,8 @@ import { JsonRpcTransportFactory, RestTransportFactory, TenantTransportDecorator
 import { LangoError } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
 import type { Grant, Scope } from '../../core/task.js';
+import { EXTENSIONS, OUR_EXTENSIONS } from '../../core/extensions.js';
 import { fromWireError } from '../translate/errors.js';
-import { EXTENSIONS, OUR_EXTENSIONS } from '../translate/extensions.js';
 import type { TaskCalls } from '../translate/task-calls.js';
 import type { Breaker } from './breaker.js';
 import type { GrpcPeer } from './grpc-transport.js';

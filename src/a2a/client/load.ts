@@ -3,11 +3,11 @@ import type { AgentProfile, Peer } from '../../core/agent.js';
 import { LangoError, errorText } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
 import type { JsonObject } from '../../core/json.js';
-import { hashJson } from '../../core/json.js';
+import { hashJson } from '../../core/canonical-json.js';
 import type { Logger } from '../../core/logger.js';
 import { shorten } from '../../core/text.js';
 import { fromWireError } from '../translate/errors.js';
-import { GRPC_TLS } from '../translate/extensions.js';
+import { GRPC_TLS } from '../../core/extensions.js';
 import type { LocalAgent } from '../translate/task-calls.js';
 import type { CardTrust, HeldCards } from './card.js';
 import {

@@ -1,5 +1,6 @@
 import type { AgentProfile, Peer, PeerEvent, PeerRequest } from '../../core/agent.js';
-import { EXTENSIONS, chainMetadata } from '../translate/extensions.js';
+import { EXTENSIONS } from '../../core/extensions.js';
+import { chainMetadata } from '../translate/extensions.js';
 import { inFormOf } from './foreign-question.js';
 import type { Link } from './link.js';
 import { callerOf } from './link.js';

@@ -1,6 +1,7 @@
 import type { PeerEvent } from '../../core/agent.js';
 import { LangoError } from '../../core/errors.js';
-import { hashJson, isJsonObject, type JsonObject } from '../../core/json.js';
+import { hashJson } from '../../core/canonical-json.js';
+import { isJsonObject, type JsonObject } from '../../core/json.js';
 import type { Artifact, Message, Part } from '../../core/message.js';
 import { textOf } from '../../core/message.js';
 import { NO_USAGE, type Usage } from '../../core/model.js';

@@ -5,7 +5,7 @@ import { LONGEST_ASKED_MS } from '../../core/retry.js';
 import type { Caller } from '../../core/identity.js';
 import { backoffMs, pause, Timer, waitAtMost } from '../../core/time.js';
 import type { Message } from '../../core/message.js';
-import type { Trace } from '../../core/trace.js';
+import type { Trace } from '../../core/task.js';
 import type { MessageIds } from '../translate/content.js';
 import { fromWireError } from '../translate/errors.js';
 import type { TaskCall } from '../translate/task-calls.js';

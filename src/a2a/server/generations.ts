@@ -3,7 +3,7 @@ import type { Accepted, Journal, Submission } from '../../core/journal.js';
 import type { TaskRecord } from '../../core/task.js';
 import { isTerminal } from '../../core/task.js';
 import { Deadline } from '../../core/time.js';
-import { GENERATION } from '../translate/extensions.js';
+import { GENERATION } from '../../core/extensions.js';
 import { Changes } from '../translate/generation.js';
 
 const PAGE = 1_000;

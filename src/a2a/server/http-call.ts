@@ -3,7 +3,7 @@ import type { HttpExchange } from '../../core/http.js';
 import type { Caller } from '../../core/identity.js';
 import type { Json } from '../../core/json.js';
 import type { Logger } from '../../core/logger.js';
-import type { Trace } from '../../core/trace.js';
+import type { Trace } from '../../core/task.js';
 import { readTrace } from '../translate/trace.js';
 import type { Call } from '../translate/call.js';
 import { toCallContext } from '../translate/call.js';

@@ -1,6 +1,6 @@
 import type { StreamResponse, Task } from '@a2a-js/sdk';
 import { Role, TaskState } from '@a2a-js/sdk';
-import { EXTENSIONS } from './extensions.js';
+import { EXTENSIONS } from '../../core/extensions.js';
 
 /** The extensions that add a member to `metadata` in answers. */
 const MARKS: readonly string[] = [EXTENSIONS.author, EXTENSIONS.cursor, EXTENSIONS.usage];

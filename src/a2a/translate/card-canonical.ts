@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../../core/json.js';
-import { canonicalJson, isJsonObject } from '../../core/json.js';
+import { isJsonObject } from '../../core/json.js';
+import { canonicalJson } from '../../core/canonical-json.js';
 
 /**
  * The presence rule of a member in the canonical form. `always`: required, kept even when empty. `set`: kept when it was

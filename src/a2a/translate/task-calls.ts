@@ -1,7 +1,7 @@
 import type { AgentCard } from '@a2a-js/sdk';
 import type { Caller } from '../../core/identity.js';
 import type { Message } from '../../core/message.js';
-import type { Trace } from '../../core/trace.js';
+import type { Trace } from '../../core/task.js';
 import type { MessageIds } from './content.js';
 import type { TaskUpdate } from './updates.js';
 

@@ -8,7 +8,8 @@ import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import { isPlainText, toWireArtifact, toWireMessage, toWireState } from './content.js';
 import { closingOf, withAuthor, textMessage, textArtifact } from './events.js';
 import { keepAsked } from './asked.js';
-import { GENERATION, authorMetadata, cursorMetadata, usageMetadata } from './extensions.js';
+import { authorMetadata, cursorMetadata, usageMetadata } from './extensions.js';
+import { GENERATION } from '../../core/extensions.js';
 import { Changes, withGeneration } from './generation.js';
 import type { TaskSnapshot } from './updates.js';
 

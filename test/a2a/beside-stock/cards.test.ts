@@ -9,15 +9,15 @@ async function cardOf(side: Side): Promise<JsonObject> {
   return JSON.parse((await side.http(CARD_PATH)).text) as JsonObject;
 }
 
-besideStock('the card', [
+besideStock('a served agent card', [
   {
-    line: '3.1 #1 says its security in the members of the protocol',
+    line: '3.1 #1 a card names its security schemes by the members of the protocol',
     ask: async (side) => Object.values((await cardOf(side))['securitySchemes']!).flatMap(Object.keys),
     ours: ['httpAuthSecurityScheme'],
     stock: ['scheme'],
   },
   {
-    line: '3.1 #2 does not verify without its security',
+    line: '3.1 #2 the signature of a card fails once its security members are stripped',
     async ask(side) {
       const card = await cardOf(side);
       const { securitySchemes: _, securityRequirements: __, ...stripped } = card;
@@ -27,7 +27,7 @@ besideStock('the card', [
     stock: { whole: true, stripped: true },
   },
   {
-    line: '3.1 #2 is signed with a requirement that asks for no scopes',
+    line: '3.1 #2 the signed text of a card holds a security requirement without scopes',
     async ask({ cards }) {
       const requirements = { securityRequirements: [{ schemes: { bearer: {} } }] };
       return cards.canonical({ name: 'a', ...requirements }).includes('bearer');
@@ -36,7 +36,7 @@ besideStock('the card', [
     stock: false,
   },
   {
-    line: '3.1 #3 is signed with its required members, also when they are empty',
+    line: '3.1 #3 the signed text of a card holds its required members even when they are empty',
     async ask({ cards }) {
       const signed = JSON.parse(
         cards.canonical({ name: 'a', description: '', version: '1', skills: [] }),
@@ -47,13 +47,13 @@ besideStock('the card', [
     stock: { description: false, skills: false },
   },
   {
-    line: '3.1 #3 verifies with a signature that names no type',
+    line: '3.1 #3 a card verifies with a signature that names no type',
     ask: ({ cards }) => cards.takesUntyped({ name: 'a', description: 'b' }),
     ours: true,
     stock: false,
   },
   {
-    line: '3.1 #4 is the same at each request, for who has it already',
+    line: '3.1 #4 a card is not sent again to a client that has its ETag',
     async ask(side) {
       const etag = (await side.http(CARD_PATH)).headers.get('etag')!;
       return (await side.http(CARD_PATH, { headers: { 'If-None-Match': etag } })).status;

@@ -6,14 +6,14 @@ import { openOurs, openStock } from './sides.js';
 
 /** A line of docs/internals/a2a-conformance.md, put to our server and to a stock one that runs the same executor. */
 export interface Row {
-  /** Its number, and what is tried: the title of the test. */
+  /** The number of the line in the page, and what the row tries: the title of the test. */
   readonly line: string;
-  /** What the executor of both does; nothing unless said. */
+  /** The script of the executor on both sides. Default: the executor publishes nothing. */
   readonly agent?: Play;
   readonly ask: (side: Side) => Promise<unknown>;
-  /** What is right: ours says it. */
+  /** The right result, which our server gives. */
   readonly ours: unknown;
-  /** What stock 1.3.0 says. A test that goes red here tells that the SDK has changed. */
+  /** The result of stock 1.3.0. A test that goes red here tells that the SDK has changed. */
   readonly stock: unknown;
 }
 

@@ -2,14 +2,14 @@ import { jest } from '@jest/globals';
 
 let said: string[] = [];
 
-/** The SDK tells its troubles to the console. From here on it is only kept, until mocks are restored. */
+/** Keeps what the SDK logs to the console instead of printing it, until mocks are restored. */
 export function hushConsole(): void {
   said = [];
   for (const level of ['log', 'info', 'warn', 'error', 'debug'] as const)
     jest.spyOn(console, level).mockImplementation((...words) => void said.push(words.join(' ')));
 }
 
-/** All that was said since the console was hushed. */
+/** Every line that was logged to the console since `hushConsole`. */
 export function saidToConsole(): readonly string[] {
   return said;
 }

@@ -32,7 +32,7 @@ besideStock(
       stock: 'TASK_STATE_WORKING',
     },
     {
-      line: '3.2 #4 push configs of a task are so many at most',
+      line: '3.2 #4 a task accepts at most ten push configs',
       agent: ({ say }) => say.open(TASK_STATE_INPUT_REQUIRED),
       async ask(side) {
         const { id: taskId } = await begin(side);
@@ -48,7 +48,7 @@ besideStock(
       stock: 12,
     },
     {
-      line: '3.2 #5 a stream on which nothing happens says that it lives',
+      line: '3.2 #5 an idle stream sends heartbeats',
       async agent({ say, released }) {
         say.open();
         await released;
@@ -64,7 +64,7 @@ besideStock(
       stock: false,
     },
     {
-      line: '3.2 #6 a body of more than the 100 kB of express, which is within our limit, is taken',
+      line: '3.2 #6 a body over the 100 kB of express and within our limit is accepted',
       agent: ({ say }) => say.open(TASK_STATE_COMPLETED),
       ask: async (side) => (await side.rpc('SendMessage', message('x'.repeat(200 * KB)))).status,
       ours: 200,
@@ -80,7 +80,7 @@ besideStock(
       stock: { status: 413, type: 'text/html' },
     },
     {
-      line: '3.2 #6 a path that is none is refused in JSON',
+      line: '3.2 #6 an unknown path is refused in JSON',
       async ask(side) {
         const { status, headers } = await side.http('/nowhere');
         return { status, type: headers.get('content-type')?.split(';')[0] };

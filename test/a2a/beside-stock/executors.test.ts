@@ -7,20 +7,20 @@ import { besideStock } from './compare.js';
 import { worksUntilReleased } from './puppet.js';
 import { AT_ONCE, ENDED, begin, get, message, orSilence, textOf, untilIn } from './sides.js';
 
-/** Lines 5 to 10, 19 and 20 of table 3.1: executors that say odd things, and what becomes of their tasks. */
+/** Lines 5 to 10, 19 and 20 of table 3.1: executors that publish odd events, and how their tasks end. */
 
 const { TASK_STATE_WORKING, TASK_STATE_COMPLETED } = TaskState;
 const { TASK_STATE_INPUT_REQUIRED, TASK_STATE_AUTH_REQUIRED } = TaskState;
-/** How long a call that never answers is waited for, once there is nothing more to wait for. */
+/** The wait for a response that never comes, once nothing else is left to wait for. */
 const SILENCE_MS = 1_500;
-/** An agent that does not stop is left behind after five seconds. */
+/** Our server stops waiting for an agent that does not stop after five seconds. */
 const LEFT_BEHIND_MS = 8_000;
 
-/** A question that is said as a task, not as a status. */
+/** A question that the executor publishes as a task, not as a status. */
 function asking(state: TaskState): Row {
   const name = TaskState[state];
   return {
-    line: `3.1 #5 ${name} said as a task ends a blocking call`,
+    line: `3.1 #5 ${name} published as a task ends a blocking call`,
     agent: ({ say }) => say.open(state, 'which one?'),
     async ask(side) {
       const contextId = crypto.randomUUID();
@@ -37,11 +37,11 @@ function asking(state: TaskState): Row {
   };
 }
 
-besideStock('what an executor says', [
+besideStock('events of an executor', [
   asking(TASK_STATE_INPUT_REQUIRED),
   asking(TASK_STATE_AUTH_REQUIRED),
   {
-    line: '3.1 #6 a piece of text is stored once while two calls are at the task',
+    line: '3.1 #6 a text chunk is stored once while two calls follow the task',
     agent: async ({ asked, say, released }) => {
       if (asked === 'begin') {
         say.open();
@@ -79,7 +79,7 @@ besideStock('what an executor says', [
     stock: 'too late',
   },
   {
-    line: '3.1 #8 a task that has ended is not opened again by a task that is said',
+    line: '3.1 #8 a task that has ended is not opened again by a task that its executor publishes',
     agent({ say }) {
       say.open(TASK_STATE_COMPLETED);
       say.open(TASK_STATE_WORKING);
@@ -94,7 +94,7 @@ besideStock('what an executor says', [
     stock: 'TASK_STATE_WORKING',
   },
   {
-    line: '3.1 #9 a cancel reaches the executor, through whichever process it comes',
+    line: '3.1 #9 a cancel reaches the executor through any process',
     agent: worksUntilReleased,
     async ask(side) {
       const { id } = await begin(side);
@@ -109,7 +109,7 @@ besideStock('what an executor says', [
     stock: { state: 'TASK_STATE_CANCELED', told: 0 },
   },
   {
-    line: '3.1 #10 a cancel has an end, whatever the executor does',
+    line: '3.1 #10 a cancel returns although the executor never stops',
     agent: async ({ say }) => {
       say.open();
       say.status(TASK_STATE_WORKING);
@@ -125,7 +125,7 @@ besideStock('what an executor says', [
     stock: 'silence',
   },
   {
-    line: '3.1 #19 an answer that shows no history takes none from the executor',
+    line: '3.1 #19 a response without history leaves the executor its own history',
     agent: async ({ say, context, bus, released }) => {
       const status = { state: TASK_STATE_WORKING, message: undefined, timestamp: undefined };
       const { taskId: id, contextId, userMessage } = context;
@@ -151,7 +151,7 @@ besideStock('what an executor says', [
     stock: '0 messages',
   },
   {
-    line: '3.1 #20 a stream says something before it ends',
+    line: '3.1 #20 a stream of a silent executor begins with its task and ends with its failure',
     async ask(side) {
       const { text } = await side.rpc('SendStreamingMessage', message('x'));
       const events = sseEvents(text).map(({ data: { result } }) => result);
@@ -162,7 +162,7 @@ besideStock('what an executor says', [
     stock: { begins: undefined, ends: undefined },
   },
   {
-    line: '3.1 #20 a call whose executor says nothing has a task that tells so',
+    line: '3.1 #20 a call of a silent executor returns a failed task',
     async ask(side) {
       const { json } = await side.rpc('SendMessage', message('x'));
       return { error: json.error?.code, state: json.result?.task.status.state };

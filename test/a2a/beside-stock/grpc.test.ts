@@ -9,7 +9,7 @@ import type { Play } from './puppet.js';
 import type { Side } from './sides.js';
 import { begin, message, orSilence } from './sides.js';
 
-/** The lines that gRPC has a part in, beside a gRPC server of the SDK. */
+/** The lines of the tables that concern gRPC, beside a gRPC server of the SDK. */
 
 const { TASK_STATE_COMPLETED, TASK_STATE_INPUT_REQUIRED } = TaskState;
 const { OK, UNKNOWN, INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION, UNAUTHENTICATED } = status;
@@ -17,10 +17,10 @@ const { OK, UNKNOWN, INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION, UNAUTHENT
 const answers: Play = ({ say }) => say.open(TASK_STATE_COMPLETED);
 const asks: Play = ({ say }) => say.open(TASK_STATE_INPUT_REQUIRED);
 
-/** A message that is wrong in some way: what is answered, and whether it made a task. */
+/** A malformed message: the row compares the status code and whether the server stored a task. */
 function sending(what: string, wrong: object): Row {
   return {
-    line: `3.1 #11 over gRPC: a message with ${what}`,
+    line: `3.1 #11 over gRPC: a message with ${what} is refused`,
     agent: answers,
     async ask(side) {
       const contextId = newId();
@@ -38,7 +38,7 @@ async function tasksIn(side: Side, contextId: string): Promise<number> {
 
 function pushing(what: string, config: object): Row {
   return {
-    line: `3.1 #11 over gRPC: a push config with ${what}`,
+    line: `3.1 #11 over gRPC: a push config with ${what} is refused`,
     agent: asks,
     async ask(side) {
       const { id: taskId } = await begin(side);
@@ -49,7 +49,7 @@ function pushing(what: string, config: object): Row {
   };
 }
 
-besideStock('what is asked over gRPC', [
+besideStock('requests over gRPC', [
   sending('no parts', { parts: [] }),
   sending('no role', { role: undefined }),
   sending('the role of an agent', { role: 'ROLE_AGENT' }),
@@ -58,7 +58,7 @@ besideStock('what is asked over gRPC', [
   pushing('a URL that is none', { url: 'nowhere' }),
   pushing('a file for its URL', { url: 'file:///etc/passwd' }),
   {
-    line: '3.1 #11 over gRPC: a negative history length',
+    line: '3.1 #11 over gRPC: a negative history length is refused',
     agent: answers,
     async ask(side) {
       const { id } = await begin(side);
@@ -68,14 +68,14 @@ besideStock('what is asked over gRPC', [
     stock: OK,
   },
   {
-    line: '3.1 #15 over gRPC: a version with patch digits',
+    line: '3.1 #15 over gRPC: a version with patch digits is accepted',
     ask: async (side) =>
       (await side.grpc('getTask', { id: 'none' }, { headers: { 'a2a-version': '1.0.7' } })).code,
     ours: NOT_FOUND,
     stock: FAILED_PRECONDITION,
   },
   {
-    line: '3.1 #18 over gRPC: extensions in use, in the head of a stream',
+    line: '3.1 #18 over gRPC: the head of a stream names the active extensions',
     agent: (act) => {
       const { context } = act.context;
       for (const uri of context.requestedExtensions ?? []) context.addActivatedExtension(uri);
@@ -89,13 +89,13 @@ besideStock('what is asked over gRPC', [
     stock: [],
   },
   {
-    line: '3.1 #20 over gRPC: a stream says something before it ends',
+    line: '3.1 #20 over gRPC: a stream of a silent executor has an event before it ends',
     ask: async (side) => (await side.grpc('sendStreamingMessage', message('x'))).said.length > 0,
     ours: true,
     stock: false,
   },
   {
-    line: '3.3 #1 over gRPC: a caller that says nothing of itself is not served',
+    line: '3.3 #1 over gRPC: a caller without credentials is refused',
     ask: async (side) => (await side.grpc('listTasks', {}, { token: null })).code,
     ours: UNAUTHENTICATED,
     stock: OK,
@@ -108,19 +108,19 @@ besideStock('what is asked over gRPC', [
     stock: OK,
   },
   {
-    line: '3.3 #3 over gRPC: a wrong token',
+    line: '3.3 #3 over gRPC: a wrong token is UNAUTHENTICATED',
     ask: async (side) => (await side.grpc('listTasks', {}, { token: 'stolen' })).code,
     ours: UNAUTHENTICATED,
     stock: UNKNOWN,
   },
   {
-    line: '3.3 #4 over gRPC: the extended card, for a caller that says nothing of itself',
+    line: '3.3 #4 over gRPC: the extended card is refused to a caller without credentials',
     ask: async (side) => (await side.grpc('getExtendedAgentCard', {}, { token: null })).code,
     ours: UNAUTHENTICATED,
     stock: OK,
   },
   {
-    line: '3.3 #5 over gRPC: what an executor throws is not told',
+    line: '3.3 #5 over gRPC: the error of an executor is not disclosed',
     agent: () => Promise.reject(new Error('connect to postgres://user:hunter2@db failed')),
     async ask(side) {
       const replies = await Promise.all([
@@ -135,10 +135,10 @@ besideStock('what is asked over gRPC', [
 ]);
 
 besideStock(
-  'what is asked over gRPC of an agent that sends no push notifications',
+  'requests over gRPC to an agent that sends no push notifications',
   [
     {
-      line: '3.1 #16 over gRPC: a push config inside a message',
+      line: '3.1 #16 over gRPC: a push config inside a message is refused',
       agent: answers,
       async ask(side) {
         const contextId = newId();
@@ -160,7 +160,7 @@ besideStock(
   'connections of gRPC',
   [
     {
-      line: '3.2 #5 over gRPC: a connection on which nothing happens is asked whether it lives',
+      line: '3.2 #5 over gRPC: the server pings an idle connection',
       async ask({ grpcAddress }) {
         const session = connect(`http://${grpcAddress}`);
         const asked = await orSilence(once(session, 'ping'), SILENCE_MS);

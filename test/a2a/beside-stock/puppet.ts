@@ -2,16 +2,16 @@ import { TaskState } from '@a2a-js/sdk';
 import type { AgentExecutor, ExecutionEventBus, RequestContext } from '@a2a-js/sdk/server';
 import { Script } from '../client/scripted-executor.js';
 
-/** One run of a puppet: what it was asked, what it says, and the wait for `release`. */
+/** One run of a puppet: the text it was asked, its script, and the wait for `release`. */
 interface Act {
   readonly asked: string;
   readonly say: Script;
   readonly bus: ExecutionEventBus;
   readonly context: RequestContext;
   readonly released: Promise<void>;
-  /** Resolves when it is told to cancel. */
+  /** Resolves when the server tells the run to cancel. */
   readonly told: Promise<void>;
-  /** Which of its runs this is, from 1 on. */
+  /** The number of this run among those of its task, from 1 on. */
   readonly count: number;
 }
 
@@ -25,9 +25,9 @@ export const worksUntilReleased: Play = async ({ say, released }) => {
   say.status(TaskState.TASK_STATE_COMPLETED);
 };
 
-/** An executor as anybody writes one for the stock SDK, which does what the test at hand says. Both servers run it. */
+/** An executor for the stock SDK that plays the script of the test at hand. Both servers run it. */
 export class Puppet implements AgentExecutor {
-  /** The tasks that it was told to cancel. */
+  /** The ids of the tasks that the puppet was told to cancel. */
   readonly canceled: string[] = [];
   #play: Play = () => {};
   #count = 0;
@@ -42,12 +42,12 @@ export class Puppet implements AgentExecutor {
     this.#tell = Promise.withResolvers();
   }
 
-  /** Resolves when it is told to cancel. */
+  /** Resolves when a run of the puppet is told to cancel. */
   get told(): Promise<void> {
     return this.#tell.promise;
   }
 
-  /** Lets those go on that wait. */
+  /** Lets the waiting runs continue. */
   release(): void {
     this.#release.resolve();
   }

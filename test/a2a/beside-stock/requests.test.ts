@@ -6,7 +6,7 @@ import type { Row } from './compare.js';
 import { besideStock } from './compare.js';
 import type { Play } from './puppet.js';
 import { begin, message } from './sides.js';
-/** Lines 11 to 18 of table 3.1: what is asked of a server, and how it answers. */
+/** Lines 11 to 18 of table 3.1: requests to a server, and its responses. */
 
 const answers: Play = ({ say }) => {
   say.open();
@@ -25,10 +25,10 @@ const waits: Play = async ({ say, told }) => {
 const REFUSED = { error: -32602, stored: 0 };
 const TAKEN = { error: undefined, stored: 1 };
 
-/** A message that is wrong in some way: what is answered, and whether it made a task. */
+/** A malformed message: the row compares the error code and whether the server stored a task. */
 function sending(what: string, wrong: object): Row {
   return {
-    line: `3.1 #11 a message with ${what}`,
+    line: `3.1 #11 a message with ${what} is refused`,
     agent: answers,
     async ask(side) {
       const contextId = newId();
@@ -41,10 +41,10 @@ function sending(what: string, wrong: object): Row {
   };
 }
 
-/** A push config that is wrong in some way, for a task that waits. */
+/** A malformed push config, for a task that waits for input. */
 function pushing(what: string, config: object): Row {
   return {
-    line: `3.1 #11 a push config with ${what}`,
+    line: `3.1 #11 a push config with ${what} is refused`,
     agent: asks,
     async ask(side) {
       const { id: taskId } = await begin(side);
@@ -56,11 +56,11 @@ function pushing(what: string, config: object): Row {
   };
 }
 
-/** What a request that names its version in some way gets for a task that is not there. */
+/** A request for an unknown task that names its version as `asked` says: the row compares the reason of the error. */
 function version(what: string, asked: { headers?: Record<string, string>; query?: string }): Row {
   const headers = { 'A2A-Version': '', ...asked.headers };
   return {
-    line: `3.1 #15 a version ${what}`,
+    line: `3.1 #15 a version ${what} is understood`,
     ask: async (side) => {
       const { json } = await side.http(`/tasks/none${asked.query ?? ''}`, { headers });
       return json.error.details[0]?.reason;
@@ -78,7 +78,7 @@ const activates: Play = (act) => {
   return answers(act);
 };
 
-/** The headers that tell of extensions in the answer to a send, one by one: fetch would join them. */
+/** The headers that name extensions in the response to a send, one by one: fetch would join them. */
 function extensionHeaders(origin: string): Promise<readonly string[]> {
   return new Promise((resolve, reject) => {
     const headers = {
@@ -96,7 +96,7 @@ function extensionHeaders(origin: string): Promise<readonly string[]> {
   });
 }
 
-besideStock('what is asked', [
+besideStock('requests', [
   sending('no parts', { parts: [] }),
   sending('a part of a wrong type', { parts: ['x'] }),
   sending('no role', { role: undefined }),
@@ -108,7 +108,7 @@ besideStock('what is asked', [
   pushing('a URL that is none', { url: 'nowhere' }),
   pushing('a file for its URL', { url: 'file:///etc/passwd' }),
   {
-    line: '3.1 #11 a negative history length',
+    line: '3.1 #11 a negative history length is refused',
     agent: answers,
     async ask(side) {
       const { id } = await begin(side);
@@ -118,13 +118,13 @@ besideStock('what is asked', [
     stock: undefined,
   },
   {
-    line: '3.1 #12 what is no JSON-RPC request',
+    line: '3.1 #12 a body that is no JSON-RPC request is an invalid request',
     ask: async (side) => (await side.http('/', { body: { method: 'GetTask', id: 1 } })).json.error.code,
     ours: -32600,
     stock: -32602,
   },
   {
-    line: '3.1 #12 a notification',
+    line: '3.1 #12 a notification gets no response body',
     ask: async (side) => {
       const { status, text } = await side.http('/', {
         body: { jsonrpc: '2.0', method: 'ListTasks', params: {} },
@@ -135,7 +135,7 @@ besideStock('what is asked', [
     stock: { status: 200, isAnswered: true },
   },
   {
-    line: '3.1 #14 the next page when the last task of the page before changed',
+    line: '3.1 #14 the next page is complete after the last task of the page before has changed',
     agent: asks,
     async ask(side) {
       const contextId = newId();
@@ -154,7 +154,7 @@ besideStock('what is asked', [
   version('in the query', { query: '?A2A-Version=1.0' }),
   version('with patch digits', { headers: { 'A2A-Version': '1.0.7' } }),
   {
-    line: '3.1 #17 a cancel over HTTP+JSON whose metadata is wrong',
+    line: '3.1 #17 a cancel over HTTP+JSON is refused when its metadata is malformed',
     agent: waits,
     async ask(side) {
       const { id } = await begin(side);
@@ -165,7 +165,7 @@ besideStock('what is asked', [
     stock: [200, 200],
   },
   {
-    line: '3.1 #17 a push config made over HTTP+JSON',
+    line: '3.1 #17 the creation of a push config over HTTP+JSON responds with 200',
     agent: asks,
     async ask(side) {
       const { id } = await begin(side);
@@ -176,7 +176,7 @@ besideStock('what is asked', [
     stock: 201,
   },
   {
-    line: '3.1 #18 extensions in use, in the head of a stream',
+    line: '3.1 #18 the head of a stream names the active extensions',
     agent: activates,
     async ask(side) {
       const headers = { 'A2A-Extensions': EXTENSIONS };
@@ -187,7 +187,7 @@ besideStock('what is asked', [
     stock: null,
   },
   {
-    line: '3.1 #18 extensions in use, in one header',
+    line: '3.1 #18 a response names the active extensions in one header',
     agent: activates,
     ask: ({ origin }) => extensionHeaders(origin),
     ours: ['urn:lango:a2a:author:v1, urn:lango:a2a:cursor:v1'],
@@ -196,10 +196,10 @@ besideStock('what is asked', [
 ]);
 
 besideStock(
-  'what is asked of an agent that sends no push notifications',
+  'requests to an agent that sends no push notifications',
   [
     {
-      line: '3.1 #16 a push config inside a message',
+      line: '3.1 #16 a push config inside a message is refused',
       agent: answers,
       async ask(side) {
         const contextId = newId();

@@ -4,14 +4,14 @@ import { besideStock } from './compare.js';
 import { hushConsole, saidToConsole } from './console.js';
 import { ENDED, begin, message, openOurs, openStock, untilIn } from './sides.js';
 
-/** Table 3.3: who may ask, what is told to whom, and where it is said. */
+/** Table 3.3: authentication, and what a server discloses in responses, to webhooks and in logs. */
 
 const NOBODY = { token: null };
 const WRONG = { token: 'stolen' };
 
-besideStock('who asks, and what is told', [
+besideStock('callers, and what is disclosed to them', [
   {
-    line: '3.3 #1 a caller that says nothing of itself is not served',
+    line: '3.3 #1 a caller without credentials is refused',
     ask: async (side) => (await side.rpc('ListTasks', {}, NOBODY)).status,
     ours: 401,
     stock: 200,
@@ -27,7 +27,7 @@ besideStock('who asks, and what is told', [
     stock: undefined,
   },
   {
-    line: '3.3 #3 a wrong token over JSON-RPC',
+    line: '3.3 #3 a wrong token over JSON-RPC gets 401 with a challenge',
     async ask(side) {
       const { status, headers } = await side.rpc('ListTasks', {}, WRONG);
       return { status, challenge: headers.get('www-authenticate')?.split(' ')[0] };
@@ -36,7 +36,7 @@ besideStock('who asks, and what is told', [
     stock: { status: 500, challenge: undefined },
   },
   {
-    line: '3.3 #3 a wrong token over HTTP+JSON',
+    line: '3.3 #3 a wrong token over HTTP+JSON gets 401 with a challenge',
     async ask(side) {
       const { status, headers } = await side.http('/tasks', WRONG);
       return { status, challenge: headers.get('www-authenticate')?.split(' ')[0] };
@@ -45,13 +45,13 @@ besideStock('who asks, and what is told', [
     stock: { status: 500, challenge: undefined },
   },
   {
-    line: '3.3 #4 the extended card, for a caller that says nothing of itself',
+    line: '3.3 #4 the extended card is refused to a caller without credentials',
     ask: async (side) => (await side.http('/extendedAgentCard', NOBODY)).status,
     ours: 401,
     stock: 200,
   },
   {
-    line: '3.3 #5 what an executor throws is not told',
+    line: '3.3 #5 the error of an executor is not disclosed',
     agent: () => Promise.reject(new Error('connect to postgres://user:hunter2@db failed')),
     async ask(side) {
       const { id } = await begin(side);
@@ -89,7 +89,7 @@ besideStock('who asks, and what is told', [
     stock: undefined,
   },
   {
-    line: '3.3 #6 the secrets of a webhook are not told again',
+    line: '3.3 #6 the secrets of a webhook are not read back',
     agent: ({ say }) => say.open(TaskState.TASK_STATE_INPUT_REQUIRED),
     async ask(side) {
       const { id: taskId } = await begin(side);
@@ -105,10 +105,10 @@ besideStock('who asks, and what is told', [
 ]);
 
 besideStock(
-  'who callers are that have names',
+  'callers that have names',
   [
     {
-      line: '3.3 #1 nobody has the name of those who have none',
+      line: '3.3 #1 a caller named "unknown" does not see the tasks of callers without a name',
       agent: ({ say }) => say.open(TaskState.TASK_STATE_COMPLETED),
       async ask(side) {
         const { status } = await side.rpc('SendMessage', message('x'), NOBODY);
@@ -123,7 +123,7 @@ besideStock(
   { named: true },
 );
 
-it('3.3 #7 the console is not written to, whatever goes wrong', async () => {
+it('3.3 #7 the server writes nothing to the console when executors fail and requests are refused', async () => {
   const written: Record<string, boolean> = {};
   for (const [name, open] of Object.entries({ ours: openOurs, stock: openStock })) {
     hushConsole();

@@ -21,45 +21,45 @@ import { startStockProcess } from './stock-process.js';
 import { databaseStores, lateAtFirst, memoryStores } from './stock-stores.js';
 import { WatchedStore } from './watched-store.js';
 
-/** One of two servers that run the same executor and are asked the same. */
+/** One of two servers that run the same executor and get the same requests. */
 export interface Side {
   readonly puppet: Puppet;
   readonly cards: CardReader;
-  /** The same tasks in a second process. Ours lets no second one at its database: there it is the same again. */
+  /** A second process that serves the same tasks. Our database admits one process, so on our side it is this one. */
   readonly elsewhere: Side;
-  /** Where the files of its data are; empty when it keeps them in memory. */
+  /** The folder of the server's data files; empty when the server keeps its data in memory. */
   readonly folder: string;
   readonly origin: string;
-  /** Host and port of its gRPC binding. */
+  /** Host and port of the server's gRPC binding. */
   readonly grpcAddress: string;
-  /** What its interface for gRPC is declared with. */
+  /** The tenant in the declaration of the gRPC interface. */
   readonly tenant: string;
   http(path: string, options?: Ask): Promise<Reply>;
   rpc(method: string, params?: object, options?: Ask): Promise<Reply>;
   grpc(method: GrpcMethod, params?: object, options?: Ask): Promise<GrpcReply>;
-  /** A token of a caller of this name, where callers have names. */
+  /** A token of the caller with this name, on a server whose callers have names. */
   tokenOf(name: string): Promise<string>;
-  /** Whether words stand in what it logged. */
+  /** Whether the server's log contains `words`. */
   hasLogged(words: string): boolean;
-  /** How much was written to the store so far for a task, in characters of JSON. */
+  /** The number of characters of JSON that the server has written to the store for a task so far. */
   written(taskId: string): Promise<number>;
-  /** From here on the next two to change a task have both read it before either writes it. */
+  /** Makes the next two changes of a task race: both read the task before either writes it. */
   letTwoMeet(): void;
-  /** Another process takes the place of the one there was, over the same store. */
+  /** Replaces the process by another one over the same store. */
   restart(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface SideOptions {
-  /** Whether the agent sends push notifications; it does unless told otherwise. */
+  /** Whether the agent sends push notifications. Default: true. */
   readonly push?: boolean;
-  /** What is bounded, in our settings. */
+  /** Limits of the server, as settings of ours. */
   readonly limits?: object;
-  /** Whether the stock server keeps its tasks in a database; else it has them in memory. */
+  /** Whether the stock server keeps its tasks in a database. Default: false, in memory. */
   readonly database?: boolean;
-  /** Whether the first look into the stock server's store of push configs takes longer than those after it. */
+  /** Whether the first read of the stock server's store of push configs takes longer than the later ones. */
   readonly lateStore?: boolean;
-  /** Whether callers have names; else there is one token. */
+  /** Whether callers have names. Default: false, all share one token. */
   readonly named?: boolean;
 }
 
@@ -67,7 +67,7 @@ const PROFILE = { name: 'puppet', description: 'Does as it is told.', skills: []
 const PLENTY = 1_000_000;
 const SOON = { retrySeconds: 0.05, maxRetrySeconds: 0.2, textSeconds: 0.01 };
 
-/** Our server, as anybody starts it; its webhooks may be on this machine. */
+/** Our server with its ordinary settings. Its webhooks may be on this machine. */
 export async function openOurs({ push = true, limits, named = false }: SideOptions): Promise<Side> {
   const home = await mkdtemp(path.join(tmpdir(), 'lango-beside-'));
   const puppet = new Puppet();
@@ -116,7 +116,7 @@ function namedBy({ url }: Issuer) {
   return { mode: 'jwt' as const, jwt: { issuer: url, audience: [AUDIENCE] } };
 }
 
-/** What the log of a task takes in our database. */
+/** The number of characters in the stored log of a task in our database. */
 function storedLength(file: string, taskId: string): number {
   const database = new DatabaseSync(file, { readOnly: true });
   try {
@@ -128,7 +128,7 @@ function storedLength(file: string, taskId: string): number {
   }
 }
 
-/** The stock server as its documentation builds one: express, gRPC, the default handler, its own stores. */
+/** The stock server as its documentation builds one: express, gRPC, the default handler and the SDK's stores. */
 export async function openStock({ push = true, ...options }: SideOptions): Promise<Side> {
   const puppet = new Puppet();
   const { reader: cards, sign } = stockSigning();
@@ -168,12 +168,12 @@ interface Place {
 type Asked = 'origin' | 'grpcAddress' | 'tenant' | 'http' | 'rpc' | 'grpc' | 'elsewhere';
 type Inside = Omit<Side, Asked> & { readonly elsewhere?: Side };
 
-/** A server at an address, which may change; without another process it is its own. */
+/** A server at an address, which may change. Without a second process, the server stands for it. */
 function asked({ origin, grpc, tenant = '' }: Place, { elsewhere, ...inside }: Inside): Side {
   const http: Side['http'] = (where, options = {}) =>
     ask({ origin: origin() }, where, {
       ...options,
-      // A connection of its own for each: one that was left may be closed just as it is used again.
+      // Each request has a connection of its own: a kept-alive one may be closed just as it is used again.
       headers: { 'A2A-Version': '1.0', 'A2A-Extensions': '', Connection: 'close', ...options.headers },
     });
   return {
@@ -196,7 +196,7 @@ function asked({ origin, grpc, tenant = '' }: Place, { elsewhere, ...inside }: I
   };
 }
 
-/** Parameters of a send. */
+/** The parameters of a send. */
 export function message(text: string, more: object = {}, configuration?: object): { message: object } {
   return {
     message: { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ text }], ...more },
@@ -206,7 +206,7 @@ export function message(text: string, more: object = {}, configuration?: object)
 
 export const AT_ONCE = { returnImmediately: true };
 
-/** The task that a message began, as it was answered at once. */
+/** The task that a message began, from a send that returns immediately. */
 export async function begin(side: Side, text = 'begin'): Promise<WireTask> {
   return (await side.rpc('SendMessage', message(text, {}, AT_ONCE))).json.result.task;
 }
@@ -215,7 +215,7 @@ export async function get(side: Side, id: string): Promise<WireTask> {
   return (await side.rpc('GetTask', { id })).json.result as unknown as WireTask;
 }
 
-/** The task once it is in one of these states ("COMPLETED"). */
+/** Resolves with the task once it is in one of these states ("COMPLETED"). */
 export async function untilIn(side: Side, id: string, ...states: readonly string[]): Promise<WireTask> {
   for (;;) {
     const task = await get(side, id);
@@ -226,12 +226,12 @@ export async function untilIn(side: Side, id: string, ...states: readonly string
 
 export const ENDED = ['COMPLETED', 'FAILED', 'CANCELED', 'REJECTED'];
 
-/** The text of all artifacts. */
+/** The joined text of all artifacts. */
 export function textOf(task: WireTask): string {
   return (task.artifacts ?? []).flatMap(({ parts }) => parts.map(({ text }) => text)).join('');
 }
 
-/** What comes of it, or that nothing does for so long. */
+/** Resolves with `answer`, or with 'silence' when `answer` takes longer than `ms`. */
 export async function orSilence<Result>(answer: Promise<Result>, ms: number): Promise<Result | 'silence'> {
   answer.catch(() => {});
   const { promise, resolve } = Promise.withResolvers<'silence'>();

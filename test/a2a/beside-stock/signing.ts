@@ -7,17 +7,17 @@ import { verifyCard } from '../../../src/a2a/client/card.js';
 import { canonicalCard } from '../../../src/a2a/translate/card-canonical.js';
 import type { JsonObject } from '../../../src/core/json.js';
 
-/** What each side makes of a card in its own way. */
+/** The canonical form, signatures and verification of a card on one side. */
 export interface CardReader {
-  /** The text that signatures are made over. */
+  /** The canonical text that signatures are made over. */
   canonical(card: JsonObject): string;
-  /** Whether a signature of this side's server stands over the card as it is. */
+  /** Whether a signature of this side's server verifies for the card. */
   verifies(card: JsonObject): Promise<boolean>;
-  /** Whether a good signature is taken whose head says algorithm and key, and not that it is one (`typ`). */
+  /** Whether the side accepts a good signature whose header names algorithm and key, but no type (`typ`). */
   takesUntyped(card: JsonObject): Promise<boolean>;
 }
 
-/** A server of ours publishes its keys. */
+/** Reads the keys that our server publishes. */
 export function ourCards(originOf: () => string): CardReader {
   return {
     canonical: canonicalCard,
@@ -32,7 +32,7 @@ export function ourCards(originOf: () => string): CardReader {
   };
 }
 
-/** With the algorithm of the SDK's examples. */
+/** Signs and verifies by the SDK, with the algorithm of its examples. */
 export function stockSigning(): { reader: CardReader; sign: AgentCardSignatureGenerator } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const verify = verifyAgentCardSignature(async () => publicKey);

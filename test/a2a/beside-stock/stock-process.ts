@@ -7,7 +7,7 @@ import { A2AService, grpcService } from '@a2a-js/sdk/server/grpc';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import express from 'express';
 import { CARD_PATH } from '../../../src/core/card.js';
-import { EXTENSIONS } from '../../../src/a2a/translate/extensions.js';
+import { EXTENSIONS } from '../../../src/core/extensions.js';
 import { TOKEN } from '../../support/a2a-node.js';
 import { cardJson, listen } from '../client/stock-server.js';
 import type { Puppet } from './puppet.js';
@@ -27,7 +27,7 @@ export interface StockProcess {
   close(): Promise<void>;
 }
 
-/** One process of a stock server: all three bindings, its card, and callers told apart by a token. */
+/** One process of a stock server: all three bindings, a card, and callers told apart by their token. */
 export async function startStockProcess({
   puppet,
   tasks,
@@ -86,7 +86,7 @@ function bind(server: Server): Promise<string> {
 
 const NAMED = 'Bearer name:';
 
-/** As the SDK means it: who says nothing is anonymous, and who says something wrong makes it throw. */
+/** The caller of a request, as the SDK intends it: no credentials means anonymous, wrong credentials throw. */
 function knownBy(authorization: string | undefined): User {
   if (authorization === undefined) return { isAuthenticated: false, userName: '' };
   if (authorization === `Bearer ${TOKEN}`) return { isAuthenticated: true, userName: 'default' };

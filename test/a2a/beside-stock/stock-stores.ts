@@ -12,11 +12,11 @@ import { promisify } from 'node:util';
 
 const LATE_MS = 100;
 
-/** Where a stock server keeps things: in memory, or in a database. */
+/** The stores of a stock server: in memory, or in a database. */
 export interface StockStores {
   readonly tasks: TaskStore;
   readonly pushes: PushNotificationStore;
-  /** Where its files are; empty when it has none. */
+  /** The folder of the database files; empty for stores in memory. */
   readonly folder: string;
   close(): Promise<void>;
 }
@@ -47,13 +47,13 @@ export async function databaseStores(): Promise<StockStores> {
   };
 }
 
-/** What the SDK's `a2a-db upgrade` prints. */
+/** Returns what the SDK's `a2a-db upgrade` prints. */
 export async function stockSchema(...options: readonly string[]): Promise<string> {
   const command = 'node_modules/@a2a-js/sdk/dist/cli/a2a_db.js';
   return (await promisify(execFile)(process.execPath, [command, 'upgrade', ...options])).stdout;
 }
 
-/** As over a network, where a look that began first may end last. */
+/** Delays the first read of a store, as on a network where the read that begins first may end last. */
 export function lateAtFirst(store: PushNotificationStore): PushNotificationStore {
   let looks = 0;
   return {

@@ -9,7 +9,7 @@ import type { Side } from './sides.js';
 import { AT_ONCE, ENDED, begin, get, message, openOurs, openStock, untilIn } from './sides.js';
 import { stockSchema } from './stock-stores.js';
 
-/** What becomes of tasks once they are kept: beside both stores of the SDK, in memory and in a database (3.2 #2). */
+/** The storage of tasks, beside both stores of the SDK, in memory and in a database (3.2 #2). */
 
 const { TASK_STATE_COMPLETED, TASK_STATE_INPUT_REQUIRED } = TaskState;
 
@@ -24,7 +24,7 @@ async function statusTime(side: Side, id: string): Promise<string> {
 
 const ROWS: readonly Row[] = [
   {
-    line: '3.1 #7 of two messages to a task at once, through two processes where there are two, none is lost',
+    line: '3.1 #7 two concurrent messages to a task are both kept, also through two processes',
     agent: ({ asked, say }) => {
       if (asked === 'begin') say.open();
       say.status(TASK_STATE_INPUT_REQUIRED);
@@ -45,7 +45,7 @@ const ROWS: readonly Row[] = [
     stock: 1,
   },
   {
-    line: '3.2 #1 what is written for a task grows with its length, not with its square',
+    line: '3.2 #1 the bytes written for a task grow linearly with its length',
     agent({ asked, say }) {
       say.open();
       for (let n = 0; n < Number(asked); n += 1) say.text(`chunk ${n} `, n > 0);
@@ -64,7 +64,7 @@ const ROWS: readonly Row[] = [
     stock: { isLinear: false, parts: 400 },
   },
   {
-    line: '3.1 #13 a list from a time on, of a task of that very time',
+    line: '3.1 #13 a list from a time on includes a task of exactly that time',
     agent: asks,
     async ask(side) {
       const contextId = newId();
@@ -78,7 +78,7 @@ const ROWS: readonly Row[] = [
 ];
 
 const SECRETS: Row = {
-  line: 'the secrets of a webhook do not stand in the files',
+  line: 'the database files hold no secret of a webhook in the clear',
   agent: asks,
   async ask(side) {
     const { id: taskId } = await begin(side);
@@ -99,16 +99,16 @@ const SECRETS: Row = {
   stock: { isTaken: true, isInTheClear: true },
 };
 
-besideStock('tasks, beside those that stock has in memory', ROWS);
+besideStock("stored tasks, beside the SDK's store in memory", ROWS);
 besideStock(
-  'tasks, beside those that stock has in a database',
+  "stored tasks, beside the SDK's store in a database",
   [...ROWS, SECRETS].map((row) => ({ ...row, line: `3.2 #2 in a database: ${row.line}` })),
   { database: true },
 );
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const LONG_AGO_DAYS = 91;
-/** Whether a task that ended is still there after a quarter of a year, so long after the server is started again. */
+/** Whether a task that ended a quarter of a year ago still exists `waitMs` after the server was started again. */
 async function isKept(side: Side, waitMs: number): Promise<boolean> {
   side.puppet.rehearse(({ say }) => say.open(TASK_STATE_COMPLETED));
   const { id } = await begin(side);
@@ -123,15 +123,15 @@ async function isKept(side: Side, waitMs: number): Promise<boolean> {
   return isThere;
 }
 
-it('3.2 #2 old ended tasks are removed', async () => {
+it('3.2 #2 tasks that ended long ago are removed', async () => {
   const [ours, stock] = [await openOurs({}), await openStock({ database: true })];
   const kept = { ours: await isKept(ours, 60_000), stock: await isKept(stock, 1_000) };
   await Promise.all([ours.close(), stock.close()]);
   expect(kept).toEqual({ ours: false, stock: true });
 });
 
-/** SQLite keeps no text to the width that its column declares; the other databases of the SDK refuse it. */
-it('3.2 #2 a context id is stored as the client wrote it, also when it is longer than a UUID', async () => {
+/** SQLite ignores the width that a column declares; the other databases of the SDK refuse the text. */
+it('3.2 #2 a context id longer than a UUID is stored as the client wrote it', async () => {
   const contextId = 'ç'.repeat(100);
   const side = await openOurs({});
   side.puppet.rehearse(({ say }) => say.open(TASK_STATE_COMPLETED));

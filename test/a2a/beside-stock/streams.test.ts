@@ -13,21 +13,21 @@ import { worksUntilReleased } from './puppet.js';
 import type { Side } from './sides.js';
 import { ENDED, begin, message, orSilence, untilIn } from './sides.js';
 
-/** What streams hold for their readers, and what there is for a reader that comes back (3.2 #3 and #4). */
+/** The server's buffers for the readers of streams, and the events for a reader that comes back (3.2 #3 and #4). */
 
 const { TASK_STATE_COMPLETED } = TaskState;
 const HEARTBEAT_SECONDS = 0.1;
-/** A reader that takes nothing is left after two heartbeats. */
+/** The server drops a reader that takes nothing after two heartbeats. */
 const STALLED_MS = 10 * HEARTBEAT_SECONDS * 1_000;
 
-/** More than the kernel keeps for a reader that does not read. */
+/** More than the kernel buffers for a reader that does not read. */
 const much: Play = ({ say }) => {
   say.open();
   for (let n = 0; n < 100; n += 1) say.text('x'.repeat(200_000));
   say.status(TASK_STATE_COMPLETED);
 };
 
-/** Waits, and does not read a thing of what is sent meanwhile. */
+/** Waits until the task has ended and the server has dropped stalled readers, without reading the stream. */
 async function lookAway(side: Side, contextId: string): Promise<void> {
   for (;;) {
     const [task] = (await side.rpc('ListTasks', { contextId })).json.result.tasks;
@@ -50,7 +50,7 @@ function openHttp(side: Side, path: string, body: object = {}): Promise<Incoming
   });
 }
 
-/** Whether the stream comes to its end once it is read on, or was cut. */
+/** Resumes reading and resolves with true when the stream ends, with false when it was cut. */
 function endOf(stream: IncomingMessage | ClientReadableStream<unknown>): Promise<boolean> {
   return new Promise((resolve) => {
     stream.on('error', () => resolve(false));
@@ -82,7 +82,7 @@ besideStock(
       stock: { hasId: false, isMissing: true },
     },
     {
-      line: '3.2 #3 who subscribes at another process than the one that works follows the task to its end',
+      line: '3.2 #3 a subscriber at another process than the working one follows the task to its end',
       agent: worksUntilReleased,
       async ask(side) {
         const { id } = await begin(side);
@@ -98,7 +98,7 @@ besideStock(
       stock: 'TASK_STATE_WORKING',
     },
     {
-      line: '3.2 #4 what a reader does not take is not held for it without bounds',
+      line: '3.2 #4 the buffer for a reader that takes nothing is bounded',
       agent: much,
       async ask(side) {
         const contextId = newId();
@@ -112,7 +112,7 @@ besideStock(
       stock: true,
     },
     {
-      line: '3.2 #4 over gRPC: what a reader does not take is not held for it without bounds',
+      line: '3.2 #4 over gRPC: the buffer for a reader that takes nothing is bounded',
       agent: much,
       async ask(side) {
         const contextId = newId();
@@ -120,7 +120,8 @@ besideStock(
         const params = { tenant: side.tenant, ...message('x', { contextId }) };
         const stream = openGrpc(client, { method: 'sendStreamingMessage', params });
         const end = endOf(stream);
-        // The client library takes everything off the wire until the first event is read, and only then stops with its reader.
+        // The client library takes everything off the wire until the first event is read, and only then stops with its
+        // reader.
         stream.once('data', () => stream.pause());
         await lookAway(side, contextId);
         stream.resume();
@@ -135,12 +136,12 @@ besideStock(
   { limits: { heartbeatSeconds: HEARTBEAT_SECONDS } },
 );
 
-/** Streams on one task that are open at the same time: how many are served. */
+/** Opens more concurrent streams on one task than the limit allows, and compares their HTTP statuses. */
 besideStock(
   'streams of one caller',
   [
     {
-      line: '3.2 #4 streams are so many at most, and one that is left makes room',
+      line: '3.2 #4 a caller has a limited number of streams, and a closed stream makes room for another',
       agent: worksUntilReleased,
       async ask(side) {
         const { id } = await begin(side);

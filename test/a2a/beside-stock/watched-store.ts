@@ -1,9 +1,9 @@
 import type { ListTasksRequest, ListTasksResponse, Task } from '@a2a-js/sdk';
 import type { ServerCallContext, TaskStore } from '@a2a-js/sdk/server';
 
-/** A store of the SDK, with an eye on what is written and a way to have two writers at once. */
+/** A store of the SDK that counts what is written, and can make two writers race. */
 export class WatchedStore implements TaskStore {
-  /** By task, in characters of JSON. */
+  /** The number of characters of JSON written so far, by task id. */
   readonly written = new Map<string, number>();
   readonly #kept: TaskStore;
   #meeting: { waiting: number; both: PromiseWithResolvers<void> } | undefined;

@@ -6,10 +6,10 @@ import type { Play } from './puppet.js';
 import { AT_ONCE, ENDED, get, message, untilIn } from './sides.js';
 import type { Side } from './sides.js';
 
-/** Lines 3.1 #6 and 3.3 #6, as a webhook sees them. */
+/** Lines 3.1 #6 and 3.3 #6, as the receiver of a webhook observes them. */
 
 const { TASK_STATE_WORKING, TASK_STATE_COMPLETED } = TaskState;
-/** How long there is to come what should not. */
+/** The wait for a delivery that must not come. */
 const GRACE_MS = 3_000;
 /** Longer than the SDK waits, shorter than the protocol advises. */
 const SLOW_ANSWER_MS = 8_000;
@@ -20,13 +20,13 @@ const answers: Play = ({ say }) => {
   say.status(TASK_STATE_COMPLETED);
 };
 
-/** The id of a task whose news go to the receiver. */
+/** Begins a task that notifies the receiver, and returns its id. */
 async function sendFor(side: Side, { url }: { readonly url: string }, more: object = {}): Promise<string> {
   const configuration = { ...AT_ONCE, taskPushNotificationConfig: { url, ...more } };
   return (await side.rpc('SendMessage', message('begin', {}, configuration))).json.result.task.id;
 }
 
-/** Waits for what should come, or until there was time for it. */
+/** Waits until `holds` returns true, or `graceMs` have passed. */
 async function untilOrGrace(holds: () => boolean, graceMs = GRACE_MS): Promise<void> {
   const end = Date.now() + graceMs;
   while (!holds() && Date.now() < end) await setTimeout(10);
@@ -34,7 +34,7 @@ async function untilOrGrace(holds: () => boolean, graceMs = GRACE_MS): Promise<v
 
 besideStock('webhooks', [
   {
-    line: '3.1 #6 the end is told once, however many calls are at the task',
+    line: '3.1 #6 the end of a task is delivered once while two calls follow the task',
     async agent({ asked, say, released }) {
       if (asked === 'begin') {
         say.open();
@@ -74,7 +74,7 @@ besideStock('webhooks', [
     stock: true,
   },
   {
-    line: '3.3 #6 a delivery that was refused is made again',
+    line: '3.3 #6 a refused delivery is repeated',
     agent: answers,
     async ask(side) {
       await using receiver = await PushReceiver.open();
@@ -106,7 +106,7 @@ besideStock('webhooks', [
     stock: { authorization: 'Bearer secret', token: undefined },
   },
   {
-    line: '3.3 #6 a receiver has at least ten seconds to answer',
+    line: '3.3 #6 a receiver has more than eight seconds to respond',
     agent: answers,
     async ask(side) {
       await using receiver = await PushReceiver.open();
@@ -120,7 +120,7 @@ besideStock('webhooks', [
     stock: { isGivenUp: true },
   },
   {
-    line: '3.3 #6 the address of a webhook, which may hold a secret, is not logged',
+    line: '3.3 #6 the address of a webhook is not logged, as it may hold a secret',
     agent: answers,
     async ask(side) {
       await using receiver = await PushReceiver.open();
@@ -135,10 +135,10 @@ besideStock('webhooks', [
 ]);
 
 besideStock(
-  'webhooks, where it takes time to look them up',
+  'webhooks whose first lookup is slow',
   [
     {
-      line: '3.3 #6 events are told in their order, the end last',
+      line: '3.3 #6 events are delivered in their order, the end last',
       agent: answers,
       async ask(side) {
         await using receiver = await PushReceiver.open();

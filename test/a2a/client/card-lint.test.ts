@@ -59,7 +59,7 @@ describe('X1 every shipped card', () => {
 });
 
 describe('the check of a card', () => {
-  it('finds nothing in a good card', () => expect(lintCard(GOOD)).toEqual([]));
+  it('reports no finding for a good card', () => expect(lintCard(GOOD)).toEqual([]));
 
   it.each<readonly [string, object, RegExp]>([
     ['no name', { name: undefined }, /^error name: is missing\. A2A requires a name for people/],
@@ -178,7 +178,7 @@ describe('the check of a card', () => {
       /^warning skills\[0\]\.examples\[0\]: .*whole sentence/,
     ],
     ['control characters', { name: 'Fore\u001b[31mcaster' }, /^warning name: holds control characters/],
-  ])('finds %s, and nothing else', (_what, change, expected) => {
+  ])('reports a finding for %s, and no other', (_what, change, expected) => {
     expect(linesOf({ ...GOOD, ...change })).toEqual([expect.stringMatching(expected)]);
   });
 
@@ -187,9 +187,9 @@ describe('the check of a card', () => {
     ['gRPC by host and port', interfaceOf({ protocolBinding: 'GRPC', url: 'w.example:443' })],
     ['an example in Japanese', skillWith({ examples: ['明日は雨が降りますか'] })],
     ['a field that nobody knows', { later: { deep: [1] } }],
-  ])('takes %s', (_what, change) => expect(linesOf({ ...GOOD, ...change })).toEqual([]));
+  ])('accepts %s', (_what, change) => expect(linesOf({ ...GOOD, ...change })).toEqual([]));
 
-  it('takes a custom binding, and says that few know it', () => {
+  it('accepts a custom binding, and says that few clients know it', () => {
     const card = {
       ...GOOD,
       ...interfaceOf({ protocolBinding: 'https://w.example/binding', url: 'wss://w.example' }),
@@ -201,7 +201,7 @@ describe('the check of a card', () => {
     expect(linesOf(GOOD, 100_000)).toEqual([expect.stringMatching(/^warning : has 100000 bytes/)]);
   });
 
-  it('has findings and no exception for any other value', () => {
+  it('reports findings for any other value, and never throws', () => {
     let deep: unknown = 'x';
     for (let depth = 0; depth < 50_000; depth += 1) deep = depth % 2 === 0 ? [deep] : { deep };
     const wrong = [

@@ -2,7 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import { searchCatalogs } from '../../../src/a2a/client/catalog.js';
 import { isPrivate } from '../../../src/http/address-check.js';
 
-/** Catalogs as a public server sends them. Each test searches them beside an honest one, which is offered in every case. */
+/**
+ * Catalogs as a public server may send them. Each test searches one beside an honest one, which is offered in every
+ * case.
+ */
 
 const HONEST = 'https://honest.example/.well-known/ard.json';
 const EVIL = 'https://catalog.example/ard.json';
@@ -34,13 +37,16 @@ describe('a hostile catalog', () => {
     ['no entries', { entries: {} }, 'The document is no catalog: it has no list of entries.'],
     ['depth', `{"entries":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 'The catalog cannot be used.'],
     ['5 MB', { entries: [], x: 'x'.repeat(5 << 20) }, 'The catalog is larger than 4194304 bytes.'],
-  ])('of %s is named with the reason, and the others are offered', async (_, document, reason) => {
-    const { names, failed } = await search({ [EVIL]: document });
-    expect(names).toEqual(['honest planner']);
-    expect(failed).toEqual([{ catalog: EVIL, reason: expect.stringContaining(reason) }]);
-  });
+  ])(
+    'is reported with the reason when it is of the kind "%s", and the agents of other catalogs are offered',
+    async (_, document, reason) => {
+      const { names, failed } = await search({ [EVIL]: document });
+      expect(names).toEqual(['honest planner']);
+      expect(failed).toEqual([{ catalog: EVIL, reason: expect.stringContaining(reason) }]);
+    },
+  );
 
-  it('of 100,000 entries is searched in part, and hides no other catalog', async () => {
+  it('is searched in part when it has 100,000 entries, and hides no other catalog', async () => {
     const entries = Array.from({ length: 100_000 }, () => ({}));
     entries.fill({ ...card, displayName: 'planner', url: 'https://a.example' }, 0, 9_000);
     const { names, failed } = await search({ [EVIL]: { entries } });
@@ -75,14 +81,17 @@ describe('a hostile catalog', () => {
     ['urn:air:example:agent:planner', 'https://api.elsewhere.example/p', false],
     ['urn:air:agent.localhost:agent:planner', 'https://elsewhere.example/p', true],
     ['not an identifier', 'https://elsewhere.example/p', true],
-  ])('with the identifier %s for %s: offered %s', async (identifier, url, isOffered) => {
-    const entries = [{ ...card, identifier, displayName: 'planner', url }];
-    const { names, failed } = await search({ [EVIL]: { entries } });
-    expect(names.includes('planner')).toBe(isOffered);
-    expect(names).toContain('honest planner');
-    const reason = '1 agent not offered: the identifier names a domain of others.';
-    expect(failed).toEqual(isOffered ? [] : [{ catalog: EVIL, reason }]);
-  });
+  ])(
+    'offers an agent only under an identifier of its own domain: %s for %s is %s',
+    async (identifier, url, isOffered) => {
+      const entries = [{ ...card, identifier, displayName: 'planner', url }];
+      const { names, failed } = await search({ [EVIL]: { entries } });
+      expect(names.includes('planner')).toBe(isOffered);
+      expect(names).toContain('honest planner');
+      const reason = '1 agent not offered: the identifier names a domain of others.';
+      expect(failed).toEqual(isOffered ? [] : [{ catalog: EVIL, reason }]);
+    },
+  );
 
   it('leads to no other catalog, by address or inline', async () => {
     const nested = { type: 'application/ai-catalog+json', displayName: 'planner' };
@@ -95,7 +104,7 @@ describe('a hostile catalog', () => {
     expect([names, asked.sort()]).toEqual([['honest planner'], [EVIL, HONEST].sort()]);
   });
 
-  it('with long texts is shortened', async () => {
+  it('has its long names and descriptions shortened', async () => {
     const entry = { ...card, displayName: `planner ${'x'.repeat(9_999)}`, description: 'y'.repeat(9_999) };
     const { agents } = await search({ [EVIL]: { entries: [{ ...entry, url: 'https://a.example' }] } });
     expect(agents.find(({ name }) => name.startsWith('planner'))).toMatchObject({
@@ -105,13 +114,13 @@ describe('a hostile catalog', () => {
   });
 });
 
-it('in a private network offers what is there', async () => {
+it('a catalog in a private network offers agents in that network', async () => {
   const local = 'http://10.0.0.5/ard.json';
   const entries = [{ ...card, displayName: 'planner', url: 'http://10.0.0.6/agents/planner' }];
   expect((await search({ [local]: { entries } }, [local])).names).toEqual(['planner']);
 });
 
-it('is found at a server by the path of ARD, else by that of AI Catalog', async () => {
+it('the catalog of a server is read at the path of ARD first, then at that of AI Catalog', async () => {
   const entries = [{ ...card, displayName: 'planner', url: 'https://a.example' }];
   const [current, old] = ['ard', 'ai-catalog'].map((name) => `https://a.example/x/.well-known/${name}.json`);
   const both = await search({ [current!]: { entries }, [old!]: { entries: [] } }, ['https://a.example/x/']);

@@ -43,7 +43,7 @@ describe('createClient', () => {
     expect(events.at(-1)).toMatchObject({ type: 'end', state: 'completed', text: 'one two three' });
   });
 
-  it('answers a question in its task and context', async () => {
+  it('sends the reply to a question in its task and context', async () => {
     const { client } = await start();
     const first = await all(client.send({ parts: [textPart('ask')] }, never));
     const taskId = taskIdOf(first);
@@ -52,7 +52,7 @@ describe('createClient', () => {
     expect(second.at(-1)).toMatchObject({ state: 'completed', text: 'painted blue' });
   });
 
-  it('gets and lists tasks in our own words', async () => {
+  it('gets and lists tasks in the terms of core', async () => {
     const { client } = await start();
     const taskId = taskIdOf(await all(client.send({ parts: [textPart('stream')] }, never)));
     const task = await client.get({ taskId });
@@ -90,7 +90,7 @@ describe('createClient', () => {
     expect(last).toMatchObject({ type: 'end', state: 'canceled' });
   });
 
-  it('cancels the task when it is aborted with that reason', async () => {
+  it('cancels the task when the call is aborted as canceled', async () => {
     const { client, server } = await start();
     const controller = new AbortController();
     const events: ClientEvent[] = [];
@@ -134,7 +134,7 @@ describe('createClient', () => {
     await expect(stranger.card()).rejects.toMatchObject({ code: 'unauthenticated' });
   });
 
-  it('calls the server where it was found, whatever address its card names', async () => {
+  it('calls the server at the address where it was found, not at the one on its card', async () => {
     const { server } = await start();
     const front = await listen((request, response) => {
       if (request.method === 'GET')

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { KeptCredential } from '../../../src/core/credential.js';
 
-/** Renewal of a token, by a clock that the tests set. */
+/** The renewal of a token by its credential, by a clock that the tests set. */
 
 const LIFE_SECONDS = 300;
 let asked: number;
@@ -23,7 +23,7 @@ afterEach(() => void jest.useRealTimers());
 const shown = async (): Promise<string> => (await kept.present()).headers['authorization']!;
 const pass = (seconds: number): void => void jest.advanceTimersByTime(1_000 * seconds);
 
-it('renews a token before it ends, once for many callers', async () => {
+it('a credential renews its token before expiry, once for many concurrent callers', async () => {
   expect(await shown()).toBe('Bearer 1');
   pass(LIFE_SECONDS - 61);
   expect([await shown(), asked]).toEqual(['Bearer 1', 1]);
@@ -32,7 +32,7 @@ it('renews a token before it ends, once for many callers', async () => {
   expect([new Set(all), asked]).toEqual([new Set(['Bearer 2']), 2]);
 });
 
-it('shows a token until its end while the issuer is away, and asks it again after a pause only', async () => {
+it('a credential uses its token until expiry while the issuer fails, and retries only after a pause', async () => {
   await shown();
   failure = new Error('away');
   pass(LIFE_SECONDS - 59);
@@ -49,7 +49,7 @@ it('shows a token until its end while the issuer is away, and asks it again afte
   expect(await shown()).toBe('Bearer 5');
 });
 
-it('shows no token that has ended', async () => {
+it('a credential never returns an expired token', async () => {
   await shown();
   pass(LIFE_SECONDS);
   failure = new Error('away');

@@ -35,7 +35,7 @@ async function serveCard(facts: { port?: number; description: () => string }): P
 }
 
 describe('RefreshingDirectory', () => {
-  it('X4 lets a peer join when it comes back and leave when it is gone, with one line each', async () => {
+  it('X4 adds a peer that comes back, removes one that is gone, and logs one line for each', async () => {
     const lines: string[] = [];
     let description = 'v1';
     const near = await openLocalAgent('near');
@@ -79,7 +79,7 @@ describe('RefreshingDirectory', () => {
       reason: expect.stringContaining('ECONN') as unknown,
     });
     await directory.refresh();
-    // What was begun with it goes on when it is back.
+    // A caller that still holds the peer uses it again after the peer is back.
     expect(directory.get('far')?.description).toBe('v2');
     expect(directory.get('nobody')).toBeUndefined();
 
@@ -95,7 +95,7 @@ describe('RefreshingDirectory', () => {
     ]);
   });
 
-  it('loads once for refreshes that overlap', async () => {
+  it('loads once for concurrent refreshes', async () => {
     let cards = 0;
     const server = await serveCard({ description: () => `${++cards}` });
     const directory = new RefreshingDirectory([{ kind: 'remote', url: server.origin }], {
@@ -106,7 +106,7 @@ describe('RefreshingDirectory', () => {
     expect(cards).toBe(1);
   });
 
-  it('gives a name to the earlier of two sources, also while that one is away for a moment', async () => {
+  it('keeps a name with the earlier of two sources, also while that source is briefly away', async () => {
     const lines: string[] = [];
     const early = await serveCard({ port: await freePort(), description: () => 'early' });
     await early.close();
@@ -171,7 +171,7 @@ describe('RefreshingDirectory', () => {
     expect(await directory.wait('slow', signal)).toBeUndefined();
   });
 
-  it('gives a peer no new work while its calls fail, says why and since when, and tries it again', async () => {
+  it('offers a peer no new work while its calls fail, reports the reason and the time, and retries it', async () => {
     const lines: string[] = [];
     let isBroken = true;
     const asked: string[] = [];
@@ -220,7 +220,7 @@ describe('RefreshingDirectory', () => {
     ]);
   });
 
-  it('asks for an unchanged card by its entity tag, and does not wait for a slow one', async () => {
+  it('revalidates a card by its ETag, and does not wait for a slow one', async () => {
     const statuses: number[] = [];
     const quick = await listen((request, response) => {
       const isKnown = request.headers['if-none-match'] === '"1"';

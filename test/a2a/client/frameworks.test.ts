@@ -5,7 +5,10 @@ import type { AgentClient, ClientEvent, SendRequest } from '../../../src/index.j
 import { answerPart, connect } from '../../../src/index.js';
 import { snapshot, startWireServer, status, type WireScript } from './wire-server.js';
 
-/** What agents of frameworks write and expect, as their servers were seen to. test/interop runs the frameworks themselves. */
+/**
+ * The messages of agents of other frameworks, as recorded from their servers. test/interop runs the frameworks
+ * themselves.
+ */
 
 const WAITING = 'TASK_STATE_INPUT_REQUIRED';
 const DONE = 'TASK_STATE_COMPLETED';
@@ -16,7 +19,10 @@ async function gather(client: AgentClient, request: SendRequest): Promise<readon
   return events;
 }
 
-/** Asks an agent that waits with these parts, and answers. Returns the question and the parts of the answer on the wire. */
+/**
+ * Gets a question with these parts from an agent and replies. Returns the question and the parts of the reply on the
+ * wire.
+ */
 async function converse(asked: readonly JsonObject[], answerTo: (hash: string) => Part) {
   const script: WireScript = ({ params }, wire) => {
     const isAnswer = (params['message'] as JsonObject)['taskId'] !== undefined;
@@ -42,8 +48,8 @@ const adkCall = (data: JsonObject): JsonObject => ({
 });
 const adkResult = { adk_type: 'function_response' };
 
-describe('a question of', () => {
-  it('ADK is answered with the result of its long-running call', async () => {
+describe('a question from another framework', () => {
+  it("gets its reply from ADK's long-running call as the call's result", async () => {
     const call = adkCall({ id: 'c1', name: 'question', args: { text: 'which colour?' } });
     const { question, answer } = await converse([call], () => textPart('deep blue'));
     expect(question).toMatchObject({ kind: 'input', text: expect.stringMatching(/which colour\?[^]*\}$/) });
@@ -55,7 +61,7 @@ describe('a question of', () => {
   it.each([
     ['approve', true],
     ['deny', false],
-  ] as const)("ADK's tool confirmation is an approval: %s", async (decision, confirmed) => {
+  ] as const)("is an approval when it is ADK's tool confirmation: %s", async (decision, confirmed) => {
     const args = {
       originalFunctionCall: { id: 'c0', name: 'wipe', args: { path: '/srv' } },
       toolConfirmation: { hint: 'Please confirm.', confirmed: false },
@@ -68,7 +74,7 @@ describe('a question of', () => {
     ]);
   });
 
-  it('ADK is open still, when another of its confirmations has been answered', async () => {
+  it("stays open after another of ADK's confirmations was answered", async () => {
     const confirmation = (id: string): JsonObject =>
       adkCall({ id, name: 'adk_request_confirmation', args: { originalFunctionCall: { name: id } } });
     const response = { id: 'c1', name: 'adk_request_confirmation', response: { confirmed: true } };
@@ -84,7 +90,7 @@ describe('a question of', () => {
     expect(questions).toMatchObject([{ kind: 'approval', tool: 'c2' }]);
   });
 
-  it('Strands is answered as its interrupt', async () => {
+  it('gets its reply as the response to a Strands interrupt', async () => {
     const asked = [
       { text: 'Agent requires input:\n- question: which colour?' },
       { data: { interrupts: [{ interruptId: 'i1', name: 'question', reason: 'which colour?' }] } },
@@ -96,7 +102,7 @@ describe('a question of', () => {
     ]);
   });
 
-  it('an agent with an endless schema is text', async () => {
+  it('gets its reply as text when its schema never ends', async () => {
     let schema = '{"type":"string"}';
     for (let depth = 0; depth < 5_000; depth += 1) schema = `{"properties":{"a":${schema}}}`;
     const { answer } = await converse([{ text: 'well?' }, { data: { resumeSchema: schema } }], () =>
@@ -106,7 +112,7 @@ describe('a question of', () => {
   });
 });
 
-describe('LangGraph', () => {
+describe('the client of a LangGraph agent', () => {
   const file = { kind: 'file', file: { bytes: btoa('buy milk'), mimeType: 'text/plain', name: 'notes.txt' } };
   const artifact = (parts: readonly JsonObject[]): JsonObject => ({
     kind: 'artifact-update',
@@ -120,7 +126,7 @@ describe('LangGraph', () => {
     return server.calls;
   }
 
-  it('gets and gives files in the form of 0.3', async () => {
+  it('sends and receives files in the form of 0.3', async () => {
     const notes = {
       kind: 'file',
       bytes: btoa('buy milk'),
@@ -141,7 +147,7 @@ describe('LangGraph', () => {
     expect((calls[0]!.params['message'] as JsonObject)['parts']).toEqual([{ text: 'read' }, file]);
   });
 
-  it('keeps data that looks like messages of its own', async () => {
+  it("keeps data that looks like LangGraph's own messages", async () => {
     const data = { parts: [file, { url: 'https://a.example/' }] };
     const script: WireScript = (_, wire) => {
       wire.event(artifact([{ kind: 'data', data }]));
@@ -156,7 +162,7 @@ describe('LangGraph', () => {
     expect((calls[0]!.params['message'] as JsonObject)['parts']).toEqual([{ data }]);
   });
 
-  it('asks with data in an artifact, live and in a snapshot', async () => {
+  it('reads a question from the data of an artifact, live and in a snapshot', async () => {
     const parts = [{ kind: 'data', data: { id: 'i1', value: 'which colour?' } }];
     const script: WireScript = ({ method }, wire) => {
       const artifacts = [{ artifactId: 'a', parts }];
@@ -175,7 +181,7 @@ describe('LangGraph', () => {
     });
   });
 
-  it('is asked for a task again without a length of history that it refuses', async () => {
+  it('requests a task again without the history length that LangGraph refuses', async () => {
     const script: WireScript = ({ params }, wire) => {
       if (params['historyLength'] === undefined)
         return wire.answer((snapshot(DONE) as { task: JsonObject }).task);

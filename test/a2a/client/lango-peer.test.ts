@@ -11,14 +11,14 @@ import { NO_USAGE } from '../../../src/core/model.js';
 import type { Run, RunEnd } from '../../../src/core/run.js';
 import { createAddressCheck } from '../../../src/http/address-check.js';
 import { createEgress } from '../../../src/http/egress.js';
-import { OUR_EXTENSIONS } from '../../../src/a2a/translate/extensions.js';
+import { OUR_EXTENSIONS } from '../../../src/core/extensions.js';
 import { ask, collect, describePeer, type EndOf } from '../../suites/peer.js';
 import { TOKEN, startA2aNode, type A2aNode } from '../../support/a2a-node.js';
 import { ScriptedExecutor } from './scripted-executor.js';
 
 const egress = createEgress({ allowPrivate: ['127.0.0.1'], timeoutMs: 60_000, logger: silentLogger });
 
-/** The stock executor as an agent of ours; what only our agents can do is done in our way. */
+/** The stock executor as an agent of ours. It answers "marks" and "approve" with what only our agents can do. */
 function agentOf(executor: ScriptedExecutor): Agent {
   const profile = { name: 'scripted', description: 'Does what the first word says.', skills: [] };
   const stock = fromAgentExecutor({ executor, profile });
@@ -131,7 +131,7 @@ describe('a peer of this process and one of another server', () => {
   });
 });
 
-/** A way out on which the card of a peer names gRPC only. */
+/** A fetch that leaves only the gRPC interface on the card of a peer. */
 const grpcOnly: typeof fetch = async (input, init) => {
   const card = (await (await egress(input, init)).json()) as {
     readonly supportedInterfaces: readonly { readonly protocolBinding: string }[];
@@ -155,7 +155,7 @@ describePeer('on our own server, over gRPC', async () => {
 });
 
 describe('a peer that is reached over gRPC', () => {
-  it('is not called at a private address, unless that is allowed', async () => {
+  it('is not called at a private address that is not allowed', async () => {
     const node = await startA2aNode({ agents: [agentOf(new ScriptedExecutor())], grpc: true });
     const { peers } = await loadRemoteAgents([{ kind: 'remote', url: node.origin, token: TOKEN }], {
       fetch: grpcOnly,
@@ -206,13 +206,13 @@ describe('a peer that is reached over gRPC', () => {
 });
 
 interface Cuts {
-  /** Streams that are still to be cut, and those that were. */
+  /** The number of streams that are still to be cut, and of those that were. */
   left: number;
   made: number;
   readonly onRead: () => void;
 }
 
-/** A way out on which each event stream breaks after two reads, as long as cuts are left. */
+/** A fetch that breaks each event stream after two reads, as long as cuts are left. */
 function breaking(cuts: Cuts, seen: (string | null)[]): typeof fetch {
   return async (input, init) => {
     const response = await egress(input, init);
@@ -234,7 +234,7 @@ function breaking(cuts: Cuts, seen: (string | null)[]): typeof fetch {
 }
 
 describe('a peer on our own server', () => {
-  it('yields every text exactly once, however often the connection breaks', async () => {
+  it('yields every text exactly once although its connection breaks again and again', async () => {
     const words = Array.from({ length: 40 }, (_, at) => ` word${at}`);
     let read = Promise.withResolvers<void>();
     const onRead = (): void => {
@@ -248,7 +248,7 @@ describe('a peer on our own server', () => {
         for (const [at, text] of words.entries()) {
           const { promise } = read;
           await run.append({ type: 'text-delta', artifactId: 'a', text, replace: at === 0 });
-          // Not before the reader has read on, so that each stream has enough reads.
+          // Waits until the reader has read on, so that each stream has enough reads.
           if (cuts.made < 5) await promise;
         }
         return { state: 'completed' };

@@ -37,7 +37,7 @@ async function serve(listener: RequestListener): Promise<string> {
   return server.origin;
 }
 
-/** A server that has nothing but a card. */
+/** Serves a card and nothing else. */
 async function serveCard(
   card: (origin: string) => unknown,
   path = '/.well-known/agent-card.json',
@@ -60,7 +60,7 @@ async function reasonFor(source: CardSource, changes: Partial<LoadOptions> = {})
 }
 
 describe('loadRemoteAgents', () => {
-  it('X2 makes peers of local and remote cards through one path, and continues without cards that it cannot reach', async () => {
+  it('X2 loads peers of local and remote cards the same way, and continues without unreachable cards', async () => {
     const server = await startStockServer({ name: 'Far Away Agent!' });
     open.push(server);
     const local = await openLocalAgent('operator');
@@ -88,7 +88,7 @@ describe('loadRemoteAgents', () => {
     expect(local.executor.calls[0]?.owner).toBe('alice');
   });
 
-  it('finds the card by its own address, below an agent, and at the old place', async () => {
+  it('finds a card at its own address, below an agent, and at the path of A2A 0.3', async () => {
     const card = (origin: string): JsonObject => cardJson(origin);
     const sources: CardSource[] = [
       { kind: 'remote', name: 'a', url: `${await serveCard(card, '/cards/x.json')}/cards/x.json` },
@@ -103,7 +103,7 @@ describe('loadRemoteAgents', () => {
     expect(peers.map(({ name }) => name)).toEqual(['a', 'b', 'c']);
   });
 
-  it('takes the card of an agent of A2A 0.3', async () => {
+  it('loads the card of an agent of A2A 0.3', async () => {
     const url = await serveCard((origin) => ({
       protocolVersion: '0.3.0',
       name: 'Old',
@@ -157,7 +157,7 @@ describe('loadRemoteAgents', () => {
     expect(await reasonFor({ kind: 'remote', url: await serveCard(card) })).toMatch(reason);
   });
 
-  it('X2 skips what answers with an error, not at all, or with a redirect', async () => {
+  it('X2 skips an address that responds with an error or a redirect, or not at all', async () => {
     const missing = await serve((_request, response) => void response.writeHead(404).end());
     expect(await reasonFor({ kind: 'remote', url: missing })).toMatch(/no agent card/);
     const locked = await serve((_request, response) => void response.writeHead(401).end());
@@ -192,7 +192,7 @@ describe('loadRemoteAgents', () => {
     expect(skipped[0]?.reason).toMatch(/operator is taken/);
   });
 
-  it('sends the token to its own origin, and to no other', async () => {
+  it('sends a token to its own origin only', async () => {
     const seen: (string | undefined)[] = [];
     const server = await startStockServer({ bindings: ['JSONRPC'] });
     open.push(server);
@@ -206,7 +206,7 @@ describe('loadRemoteAgents', () => {
     expect(seen).toEqual(['Bearer secret', 'Bearer secret']);
   });
 
-  it('caps what a card may bring into a prompt', async () => {
+  it('limits the text of a card that goes into a prompt', async () => {
     const skill = {
       id: 's',
       name: 'n',

@@ -31,12 +31,12 @@ describe.each<OldTransport>(['JSONRPC', 'HTTP+JSON', 'GRPC'])('X5 a peer of A2A 
 
   afterAll(() => server.close());
 
-  it('is known by its old card', () => {
+  it('is loaded from its card of 0.3', () => {
     expect(peer).toMatchObject({ name: 'old-timer', description: 'Does as it always did.' });
     expect(peer.skills.map(({ id }) => id)).toEqual(['talk']);
   });
 
-  it('streams its answer', async () => {
+  it('streams its output', async () => {
     const { all, end } = await collect(peer.send(ask('stream'), never));
     if (transport === 'JSONRPC')
       expect(all.filter(({ type }) => type === 'text-delta').length).toBeGreaterThan(1);
@@ -44,7 +44,7 @@ describe.each<OldTransport>(['JSONRPC', 'HTTP+JSON', 'GRPC'])('X5 a peer of A2A 
     expect(end).toMatchObject({ state: 'completed', text: 'one two' });
   });
 
-  it('asks, and takes the answer in the same task', async () => {
+  it('asks a question, and accepts the reply in the same task', async () => {
     const question = ask('ask');
     const asked = await collect(peer.send(question, never));
     expect(asked.end).toMatchObject({ state: 'input-required', text: 'which one?' });
@@ -55,7 +55,7 @@ describe.each<OldTransport>(['JSONRPC', 'HTTP+JSON', 'GRPC'])('X5 a peer of A2A 
     expect(answered.end).toMatchObject({ state: 'completed', text: 'you said this one' });
   });
 
-  it('is told when a task is canceled', async () => {
+  it('receives the cancellation of a task', async () => {
     const canceling = new AbortController();
     let id = '';
     for await (const event of peer.send(ask('wait'), canceling.signal)) {
@@ -68,7 +68,7 @@ describe.each<OldTransport>(['JSONRPC', 'HTTP+JSON', 'GRPC'])('X5 a peer of A2A 
 });
 
 describe('X5 a peer of A2A 0.3', () => {
-  it('is a sub-agent like any other, by configuration alone', async () => {
+  it('becomes a sub-agent like any other, by configuration alone', async () => {
     const old = await startOldServer('GRPC');
     const remoteAgents = [{ name: 'veteran', url: old.origin, allowPrivate: true }];
     await withServer(

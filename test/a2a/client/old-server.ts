@@ -18,7 +18,7 @@ export interface OldServer {
   close(): Promise<void>;
 }
 
-/** An agent on the SDK's 0.3 line, as anybody had written it: it streams, asks, and waits to be canceled. */
+/** An ordinary agent on the SDK's 0.3 line: it streams, asks, and waits to be canceled. */
 export async function startOldServer(transport: OldTransport): Promise<OldServer> {
   const app = express();
   const http = createServer(app).listen(0, '127.0.0.1');
@@ -118,7 +118,7 @@ class OldExecutor implements AgentExecutor {
         });
         say('better late', false);
         return bus.finished();
-      // What Gemini CLI's server sends in each turn: all of it in messages at work, and then that it waits.
+      // The events of one turn of Gemini CLI's server: everything in messages of a working task, then input-required.
       case 'gemini':
       case 'gemini twice': {
         const tell = (parts: Part[], kind: string): void => {

@@ -14,7 +14,7 @@ function bound(status: number, seen: string[] = [], headers: Record<string, stri
 }
 
 describe('createOriginFetch', () => {
-  it('asks no other origin, nor another port or scheme of the same host', async () => {
+  it('refuses any other origin, also another port or scheme of the same host', async () => {
     const seen: string[] = [];
     const ask = bound(200, seen);
     for (const url of [
@@ -37,12 +37,12 @@ describe('createOriginFetch', () => {
     [429, 'too-many', 3_000],
     [503, 'too-many', 3_000],
     [502, 'unavailable', undefined],
-  ])('tells status %d as %s', async (status, code, retryAfterMs) => {
+  ])('reports status %d as %s', async (status, code, retryAfterMs) => {
     const ask = bound(status, [], { 'retry-after': '3' });
     await expect(ask('https://a.example/')).rejects.toMatchObject({ code, retryAfterMs });
   });
 
-  it('passes other answers on, also errors that the protocol tells in their body', async () => {
+  it('returns other responses, also those whose body holds an error of the protocol', async () => {
     for (const status of [200, 400, 404, 409, 500]) {
       expect((await bound(status)('https://a.example/')).status).toBe(status);
     }

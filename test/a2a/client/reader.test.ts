@@ -9,7 +9,7 @@ const read = (reader: TaskReader, json: unknown) =>
 const WORKING = 'TASK_STATE_WORKING';
 
 describe('TaskReader', () => {
-  it('limits the number of events', () => {
+  it('limits the number of events of a stream', () => {
     const reader = new TaskReader({ agent: 'a' });
     const event = fromWireUpdate(StreamResponse.fromJSON(status(WORKING)));
     expect(() => {
@@ -27,7 +27,7 @@ describe('TaskReader', () => {
     }).toThrow(/16777216 characters/);
   });
 
-  it('yields only the new content of a snapshot after a part of the stream', () => {
+  it('yields only what a snapshot adds to the part of the stream before it', () => {
     const reader = new TaskReader({ agent: 'a' });
     read(reader, snapshot(WORKING));
     read(reader, text('one', undefined, false));
@@ -42,7 +42,7 @@ describe('TaskReader', () => {
     ]);
   });
 
-  it('starts an artifact again when the server does', () => {
+  it('replaces an artifact when the server starts it again', () => {
     const reader = new TaskReader({ agent: 'a' });
     read(reader, text('wrong', undefined, false));
     expect(read(reader, text('right', undefined, false))).toMatchObject([{ text: 'right', replace: true }]);
@@ -51,7 +51,7 @@ describe('TaskReader', () => {
     expect(reader.hasEnded).toBe(true);
   });
 
-  it('yields what an agent says before its answer once, also when a snapshot repeats it', () => {
+  it('yields what an agent says before its output once, also when a snapshot repeats it', () => {
     const reader = new TaskReader({ agent: 'a' });
     const message = { messageId: 'm1', role: 'ROLE_AGENT', parts: [{ text: 'on it' }] };
     const said = { type: 'activity', author: 'a', activity: { type: 'text', text: 'on it' } };
@@ -61,7 +61,7 @@ describe('TaskReader', () => {
     expect(read(reader, status(WORKING, undefined, saying))).toEqual([]);
   });
 
-  it('yields a message that grows as the answer, piece by piece', () => {
+  it('yields a growing message as output, chunk by chunk', () => {
     const reader = new TaskReader({ agent: 'a' });
     const say = (state: string, words: string) => {
       const message = { messageId: 'm1', role: 'ROLE_AGENT', parts: [{ text: words }] };
@@ -87,7 +87,7 @@ describe('TaskReader', () => {
     expect(reader.cursor).toBe(4);
   });
 
-  it('takes an event without a context id, and none without a task id', () => {
+  it('accepts an event without a context id, and refuses one without a task id', () => {
     const reader = new TaskReader({ agent: 'a', contextId: 'context-1' });
     const bare = { statusUpdate: { taskId: 'task-1', status: { state: WORKING } } };
     expect(read(reader, bare)).toContainEqual({ type: 'status', state: 'working' });

@@ -13,7 +13,7 @@ export interface ExecutorCall {
   readonly owner: string | undefined;
 }
 
-/** An agent written for the stock SDK that does what the first word of a message says. */
+/** An agent for the stock SDK. The first word of a message selects its script. */
 export class ScriptedExecutor implements AgentExecutor {
   readonly calls: ExecutorCall[] = [];
   readonly canceled: string[] = [];
@@ -23,7 +23,7 @@ export class ScriptedExecutor implements AgentExecutor {
   #proceed: () => void = () => {};
   #waiting: { context: RequestContext; bus: ExecutionEventBus } | undefined;
 
-  /** Lets a task that waits go on. */
+  /** Lets a waiting task continue. */
   proceed(): void {
     this.#proceed();
   }
@@ -102,7 +102,7 @@ export class ScriptedExecutor implements AgentExecutor {
   }
 }
 
-/** What an executor says of one run. */
+/** Publishes the events of one run. */
 export class Script {
   readonly #context: RequestContext;
   readonly #bus: ExecutionEventBus;
@@ -113,7 +113,7 @@ export class Script {
     this.#bus = bus;
   }
 
-  /** Stock agents show the task first, on a follow-up with its question still in it. */
+  /** Publishes the task, as stock agents do first; on a follow-up the task still holds its question. */
   open(state = TaskState.TASK_STATE_SUBMITTED, text?: string): void {
     const { taskId, contextId, task, userMessage } = this.#context;
     const message = text === undefined ? undefined : this.message(text);

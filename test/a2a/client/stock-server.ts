@@ -72,7 +72,7 @@ export function createStockAgent(card: JsonObject): StockAgent {
   return { executor, handler };
 }
 
-/** A server on the stock SDK, as anybody would write it. */
+/** A server as the documentation of the stock SDK builds it. */
 export async function startStockServer(changes: CardChanges = {}): Promise<Listening & StockAgent> {
   const app = express();
   const listening = await listen(app);

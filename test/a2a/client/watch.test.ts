@@ -36,8 +36,8 @@ function methods(server: WireServer): readonly string[] {
   return server.calls.map(({ method }) => method);
 }
 
-describe('a connection that breaks', () => {
-  it('continues after the last event that was read, by Last-Event-ID', async () => {
+describe('the client of a connection that breaks', () => {
+  it('resumes after the last event that it read, by Last-Event-ID', async () => {
     const { peer, server } = await start(
       ({ method }, wire) => {
         if (method === 'SendStreamingMessage') {
@@ -60,7 +60,7 @@ describe('a connection that breaks', () => {
     expect(server.calls[1]!.params['id']).toBe('task-1');
   });
 
-  it('reads events that are written as A2A 0.3 does, and calls no member by a name of its own', async () => {
+  it('reads events in the form of A2A 0.3, and ignores an event whose kind is the name of a built-in member', async () => {
     const { peer } = await start((_call, wire) => {
       const { artifactUpdate: one } = text('one', undefined, false) as { artifactUpdate: object };
       const { statusUpdate: end } = status(COMPLETED) as { statusUpdate: object };
@@ -76,7 +76,7 @@ describe('a connection that breaks', () => {
     });
   });
 
-  it('continues also when the stream ends cleanly before the task does', async () => {
+  it('resumes also after a stream that ended cleanly before its task', async () => {
     const { peer } = await start(({ method }, wire) => {
       wire.event(method === 'SendStreamingMessage' ? snapshot(WORKING) : snapshot(COMPLETED));
       wire.end();
@@ -84,7 +84,7 @@ describe('a connection that breaks', () => {
     expect((await collect(peer.send(request(), never))).end.state).toBe('completed');
   });
 
-  it('reads a stock peer from its snapshots, without yielding anything twice', async () => {
+  it('follows a stock peer by its snapshots, without yielding anything twice', async () => {
     const { peer, server } = await start(({ method }, wire) => {
       const artifacts = [{ artifactId: 'a', parts: [{ text: 'one' }, { text: ' two' }] }];
       switch (method) {
@@ -108,7 +108,7 @@ describe('a connection that breaks', () => {
     expect(server.calls[1]!.headers['last-event-id']).toBeUndefined();
   });
 
-  it('sends again under the same message id when the peer knows repeats', async () => {
+  it('repeats a send under the same message id when the peer recognizes repeats', async () => {
     let count = 0;
     const { peer, server } = await start(
       (_call, wire) => {
@@ -124,14 +124,14 @@ describe('a connection that breaks', () => {
     expect(ids[0]).toBe(ids[1]);
   });
 
-  it('never sends twice to a peer that does not recognize repeats', async () => {
+  it('never repeats a send to a peer that does not recognize repeats', async () => {
     const { peer, server } = await start((_call, wire) => wire.cut());
     const { end } = await collect(peer.send(request(), never));
     expect(end.state).toBe('failed');
     expect(methods(server)).toEqual(['SendStreamingMessage']);
   });
 
-  it('waits for a peer that refuses for now, and for one that cannot be reached', async () => {
+  it('retries a peer that responds with 503, and one that cannot be reached', async () => {
     let count = 0;
     let failures = 0;
     const port = await freePort();
@@ -140,7 +140,7 @@ describe('a connection that breaks', () => {
       wire.event(snapshot(COMPLETED));
       wire.end();
     };
-    // The server is back once a request could not reach it.
+    // Starts the server again after one request has failed to reach it.
     const fetch: typeof fetchOut = (input, init) =>
       fetchOut(input, init).catch(async (error: unknown) => {
         if ((failures += 1) === 1) servers.push(await startWireServer(script, { port }));
@@ -155,7 +155,7 @@ describe('a connection that breaks', () => {
     expect(failures).toBe(1);
   });
 
-  it('gives up after so many failures in a row', async () => {
+  it('gives up after the configured number of failures in a row', async () => {
     const { peer, server } = await start(({ method }, wire) => {
       if (method === 'SendStreamingMessage') wire.event(snapshot(WORKING));
       wire.cut();
@@ -168,7 +168,7 @@ describe('a connection that breaks', () => {
     expect(methods(server).filter((method) => method === 'SubscribeToTask')).toHaveLength(retry.attempts);
   });
 
-  it('gives an answer to a running task again between two tokens', async () => {
+  it('repeats a reply to a running task when the peer refuses its token', async () => {
     let refusals = 0;
     const { peer, server } = await start((_call, wire) => {
       if (refusals++ < 2) return wire.status(401);
@@ -180,7 +180,7 @@ describe('a connection that breaks', () => {
     expect(methods(server)).toEqual(Array(3).fill('SendStreamingMessage'));
   });
 
-  it('says at once that a token is wrong', async () => {
+  it('fails at once for a wrong token', async () => {
     const { peer, server } = await start((_call, wire) => wire.status(401));
     const { end } = await collect(peer.send(request(), never));
     expect(end).toMatchObject({ state: 'failed', text: expect.stringContaining('token') as unknown });
@@ -225,13 +225,13 @@ describe('a peer that cannot be trusted', () => {
     expect(methods(server)).toContain('CancelTask');
   });
 
-  it('is given up when it answers in another context than the one asked in', async () => {
+  it('is given up when it responds in another context than the requested one', async () => {
     const { peer } = await start((_call, wire) => wire.event(snapshot(COMPLETED)));
     const { end } = await collect(peer.send(ask('x', { contextId: 'mine' }), never));
     expect(end.state).toBe('failed');
   });
 
-  it('is given up when its text does not end', async () => {
+  it('is given up when its text never ends', async () => {
     const { peer, server } = await start(({ method }, wire) => {
       if (method === 'CancelTask') return wire.answer(snapshot('TASK_STATE_CANCELED')['task'] as never);
       wire.event(snapshot(WORKING));
@@ -243,7 +243,7 @@ describe('a peer that cannot be trusted', () => {
     expect(methods(server)).toContain('CancelTask');
   });
 
-  it('is given up when its answer cannot be read, and not reported as unreachable', async () => {
+  it('is given up when its response cannot be read, and not reported as unreachable', async () => {
     const { peer } = await start((_call, wire) => wire.babble());
     const { end } = await collect(peer.send(request(), never));
     expect(end).toMatchObject({ state: 'failed', text: 'The peer sent no readable response.' });
@@ -261,8 +261,8 @@ describe('a peer that cannot be trusted', () => {
   });
 });
 
-describe('stopping', () => {
-  it('waits for the id of its task, to cancel it', async () => {
+describe('a peer call that is stopped', () => {
+  it('waits for the id of its task, to cancel the task', async () => {
     const controller = new AbortController();
     const { peer, server } = await start(({ method }, wire) => {
       if (method === 'CancelTask') return wire.answer(snapshot('TASK_STATE_CANCELED')['task'] as never);
@@ -274,7 +274,7 @@ describe('stopping', () => {
     expect(methods(server)).toEqual(['SendStreamingMessage', 'CancelTask']);
   });
 
-  it('does not wait for a peer that does not answer the cancel', async () => {
+  it('does not wait for a peer that never responds to the cancel', async () => {
     const { peer } = await start(({ method }, wire) => {
       if (method !== 'CancelTask') wire.event(snapshot(WORKING));
     });
@@ -285,7 +285,7 @@ describe('stopping', () => {
     expect(last).toMatchObject({ type: 'end', state: 'canceled' });
   });
 
-  it('leaves the task alone when the reader walks away', async () => {
+  it('leaves the task running when the reader leaves the stream', async () => {
     const { peer, server } = await start((_call, wire) => wire.event(snapshot(WORKING)));
     for await (const event of peer.send(request(), never)) {
       if (event.type === 'task') break;

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { JsonObject } from '../../../src/core/json.js';
-import { EXTENSIONS } from '../../../src/a2a/translate/extensions.js';
+import { EXTENSIONS } from '../../../src/core/extensions.js';
 import type { Listening } from './stock-server.js';
 import { cardJson, listen } from './stock-server.js';
 
@@ -12,16 +12,16 @@ interface RpcCall {
 }
 
 interface Wire {
-  /** One event of a stream; the head goes out with the first. */
+  /** Writes one event of a stream; the head goes out with the first one. */
   event(result: JsonObject): void;
   end(): void;
   /** Breaks the connection. */
   cut(): void;
-  /** A plain JSON-RPC answer. */
+  /** Writes a plain JSON-RPC response. */
   answer(result: JsonObject): void;
   refuse(code: number, message: string): void;
   status(code: number, headers?: Record<string, string>): void;
-  /** An answer that is no JSON. */
+  /** Writes a response that is no JSON. */
   babble(): void;
 }
 
@@ -51,7 +51,10 @@ function cursor(seq: number | undefined): JsonObject {
   return seq === undefined ? {} : { metadata: { [EXTENSIONS.cursor]: { seq } } };
 }
 
-/** Speaks JSON-RPC by hand, so that a test can break it at any byte. `replays` declares our cursor extension. */
+/**
+ * A JSON-RPC server without a library, so that a test can break it at any byte. `replays` declares our cursor
+ * extension.
+ */
 export async function startWireServer(
   script: WireScript,
   options: { replays?: boolean; streaming?: boolean; port?: number; extension?: string } = {},

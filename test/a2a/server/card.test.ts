@@ -43,7 +43,7 @@ function served(parts: Partial<Parameters<typeof buildCard>[0]> = {}): string {
 }
 
 describe('X1 a card', () => {
-  it('takes what is fixed from the file and the rest from the running agent', () => {
+  it('combines the fixed parts of the file with the tools of the running agent', () => {
     const card = buildCard({
       file: FILE,
       profile: PROFILE,
@@ -89,7 +89,7 @@ describe('X1 a card', () => {
     expect(card).toMatchObject({ provider: { organization: 'Lango', url: 'https://h.example' } });
   });
 
-  it('keeps the tags of a skill that has none', () => {
+  it('has a tags field on a skill without tags', () => {
     const { skills } = JSON.parse(served({ file: undefined })) as { readonly skills: readonly object[] };
     for (const skill of skills) expect(skill).toHaveProperty('tags');
   });
@@ -125,7 +125,7 @@ describe('X1 a card', () => {
   });
 });
 
-/** What must never be on a public card. */
+/** Patterns that no public card may match. */
 const SECRETS: readonly (readonly [string, RegExp])[] = [
   [
     'a raw tool name',
@@ -135,20 +135,23 @@ const SECRETS: readonly (readonly [string, RegExp])[] = [
   ['a local path', /(?:^|["\s(])\/(?:home|root|work|usr|etc|tmp|var|opt|Users)\/|[A-Z]:\\\\/],
 ];
 
-describe('X1 a public card holds nothing that is not public', () => {
+describe('X1 a public card', () => {
   const files = readdirSync(CARD_FOLDER).filter((name) => name.endsWith('.json'));
 
-  it.each([...files.map((name) => [name] as const)])('%s', (name) => {
-    const file = JSON.parse(readFileSync(new URL(name, CARD_FOLDER), 'utf8')) as CardFile;
-    const text = served({ file, profile: { ...PROFILE, name: file.name, skills: file.skills } });
-    for (const [, pattern] of SECRETS) expect(text).not.toMatch(pattern);
-  });
+  it.each([...files.map((name) => [name] as const)])(
+    'holds no tool name, prompt text or local path: %s',
+    (name) => {
+      const file = JSON.parse(readFileSync(new URL(name, CARD_FOLDER), 'utf8')) as CardFile;
+      const text = served({ file, profile: { ...PROFILE, name: file.name, skills: file.skills } });
+      for (const [, pattern] of SECRETS) expect(text).not.toMatch(pattern);
+    },
+  );
 
   it.each([
     ['fs_read', 'Files by fs_read.'],
     ['a prompt', 'You are the operator.'],
     ['a path', 'Works in /home/me/work.'],
-  ])('and the check sees %s', (_what, description) => {
+  ])('is found to be unsafe by this test when it holds %s', (_what, description) => {
     const text = served({ file: { ...FILE, description } });
     expect(SECRETS.some(([, pattern]) => pattern.test(text))).toBe(true);
   });

@@ -22,8 +22,8 @@ async function cardAt(path: string, headers: Readonly<Record<string, string>> = 
   return { reply, card: reply.json as unknown as ServedCard };
 }
 
-describe('X1 every agent has its own card and endpoint', () => {
-  it('at its own path, without a caller', async () => {
+describe('X1 the card of an agent', () => {
+  it('is served at the path of the agent, without a token', async () => {
     node = await startA2aNode({ agents: AGENTS });
     for (const { profile } of AGENTS) {
       const { reply, card } = await cardAt(`/agents/${profile.name}/.well-known/agent-card.json`);
@@ -39,7 +39,7 @@ describe('X1 every agent has its own card and endpoint', () => {
     }
   });
 
-  it('and the root agent at the root of the host', async () => {
+  it("is also served at the root of the host when it is the root agent's", async () => {
     node = await startA2aNode({ agents: AGENTS });
     const { reply } = await cardAt('/.well-known/agent-card.json');
     expect(reply.text).toBe(
@@ -47,14 +47,14 @@ describe('X1 every agent has its own card and endpoint', () => {
     );
   });
 
-  it('in the shape of the protocol, not of the SDK, with every required field', async () => {
+  it('is in the shape of the protocol, not of the SDK, with every required field', async () => {
     node = await startA2aNode({ agents: AGENTS });
     const { card } = await cardAt('/.well-known/agent-card.json');
     expect(card).toMatchObject({
       version: '1.2.3',
       capabilities: { streaming: true, pushNotifications: false },
       securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: 'Bearer' } } },
-      // Those of 1.0 are in the card that is asked for by its version.
+      // The security requirements of 1.0 are on the card for clients that ask for 1.0 by its version.
       security: [{ bearer: [] }],
       defaultInputModes: ['text/plain', 'application/json'],
       defaultOutputModes: ['text/plain', 'application/json'],
@@ -63,7 +63,7 @@ describe('X1 every agent has its own card and endpoint', () => {
     expect(AgentCard.fromJSON(card).securitySchemes['bearer']?.scheme?.$case).toBe('httpAuthSecurityScheme');
   });
 
-  it('declaring no security when none is enforced', async () => {
+  it('declares no security when none is enforced', async () => {
     node = await startA2aNode({ agents: AGENTS, auth: 'none' });
     const { card } = await cardAt('/.well-known/agent-card.json');
     expect(card).not.toHaveProperty('securitySchemes');
@@ -71,15 +71,15 @@ describe('X1 every agent has its own card and endpoint', () => {
     expect((await ask(node, '/tasks', { token: null })).status).toBe(200);
   });
 
-  it('under the configured address when there is one', async () => {
+  it('names the configured address of the server when there is one', async () => {
     node = await startA2aNode({ agents: AGENTS, baseUrl: 'https://agents.example/' });
     const { card } = await cardAt('/.well-known/agent-card.json');
     expect(card.supportedInterfaces[0]?.url).toBe('https://agents.example/agents/lango-orchestrator');
   });
 });
 
-describe('X1 cards are cached by what they hold', () => {
-  it('with a tag that stays and answers 304', async () => {
+describe('X1 the cache headers of a card', () => {
+  it('hold a stable ETag, which gets 304', async () => {
     node = await startA2aNode({ agents: AGENTS });
     const first = (await cardAt('/.well-known/agent-card.json')).reply;
     const tag = first.headers.get('etag')!;
@@ -96,7 +96,7 @@ describe('X1 cards are cached by what they hold', () => {
     );
   });
 
-  it('and answer HEAD like GET without the body, and nothing else', async () => {
+  it('are the same for HEAD, which gets no body; other methods get 405', async () => {
     node = await startA2aNode({ agents: AGENTS });
     const path = '/.well-known/agent-card.json';
     const head = await ask(node, path, { method: 'HEAD', token: null });
@@ -113,7 +113,7 @@ describe('X1 the catalog', () => {
     readonly entries: readonly Readonly<Record<string, string>>[];
   }
 
-  it('lists every card of the node, and each is where it says', async () => {
+  it('lists every card of the node at its real address', async () => {
     node = await startA2aNode({ agents: AGENTS });
     const reply = await ask(node, '/.well-known/ai-catalog.json', { token: null });
     expect(reply.headers.get('content-type')).toBe('application/ai-catalog+json');
@@ -128,7 +128,7 @@ describe('X1 the catalog', () => {
     }
   });
 
-  it('names the registry, is at the path of ARD too, and every card links to both', async () => {
+  it('names the registry, is also served at the path of ARD, and is linked from every card', async () => {
     node = await startA2aNode({ agents: AGENTS });
     const old = await ask(node, '/.well-known/ai-catalog.json', { token: null });
     const current = await ask(node, '/.well-known/ard.json', { token: null });

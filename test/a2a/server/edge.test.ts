@@ -6,8 +6,8 @@ import { ask, rpc, sseEvents, userMessage } from '../../support/a2a-requests.js'
 import { askGrpc } from '../../support/grpc-asked.js';
 import { scriptedAgent } from '../../support/scripted-agent.js';
 
-/** Line 11 of issue 14: what careful clients found at the edge of the protocol. */
-describe('the edge of the protocol', () => {
+/** Line 11 of issue 14: edge cases of the protocol that careful clients have found. */
+describe('an edge case of the protocol', () => {
   let node: A2aNode;
 
   afterEach(() => node.stop());
@@ -20,7 +20,7 @@ describe('the edge of the protocol', () => {
     node = await startA2aNode({ agents: [agent], grpc });
   }
 
-  it('echoes the id of an invalid request, when it can be read', async () => {
+  it('an invalid request gets its id back when the id can be read', async () => {
     await start();
     const { json } = await ask(node, '/', { body: { jsonrpc: '1.0', id: 'a-7', method: 'GetTask' } });
     expect(json).toMatchObject({ id: 'a-7', error: { code: -32600 } });
@@ -28,14 +28,14 @@ describe('the edge of the protocol', () => {
     expect(broken.json).toMatchObject({ id: null, error: { code: -32600 } });
   });
 
-  it('takes `data: null`, and keeps it', async () => {
+  it('a part with `data: null` is accepted and kept', async () => {
     await start();
     const sent = userMessage('', { parts: [{ data: null }, { text: 'x' }] });
     const { json } = await rpc(node, 'SendMessage', sent);
     expect(json.result.task.history[0]!.parts).toEqual([{ data: null }, { text: 'x' }]);
   });
 
-  it('reads the version from the query in any case', async () => {
+  it('the version in the query is read in any case', async () => {
     await start();
     for (const name of ['A2A-Version', 'a2a-version', 'A2A-VERSION'])
       expect((await ask(node, `/tasks?${name}=9.9`)).json.error.details[0]!.reason).toBe(
@@ -43,13 +43,13 @@ describe('the edge of the protocol', () => {
       );
   });
 
-  it('tells a gRPC call without its tenant so, for programs', async () => {
+  it('a gRPC call without its tenant gets the reason TENANT_REQUIRED', async () => {
     await start(true);
     const { reason } = await askGrpc(node.grpc, { method: 'getTask', params: { id: 'x' } });
     expect(reason).toBe('TENANT_REQUIRED');
   });
 
-  it('says once that a run is in work, and answers at its path with a slash too', async () => {
+  it('a stream reports "working" once, also at the agent\'s path with a trailing slash', async () => {
     await start();
     const body = { jsonrpc: '2.0', id: 1, method: 'SendStreamingMessage', params: userMessage('go') };
     for (const extensions of [undefined, '']) {
@@ -62,7 +62,7 @@ describe('the edge of the protocol', () => {
     }
   });
 
-  it('sends the metadata of extensions to those who asked', async () => {
+  it('the metadata of an extension is sent only to a client that asked for the extension', async () => {
     await start();
     const plain = await ask(node, '/message:send', {
       body: userMessage('go'),
@@ -73,7 +73,7 @@ describe('the edge of the protocol', () => {
     expect(asked.text).toContain('urn:lango:a2a:usage:v1');
   });
 
-  it('accepts a file without a media type where files are accepted', async () => {
+  it('a file without a media type is accepted by an agent that accepts files', async () => {
     await start();
     const file = { kind: 'file', url: 'https://a.example/b' } as const;
     expect(() => assertInputModes([file], ['text/plain', 'image/png'])).not.toThrow();

@@ -13,12 +13,12 @@ import { scriptedAgent } from '../../support/scripted-agent.js';
 import { withServer } from '../../support/server.js';
 import { snapshot, startWireServer } from '../client/wire-server.js';
 
-/** The errors of A2A 1.0.1 (section 5.4), as a client of each binding sees them. */
+/** The errors of A2A 1.0.1 (section 5.4), as a client of each binding receives them. */
 
 let node: A2aNode;
-/** One that tells no callers apart. */
+/** A node that does not tell callers apart. */
 let open: A2aNode;
-/** A task that has ended. */
+/** The id of a task that has ended. */
 let ended: string;
 
 beforeAll(async () => {
@@ -29,13 +29,13 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([node.stop(), open.stop()]));
 
-/** The same call in the words of each binding; parameters as JSON-RPC has them. */
+/** The same call in the form of each binding; parameters as JSON-RPC has them. */
 interface Call {
   readonly method: string;
   readonly params: Readonly<Record<string, unknown>>;
   readonly rest: readonly [method: string, path: string];
   readonly headers?: Readonly<Record<string, string>>;
-  /** Default: the node that knows its callers. */
+  /** The node to call. Default: the one that knows its callers. */
   readonly at?: A2aNode;
 }
 
@@ -102,8 +102,8 @@ const CASES: readonly (readonly [reason: string, Numbers, () => Call])[] = [
   ],
 ];
 
-describe('X5 an error is told as the protocol numbers it', () => {
-  it.each(CASES)('%s: %j', async (reason, numbers, call) => {
+describe('X5 an error of the protocol', () => {
+  it.each(CASES)('has its numbers on every binding: %s %j', async (reason, numbers, call) => {
     const { method, params, rest, headers = {}, at = node } = call();
     const body = { jsonrpc: '2.0', id: 1, method, params };
     const rpc = await ask(at, '/', { body, headers });
@@ -129,7 +129,7 @@ describe('X5 an error is told as the protocol numbers it', () => {
 
 const GRPC = { server: { port: 0, grpc: { enabled: true, port: 0 } } };
 
-describe('X5 three errors of the protocol never end a call here', () => {
+describe('X5 an error that this server never returns', () => {
   it('EXTENDED_AGENT_CARD_NOT_CONFIGURED: a card that declares an extended one has one', async () => {
     for (const auth of [{ mode: 'token' }, { mode: 'none' }] as const)
       await withServer(
@@ -148,7 +148,7 @@ describe('X5 three errors of the protocol never end a call here', () => {
       );
   });
 
-  it('EXTENSION_SUPPORT_REQUIRED: no card requires one, and clients that name none or an unknown one are served', async () => {
+  it('EXTENSION_SUPPORT_REQUIRED: no card requires an extension, and a client that names none or an unknown one is served', async () => {
     await withServer({ settings: GRPC }, async ({ address: { agents, origin, root, token = null } }) => {
       for (const agent of agents) {
         const { json } = await ask({ origin }, `/agents/${agent}/.well-known/agent-card.json`);

@@ -76,7 +76,7 @@ describe('an executor written for the stock SDK, published', () => {
     return (await ask(node, '/message:send', { body })).json.task;
   }
 
-  it('X5 joins its chunks, shows its status and keeps its end', async () => {
+  it('X5 has its text chunks joined, its status shown and its end kept', async () => {
     const task = await send(
       agentOf((bus, context) => {
         bus.publish(initialTask(context));
@@ -95,7 +95,7 @@ describe('an executor written for the stock SDK, published', () => {
     expect(task.history.map(({ parts }) => parts[0]?.text)).toEqual(['go', 'on my way', 'there it is']);
   });
 
-  it('keeps names, files and the order of mixed pieces', async () => {
+  it('keeps its artifact names, its files and the order of mixed parts', async () => {
     const png: Part = {
       content: { $case: 'raw', value: Buffer.from('png') },
       metadata: undefined,
@@ -124,17 +124,17 @@ describe('an executor written for the stock SDK, published', () => {
     ]);
   });
 
-  it('may answer with a message instead of a task', async () => {
+  it('may respond with a message instead of a task', async () => {
     const agent = agentOf((bus) => bus.publish(AgentEvent.message(agentMessage('just this'))));
     expect(await send(agent)).toBeUndefined();
     const body = userMessage('go');
     const sent = await ask(node, '/message:send', { body });
     expect(sent.json).toMatchObject({ message: { messageId: 'a1', parts: [{ text: 'just this' }] } });
-    // The same message again finds the same answer.
+    // The repeated message gets the same response.
     expect((await ask(node, '/message:send', { body })).text).toBe(sent.text);
     const streamed = await ask(node, '/message:stream', { body: userMessage('go') });
     expect(sseEvents(streamed.text).map(({ data }) => Object.keys(data))).toEqual([['message']]);
-    // The log keeps it as the answer of a task.
+    // The log keeps the message as the artifact of a task.
     const { tasks } = (await ask(node, '/tasks?includeArtifacts=true')).json;
     expect(tasks).toHaveLength(3);
     expect(tasks[0]).toMatchObject({
@@ -143,7 +143,7 @@ describe('an executor written for the stock SDK, published', () => {
     });
   });
 
-  it('is ignored after the state that ended its run', async () => {
+  it('is ignored once it has published the end of its run', async () => {
     const task = await send(
       agentOf((bus, context) => {
         bus.publish(update(context, DONE));
@@ -155,7 +155,7 @@ describe('an executor written for the stock SDK, published', () => {
     expect(task).not.toHaveProperty('artifacts');
   });
 
-  it('3.3 #5: fails when it publishes nothing, when it stops in the middle, and when it throws; its words stay in the log', async () => {
+  it('3.3 #5: fails its task when it publishes nothing, stops in the middle or throws; the error message stays in the log', async () => {
     const logger = new RecordingLogger();
     const ways: readonly [Execute, string][] = [
       [() => {}, 'The agent stopped without a result.'],
@@ -181,7 +181,7 @@ describe('an executor written for the stock SDK, published', () => {
     node = await startA2aNode({ agents: [agentOf(() => {})] });
   });
 
-  it('fails when it publishes what is no event, and when nothing can keep what it publishes', async () => {
+  it('fails its task when it publishes what is no event, or what cannot be stored', async () => {
     const kept = /has a value that JSON cannot represent/;
     const data = (value: unknown) => ({ ...text(''), content: { $case: 'data' as const, value } });
     const ways: readonly [Execute, RegExp][] = [
@@ -203,7 +203,7 @@ describe('an executor written for the stock SDK, published', () => {
     node = await startA2aNode({ agents: [agentOf(() => {})] });
   });
 
-  it('cannot say "canceled" by itself', async () => {
+  it('cannot end its task as canceled by itself', async () => {
     const task = await send(
       agentOf((bus, context) => bus.publish(update(context, TaskState.TASK_STATE_CANCELED, 'no time'))),
     );
@@ -213,7 +213,7 @@ describe('an executor written for the stock SDK, published', () => {
     });
   });
 
-  it('is told of a cancel, and the task ends as canceled', async () => {
+  it('gets a cancel request, and its task ends as canceled', async () => {
     const told: string[] = [];
     let stop = (): void => {};
     const agent = agentOf(
@@ -257,7 +257,7 @@ describe('an executor written for the stock SDK, published', () => {
     expect(seen).toEqual([undefined, ['go', 'where?', 'there']]);
   });
 
-  it('has a log: its stream is replayed from a cursor', async () => {
+  it('has a log, so its stream is replayed from a cursor', async () => {
     const task = await send(
       agentOf((bus, context) => {
         bus.publish(artifact(context, [text('kept')]));
@@ -296,7 +296,7 @@ describe('an executor whose process died in the middle', () => {
     });
   }
 
-  it('runs again, and starts its artifacts again', async () => {
+  it('runs again, and starts its artifacts anew', async () => {
     const run = await crashed(agentOf(half));
     expect(await run.perform(agentOf(half))).toEqual({ state: 'completed' });
     expect(replacements(run)).toEqual([false, true, false]);
@@ -310,7 +310,7 @@ describe('an executor whose process died in the middle', () => {
     expect(replacements(second)).toEqual([false, false, false, false]);
   });
 
-  it('ends as failed when it must not happen twice', async () => {
+  it('fails its task when it must not run twice', async () => {
     const execute = { calls: 0 };
     const executor: AgentExecutor = {
       execute: async () => void (execute.calls += 1),

@@ -4,14 +4,14 @@ import { Message as MessageCodec, Role, SendMessageResponse, StreamResponse, Tas
 import { SendMessageConfiguration, Task as TaskCodec } from '@a2a-js/sdk';
 import { AgentEvent } from '@a2a-js/sdk/server';
 import type { RequestContext } from '@a2a-js/sdk/server';
-import { EXTENSIONS } from '../../../src/a2a/translate/extensions.js';
+import { EXTENSIONS } from '../../../src/core/extensions.js';
 import { sseEvents } from '../../support/a2a-requests.js';
 import { hushConsole } from '../beside-stock/console.js';
 import type { Play } from '../beside-stock/puppet.js';
 import type { Side } from '../beside-stock/sides.js';
 import { message, openOurs, openStock, untilIn } from '../beside-stock/sides.js';
 
-/** Line 10 of issue 14: what a client and an executor get behind our server is what they get behind the stock one. */
+/** Line 10 of issue 14: a client and an executor see the same behind our server as behind the stock one. */
 
 const EXTENSION = 'urn:someone:ext';
 
@@ -44,7 +44,7 @@ function status(state: TaskState, spoken?: Message): TaskStatus {
   return { state, message: spoken, timestamp: new Date().toISOString() };
 }
 
-/** Says everything that an executor can say of a task, and asks once. */
+/** Publishes every event that an executor can publish for a task, and asks one question. */
 const everything: Play = async ({ bus, context, asked }) => {
   const { taskId, contextId, userMessage } = context;
   const place = { taskId, contextId };
@@ -140,7 +140,7 @@ const TRANSPORTS: readonly Transport[] = [
   },
 ];
 
-/** Ids of the server and times are no part of the comparison, and neither is how plain text is cut. */
+/** Removes ids and times of the server from a comparison, and the boundaries of text chunks. */
 function plain(value: unknown, ids: readonly string[]): unknown {
   const named = ids.reduce(
     (json, id, index) => json.replaceAll(id, `id-${index}`),
@@ -163,8 +163,8 @@ function joined(parts: readonly JsonPart[]): readonly JsonPart[] {
 }
 
 /**
- * The updates of a stream that say something. Each server begins it in its own way: the stock one with the executor's task,
- * ours with the task as stored, and then with what the executor's task adds.
+ * The updates of a stream that carry content. Each server begins a stream in its own way: the stock one with the
+ * executor's task, ours with the stored task and then the additions of the executor's task.
  */
 function updates(events: readonly StreamResponse[]): readonly unknown[] {
   return events.flatMap(({ payload }) => {
@@ -179,7 +179,7 @@ function updates(events: readonly StreamResponse[]): readonly unknown[] {
   });
 }
 
-/** What an executor sees of its request. */
+/** The parts of its request that an executor sees. */
 function seen({ request, task, referenceTasks, context }: RequestContext): object {
   const { configuration, metadata, message: given } = request;
   return {
@@ -195,7 +195,7 @@ function seen({ request, task, referenceTasks, context }: RequestContext): objec
 const CONFIGURATION = { acceptedOutputModes: ['text/plain'], historyLength: 50 };
 const METADATA = { 'x-tenant': 'blue', nested: { deep: [1] } };
 
-/** One conversation: a question, its answer, a stream with a reference, and a message in place of a task. */
+/** One conversation: a question, its reply, a stream with a reference, and a message in place of a task. */
 async function converse(side: Side, by: Transport): Promise<Readonly<Record<string, unknown>>> {
   const contexts: RequestContext[] = [];
   const playing = (play: Play) =>
@@ -251,7 +251,7 @@ describe('one executor behind both servers', () => {
   });
 
   it.each(TRANSPORTS.map((transport) => [transport.name, transport] as const))(
-    'shows a client and its executor the same over %s',
+    'gives a client and its executor the same over %s as the stock server',
     async (_name, transport) => {
       const [right, model] = await Promise.all([converse(ours, transport), converse(stock, transport)]);
       for (const [what, value] of Object.entries(model))

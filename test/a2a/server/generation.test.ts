@@ -4,13 +4,13 @@ import { A2AService } from '@a2a-js/sdk/server/grpc';
 import { Client, Metadata, credentials, status } from '@grpc/grpc-js';
 import type { ServiceError } from '@grpc/grpc-js';
 import { int64At } from '../../../src/a2a/server/grpc/generation-fields.js';
-import { GENERATION } from '../../../src/a2a/translate/extensions.js';
+import { GENERATION } from '../../../src/core/extensions.js';
 import { userMessage } from '../../support/a2a-requests.js';
 import type { TestServer } from '../../support/server.js';
 import { startServer } from '../../support/server.js';
 import { scriptedAgent } from '../../support/scripted-agent.js';
 
-/** `generation` by the draft of A2A 1.1, with the names, numbers and rules of its branch dev-1.1. */
+/** `generation` of the draft of A2A 1.1, with the names, numbers and rules of its branch dev-1.1. */
 
 let server: TestServer;
 beforeAll(async () => {
@@ -23,7 +23,7 @@ afterAll(() => server.stop());
 
 const ASKING = { 'a2a-version': '1.0', 'a2a-extensions': GENERATION };
 
-/** What each transport answers: the generations in the order in which they come, or the error. */
+/** The response of a transport: the generations in their order, or the error. */
 interface Reply {
   readonly generations: readonly (string | undefined)[];
   readonly taskId?: string | undefined;
@@ -137,7 +137,7 @@ const varint = (field: number, value: number): Buffer => Buffer.from([field * 8,
 const nested = (field: number, bytes: Buffer): Buffer =>
   Buffer.concat([Buffer.from([field * 8 + 2, bytes.length]), bytes]);
 
-/** Calls a method with bytes behind those of the request, and reads what the SDK's codec leaves out. */
+/** Calls a method with further bytes after those of the request, and reads the fields that the SDK's codec drops. */
 async function grpc(
   method: 'sendMessage' | 'sendStreamingMessage' | 'subscribeToTask' | 'getTask' | 'listTasks',
   request: object,
@@ -202,7 +202,7 @@ const message = (text: string, more: object = {}): object => ({ ...userMessage(t
 const upTo = (from: number, length: number) => Array.from({ length }, (_, at) => String(from + at));
 
 describe.each([rest, jsonRpc, overGrpc])('generation over $name', (way) => {
-  it('begins at 1, grows by 1 with each event, and is in the task', async () => {
+  it('begins at 1, grows by 1 with each event, and is on the task', async () => {
     const contextId = crypto.randomUUID();
     const { generations, taskId } = await way.stream(message('chunks 5', { contextId }));
     expect(generations.length).toBeGreaterThan(6);
@@ -213,14 +213,14 @@ describe.each([rest, jsonRpc, overGrpc])('generation over $name', (way) => {
     expect((await way.send(message('say x'))).generations).toEqual([expect.stringMatching(/^\d+$/)]);
   });
 
-  it('is the same for a reader that comes back by its cursor', async () => {
+  it('stays the same for a reader that resumes by its cursor', async () => {
     const { generations, taskId } = await way.stream(message('chunks 5'));
     const replayed = (await way.subscribe(taskId!, 4)).generations;
     expect(replayed.length).toBeGreaterThan(3);
     expect(replayed).toEqual(generations.slice(-replayed.length));
   });
 
-  it('refuses a message for another generation, and stores nothing', async () => {
+  it('guards a message: one for another generation is refused, and nothing is stored', async () => {
     const { generations, taskId } = await way.send(message('ask'));
     const now = Number(generations[0]);
     const late = await way.send(message('say no', { taskId }), now - 1);
@@ -229,11 +229,11 @@ describe.each([rest, jsonRpc, overGrpc])('generation over $name', (way) => {
     const answer = message('say yes', { taskId });
     const told = await way.send(answer, now);
     expect(Number(told.generations[0])).toBeGreaterThan(now);
-    // Sent again since its answer was lost: the first answer, whatever the generation is now.
+    // A send that is repeated after its response was lost gets the first response, at any generation.
     expect((await way.send(answer, now)).generations).toEqual(told.generations);
   });
 
-  it('lets one of many through that answer the same question at once', async () => {
+  it('admits one of many concurrent replies to the same question', async () => {
     const { generations, taskId } = await way.send(message('ask'));
     const now = Number(generations[0]);
     const answers = await Promise.all(
@@ -243,7 +243,7 @@ describe.each([rest, jsonRpc, overGrpc])('generation over $name', (way) => {
     expect(answers.filter(({ error }) => error === way.mismatch)).toHaveLength(7);
   });
 
-  it('is waited for', async () => {
+  it('can be awaited by a read, which resolves once the task has passed it', async () => {
     const { generations, taskId } = await way.send(message('ask'));
     const now = Number(generations[0]);
     expect((await way.get(taskId!, now - 1)).generations).toEqual(generations);
@@ -261,13 +261,13 @@ describe.each([rest, jsonRpc, overGrpc])('generation over $name', (way) => {
 it.each([
   ['an end-group tag and half a varint', [0x7c, 0xff]],
   ['a configuration that says it is longer than the message', [0x7c, 0x1a, 0x7f]],
-])('refuses %s after the message over gRPC', async (_what, bytes) => {
+])('a gRPC message with %s at its end is refused', async (_what, bytes) => {
   const request = SendMessageRequest.fromJSON({ message: message('say x'), tenant: 'worker' });
   const { error } = await grpc('sendMessage', request, { bytes: Buffer.from(bytes) });
   expect(error).toBe('INVALID_ARGUMENT');
 });
 
-it('is not there for clients that do not ask', async () => {
+it('a client that does not ask for the extension gets no generation', async () => {
   const answer = await server.fetch('/agents/worker/message:stream', {
     ...{ method: 'POST', body: JSON.stringify({ message: message('chunks 3') }) },
     headers: { 'a2a-version': '1.0' },

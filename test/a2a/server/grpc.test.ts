@@ -108,7 +108,7 @@ function open(method: 'sendStreamingMessage' | 'subscribeToTask', params: object
 }
 
 describe('X5 gRPC', () => {
-  it('finds the agent by the tenant; without one, and with a strange one, there is no agent', async () => {
+  it('finds the agent by its tenant; a call without a tenant or with an unknown one is refused', async () => {
     await start();
     expect((await call('sendMessage', send('say x'))).error).toBeNull();
     for (const tenant of ['', 'nobody', 'constructor']) {
@@ -120,7 +120,7 @@ describe('X5 gRPC', () => {
     expect((await call('getTask', { tenant: 'root', id })).error?.code).toBe(status.NOT_FOUND);
   });
 
-  it('knows callers as HTTP does', async () => {
+  it('authenticates callers as HTTP does', async () => {
     await start();
     for (const authorization of ['Bearer wrong', 'Basic x', '']) {
       const { error } = await call(
@@ -132,7 +132,7 @@ describe('X5 gRPC', () => {
     }
   });
 
-  it('tells errors with the details of the other bindings', async () => {
+  it('reports errors with the details of the other bindings', async () => {
     await start();
     const { error } = await call('getTask', { tenant: 'operator', id: 'missing' });
     const told = decodeStatus(error!.metadata.get('grpc-status-details-bin')[0] as Buffer);
@@ -149,7 +149,7 @@ describe('X5 gRPC', () => {
     expect(types.map(({ typeUrl }) => typeUrl)).toContain('type.googleapis.com/google.rpc.BadRequest');
   });
 
-  it('3.1 #15 takes versions by major and minor, and refuses others', async () => {
+  it('3.1 #15 accepts versions by major and minor, and refuses others', async () => {
     await start();
     const get = (version: string) =>
       call('getTask', { tenant: 'operator', id: 'x' }, { sent: metadata({ 'a2a-version': version }) });
@@ -158,14 +158,14 @@ describe('X5 gRPC', () => {
       expect((await get(version)).error?.code).toBe(status.FAILED_PRECONDITION);
   });
 
-  it('says in its head which extensions are in use', async () => {
+  it('names the active extensions in the head of a response', async () => {
     await start();
     const sent = metadata({ 'a2a-extensions': 'urn:lango:a2a:cursor:v1, urn:nobody' });
     const { head } = await call('sendMessage', send('say x'), { sent });
     expect(head.get('a2a-extensions')).toEqual(['urn:lango:a2a:cursor:v1']);
   });
 
-  it('refuses messages that are too big, broken, or nested too deep', async () => {
+  it('refuses messages that are too large, malformed or nested too deep', async () => {
     await start();
     const big = await call('sendMessage', send('x'.repeat(1_100_000)));
     expect(big.error?.code).toBe(status.RESOURCE_EXHAUSTED);
@@ -191,7 +191,7 @@ describe('X5 gRPC', () => {
     expect((await call('sendMessage', send('say still here'))).error).toBeNull();
   });
 
-  it('leaves the task alone when the deadline of a call passes', async () => {
+  it('leaves the task running when the deadline of a call passes', async () => {
     await start();
     const list = async () =>
       (await node.journal.list({ tenant: '', owner: 'default' }, { agent: 'operator', pageSize: 1 })).tasks;
@@ -200,12 +200,12 @@ describe('X5 gRPC', () => {
       const asked = await call('sendMessage', send('wait'), { deadlineMs });
       expect(asked.error?.code).toBe(status.DEADLINE_EXCEEDED);
     }
-    // The server has taken the end of that call, which comes before this one on their connection.
+    // The server has taken the end of the earlier call, which comes before this call on their connection.
     await call('getTask', { tenant: 'operator', id: 'nothing' });
     expect((await list())[0]?.state).toBe('working');
   });
 
-  it('a stream is cut when it takes nothing, its place is free, and the cursor gets the rest', async () => {
+  it('cuts a stream whose reader takes nothing, frees its slot, and sends the rest from the cursor', async () => {
     const pieces = 100;
     const much = scriptedAgent('operator', async (run) => {
       for (let n = 0; n < pieces; n += 1) {
@@ -237,7 +237,7 @@ describe('X5 gRPC', () => {
     expect(all.filter(({ payload }) => payload?.$case === 'artifactUpdate')).toHaveLength(pieces);
   });
 
-  it('counts its streams with those of HTTP, and frees the place when a reader leaves', async () => {
+  it('shares its limit of streams with HTTP, and frees a slot when a reader leaves', async () => {
     await start({ streams: { streams: 1 } });
     const { value } = await call('sendMessage', send('wait', 'operator', { returnImmediately: true }));
     const id = value!.payload!.value.id;
@@ -270,7 +270,7 @@ describe('X5 gRPC', () => {
     }
   });
 
-  it('tells open streams when it stops, and stops in time', async () => {
+  it('ends open streams when the server stops, and stops in time', async () => {
     await start();
     const { value } = await call('sendMessage', send('wait', 'operator', { returnImmediately: true }));
     const id = value!.payload!.value.id;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { toCallContext } from '../../../src/a2a/translate/call.js';
-import { EXTENSIONS } from '../../../src/a2a/translate/extensions.js';
+import { EXTENSIONS } from '../../../src/core/extensions.js';
 import { newId } from '../../../src/core/ids.js';
 import { NO_USAGE } from '../../../src/core/model.js';
 import type { NewEvent } from '../../../src/core/task.js';
@@ -44,7 +44,7 @@ function authorOf(holder: { readonly metadata: Readonly<Record<string, unknown>>
   return (holder?.metadata[EXTENSIONS.author] as { readonly author: string } | undefined)?.author;
 }
 
-/** A log as an earlier program may have left it: entries that do not say who wrote them. */
+/** A log as an earlier version may have left it: its events name no author. */
 async function appendUnsigned(id: string, events: readonly NewEvent['body'][]): Promise<void> {
   const { epoch } = (await node.store.get(SCOPE, id))!;
   await node.store.append(
@@ -53,8 +53,8 @@ async function appendUnsigned(id: string, events: readonly NewEvent['body'][]): 
   );
 }
 
-describe('authors', () => {
-  it('A1 A4 are those stored with the events: two agents stay two, each with its name', async () => {
+describe('the author of an event', () => {
+  it('A1 A4 is the stored one: two agents stay two, each with its own name', async () => {
     const body = userMessage('two voices');
     const events = sseEvents((await ask(node, '/message:stream', { body })).text);
     const artifacts = events.flatMap(({ data }) =>
@@ -73,7 +73,7 @@ describe('authors', () => {
     expect(authorOf(events.at(-1)?.data.statusUpdate)).toBe('lango-orchestrator');
   });
 
-  it('A2 A3 are the configured root agent where none is stored, never a fixed name', async () => {
+  it('A2 A3 is the configured root agent when none is stored, never a fixed name', async () => {
     const { id } = await sendAtOnce('wait');
     await taskIn(node, id, 'working');
     await appendUnsigned(id, [
@@ -94,14 +94,14 @@ describe('authors', () => {
     expect(authorOf(replayed[0]?.data.artifactUpdate.artifact)).toBe('lango-agent');
   });
 
-  it('A3 a message stored as of lango-orchestrator keeps that', async () => {
+  it('A3 stays lango-orchestrator when it is stored so', async () => {
     const task = await send('say x');
     expect(authorOf(task.artifacts[0])).toBe('lango-orchestrator');
   });
 });
 
-describe('X5 tasks as they are read', () => {
-  it('a message to a long task reads what is new of it, and is answered with the newest messages', async () => {
+describe('X5 a task that is read', () => {
+  it('costs a follow-up only the new events, and is returned with its newest messages', async () => {
     const { id } = await send('ask');
     for (let count = 1; count < 40; count += 1) await send('ask', { taskId: id });
     const read = node.store.read.bind(node.store);
@@ -121,7 +121,7 @@ describe('X5 tasks as they are read', () => {
     expect(whole.artifacts).toEqual(answer.artifacts);
   });
 
-  it('have text joined into one part, and the newest messages when asked', async () => {
+  it('has its text joined into one part, and its newest messages when asked', async () => {
     const asked = await send('ask');
     const task = await send('chunks 50', { taskId: asked.id });
     expect(task.artifacts[0]?.parts).toHaveLength(1);
@@ -136,7 +136,7 @@ describe('X5 tasks as they are read', () => {
     expect((await ask(node, '/message:send', { body })).json.task).not.toHaveProperty('history');
   });
 
-  it('have artifacts in a list only when asked, and then the field even when empty', async () => {
+  it('has its artifacts in a list only when asked, and then the field even when empty', async () => {
     const contextId = newId();
     await send('refuse', { contextId });
     await send('file', { contextId });
@@ -152,7 +152,7 @@ describe('X5 tasks as they are read', () => {
     });
   });
 
-  it('are listed newest first, page by page, from a time on', async () => {
+  it('is listed with others newest first, page by page, from a given time on', async () => {
     const contextId = newId();
     const sent = [];
     for (const text of ['say 1', 'say 2', 'say 3']) sent.push(await send(text, { contextId }));
@@ -167,7 +167,7 @@ describe('X5 tasks as they are read', () => {
     expect(later.map(({ id }) => id)).toContain(sent[1]?.id);
   });
 
-  it('give the reason of a rejection as the status message', async () => {
+  it('shows the reason of a rejection as its status message', async () => {
     const task = await send('refuse');
     expect(task.status).toMatchObject({
       state: 'TASK_STATE_REJECTED',
@@ -176,11 +176,11 @@ describe('X5 tasks as they are read', () => {
   });
 });
 
-describe('X5 whose tasks they are', () => {
+describe('X5 the owner of a task', () => {
   const stranger = (after?: number) =>
     toCallContext({ scope: { tenant: '', owner: 'stranger' }, signal: new AbortController().signal, after });
 
-  it('a foreign task and a missing one get the same answer, in every operation', async () => {
+  it('alone finds it: for others a foreign task and a missing one are the same, in every operation', async () => {
     const { id } = await sendAtOnce('wait');
     const handler = node.handlers.get('lango-orchestrator')!;
     const calls = (taskId: string) => [
@@ -200,7 +200,7 @@ describe('X5 whose tasks they are', () => {
     await rpc(node, 'CancelTask', { id });
   });
 
-  it('a task is not found under another agent, and takes no message there', async () => {
+  it('finds it under its own agent only, and cannot send it a message under another', async () => {
     const { id } = await sendAtOnce('wait');
     const here = '/agents/operator';
     expect((await ask(node, `${here}/tasks/${id}`)).status).toBe(404);
@@ -212,7 +212,7 @@ describe('X5 whose tasks they are', () => {
     await rpc(node, 'CancelTask', { id });
   });
 
-  it('a call without a caller is refused', async () => {
+  it('is known for every call: one without a caller is refused', async () => {
     const { ServerCallContext, UnauthenticatedUser } = await import('@a2a-js/sdk/server');
     const handler = node.handlers.get('operator')!;
     for (const context of [
@@ -226,8 +226,8 @@ describe('X5 whose tasks they are', () => {
   });
 });
 
-describe('X5 turns', () => {
-  it('refuse another context than the one of the task', async () => {
+describe('X5 a message or a cancel', () => {
+  it("is refused in another context than the task's", async () => {
     const { id } = await send('ask');
     const reply = await ask(node, '/message:send', {
       body: userMessage('x', { taskId: id, contextId: 'another' }),
@@ -235,18 +235,18 @@ describe('X5 turns', () => {
     expect(reply.json.error.status).toBe('INVALID_ARGUMENT');
   });
 
-  it('keep the context that a client chose, and make one where it did not', async () => {
+  it('keeps the context that the client chose, and begins one where the client named none', async () => {
     expect((await send('say x', { contextId: 'chosen' })).contextId).toBe('chosen');
     expect((await send('say x')).contextId).not.toBe('');
   });
 
-  it('refuse a message to a task that has ended', async () => {
+  it('is refused for a task that has ended', async () => {
     const { id } = await send('say x');
     const { error } = (await rpc(node, 'SendMessage', userMessage('y', { taskId: id }))).json;
     expect([error.code, error.data[0]?.metadata['code']]).toEqual([-32004, 'already-ended']);
   });
 
-  it('cancel twice is one cancel; a task that ended otherwise cannot be canceled', async () => {
+  it('may be repeated: a second cancel changes nothing, and a task that ended otherwise is not cancelable', async () => {
     const { id } = await sendAtOnce('wait');
     for (let i = 0; i < 2; i += 1) {
       expect((await rpc(node, 'CancelTask', { id })).json.result.status.state).toBe('TASK_STATE_CANCELED');
@@ -256,13 +256,13 @@ describe('X5 turns', () => {
   });
 });
 
-describe('delegations that must not begin', () => {
+describe('the grant of a delegation', () => {
   it.each([
     ['a cycle', { chain: ['lango-orchestrator@here'] }],
     ['too deep', { chain: ['a@x', 'b@x', 'c@x', 'd@x', 'e@x', 'f@x'] }],
     ['no depth left', { depth: -1 }],
     ['no tokens left', { tokens: 0 }],
-  ])('are refused with nothing stored: %s', async (_what, grant) => {
+  ])('makes the server refuse the message and store nothing: %s', async (_what, grant) => {
     const contextId = newId();
     const metadata = { [EXTENSIONS.chain]: { parentTaskId: 'p', ...grant } };
     const { error } = (await rpc(node, 'SendMessage', userMessage('say x', { contextId, metadata }))).json;
@@ -270,7 +270,7 @@ describe('delegations that must not begin', () => {
     expect((await rpc(node, 'ListTasks', { contextId })).json.result.totalSize).toBe(0);
   });
 
-  it('end at once when they come too late, and a repeat finds how they ended', async () => {
+  it('ends a task at once whose deadline has passed, and a repeated send finds that end', async () => {
     const body = userMessage('wait', {
       metadata: { [EXTENSIONS.chain]: { parentTaskId: 'p', deadline: 1 } },
     });
@@ -282,7 +282,7 @@ describe('delegations that must not begin', () => {
     expect((await ask(node, '/message:send', { body })).json.task.id).toBe(task.id);
   });
 
-  it('and the others get the smaller of both grants, with their parent on record', async () => {
+  it('is narrowed to the limits of this node, and the task records its parent', async () => {
     const deadline = Date.now() + 60_000;
     const metadata = {
       [EXTENSIONS.chain]: {

@@ -37,7 +37,7 @@ describe('X5 JSON-RPC strictness', () => {
     ['a method named like a member of Object', JSON.stringify({ ...SEND, method: 'constructor' }), -32601],
     ['params by position', JSON.stringify({ ...SEND, params: [1] }), -32602],
     ['no params where some are needed', JSON.stringify(SEND), -32602],
-  ])('answers %s with its own error', async (_what, raw, code) => {
+  ])('responds to %s with its own error', async (_what, raw, code) => {
     const reply = await ask(node, '/', {
       raw,
       headers: { 'Content-Type': 'application/json' },
@@ -48,7 +48,7 @@ describe('X5 JSON-RPC strictness', () => {
     expect(reply.headers.get('content-type')).toBe('application/json');
   });
 
-  it('gives the id back as it came, and null when there was none to read', async () => {
+  it('returns the id as it came, and null when no id could be read', async () => {
     for (const id of [0, 'seven', 1.5, null]) {
       const reply = await ask(node, '/', {
         body: { jsonrpc: '2.0', id, method: 'GetTask', params: { id: 'x' } },
@@ -58,7 +58,7 @@ describe('X5 JSON-RPC strictness', () => {
     expect((await ask(node, '/', { body: [] })).json.id).toBeNull();
   });
 
-  it('carries a notification out and sends no answer, even when it fails', async () => {
+  it('executes a notification and sends no response, even when it fails', async () => {
     const sent = await ask(node, '/', {
       body: { jsonrpc: '2.0', method: 'SendMessage', params: userMessage('wait', { contextId: 'notified' }) },
     });
@@ -70,7 +70,7 @@ describe('X5 JSON-RPC strictness', () => {
     expect([failed.status, failed.text]).toEqual([204, '']);
   });
 
-  it('carries a streaming notification out without a stream', async () => {
+  it('executes a streaming notification without a stream', async () => {
     const sent = await ask(node, '/', {
       body: {
         jsonrpc: '2.0',
@@ -95,7 +95,7 @@ describe('X5 JSON-RPC strictness', () => {
 });
 
 describe('X5 callers and versions', () => {
-  it('answers a call without a token with 401, a challenge and the protocol shape, before anything is read', async () => {
+  it("refuse a call without a token with 401, a challenge and the protocol's shape, before the body is read", async () => {
     for (const token of [null, 'wrong']) {
       const reply = await ask(node, '/', { raw: 'not even JSON', token });
       expect(reply.status).toBe(401);
@@ -104,7 +104,7 @@ describe('X5 callers and versions', () => {
     }
   });
 
-  it('takes 1.0 with any patch digits, in a header or in the query, and a client that names none', async () => {
+  it('include 1.0 with any patch digits, in a header or in the query, and a client that names none', async () => {
     const body = { jsonrpc: '2.0', id: 1, method: 'ListTasks' };
     for (const version of ['1.0', '1.0.7', '1', ' 1.0 ', '']) {
       const reply = await ask(node, '/', { body, headers: { 'A2A-Version': version } });
@@ -114,7 +114,7 @@ describe('X5 callers and versions', () => {
     expect((await ask(node, '/', { body })).json.result).toBeDefined();
   });
 
-  it('says in one header which of the named extensions are in use', async () => {
+  it('get the active extensions in one header', async () => {
     const headers = {
       'A2A-Extensions': 'urn:lango:a2a:author:v1, urn:nobody:knows, urn:lango:a2a:cursor:v1',
     };
@@ -127,7 +127,7 @@ describe('X5 callers and versions', () => {
 });
 
 describe('X5 the report of a failure', () => {
-  it('gives 404 in the shape of JSON-RPC for an agent that is not there', async () => {
+  it('has status 404 and the shape of JSON-RPC for an unknown agent', async () => {
     const reply = await ask(node, '/agents/nobody', { body: { jsonrpc: '2.0', id: 7, method: 'ListTasks' } });
     expect(reply.status).toBe(404);
     expect(reply.json).toMatchObject({ jsonrpc: '2.0', error: { code: -32601 } });
@@ -143,19 +143,19 @@ describe('X5 the report of a failure', () => {
     await broken.stop().catch(() => {});
   });
 
-  it('ends a task whose agent threw as failed, without its words', async () => {
+  it('ends the task of an agent that threw as failed, without the error message', async () => {
     const reply = await rpc(node, 'SendMessage', userMessage('fail'));
     expect(reply.json.result.task.status.state).toBe('TASK_STATE_FAILED');
     expect(reply.text).not.toContain('hunter2');
   });
 
-  it('answers an error before the first event as plain JSON, not as a stream', async () => {
+  it('is plain JSON, not a stream, when it comes before the first event', async () => {
     const reply = await rpc(node, 'SubscribeToTask', { id: 'nothing' });
     expect(reply.headers.get('content-type')).toBe('application/json');
     expect(reply.json.error.code).toBe(-32001);
   });
 
-  it('frames each event of a stream as an answer to the request', async () => {
+  it('frames each event of a stream as a response to the request', async () => {
     const reply = await rpc(node, 'SendStreamingMessage', userMessage('say x'));
     const events = sseEvents(reply.text);
     expect(events.length).toBeGreaterThan(2);

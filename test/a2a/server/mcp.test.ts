@@ -9,7 +9,7 @@ import type { CallToolResult, Progress } from '@modelcontextprotocol/client';
 import { z } from 'zod';
 import type { JsonObject } from '../../../src/core/json.js';
 import type { ServerOptions, Tool } from '../../../src/index.js';
-import { cleanEnv, MAIN } from '../../cli/lango-process.js';
+import { cleanEnv, mainFile } from '../../cli/lango-process.js';
 import { AUDIENCE, startIssuer } from '../../support/issuer.js';
 import { KillableServer } from '../../support/killable-server.js';
 import { Obedient } from '../../support/obedient-model.js';
@@ -87,7 +87,7 @@ describe.each<Version>(['auto', 'legacy'])('agents as MCP tools, version %s', (m
 
   const ask = (given: JsonObject) => callOperator(client, given);
 
-  it('X8 offers each published agent as a tool with the words of its card', async () => {
+  it('X8 are offered one by one, each with the description of its card', async () => {
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name).sort()).toEqual([...server.address.agents].sort());
     const card = await server.client.card('operator');
@@ -95,7 +95,7 @@ describe.each<Version>(['auto', 'legacy'])('agents as MCP tools, version %s', (m
     expect(client.getNegotiatedProtocolVersion()).toBe(mode === 'auto' ? '2026-07-28' : '2025-11-25');
   });
 
-  it('answers with the artifacts and the task, which A2A sees too, and finds a repeated message again', async () => {
+  it('return the artifacts and the task, which A2A finds too, and recognize a repeated message', async () => {
     const first = await ask({ message: 'hello', messageId: `same-${mode}` });
     expect(textsOf(first)).toBe('nothing');
     const { taskId, state } = stateOf(first);
@@ -105,7 +105,7 @@ describe.each<Version>(['auto', 'legacy'])('agents as MCP tools, version %s', (m
     expect(stateOf(await ask({ taskId }))).toMatchObject({ taskId, state: 'completed' });
   });
 
-  it('tells the task and the steps of its agents as progress', async () => {
+  it('report the task and the steps of its agents as progress', async () => {
     const lines: Progress[] = [];
     const call = { name: 'operator', arguments: { message: 'fs_look {}' } };
     await client.callTool(call, { onprogress: (line) => lines.push(line) });
@@ -116,7 +116,7 @@ describe.each<Version>(['auto', 'legacy'])('agents as MCP tools, version %s', (m
     ]);
   });
 
-  it('gives the question with its hash, and takes the answer by a further call', async () => {
+  it('return a question with its hash, and take the reply by a further call', async () => {
     const asked = await ask({ message: 'fs_wipe {}' });
     const { taskId, state, questions } = stateOf(asked);
     expect(state).toBe('input-required');
@@ -128,7 +128,7 @@ describe.each<Version>(['auto', 'legacy'])('agents as MCP tools, version %s', (m
     expect(stateOf(await ask({ taskId, answers }))).toMatchObject({ taskId, state: 'completed' });
   });
 
-  it('cancels by a call', async () => {
+  it('cancel a task by a call', async () => {
     const { taskId } = stateOf(await ask({ message: 'fs_wipe {}' }));
     const canceled = await ask({ taskId, cancel: true });
     expect(canceled).toMatchObject({ isError: true, structuredContent: { state: 'canceled' } });
@@ -147,7 +147,7 @@ describe.each<Version>(['auto', 'legacy'])('agents as MCP tools, version %s', (m
       'a file of a type that the agent does not take',
       { message: 'a', files: [{ bytes: 'AAAA', mediaType: 'video/mp4' }] },
     ],
-  ])('refuses %s with a sentence, and stores nothing', async (_name, given) => {
+  ])('refuse the input "%s" with a sentence, and store nothing', async (_name, given) => {
     const before = (await server.client.list({ agent: 'operator' })).totalSize;
     const refused = await ask(given);
     expect(refused.isError).toBe(true);
@@ -155,13 +155,13 @@ describe.each<Version>(['auto', 'legacy'])('agents as MCP tools, version %s', (m
     expect((await server.client.list({ agent: 'operator' })).totalSize).toBe(before);
   });
 
-  it('refuses an agent that does not exist, and a wrong token', async () => {
+  it('are refused for an unknown agent, and for a wrong token', async () => {
     const call = client.callTool({ name: 'nobody', arguments: { message: 'a' } });
     await expect(call).rejects.toThrow('There is no tool nobody');
     await expect(connectTo({ ...server.address, mode, token: 'wrong' })).rejects.toThrow(/401|authori/i);
   });
 
-  it('a client that gives up cancels the task in the version that says so, and leaves it in the older one', async () => {
+  it('cancel the task of a client that aborts only in the version that has cancellation', async () => {
     const leaving = new AbortController();
     let taskId = '';
     const call = { name: 'operator', arguments: { message: 'fs_hang {}' } };
@@ -177,7 +177,7 @@ describe.each<Version>(['auto', 'legacy'])('agents as MCP tools, version %s', (m
   });
 });
 
-it('a client that shows forms is asked by them, and its answer goes back', async () => {
+it('a client of MCP that shows forms gets questions as forms, and its reply is used', async () => {
   await withServer(OPTIONS(), async ({ address }) => {
     const asked: string[] = [];
     const decisions = ['deny', 'approve'];
@@ -198,7 +198,7 @@ it('a client that shows forms is asked by them, and its answer goes back', async
   });
 });
 
-it('refuses an answer whose state names no task of the caller, and takes a form without a decision as denied', async () => {
+it('MCP refuses a reply whose state names no task of the caller, and reads a form without a decision as a denial', async () => {
   await withServer(OPTIONS(), async ({ address }) => {
     const client = await connectTo({ ...address, capabilities: { elicitation: { form: {} } } });
     try {
@@ -221,7 +221,7 @@ it('refuses an answer whose state names no task of the caller, and takes a form 
   });
 });
 
-it('any replica answers: another one takes the answer to the question of the first', async () => {
+it('MCP works on any replica: one accepts the reply to the question of another', async () => {
   const postgres = await startPostgres();
   if (!postgres) return;
   const database = await postgres.database();
@@ -253,7 +253,7 @@ it('any replica answers: another one takes the answer to the question of the fir
   }
 });
 
-it('an owner sees nothing of another, and scopes hold for tools and for approvals', async () => {
+it('MCP shows an owner nothing of another, and enforces the scopes of agents and of approvals', async () => {
   const issuer = await startIssuer();
   const { settings, ...options } = OPTIONS();
   const auth = {
@@ -286,7 +286,7 @@ it('an owner sees nothing of another, and scopes hold for tools and for approval
   await issuer.close();
 });
 
-it('a call to a server that was killed is made again, and finds its task', async () => {
+it('a call of MCP that is repeated after its server was killed finds its task', async () => {
   const server = await KillableServer.open('mcp: { serve: true }\n');
   const given = { message: 'create a file a.txt with hi and then read a.txt', messageId: 'the-same' };
   const call = { name: 'lango-orchestrator', arguments: given };
@@ -310,7 +310,7 @@ it('a call to a server that was killed is made again, and finds its task', async
   await server.close();
 });
 
-it('a lost connection of an older version cancels nothing', async () => {
+it('the loss of a connection of an older MCP version cancels nothing', async () => {
   const { settings, ...options } = OPTIONS();
   const server = { port: 0, limits: { streamsPerCaller: 1 } };
   await withServer({ ...options, settings: { ...settings, server } }, async (server) => {
@@ -332,7 +332,7 @@ it('a lost connection of an older version cancels nothing', async () => {
     expect(await further()).toContain('limit of open streams');
     leaving.abort();
     const [, taskId = ''] = /"task ([^"]+)"/.exec(seen)!;
-    // Once the server has noticed, it takes a call again: with cancellation switched on, this fails.
+    // Once the server has noticed the loss, it accepts a call again. This test fails if that cancels the task.
     while ((await further()).includes('limit of open streams')) await sleep(20);
     const { state } = await server.client.get({ taskId, agent: 'operator' });
     expect(state).toBe('working');
@@ -340,7 +340,7 @@ it('a lost connection of an older version cancels nothing', async () => {
   });
 });
 
-it('calls count as open streams, and a server that stops cancels none of them', async () => {
+it('calls of MCP count as open streams, and a server that stops cancels none of them', async () => {
   const { settings, ...options } = OPTIONS();
   const home = await mkdtemp(path.join(tmpdir(), 'lango-mcp-'));
   const limits = { streamsPerCaller: 1, drainSeconds: 1 };
@@ -369,7 +369,7 @@ it('calls count as open streams, and a server that stops cancels none of them', 
   await rm(home, { recursive: true, force: true });
 });
 
-it('X8 a file goes along with a message, and one comes back', async () => {
+it('X8 a call of MCP takes a file with its message, and returns one', async () => {
   const { settings } = OPTIONS();
   await withServer({ agents: [scriptedAgent('worker')], settings: { ...settings } }, async ({ address }) => {
     const client = await connectTo(address);
@@ -384,7 +384,7 @@ it('X8 a file goes along with a message, and one comes back', async () => {
   });
 });
 
-it('X8 each call has a line in the audit log, with the owner, as a call over A2A has', async () => {
+it('X8 each call of MCP has a line in the audit log with its owner, as a call over A2A has', async () => {
   await withServer(OPTIONS(), async ({ address, log }) => {
     const client = await connectTo(address);
     const { taskId } = stateOf(await callOperator(client, { message: 'fs_wipe {}' }));
@@ -402,7 +402,7 @@ it('X8 each call has a line in the audit log, with the owner, as a call over A2A
   });
 });
 
-it('is not there unless it is switched on', async () => {
+it('MCP is not served unless it is switched on', async () => {
   await withServer({ model: new Obedient() }, async (server) => {
     expect((await server.fetch('/mcp', { method: 'POST', body: '{}' })).status).toBe(404);
   });
@@ -416,13 +416,13 @@ describe.each<Version>(['auto', 'legacy'])('lango mcp serve, version %s', (mode)
   afterAll(() => server.stop());
 
   const start = async (env: Record<string, string>) => {
-    const program = { command: process.execPath, args: [MAIN, 'mcp', 'serve'], env: cleanEnv(env) };
+    const program = { command: process.execPath, args: [mainFile(), 'mcp', 'serve'], env: cleanEnv(env) };
     const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } });
     await client.connect(new StdioClientTransport({ ...program, stderr: 'ignore' }));
     return client;
   };
 
-  it('gives a client that starts a program the same tools, progress and cancellation', async () => {
+  it('gives a client that starts it as a program the same tools, progress and cancellation', async () => {
     const client = await start({ LANGO_URL: server.address.origin, LANGO_TOKEN: server.address.token! });
     expect((await client.listTools()).tools.map(({ name }) => name)).toContain('operator');
     expect(textsOf(await callOperator(client, { message: 'fs_look {}' }))).toBe('seen');
@@ -438,7 +438,7 @@ describe.each<Version>(['auto', 'legacy'])('lango mcp serve, version %s', (mode)
     await client.close();
   });
 
-  it('says why it cannot go on', async () => {
+  it('reports why it cannot start: a wrong token, or MCP switched off at the server', async () => {
     await expect(start({ LANGO_URL: server.address.origin, LANGO_TOKEN: 'wrong' })).rejects.toThrow();
     const off = await startServer({ model: new Obedient() });
     const { origin, token } = off.address;

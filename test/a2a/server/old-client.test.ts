@@ -10,14 +10,15 @@ import {
   TaskNotFoundError,
 } from 'a2a-sdk-v03/client';
 import { GrpcTransportFactory } from 'a2a-sdk-v03/client/grpc';
-import { EXTENSIONS, seqIn } from '../../../src/a2a/translate/extensions.js';
+import { seqIn } from '../../../src/a2a/translate/extensions.js';
+import { EXTENSIONS } from '../../../src/core/extensions.js';
 import { newId } from '../../../src/core/ids.js';
 import type { A2aNode } from '../../support/a2a-node.js';
 import { TOKEN, startA2aNode } from '../../support/a2a-node.js';
 import { taskIn } from '../../support/a2a-requests.js';
 import { scriptedAgent } from '../../support/scripted-agent.js';
 
-/** The client of the SDK's 0.3 line, as it is published: it knows nothing of 1.0. */
+/** The published client of the SDK's 0.3 line, which knows nothing of 1.0. */
 
 let node: A2aNode;
 
@@ -113,7 +114,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of A2A 0.3 over %s', (
     });
   });
 
-  it('X5 streams: the task first, the end last and marked as final', async () => {
+  it('X5 streams a task: the task first, the end last and marked as final', async () => {
     const events = await collect(client.sendMessageStream(message('chunks 3'), OPTIONS));
     expect(events[0]?.kind).toBe('task');
     const text = events.flatMap((event) => (event.kind === 'artifact-update' ? event.artifact.parts : []));
@@ -131,7 +132,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of A2A 0.3 over %s', (
     expect(events.at(-1)).toMatchObject({ final: true, status: { state: 'input-required' } });
   });
 
-  it('X5 answers a question in a second turn of the same task', async () => {
+  it('X5 replies to a question in a second turn of the same task', async () => {
     const asked = await send('ask');
     expect(asked.status).toMatchObject({
       state: 'input-required',
@@ -142,7 +143,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of A2A 0.3 over %s', (
     expect(answered.history?.map(({ role }) => role)).toEqual(['user', 'agent', 'user']);
   });
 
-  it('X5 streams the answer to a question', async () => {
+  it('X5 streams the turn after its reply to a question', async () => {
     const { id } = await send('ask');
     const events = await collect(client.sendMessageStream(message('say hi', { taskId: id }), OPTIONS));
     expect(events.at(-1)).toMatchObject({ taskId: id, final: true, status: { state: 'completed' } });
@@ -162,7 +163,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of A2A 0.3 over %s', (
     expect((sent as Task).history).toHaveLength(1);
   });
 
-  it('X5 sends data, bytes and a link, and gets them back as they were', async () => {
+  it('X5 sends data, bytes and a link, and gets them back unchanged', async () => {
     // The proto of 0.3, which HTTP+JSON and gRPC are written by, has no name for a file; its codec writes no null.
     const name = transport === 'JSONRPC' ? { name: 'bytes.txt' } : {};
     const parts: Message['parts'] = [
@@ -190,7 +191,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of A2A 0.3 over %s', (
     expect((await rest).at(-1)).toMatchObject({ final: true, status: { state: 'canceled' } });
   });
 
-  it('X5 subscribes with a cursor: the later events, or the error that 1.0 has for it', async () => {
+  it('X5 subscribes with a cursor, and gets the later events or the error of 1.0', async () => {
     const replay = (id: string, after: string) =>
       collect(
         client.resubscribeTask(
@@ -227,7 +228,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of A2A 0.3 over %s', (
     await expect(client.getTaskPushNotificationConfig(one, OPTIONS)).rejects.toBeInstanceOf(missing);
   });
 
-  it('X5 takes a push config inside a send', async () => {
+  it('X5 sends a push config inside a message', async () => {
     const config = { id: 'a', url: 'https://receiver.example/hook', token: 'for-the-receiver' };
     const sent = await client.sendMessage(
       { ...message('ask'), configuration: { blocking: false, pushNotificationConfig: config } },
@@ -238,11 +239,11 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of A2A 0.3 over %s', (
     expect(kept).toEqual([{ id: 'a', url: config.url }]);
   });
 
-  // Over gRPC this client knows statuses only, not which error of A2A they stand for.
+  // Over gRPC this client reads the status only, not the error of A2A behind it.
   const [missing, ended] =
     transport === 'GRPC' ? [Error, Error] : [TaskNotFoundError, TaskNotCancelableError];
 
-  it('X5 gets the typed errors', async () => {
+  it('X5 gets the typed errors of the protocol', async () => {
     await expect(client.getTask({ id: newId() }, OPTIONS)).rejects.toBeInstanceOf(missing);
     // The clients of other languages read the name of the error in the status.
     if (transport === 'GRPC')

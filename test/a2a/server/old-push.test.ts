@@ -11,7 +11,7 @@ import { newId } from '../../../src/core/ids.js';
 import { PushReceiver } from '../../support/push-receiver.js';
 import { withServer } from '../../support/server.js';
 
-/** Push configs of the SDK's 0.3 line, as it is published, and what its webhooks get. */
+/** Push configs of the SDK's published 0.3 line, and the deliveries to their webhooks. */
 
 const SETTINGS = {
   server: { port: 0, grpc: { enabled: true, port: 0 } },
@@ -21,7 +21,7 @@ const SETTINGS = {
 const URL_OF = 'https://receiver.example/hook';
 
 describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('push configs of A2A 0.3 over %s', (transport) => {
-  it('X5 send a webhook events as 0.3 writes them', async () => {
+  it('X5 send a webhook its events in the form of 0.3', async () => {
     await using receiver = await PushReceiver.open();
     await withServer({ settings: SETTINGS }, async ({ address }) => {
       const options = { serviceParameters: { authorization: `Bearer ${address.token}` } };
@@ -50,13 +50,13 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('push configs of A2A 0.3 over %s
       )) as Task;
       const taskId = task.id;
 
-      // A config that is made after the end of its task gets the Task.
+      // A config that is created after the end of its task gets the Task.
       const made = await client.setTaskPushNotificationConfig(
         { taskId, pushNotificationConfig: { id: 'mine', url: receiver.url } },
         options,
       );
       expect(made).toMatchObject({ taskId, pushNotificationConfig: { id: 'mine', url: receiver.url } });
-      // It is delivered at once, and then forgotten with its task.
+      // The Task is delivered at once, and the config is then removed with its task.
       await receiver.until((got) => got.length > 0);
       const { headers, body } = receiver.got[0]!;
       expect(headers['a2a-version']).toBe('0.3');
@@ -67,7 +67,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('push configs of A2A 0.3 over %s
   });
 });
 
-it('X5 tasks/pushNotificationConfig/get of 0.3 without the id of a config gives the only one', async () => {
+it('X5 tasks/pushNotificationConfig/get of 0.3 without a config id returns the only config', async () => {
   await withServer({ settings: SETTINGS }, async (server) => {
     const call = async (method: string, params: object, version = '0.3') => {
       const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });

@@ -8,11 +8,11 @@ const CREATE = 'CreateTaskPushNotificationConfig';
 const GET = 'GetTaskPushNotificationConfig';
 const LIST = 'ListTaskPushNotificationConfigs';
 const DELETE = 'DeleteTaskPushNotificationConfig';
-/** Nothing answers at the address: the next try comes after the test, so that no config is given up during it. */
+/** Nothing listens at the address. The retry would come after the test, so no config is given up during it. */
 const LATER = { retrySeconds: 60, maxRetrySeconds: 60 };
 
-describe('push notification configs', () => {
-  it('are made, read, listed by pages and deleted, over JSON-RPC and HTTP+JSON alike', async () => {
+describe('a push notification config', () => {
+  it('is created, read, listed in pages and deleted, over JSON-RPC and HTTP+JSON alike', async () => {
     await withPushServer({ push: LATER }, async (server) => {
       const taskId = await server.send('ask');
       const path = `/tasks/${taskId}/pushNotificationConfigs`;
@@ -43,7 +43,7 @@ describe('push notification configs', () => {
     });
   });
 
-  it('one of the same id is replaced', async () => {
+  it('replaces an earlier one of the same id', async () => {
     await withPushServer({ push: LATER }, async (server) => {
       const taskId = await server.send('ask');
       await server.rpc(CREATE, { taskId, id: 'a', url: URL_OF });
@@ -82,7 +82,7 @@ describe('push notification configs', () => {
     ['a scheme that is none', { url: URL_OF, authentication: { scheme: 'Bearer x', credentials: 'a' } }],
     ['no scheme', { url: URL_OF, authentication: { credentials: 'a' } }],
     ['an id of several lines', { url: URL_OF, id: 'a\nb' }],
-  ])('%s is refused, alone and in a message, with nothing stored', async (_what, config) => {
+  ])('is refused for %s, alone and inside a message, and nothing is stored', async (_what, config) => {
     const shared = await sharedServer();
     const taskId = await shared.send('ask');
     const alone = await shared.rpc(CREATE, { taskId, ...config });
@@ -100,7 +100,7 @@ describe('push notification configs', () => {
     expect((await shared.rpc('ListTasks', {})).result['totalSize']).toBe(before);
   });
 
-  it('are capped for a task and for a caller; a message over the cap is not accepted', async () => {
+  it('counts against a limit per task and one per caller; a message over the limit is refused', async () => {
     await withPushServer({ push: { ...LATER, perTask: 2, perOwner: 3 } }, async (server) => {
       const [one, two] = [await server.send('ask'), await server.send('ask')];
       const create = (taskId: string, id: string) => server.rpc(CREATE, { taskId, id, url: URL_OF });
@@ -116,7 +116,7 @@ describe('push notification configs', () => {
     });
   });
 
-  it('a repeated message leaves one config', async () => {
+  it('is stored once for a repeated message', async () => {
     await withPushServer({ push: LATER }, async (server) => {
       const extras = { push: { url: URL_OF }, messageId: 'the-same' };
       const taskId = await server.send('ask', extras);
@@ -125,7 +125,7 @@ describe('push notification configs', () => {
     });
   });
 
-  it('of a task of another agent are not there', async () => {
+  it('is not found under another agent', async () => {
     const agents = [scriptedAgent('worker'), scriptedAgent('other')];
     await withPushServer({ agents, push: LATER }, async (server) => {
       const taskId = await server.send('ask', { push: { id: 'a', url: URL_OF } });
@@ -142,7 +142,7 @@ describe('push notification configs', () => {
     });
   });
 
-  it('when they are switched off, the card says so and every operation is refused, inside a message too', async () => {
+  it('is refused by every operation and inside a message when push is switched off, and the card says so', async () => {
     await withPushServer({ push: { enabled: false } }, async (server) => {
       const card = await server.client.card('worker');
       expect(card['capabilities']).toMatchObject({ pushNotifications: false });
@@ -157,7 +157,7 @@ describe('push notification configs', () => {
     });
   });
 
-  it('the card says when they are on', async () => {
+  it('is announced by the card when push is switched on', async () => {
     const shared = await sharedServer();
     expect((await shared.client.card('worker'))['capabilities']).toMatchObject({ pushNotifications: true });
   });

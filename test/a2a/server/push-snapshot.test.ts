@@ -17,7 +17,7 @@ import type { PushServer } from '../../support/push-server.js';
 import { startPushServer, withPushServer } from '../../support/push-server.js';
 import { scriptedAgent } from '../../support/scripted-agent.js';
 
-/** A push config that is made for a task first gets the Task, as a subscription does, then each further event. */
+/** A push config created for an existing task first gets the Task, as a subscription does, then each further event. */
 
 const CREATE = 'CreateTaskPushNotificationConfig';
 const ASKING = 'TASK_STATE_INPUT_REQUIRED';
@@ -35,7 +35,7 @@ const idOf = ({ headers }: Received): string => String(headers['x-a2a-notificati
 const hasEnded = (got: readonly Received[]): boolean =>
   got.some((one) => taskIn(one)?.status.state === END || states([one]).includes(END));
 
-/** The answer, as a receiver of the Task and of the events after it puts it together. */
+/** The text as a receiver assembles it from the Task and the events after it. */
 function wholeText(got: readonly Received[]): string {
   const before = (taskIn(got[0]!)?.artifacts ?? []).flatMap(({ parts }) => parts.map(({ text }) => text));
   return before.join('') + answerText(got);
@@ -51,7 +51,7 @@ async function untilState(server: PushServer, id: string, state: string): Promis
   while ((await server.rpc('GetTask', { id })).result['status']!['state'] !== state);
 }
 
-describe.each([0, 1, 2])('the first delivery of a push config that is made for a task', (index) => {
+describe.each([0, 1, 2])('the first delivery of a push config that is created for a task', (index) => {
   let server: PushServer;
   let way: Way;
   beforeAll(async () => {
@@ -61,7 +61,7 @@ describe.each([0, 1, 2])('the first delivery of a push config that is made for a
   });
   afterAll(() => server.stop());
 
-  it(`is the Task that a subscription begins with, then come its events: transport ${index}`, async () => {
+  it(`is the Task that a subscription begins with, and its events follow: transport ${index}`, async () => {
     await using receivers = new AsyncDisposableStack();
     const two = [await PushReceiver.open(), await PushReceiver.open()];
     for (const receiver of two) receivers.use(receiver);
@@ -91,7 +91,7 @@ describe.each([0, 1, 2])('the first delivery of a push config that is made for a
   });
 });
 
-describe('the Task for a push config', () => {
+describe('the Task that is delivered to a push config', () => {
   it('is the same on each attempt, although the task has gone on', async () => {
     await using receiver = await PushReceiver.open();
     await withPushServer({}, async (server) => {
@@ -115,7 +115,7 @@ describe('the Task for a push config', () => {
     });
   });
 
-  it('and the events after it make the whole, whenever the config is made', async () => {
+  it('is complete together with the events after it, whenever the config is created', async () => {
     const pieces = Array.from({ length: 30 }, (_, n) => `<${n}>`);
     const whole = pieces.join('');
     let hold = { at: -1, until: Promise.resolve() };
@@ -132,7 +132,7 @@ describe('the Task for a push config', () => {
       for (let round = 0; round < 24; round += 1) {
         await using receiver = await PushReceiver.open();
         const made = Promise.withResolvers<void>();
-        // At work, at some moment, or at the end.
+        // The config is created in the middle of the work, at a random moment, or at the end.
         hold = { at: round % 3 === 0 ? round : -1, until: made.promise };
         const taskId = await server.send('go');
         if (round % 3 === 1) await new Promise((resolve) => setTimeout(resolve, round / 4));
@@ -152,7 +152,7 @@ describe('the Task for a push config', () => {
     });
   });
 
-  it('comes again, and goes on where it was, when a config is replaced', async () => {
+  it('is delivered again when a config is replaced, and the later events follow', async () => {
     await using old = await PushReceiver.open();
     await using receiver = await PushReceiver.open();
     await withPushServer({}, async (server) => {
@@ -170,7 +170,7 @@ describe('the Task for a push config', () => {
     });
   });
 
-  it('is not for a config in a message, whose answer is the Task', async () => {
+  it('is not sent for a config inside a message, whose sender gets the Task in the response', async () => {
     await using receiver = await PushReceiver.open();
     await withPushServer({}, async (server) => {
       const taskId = await waiting(server);
@@ -180,7 +180,7 @@ describe('the Task for a push config', () => {
     });
   });
 
-  it('has the 50 newest messages and every artifact', async () => {
+  it('holds the 50 newest messages and every artifact', async () => {
     await using receiver = await PushReceiver.open();
     await withPushServer({}, async (server) => {
       const taskId = await waiting(server);
@@ -196,7 +196,7 @@ describe('the Task for a push config', () => {
     });
   });
 
-  it('of a task that has not begun says when it was sent', () => {
+  it('has the time of its message when the task has not begun', () => {
     const reading = new TaskReading({ id: 't', contextId: 'c' }, () => 'worker');
     const body = { type: 'message', message: { id: 'm', role: 'user', parts: [textPart('ask')] } } as const;
     reading.add({ taskId: 't', seq: 1, at: 1_000, author: undefined, body });
@@ -207,7 +207,7 @@ describe('the Task for a push config', () => {
     });
   });
 
-  it('outlives the process that stored the config', async () => {
+  it('is delivered although the process that stored the config has ended', async () => {
     await using receiver = await PushReceiver.open();
     const home = await mkdtemp(path.join(tmpdir(), 'lango-push-'));
     try {
@@ -231,7 +231,7 @@ describe('the Task for a push config', () => {
     }
   });
 
-  it('comes as a Task of 0.3, then its events, for a config of 0.3', async () => {
+  it('is a Task of 0.3, with events of 0.3 after it, for a config of 0.3', async () => {
     await using receiver = await PushReceiver.open();
     await withPushServer({}, async (server) => {
       const taskId = await waiting(server);

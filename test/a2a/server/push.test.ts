@@ -9,7 +9,7 @@ import { startPushServer, withPushServer } from '../../support/push-server.js';
 
 /** Push notifications over the wire: a real server, a real receiver on loopback. */
 describe('push notifications', () => {
-  it('a config inside SendMessage gets every event of the task in order, and the text whole', async () => {
+  it('deliver every event of the task in order and the whole text, for a config inside SendMessage', async () => {
     await using receiver = await PushReceiver.open();
     await withPushServer({}, async (server) => {
       const taskId = await server.send('chunks 40', { push: { url: receiver.url } });
@@ -19,7 +19,7 @@ describe('push notifications', () => {
       const seqs = numbers(receiver.got);
       expect(seqs).toEqual([...seqs].sort((a, b) => a - b));
       expect(new Set(seqs).size).toBe(seqs.length);
-      // Chunks that waited are sent as one.
+      // Chunks that have waited are delivered as one.
       expect(receiver.got.length).toBeLessThan(40);
       for (const { headers, body } of receiver.got) {
         expect(headers['content-type']).toBe('application/a2a+json');
@@ -29,7 +29,7 @@ describe('push notifications', () => {
     });
   });
 
-  it('the config ends with the task after its last delivery', async () => {
+  it('end with the last delivery of the task, which removes the config', async () => {
     await using receiver = await PushReceiver.open();
     await withPushServer({}, async (server) => {
       const taskId = await server.send('ask', { push: { id: 'mine', url: receiver.url } });
@@ -47,7 +47,7 @@ describe('push notifications', () => {
     });
   });
 
-  it('a config made after the end gets the Task, and is gone', async () => {
+  it('deliver the Task to a config that is created after the end, and remove the config', async () => {
     await using receiver = await PushReceiver.open();
     await withPushServer({}, async (server) => {
       const taskId = await server.send('say hi');
@@ -68,7 +68,7 @@ describe('push notifications', () => {
     });
   });
 
-  it('each delivery carries what the config says, and a signature that our key set verifies', async () => {
+  it('carry what the config specifies, and a signature that the published keys verify', async () => {
     await using receiver = await PushReceiver.open();
     await withPushServer({}, async (server) => {
       const authentication = { scheme: 'Bearer', credentials: 'for-the-receiver' };
@@ -100,7 +100,7 @@ describe('push notifications', () => {
     });
   });
 
-  it('secrets of a config are not told again, not logged, and not readable in the database', async () => {
+  it('never return, log or store the secrets of a config in the clear', async () => {
     await using receiver = await PushReceiver.open();
     await withPushServer({ push: { tries: 1 } }, async (server) => {
       const isRead = Promise.withResolvers<void>();
@@ -141,7 +141,7 @@ describe('push notifications', () => {
 });
 
 describe('push notifications that fail', () => {
-  it('are tried again in order, with the same id and body, until they are taken', async () => {
+  it('are retried in order, with the same id and body, until they are accepted', async () => {
     await using receiver = await PushReceiver.open();
     receiver.answer = (_received, number) => (number % 3 === 0 ? 200 : number % 3 === 1 ? 503 : 404);
     await withPushServer({}, async (server) => {
@@ -158,7 +158,7 @@ describe('push notifications that fail', () => {
     });
   });
 
-  it('are given up after so many tries: in the log, in the figures, and for the client', async () => {
+  it('are given up after the configured tries, which the log, the status page and the client show', async () => {
     await using receiver = await PushReceiver.open();
     receiver.answer = () => 500;
     await withPushServer({ push: { tries: 3 } }, async (server) => {
@@ -174,7 +174,7 @@ describe('push notifications that fail', () => {
     });
   });
 
-  it('wait as long as the receiver asks', async () => {
+  it("wait as long as the receiver's Retry-After says", async () => {
     await using receiver = await PushReceiver.open();
     const at: number[] = [];
     receiver.answer = (_received, number) => {
@@ -188,7 +188,7 @@ describe('push notifications that fail', () => {
     });
   });
 
-  it('wait their time also when news came while they were made', async () => {
+  it('wait their full pause although events came during the attempt', async () => {
     await using receiver = await PushReceiver.open();
     const ended = Promise.withResolvers<void>();
     const at: number[] = [];
@@ -209,7 +209,7 @@ describe('push notifications that fail', () => {
     });
   });
 
-  it('follow no redirect, and take it for an answer', async () => {
+  it('do not follow a redirect, which counts as a refusal', async () => {
     await using other = await PushReceiver.open();
     await using receiver = await PushReceiver.open();
     receiver.answer = () => ({ status: 307, headers: { location: other.url } });
@@ -221,7 +221,7 @@ describe('push notifications that fail', () => {
     });
   });
 
-  it('go on from the cursor after the server was stopped and started again', async () => {
+  it('resume from the cursor after the server was stopped and started again', async () => {
     await using receiver = await PushReceiver.open();
     const home = await mkdtemp(path.join(tmpdir(), 'lango-push-'));
     try {
@@ -247,7 +247,7 @@ describe('push notifications that fail', () => {
     }
   });
 
-  it('never slow a task: a receiver that does not answer, and the bound of one host', async () => {
+  it('never slow a task, although the receiver does not respond and its host is at the limit', async () => {
     await using receiver = await PushReceiver.open();
     receiver.answer = () => 'silence';
     await withPushServer({ push: { perHost: 2, timeoutSeconds: 0.2 } }, async (server) => {
@@ -266,7 +266,7 @@ describe('push notifications that fail', () => {
   });
 });
 
-/** Asks again until it holds. */
+/** Repeats the assertion until it holds. */
 async function eventually(holds: () => Promise<void>): Promise<void> {
   const begun = performance.now();
   for (;;) {

@@ -5,7 +5,7 @@ import { ask } from '../../support/a2a-requests.js';
 import { scriptedAgent } from '../../support/scripted-agent.js';
 import { withServer } from '../../support/server.js';
 
-/** The registry of ARD 0.91 over the published agents, and over the remote ones for callers. */
+/** The registry of ARD 0.91: it lists the published agents, and to callers the remote agents too. */
 
 const AGENTS = [scriptedAgent('lango-orchestrator'), scriptedAgent('operator'), scriptedAgent('vault')];
 const CARD = 'application/a2a-agent-card+json';
@@ -29,7 +29,7 @@ const names = (reply: { readonly json: unknown }): readonly string[] => {
 };
 
 describe('POST /search', () => {
-  it('finds agents by words, best first, with entries as in the catalog', async () => {
+  it('finds agents by words, the best first, with entries as in the catalog', async () => {
     await start('https://agents.example/x');
     const found = await search({ text: 'the operator, please' });
     expect(found.status).toBe(200);
@@ -132,7 +132,7 @@ describe('GET /agents', () => {
 describe('GET /agents/IDENTIFIER', () => {
   const urn = (name: string): string => encodeURIComponent(`urn:air:agent.localhost:agent:${name}`);
 
-  it('answers with the whole entry as the list has it, and with validators', async () => {
+  it('responds with the whole entry as the list has it, and with validators', async () => {
     await start();
     const { items } = (await at('/agents?orderBy=displayName')).json as unknown as { items: object[] };
     const found = await at(`/agents/${urn('operator')}`);
@@ -142,7 +142,7 @@ describe('GET /agents/IDENTIFIER', () => {
     expect((await ask(node!, `/ard/agents/${urn('operator')}`, { token: null, headers })).status).toBe(304);
   });
 
-  it('tells an unknown identifier from text that is none', async () => {
+  it('responds with 404 to an unknown identifier, and with 400 to a text that is no identifier', async () => {
     await start();
     const unknown = await at(`/agents/${urn('nobody')}`);
     expect([unknown.status, unknown.json]).toMatchObject([404, { errorCode: 'NOT_FOUND' }]);
@@ -160,7 +160,7 @@ describe('GET /agents/IDENTIFIER', () => {
     }
   });
 
-  it('names the operations that the specification has in addition, and those that it lacks', async () => {
+  it('responds to the operations of the specification that it lacks with an error', async () => {
     await start();
     const explore = await ask(node!, '/ard/explore', { token: null, body: {} });
     expect([explore.status, explore.json]).toMatchObject([501, { errorCode: 'UNIMPLEMENTED' }]);
@@ -169,7 +169,7 @@ describe('GET /agents/IDENTIFIER', () => {
   });
 });
 
-it('lists the remote agents in use for callers alone, under the domain of their card', async () => {
+it('the registry lists remote agents in use to callers alone, under the domain of their card', async () => {
   await withServer({}, async ({ address: away }) => {
     const url = `${away.origin}/agents/planner/.well-known/agent-card.json?code=of-the-gateway`;
     const remoteAgents = [

@@ -59,7 +59,7 @@ describe.each(['', '/agents/operator'])('X5 HTTP+JSON below "%s"', (base) => {
     if (reply.status === 200) {
       expect(sseEvents(reply.text).at(-1)?.data.statusUpdate.status.state).toBe('TASK_STATE_CANCELED');
     } else {
-      // The cancellation was faster than the subscription.
+      // The cancel was faster than the subscription.
       expect(reply.json.error.details[0]?.reason).toBe('UNSUPPORTED_OPERATION');
     }
   });
@@ -73,7 +73,7 @@ describe('X5 errors over HTTP+JSON', () => {
     ['GET /tasks?pageSize=ten', [400, 'INVALID_ARGUMENT', 'INVALID_PARAMS']],
     ['GET /tasks?includeArtifacts=perhaps', [400, 'INVALID_ARGUMENT', 'INVALID_PARAMS']],
     ['GET /tasks?pageToken=forged', [400, 'INVALID_ARGUMENT', 'INVALID_PARAMS']],
-  ] as const)('%s: %j', async (call, [code, status, reason]) => {
+  ] as const)('have their status and reason: %s %j', async (call, [code, status, reason]) => {
     const [method, path] = call.split(' ') as [string, string];
     for (const base of ['', '/agents/operator']) {
       const reply = await ask(node, base + path, { method });
@@ -83,14 +83,14 @@ describe('X5 errors over HTTP+JSON', () => {
     }
   });
 
-  it('refuses the wrong method and names the right ones', async () => {
+  it('refuse the wrong method and name the right ones', async () => {
     const reply = await ask(node, '/message:send');
     expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'POST']);
     const endpoint = await ask(node, '/agents/operator');
     expect([endpoint.status, endpoint.headers.get('allow')]).toEqual([405, 'POST']);
   });
 
-  it('knows no tenants, no other paths and no other agents', async () => {
+  it('cover tenants, unknown paths and unknown agents with 404', async () => {
     for (const path of [
       '/agents/operator/acme/message:send',
       '/agents/operator/nothing',
@@ -102,13 +102,13 @@ describe('X5 errors over HTTP+JSON', () => {
     }
   });
 
-  it('leaves other paths of the host to others', async () => {
+  it('are not used on other paths of the host', async () => {
     for (const path of ['/', '/health', '/agents', '/acme/tasks']) {
       expect((await ask(node, path)).headers.get('content-type')).not.toBe('application/a2a+json');
     }
   });
 
-  it('asks for a caller on every path but the public ones', async () => {
+  it('ask for a token on every path but the public ones', async () => {
     for (const path of [
       '/tasks',
       '/tasks/x',
@@ -122,7 +122,7 @@ describe('X5 errors over HTTP+JSON', () => {
     }
   });
 
-  it('refuses a body that is no JSON by its type', async () => {
+  it('refuse a body whose media type is not JSON', async () => {
     const reply = await ask(node, '/message:send', {
       raw: 'a=b',
       headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
@@ -130,12 +130,12 @@ describe('X5 errors over HTTP+JSON', () => {
     expect(reply.json.error.details[0]?.reason).toBe('CONTENT_TYPE_NOT_SUPPORTED');
   });
 
-  it('refuses a body that is too large', async () => {
+  it('refuse a body that is too large', async () => {
     const reply = await ask(node, '/message:send', { body: userMessage('x'.repeat(2 * 1024 * 1024)) });
     expect([reply.status, reply.json.error.status]).toEqual([413, 'RESOURCE_EXHAUSTED']);
   });
 
-  it('gives the same answers as JSON-RPC', async () => {
+  it('have the message and details of JSON-RPC', async () => {
     const message = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'x', url: 'https://example.com' }] };
     const rest = await ask(node, '/message:send', { body: { message } });
     const jsonRpc = await rpc(node, 'SendMessage', { message });
@@ -144,7 +144,7 @@ describe('X5 errors over HTTP+JSON', () => {
   });
 });
 
-it('X5 a node that knows no callers has no extended card', async () => {
+it('X5 a node that does not know its callers has no extended card', async () => {
   const open = await startA2aNode({ agents: [scriptedAgent('root')], auth: 'none' });
   try {
     const reply = await ask(open, '/extendedAgentCard');

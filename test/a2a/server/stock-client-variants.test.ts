@@ -17,7 +17,7 @@ import {
   textRequest,
 } from './stock-client.js';
 
-/** What the operations of the protocol can be told besides, asked by the client of the SDK. */
+/** The optional parameters of the protocol's operations, as the client of the SDK sends them. */
 
 let node: A2aNode;
 
@@ -45,7 +45,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of the stock SDK over 
   const send = async (...sent: Parameters<typeof textRequest>) =>
     asTask(await client.sendMessage(textRequest(...sent)));
 
-  it('X5 is answered at once when it asks so, and finds the task finished later', async () => {
+  it('X5 gets its task at once when it asks for that, and finds the task finished later', async () => {
     const sent = asTask(
       await client.sendMessage({ ...textRequest('say later'), configuration: RETURN_AT_ONCE }),
     );
@@ -53,7 +53,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of the stock SDK over 
     expect(answerOf(await client.getTask({ tenant: '', id: sent.id }))).toBe('later');
   });
 
-  it('X5 polls, when it is set to', async () => {
+  it('X5 polls when it is set to', async () => {
     const polling = await clientFactory(transport, { polling: true }).createFromUrl(node.origin);
     const sent = asTask(await polling.sendMessage(textRequest('wait')));
     await taskIn(node, sent.id, 'working');
@@ -93,7 +93,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of the stock SDK over 
     expect(listed).toEqual(sent);
   });
 
-  it('X5 lists by state and from a time on, with artifacts and history when it asks for them', async () => {
+  it('X5 lists by state and from a given time on, with artifacts and history when it asks for them', async () => {
     const contextId = newId();
     await send('say old', { contextId });
     await send('ask', { contextId });
@@ -115,7 +115,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of the stock SDK over 
     ]);
   });
 
-  it('X5 sends text, data, bytes and a link, and gets them back as they were', async () => {
+  it('X5 sends text, data, bytes and a link, and gets them back unchanged', async () => {
     const part = (content: Part['content'], more: Partial<Part> = {}): Part => ({
       ...{ content, metadata: undefined, filename: '', mediaType: 'text/plain' },
       ...more,
@@ -147,7 +147,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of the stock SDK over 
     expect(content?.$case === 'raw' && Buffer.from(content.value).toString('base64')).toBe('iVBORw0KGgo=');
   });
 
-  it('X5 says inside a message where news shall go', async () => {
+  it('X5 names a webhook for a task inside the message', async () => {
     const config = {
       ...{ tenant: '', taskId: '', id: 'mine', url: 'https://receiver.example/hook' },
       ...{ token: 'for-the-receiver', authentication: undefined },
@@ -159,7 +159,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of the stock SDK over 
     expect(configs.map(({ id, url }) => ({ id, url }))).toEqual([{ id: config.id, url: config.url }]);
   });
 
-  it('X5 sends a message twice after a lost answer, and has one task', async () => {
+  it('X5 repeats a message after a lost response, and has one task', async () => {
     const request = textRequest('say once');
     const [first, second] = [await client.sendMessage(request), await client.sendMessage(request)];
     expect(asTask(second).id).toBe(asTask(first).id);

@@ -16,7 +16,7 @@ import {
   textRequest,
 } from './stock-client.js';
 
-/** The client of the SDK as it is published, with a token and nothing else of ours: it does everything. */
+/** The published client of the SDK, with a token and nothing else of ours, uses every operation. */
 
 let node: A2aNode;
 
@@ -59,7 +59,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of the stock SDK over 
     expect(task.history.map(({ role }) => role)).toEqual([Role.ROLE_USER]);
   });
 
-  it('X5 streams: the task first, then what happens, the end last', async () => {
+  it('X5 streams a task: the task first, then its events, the end last', async () => {
     const events = await collect(client.sendMessageStream(textRequest('chunks 3')));
     expect(events[0]?.payload?.$case).toBe('task');
     const text = events.flatMap(({ payload }) =>
@@ -112,7 +112,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of the stock SDK over 
     expect(last?.$case === 'statusUpdate' && last.value.status?.state).toBe(TaskState.TASK_STATE_CANCELED);
   });
 
-  it('X5 answers a question in a second turn of the same task', async () => {
+  it('X5 replies to a question in a second turn of the same task', async () => {
     const asked = asTask(await client.sendMessage(textRequest('ask')));
     expect(asked.status?.state).toBe(TaskState.TASK_STATE_INPUT_REQUIRED);
     expect(asked.status?.message?.parts[0]?.content?.value).toBe('what shall I say?');
@@ -126,7 +126,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of the stock SDK over 
     ]);
   });
 
-  it('X5 streams the answer to a question', async () => {
+  it('X5 streams the turn after its reply to a question', async () => {
     const question = (await collect(client.sendMessageStream(textRequest('ask')))).at(-1)?.payload;
     expect(question?.$case === 'statusUpdate' && question.value.status?.state).toBe(
       TaskState.TASK_STATE_INPUT_REQUIRED,

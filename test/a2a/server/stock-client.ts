@@ -11,9 +11,9 @@ import { GrpcTransportFactory } from '@a2a-js/sdk/client/grpc';
 import { newId } from '../../../src/core/ids.js';
 import { TOKEN } from '../../support/a2a-node.js';
 
-/** The client of the SDK as it is published, with a token and nothing else of ours. */
+/** The published client of the SDK, with a token and nothing else of ours. */
 
-/** How the SDK has a client say who calls, on every transport. */
+/** Adds the token to every call, on every transport, by the SDK's interceptor. */
 const withToken: CallInterceptor = {
   async before(call) {
     const serviceParameters = { ...call.options?.serviceParameters, authorization: `Bearer ${TOKEN}` };

@@ -91,7 +91,7 @@ describe('X5 numbered events', () => {
     });
   });
 
-  it('refuse a cursor that is no number, and one ahead of the task', async () => {
+  it('are refused from a cursor that is no number, and from one ahead of the task', async () => {
     await start();
     const { id } = (await stream('say x'))[0]!.data.task;
     for (const after of ['first', '-1', '1.5', '999']) {
@@ -99,7 +99,7 @@ describe('X5 numbered events', () => {
     }
   });
 
-  it('go on from a cursor on a running task, in a stream that opens before there is news', async () => {
+  it('continue from a cursor of a running task, in a stream that opens before there are new events', async () => {
     await start();
     const id = await beginWaiting();
     const { head } = (await node.store.get({ tenant: '', owner: 'default' }, id))!;
@@ -112,7 +112,7 @@ describe('X5 numbered events', () => {
     expect(states).toEqual(['TASK_STATE_CANCELED']);
   });
 
-  it('lose nothing between the snapshot and the events after it, at any time of subscription', async () => {
+  it('are all either in the snapshot or after it, at any time of subscription', async () => {
     await start();
     const body = { ...userMessage('chunks 300'), configuration: { returnImmediately: true } };
     const { id } = (await ask(node, '/message:send', { body })).json.task;
@@ -128,7 +128,7 @@ describe('X5 numbered events', () => {
   });
 });
 
-/** The answer as a client puts it together. */
+/** The text as a client assembles it. */
 function textSeen(text: string): string {
   let answer = '';
   for (const { data } of sseEvents(text)) {
@@ -142,7 +142,7 @@ function textSeen(text: string): string {
 }
 
 describe('X5 a message sent twice', () => {
-  it('attaches to the same task and shows the same stream', async () => {
+  it('attaches to the same task and gets the same stream', async () => {
     await start();
     const body = userMessage('chunks 5');
     const first = await ask(node, '/message:stream', { body });
@@ -154,7 +154,7 @@ describe('X5 a message sent twice', () => {
     expect((await rpc(node, 'ListTasks')).json.result.totalSize).toBe(1);
   });
 
-  it('shows only its own turn when it was a follow-up', async () => {
+  it('gets only its own turn when it is a follow-up', async () => {
     await start();
     const asked = (await ask(node, '/message:send', { body: userMessage('ask') })).json.task;
     const followUp = userMessage('chunks 2', { taskId: asked.id });
@@ -176,7 +176,7 @@ describe('X5 a message sent twice', () => {
 
 const MUCH = 100;
 
-/** More than the kernel keeps for a reader that does not read. */
+/** More than the kernel buffers for a reader that does not read. */
 async function sayMuch(run: Run): Promise<RunEnd> {
   const text = 'x'.repeat(200_000);
   for (let i = 0; i < MUCH; i += 1) {
@@ -199,13 +199,13 @@ function isEnd({ data }: SseEvent): boolean {
   return 'statusUpdate' in data && data.statusUpdate.status.state === 'TASK_STATE_COMPLETED';
 }
 
-/** Of a node that takes one stream: an unknown task is not looked for before there is a place. */
+/** Waits for a free slot on a node that allows one stream: it looks an unknown task up only once a slot is free. */
 async function placeIsFree(): Promise<void> {
   while ((await subscribe('nothing')).status !== 404) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
 describe('X5 streams and their readers (3.2 #4, 3.2 #5)', () => {
-  it('say that they live while nothing happens', async () => {
+  it('send heartbeats while nothing happens', async () => {
     await start({ streams: { heartbeatSeconds: 0.02 } });
     const id = await beginWaiting();
     const response = await openStream(`/tasks/${id}:subscribe`);
@@ -213,7 +213,7 @@ describe('X5 streams and their readers (3.2 #4, 3.2 #5)', () => {
     response.destroy();
   });
 
-  it('never stop the task when they are left, and give their place back', async () => {
+  it('never stop their task when the reader leaves, and free their slot', async () => {
     await start({ streams: { streams: 1 } });
     const response = await openStream('/message:stream', {}, userMessage('wait'));
     const [first] = sseEvents(await readUntil(response, 'waiting'));
@@ -245,7 +245,7 @@ describe('X5 streams and their readers (3.2 #4, 3.2 #5)', () => {
     const response = await openStream('/message:stream', {}, userMessage('much'));
     response.pause();
     await placeIsFree();
-    // What the kernel held, and then the cut. Whoever is cut comes back as often as it takes.
+    // The client reads what the kernel has buffered, and then meets the cut. It resumes until it has everything.
     const events = [...(await wholeEvents(response))];
     expect(response.complete).toBe(false);
     const { id } = events[0]!.data.task;
@@ -258,7 +258,7 @@ describe('X5 streams and their readers (3.2 #4, 3.2 #5)', () => {
     expect(new Set(events.map((event) => event.id)).size).toBe(events.length);
   });
 
-  it('hold their place until their reader has taken all', async () => {
+  it('hold their slot until the reader has taken everything', async () => {
     await start({ streams: { streams: 1 } }, sayMuch);
     const response = await openStream('/message:stream', {}, userMessage('much'));
     response.pause();
@@ -282,7 +282,7 @@ describe('X5 streams and their readers (3.2 #4, 3.2 #5)', () => {
     await start();
   });
 
-  it('tell an error that comes later inside the stream, without its cause', async () => {
+  it('report a later error inside the stream, without its cause', async () => {
     await start();
     const response = await openStream('/message:stream', {}, userMessage('wait'));
     const [first] = sseEvents(await readUntil(response, 'waiting'));
@@ -302,7 +302,7 @@ describe('X5 streams and their readers (3.2 #4, 3.2 #5)', () => {
 });
 
 describe('X5 a blocking call', () => {
-  it('answers with the current task when the host stops, and the task continues at the next start', async () => {
+  it('returns the current task when the host stops, and the task continues at the next start', async () => {
     await start();
     const waiting = ask(node, '/message:send', { body: userMessage('wait') });
     for (;;) {

@@ -9,7 +9,7 @@ import type { Way } from '../../support/a2a-transports.js';
 import { waysTo } from '../../support/a2a-transports.js';
 import { scriptedAgent } from '../../support/scripted-agent.js';
 
-/** A node and the ways to one of its agents. */
+/** A node, and the transports to one of its agents. */
 interface Place {
   readonly node: A2aNode;
   readonly ways: readonly Way[];
@@ -30,7 +30,7 @@ async function open(push: boolean): Promise<Place> {
   return { node, ways: await waysTo(node, 'operator') };
 }
 
-/** What is different each time by its nature becomes a name: the first id is id1 wherever it stands. */
+/** Replaces ids, times and other random values by names: the first id is id1 wherever it occurs. */
 function withoutChance(value: unknown): unknown {
   const names = new Map<string, string>();
   const text = JSON.stringify(value) ?? 'undefined';
@@ -73,12 +73,12 @@ function remote({ node, ways }: Place): Place {
   return { node, ways: ways.filter(({ name }) => name !== 'in-process') };
 }
 
-describe('X5 the same over JSON-RPC, HTTP+JSON, gRPC and inside the process', () => {
-  it.each(titled(OPERATION_CASES))('%s', (_title, one) => compare(one, plain));
-  it.each(titled(PUSH_CASES))('%s', (_title, one) => compare(one, pushing));
+describe('X5 an operation over JSON-RPC, HTTP+JSON, gRPC and inside the process', () => {
+  it.each(titled(OPERATION_CASES))('gives the same on each way: %s', (_title, one) => compare(one, plain));
+  it.each(titled(PUSH_CASES))('gives the same on each way: %s', (_title, one) => compare(one, pushing));
 });
 
-describe('X5 refused alike by JSON-RPC, HTTP+JSON and gRPC', () => {
-  it.each(titled(BINDING_CASES))('%s', (_title, one) => compare(one, remote(plain)));
-  it.each(titled(PUSH_BINDING_CASES))('%s', (_title, one) => compare(one, remote(pushing)));
+describe('X5 an invalid operation over JSON-RPC, HTTP+JSON and gRPC', () => {
+  it.each(titled(BINDING_CASES))('is refused alike: %s', (_title, one) => compare(one, remote(plain)));
+  it.each(titled(PUSH_BINDING_CASES))('is refused alike: %s', (_title, one) => compare(one, remote(pushing)));
 });

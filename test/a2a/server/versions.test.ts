@@ -26,7 +26,7 @@ function named(version: string | undefined): Record<string, string> {
   return version === undefined ? {} : { 'A2A-Version': version };
 }
 
-describe('3.1 #15 the version that a client asks for', () => {
+describe('3.1 #15 the version that a client names', () => {
   it.each([
     ['1.0', NEW, 'TASK_STATE_COMPLETED'],
     ['1.0.3', NEW, 'TASK_STATE_COMPLETED'],
@@ -35,7 +35,7 @@ describe('3.1 #15 the version that a client asks for', () => {
     ['0.3', OLD, 'completed'],
     ['0.3.0', OLD, 'completed'],
     [undefined, OLD, 'completed'],
-  ])('is understood in a header of JSON-RPC: %s', async (version, body, state) => {
+  ])('is read from a header of JSON-RPC: %s', async (version, body, state) => {
     const { json } = await ask(node, '/', { body, headers: named(version) });
     expect((json.result.task ?? json.result).status.state).toBe(state);
   });
@@ -43,14 +43,14 @@ describe('3.1 #15 the version that a client asks for', () => {
   it.each([
     ['0.3', NEW, 'SendMessage'],
     ['1.0', OLD, 'message/send'],
-  ])('has methods of its own: %s has no %s', async (version, body) => {
+  ])('has methods of its own: %s knows no %s', async (version, body) => {
     const { json } = await ask(node, '/', { body, headers: named(version) });
     expect(json.error.code).toBe(-32601);
     expect(json.error.message).toContain(`A2A ${version}`);
   });
 
   it.each(['1.1', '2.0', '0.2', 'one', '1.0-beta', '99999999999.0'])(
-    'is refused when nobody speaks it: %s',
+    'is refused when it is not supported: %s',
     async (version) => {
       const { json } = await ask(node, '/', { body: NEW, headers: named(version) });
       expect(json.error).toMatchObject({
@@ -62,7 +62,7 @@ describe('3.1 #15 the version that a client asks for', () => {
     },
   );
 
-  it('may also stand in the query, where the header wins', async () => {
+  it('may be in the query instead, and the header takes precedence', async () => {
     const get = (path: string, version?: string) => ask(node, path, { headers: named(version) });
     expect((await get('/tasks?A2A-Version=1.0')).status).toBe(200);
     expect((await get('/tasks?A2A-Version=2.0')).json.error.details[0]?.reason).toBe('VERSION_NOT_SUPPORTED');
@@ -70,7 +70,7 @@ describe('3.1 #15 the version that a client asks for', () => {
     expect((await ask(node, '/?A2A-Version=0.3', { body: NEW })).json.error.code).toBe(-32601);
   });
 
-  it('is given by the path of HTTP+JSON, and must not contradict it', async () => {
+  it('follows from the path of HTTP+JSON, and must not contradict it', async () => {
     const old = await ask(node, '/v1/message:send', { body: OLD_REST });
     expect(old.status).toBe(200);
     expect(old.json.task.status.state).toBe('TASK_STATE_COMPLETED');
@@ -82,7 +82,7 @@ describe('3.1 #15 the version that a client asks for', () => {
   });
 });
 
-it('X5 HTTP+JSON of 0.3 takes the names of the proto, and leaves metadata as it is', async () => {
+it('X5 HTTP+JSON of 0.3 reads the names of the proto, and leaves metadata unchanged', async () => {
   const metadata = { my_key: { inner_key: 1 } };
   const request = { message_id: 'old-3', role: 'ROLE_USER', content: [{ text: 'say x' }], metadata };
   const body = { request, configuration: { blocking: true, history_length: 1 } };
@@ -92,7 +92,7 @@ it('X5 HTTP+JSON of 0.3 takes the names of the proto, and leaves metadata as it 
   });
 });
 
-describe('X5 requests of A2A 0.3 are checked as those of 1.0 are', () => {
+describe('X5 a request of A2A 0.3', () => {
   const bad: readonly (readonly [string, object])[] = [
     ['no parts', { ...OLD_MESSAGE, parts: [] }],
     ['a part of no kind', { ...OLD_MESSAGE, parts: [{ text: 'x' }] }],
@@ -108,12 +108,12 @@ describe('X5 requests of A2A 0.3 are checked as those of 1.0 are', () => {
     ['parts that are none', { ...OLD_MESSAGE, parts: 'x' }],
     ['metadata that is none', { ...OLD_MESSAGE, metadata: 'x' }],
   ];
-  it.each(bad)('%s', async (_what, message) => {
+  it.each(bad)('is refused when it is invalid, as one of 1.0 is: %s', async (_what, message) => {
     const { json } = await ask(node, '/', { body: { ...OLD, params: { message } } });
     expect(json.error.code).toBe(-32602);
   });
 
-  it('and reported in the form of 0.3 over HTTP+JSON', async () => {
+  it('gets its errors in the form of 0.3 over HTTP+JSON', async () => {
     const missing = await ask(node, '/v1/tasks/nobody');
     expect([missing.status, missing.json]).toMatchObject([404, { code: -32001, type: 'TaskNotFoundError' }]);
     const noPath = await ask(node, '/v1/nothing');
@@ -124,7 +124,7 @@ describe('X5 requests of A2A 0.3 are checked as those of 1.0 are', () => {
   });
 });
 
-describe('X5 the card in the words of the version asked for', () => {
+describe('X5 the card for the version that a client names', () => {
   const card = async (path: string, version?: string) =>
     (await ask(node, path, { token: null, headers: named(version) })).json as unknown as Record<
       string,
@@ -132,7 +132,7 @@ describe('X5 the card in the words of the version asked for', () => {
     >;
   const CARD = '/.well-known/agent-card.json';
 
-  it('1.0: nothing of the old one', async () => {
+  it('has no member of 0.3 for 1.0', async () => {
     const json = await card(CARD, '1.0');
     expect(json).not.toHaveProperty('url');
     expect(json).not.toHaveProperty('protocolVersion');
@@ -145,7 +145,7 @@ describe('X5 the card in the words of the version asked for', () => {
     expect(json['securitySchemes']).toEqual({ bearer: { httpAuthSecurityScheme: expect.anything() } });
   });
 
-  it('0.3: one main address and the others beside it, also at the old path', async () => {
+  it('has one main address and additional ones for 0.3, also at the path of 0.3', async () => {
     const json = await card(CARD, '0.3');
     const url = `${node.origin}/agents/root`;
     expect(json).toMatchObject({
@@ -164,14 +164,14 @@ describe('X5 the card in the words of the version asked for', () => {
     expect(await card('/.well-known/agent.json')).toEqual(json);
   });
 
-  it('0.3 over gRPC reaches the root agent only, so no other card names it', async () => {
+  it('names gRPC of 0.3 for the root agent only, as 0.3 reaches no other agent over gRPC', async () => {
     const json = await card(`/agents/operator${CARD}`, '0.3');
     expect(JSON.stringify(json['additionalInterfaces'])).not.toContain('GRPC');
   });
 
-  it('no version: a card that both can read, with all members of 1.0', async () => {
+  it('is readable by clients of both versions when the client names none, with all members of 1.0', async () => {
     const both = await card(CARD);
-    // The requirements are those of 0.3: Go's SDK fails on those of 1.0 and names no version.
+    // The security requirements are those of 0.3: Go's SDK fails on those of 1.0, and names no version.
     const { securitySchemes, securityRequirements: _, ...rest } = await card(CARD, '1.0');
     expect(both).toMatchObject(rest);
     expect(both).not.toHaveProperty('securityRequirements');
@@ -181,7 +181,7 @@ describe('X5 the card in the words of the version asked for', () => {
     expect(both['securitySchemes']).toMatchObject({ bearer: { type: 'http' } });
   });
 
-  it('each with a tag of its own, for caches that tell versions apart', async () => {
+  it('has an ETag for each version, for caches that tell versions apart', async () => {
     const replies = await Promise.all(
       ['1.0', '0.3', undefined].map((version) => ask(node, CARD, { token: null, headers: named(version) })),
     );

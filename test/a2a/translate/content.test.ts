@@ -35,8 +35,8 @@ const content = fc.oneof(
 const part = fc.tuple(content, extras).map(([kind, more]): Part => ({ ...kind, ...more }));
 const parts = fc.array(part, { maxLength: 4 });
 
-describe('content on its way over the wire and back', () => {
-  it('stays what it was: messages', () => {
+describe('content that is translated to the wire and back', () => {
+  it('keeps messages unchanged', () => {
     const message = fc.record(
       {
         id: word,
@@ -56,7 +56,7 @@ describe('content on its way over the wire and back', () => {
     );
   });
 
-  it('stays what it was: artifacts', () => {
+  it('keeps artifacts unchanged', () => {
     const artifact = fc.record(
       { id: word, parts, name: word, description: word, metadata: object },
       { requiredKeys: ['id', 'parts'] },
@@ -69,7 +69,7 @@ describe('content on its way over the wire and back', () => {
     );
   });
 
-  it('stays what it was: states, and a state of a later protocol is none', () => {
+  it('keeps states unchanged, and drops a state of a later protocol', () => {
     const states: readonly TaskState[] = [
       'submitted',
       'working',

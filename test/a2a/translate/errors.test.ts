@@ -38,9 +38,9 @@ const OWN: readonly ErrorCode[] = [
   'canceled',
 ];
 
-describe('X5 errors as the protocol numbers them', () => {
+describe('X5 an error that is translated to the wire', () => {
   it.each(SPECIFIED.map(([code, ...numbers]) => [code, numbers] as const))(
-    '%s',
+    'has the numbers of the protocol: %s',
     (code, [jsonRpcCode, httpStatus, status, reason]) => {
       const wire = toWireError(new LangoError(code, 'words', { hint: 'a hint' }));
       expect(wire).toMatchObject({ jsonRpcCode, httpStatus, status, message: 'words' });
@@ -53,7 +53,7 @@ describe('X5 errors as the protocol numbers them', () => {
     },
   );
 
-  it.each(HIDDEN)('%s is reported without its message', (code) => {
+  it.each(HIDDEN)('is reported without its message when its kind is internal: %s', (code) => {
     const told = JSON.stringify(
       toWireError(new LangoError(code, 'a secret', { hint: 'another', cause: new Error('third') })),
     );
@@ -61,7 +61,7 @@ describe('X5 errors as the protocol numbers them', () => {
     expect(told).not.toMatch(/secret|another|third/);
   });
 
-  it('a defect is reported without its message', () => {
+  it('is reported without its message when it is a defect', () => {
     for (const defect of [new TypeError('x is undefined'), 'text', undefined]) {
       expect(toWireError(defect)).toMatchObject({
         jsonRpcCode: -32603,
@@ -71,7 +71,7 @@ describe('X5 errors as the protocol numbers them', () => {
     }
   });
 
-  it('wrong fields are named', () => {
+  it('names the wrong fields', () => {
     const violations = [{ field: 'message.parts', description: 'must have at least one part' }];
     expect(toWireError(new LangoError('invalid-input', 'x', { violations })).details[1]).toEqual({
       '@type': 'type.googleapis.com/google.rpc.BadRequest',
@@ -79,17 +79,17 @@ describe('X5 errors as the protocol numbers them', () => {
     });
   });
 
-  it('an error that allows a retry says when', () => {
+  it('names the time of a retry when it allows one', () => {
     expect(toWireError(new LangoError('too-many', 'x', { retryAfterMs: 2_500 })).retryAfterSeconds).toBe(3);
     expect(toWireError(new LangoError('unavailable', 'x')).retryAfterSeconds).toBe(1);
     expect(toWireError(new LangoError('not-found', 'x')).retryAfterSeconds).toBeUndefined();
   });
 });
 
-describe('X5 errors as a client of the SDK brings them back', () => {
+describe('X5 an error that a client of the SDK throws', () => {
   const TOLD = [...SPECIFIED.map(([code]) => code), ...OWN, 'conflict', 'limit-reached'] as const;
 
-  it.each(TOLD)('%s over JSON-RPC', (code) => {
+  it.each(TOLD)('gets its code back over JSON-RPC: %s', (code) => {
     const { jsonRpcCode, details } = toWireError(new LangoError(code, 'words'));
     const error = { code: jsonRpcCode, message: 'words', data: details as Record<string, unknown>[] };
     const thrown = fromJsonRpcErrorResponse({ jsonrpc: '2.0', id: 1, error });
@@ -97,7 +97,7 @@ describe('X5 errors as a client of the SDK brings them back', () => {
     expect(fromWireError(new Error('in a stream', { cause: thrown })).code).toBe(code);
   });
 
-  it.each(TOLD)('%s over HTTP+JSON', (code) => {
+  it.each(TOLD)('gets its code back over HTTP+JSON: %s', (code) => {
     const { httpStatus, status, details } = toWireError(new LangoError(code, 'words'));
     const body = {
       code: httpStatus,
@@ -109,7 +109,7 @@ describe('X5 errors as a client of the SDK brings them back', () => {
     expect(found.code).toBe(code);
   });
 
-  it('of a server that is not ours by the number alone', () => {
+  it('is read by its number alone when the server is not ours', () => {
     const thrown = fromJsonRpcErrorResponse({
       jsonrpc: '2.0',
       id: 1,
@@ -124,19 +124,19 @@ describe('X5 errors as a client of the SDK brings them back', () => {
     expect(fromWireError(fromRestErrorBody({ message: 'x' }, { statusCode: 500 })).code).toBe('internal');
   });
 
-  it('of failed connections are unavailable', () => {
+  it('is "unavailable" after a failed connection', () => {
     expect(fromWireError(new TypeError('fetch failed', { cause: new Error('ECONNREFUSED') }))).toMatchObject({
       code: 'unavailable',
       retryable: true,
     });
   });
 
-  it('of our own stay as they are', () => {
+  it('stays unchanged when it is one of ours', () => {
     const own = new LangoError('not-found', 'x');
     expect(fromWireError(own)).toBe(own);
   });
 
-  it('never takes a code that we do not have', () => {
+  it('never gets a code that we do not have', () => {
     const data = [
       { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'X', metadata: { code: 'constructor' } },
     ];

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { StreamResponse, Task } from '@a2a-js/sdk';
 import { toStreamResponse } from '../../../src/a2a/translate/events.js';
-import { EXTENSIONS, authorIn, chainIn, seqIn, usageIn } from '../../../src/a2a/translate/extensions.js';
+import { authorIn, chainIn, seqIn, usageIn } from '../../../src/a2a/translate/extensions.js';
+import { EXTENSIONS } from '../../../src/core/extensions.js';
 import { TaskFold } from '../../../src/a2a/translate/task.js';
 import type { WireTask } from '../../support/a2a-requests.js';
 import { NO_USAGE } from '../../../src/core/model.js';
@@ -42,7 +43,7 @@ function folded(
 }
 
 describe('a task read from its journal', () => {
-  it('joins the text of an artifact, and starts it again where a run did', () => {
+  it('has the text of an artifact joined, and begun anew where a run began it anew', () => {
     const task = folded([delta('lost'), delta('a', true), delta('b'), delta('other', true, 'second')]);
     expect(task.artifacts.map(({ artifactId, parts }) => [artifactId, parts])).toEqual([
       ['answer', [{ text: 'ab' }]],
@@ -50,7 +51,7 @@ describe('a task read from its journal', () => {
     ]);
   });
 
-  it('keeps parts and text in the order they came', () => {
+  it('has parts and text in the order in which they came', () => {
     const file = { kind: 'file', url: 'https://example.com/x' } as const;
     const parts = (append: boolean): EventBody => ({
       type: 'artifact',
@@ -64,7 +65,7 @@ describe('a task read from its journal', () => {
     ]);
   });
 
-  it('does not join texts that were two parts', () => {
+  it('has two text parts kept apart', () => {
     const two = [
       { kind: 'text', text: 'a' },
       { kind: 'text', text: 'b' },
@@ -76,7 +77,7 @@ describe('a task read from its journal', () => {
     expect(artifact?.parts).toEqual([{ text: 'a' }, { text: 'bc' }]);
   });
 
-  it('joins the text of a message, starts it again where a run did, and leaves out a blank one', () => {
+  it('has the text of a message joined, begun anew where a run began it anew, and a blank one left out', () => {
     const said = (text: string, replace: boolean, artifactId: string): EventBody => ({
       type: 'text-delta',
       artifactId,
@@ -94,7 +95,7 @@ describe('a task read from its journal', () => {
     expect(folded(bodies, { historyLength: 1, includeArtifacts: false }).history).toHaveLength(1);
   });
 
-  it('A1 puts the author on artifacts and on what agents say', () => {
+  it('A1 has the author on artifacts and on what agents say', () => {
     const end: EventBody = {
       type: 'run-end',
       state: 'completed',
@@ -108,13 +109,13 @@ describe('a task read from its journal', () => {
     expect(task.history).toHaveLength(2);
   });
 
-  it('leaves artifacts out, not empty, when they are not asked for', () => {
+  it('has no artifacts field when artifacts are not asked for', () => {
     expect(folded([delta('a')], { historyLength: 0, includeArtifacts: false })).not.toHaveProperty(
       'artifacts',
     );
   });
 
-  it('tells the time as the protocol writes it, and its newest entry', () => {
+  it('has its time in the form of the protocol, and the number of its newest event', () => {
     const task = folded([]);
     expect(task.status).toMatchObject({
       state: 'TASK_STATE_COMPLETED',
@@ -149,7 +150,7 @@ describe('an event as a stream shows it', () => {
     });
   });
 
-  it('tells what an agent does as a mark on a working status', () => {
+  it('shows the activity of an agent in the metadata of a working status', () => {
     const body: EventBody = {
       type: 'tool-call',
       step: 's',
@@ -168,13 +169,13 @@ describe('an event as a stream shows it', () => {
     });
   });
 
-  it('is nothing for what is only bookkeeping', () => {
+  it('is left out when it is only bookkeeping', () => {
     expect(shown({ type: 'cancel-request' })).toBeUndefined();
     expect(shown({ type: 'delegation-task', step: 's', taskId: 'x' })).toBeUndefined();
   });
 });
 
-describe('what a sender says of its chain', () => {
+describe('the chain that a sender declares', () => {
   it('is read unchanged', () => {
     const mark = {
       parentTaskId: 'p',
@@ -199,7 +200,7 @@ describe('what a sender says of its chain', () => {
     { parentTaskId: 'x'.repeat(300) },
     'everything',
     5,
-  ])('is refused when it cannot be read: %j', (mark) => {
+  ])('is refused when it is malformed: %j', (mark) => {
     expect(() => chainIn({ [EXTENSIONS.chain]: mark })).toThrow('cannot be read');
   });
 });
@@ -213,7 +214,7 @@ describe('the usage that a peer reports', () => {
     ['too many', Array.from({ length: 51 }, () => row)],
     ['of negative cost', [{ ...row, cost: -1 }]],
     ['no list', 'rows'],
-  ])('counts tokens, so that limits hold, when its rows are %s', (_, rows) => {
+  ])('counts tokens in a way that keeps limits in force when its rows are %s', (_, rows) => {
     expect(read({ ...tokens, rows })).toEqual(tokens);
     expect(read({ ...tokens, rows: [row] })).toEqual({ ...tokens, rows: [row] });
   });

@@ -22,7 +22,7 @@ function answerOf({ events }: Outcome): string {
   return events.map((event) => (event.type === 'text-delta' ? event.text : '')).join('');
 }
 
-describeBrowsing('the navigator, asked in plain words over A2A', () => {
+describeBrowsing('the navigator, asked in plain sentences over A2A', () => {
   it('opens a page, takes a screenshot, reads, lists and closes', async () => {
     await withServer({ settings: settings() }, async (server) => {
       const contextId = 'one-talk';
@@ -43,7 +43,7 @@ describeBrowsing('the navigator, asked in plain words over A2A', () => {
       const bytes = Buffer.from((files[0] as { bytes: string }).bytes, 'base64');
       expect(bytes.subarray(0, 8).toString('hex')).toBe('89504e470d0a1a0a');
 
-      // What any A2A client sees on the task: a file part with raw bytes.
+      // Any A2A client finds the screenshot on the task: a file part with raw bytes.
       const task = await server.fetch(`/tasks/${shot.taskId}`, { headers: { 'a2a-version': '1.0' } });
       expect(await task.text()).toContain(`"raw":"${bytes.toString('base64').slice(0, 60)}`);
 
@@ -56,7 +56,7 @@ describeBrowsing('the navigator, asked in plain words over A2A', () => {
     });
   });
 
-  it('searches with the configured page', async () => {
+  it('searches on the configured page', async () => {
     await withServer(
       { settings: settings({ searchUrl: `${site.origin}/search?q={query}` }) },
       async (server) => {
@@ -67,7 +67,7 @@ describeBrowsing('the navigator, asked in plain words over A2A', () => {
     );
   });
 
-  it('says over A2A that a private address is refused', async () => {
+  it('reports that a private address is refused', async () => {
     await withServer({ settings: settings({ allowHosts: [] }) }, async (server) => {
       const refused = await sendText(server, `open ${site.origin}/`);
       expect(answerOf(refused)).toContain('has a private or loopback address');
@@ -76,7 +76,7 @@ describeBrowsing('the navigator, asked in plain words over A2A', () => {
   });
 });
 
-it('is said to be missing, with what to do, where there is no Chromium', async () => {
+it('the browser family is reported as missing, with a hint, on a machine without Chromium', async () => {
   const settings = {
     server: { port: 0 },
     tools: { browser: { enabled: true, executable: '/nowhere/chromium' } },

@@ -8,7 +8,7 @@ import { describeBrowsing, openSite, openStage, type Pages, type Site, type Stag
 /** Only `site` may be opened; `inner` stands for the rest of the private network. */
 let site: Site;
 let inner: Site;
-/** One browser for all. */
+/** The browser of all tests in this file. */
 let stage: Stage;
 const pages: Record<string, Pages[string]> = {
   '/fine': '<title>Fine</title>',
@@ -23,7 +23,7 @@ afterAll(async () => {
   await site.close();
   await inner.close();
 });
-/** What a page still does is over, and what it did is told, before the next test. */
+/** Ends the page of the last test and reports its notes, so that the next test starts clean. */
 afterEach(async () => {
   await visit('/fine');
   inner.asked.length = 0;
@@ -33,14 +33,14 @@ async function visit(path: string, by = stage): Promise<string> {
   return by.say('navigate', { url: `${site.origin}${path}` });
 }
 
-/** A page that tries something with the inner address and says "tried" in its title. */
+/** Builds a page that tries something with the inner address, and puts "tried" in its title afterwards. */
 function trying(script: string): string {
   return `<!doctype html><title>trying</title><script type=module>
     const inner = ${JSON.stringify(inner.host)};
     try { ${script} } catch (error) { console.log(error) } document.title = 'tried';</script>`;
 }
 
-/** What a page does is told by the action, or by a later call once it is done. */
+/** Waits for a note about the page, which comes with the result of an action or with a later call. */
 async function untilSaid(text: string, what: RegExp): Promise<void> {
   await until(async () => what.test(text) || what.test((text = await stage.say('extract'))));
 }
@@ -56,7 +56,7 @@ async function tried(path: string): Promise<string> {
 }
 
 describeBrowsing('private addresses', () => {
-  it('are refused when they are opened, whatever they are called', async () => {
+  it('are refused when they are opened, under any name', async () => {
     const port = new URL(inner.origin).port;
     const names = [
       '127.0.0.1',
@@ -85,7 +85,7 @@ describeBrowsing('private addresses', () => {
     expect(await visit('/fine')).toContain('Page: Fine');
   });
 
-  it('are refused behind a redirect, by status, by script and by a form', async () => {
+  it('are refused after a redirect, by status, by script and by a form', async () => {
     pages['/redirect'] = (_request, response) =>
       response.writeHead(302, { location: `${inner.origin}/` }).end();
     await expect(visit('/redirect')).rejects.toMatchObject({ code: 'forbidden' });
@@ -103,7 +103,7 @@ describeBrowsing('private addresses', () => {
     expect(inner.asked).toEqual([]);
   });
 
-  it('are refused to all that a page loads', async () => {
+  it('are refused to every resource of a page', async () => {
     pages['/loads'] = `<!doctype html><title>trying</title><link rel=stylesheet href="${inner.origin}/style">
       <link rel=preconnect href="${inner.origin}"><link rel=prefetch href="${inner.origin}/prefetch">
       <img src="${inner.origin}/image"><iframe src="${inner.origin}/frame"></iframe>
@@ -138,7 +138,7 @@ describeBrowsing('private addresses', () => {
     expect(inner.asked).toEqual([]);
   });
 
-  it('get no datagram and no name is asked for, by WebRTC or otherwise', async () => {
+  it('get no datagram, connection or name lookup by WebRTC', async () => {
     const socket = createSocket('udp4').bind(0, '127.0.0.1');
     await once(socket, 'listening');
     let datagrams = 0;
@@ -159,8 +159,8 @@ describeBrowsing('private addresses', () => {
   });
 });
 
-describeBrowsing('pages that misbehave', () => {
-  it('open dialogs and windows, download, and ask for permissions', async () => {
+describeBrowsing('a misbehaving page', () => {
+  it('has its dialogs and windows closed, and its downloads and permissions refused', async () => {
     pages['/noisy'] = `<!doctype html><title>Noisy</title><button onclick="window.open('/fine')">Open</button>
       <script>alert('Mind this'); const yes = confirm('Really?');
       onbeforeunload = (event) => { event.preventDefault(); return 'stay' };
@@ -188,7 +188,7 @@ describeBrowsing('pages that misbehave', () => {
     await untilSaid(got, /tried to download .*\/file, which was refused/);
   });
 
-  it('are enormous: in bytes, in text, in elements', async () => {
+  it('is cut off when it is enormous in bytes, text or elements', async () => {
     let sent = 0;
     pages['/endless'] = (_request, response) => {
       response.writeHead(200, { 'content-type': 'text/html' });
@@ -220,7 +220,7 @@ describeBrowsing('pages that misbehave', () => {
       .catch((error: unknown) => expect(error).toMatchObject({ code: 'invalid-input' }));
   });
 
-  it('lie to our side: what they change of JavaScript does not reach it', async () => {
+  it("cannot deceive the tools by changing JavaScript's built-ins", async () => {
     pages['/liar'] = `<title>Liar</title><p>truth</p><a href="/x">link</a><script>
       Array.from = () => { throw new Error('ha') }; String.prototype.slice = () => 'x'.repeat(1e7);
       document.querySelectorAll = () => []; Object.defineProperty(document.body, 'innerText', { get: () => 'lie' });
@@ -232,14 +232,14 @@ describeBrowsing('pages that misbehave', () => {
   });
 });
 
-describeBrowsing('pages that take too long', () => {
+describeBrowsing('a page that takes too long', () => {
   let hasty: Stage;
   beforeAll(async () => {
     hasty = await openStage({ allow: [site.host], limits: { navigationSeconds: 3 } });
   });
   afterAll(() => hasty.close());
 
-  it('never answer, drip, or redirect without end', async () => {
+  it('ends by the time limit when it never responds or drips, and by an error when it redirects without end', async () => {
     pages['/never'] = () => undefined;
     await expect(visit('/never', hasty)).rejects.toMatchObject({ code: 'timeout' });
     pages['/drip'] = (request, response) => {
@@ -255,7 +255,7 @@ describeBrowsing('pages that take too long', () => {
     expect(await visit('/fine')).toContain('Page: Fine');
   });
 
-  it('hang in a script: the page is closed, and the next call begins with a fresh one', async () => {
+  it('is closed when a script hangs, and the next call begins with a fresh page', async () => {
     pages['/hang'] = `<title>Hang</title><button onclick="for(;;);">Hang</button>`;
     await visit('/hang');
     const ref = /p\d+e\d+/.exec(await stage.say('observe'))![0];

@@ -10,7 +10,7 @@ import { describeBrowsing, openSite, type Site } from './setup.js';
 interface Vendor {
   readonly wire: ModelWire;
   readonly path: string;
-  /** The pictures of a request, each with the call that it came from, if they stand where the vendor wants them. */
+  /** The pictures of a request, each with the call that it came from, when they are where the vendor expects them. */
   readonly pictures: (body: JsonObject) => readonly Picture[];
 }
 
@@ -76,7 +76,7 @@ describeBrowsing('a screenshot and a model that takes images', () => {
   });
 
   it.each(['anthropic', 'openai'] as const)(
-    '%s: is shown in the result of its call, the newest two only, and not again in the next task',
+    '%s gets a screenshot with the result of its call: the newest two only, and not again in the next task',
     async (provider) => {
       const { wire, path, pictures } = VENDORS[provider];
       const calling = (id: string, name: string, input: object = {}) =>

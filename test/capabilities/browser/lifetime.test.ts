@@ -38,7 +38,7 @@ async function mainProcess(): Promise<number> {
 }
 
 describeBrowsing('a browser', () => {
-  it('is not started before it is needed, and leaves no process and no file', async () => {
+  it('is started by its first use, and leaves no process and no file', async () => {
     stage = await openStage({ allow: [site.host] });
     expect(await ownFolders()).toEqual([]);
     await stage.call('navigate', { url: site.origin });
@@ -54,7 +54,7 @@ describeBrowsing('a browser', () => {
     await expect(stage.call('navigate', { url: site.origin })).rejects.toMatchObject({ code: 'unavailable' });
   });
 
-  it('runs in its own sandbox, never as root, and with DevTools at no port', async () => {
+  it('runs in its own sandbox, never as root, and without a DevTools port', async () => {
     stage = await openStage({ allow: [site.host] });
     await stage.call('navigate', { url: site.origin });
     for (const pid of await ownBrowsers()) {
@@ -82,7 +82,7 @@ describeBrowsing('a browser', () => {
     expect(await stage.say('navigate', { url: site.origin })).toContain('Page: Here new');
   });
 
-  it('makes room when it is idle, and not while it works', async () => {
+  it('is closed for another conversation when it is idle, and not while it works', async () => {
     stage = await openStage({ allow: [site.host], limits: { contexts: 1, navigationSeconds: 5 } });
     await stage.call('navigate', { url: site.origin });
     const asked = once(site.server, 'request');
@@ -96,7 +96,7 @@ describeBrowsing('a browser', () => {
     await expect(stage.call('extract')).rejects.toMatchObject({ code: 'not-found' });
   });
 
-  it('is closed when nobody uses it', async () => {
+  it('is closed after its idle time', async () => {
     stage = await openStage({ allow: [site.host], limits: { idleSeconds: 1 } });
     await stage.call('navigate', { url: site.origin });
     await until(async () => (await ownBrowsers()).length === 0);
@@ -106,7 +106,7 @@ describeBrowsing('a browser', () => {
     });
   });
 
-  it('that dies in mid-step is an error, and the next call gets a fresh one', async () => {
+  it('ends its step with an error when it dies, and the next call gets a fresh one', async () => {
     stage = await openStage({ allow: [site.host] });
     await stage.call('navigate', { url: site.origin });
     const asked = once(site.server, 'request');
@@ -148,7 +148,7 @@ describeBrowsing('a browser', () => {
     expect(await ownDrivers()).toEqual([]);
   });
 
-  it('ends when its step is canceled', async () => {
+  it('is stopped when its step is canceled', async () => {
     stage = await openStage({ allow: [site.host] });
     const { signal, abort } = abortable();
     const asked = once(site.server, 'request');
@@ -160,7 +160,7 @@ describeBrowsing('a browser', () => {
     await until(async () => (await ownBrowsers()).length === 0);
   });
 
-  it('dies with a server that is killed, and the next one removes what it left', async () => {
+  it('dies with a killed server, and the next server removes its files', async () => {
     stage = await openStage({ allow: [site.host] });
     const settings = `tools: { exec: { enabled: false }, browser: { allowHosts: ["${site.host}"] } }`;
     const home = await makeHome(settings);
@@ -169,11 +169,11 @@ describeBrowsing('a browser', () => {
     const left = async () =>
       (await readdir(tmpdir())).filter((name) => name.startsWith(`lango-browser-${pid}-`));
     try {
-      // The public way in: the program's client, the orchestrator, a delegation over A2A, the navigator.
+      // The public path: the program's client, the orchestrator, a delegation over A2A, the navigator.
       const { stdout } = await lango(['send', `open ${site.origin}/`], { env: server.env });
       expect(stdout).toContain('Here new');
       expect((await ownBrowsers(pid)).length).toBeGreaterThan(0);
-      // Looked at before the kill: after it, a browser of any other test may be the next one.
+      // Read before the kill: after it, a browser of another test may be the next one.
       expect(await left()).toHaveLength(1);
     } finally {
       server.child.kill('SIGKILL');

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { createBrowser, type BrowserOptions } from '../../../src/capabilities/browser/browser.js';
 
-it('every tool that shows what a page says marks the run as one that read text from outside', () => {
+it('every tool that shows the text of a page marks the run as one that has read outside text', () => {
   // Creating the family starts no browser, so the tools need no real Chromium here.
   const options = { limits: {}, searchUrl: 'https://search.example/?q={query}' } as BrowserOptions;
   const { tools } = createBrowser(options);

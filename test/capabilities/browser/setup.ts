@@ -15,7 +15,7 @@ import { PARSERS } from '../../support/parsers.js';
 
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
-/** Asked without our code: where there is a Chromium, a family of ours that finds none is a failure. */
+/** Detected without our code: on a machine with Chromium, it is a failure when our family finds none. */
 async function hasChromium(): Promise<boolean> {
   const found = await Promise.all(
     PLACES.map((place) =>
@@ -47,7 +47,7 @@ const LIMITS: BrowserOptions['limits'] = {
 export interface Stage {
   readonly family: BrowserFamily;
   call(name: string, input?: object, changes?: Partial<ToolContext>): Promise<ToolOutput>;
-  /** The text that a model is given. */
+  /** The text that a model gets. */
   say(name: string, input?: object, changes?: Partial<ToolContext>): Promise<string>;
   close(): Promise<void>;
 }
@@ -85,14 +85,14 @@ export interface Site {
   readonly host: string;
   readonly origin: string;
   readonly server: Server;
-  /** The paths that were asked for, in order. */
+  /** The requested paths, in order. */
   readonly asked: string[];
   close(): Promise<void>;
 }
 
 export type Pages = Readonly<Record<string, string | RequestListener>>;
 
-/** A web site on loopback: pages by path, as HTML or as what answers. */
+/** A web site on loopback: pages by path, as HTML or as a function that responds. */
 export async function openSite(pages: Pages): Promise<Site> {
   const asked: string[] = [];
   const server = createServer((request, response) => {

@@ -17,7 +17,7 @@ const FORM = `<!doctype html><title>A form</title>
 <button>Send it</button><button disabled>Never</button></form>
 <p id="key">none</p><script>addEventListener('keydown', (e) => { key.textContent = 'key ' + e.key; })</script>`;
 
-/** What no format can say in few bytes. */
+/** A page whose picture no format compresses well. */
 const noise = (width: number, height: number) => `<!doctype html><title>Noise</title>
 <canvas width="${width}" height="${height}"></canvas><script>
 const picture = new ImageData(${width}, ${height});
@@ -60,7 +60,7 @@ Object.assign(PAGES, {
 }
 function tick() { setInterval(() => { list.textContent = Date.now(); }, 20); }</script>`,
 } satisfies Pages);
-/** One browser for all: each test begins with a page of its own. */
+/** The browser of all tests in this file: each test begins with a page of its own. */
 let stage: Stage;
 beforeAll(async () => {
   site = await openSite(PAGES);
@@ -84,7 +84,7 @@ function refOf(observed: string, text: string): string {
 }
 
 describeBrowsing('the browser tools', () => {
-  it('open a page and tell its title, address, status and text, labelled as data', async () => {
+  it('open a page and return its title, address, status and text, labeled as data', async () => {
     const said = await stage.say('navigate', { url: `${site.origin}/` });
     expect(said).toContain('Page: Start');
     expect(said).toContain(`Address: ${site.origin}/`);
@@ -149,7 +149,7 @@ describeBrowsing('the browser tools', () => {
     expect(again).toMatch(/checkbox "News please" checked/);
     expect(again).toContain('value "Zoë & Söhne"');
 
-    // A form that would open a window is sent in this one.
+    // A form that would open a window is sent in the current one.
     const sent = await act('Send it', 'click');
     expect(sent).toContain('Page: Sent');
     expect(sent).toContain('The action opened another page');
@@ -158,7 +158,7 @@ describeBrowsing('the browser tools', () => {
     );
   });
 
-  it('wait until the page is quiet after an action, and say what the action changed', async () => {
+  it('wait until the page is quiet after an action, and report what the action changed', async () => {
     await stage.call('navigate', { url: `${site.origin}/app` });
     const seen = await stage.say('observe');
     const click = (text: string) => stage.say('act', { ref: refOf(seen, text), action: 'click' });
@@ -173,7 +173,7 @@ describeBrowsing('the browser tools', () => {
     expect(await click('"Leave"')).toMatch(/^Page: Late[\s\S]*opened another page[\s\S]*\nHere at last\n/);
   });
 
-  it('type a secret into a password field only, and ask for it with the host of the page', async () => {
+  it('type a secret into a password field only, and request it with the host of the page', async () => {
     await stage.call('navigate', { url: `${site.origin}/form` });
     const seen = await stage.say('observe');
     const asked: unknown[] = [];
@@ -230,7 +230,7 @@ describeBrowsing('the browser tools', () => {
     await expect(stage.call('screenshot')).rejects.toMatchObject({ code: 'too-large' });
   });
 
-  it('search with the configured page, and have no search tool without one', async () => {
+  it('search on the configured page, and have no search tool without one', async () => {
     const said = await stage.say('search', { query: 'sweet oranges & salt', limit: 1 });
     expect(said).toContain(`Address: ${site.origin}/search?q=sweet%20oranges%20%26%20salt`);
     expect(said).toContain('1. All about oranges\n   https://example.com/oranges');
@@ -240,7 +240,7 @@ describeBrowsing('the browser tools', () => {
     await family.close();
   });
 
-  it('say plainly that no page is open', async () => {
+  it('report plainly that no page is open', async () => {
     const elsewhere = { contextId: 'another' };
     for (const name of ['observe', 'extract', 'screenshot']) {
       await expect(stage.call(name, {}, elsewhere)).rejects.toThrow('No page is open in this conversation');

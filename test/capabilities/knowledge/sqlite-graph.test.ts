@@ -13,7 +13,7 @@ const open = (file = ':memory:') => openSqliteStores({ file, synchronous: 'norma
 graphStoreSuite('sqlite', async () => open());
 
 describe('the graph on a file', () => {
-  it('continues removing where it was cut off, and leaves no name behind', async () => {
+  it('resumes an interrupted removal, and leaves no name behind', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'lango-graph-'));
     try {
       const file = join(folder, 'lango.db');
@@ -45,7 +45,7 @@ describe('the graph on a file', () => {
     }
   });
 
-  it('is there after a restart, and unused names are gone from the tables', async () => {
+  it('survives a restart, and unused names are removed from its tables', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'lango-graph-'));
     try {
       const file = join(folder, 'lango.db');

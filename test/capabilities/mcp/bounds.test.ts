@@ -16,7 +16,7 @@ function reading(type: string, ...pieces: readonly string[]): Promise<string> {
 }
 
 describe('the event stream of an MCP server', () => {
-  it('is read as it is, and ends at a message that is too long or at a flood', async () => {
+  it('is read unchanged, and ends at a message that is too long or at a flood', async () => {
     const events = 'data: {}\n\n'.repeat(200);
     expect(await reading('text/event-stream; charset=utf-8', events, 'data: x\n')).toBe(`${events}data: x\n`);
     const long = Array<string>(30).fill('x'.repeat(100_000));
@@ -29,7 +29,7 @@ describe('the event stream of an MCP server', () => {
 });
 
 describe('the accepted tools of an MCP server', () => {
-  it('fill no disk: after 1,000 definitions further tools are held back', async () => {
+  it('are limited on disk: after 1,000 definitions further tools are held back', async () => {
     const file = path.join(home, 'far.json');
     const accepted = new AcceptedTools(file, 'far');
     const toolsFrom = (start: number) =>

@@ -2,13 +2,13 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { codeOf } from '../../../src/core/questions.js';
+import { codeOf } from '../../../src/core/decisions.js';
 import { answerPart, type Answer, type ClientEvent, type ServerOptions } from '../../../src/index.js';
 import { openAskingServer } from '../../support/asking-mcp-server.js';
 import { Obedient, untilOffered } from '../../support/obedient-model.js';
 import { sendText, startServer, withServer, type Outcome, type TestServer } from '../../support/server.js';
 
-/** Questions of MCP servers (elicitation) to the person, over A2A, in both ways that the protocol has. */
+/** Questions of MCP servers (elicitation) to the person, over A2A, in both ways of the protocol. */
 
 const SCRIPT = path.resolve('test/support/mcp-server.ts');
 const PROGRAM = {
@@ -35,7 +35,7 @@ const seat = {
   },
 };
 
-describe('a server that asks in the middle of a call', () => {
+describe('a server that asks a question during a call', () => {
   const options = optionsFor({ notes: PROGRAM, again: { ...PROGRAM, effect: 'pure' } });
   let home: string;
   let server: TestServer;
@@ -56,7 +56,7 @@ describe('a server that asks in the middle of a call', () => {
   const times = async (tool: string, of = 'notes') =>
     (await readFile(path.join(server.home, 'mcp', of, `${tool}.txt`), 'utf8')).length;
 
-  it('X7 shows the fields of a form to the person, and sends the answer back into the same call', async () => {
+  it('X7 has the fields of its form shown to the person, and gets the reply in the same call', async () => {
     const asked = await ask('notes_book');
     expect(asked.end.state).toBe('input-required');
     expect(asked.end.questions).toEqual([expect.objectContaining({ kind: 'input', author: 'operator' })]);
@@ -85,7 +85,7 @@ describe('a server that asks in the middle of a call', () => {
       { action: 'accept', content: { seat: 'aisle', count: 2, meat: false, weight: 70.5, name: 'Ann' } },
     ]);
     expect(await times('book')).toBe(1);
-    // The model gets the result of the call, and not the words that were for the server.
+    // The model gets the result of the call, not the reply that was for the server.
     expect(JSON.stringify(options.model.requests.at(-1)!.messages)).not.toContain('count: 2');
   });
 
@@ -93,12 +93,12 @@ describe('a server that asks in the middle of a call', () => {
     ['a denial', { decision: 'deny' }, 'decline'],
     ['the word decline', { decision: 'approve', text: 'Decline.' }, 'decline'],
     ['the word cancel', { decision: 'approve', text: 'cancel' }, 'cancel'],
-  ] as const)('passes on %s', async (_, answer, action) => {
+  ] as const)('gets %s of the person', async (_, answer, action) => {
     const { end } = await decide(await ask('notes_book'), answer);
     expect(JSON.parse(end.text)).toEqual([{ action }]);
   });
 
-  it('names a page in full, opens it never, and takes no other words as a yes', async () => {
+  it('has its page named in full and never opened, and only "done" counts as a yes', async () => {
     const asked = await ask('notes_visit');
     expect(asked.end.text).toContain(
       'that you open a page of 127.0.0.1:9: "Sign in"\nhttp://127.0.0.1:9/sign-in\n',
@@ -107,13 +107,13 @@ describe('a server that asks in the middle of a call', () => {
     expect(JSON.parse((await reply(asked, 'done')).end.text)).toEqual([{ action: 'accept' }]);
   });
 
-  it('makes a call again after the page that it wants opened first, and not without it', async () => {
+  it('has its call repeated after the page that it wants opened first, and not without the page', async () => {
     const refused = await decide(await ask('again_visit_first'), { decision: 'deny' });
     expect(refused.end.text).toContain('wants a page opened first, and nobody did');
     expect((await reply(await ask('notes_visit_first'), 'done')).end.text).toBe('visited before call 2');
   });
 
-  it('asks two questions of one call by their codes, and takes words without one for neither', async () => {
+  it('gets the replies to two questions by their codes, and a reply without a code goes to neither', async () => {
     const asked = await ask('notes_both');
     const [first, second] = asked.end.questions;
     expect(asked.end.questions).toHaveLength(2);
@@ -128,7 +128,7 @@ describe('a server that asks in the middle of a call', () => {
     ]);
   });
 
-  it('never takes words to a server for an approval, nor an approval for words to a server', async () => {
+  it('never gets the reply to an approval, and its own reply never counts as an approval', async () => {
     const both = await sendText(
       server,
       'call_both [["mcp_notes_visit",{}],["mcp_notes_write_note",{"note":"x","text":"y"}]]',
@@ -144,7 +144,7 @@ describe('a server that asks in the middle of a call', () => {
     expect(end.text).toContain('[{"action":"accept"}]');
   });
 
-  it('asks no more than eight times in one call', async () => {
+  it('is answered at most eight questions in one call', async () => {
     let asked = await ask('notes_nag');
     for (let round = 1; round <= 8; round += 1) {
       expect(asked.end.state).toBe('input-required');
@@ -153,7 +153,7 @@ describe('a server that asks in the middle of a call', () => {
     expect(JSON.parse(asked.end.text)).toEqual([9, { action: 'cancel' }]);
   });
 
-  it('keeps at most eight calls of one owner open at the server, and cancels what more it asks', async () => {
+  it('has at most eight open calls of one owner, and the question of another is canceled', async () => {
     const asked: Outcome[] = [];
     for (let number = 0; number < 9; number += 1) asked.push(await ask('again_visit'));
     expect(asked.filter(({ end: { state } }) => state === 'input-required')).toHaveLength(8);
@@ -161,7 +161,7 @@ describe('a server that asks in the middle of a call', () => {
     for (const one of asked.slice(0, 8)) await reply(one, 'decline');
   });
 
-  it('gives no question to a call that it may not belong to, and makes one call at a time from then on', async () => {
+  it('has a question canceled that may belong to either of two calls, and gets one call at a time from then on', async () => {
     await server.stop();
     server = await startServer({ ...options, home });
     await untilOffered('mcp_notes_book', options.model, server);
@@ -196,7 +196,7 @@ describe('a server that asks in the middle of a call', () => {
     expect(end).toMatchObject({ state: 'completed', text: expect.stringContaining('[{"action":"accept"}]') });
   });
 
-  it('says that nothing is known of a call whose server died while the question was open', async () => {
+  it('leaves a call whose outcome is reported as unknown when it dies during its question', async () => {
     const asked = await ask('notes_book');
     await ask('notes_die');
     const { end } = await reply(asked, '{"seat":"window","count":1,"name":"Ann"}');
@@ -204,7 +204,7 @@ describe('a server that asks in the middle of a call', () => {
     expect(end.state).toBe('completed');
   });
 
-  it('after a restart of this node goes on where a repetition is allowed, with the answer that was given', async () => {
+  it('gets a repeatable call and its reply again after a restart of this node, and no unsafe call', async () => {
     await rm(path.join(server.home, 'mcp', 'again', 'book.txt'), { force: true });
     const [pure, unsafe] = [await ask('again_book'), await ask('notes_book')];
     await server.stop();
@@ -228,8 +228,8 @@ describe('a server that asks in the middle of a call', () => {
   }
 });
 
-describe('a server of 2026-07-28, which asks by its answer to a call', () => {
-  it('X7 gets the answer and its own note with another call, also from a node that was started again', async () => {
+describe('a server of 2026-07-28, whose question is its result of a call', () => {
+  it('X7 gets the reply and its own state in another call, also from a restarted node', async () => {
     await using asking = await openAskingServer(({ inputResponses, requestState }) =>
       inputResponses
         ? `${JSON.stringify(inputResponses)} ${requestState}`
@@ -257,7 +257,7 @@ describe('a server of 2026-07-28, which asks by its answer to a call', () => {
     expect(asking.calls).toHaveLength(2);
   });
 
-  it('gets some of several choices from a list, but not from lists in a list', async () => {
+  it('gets several choices as a list, but not as nested lists', async () => {
     const seats = { type: 'array' as const, items: { type: 'string' as const, enum: ['window', 'aisle'] } };
     const requestedSchema = { type: 'object' as const, properties: { seats }, required: ['seats'] };
     const asks = { ...seat, params: { ...seat.params, requestedSchema } };
@@ -288,7 +288,7 @@ describe('a server of 2026-07-28, which asks by its answer to a call', () => {
       'n',
       1,
     ],
-  ])('ends the call of one that %s', async (...[, inputRequests, requestState, most]) => {
+  ])('has its call ended when it %s', async (...[, inputRequests, requestState, most]) => {
     await using asking = await openAskingServer(() => ({
       resultType: 'input_required',
       inputRequests: inputRequests as never,
@@ -326,7 +326,7 @@ describe('a server of 2026-07-28, which asks by its answer to a call', () => {
       'that needs what it does not name',
       { ...seat.params, requestedSchema: { type: 'object', properties: {}, required: ['a'] } },
     ],
-  ])('cancels a question %s, and shows it to nobody', async (_, params) => {
+  ])('gets a cancel for a question %s, which nobody sees', async (_, params) => {
     await using asking = await openAskingServer(({ inputResponses }) =>
       inputResponses
         ? JSON.stringify(inputResponses)

@@ -7,7 +7,7 @@ import { openLoginServer, type LoginServer } from '../../support/login-server.js
 import { openTestVault } from '../../support/open-vault.js';
 import { RecordingServer } from '../../support/token-server.js';
 
-/** Sign-ins at an MCP server as they are kept, renewed and used. */
+/** Sign-ins at an MCP server: how they are stored, renewed and used. */
 
 describe('a sign-in that several processes use', () => {
   const scope = { tenant: '', owner: 'ann' };
@@ -58,7 +58,7 @@ describe('a sign-in that several processes use', () => {
     return { one, secrets, kept, store };
   }
 
-  it('is renewed by one of them: a refresh token that works once is used once', async () => {
+  it('is renewed by one of them, so a single-use refresh token is used once', async () => {
     await using far = await openLoginServer();
     const { one } = await processes(far);
     const ping = { method: 'POST', body: '{}' };
@@ -67,7 +67,7 @@ describe('a sign-in that several processes use', () => {
     expect(far.grants('refresh_token')).toHaveLength(1);
   });
 
-  it('is not brought back by a renewal that was under way at the logout', async () => {
+  it('is not restored by a renewal that was under way at the logout', async () => {
     await using far = await openLoginServer();
     const { one, secrets } = await processes(far);
     far.misbehavior = {
@@ -81,7 +81,7 @@ describe('a sign-in that several processes use', () => {
     expect(far.issuer.received.filter(({ url }) => url === '/revoke')).toHaveLength(2);
   });
 
-  it('is that of another sign-in, once a person has signed in again during a renewal', async () => {
+  it('is replaced by a new sign-in of the person during a renewal', async () => {
     await using far = await openLoginServer();
     const { one, kept, store } = await processes(far);
     const again = await processes(far, { expiresIn: 300 });
@@ -99,7 +99,7 @@ describe('a sign-in that several processes use', () => {
   it.each([
     ['docs:write docs:more', 'Run: lango mcp login docs --scope "docs:write docs:more"'],
     ['a $(reboot)', undefined],
-  ])('a server that wants the scope %s is answered with the command for it', async (scope, hint) => {
+  ])('fails with the command to get the scope %s when it lacks it', async (scope, hint) => {
     await using far = await openLoginServer();
     const { one } = await processes(far, { expiresIn: 300 });
     const challenge = `Bearer error="insufficient_scope", scope="${scope}"`;
@@ -109,7 +109,7 @@ describe('a sign-in that several processes use', () => {
     expect((error as { hint?: string }).hint).toBe(hint);
   });
 
-  it('is sent to no other origin, server or issuer than the one that it is for', async () => {
+  it('is sent to its own origin, server and issuer only', async () => {
     await using far = await openLoginServer();
     await using other = await RecordingServer.open();
     const { one } = await processes(far, { expiresIn: 300 });

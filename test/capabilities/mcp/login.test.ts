@@ -14,11 +14,11 @@ import { sendText, startServer, type TestServer } from '../../support/server.js'
 import { until } from '../../support/until.js';
 import { RecordingServer } from '../../support/token-server.js';
 
-/** People sign in at an MCP server by the real command, with a real issuer and a server that runs. */
+/** People sign in at an MCP server by the real command, with a real issuer and a running server. */
 
 const TOKEN = /(access|refresh)-\w+-\d+-\d+/;
 
-/** A program in place of the browser: it opens the page and follows the redirect, as a person who agrees would. */
+/** A program in place of the browser: it opens the page and follows the redirect, like a person who agrees. */
 async function fakeBrowser(folder: string): Promise<string> {
   const bin = path.join(folder, 'bin');
   await mkdir(bin);
@@ -53,12 +53,12 @@ describe('lango mcp login', () => {
 
   const ask = () => sendText(server, 'mcp_docs_whoami {}', { agent: 'operator' });
 
-  /** A refused token is asked for again after five seconds at the earliest. */
+  /** The server asks for a refused token again after five seconds at the earliest. */
   function untilAnswer(part: string): Promise<void> {
     return until(async () => (await ask()).end.text.includes(part));
   }
 
-  it('says in one sentence that nobody is signed in: the agent, the list and the doctor', async () => {
+  it('is what the agent, the list and the doctor advise while nobody is signed in', async () => {
     await untilOffered('mcp_docs_sign_in', model, server);
     const { end } = await sendText(server, 'mcp_docs_sign_in {}', { agent: 'operator' });
     expect(end.text).toContain('must run: lango mcp login docs');
@@ -94,7 +94,7 @@ describe('lango mcp login', () => {
     expect(list).toMatchObject({ code: 0, stdout: expect.stringContaining('docs: you are signed in') });
   });
 
-  it('keeps the tokens in the vault only: no file, log, event or answer shows one', async () => {
+  it('keeps the tokens in the vault only: no file, log, event or output shows one', async () => {
     const asked = await ask();
     expect(asked.end.text).toContain('{{secret:mcp.docs}}');
     expect(JSON.stringify(asked.events)).not.toMatch(TOKEN);
@@ -105,7 +105,7 @@ describe('lango mcp login', () => {
     for (const token of tokens) expect(findInFolder(home.folder, token)).toEqual([]);
   });
 
-  it('asks the issuer once when the server refuses the token of many calls', async () => {
+  it('leads to one renewal when the server refuses the token of many calls', async () => {
     const before = far.grants('refresh_token').length;
     far.refuseAccess('ada');
     const ends = await Promise.all(Array.from({ length: 8 }, ask));
@@ -131,12 +131,13 @@ describe('lango mcp login', () => {
     const begun = far.issuer.received.find(({ url }) => url === '/device')!;
     expect(new URLSearchParams(begun.body).get('scope')).toBe('docs docs:write');
     expect(done.stderr).toContain(`Open ${far.issuer.url}/activate and type: WDJB-MJHT`);
-    // The process that signed in and the server are two: the tokens of before are used for up to a minute.
+    // The command that signed in and the server are two processes: the server uses the earlier tokens for up to a
+    // minute.
     far.refuseAccess('ada');
     await untilAnswer('you are eve');
   });
 
-  it('says that the sign-in is gone once the issuer has ended it, and works again after another', async () => {
+  it('is advised after the issuer has ended the sign-in, and then makes the tools work again', async () => {
     far.revokeAll();
     const { end } = await ask();
     expect(end.text).toContain('Nobody is signed in at the MCP server docs, or no longer.');
@@ -145,7 +146,7 @@ describe('lango mcp login', () => {
     await untilAnswer('you are eve');
   });
 
-  it('forgets the tokens by logout, and lets the issuer end them', async () => {
+  it('is undone by logout, which forgets the tokens and has the issuer revoke them', async () => {
     const done = await langoHere(['mcp', 'logout', 'docs'], { env });
     expect(done).toMatchObject({
       code: 0,
@@ -182,25 +183,28 @@ describe('lango mcp login', () => {
       },
       'Z. Its issuer refused: unsupported_token_type.',
     ],
-  ])('logout says so when the issuer %s, and forgets the tokens', async (_, misbehavior, why) => {
-    far.misbehavior = misbehavior;
-    expect(await lango(['mcp', 'login', 'docs'], { env })).toMatchObject({ code: 0 });
-    const before = far.issuer.received.length;
-    const { code, stdout } = await langoHere(['mcp', 'logout', 'docs'], { env });
-    expect(code).toBe(0);
-    expect(stdout).toContain('Not all of the tokens have ended.');
-    expect(stdout).toContain(why);
-    expect(stdout).not.toMatch(TOKEN);
-    expect(far.issuer.received.slice(before).every(({ url }) => url === '/revoke')).toBe(true);
-    const list = await langoHere(['mcp', 'list'], { env });
-    expect(list.stdout).toContain('you are not signed in');
-    far.misbehavior = {};
-  });
+  ])(
+    'is undone by a logout that reports that the issuer %s, and forgets the tokens',
+    async (_, misbehavior, why) => {
+      far.misbehavior = misbehavior;
+      expect(await lango(['mcp', 'login', 'docs'], { env })).toMatchObject({ code: 0 });
+      const before = far.issuer.received.length;
+      const { code, stdout } = await langoHere(['mcp', 'logout', 'docs'], { env });
+      expect(code).toBe(0);
+      expect(stdout).toContain('Not all of the tokens have ended.');
+      expect(stdout).toContain(why);
+      expect(stdout).not.toMatch(TOKEN);
+      expect(far.issuer.received.slice(before).every(({ url }) => url === '/revoke')).toBe(true);
+      const list = await langoHere(['mcp', 'list'], { env });
+      expect(list.stdout).toContain('you are not signed in');
+      far.misbehavior = {};
+    },
+  );
 
   it.each([
     [['mcp', 'logout', 'docs'], { server: 'docs' }],
     [['secrets', 'delete', 'mcp.docs'], { deleted: 'mcp.docs' }],
-  ])('%j says for programs too why the tokens did not end', async (args, about) => {
+  ])('is undone by %j, whose JSON says why the tokens were not revoked', async (args, about) => {
     far.misbehavior = { metadata: { revocation_endpoint: undefined } };
     expect(await lango(['mcp', 'login', 'docs'], { env })).toMatchObject({ code: 0 });
     const { stdout } = await langoHere([...args, '--json'], { env });
@@ -209,7 +213,7 @@ describe('lango mcp login', () => {
     far.misbehavior = {};
   });
 
-  it('refuses a name without login in the configuration', async () => {
+  it('refuses the name of a server without login in the configuration', async () => {
     const { code, stderr } = await langoHere(['mcp', 'login', 'other'], { env });
     expect(code).not.toBe(0);
     expect(stderr).toContain('mcp.servers.other.login');
@@ -308,13 +312,13 @@ describe('a hostile issuer', () => {
   });
   const METADATA = '/.well-known/oauth-authorization-server';
 
-  it('that names a token endpoint elsewhere gets no code', async () => {
+  it('gets no code when it names a token endpoint elsewhere', async () => {
     const said = await login({ metadata: { token_endpoint: `${other.url}/token` } });
     expect(said).toContain(`names the token_endpoint at ${other.url}: nothing was sent there.`);
     expect(far.grants('authorization_code')).toEqual([]);
   });
 
-  it('that names a registration or device endpoint elsewhere gets nothing', async () => {
+  it('gets nothing when it names a registration or device endpoint elsewhere', async () => {
     expect(await login({ metadata: { registration_endpoint: `${other.url}/r` } })).toContain(
       'registration_endpoint',
     );
@@ -322,35 +326,35 @@ describe('a hostile issuer', () => {
     expect(await login({ metadata: device }, {}, ['--device'])).toContain('device_authorization_endpoint');
   });
 
-  it('whose metadata is that of another issuer is refused, also where no redirect has an iss', async () => {
+  it("is refused when its metadata is another issuer's, also where no redirect has an iss", async () => {
     const metadata = { issuer: other.url };
     for (const flags of [[], ['--device']])
       expect(await login({ metadata }, {}, flags)).toMatch(/the answers of its issuer are wrong/);
   });
 
-  it('without PKCE is refused', async () => {
+  it('is refused without PKCE', async () => {
     const said = await login({ metadata: { code_challenge_methods_supported: ['plain'] } });
     expect(said).toContain('does not support PKCE');
   });
 
-  it('that redirects the token request elsewhere is not followed', async () => {
+  it('has its redirect of the token request not followed', async () => {
     const said = await login(
       at('/token', (response) => response.writeHead(307, { location: `${other.url}/token` }).end()),
     );
     expect(said).toContain('answered with a redirect, which is not followed');
   });
 
-  it('that redirects its metadata elsewhere is not followed', async () => {
+  it('has its redirect of the metadata not followed', async () => {
     await login(at(METADATA, (response) => response.writeHead(302, { location: `${other.url}/m` }).end()));
   });
 
-  it('with a huge answer is cut off', async () => {
+  it('has a huge response cut off', async () => {
     const said = await login(at(METADATA, (response) => response.end(`{"a":"${'x'.repeat(1_000_000)}"}`)));
     expect(said).toMatch(/too large|65536|64 KiB|more than/i);
   });
 
   it.each([['another iss'], ['no iss although it promised one']])(
-    'whose redirect has %s is refused',
+    'is refused when its redirect has %s',
     async (kind) => {
       const before = far.grants('authorization_code').length;
       far.misbehavior = {};
@@ -360,13 +364,13 @@ describe('a hostile issuer', () => {
     },
   );
 
-  it.each(['ms-msdt:/id', 'file:///etc/passwd'])('whose page is %s opens no program', async (page) => {
+  it.each(['ms-msdt:/id', 'file:///etc/passwd'])('opens no program by a page at %s', async (page) => {
     const said = await login({ metadata: { authorization_endpoint: page } });
     expect(said).toContain('The sign-in at the MCP server');
     expect(said).not.toContain(page);
   });
 
-  it('whose terminal page would drive the terminal or another program is refused', async () => {
+  it('is refused when its device page would control the terminal or open another program', async () => {
     for (const page of [
       { user_code: '\u001b[2J', verification_uri: `${far.issuer.url}/a` },
       { user_code: 'ABCD', verification_uri: 'javascript:alert(1)' },
@@ -379,24 +383,24 @@ describe('a hostile issuer', () => {
     }
   });
 
-  it('at a private address is not reached when only the server names it', async () => {
+  it('is not called at a private address when only the server names it', async () => {
     const before = far.issuer.received.length;
     const said = await login({}, { issuer: undefined });
     expect(said).toMatch(/private or loopback address|no https/);
     expect(far.issuer.received).toHaveLength(before);
   });
 
-  it('other than the configured one is refused', async () => {
+  it('is refused when it is not the configured one', async () => {
     const said = await login({ resourceMetadata: { authorization_servers: [other.url] } });
     expect(said).toContain(`names the issuer ${other.url}`);
   });
 
-  it('is not found by metadata elsewhere, or of another server', async () => {
+  it('is not found by metadata elsewhere, or by that of another server', async () => {
     expect(await login({ challenge: `${other.url}/meta` })).toContain('says that its metadata is at');
     expect(await login({ resourceMetadata: { resource: `${other.url}/mcp` } })).toContain('is that of');
   });
 
-  it('cannot be faked by a redirect with another state', async () => {
+  it('cannot complete a sign-in by a redirect with another state', async () => {
     far.misbehavior = { redirect: { state: 'forged' } };
     const before = far.grants('authorization_code').length;
     const docs = { url: far.url, login: { issuer: far.issuer.url } };

@@ -14,10 +14,10 @@ import type { TestServer } from '../../support/server.js';
 import { openTokenServer, tokenRequests } from '../../support/token-server.js';
 import { sendText, startServer, withServer } from '../../support/server.js';
 
-/** MCP servers as tools, over A2A: a real server, a real process in the sandbox, and a model that does what it is told. */
+/** MCP servers as tools, over A2A: a real server, a real process in the sandbox, and a model that follows orders. */
 
 const SCRIPT = path.resolve('test/support/mcp-server.ts');
-/** A call that is answered stays far below it, and one that hangs takes so long. */
+/** The time limit of a call. A call that gets a result takes far less, and one that hangs takes the whole limit. */
 const LIMIT_SECONDS = 5;
 const TIMES_KILLED = process.env['LANGO_CAMPAIGN'] ? 100 : 5;
 
@@ -50,7 +50,7 @@ describe('an MCP server as tools', () => {
   const ask = (tool: string, given: JsonObject = {}) =>
     sendText(server, `mcp_notes_${tool} ${JSON.stringify(given)}`, { agent: 'operator' });
 
-  it('X7 gives its tools to the agent that the entry names, with cleaned names, and to no other', async () => {
+  it('X7 gives its tools to the agent of its entry, with cleaned names, and to no other', async () => {
     const { end } = await ask('read_note', { note: 'a' });
     expect(end).toMatchObject({ state: 'completed', text: 'the note a', fromOutside: true });
     expect(options.model.offered()).toEqual(
@@ -68,11 +68,11 @@ describe('an MCP server as tools', () => {
     expect(JSON.stringify(card)).toContain('tools of the MCP server notes');
   });
 
-  it('refuses arguments that the schema does not know, before the server is asked', async () => {
+  it('gets no call whose arguments do not fit the schema', async () => {
     expect((await ask('read_note', { other: 'a' })).end.text).toContain('unknown argument other');
   });
 
-  it('asks a person about a tool that is not called read-only, and makes the call for exactly these arguments', async () => {
+  it('gets a call that is not read-only after a person approved it with exactly its arguments', async () => {
     const file = path.join(server.home, 'mcp', 'notes', 'b.txt');
     const asked = await ask('write_note', { note: 'b', text: 'hi' });
     expect(asked.end).toMatchObject({
@@ -99,7 +99,7 @@ describe('an MCP server as tools', () => {
     expect(server.log.lines.join()).not.toContain('the-key-of-the-notes');
   });
 
-  it('keeps pictures and resources, leaves out what is too large, fetches no link', async () => {
+  it('has its pictures and resources kept, too large ones left out, and its links not fetched', async () => {
     const { end, events } = await ask('picture');
     expect(end.text).toContain('kept as a file of the task: image, image/png, 10 bytes');
     expect(end.text).toContain('left out, as it is larger than 180000 bytes');
@@ -108,7 +108,7 @@ describe('an MCP server as tools', () => {
     expect(events.filter(({ type }) => type === 'artifact')).toHaveLength(1);
   });
 
-  it('shows progress, bounds output, and passes a refusal on as one', async () => {
+  it('has its progress shown, its output bounded, and its refusal passed on as an error', async () => {
     const slow = { parts: [textPart('mcp_notes_slow {}')], agent: 'operator' };
     let end: ClientEvent | undefined;
     for await (const event of server.client.send(slow, AbortSignal.timeout(100_000))) {
@@ -121,7 +121,7 @@ describe('an MCP server as tools', () => {
     expect((await ask('refuse')).end.text).toContain('no such note');
   });
 
-  it(`goes on after each of ${TIMES_KILLED} ends, floods and silences of the server`, async () => {
+  it(`is used again after each of ${TIMES_KILLED} crashes, floods and hangs`, async () => {
     const bad = ['die', 'rubbish', 'huge', 'flood', 'hang'];
     for (let round = 0; round < TIMES_KILLED; round += 1) {
       const tool = bad[round % bad.length]!;
@@ -132,7 +132,7 @@ describe('an MCP server as tools', () => {
     }
   }, 600_000);
 
-  it('is started again for a call, whose time begins after that', async () => {
+  it('is restarted for a call, whose time limit begins after the start', async () => {
     const slow = { ...notes, env: { ...notes.env, START_MS: '2500' }, timeoutSeconds: 2 };
     const slowly = optionsFor({ slow });
     await withServer(slowly, async (other) => {
@@ -143,7 +143,7 @@ describe('an MCP server as tools', () => {
     });
   });
 
-  it('is used through lango send, also when it floods, answers rubbish or dies', async () => {
+  it('works through lango send, also after it floods, sends garbage or dies', async () => {
     const { origin, token = '' } = server.address;
     const env = { LANGO_URL: origin, LANGO_TOKEN: token, LANGO_HOME: server.home };
     const send = (text: string) => langoHere(['send', '--agent', 'operator', text], { env });
@@ -156,7 +156,7 @@ describe('an MCP server as tools', () => {
     expect(said).toContain('the note of send');
   });
 
-  it('holds a changed tool back until it is accepted', async () => {
+  it('has a changed tool held back until it is accepted', async () => {
     await ask('change');
     await server.log.saying('changed its tool read-note');
     expect((await ask('read_note', { note: 'a' })).end.text).toContain('no function "mcp_notes_read_note"');
@@ -172,7 +172,7 @@ describe('an MCP server as tools', () => {
 });
 
 describe('lango mcp', () => {
-  it('lists what agents get, and calls a tool for a person', async () => {
+  it('lists the tools of agents, and calls a tool for a person', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-mcp-'));
     const config = path.join(home, 'config.yaml');
     const away = { url: 'http://127.0.0.1:9/mcp' };
@@ -199,7 +199,7 @@ describe('lango mcp', () => {
 });
 
 describe('an MCP server over HTTP', () => {
-  it.each(['a token', 'OAuth2'])('is asked with %s, and again when it forgot the session', async (kind) => {
+  it.each(['a token', 'OAuth2'])('is called with %s, and again after it forgot the session', async (kind) => {
     const child = spawn(process.execPath, ['--no-warnings', SCRIPT, '--http'], {
       stdio: ['ignore', 'pipe', 'ignore'],
     });
@@ -232,7 +232,7 @@ describe('an MCP server over HTTP', () => {
     });
   });
 
-  it('has all of its time for a call that it must be started for, because it forgot the session', async () => {
+  it('gets the full time limit for a call after it forgot the session', async () => {
     const child = spawn(process.execPath, ['--no-warnings', SCRIPT, '--http'], {
       stdio: ['ignore', 'pipe', 'ignore'],
       env: { ...process.env, START_MS: '2000' },
@@ -249,7 +249,7 @@ describe('an MCP server over HTTP', () => {
     });
   });
 
-  it('neither delays the start nor fails a task when it is away, and says so', async () => {
+  it('neither delays the start nor fails a task while it is down, which the status page reports', async () => {
     const options = optionsFor({ away: { url: 'http://127.0.0.1:9/mcp' } });
     await withServer(options, async (server) => {
       expect((await sendText(server, 'hello', { agent: 'operator' })).end.state).toBe('completed');

@@ -7,7 +7,7 @@ import { Obedient, untilOffered } from '../../support/obedient-model.js';
 import { sendText, startServer } from '../../support/server.js';
 import type { RecordingServer } from '../../support/token-server.js';
 
-/** Issuers and servers that take their time: an answer may take 15 seconds, whatever it is for. */
+/** Slow issuers and MCP servers: each of their responses may take at most 15 seconds. */
 
 const DRIBBLE_MS = 200;
 const WAYS: Readonly<Record<string, (response: ServerResponse) => void>> = {
@@ -26,7 +26,7 @@ interface Slow {
 }
 
 const SLOW: readonly Slow[] = [
-  // The body of this answer is not read.
+  // The client does not read the body of this response.
   { party: 'mcp', path: '/mcp', ways: ['never answers'] },
   { party: 'mcp', path: '/.well-known/oauth-protected-resource/mcp' },
   { party: 'issuer', path: '/.well-known/oauth-authorization-server' },
@@ -39,7 +39,7 @@ const CASES = SLOW.flatMap(({ flags = ['--no-browser'], ways = Object.keys(WAYS)
 );
 type Case = (typeof CASES)[number];
 
-/** From now on, the party answers requests to the path in this way. */
+/** Makes the party respond in this way to each later request to the path. */
 function slowDown(party: RecordingServer, path: string, way: string): void {
   const { answer } = party;
   party.answer = (request, response) =>
@@ -65,7 +65,7 @@ async function login({ party, path, way, flag }: Case): Promise<Result> {
   }
 }
 
-/** Two calls at once, once the server refuses the token and the issuer is slow. */
+/** Makes two concurrent calls while the server refuses the token and the issuer is slow. */
 async function callTwice(way: string): Promise<{ before: string; ends: readonly string[]; grants: number }> {
   const far = await openLoginServer();
   open.push(far);
@@ -90,8 +90,8 @@ async function callTwice(way: string): Promise<{ before: string; ends: readonly 
   }
 }
 
-describe('an issuer or a server that is slow', () => {
-  // All at once, because each of them takes as long as an answer may take.
+describe('a slow issuer or MCP server', () => {
+  // All run at the same time, because each takes as long as a response may take.
   const logins = new Map<Case, Promise<Result>>();
   const calls = new Map<string, ReturnType<typeof callTwice>>();
   beforeAll(() => {
@@ -103,14 +103,14 @@ describe('an issuer or a server that is slow', () => {
     for (const far of open) await far[Symbol.asyncDispose]();
   });
 
-  it.each(CASES)('ends a sign-in with a sentence: $flag, $party $path $way', async (one) => {
+  it.each(CASES)('makes a sign-in fail with a plain message: $flag, $party $path $way', async (one) => {
     const { code, stdout, stderr } = (await logins.get(one))!;
     expect(stderr).toMatch(/^error: 127\.0\.0\.1:\d+ did not answer within 15000 ms\.$/m);
     expect([code, stdout]).toEqual([1, '']);
   });
 
   it.each(Object.keys(WAYS))(
-    'that %s is asked once by two calls at once, which end with a sentence',
+    'gets one request from two concurrent calls when it %s, and the calls fail with a plain message',
     async (way) => {
       const { before, ends, grants } = (await calls.get(way))!;
       expect(before).toContain('you are ada');

@@ -14,7 +14,7 @@ const ALICE = { tenant: '', owner: 'alice' };
 const TEA = { to: PAYEE, amount: '0.50', purpose: 'tea' };
 const SEND = 'eth_sendRawTransaction';
 
-describeOnChain('payments when something fails', () => {
+describeOnChain('payments during failures', () => {
   let chain: LocalChain;
   let proxy: RpcProxy;
   const tills: Till[] = [];
@@ -38,7 +38,7 @@ describeOnChain('payments when something fails', () => {
     return till;
   }
 
-  /** Only calls of that method fare so. */
+  /** Applies a fate to the calls of one method only. */
   function fating(method: string, fate: Fate): void {
     proxy.fate = (called) => (called === method ? fate : 'pass');
   }
@@ -56,39 +56,42 @@ describeOnChain('payments when something fails', () => {
   it.each<[string, Fate, RegExp]>([
     ['down', 'drop', /RPC server of Base Sepolia .* cannot be reached/],
     ['silent', 'hang', /RPC server of Base Sepolia .* did not answer within 400 ms/],
-    ['no RPC server', 'garbage', /sent an invalid answer|answered with an error/],
+    ['no RPC server', 'garbage', /sent an invalid response|answered with an error/],
     [
       'at its limit',
       { error: 'rate limit exceeded', code: -32_005 },
       /answered with an error: rate limit exceeded/,
     ],
-    ['mad', { result: { a: 1 } }, /sent an invalid answer|chain NaN/],
-  ])('gives a typed error when the RPC server is %s, and keeps nothing reserved', async (_, fate, words) => {
-    const egressOf = (timeoutMs: number) =>
-      createEgress({ allowPrivate: [new URL(proxy.url).host], timeoutMs, logger: silentLogger });
-    const [short, long] = [egressOf(400), egressOf(30_000)];
-    let isFailing = true;
-    // The short limit is for the silent server alone: the others, and the last call, may take their time.
-    const till = open({
-      rpcFetch: (...given) => (isFailing && fate === 'hang' ? short : long)(...given),
-    });
-    proxy.fate = () => fate;
-    for (const [name, input] of [
-      ['payment_balance', {}],
-      ['payment_send', TEA],
-    ] as const) {
-      const error = await till.words(name, input);
-      expect(error).toMatch(words);
-      expect(error).not.toContain(proxy.url);
-    }
-    expect(await spent(till)).toBe(0n);
-    isFailing = false;
-    proxy.fate = () => 'pass';
-    await till.call('payment_send', TEA);
-  });
+    ['mad', { result: { a: 1 } }, /sent an invalid response|chain NaN/],
+  ])(
+    'fail with a typed error when the RPC server is %s, and leave nothing reserved',
+    async (_, fate, words) => {
+      const egressOf = (timeoutMs: number) =>
+        createEgress({ allowPrivate: [new URL(proxy.url).host], timeoutMs, logger: silentLogger });
+      const [short, long] = [egressOf(400), egressOf(30_000)];
+      let isFailing = true;
+      // Only the silent server gets the short limit: the others, and the last call, may take longer.
+      const till = open({
+        rpcFetch: (...given) => (isFailing && fate === 'hang' ? short : long)(...given),
+      });
+      proxy.fate = () => fate;
+      for (const [name, input] of [
+        ['payment_balance', {}],
+        ['payment_send', TEA],
+      ] as const) {
+        const error = await till.words(name, input);
+        expect(error).toMatch(words);
+        expect(error).not.toContain(proxy.url);
+      }
+      expect(await spent(till)).toBe(0n);
+      isFailing = false;
+      proxy.fate = () => 'pass';
+      await till.call('payment_send', TEA);
+    },
+  );
 
   it.each(['eth_getBalance', 'eth_estimateGas', 'eth_getTransactionCount', 'eth_getBlockByNumber'])(
-    'gives the reservation back when %s fails before anything is signed',
+    'return the reservation when %s fails before anything is signed',
     async (method) => {
       const till = open();
       fating(method, 'drop');
@@ -99,7 +102,7 @@ describeOnChain('payments when something fails', () => {
     },
   );
 
-  it('pays nothing on a chain that is not the configured one', async () => {
+  it('are refused on a chain that is not the configured one', async () => {
     const till = open();
     fating('eth_chainId', { result: '0x2105' });
     expect(await till.words('payment_send', TEA)).toMatch(
@@ -111,12 +114,12 @@ describeOnChain('payments when something fails', () => {
   it.each([
     ['nothing', '0x00000000000000000000000000000000DeaDBeef'],
     ['no contract', RICH[0]],
-  ])('pays nothing where there is %s in the place of the token', async (_, token) => {
+  ])('are refused when there is %s at the address of the token', async (_, token) => {
     const till = open({ token });
     expect(await till.words('payment_send', TEA)).toMatch(/There is no token contract at 0x/);
   });
 
-  it('pays nothing that costs too much gas', async () => {
+  it('are refused when the gas costs too much', async () => {
     const till = open({ maxGasCost: 1n });
     expect(await till.words('payment_send', TEA)).toMatch(
       /gas of this payment would cost up to .* the limit is 0\.000000000000000001 ETH/,
@@ -124,7 +127,7 @@ describeOnChain('payments when something fails', () => {
     expect(await spent(till)).toBe(0n);
   });
 
-  it('says that the outcome is not known when the answer to sending is lost, and finds out later', async () => {
+  it('report an unknown outcome when the response to sending is lost, and find it out later', async () => {
     const till = open({ confirmMs: 0 });
     const key = newKey();
     const before = await chain.tokensOf(PAYEE);
@@ -143,7 +146,7 @@ describeOnChain('payments when something fails', () => {
     expect((await chain.tokensOf(PAYEE)) - before).toBe(500_000n);
   });
 
-  it('sends again, and never signs again, what did not reach the network', async () => {
+  it('resend a transaction that did not reach the network, and never sign it again', async () => {
     const till = open({ confirmMs: 0 });
     const before = await chain.tokensOf(PAYEE);
     fating(SEND, 'drop');
@@ -155,7 +158,7 @@ describeOnChain('payments when something fails', () => {
     expect((await chain.tokensOf(PAYEE)) - before).toBe(500_000n);
   });
 
-  it('reports a stuck transaction with its hash, and settles it when a block comes', async () => {
+  it('report a stuck transaction with its hash, and settle it once it is in a block', async () => {
     const till = open({ confirmMs: 0 });
     await chain.rpc('evm_setAutomine', false);
     const output = await till.attempt('payment_send', TEA);
@@ -167,9 +170,9 @@ describeOnChain('payments when something fails', () => {
     await until(async () => (await only(till)).state === 'confirmed');
   });
 
-  it('waits for the configured number of confirmations', async () => {
+  it('wait for the configured number of confirmations', async () => {
     const till = open({ confirmations: 3, confirmMs: 0 });
-    // The only query comes when the transaction is in a block.
+    // The receipt is queried once, when the transaction is in a block.
     const before = await chain.rpc('eth_blockNumber');
     proxy.fate = async (method): Promise<Fate> => {
       if (method === 'eth_getTransactionReceipt')
@@ -183,7 +186,7 @@ describeOnChain('payments when something fails', () => {
     expect(await till.call('payment_history')).toMatch(/: confirmed/);
   });
 
-  it('knows a transaction that was reverted: nothing moved, and nothing counts', async () => {
+  it('recognize a reverted transaction: nothing moved, and nothing counts against the limit', async () => {
     const till = open({ confirmMs: 0 });
     await chain.rpc('evm_setAutomine', false);
     await till.attempt('payment_send', TEA);
@@ -203,7 +206,7 @@ describeOnChain('payments when something fails', () => {
     expect(await spent(till)).toBe(0n);
   });
 
-  it('reports a transaction whose nonce another one used', async () => {
+  it('report a transaction whose nonce was used by another one', async () => {
     const till = open({ confirmMs: 0 });
     await chain.rpc('evm_setAutomine', false);
     const key = newKey();
@@ -226,7 +229,7 @@ describeOnChain('payments when something fails', () => {
     expect(await spent(till)).toBe(0n);
   });
 
-  it('does not send again what the network refused; the next one gets its nonce', async () => {
+  it('do not resend a transaction that the network refused, whose nonce the next one gets', async () => {
     const till = open();
     const before = await chain.tokensOf(PAYEE);
     fating(SEND, { error: 'insufficient funds for gas * price + value' });
@@ -246,7 +249,7 @@ describeOnChain('payments when something fails', () => {
     expect((await chain.tokensOf(PAYEE)) - before).toBe(500_000n);
   });
 
-  it('signs nothing for a call that was given up while it waited', async () => {
+  it('sign nothing for a call that was canceled while it waited', async () => {
     const till = open();
     const given = new AbortController();
     const reason = new LangoError('canceled', 'Given up');

@@ -17,7 +17,7 @@ describeOnChain('payments on a chain', () => {
   });
   afterEach(() => till.close());
 
-  it('sends USDC and calls it paid only once the receipt holds the transfer', async () => {
+  it('send USDC, and are paid only once the receipt holds the transfer', async () => {
     const before = await chain.tokensOf(PAYEE);
     const said = await till.call('payment_send', TEA);
     expect(said).toMatch(
@@ -32,7 +32,7 @@ describeOnChain('payments on a chain', () => {
     expect(said).toContain(payment!.hash);
   });
 
-  it('makes one transfer for one key, however often and at whatever time it is asked', async () => {
+  it('make one transfer for one key, at once or later, for any number of calls', async () => {
     const before = await chain.tokensOf(PAYEE);
     const key = newKey();
     const all = await Promise.all(
@@ -45,7 +45,7 @@ describeOnChain('payments on a chain', () => {
     expect((await chain.tokensOf(PAYEE)) - before).toBe(500_000n);
   });
 
-  it('keeps the daily limit when 100 pay at once from several contexts, and gives each its own nonce', async () => {
+  it('keep the daily limit when 100 calls pay at once from several contexts, each with its own nonce', async () => {
     const before = await chain.tokensOf(PAYEE);
     const outputs = await Promise.all(
       Array.from({ length: 100 }, (_, index) =>
@@ -65,16 +65,16 @@ describeOnChain('payments on a chain', () => {
     ['the zero address', { ...TEA, to: `0x${'0'.repeat(40)}` }, /zero address/],
     ['its own address', { ...TEA, to: PAYER }, /address of this wallet itself/],
     [
-      'more than one payment may come to',
+      'an amount over the limit of one payment',
       { ...TEA, amount: '10.000001' },
       /limit for one payment, 10.00 USDC/,
     ],
-  ])('refuses %s, and reserves nothing', async (_, input, words) => {
+  ])('are refused for %s, and nothing is reserved', async (_, input, words) => {
     expect(await till.words('payment_send', input)).toMatch(words);
     expect((await till.store.spending({ tenant: '', owner: 'alice' }, 84_532)).spent).toBe(0n);
   });
 
-  it('refuses the contract of the token as a payee', async () => {
+  it('are refused when the payee is the token contract', async () => {
     expect(await till.words('payment_send', { ...TEA, to: chain.token })).toMatch(/contract of the token/);
   });
 
@@ -93,11 +93,11 @@ describeOnChain('payments on a chain', () => {
     '١',
     '9'.repeat(13),
     'NaN',
-  ])('refuses the amount %j', async (amount) => {
+  ])('are refused for the amount %j', async (amount) => {
     expect(await till.words('payment_send', { ...TEA, amount })).toMatch(/"path": \[\s*"amount"/);
   });
 
-  it('says what is missing: tokens, gas, a wallet', async () => {
+  it('report what is missing: tokens, gas, or a wallet', async () => {
     const key = `0x${'42'.repeat(32)}`;
     const other = openTill(chain, { vault: memoryVault(key) });
     const { privateKeyToAddress } = await import('viem/accounts');
@@ -118,7 +118,7 @@ describeOnChain('payments on a chain', () => {
     await none.close();
   });
 
-  it('makes a wallet once, and never shows its key', async () => {
+  it('create a wallet once, and never show its key', async () => {
     const vault = memoryVault();
     const other = openTill(chain, { vault });
     const first = await other.call('payment_create_wallet');
@@ -133,13 +133,13 @@ describeOnChain('payments on a chain', () => {
     await other.close();
   });
 
-  it('does not reach over owners', async () => {
+  it('are visible to their owner only, and so is the wallet', async () => {
     await till.call('payment_send', TEA);
     expect(await till.call('payment_history', {}, { owner: 'bob' })).toBe('There are no payments yet.');
     expect(await till.words('payment_balance', {}, { owner: 'bob' })).toMatch(/no wallet yet/);
   });
 
-  it('tells balance, limits and history', async () => {
+  it('are shown with balance, limits and history', async () => {
     await till.call('payment_send', { ...TEA, purpose: 'a "fine" tea' });
     expect(await till.call('payment_balance')).toMatch(
       new RegExp(`^${PAYER} holds [\\d.]+ USDC and [\\d.]+ ETH for gas`),
@@ -154,7 +154,7 @@ describeOnChain('payments on a chain', () => {
     );
   });
 
-  it('does not sign what the chain says would be reverted', async () => {
+  it('are not signed when the chain predicts a revert', async () => {
     await chain.pause(true);
     expect(await till.words('payment_send', TEA)).toMatch(/token contract would reject this transfer/);
     await chain.pause(false);
@@ -163,7 +163,7 @@ describeOnChain('payments on a chain', () => {
     expect(payment!.signed).toBeUndefined();
   });
 
-  it('does not call a transaction paid that holds no transfer', async () => {
+  it('are not reported as paid without a transfer in the receipt', async () => {
     await chain.quiet(true);
     const output = await till.attempt('payment_send', TEA);
     await chain.quiet(false);
@@ -173,13 +173,13 @@ describeOnChain('payments on a chain', () => {
     });
   });
 
-  it('pays from one wallet even where an owner has the same key twice', async () => {
+  it('come from one wallet although an owner has its key on two servers', async () => {
     const other = openTill(chain, { vault: memoryVault(RICH_KEYS[1]) });
     const outputs = await Promise.all([
       till.attempt('payment_send', TEA),
       other.attempt('payment_send', TEA),
     ]);
-    // Two servers with one key know nothing of each other: whoever is too late has certainly not paid.
+    // Two servers with one key know nothing of each other: the later one has certainly not paid.
     const paid = outputs.filter((output) => 'content' in output && !output.isError);
     expect(paid.length).toBeGreaterThanOrEqual(1);
     await other.close();

@@ -32,7 +32,7 @@ describeOnChain('paid requests by x402', () => {
     ...changes,
   });
 
-  it('tells the price and the payee first, and pays nothing', async () => {
+  it('return the price and the payee first, and pay nothing', async () => {
     const said = await till.call(NAME, { url: `${endpoint.url}/paid`, maxAmount: '0.05' });
     expect(said).toContain(
       `0.01 USDC to ${PAYEE} on Base Sepolia (chain 84532, test network). To pay it, call again with payTo ${PAYEE}.`,
@@ -44,7 +44,7 @@ describeOnChain('paid requests by x402', () => {
     );
   });
 
-  it('is dangerous only when it may pay, and says all that is approved', () => {
+  it('are dangerous only when they may pay, and their description holds everything that is approved', () => {
     const tool = toolNamed(till.payments.tools, NAME);
     expect(tool.danger({ url: 'https://a.example/', maxAmount: '0.05' })).toBe('moderate');
     const input = {
@@ -61,7 +61,7 @@ describeOnChain('paid requests by x402', () => {
   });
 
   it.each(['GET', 'POST'])(
-    'pays a %s request, gets the answer, and holds it against the chain',
+    'pay for a %s request, return the response, and verify the payment on the chain',
     async (method) => {
       const before = await chain.tokensOf(PAYEE);
       const body = method === 'POST' ? { body: 'where?' } : {};
@@ -83,12 +83,12 @@ describeOnChain('paid requests by x402', () => {
     },
   );
 
-  it('gives the same authorization for the same key, and is never paid for twice', async () => {
+  it('use one authorization for one key, and are never paid for twice', async () => {
     const before = await chain.tokensOf(PAYEE);
     const key = newKey();
     endpoint.offer.breaks = true;
     const first = await till.words(NAME, request(), { key });
-    expect(first).toMatch(/outcome is not known yet|No answer arrived/);
+    expect(first).toMatch(/outcome is not known yet|No response arrived/);
     expect(first).not.toContain('status 502');
     endpoint.offer.breaks = false;
     const second = await till.words(NAME, request(), { key });
@@ -121,29 +121,29 @@ describeOnChain('paid requests by x402', () => {
       changes: { url: 'http://127.0.0.2:1/paid' },
       words: /127\.0\.0\.2 is not one of the hosts that may be paid/,
     },
-  ])('refuses $what, and signs nothing', async ({ changes, offer = {}, words }) => {
+  ])('are refused for $what, and nothing is signed', async ({ changes, offer = {}, words }) => {
     Object.assign(endpoint.offer, offer);
     expect(await till.words(NAME, request(changes))).toMatch(words);
     expect(endpoint.payments).toEqual([]);
     expect(await spent()).toBe(0n);
   });
 
-  it('reaches no private address that was not allowed', async () => {
+  it('reach no private address that is not allowed', async () => {
     const other = openTill(chain, { allowWeb: [] });
     expect(await other.words(NAME, request())).toMatch(/private or loopback address/);
     await other.close();
   });
 
-  it('keeps to the same limits as every other payment', async () => {
+  it('count against the same limits as every other payment', async () => {
     const other = openTill(chain, { limits: { perTransaction: 1_000_000n, daily: 25_000n } });
     const outputs = await Promise.all(Array.from({ length: 5 }, () => other.words(NAME, request())));
-    // Two get through; the till settles both at once, and may be late with telling of the second.
+    // Two get through; both are settled at once, and the report of the second may come late.
     expect(outputs.some((said) => said.startsWith('Paid'))).toBe(true);
     expect(outputs.filter((said) => said.includes('limit of 0.025 USDC in any 24 hours'))).toHaveLength(3);
     await other.close();
   });
 
-  it('gives the amount free again once an authorization has run out unused', async () => {
+  it('release the reserved amount once an authorization has expired unused', async () => {
     await till.close();
     till = openTill(chain, { confirmMs: 0 });
     await chain.pause(true);

@@ -27,7 +27,7 @@ function call(name: string, input: unknown, context: Partial<ToolContext> = {}):
 }
 
 describe('the secret tools', () => {
-  it('answer with references and never with a value', async () => {
+  it('return references and never a value', async () => {
     const outputs = [
       await call('secrets_store', {
         name: 'fish',
@@ -50,7 +50,7 @@ describe('the secret tools', () => {
     expect(log.lines.join()).not.toContain(VALUE);
   });
 
-  it('store once for one call, refuse to replace unasked, and keep the old value then', async () => {
+  it('store once for one call, and keep the old value unless asked to replace it', async () => {
     const first = await call('secrets_store', { name: 'fish', value: VALUE });
     expect(await call('secrets_store', { name: 'fish', value: VALUE })).toEqual(first);
     const again = call('secrets_store', { name: 'fish', value: 'other-value' }, { key: 'b'.repeat(64) });
@@ -73,7 +73,7 @@ describe('the secret tools', () => {
     expect((await call('secrets_list', {})).content).toBe('There are no secrets.');
   });
 
-  it('delete, and know after a crash whether they did', async () => {
+  it('delete a secret, and know after a crash whether they did', async () => {
     await call('secrets_store', { name: 'fish', value: VALUE });
     const tool = toolNamed(tools, 'secrets_delete');
     expect(tool.effect).toBe('queryable');

@@ -66,7 +66,7 @@ describe('skills', () => {
     expect(skills.folders(BOB)).toEqual([join(folder, 'skills', 'greet')]);
   });
 
-  it('say that they stem from outside when the agent that stored them had read such text', async () => {
+  it('are marked as from outside when the agent that stored them had read outside text', async () => {
     const { skills, said } = open();
     const call = callerOf(skills.tools);
     await call('create_skill', { name: 'read', instructions: 'As the page says.' }, { hasReadOutside: true });
@@ -78,7 +78,7 @@ describe('skills', () => {
     );
   });
 
-  it('give their instructions and name their files when they are used, and read one of these', async () => {
+  it('return their instructions and file names when used, and the text of a named file', async () => {
     const { skills, said } = open();
     await said('create_skill', {
       name: 'greet',
@@ -96,7 +96,7 @@ describe('skills', () => {
     }
   });
 
-  it('are not overwritten silently, and the same one again is no conflict', async () => {
+  it('are replaced only on request, and storing the same one again is no conflict', async () => {
     const { said } = open();
     const one = { name: 'greet', instructions: 'one' };
     await said('create_skill', one);
@@ -110,7 +110,7 @@ describe('skills', () => {
     expect(await readdir(join(owned, place!))).toEqual(['greet']);
   });
 
-  it('are not stored when they are too long to be read again', async () => {
+  it('are not stored when they are too long to be read back', async () => {
     const { said, names } = open();
     const instructions = '차'.repeat(100_000);
     await expect(said('create_skill', { name: 'greet', instructions })).rejects.toMatchObject({
@@ -130,7 +130,7 @@ describe('skills', () => {
     expect(await readdir(folder)).toEqual(['workspace']);
   });
 
-  it('that are linked to from the workspace are not read, at once or later', async () => {
+  it('are not read through a symbolic link in the workspace, at once or later', async () => {
     await put(join(folder, 'secret'), TEXT.replace('greet', 'stolen'));
     await writeFile(join(folder, 'secret', 'key'), 'top secret');
     await mkdir(join(workspace, 'skills'));
@@ -160,7 +160,7 @@ describe('skills', () => {
     ['no YAML', '---\n: : :\n\t- x\n---\n'],
     ['a list for a head', '---\n- name\n---\n'],
     ['a word for metadata', '---\nname: greet\ndescription: x\nmetadata: none\n---\n'],
-  ])('with %s are left out, and refused by import', async (_, text) => {
+  ])('are left out when they have %s, and refused by import', async (_, text) => {
     await put(join(folder, 'skills', 'broken'), text);
     await put(join(workspace, 'inbox', 'broken'), text);
     const { skills, said, names } = open();
@@ -174,7 +174,7 @@ describe('skills', () => {
 });
 
 describe('import_skill', () => {
-  it('takes a folder or an archive of one', async () => {
+  it('accepts a folder or an archive of one', async () => {
     await put(join(workspace, 'inbox', 'greet'));
     await mkdir(join(workspace, 'inbox', 'greet', 'scripts'));
     await writeFile(join(workspace, 'inbox', 'greet', 'scripts', 'go.sh'), '#!/bin/sh\n', { mode: 0o755 });
@@ -211,7 +211,7 @@ describe('import_skill', () => {
     }
   });
 
-  it('takes a .zip, and refuses one with a path that leaves it, or with a link', async () => {
+  it('accepts a .zip, and refuses one that holds a path out of it or a link', async () => {
     const { said, names } = open();
     const file = join(workspace, 'greet.skill');
     for (const path of ['../evil', '/evil', 'a/../../evil']) {
@@ -228,7 +228,7 @@ describe('import_skill', () => {
     expect(names()).toEqual(['skill_greet']);
   });
 
-  it('refuses an archive with a path that leaves it, or with a link', async () => {
+  it('refuses an archive that holds a path out of it or a link', async () => {
     await put(join(workspace, 'inbox', 'greet'));
     await writeFile(join(workspace, 'evil'), 'x');
     const { said } = open();
@@ -268,7 +268,7 @@ describe('import_skill', () => {
   });
 });
 
-describe('what a skill may hold', () => {
+describe('an imported skill', () => {
   const inbox = (path: string) => join(workspace, 'inbox', 'greet', path);
   const imported = () => open().said('import_skill', { path: 'inbox/greet' });
 
@@ -276,7 +276,7 @@ describe('what a skill may hold', () => {
     ['500 files', 'more than 500 files and folders', Array<number>(501).fill(1)],
     ['5 MiB in a file', 'f0 has more than', [5 * 1024 ** 2 + 1]],
     ['20 MiB in all', 'it has more than', Array<number>(5).fill(4.2 * 1024 ** 2)],
-  ])('is no more than %s', async (_, words, sizes) => {
+  ])('is refused with more than %s', async (_, words, sizes) => {
     await put(inbox(''));
     for (const [index, size] of sizes.entries())
       await writeFile(inbox(`f${index}`), Buffer.alloc(Math.floor(size)));
@@ -286,7 +286,7 @@ describe('what a skill may hold', () => {
     });
   });
 
-  it('is no more than 5 MiB in a file, also in an archive', async () => {
+  it('is refused with more than 5 MiB in a file, also in an archive', async () => {
     const files = { 'SKILL.md': TEXT, large: Buffer.alloc(5 * 1024 ** 2 + 1) };
     await writeFile(join(workspace, 'greet.zip'), smallZip(files));
     await expect(open().said('import_skill', { path: 'greet.zip' })).rejects.toThrow(/large has more than/);
@@ -296,22 +296,25 @@ describe('what a skill may hold', () => {
     ['a folder', 400_000, 'Directory'],
     ['an empty file', 400_000, 'File'],
     ['a header of further headers', 400_000, 'GlobalExtendedHeader'],
-  ] as const)('is no small archive with %s 400,000 times', async (_, count, type) => {
-    const { said } = open();
-    await writeFile(join(workspace, 'warm.zip'), smallZip({ 'SKILL.md': TEXT }));
-    await said('import_skill', { path: 'warm.zip' });
-    const header = new Header({ path: 'greet/x', type, size: 0, mode: 0o644 });
-    const block = Buffer.alloc(512);
-    header.encode(block);
-    const tar = gzipSync(Buffer.alloc(512 * count, block));
-    await writeFile(join(workspace, 'greet.tar.gz'), tar);
-    const importing = () => said('import_skill', { path: 'greet.tar.gz' }).catch((error: unknown) => error);
-    const { result, grownBytes } = await unheld(importing);
-    expect(result).toMatchObject({ code: 'too-large' });
-    expect(grownBytes).toBeLessThan(64 * 1024 ** 2);
-  });
+  ] as const)(
+    'is refused as a small archive of %s 400,000 times, without holding the event loop',
+    async (_, count, type) => {
+      const { said } = open();
+      await writeFile(join(workspace, 'warm.zip'), smallZip({ 'SKILL.md': TEXT }));
+      await said('import_skill', { path: 'warm.zip' });
+      const header = new Header({ path: 'greet/x', type, size: 0, mode: 0o644 });
+      const block = Buffer.alloc(512);
+      header.encode(block);
+      const tar = gzipSync(Buffer.alloc(512 * count, block));
+      await writeFile(join(workspace, 'greet.tar.gz'), tar);
+      const importing = () => said('import_skill', { path: 'greet.tar.gz' }).catch((error: unknown) => error);
+      const { result, grownBytes } = await unheld(importing);
+      expect(result).toMatchObject({ code: 'too-large' });
+      expect(grownBytes).toBeLessThan(64 * 1024 ** 2);
+    },
+  );
 
-  it('is no long front matter, as YAML takes a time that grows faster than it', async () => {
+  it('is refused with a long front matter, whose parsing time would grow faster than its length', async () => {
     const keys = Array.from({ length: 20_000 }, (_, at) => `k${at}: 1`).join('\n');
     await put(inbox(''), TEXT.replace('name:', `${keys}\nname:`));
     const importing = () => imported().catch((error: unknown) => error);
@@ -319,7 +322,7 @@ describe('what a skill may hold', () => {
     expect(result).toMatchObject({ message: expect.stringContaining('more than 8192 characters') });
   });
 
-  it('is no archive that unpacks to more than it says', async () => {
+  it('is refused as an archive that unpacks to more than its header says', async () => {
     const zip = smallZip({ 'SKILL.md': deflateRawSync(TEXT + ' '.repeat(100_000)) });
     const central = zip.indexOf('PK\u0001\u0002');
     zip.writeUInt16LE(8, 8); // deflated, in both headers
@@ -329,7 +332,7 @@ describe('what a skill may hold', () => {
     await expect(open().said('import_skill', { path: 'greet.zip' })).rejects.toThrow(/cannot be read/);
   });
 
-  it('lies at most ten folders deep', async () => {
+  it('is refused with more than ten levels of folders', async () => {
     const path = `${'d/'.repeat(10)}f`;
     await writeFile(join(workspace, 'greet.zip'), smallZip({ 'SKILL.md': TEXT, [path]: 'x' }));
     await expect(open().said('import_skill', { path: 'greet.zip' })).rejects.toMatchObject({
@@ -337,12 +340,12 @@ describe('what a skill may hold', () => {
     });
   });
 
-  it('has no front matter that expands itself', async () => {
+  it('is refused with a front matter that has YAML aliases', async () => {
     await put(inbox(''), TEXT.replace('---\n\n', 'a: &a x\nb: *a\n---\n\n'));
     await expect(imported()).rejects.toThrow(/not valid YAML/);
   });
 
-  it('is left out where its SKILL.md is too long, and after 200 of a folder', async () => {
+  it('is left out when its SKILL.md is too long, and beyond 200 skills in a folder', async () => {
     const shared = join(folder, 'skills');
     await put(join(shared, 'aaa'), `${TEXT.replace('greet', 'aaa')}${'x'.repeat(300_000)}`);
     for (let n = 100; n <= 300; n += 1) await put(join(shared, `s${n}`), TEXT.replace('greet', `s${n}`));

@@ -1,4 +1,5 @@
-// The official @a2a-js/sdk as a client and as a server: one JSON request a line on stdin, one JSON answer a line on stdout.
+// The official @a2a-js/sdk as a client and as a server: one JSON request a line on stdin, one JSON response a line on
+// stdout.
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -30,7 +31,7 @@ const seen = [];
 const files = [];
 const waiting = new Map();
 
-/** Does what the first word of a message says. */
+/** Runs the order in the first word of a message. */
 class Orders {
   async execute(context, bus) {
     const { taskId, contextId, userMessage, task } = context;
@@ -181,7 +182,7 @@ async function connect({ url, transport, version, token }) {
     clientConfig: { interceptors: token ? [withToken] : [] },
   });
   const card = await new DefaultAgentCardResolver({ legacyCompat }).resolve(`${url}/`);
-  // Takes the one interface of the card that the test is about.
+  // Selects the one interface of the card that the test is about.
   card.supportedInterfaces = card.supportedInterfaces.filter(
     (one) => one.protocolBinding === transport && one.protocolVersion.startsWith(version),
   );

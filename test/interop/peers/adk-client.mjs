@@ -2,7 +2,7 @@
 import { InMemoryRunner, RemoteA2AAgent } from '@google/adk';
 
 const [url, token, ...turns] = process.argv.slice(2);
-// ADK knows no tokens: it calls with the `fetch` of the process.
+// ADK has no option for tokens: it calls with the `fetch` of the process.
 const plainFetch = globalThis.fetch;
 globalThis.fetch = (input, init = {}) => {
   const headers = new Headers(init.headers);

@@ -1,4 +1,5 @@
-// The client that MCP's conformance tool starts: PORT URL. It lets the test work on the scenario, at PORT, and ends as that says.
+// The client that MCP's conformance tool starts with PORT URL. Lets the test run the scenario, at PORT, and exits with
+// its result.
 const [port, url] = process.argv.slice(2);
 const { MCP_CONFORMANCE_SCENARIO: scenario, MCP_CONFORMANCE_CONTEXT: context = '{}' } = process.env;
 const answer = await fetch(`http://127.0.0.1:${port}/`, {

@@ -23,7 +23,7 @@ const add = (text: string) => {
 };
 
 describe('graph_add', () => {
-  it('adds one or many, and says what was known', async () => {
+  it('adds one triple or many, and reports which ones were known', async () => {
     expect(await said('graph_add', { subject: 'a', predicate: 'b', object: 'c' })).toBe(
       'Added 1 triple. Source: task task.',
     );
@@ -45,14 +45,14 @@ describe('graph_add', () => {
     ['a name that is too long', { subject: 'x'.repeat(501), predicate: 'b', object: 'c' }],
     ['an unknown key', { subject: 'a', predicate: 'b', object: 'c', weight: 1 }],
     ['no triples', { triples: [] }],
-  ])('does not take %s', async (_, input) => {
+  ])('does not accept %s', async (_, input) => {
     const { schema } = toolNamed(createGraphTools(storage.graph), 'graph_add');
     expect(schema.safeParse(input).success).toBe(false);
   });
 });
 
 describe('graph_query', () => {
-  it('tells triples with their sources, marks what is from outside, and says when there is more', async () => {
+  it('returns triples with their sources, marks those from outside, and says when there are more', async () => {
     await add('checkout | depends on | billing\nshop | depends on | billing');
     await call('graph_add', {
       subject: 'Eve',
@@ -74,18 +74,18 @@ describe('graph_query', () => {
 describe('graph_traverse', () => {
   beforeEach(() => add('a | to | b\nb | to | c\nc | to | a\nc | to | d\nd | knows | e\nx | to | a'));
 
-  it('goes so many steps and no further, the nearest first', async () => {
+  it('goes the given number of steps and no further, the nearest first', async () => {
     const answer = await said('graph_traverse', { start: 'A', maxDepth: 2, direction: 'out' });
     expect(answer.split('\n')).toEqual(['1: a | to | b  [test]', '2: b | to | c  [test]']);
   });
 
-  it('ends in a cycle and tells each triple once', async () => {
+  it('ends in a cycle and returns each triple once', async () => {
     const lines = (await said('graph_traverse', { start: 'a', maxDepth: 6, direction: 'out' })).split('\n');
     expect(lines).toHaveLength(5);
     expect(new Set(lines).size).toBe(5);
   });
 
-  it('goes against the arrows, along some of them, and both ways', async () => {
+  it('follows edges backwards, by some predicates only, and in both directions', async () => {
     const into = await said('graph_traverse', { start: 'a', maxDepth: 1, direction: 'in' });
     expect(into.split('\n').sort()).toEqual(['1: c | to | a  [test]', '1: x | to | a  [test]']);
     expect(await said('graph_traverse', { start: 'd', predicates: ['knows'], direction: 'out' })).toBe(
@@ -94,7 +94,7 @@ describe('graph_traverse', () => {
     expect((await said('graph_traverse', { start: 'a', maxDepth: 1 })).split('\n')).toHaveLength(3);
   });
 
-  it('stops at its limit and says so; an unknown node is no error', async () => {
+  it('stops at its limit with a note, and returns nothing for an unknown node', async () => {
     expect(await said('graph_traverse', { start: 'a', maxDepth: 6, limit: 2 })).toMatch(
       /stopped at 2 triples/,
     );
@@ -110,7 +110,7 @@ describe('graph_traverse', () => {
 });
 
 describe('graph_remove', () => {
-  it('removes by pattern or by source, never everything by mistake', async () => {
+  it('removes by pattern or by source, and refuses a call without either', async () => {
     await add('a | to | b\na | to | c\nb | to | c');
     await expect(call('graph_remove', {})).rejects.toMatchObject({ code: 'invalid-input' });
     await expect(call('graph_remove', { subject: 'a', source: 'test' })).rejects.toMatchObject({

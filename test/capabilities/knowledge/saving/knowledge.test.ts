@@ -24,7 +24,7 @@ describe('the tools that keep knowledge', () => {
 
   const versions = async (key: string) => storage.knowledge.versions(ALICE, { kind: 'knowledge', key }, 10);
 
-  it('make one version of a call, however often it is repeated', async () => {
+  it('store one version for each call, also when a call is repeated', async () => {
     const input = { key: 'deploy-key', content: 'rotates on Fridays' };
     await call('save_knowledge', input, { key: '1'.repeat(64) });
     await call('save_knowledge', input, { key: '1'.repeat(64) });
@@ -33,7 +33,7 @@ describe('the tools that keep knowledge', () => {
     expect(await versions('deploy-key')).toHaveLength(2);
   });
 
-  it('mark what stems from outside: by word, by address, and by what the task has read', async () => {
+  it('mark outside text: by the argument, by the address, and when the task has read outside text', async () => {
     await call('save_knowledge', { key: 'own', content: 'x' }, { key: 'a' });
     await call('save_knowledge', { key: 'said', content: 'x', fromOutside: true }, { key: 'b' });
     await call('save_knowledge', { key: 'page', content: 'x', source: 'https://a.example/b' }, { key: 'c' });

@@ -1,4 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import openWabt from 'wabt';
 import {
   createCodeProducts,
   hasVectorUnit,
@@ -8,7 +11,7 @@ import {
 import { Nearest, VectorTable } from '../../../../src/capabilities/knowledge/sql/vector-table.js';
 import { unit } from '../../../suites/library-fixtures.js';
 
-/** The same numbers at every run. */
+/** The same numbers in every run. */
 function codesOf(length: number, seed: number): Int8Array {
   let state = seed;
   return Int8Array.from({ length }, () => {
@@ -17,8 +20,15 @@ function codesOf(length: number, seed: number): Int8Array {
   });
 }
 
-describe('the products of codes', () => {
-  it('are made by the vector unit of the machines that tests run on', () => {
+describe('the dot products of vector codes', () => {
+  it('are computed by the WebAssembly that the text says', async () => {
+    const text = await readFile('src/capabilities/knowledge/sql/code-products.wat', 'utf8');
+    const built = await readFile(createRequire(import.meta.url).resolve('#built/code-products.wasm'));
+    const wabt = await openWabt();
+    expect(built).toEqual(Buffer.from(wabt.parseWat('code-products.wat', text).toBinary({}).buffer));
+  });
+
+  it('are computed by the vector unit of the machines that tests run on', () => {
     expect(hasVectorUnit()).toBe(true);
   });
 
@@ -27,7 +37,7 @@ describe('the products of codes', () => {
     [384, 7],
     [1_536, 33],
     [4_096, 90],
-  ])('of %d numbers and %d rows are those that are made by hand', (length, count) => {
+  ])('equal those computed in JavaScript, for %d numbers and %d rows', (length, count) => {
     const products = createCodeProducts();
     expect(products.maxRows(length)).toBeGreaterThanOrEqual(count);
     const [rows, vector] = [codesOf(length * count, 3), codesOf(length, 5)];
@@ -40,7 +50,7 @@ describe('the products of codes', () => {
 
 describe('a table of vectors', () => {
   it.each([3, 40])(
-    'names the nearest of %d numbers, more than go into one look, some of them gone',
+    'finds the nearest of 9,000 vectors of %d numbers, in several scans and after deletions',
     (dimension) => {
       const count = 9_000;
       const vectors = Array.from({ length: count }, (_, id) => unit(...codesOf(dimension, id + 1)));

@@ -44,7 +44,7 @@ describe('crypto_hash', () => {
       'sha3-512',
       'b751850b1a57168a5693cd924b6b096e08f621827444f70d884f5d0240d2712e10e116e9192af3c91a7ec57647e3934057340b4cf408d5a56592f8274eec53f0',
     ],
-  ])('%s of the standard example', async (algorithm, expected) => {
+  ])('computes the %s of the standard example', async (algorithm, expected) => {
     expect(await call('crypto_hash', { text: 'abc', algorithm })).toEqual({
       algorithm,
       hash: expected,
@@ -55,7 +55,7 @@ describe('crypto_hash', () => {
     });
   });
 
-  it('takes no broken base64 and no other algorithm', async () => {
+  it('refuses invalid base64 and unknown algorithms', async () => {
     await expect(call('crypto_hash', { text: 'a b!', encoding: 'base64' })).rejects.toThrow(
       'text: it is not valid base64',
     );
@@ -64,7 +64,7 @@ describe('crypto_hash', () => {
 });
 
 describe('signatures', () => {
-  it('Ed25519 is that of RFC 8032 (7.1, test 2)', async () => {
+  it('follow RFC 8032 (7.1, test 2) for Ed25519', async () => {
     const seed = '4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb';
     const value = Buffer.from(`302e020100300506032b657004220420${seed}`, 'hex');
     const metadata = { algorithm: 'ed25519', call: 'x' };
@@ -91,7 +91,7 @@ describe('signatures', () => {
       { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' },
       'eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc.hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg',
     ],
-  ])('verifies the published example of %s, and not a changed one', async (_name, jwk, jws) => {
+  ])('verify the published example of %s, and not a changed one', async (_name, jwk, jws) => {
     const publicKey = JSON.stringify(jwk);
     expect(await call('crypto_verify', { signature: jws, publicKey })).toMatchObject({ valid: true });
     const changed = jws.replace('.RXhh', '.RXhi').replace('.eyJpc3', '.eyJpc4');
@@ -101,33 +101,30 @@ describe('signatures', () => {
     });
   });
 
-  it.each(['ed25519', 'p256'])(
-    '%s keys sign, and the signature is good for that text and key only',
-    async (algorithm) => {
-      const name = `sign-${algorithm}`;
-      const { created } = await call('crypto_create_key', { name, algorithm });
-      await call('crypto_create_key', { name: `${name}-other`, algorithm });
-      const { publicKey, jwk } = created as JsonObject;
-      for (const format of ['detached', 'jws']) {
-        const { signature } = await call('crypto_sign', { text: 'hello ä', key: name, format });
-        const asked = { signature, text: 'hello ä' };
-        for (const by of [{ key: name }, { publicKey }, { publicKey: JSON.stringify(jwk) }]) {
-          expect(await call('crypto_verify', { ...asked, ...by })).toMatchObject({ valid: true, algorithm });
-        }
-        expect(await call('crypto_verify', { ...asked, text: 'hello', key: name })).toMatchObject({
-          valid: false,
-        });
-        expect(await call('crypto_verify', { ...asked, key: `${name}-other` })).toMatchObject({
-          valid: false,
-        });
+  it.each(['ed25519', 'p256'])('verify for their text and key only, with %s keys', async (algorithm) => {
+    const name = `sign-${algorithm}`;
+    const { created } = await call('crypto_create_key', { name, algorithm });
+    await call('crypto_create_key', { name: `${name}-other`, algorithm });
+    const { publicKey, jwk } = created as JsonObject;
+    for (const format of ['detached', 'jws']) {
+      const { signature } = await call('crypto_sign', { text: 'hello ä', key: name, format });
+      const asked = { signature, text: 'hello ä' };
+      for (const by of [{ key: name }, { publicKey }, { publicKey: JSON.stringify(jwk) }]) {
+        expect(await call('crypto_verify', { ...asked, ...by })).toMatchObject({ valid: true, algorithm });
       }
-      expect(await call('crypto_verify', { signature: 'AAAA', text: 'x', key: name })).toMatchObject({
+      expect(await call('crypto_verify', { ...asked, text: 'hello', key: name })).toMatchObject({
         valid: false,
       });
-    },
-  );
+      expect(await call('crypto_verify', { ...asked, key: `${name}-other` })).toMatchObject({
+        valid: false,
+      });
+    }
+    expect(await call('crypto_verify', { signature: 'AAAA', text: 'x', key: name })).toMatchObject({
+      valid: false,
+    });
+  });
 
-  it('say what is wrong with keys', async () => {
+  it('fail with the reason for an unsuitable key', async () => {
     await call('crypto_create_key', { name: 'box1', algorithm: 'aes256' });
     const cases = [
       ['crypto_sign', { text: 'a', key: 'nothing' }, 'there is no key "nothing"'],
@@ -142,7 +139,7 @@ describe('signatures', () => {
 });
 
 describe('keys', () => {
-  it('are made once for one call, also when it is repeated, and never over another one', async () => {
+  it('are created once for one call, also when it is repeated, and never overwritten', async () => {
     const key = 'f'.repeat(64);
     const first = await call('crypto_create_key', { name: 'once' }, key);
     expect(await call('crypto_create_key', { name: 'once' }, key)).toEqual(first);
@@ -150,7 +147,7 @@ describe('keys', () => {
     expect(first).toMatchObject({ created: { name: 'once', algorithm: 'ed25519' } });
   });
 
-  it('show their public part and never the private one, and are those of their owner', async () => {
+  it('show their public part and never the private one, to their owner only', async () => {
     await call('crypto_create_key', { name: 'shown', algorithm: 'p256' });
     const told = JSON.stringify(await call('crypto_keys', {}));
     const entry = await vault.vault.get(ALICE, 'key', 'shown');
@@ -169,7 +166,7 @@ describe('keys', () => {
 });
 
 describe('encryption', () => {
-  it('gives a JWE that AES-256-GCM alone opens, and takes back nothing that was changed', async () => {
+  it('produces a JWE that AES-256-GCM alone opens, and refuses a changed one', async () => {
     await call('crypto_create_key', { name: 'box2', algorithm: 'aes256' });
     const { ciphertext } = await call('crypto_encrypt', { text: 'meet at noon', key: 'box2' });
     const [head = '', none, iv = '', body = '', tag = ''] = text(ciphertext).split('.');
@@ -191,7 +188,7 @@ describe('encryption', () => {
     }
   });
 
-  it('gives what it decrypts as a new secret, once for one call, and never the text', async () => {
+  it('stores decrypted text as a new secret, once for one call, and never returns the text', async () => {
     await call('crypto_create_key', { name: 'box3', algorithm: 'aes256' });
     const { ciphertext } = await call('crypto_encrypt', { text: 'the old mill', key: 'box3' });
     const key = 'e'.repeat(64);

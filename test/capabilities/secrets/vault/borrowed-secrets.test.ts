@@ -4,7 +4,7 @@ import { BorrowedSecrets } from '../../../../src/capabilities/secrets/vault/borr
 import { scrubLogger } from '../../../../src/scrub/data.js';
 import { RecordingLogger } from '../../../support/recording-logger.js';
 
-/** What a node holds of secrets that another node stores. */
+/** The secrets of another node that a node holds for a while. */
 
 const ALICE = { tenant: '', owner: 'alice' };
 const BOB = { tenant: '', owner: 'bob' };
@@ -42,7 +42,7 @@ const call = () => {
 };
 
 describe('a borrowed secret', () => {
-  it('is searched for in the texts of its owner, and in the log, while its call goes on', async () => {
+  it('is scrubbed from the texts of its owner, and from the log, until its call is over', async () => {
     const { scrubbed, end } = call();
     expect(await resolve({ ...inHeader, scrubbed })).toBe(`use ${VALUE}`);
     expect(seen()).toBe('it is {{secret:api}}');
@@ -64,14 +64,14 @@ describe('a borrowed secret', () => {
     expect(seen()).toBe(`it is ${VALUE}`);
   });
 
-  it('is searched for after its command, which may have written it into a file', async () => {
+  it('is scrubbed also after its command, which may have written it into a file', async () => {
     await resolve(inCommand);
     values['api'] = 'the-next-value-4711';
     await resolve(inCommand);
     expect([seen(), seen('the-next-value-4711')]).toEqual(Array(2).fill('it is {{secret:api}}'));
   });
 
-  it('is dropped for 500 newer ones, and not before its command ended', async () => {
+  it('is dropped for 500 newer ones, but not before its command has ended', async () => {
     const { scrubbed, end } = call();
     values['long'] = 'the-value-of-a-long-command';
     await resolve({ ...inCommand, scrubbed }, 'long');
@@ -90,7 +90,7 @@ describe('a borrowed secret', () => {
     expect(seen('another-value-2')).toBe('it is {{secret:s2}}');
   });
 
-  it('is never asked for by a page', async () => {
+  it('is never requested for a page', async () => {
     await expect(resolve({ ...inHeader, place: 'browser' })).rejects.toMatchObject({ code: 'not-supported' });
     expect(asked).toEqual([]);
   });

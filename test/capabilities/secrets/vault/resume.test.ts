@@ -21,14 +21,14 @@ beforeEach(async () => {
 
 afterEach(() => vault.close());
 
-/** The tool's answers in the order of the calls, with a crash after each event of a whole run. */
+/** The outputs of the tool in the order of the calls, with a crash after each event of a whole run. */
 async function afterEachCrash(step: readonly [string, JsonObject]): Promise<readonly string[]> {
   const { agent } = flat([call(step), say('Done.')], { tools, approval: 'none' });
   const whole = MemoryRun.of('lango-agent', 'do it');
   expect(await whole.perform(agent)).toEqual({ state: 'completed' });
   const seen = [answer(whole)];
   const length = whole.events.findLastIndex(({ body }) => body.type === 'run-end');
-  // From where the call was begun: then the effect is there, and its result may be lost.
+  // From the first event of the call on: the effect has happened, and its result may be lost.
   const begun = whole.events.findIndex(({ body }) => body.type === 'tool-call') + 1;
   for (let count = begun; count <= length; count += 1) {
     const resumed = whole.resumed(count);
@@ -43,22 +43,22 @@ function answer(run: MemoryRun): string {
   return `${result?.result.isError ? 'error: ' : ''}${result?.result.content ?? ''}`;
 }
 
-describe('after a crash at any moment', () => {
-  it('a key is made once', async () => {
+describe('a vault tool after a crash at any moment', () => {
+  it('creates a key once', async () => {
     const seen = await afterEachCrash(['crypto_create_key', { name: 'release' }]);
     expect(new Set(seen).size).toBe(1);
     expect(seen[0]).toContain('BEGIN PUBLIC KEY');
     expect(await vault.vault.list(OWNER, 'key')).toMatchObject([{ name: 'release', version: 1 }]);
   });
 
-  it('a secret is stored once', async () => {
+  it('stores a secret once', async () => {
     const seen = await afterEachCrash(['secrets_store', { name: 'fish', value: 'swordfish-9000' }]);
     expect(new Set(seen).size).toBe(1);
     expect(seen[0]).not.toContain('error');
     expect(await vault.secrets.list(OWNER)).toMatchObject([{ name: 'fish', version: 1 }]);
   });
 
-  it('a secret is deleted once, and that is what is said', async () => {
+  it('deletes a secret once, and reports that', async () => {
     const permission = { places: [], hosts: [] };
     await vault.secrets.store(OWNER, {
       name: 'fish',
@@ -70,7 +70,7 @@ describe('after a crash at any moment', () => {
     expect(new Set(seen)).toEqual(new Set(['{"deleted":"fish"}']));
   });
 
-  it('a text is decrypted into one secret', async () => {
+  it('decrypts a text into one secret', async () => {
     const { agent } = flat(
       [
         call(['crypto_create_key', { name: 'box', algorithm: 'aes256' }]),

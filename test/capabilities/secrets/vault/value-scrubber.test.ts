@@ -15,7 +15,7 @@ describe('a secret that is a JSON object', () => {
   const scrubber = compileValues([['google', value]]);
 
   it.each(['eyJh-access-4711', 'c1ient-5ecret', 'MC4CAQAwBQYDK2VwBCIEIB1PN'])(
-    'hides %s by itself',
+    'has its member value %s scrubbed by itself',
     (text) => {
       expect(scrubber.text(`it is ${text}.`)).toMatch(
         /^it is (\{\{secret:google\}\}|\[secret google, encoded\])\.$/,
@@ -23,13 +23,16 @@ describe('a secret that is a JSON object', () => {
     },
   );
 
-  it('hides no other member, and the whole value once', () => {
+  it('has no other member scrubbed, and its whole value scrubbed as one', () => {
     const ordinary = 'Bearer of https://id.example/token with key-2026, short, 47114711';
     expect(scrubber.text(ordinary)).toBe(ordinary);
     expect(scrubber.text(value)).toBe('{{secret:google}}');
   });
 });
 
-it.each(['{broken', '{"password":', '[{"password":"hunter2"}]', '{      }'])('takes %j as it is', (value) => {
-  expect(compileValues([['odd', value]]).text('hunter2')).toBe('hunter2');
-});
+it.each(['{broken', '{"password":', '[{"password":"hunter2"}]', '{      }'])(
+  'a secret that is no JSON object with text members has none of its parts scrubbed: %j',
+  (value) => {
+    expect(compileValues([['odd', value]]).text('hunter2')).toBe('hunter2');
+  },
+);

@@ -41,7 +41,7 @@ async function closeAll(): Promise<void> {
   for (const storage of opened.splice(0)) await storage.close();
 }
 
-/** The vault of the folder, opened as a start would, after whatever had it open was closed. */
+/** Opens the vault of the folder as a start does, after closing everything that has it open. */
 async function open(passphrase?: string): Promise<SealedVault> {
   await closeAll();
   const storage = openSqliteStores({
@@ -72,7 +72,7 @@ describe.each([
   ['a key file', undefined],
   ['a passphrase', PASSPHRASE],
 ])('a vault under %s', (_name, passphrase) => {
-  it('gives back what was put into it, also after a restart, and has none of it on disk in the clear', async () => {
+  it('returns a stored value, also after a restart, and has none of it on disk in the clear', async () => {
     const vault = await open(passphrase);
     expect(existsSync(keyFile)).toBe(false);
     await vault.put(ALICE, secret('github'));
@@ -86,7 +86,7 @@ describe.each([
     }
   });
 
-  it('numbers versions, and refuses to replace what it was not asked to', async () => {
+  it('numbers versions, and replaces a value only when asked to', async () => {
     const vault = await open(passphrase);
     expect(await vault.put(ALICE, secret('x'), 0)).toMatchObject({ version: 1 });
     await expect(vault.put(ALICE, secret('x', 'other value'), 0)).rejects.toMatchObject({ code: 'conflict' });
@@ -98,7 +98,7 @@ describe.each([
     expect(await read(vault, 'x')).toBeUndefined();
   });
 
-  it('rotates its master key and goes on', async () => {
+  it('rotates its master key and continues', async () => {
     const vault = await open(passphrase);
     await vault.put(ALICE, secret('a'));
     await vault.put(BOB, secret('b', 'value of bob'));
@@ -115,8 +115,8 @@ describe.each([
   });
 });
 
-describe('what goes wrong with a vault', () => {
-  it('says that a passphrase is wrong or missing, and changes nothing', async () => {
+describe('a faulty vault', () => {
+  it('is not opened with a wrong or missing passphrase, and stays unchanged', async () => {
     await (await open(PASSPHRASE)).put(ALICE, secret('a'));
     await expect(open('not the passphrase')).rejects.toMatchObject({ code: 'invalid-config' });
     await expect(open()).rejects.toThrow('none is given');
@@ -124,7 +124,7 @@ describe('what goes wrong with a vault', () => {
     expect(await read(await open(PASSPHRASE), 'a')).toBe(VALUE);
   });
 
-  it('refuses a key file that others can read, is damaged, of another vault or gone; never makes another', async () => {
+  it('is not opened with a key file that is readable by others, damaged, of another vault or missing, and no key is created', async () => {
     await (await open()).put(ALICE, secret('a'));
     expect(statSync(keyFile).mode & 0o777).toBe(0o600);
     const good = readFileSync(keyFile, 'utf8');
@@ -159,36 +159,39 @@ describe('what goes wrong with a vault', () => {
       'its value, to that of a neighbor',
       "UPDATE vault_entries SET sealed = (SELECT sealed FROM vault_entries WHERE name = 'b') WHERE name = 'a'",
     ],
-  ])('finds out that %s was changed, and leaves the others alone', async (_what, sql) => {
-    const vault = await open();
-    for (const name of ['a', 'b']) await vault.put(ALICE, secret(name, `value of ${name}`));
-    await vault.put(BOB, secret('c'));
-    await closeAll();
-    change(sql);
-    const again = await open();
-    const places = [
-      [ALICE, 'secret', 'a'],
-      [ALICE, 'secret', 'a2'],
-      [BOB, 'secret', 'a'],
-      [ALICE, 'wallet', 'a'],
-    ] as const;
-    const results = await Promise.allSettled(
-      places.map(([scope, kind, name]) => again.get(scope, kind, name)),
-    );
-    expect(results.some(({ status }) => status === 'fulfilled')).toBe(true);
-    expect(results.filter(({ status }) => status === 'rejected')).toHaveLength(1);
-    expect(results.every((one) => one.status === 'rejected' || one.value === undefined)).toBe(true);
-    expect(await read(again, 'b')).toBe('value of b');
-  });
+  ])(
+    'is found to be tampered with when %s was changed, and its other entries stay readable',
+    async (_what, sql) => {
+      const vault = await open();
+      for (const name of ['a', 'b']) await vault.put(ALICE, secret(name, `value of ${name}`));
+      await vault.put(BOB, secret('c'));
+      await closeAll();
+      change(sql);
+      const again = await open();
+      const places = [
+        [ALICE, 'secret', 'a'],
+        [ALICE, 'secret', 'a2'],
+        [BOB, 'secret', 'a'],
+        [ALICE, 'wallet', 'a'],
+      ] as const;
+      const results = await Promise.allSettled(
+        places.map(([scope, kind, name]) => again.get(scope, kind, name)),
+      );
+      expect(results.some(({ status }) => status === 'fulfilled')).toBe(true);
+      expect(results.filter(({ status }) => status === 'rejected')).toHaveLength(1);
+      expect(results.every((one) => one.status === 'rejected' || one.value === undefined)).toBe(true);
+      expect(await read(again, 'b')).toBe('value of b');
+    },
+  );
 
-  it('opens nothing for another owner that was moved there, with the key it is sealed by', async () => {
+  it('opens no entry that was moved to another owner together with its key', async () => {
     await (await open()).put(ALICE, secret('a'));
     await closeAll();
     for (const table of ['vault_keys', 'vault_entries']) change(`UPDATE ${table} SET owner = 'bob'`);
     await expect((await open()).get(BOB, 'secret', 'a')).rejects.toThrow('tampered');
   });
 
-  it('takes no name, size or number that it should not', async () => {
+  it('refuses invalid names and sizes, before it creates a key', async () => {
     const vault = await open();
     for (const name of ['', '1a', 'a b', 'ä', 'a'.repeat(65), '../x']) {
       await expect(vault.put(ALICE, secret(name))).rejects.toMatchObject({ code: 'invalid-input' });
@@ -202,8 +205,8 @@ describe('what goes wrong with a vault', () => {
   });
 });
 
-describe('a rotation that is cut off', () => {
-  it('in the transaction leaves everything under the old key', async () => {
+describe('an interrupted rotation', () => {
+  it('leaves everything under the old key when it stops in the transaction', async () => {
     const vault = await open();
     await vault.put(ALICE, secret('a'));
     await vault.put(BOB, secret('b'));
@@ -221,7 +224,7 @@ describe('a rotation that is cut off', () => {
     expect(await read(await open(), 'b', BOB)).toBe(VALUE);
   });
 
-  it('before the transaction leaves a next key that nobody needs', async () => {
+  it('leaves an unused next key when it stops before the transaction', async () => {
     await (await open()).put(ALICE, secret('a'));
     writeFileSync(`${keyFile}.next`, `lango-vault-key-1:${'B'.repeat(43)}\n`, { mode: 0o600 });
     const again = await open();
@@ -230,13 +233,13 @@ describe('a rotation that is cut off', () => {
     expect(await read(await open(), 'a')).toBe(VALUE);
   });
 
-  it('after the transaction is finished at the next start', async () => {
+  it('is completed at the next start when it stops after the transaction', async () => {
     const vault = await open();
     await vault.put(ALICE, secret('a'));
     const old = join(home, 'old.key');
     copyFileSync(keyFile, old);
     await vault.rotate();
-    // As if the process had died before the new key file took the place of the old one.
+    // Restores the files to the moment before the new key file replaced the old one.
     copyFileSync(keyFile, `${keyFile}.next`);
     copyFileSync(old, keyFile);
     expect(await read(await open(), 'a')).toBe(VALUE);

@@ -50,7 +50,7 @@ for (const [title, mode, describeMode] of MODES) {
       await close();
     });
 
-    it('says with each part of its output which secrets it got', async () => {
+    it('reports with each part of its output which secrets it got', async () => {
       const { exec, close } = await openStage(mode);
       const call = async (input: object) =>
         (await callerOf(exec.tools)('exec_background', input)).content as JsonObject;
@@ -61,7 +61,7 @@ for (const [title, mode, describeMode] of MODES) {
       await close();
     });
 
-    it('is ended by close', async () => {
+    it('is ended when the family is closed', async () => {
       const { exec, close } = await openStage(mode);
       const mark = sleepMark();
       await callerOf(exec.tools)('exec_background', {
@@ -75,8 +75,8 @@ for (const [title, mode, describeMode] of MODES) {
   });
 }
 
-describe('handles', () => {
-  it('are the owner’s: for others there is no such process', async () => {
+describe('the handles of processes', () => {
+  it('belong to their owner: for others there is no such process', async () => {
     const { exec, close } = await openStage('off');
     const call = callerOf(exec.tools);
     const { id } = (await call('exec_background', { action: 'start', command: 'sleep 60' }))
@@ -147,7 +147,7 @@ describe('handles', () => {
     expect(kept).toEqual(owners.slice(1));
   });
 
-  it('of ended processes are dropped, the oldest first', async () => {
+  it('are dropped once their processes have ended, the oldest first', async () => {
     const { exec, close } = await openStage('off');
     const call = callerOf(exec.tools);
     const ids: unknown[] = [];

@@ -9,7 +9,7 @@ function captured(limit: number, chunks: readonly (string | Uint8Array)[]): Capt
 }
 
 describe('Capture', () => {
-  it('gives back whatever fits, in whatever pieces it came', () => {
+  it('returns everything within its limit, for any chunks', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'binary', maxLength: 12 }), { maxLength: 10 }), (chunks) => {
         const whole = Buffer.from(chunks.join(''));
@@ -39,7 +39,7 @@ describe('Capture', () => {
     expect(text).toMatch(/^äöü\n\[… 112 bytes/);
   });
 
-  it('reads in slices: whole characters, the gap skipped, each byte once', () => {
+  it('is read in slices: whole characters, the gap skipped, each byte once', () => {
     const capture = captured(1000, ['aä€𝄞'.repeat(10)]);
     let text = '';
     for (let offset = 0; offset < capture.totalBytes;) {

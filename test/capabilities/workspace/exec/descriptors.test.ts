@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { openSync, closeSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
 
-it('hands on no descriptor that the server was started with', () => {
+it('withDescriptors hands on no descriptor that the server was started with', () => {
   const module = new URL('../../../../src/capabilities/workspace/exec/descriptors.ts', import.meta.url);
   const script = (stdio: string) => `
 import { spawnSync } from 'node:child_process';

@@ -73,7 +73,7 @@ describeSandboxed('the sandbox', () => {
     await noneWith(mark);
   });
 
-  it('gives the workspace for writing and nothing else', async () => {
+  it('makes the workspace writable and nothing else', async () => {
     const outside = await mkdtemp(join(tmpdir(), 'lango-outside-'));
     const { stdout, exitCode } = await run('echo hello > a.txt && cat a.txt && mkdir -p d/e && touch d/e/f');
     expect({ stdout, exitCode }).toEqual({ stdout: 'hello\n', exitCode: 0 });
@@ -85,7 +85,7 @@ describeSandboxed('the sandbox', () => {
     await rm(outside, { recursive: true });
   });
 
-  it('shows none of the host’s files but the system’s programs', async () => {
+  it('shows none of the host’s files except the system’s programs', async () => {
     const home = await mkdtemp(join(tmpdir(), 'lango-home-'));
     await writeFile(join(home, 'token'), 'top-secret', { mode: 0o644 });
     const { stdout } = await run(
@@ -144,7 +144,7 @@ s = socket.socket(socket.AF_UNIX); s.connect('\\0lango-test-${process.pid}'); pr
     expect(inside.filter((name) => outside.includes(name))).toEqual([]);
   });
 
-  it('takes no argument for itself from what the model may set', async () => {
+  it('takes no argument of its own from input that the model controls', async () => {
     const env = { LD_PRELOAD: '/nowhere.so', BASH_ENV: '/nowhere', PATH: '/bin' };
     expect((await run('id -u; echo "$PATH"', { env })).stdout).toMatch(/^[1-9]\d*\n\/bin\n$/);
     await expect(run('true', { env: { A: 'x\0--bind\0/\0/' } })).rejects.toThrow('NUL');
@@ -164,8 +164,8 @@ s = socket.socket(socket.AF_UNIX); s.connect('\\0lango-test-${process.pid}'); pr
     await expect(run('true', { cwd: '\0' })).rejects.toThrow('NUL');
   });
 
-  it('gives the programs that set it up, some of which run as root, nothing of what the model set', async () => {
-    // With these, the loader of each program writes down which it is.
+  it('gives its setup programs, some of which run as root, no variable of the model', async () => {
+    // With these variables, the loader of each program writes down the program's name.
     const env = { LD_DEBUG: 'files', LD_DEBUG_OUTPUT: join(stage.root, 'loaded') };
     await run('true', { env });
     const files = (await readdir(stage.root)).filter((name) => name.startsWith('loaded.'));
@@ -174,7 +174,7 @@ s = socket.socket(socket.AF_UNIX); s.connect('\\0lango-test-${process.pid}'); pr
     expect(programs).toEqual(['/bin/sh']);
   });
 
-  it('says how it runs commands', async () => {
+  it('reports how it runs commands', async () => {
     const root = await mkdtemp(join(tmpdir(), 'lango-owner-'));
     const { sandbox } = await findSandbox({ mode: 'required', roots: [root] });
     const asRoot = /^bubblewrap, stepping down from root to uid 65534$/;
@@ -216,8 +216,8 @@ s = socket.socket(socket.AF_UNIX); s.connect('\\0lango-test-${process.pid}'); pr
   });
 });
 
-describeSandboxed('finding the sandbox', () => {
-  it('says why there is none, and rejects where one is required', async () => {
+describeSandboxed('the search for a sandbox', () => {
+  it('reports why there is none, and rejects where one is required', async () => {
     expect((await findSandbox({ mode: 'off', roots: ['/tmp'] })).reason).toContain('switched off');
     const system = { roots: ['/usr/local'] };
     expect((await findSandbox({ mode: 'auto', ...system })).reason).toContain('is a system folder');
@@ -225,7 +225,7 @@ describeSandboxed('finding the sandbox', () => {
     await expect(findSandbox({ mode: 'required', roots: ['/'] })).rejects.toThrow('is a system folder');
   });
 
-  it('does not give away a folder of root that holds something', async () => {
+  it('leaves a folder of root alone that holds something', async () => {
     if (process.getuid!() !== 0) return;
     const root = await mkdtemp(join(tmpdir(), 'lango-owner-'));
     await mkdir(join(root, 'work'));

@@ -6,7 +6,7 @@ import { bubblewrap } from '../../../../src/capabilities/workspace/exec/bubblewr
 import { startProcess } from '../../../../src/capabilities/workspace/exec/process.js';
 import { LIMITS } from './setup.js';
 
-/** Runs a program in bubblewrap with a filter of system calls; what it printed. */
+/** Runs a program in bubblewrap with a filter of system calls. Returns its output. */
 export async function bubblewrapped(
   words: readonly string[],
   filter: Buffer | undefined,

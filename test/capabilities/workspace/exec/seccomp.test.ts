@@ -27,7 +27,7 @@ async function errorsOf(
 
 describeRules('the seccomp filter', () => {
   const names = Object.keys(DENIED_CALLS);
-  // Arguments of -1 are wrong for all of them: without the filter none does anything.
+  // Arguments of -1 are wrong for every call: without the filter none of them does anything.
   const calls = names.map((name) => [DENIED_CALLS[name]![COLUMN], -1, -1, -1, -1, -1]);
 
   it('denies every call of its table', async () => {
@@ -37,7 +37,7 @@ describeRules('the seccomp filter', () => {
     );
   });
 
-  it.each(names)('%s: the rule alone denies it', async (name) => {
+  it.each(names)('denies %s by its own rule', async (name) => {
     const [error] = await errorsOf([calls[names.indexOf(name)]!], seccompFilter([name]));
     expect(error).toBe(EPERM);
   });
@@ -54,7 +54,7 @@ describeRules('the seccomp filter', () => {
     ).toEqual([EPERM, ENOSYS]);
   });
 
-  it('leaves out what it does not deny: without rules other errors come', async () => {
+  it('differs from a filter without rules, under which the calls get other errors', async () => {
     const errors = await errorsOf(calls, undefined);
     expect(errors).toHaveLength(names.length);
     expect(errors.filter((error) => error !== EPERM).length).toBeGreaterThan(10);

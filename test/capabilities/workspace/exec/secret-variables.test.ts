@@ -18,7 +18,7 @@ function contextWith(values: Readonly<Record<string, string>>) {
 }
 
 describe('a reference in a command', () => {
-  it('becomes a variable, quoted as its place asks for, and the shell takes nothing in the value for a command', async () => {
+  it('becomes a variable with the quoting of its position, and the shell executes nothing in the value', async () => {
     const value = fc
       .string({ minLength: 6, maxLength: 40, unit: 'grapheme' })
       .filter((text) => !text.includes('\0') && !/\n$/.test(text));
@@ -35,7 +35,7 @@ describe('a reference in a command', () => {
     );
   });
 
-  it('in env is its value; what is no reference stays as it is', async () => {
+  it('is replaced by its value in env; other text in braces stays unchanged', async () => {
     const input = {
       command: 'echo {{x}} {{secret:}}',
       env: { TOKEN: 'Bearer {{secret:a}}', PLAIN: '{{no}}' },
@@ -44,7 +44,7 @@ describe('a reference in a command', () => {
     expect(done).toEqual({ command: input.command, env: { TOKEN: 'Bearer value-1', PLAIN: '{{no}}' } });
   });
 
-  it('that cannot be resolved stops the command before it starts', async () => {
+  it('stops the command before it starts when it cannot be resolved', async () => {
     for (const input of [{ command: 'echo {{secret:b}}' }, { command: 'true', env: { A: '{{secret:b}}' } }]) {
       await expect(withSecrets(input, contextWith({}))).rejects.toMatchObject({ code: 'not-found' });
     }

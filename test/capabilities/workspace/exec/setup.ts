@@ -23,7 +23,7 @@ export const LIMITS: ExecLimits = {
   outputBytes: 4096,
 };
 
-/** Asked without our code: where bubblewrap works at all, a sandbox of ours that does not is a failure. */
+/** Detected without our code: where bubblewrap works at all, it is a failure when our sandbox does not. */
 function canSandbox(): boolean {
   const isRoot = process.getuid?.() === 0;
   const account = isRoot ? { uid: 65534, gid: 65534 } : {};
@@ -97,7 +97,7 @@ export async function noneWith(text: string): Promise<void> {
 }
 
 let marks = 0;
-/** A number of seconds to sleep that no other test uses: what to look for in the list of processes. */
+/** A number of seconds to sleep that no other test uses, to be found in the list of processes. */
 export function sleepMark(): string {
   marks += 1;
   return `${900 + (process.pid % 90)}.${process.pid}${marks}`;

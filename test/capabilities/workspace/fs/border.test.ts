@@ -43,7 +43,7 @@ async function assertUntouched({ root, outside }: Stage): Promise<void> {
 }
 
 describe('the border of the workspace', () => {
-  it.each(CALLS)('%s refuses paths that lead out, whether something is there or not', (name, input) =>
+  it.each(CALLS)('%s refuses paths that lead out, whether a file exists there or not', (name, input) =>
     onStage(async (stage) => {
       await fill(stage);
       const { outside, root, call } = stage;
@@ -122,7 +122,7 @@ describe('the border of the workspace', () => {
       expect(await readFile(join(root, 'a/b/made-by-link'), 'utf8')).toBe('x');
     }));
 
-  it('holds while somebody swaps folders for links', () =>
+  it('holds while another process swaps folders for links', () =>
     onStage(async (stage) => {
       await fill(stage);
       const { outside, root, call } = stage;
@@ -209,7 +209,7 @@ describe('the border of the workspace', () => {
       ).toBe('x');
     }));
 
-  it('says that the workspace is missing, and gives no path of the machine', async () => {
+  it('reports a missing workspace without a path of the machine', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'lango-gone-'));
     await rm(folder, { recursive: true });
     const call = callerOf(createFsTools({ ...sharedDisk(folder), maxReadBytes: 1000 }));
@@ -220,7 +220,7 @@ describe('the border of the workspace', () => {
   });
 });
 
-describe('what a server that is root makes', () => {
+describe('a file that a root server creates', () => {
   it('belongs to the owner of the folder, which sandboxed commands run as', () =>
     onStage(async ({ root, call }) => {
       if (process.getuid!() !== 0) return;

@@ -9,7 +9,7 @@ import { onStage } from './setup.js';
 import { sharedDisk } from '../../../disk/disk.js';
 
 describe('fs_write', () => {
-  it('makes files with their folders, and replaces the content, keeping the mode', () =>
+  it('creates files with their folders, and replaces content while keeping the mode', () =>
     onStage(async ({ root, ask }) => {
       expect(await ask('fs_write', { path: 'notes.txt', content: 'hello world' })).toBe(
         'wrote 11 bytes to notes.txt',
@@ -55,14 +55,14 @@ describe('fs_write', () => {
       expect((await readdir(root)).sort()).toEqual(['d', 'f']);
     }));
 
-  it('clears what a crash of the same call left', () =>
+  it('removes the temporary file of the same call after a crash', () =>
     onStage(async ({ root, call }) => {
       await writeFile(join(root, '.aaaaaaaaaaaaaaaa.lango-new'), 'half');
       await call('fs_write', { path: 'f', content: 'x' });
       expect(await readdir(root)).toEqual(['f']);
     }));
 
-  it('notes its temporary file, so that the next start removes what a kill left', () =>
+  it('records its temporary file, so that the next start removes it after a kill', () =>
     onStage(async ({ root }) => {
       const folder = join(root, '..', 'unfinished-writes');
       const unfinished = new UnfinishedWrites(folder);
@@ -84,7 +84,7 @@ describe('fs_write', () => {
 });
 
 describe('fs_write that appends', () => {
-  it('adds a line at the end, and makes the file', () =>
+  it('adds a line at the end, and creates a missing file', () =>
     onStage(async ({ root, ask }) => {
       expect(await ask('fs_write', { path: 'a/f', content: 'one', mode: 'append' })).toBe(
         'added 3 bytes to a/f',
@@ -94,7 +94,7 @@ describe('fs_write that appends', () => {
       expect(await readFile(join(root, 'a/f'), 'utf8')).toBe('one\ntwo\nthree');
     }));
 
-  it('leaves bytes that are no text as they are, and the old file on failure', () =>
+  it('leaves bytes that are no text unchanged, and the old file on failure', () =>
     onStage(async ({ root, ask }) => {
       await writeFile(join(root, 'f'), Buffer.of(0xff, 10));
       await ask('fs_write', { path: 'f', content: 'x', mode: 'append' });
@@ -109,7 +109,7 @@ describe('fs_write that appends', () => {
 });
 
 describe('fs_edit', () => {
-  it('replaces the one place', () =>
+  it('replaces the one occurrence', () =>
     onStage(async ({ root, ask }) => {
       await writeFile(join(root, 'f'), 'one two three');
       expect(await ask('fs_edit', { path: 'f', oldText: 'two', newText: '$& 2' })).toBe(
@@ -118,7 +118,7 @@ describe('fs_edit', () => {
       expect(await readFile(join(root, 'f'), 'utf8')).toBe('one $& 2 three');
     }));
 
-  it('refuses with the count when the text is missing or not alone', () =>
+  it('refuses with the count when the text is missing or occurs more than once', () =>
     onStage(async ({ root, ask }) => {
       await writeFile(join(root, 'f'), 'a b a b a');
       const edit = (oldText: string, newText = 'x') => ask('fs_edit', { path: 'f', oldText, newText });
@@ -153,7 +153,7 @@ describe('fs_edit', () => {
       );
     }));
 
-  it('loses none of several edits at once', () =>
+  it('loses none of several concurrent edits', () =>
     onStage(async ({ root, ask }) => {
       const names = Array.from({ length: 20 }, (_, index) => `<${index}>`);
       await writeFile(join(root, 'f'), names.join(' '));
@@ -188,7 +188,7 @@ describe('fs_edit', () => {
     { title: 'done, something deleted', text: 'a  b', oldText: 'old', newText: '', is: 'settled' },
     { title: 'not done, something to delete', text: 'a old b', oldText: 'old', newText: '', is: 'open' },
     { title: 'changed by others', text: 'a b', oldText: 'old', newText: 'new', is: 'unknown' },
-  ])('knows after a crash: $title', ({ text, oldText, newText, is }) =>
+  ])('finds out its outcome after a crash: $title', ({ text, oldText, newText, is }) =>
     onStage(async ({ root, settle }) => {
       await writeFile(join(root, 'f'), text);
       const settled = settle('fs_edit', { path: 'f', oldText, newText });
@@ -200,7 +200,7 @@ describe('fs_edit', () => {
 });
 
 describe('fs_move', () => {
-  it('renames, moves into folders, and makes missing ones', () =>
+  it('renames, moves into folders, and creates missing ones', () =>
     onStage(async ({ root, ask }) => {
       await writeFile(join(root, 'a'), '1');
       await mkdir(join(root, 'd/e'), { recursive: true });
@@ -228,7 +228,7 @@ describe('fs_move', () => {
       expect(await readFile(join(root, 'b'), 'utf8')).toBe('1');
     }));
 
-  it('lets one of two moves to the same name win', () =>
+  it('lets one of two concurrent moves to the same name win', () =>
     onStage(async ({ root, ask }) => {
       await writeFile(join(root, 'a'), '1');
       await writeFile(join(root, 'b'), '2');
@@ -237,7 +237,7 @@ describe('fs_move', () => {
       expect((await readdir(root)).sort()).toEqual(['b', 'c']);
     }));
 
-  it('knows after a crash what became of it', () =>
+  it('finds out its outcome after a crash', () =>
     onStage(async ({ root, settle }) => {
       await writeFile(join(root, 'a'), '1');
       expect(await settle('fs_move', { from: 'a', to: 'b' })).toBeUndefined();
@@ -249,7 +249,7 @@ describe('fs_move', () => {
 });
 
 describe('fs_write of a folder', () => {
-  it('takes no content, and a file needs one', () =>
+  it('needs no content, which a file needs', () =>
     onStage(async ({ root, ask }) => {
       for (const input of [{ path: 'a/f' }, { path: 'a/f', mode: 'append' }])
         await expect(ask('fs_write', input)).rejects.toThrow('content: replace and append require it');
@@ -259,7 +259,7 @@ describe('fs_write of a folder', () => {
       expect(await readdir(root)).toEqual([]);
     }));
 
-  it('makes folders, and is content with one that is there', () =>
+  it('creates folders, and accepts one that exists', () =>
     onStage(async ({ root, ask }) => {
       expect(await ask('fs_write', { path: 'a/b/c', mode: 'folder' })).toBe('created the folder a/b/c');
       expect(await ask('fs_write', { path: 'a/b', mode: 'folder' })).toBe('a/b already exists');
@@ -286,7 +286,7 @@ describe('fs_delete', () => {
       expect(await readdir(join(root, 'd'))).toHaveLength(2);
     }));
 
-  it('deletes files, links and empty folders; more only on request', () =>
+  it('deletes files, links and empty folders, and a whole tree only on request', () =>
     onStage(async ({ root, ask }) => {
       await mkdir(join(root, 'd/e'), { recursive: true });
       await writeFile(join(root, 'd/f'), '');
@@ -303,7 +303,7 @@ describe('fs_delete', () => {
       expect(await readdir(root)).toEqual([]);
     }));
 
-  it('asks a person before a whole tree, and knows after a crash what became of it', () =>
+  it('asks a person before a whole tree, and finds out its outcome after a crash', () =>
     onStage(async ({ root, tools, settle }) => {
       const tool = toolNamed(tools, 'fs_delete');
       expect([tool.danger({ path: 'a', recursive: true }), tool.danger({ path: 'a' })]).toEqual([
@@ -317,8 +317,8 @@ describe('fs_delete', () => {
     }));
 });
 
-describe('the family', () => {
-  it('takes the arguments of the offline sentences, and has effects that fit', () =>
+describe('the family of file tools', () => {
+  it('accepts the arguments of the offline sentences, and has fitting effect classes', () =>
     onStage(async ({ tools }) => {
       for (const tool of tools) {
         const { name, schema, effect } = tool;

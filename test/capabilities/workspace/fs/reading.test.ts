@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { onStage } from './setup.js';
 
 describe('fs_read', () => {
-  it('gives a text as it is', () =>
+  it('returns a text unchanged', () =>
     onStage(async ({ root, ask }) => {
       for (const text of ['one line', 'a\nb\n', 'a\r\nb\r\n', '\n\n', 'äöü 日本 🎉\n', '\uFEFFbom']) {
         await writeFile(join(root, 'f'), text);
@@ -15,7 +15,7 @@ describe('fs_read', () => {
       expect(await ask('fs_read', { path: 'f' })).toBe('f is empty.');
     }));
 
-  it('pages by lines, and says how to go on', () =>
+  it('pages by lines, and names the next page', () =>
     onStage(async ({ root, ask }) => {
       await writeFile(join(root, 'f'), '1\n2\n3\n4\n5\n');
       expect(await ask('fs_read', { path: 'f', limit: 2 })).toBe('1\n2\n[lines 1-2; continue with offset 3]');
@@ -86,7 +86,7 @@ describe('fs_read', () => {
       expect(process.memoryUsage().rss - before).toBeLessThan(60 * 1024 * 1024);
     }));
 
-  it('tells type and size of a binary file', () =>
+  it('reports type and size of a binary file', () =>
     onStage(async ({ root, ask }) => {
       const png = Buffer.from('89504e470d0a1a0a0000000d', 'hex');
       await writeFile(join(root, 'p.png'), png);
@@ -101,7 +101,7 @@ describe('fs_read', () => {
       expect(await ask('fs_read', { path: 'l' })).toContain('caf\uFFFD\n[not all of it is UTF-8');
     }));
 
-  it('says what is wrong with a path', () =>
+  it('reports what is wrong with a path', () =>
     onStage(async ({ root, ask }) => {
       await mkdir(join(root, 'd'));
       await writeFile(join(root, 'f'), '');
@@ -117,7 +117,7 @@ describe('fs_read', () => {
 });
 
 describe('fs_list', () => {
-  it('lists by name, with sizes, folders marked', () =>
+  it('lists by name, with sizes and folders marked', () =>
     onStage(async ({ root, ask }) => {
       expect(await ask('fs_list', {})).toBe('The workspace is empty.');
       await mkdir(join(root, 'b/c'), { recursive: true });

@@ -7,7 +7,7 @@ import { regexMatcher } from '../../../../src/capabilities/workspace/fs/matcher.
 import { onStage } from './setup.js';
 
 describe('fs_search', () => {
-  it('finds in lines and names; upper case in the pattern makes it exact', () =>
+  it('finds in lines and names, and matches case when the pattern has an upper-case letter', () =>
     onStage(async ({ root, ask }) => {
       await mkdir(join(root, 'src/apple'), { recursive: true });
       await writeFile(join(root, 'src/a.ts'), 'one Apple\ntwo\r\n  three apple  \n');
@@ -46,7 +46,7 @@ describe('fs_search', () => {
       expect(await ask('fs_search', { pattern: 'needle' })).toMatch(/^(d\/){64}f64:1: needle$/);
     }));
 
-  it('takes regular expressions when asked to', () =>
+  it('accepts regular expressions on request', () =>
     onStage(async ({ root, ask }) => {
       await writeFile(join(root, 'f'), 'id: 12\nid: x\nID: 7\n');
       expect(await ask('fs_search', { pattern: '^id: \\d+$', regex: true })).toBe('f:1: id: 12\nf:3: ID: 7');
@@ -55,7 +55,7 @@ describe('fs_search', () => {
       );
     }));
 
-  it('is not hung by an expression that never ends', () =>
+  it('is not blocked by a regular expression that never ends', () =>
     onStage(async ({ root, ask, call }) => {
       await writeFile(join(root, 'f'), `${'a'.repeat(60)}!`);
       const evil = { pattern: '^(a+)+$', regex: true };
@@ -98,7 +98,7 @@ describe('globFilter', () => {
     ['[a]', '[a]', true],
     ['{a', '{a', true],
     ['*', '', true],
-  ])('%s on %s: %s', (glob, path, isMeant) => {
+  ])('matches %s against %s: %s', (glob, path, isMeant) => {
     expect(globFilter(glob)(path)).toBe(isMeant);
   });
 

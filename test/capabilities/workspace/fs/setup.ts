@@ -9,15 +9,15 @@ import { sharedDisk } from '../../../disk/disk.js';
 export interface Stage {
   readonly tools: readonly Tool[];
   readonly root: string;
-  /** Next to the root: what no call may reach. */
+  /** A folder beside the root, which no call may reach. */
   readonly outside: string;
   readonly call: (name: string, input: unknown, changes?: Partial<ToolContext>) => Promise<ToolOutput>;
-  /** The content of the answer. */
+  /** Calls a tool and resolves with the content of its result. */
   readonly ask: (name: string, input: unknown) => Promise<unknown>;
   readonly settle: (name: string, input: Record<string, unknown>) => Promise<ToolOutput | undefined>;
 }
 
-/** The family over a fresh workspace, which is removed afterwards. */
+/** Opens the family over a fresh workspace, which is removed afterwards. */
 export async function onStage(work: (stage: Stage) => Promise<void>, options: Partial<FsOptions> = {}) {
   const base = await realpath(await mkdtemp(join(tmpdir(), 'lango-fs-')));
   const root = await mkdtemp(join(base, 'root-'));

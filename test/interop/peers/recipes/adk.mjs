@@ -110,5 +110,5 @@ async function main() {
   });
 }
 
-// Not awaited: the module used.mjs needs this one first.
+// The call is not awaited: the module used.mjs needs this one first.
 if (import.meta.url === pathToFileURL(process.argv[1]).href) void main();

@@ -1,4 +1,4 @@
-// Answers JSON requests about an agent, one a line: {"op": NAME, ...}.
+// Responds to JSON requests about an agent, one a line: {"op": NAME, ...}.
 import process from 'node:process';
 import { createInterface } from 'node:readline';
 

@@ -9,7 +9,7 @@ import { z } from 'zod';
 
 const usage = { inputTokens: 1, outputTokens: 1, totalTokens: 2 };
 
-/** The parts of the model's answer. */
+/** The parts of the model's response. */
 async function answer({ prompt, tools = [], abortSignal }) {
   const newest = prompt.at(-1).content;
   const asked = newest.find(({ type }) => type === 'text')?.text;
@@ -28,7 +28,7 @@ async function answer({ prompt, tools = [], abortSignal }) {
   return ['Mastra ', text].map((piece) => ({ type: 'text', text: piece }));
 }
 
-/** Of a tool, or of an agent. */
+/** The text of a tool's or an agent's result. */
 function resultText(result) {
   return typeof result === 'string' ? result : (result.text ?? JSON.stringify(result));
 }
@@ -117,5 +117,5 @@ async function main() {
   });
 }
 
-// Not awaited: the module used.mjs needs this one first.
+// The call is not awaited: the module used.mjs needs this one first.
 if (import.meta.url === pathToFileURL(process.argv[1]).href) void main();

@@ -6,7 +6,7 @@ import { Agent } from '@voltagent/core';
 
 const usage = { inputTokens: { total: 1 }, outputTokens: { total: 1 } };
 
-/** The parts of the model's answer. */
+/** The parts of the model's response. */
 async function answer({ prompt, tools = [], abortSignal }) {
   const newest = prompt.at(-1).content;
   const asked = newest.find(({ type }) => type === 'text')?.text.split('\n')[0];
@@ -68,5 +68,5 @@ async function main() {
   });
 }
 
-// Not awaited: the module used.mjs needs this one first.
+// The call is not awaited: the module used.mjs needs this one first.
 if (import.meta.url === pathToFileURL(process.argv[1]).href) void main();
