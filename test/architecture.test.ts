@@ -86,7 +86,9 @@ const HARMLESS = new Set([
     'ServerInterceptingCall',
     'logVerbosity',
     'setLogVerbosity',
-    'ClientCallContextKey',
+    'ServiceParameters',
+    'withA2AExtensions',
+    'withA2AVersion',
   ],
 ]);
 
