@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { errorText, LangoError } from './errors.js';
+import { parseJson } from './json.js';
 import { referencedSecrets } from './secrets.js';
 import type { ToolContext } from './tool.js';
 
@@ -73,12 +74,7 @@ export async function requestInit(
 }
 
 function mediaTypeOf(body: string): string {
-  try {
-    JSON.parse(body);
-    return 'application/json';
-  } catch {
-    return 'text/plain; charset=utf-8';
-  }
+  return parseJson(body) === undefined ? 'text/plain; charset=utf-8' : 'application/json';
 }
 
 const MAX_ANSWER_CHARACTERS = 60_000;

@@ -11,7 +11,7 @@ import { clientAddress } from './admission.js';
 import { readBytes, readJson, type BodyLimits } from './body.js';
 
 /** Returns the Authorization header that the session of a browser stands for; undefined without a session. */
-export type SessionAuthorization = (request: IncomingMessage, baseUrl: string) => string | undefined;
+type SessionAuthorization = (request: IncomingMessage, baseUrl: string) => string | undefined;
 
 /** The settings that all exchanges share. */
 export interface ExchangeOptions {

@@ -4,6 +4,7 @@ import type { SigningKey } from '../core/card.js';
 import { codeOf, isLangoError, LangoError } from '../core/errors.js';
 import type { Caller } from '../core/identity.js';
 import { newId } from '../core/ids.js';
+import { parseObject } from '../core/json.js';
 import type { JsonObject } from '../core/json.js';
 import { reasonOf, scopesIn } from './jwt-identity.js';
 import type { JwtKeys } from './jwt-keys.js';
@@ -133,11 +134,7 @@ class UsedTokens {
 function typeOf(token: string): unknown {
   const [head = ''] = token.split('.', 1);
   if (head === token || head.length > HEADER_MAX_LENGTH) return undefined;
-  try {
-    return (JSON.parse(Buffer.from(head, 'base64url').toString()) as { readonly typ?: unknown } | null)?.typ;
-  } catch {
-    return undefined;
-  }
+  return parseObject(Buffer.from(head, 'base64url').toString())?.['typ'];
 }
 
 /** Reads the owner from a token. The nodes of one stack have the same owners, so the name needs no prefix. */

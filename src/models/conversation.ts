@@ -1,5 +1,5 @@
 import { newId } from '../core/ids.js';
-import { isJsonObject, type JsonObject } from '../core/json.js';
+import { parseObject, type JsonObject } from '../core/json.js';
 import { typeOfBytes, type Part } from '../core/message.js';
 import {
   functionCalls,
@@ -193,7 +193,7 @@ const MAX_INVALID_CHARACTERS = 2_000;
 /** Parses the call that a model wrote. Missing arguments become an empty object, a missing id a new one. Never throws. */
 export function toFunctionCall(written: { id: string; name: string; argumentsText: string }): FunctionCall {
   const { id, name, argumentsText } = written;
-  const args = argumentsText.trim() === '' ? {} : parseObject(argumentsText);
+  const args = argumentsText.trim() === '' ? {} : keepableObject(argumentsText);
   return {
     type: 'function-call',
     id: id || `call_${newId()}`,
@@ -204,13 +204,9 @@ export function toFunctionCall(written: { id: string; name: string; argumentsTex
 }
 
 /** Parses a JSON object. Undefined when `text` holds no complete object, or one that cannot be stored. */
-export function parseObject(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) && isKeepable(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+export function keepableObject(text: string): JsonObject | undefined {
+  const value = parseObject(text);
+  return value && isKeepable(value) ? value : undefined;
 }
 
 /** The arguments of a call as they are sent back to a vendor. Vendors accept objects only. */

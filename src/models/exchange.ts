@@ -5,7 +5,7 @@ import { assertNotTooLong, readEvents, type ServerEvent } from './event-stream.j
 import { connectionFailure, ModelFailure, vendorFailure, type Endpoint } from './failure.js';
 import { retryAfterMs } from '../core/retry.js';
 import { Deadline } from '../core/time.js';
-import { parseObject } from './conversation.js';
+import { keepableObject } from './conversation.js';
 
 /** Assembles the events of a vendor's stream into an answer. */
 export interface AnswerReader {
@@ -188,7 +188,7 @@ function acceptEvent(reader: AnswerReader, event: ServerEvent): string {
 
 /** Throws `ModelFailure` when `text` is not a JSON object. */
 export function parseEvent(text: string): JsonObject {
-  const event = parseObject(text);
+  const event = keepableObject(text);
   if (event) return event;
   throw new ModelFailure('bad-answer', 'The model server sent an event that is not a JSON object.');
 }

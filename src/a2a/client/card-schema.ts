@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
 import { parseGrpcAddress } from './grpc-transport.js';
 import { BINDINGS } from './link.js';
@@ -274,14 +275,9 @@ function isBinding(binding: string): boolean {
 }
 
 function isSignatureHeader(head: string): boolean {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(head.slice(0, MAX_HEADER), 'base64url').toString('utf8'));
-    if (!isJsonObject(value)) return false;
-    const { alg, kid } = value;
-    return typeof alg === 'string' && alg.toLowerCase() !== 'none' && typeof kid === 'string';
-  } catch {
-    return false;
-  }
+  const text = Buffer.from(head.slice(0, MAX_HEADER), 'base64url').toString('utf8');
+  const { alg, kid } = parseObject(text) ?? {};
+  return typeof alg === 'string' && alg.toLowerCase() !== 'none' && typeof kid === 'string';
 }
 
 function parsedUrl(url: string): URL | undefined {

@@ -1,7 +1,7 @@
 import type { CommandCall, Report, Terminal } from '../../core/command.js';
 import type { SettingsContext } from '../../core/capability.js';
 import { LangoError } from '../../core/errors.js';
-import { isJsonObject, type JsonObject } from '../../core/json.js';
+import { parseObject, type JsonObject } from '../../core/json.js';
 import { counted } from '../../core/text.js';
 import { EXIT, usageError } from '../../terminal/exit.js';
 import { terminalLines } from '../../terminal/input.js';
@@ -143,13 +143,8 @@ function requireServer(servers: Servers, name: string): McpServer {
 }
 
 function readArguments(given = '{}'): JsonObject {
-  let value: unknown;
-  try {
-    value = JSON.parse(given);
-  } catch {
-    value = undefined;
-  }
-  if (isJsonObject(value)) return value;
+  const value = parseObject(given);
+  if (value) return value;
   throw usageError(
     'The arguments must be one JSON object.',
     `As in: lango mcp try NAME TOOL '{"path": "a.txt"}'`,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isJsonObject } from '../../core/json.js';
+import { isJsonObject, parseObject } from '../../core/json.js';
 import { shorten } from '../../core/text.js';
 import type { ToolContext } from '../../core/tool.js';
 
@@ -181,7 +181,7 @@ function valuesIn(
   text: string,
   { requestedSchema: { properties, required } }: Form,
 ): ReadonlyMap<string, unknown> {
-  const object = objectIn(text);
+  const object = parseObject(text);
   if (object) return new Map(Object.entries(object));
   const names = Object.keys(properties);
   if (text === '' || names.length === 0) return new Map();
@@ -194,15 +194,6 @@ function valuesIn(
   const [only, ...others] = required.length > 0 ? required : names;
   if (only !== undefined && others.length === 0) return new Map([[only, text]]);
   return new Map([[shorten(text, LONGEST_WORDS), text]]);
-}
-
-function objectIn(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** The value as the field wants it; undefined when it does not fit. */

@@ -1,4 +1,5 @@
 import { errorText, isLangoError, LangoError } from '../../core/errors.js';
+import { parseJson } from '../../core/json.js';
 import type { Scope } from '../../core/task.js';
 import { pause } from '../../core/time.js';
 import type { OpenedEntry, SecretStore } from '../../core/vault.js';
@@ -96,9 +97,5 @@ function undefinedOnConflict(error: unknown): undefined {
 }
 
 function signInIn(value: Uint8Array | undefined): SignIn | undefined {
-  try {
-    return signIn.safeParse(JSON.parse(Buffer.from(value ?? []).toString('utf8'))).data;
-  } catch {
-    return undefined;
-  }
+  return signIn.safeParse(parseJson(Buffer.from(value ?? []).toString('utf8'))).data;
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { SECRET_PLACES } from '../../core/secrets.js';
+import { exactField } from '../../core/tool-fields.js';
 import type { SecretItem, SecretStore } from '../../core/vault.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { nameField } from '../../core/vault-fields.js';
@@ -21,11 +22,7 @@ const HOSTS_MAX = 50;
 
 const storeSchema = z.strictObject({
   name: nameField('The name of the secret, such as "github"'),
-  value: z
-    .string()
-    .min(1)
-    .max(VALUE_MAX_LENGTH)
-    .describe('The value of the secret, exactly as the person gave it'),
+  value: exactField('The value of the secret, exactly as the person gave it', VALUE_MAX_LENGTH),
   for: z
     .array(z.enum(SECRET_PLACES))
     .max(SECRET_PLACES.length)

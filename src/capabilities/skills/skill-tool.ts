@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { exactField } from '../../core/tool-fields.js';
 import { defineTool, type Tool, type ToolSource } from '../../core/tool.js';
 import { listFiles, readInside } from './files.js';
 import type { StoredSkill, SkillCatalog } from './catalog.js';
@@ -14,12 +15,10 @@ const ORIGINS: Readonly<Record<StoredSkill['origin'], string>> = {
 };
 
 const schema = z.strictObject({
-  resource: z
-    .string()
-    .min(1)
-    .max(PATH_MAX)
-    .optional()
-    .describe('Read this file of the skill instead of its instructions; a path inside the skill'),
+  resource: exactField(
+    'Read this file of the skill instead of its instructions; a path inside the skill',
+    PATH_MAX,
+  ).optional(),
 });
 
 export const SKILL_KIND: ToolSource['kind'] = { name: 'skill_' };

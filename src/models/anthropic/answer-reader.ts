@@ -4,7 +4,7 @@ import type { AnswerBlock, Usage } from '../../core/model.js';
 import type { ServerEvent } from '../event-stream.js';
 import { AnswerBounds, parseEvent, type AnswerReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
-import { parseObject, toFunctionCall } from '../conversation.js';
+import { keepableObject, toFunctionCall } from '../conversation.js';
 import { countIn, objectIn, textIn } from '../loose.js';
 
 const EVENTS: ReadonlySet<string> = new Set<RawMessageStreamEvent['type'] | 'error' | ''>([
@@ -135,7 +135,7 @@ export class AnthropicAnswerReader implements AnswerReader {
     }
     // An incomplete thinking block has no signature. The API refuses it when it is sent back.
     if (textIn(type) === '' || (type === 'thinking' && !textIn(block.signature))) return [];
-    const whole = inputText ? { ...block, input: parseObject(inputText) ?? {} } : block;
+    const whole = inputText ? { ...block, input: keepableObject(inputText) ?? {} } : block;
     return [{ type: 'opaque', provider: this.#providerId, block: whole }];
   }
 }

@@ -8,7 +8,7 @@ import {
   type Usage,
 } from '../../core/model.js';
 import type { ServerEvent } from '../event-stream.js';
-import { parseObject, toFunctionCall } from '../conversation.js';
+import { keepableObject, toFunctionCall } from '../conversation.js';
 import { AnswerBounds, parseEvent, type AnswerReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
 import { countIn, listIn, objectIn, textIn } from '../loose.js';
@@ -173,5 +173,5 @@ function beginsAnother({ index, id, name }: NamedCall, open: Draft): boolean {
   if (id && open.id) return id !== open.id;
   if (index === undefined) return true;
   open.parses += 1;
-  return open.parses <= MAX_PARSES && parseObject(open.argumentsText) !== undefined;
+  return open.parses <= MAX_PARSES && keepableObject(open.argumentsText) !== undefined;
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { KnowledgeEntry } from '../stores/knowledge.js';
 import { textField } from '../../../core/tool-fields.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
 import { cutIntoPassages, type Passage } from '../../../parsing/passages.js';
 import { saveEntry, outsideField, type KnowledgeAccess } from '../provenance.js';
+import type { KnowledgeEntry } from '../stores/knowledge.js';
 
 /** The tools that store knowledge and learnings, separately for each owner. */
 export function createKnowledgeTools(options: KnowledgeOptions): readonly Tool[] {

@@ -2,6 +2,7 @@ import { createPublicKey } from 'node:crypto';
 import { z } from 'zod';
 import { LangoError } from '../../../core/errors.js';
 import type { Scope } from '../../../core/task.js';
+import { exactField } from '../../../core/tool-fields.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
 import { readPublicKey, signBytes, verifyBytes } from './algorithms.js';
 import { isJws, signJws, verifyJws } from './jws.js';
@@ -46,11 +47,10 @@ const PUBLIC_KEY_MAX_LENGTH = 2_000;
 const SIGNATURE_MAX_LENGTH = 400_000;
 
 const verifySchema = z.strictObject({
-  signature: z
-    .string()
-    .min(1)
-    .max(SIGNATURE_MAX_LENGTH)
-    .describe('The signature in base64, as returned by crypto_sign, or a compact JWS'),
+  signature: exactField(
+    'The signature in base64, as returned by crypto_sign, or a compact JWS',
+    SIGNATURE_MAX_LENGTH,
+  ),
   text: textField('The signed text; may be omitted for a JWS, which contains it').optional(),
   key: keyField().optional(),
   publicKey: z

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { globFilter, type PathFilter } from './glob.js';
 import { counted, shorten } from '../../../core/text.js';
+import { limitField, exactField } from '../../../core/tool-fields.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
 import { binaryKind, SAMPLE_BYTES } from '../../../disk/file-kind.js';
 import { readWhole } from './files.js';
@@ -20,15 +21,11 @@ const LIMIT_MAX = 500;
 const LINE_MAX_LENGTH = 200;
 
 const schema = z.strictObject({
-  pattern: z
-    .string()
-    .min(1)
-    .max(1000)
-    .describe('The text to find; without upper-case letters it ignores case'),
+  pattern: exactField('The text to find; without upper-case letters it ignores case', 1000),
   regex: z.boolean().optional().describe('A JavaScript regular expression'),
   path: pathField('The workspace by default').optional(),
-  glob: z.string().min(1).max(1000).optional().describe('Only files such as "src/**/*.{ts,tsx}"'),
-  limit: z.number().int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} matches by default`),
+  glob: exactField('Only files such as "src/**/*.{ts,tsx}"', 1000).optional(),
+  limit: limitField(`${LIMIT_DEFAULT} matches by default`, LIMIT_MAX),
 });
 
 export function searchTool(workspace: Workspace): Tool {
