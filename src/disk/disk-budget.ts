@@ -16,7 +16,6 @@ export interface DiskBudgetOptions {
 /** The call that writes. */
 export type Writer = Pick<ToolContext, 'tenant' | 'owner' | 'taskId'>;
 
-/** Watches the writes of a running command. */
 export interface CommandWatch {
   /** The exceeded limit for which the command was stopped, if any. */
   readonly problem: LangoError | undefined;
@@ -28,7 +27,6 @@ interface OwnerUse {
   bytes: number;
   /** Milliseconds since the epoch; 0 before the first measurement. */
   measuredAt: number;
-  /** How long the last measurement took. */
   tookMs: number;
   measuring?: Promise<void> | undefined;
 }
@@ -89,10 +87,7 @@ export class DiskBudget {
     return this.#remaining(writer);
   }
 
-  /**
-   * Measures at intervals what a command writes to the folders, and calls `stop` once it exceeds a limit. The command may
-   * write more than the limit within one interval.
-   */
+  /** Calls `stop` once a command exceeds a limit. Measures at intervals, so the command may write more within one. */
   async watch(writer: Writer, stop: () => void): Promise<CommandWatch> {
     const folders = this.#options.folders(writer);
     const before = await freeBytes(folders);
@@ -188,9 +183,7 @@ export class DiskBudget {
     return use.measuring;
   }
 
-  /**
-   * Measures the owner's folders. Stops once `enough` fresh bytes are found and, if the owner has a limit, it is exceeded.
-   */
+  /** Measures the owner's folders, until `enough` fresh bytes are found and a limit of the owner is exceeded. */
   async #measure(writer: Writer, { since, enough }: { since: number; enough: number }): Promise<DiskUse> {
     const { limits, folders, isApart } = this.#options;
     const use = this.#useOf(writer);

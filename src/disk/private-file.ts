@@ -3,7 +3,6 @@ import { access, link, mkdir, mkdtemp, open, rename, rm, rmdir, stat } from 'nod
 import { dirname, join } from 'node:path';
 import { codeOf, errorText, isLangoError, LangoError } from '../core/errors.js';
 
-/** Error codes that mean the file does not exist. */
 export const NO_SUCH_FILE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG']);
 
 /** The bits of a file's mode that give permissions to its group and to other users. */
@@ -12,9 +11,7 @@ export const OTHERS_PERMISSIONS = 0o077;
 interface PrivateFileOptions {
   /** Names the file in error messages: "token file". */
   readonly title: string;
-  /** The advice when the file cannot be used. */
   readonly hint: string;
-  /** Whether writing creates a missing folder. */
   readonly createsFolder: boolean;
 }
 
@@ -33,10 +30,7 @@ export class PrivateFile {
     return new PrivateFile(`${this.path}${suffix}`, this.#options);
   }
 
-  /**
-   * Its content; undefined if there is no such file. Throws `invalid-config` if other users can read it, and `storage` if
-   * it cannot be read.
-   */
+  /** Undefined if there is no such file. Throws `invalid-config` if other users can read it, and `storage` on any failure. */
   async load(): Promise<string | undefined> {
     try {
       await using handle = await open(this.path, 'r');
@@ -128,10 +122,7 @@ export async function makeFolder(folder: string, mode = 0o777): Promise<void> {
   }
 }
 
-/**
- * Explains why a folder can neither be written to nor created, without a full stop; undefined when it can. Tries to write,
- * because permissions alone do not tell, and removes what it created.
- */
+/** Says why a folder can neither be written to nor created, without a full stop; undefined when it can. Tries to write. */
 export async function folderProblem(folder: string): Promise<string | undefined> {
   let existing = folder;
   try {

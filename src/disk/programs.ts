@@ -21,7 +21,6 @@ export function isExecutable(path: string): Promise<boolean> {
   );
 }
 
-/** Whether an optional package is installed. */
 export function isInstalled(name: string): boolean {
   try {
     createRequire(import.meta.url).resolve(name);

@@ -26,10 +26,7 @@ const NOT_PUBLIC = {
   ipv6: ['::/3', '4000::/2', '8000::/1', '2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'],
 } as const;
 
-/**
- * Ports of well-known services that do not speak HTTP and that a request could attack: the "bad ports" of
- * https://fetch.spec.whatwg.org/#port-blocking, and the ports of databases and control services.
- */
+/** The "bad ports" of https://fetch.spec.whatwg.org/#port-blocking, and those of databases and control services. */
 const BLOCKED_PORTS: ReadonlySet<number> = new Set([
   0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
   109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 138, 139, 143, 161, 162, 179, 389, 427, 445, 465, 500,
@@ -67,7 +64,6 @@ export function allowList(names: readonly string[]): (host: string, port: string
   return (host, port) => allowed.has(host) || allowed.has(`${host}:${port}`);
 }
 
-/** Whether the port belongs to a well-known service that does not speak HTTP. */
 export function isBlockedPort(port: string | number): boolean {
   return BLOCKED_PORTS.has(Number(port));
 }
@@ -83,7 +79,6 @@ export function isPrivate(hostname: string): boolean {
   return !hostname.includes('.') || LOCAL_NAME.test(hostname.replace(/\.$/, ''));
 }
 
-/** Whether an IP address belongs to the public internet. */
 export function isPublicAddress(address: string): boolean {
   const version = isIP(address);
   if (version === 0) return false;
@@ -109,10 +104,7 @@ function refused(description: string): LangoError {
   });
 }
 
-/**
- * Resolves a host name to the address to connect to. Rejects with `forbidden` for a private or loopback address, and
- * with `unavailable` for a name without an address.
- */
+/** Resolves a name to the address to connect to. Rejects with `forbidden` (a private one) or `unavailable` (none). */
 export type AddressCheck = (host: string, port: number) => Promise<string>;
 
 /**

@@ -13,7 +13,6 @@ export interface AdmissionRules {
   readonly isLoopbackOnly?: boolean;
 }
 
-/** The origins of an admitted request. */
 export interface Admission {
   /** Scheme, host and port that the client used. */
   readonly origin: string;
@@ -30,10 +29,7 @@ const ACCEPTED_HEADERS =
   'Authorization, Content-Type, A2A-Version, A2A-Extensions, Last-Event-ID, If-None-Match, X-Request-Id, Traceparent, Tracestate';
 const PREFLIGHT_SECONDS = '600';
 
-/**
- * Makes the check of Host and Origin, which protects against DNS rebinding and pages of other sites. The check throws
- * `invalid-input` (Host missing, twice or malformed) or `forbidden`.
- */
+/** Checks Host and Origin against DNS rebinding and pages of other sites. Throws `invalid-input` or `forbidden`. */
 export function createAdmission(rules: AdmissionRules): (request: IncomingMessage) => Admission {
   const allowedHosts = new Set(rules.allowedHosts.map((host) => host.toLowerCase()));
   const allowedOrigins = new Set(rules.allowedOrigins.map((origin) => new URL(origin).origin));

@@ -52,10 +52,7 @@ export async function readBytes(request: IncomingMessage, limits: BytesLimits): 
   return bytes;
 }
 
-/**
- * Returns the body that a parser of the surrounding app, such as `express.json()`, has already read, as bytes or as JSON;
- * undefined when nothing was read. Throws `unavailable` when the body was read and is not available any more.
- */
+/** The body that a parser such as `express.json()` has read; undefined without one. Throws `unavailable` if it is lost. */
 function bodyOfOtherParser(request: IncomingMessage): Buffer | { readonly json: Json } | undefined {
   if (!request.readableDidRead) return undefined;
   const { body } = request as { readonly body?: unknown };

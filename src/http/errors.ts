@@ -6,7 +6,6 @@ import type { Logger } from '../core/logger.js';
 /** The shape of all error responses (google.rpc.Status as JSON). */
 export interface ErrorBody {
   readonly error: {
-    /** The HTTP status. */
     readonly code: number;
     readonly status: string;
     readonly message: string;

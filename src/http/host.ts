@@ -97,7 +97,6 @@ export class Host {
     return this.#pipeline.baseUrl;
   }
 
-  /** Uses this certificate for new connections. */
   renewTls(tls: TlsMaterial): void {
     renewCertificates(this.#server, tls);
   }

@@ -137,10 +137,7 @@ class LimitingAuthenticator implements Authenticator {
     });
   }
 
-  /**
-   * Delays an attempt from a slowed address before its credentials are checked. Valid credentials are delayed too, because
-   * a fast response would let the address continue to guess at full speed.
-   */
+  /** Delays an attempt from a slowed address, valid or not: without the delay it could guess at full speed. */
   #waitIfSlowed(credentials: Credentials): Promise<void> | undefined {
     const network = networkOf(credentials.address);
     const mayPass = this.#failures.slowedFor(network) === undefined || isMissing(credentials);

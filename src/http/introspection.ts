@@ -28,10 +28,7 @@ interface CachedCaller {
   until: number;
 }
 
-/**
- * Asks the issuer about tokens that are not signed, and with `always` also about signed ones that `verifySigned` accepts.
- * Reuses a response for the same token for `cacheSeconds`.
- */
+/** Asks the issuer about tokens that are not signed, and with `always` also about signed ones that `verifySigned` accepts. */
 export function createIntrospectionVerifier(
   options: IntrospectionOptions,
   rules: JwtRules,

@@ -20,7 +20,6 @@ const ALGORITHMS = ['EdDSA', 'ES256', 'RS256', 'PS256'];
 const USED_TOKENS_MAX = 100_000;
 /** The start of a node's name; the thumbprint of its key follows (RFC 9278). */
 const THUMBPRINT = 'urn:ietf:params:oauth:jwk-thumbprint:sha-256:';
-/** Maximum length of a JWT header that is parsed. */
 const HEADER_MAX_LENGTH = 1_000;
 
 export interface AssertionFacts {
@@ -47,7 +46,6 @@ export function assertionClaims({ key, audience, caller, task }: AssertionFacts)
 /** The right to do everything that the owners of a node may do. */
 const MAY_ACT = 'act';
 
-/** A trusted node, and its rights for every owner. */
 interface TrustedNode {
   readonly name: string;
   readonly keys: JwtKeys;
@@ -57,7 +55,6 @@ interface TrustedNode {
 /** The nodes that are trusted to name the owner of a request. */
 export interface TrustedNodes {
   readonly nodes: readonly TrustedNode[];
-  /** The audience that their tokens must name. */
   readonly audience: string;
   /** The right with which a node may ask for a path, also without `MAY_ACT`; undefined for all other paths. */
   readonly rightFor: (path: string) => string | undefined;
@@ -98,10 +95,7 @@ export function createNodeVerifier({ nodes, audience, rightFor }: TrustedNodes, 
   };
 }
 
-/**
- * Throws the most useful of the errors: that of the node with the key of the token, else that of a node whose keys cannot
- * be read now, because it may be the one that signed.
- */
+/** Throws the error of the node with the key of the token, else that of a node whose keys cannot be read now. */
 function mainReason({ errors }: AggregateError): never {
   const reasons = errors as readonly unknown[];
   const isUnknownKey = (reason: unknown) => codeOf(reason) === 'ERR_JWKS_NO_MATCHING_KEY';

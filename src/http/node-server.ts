@@ -9,7 +9,6 @@ import type { TlsMaterial } from './tls.js';
 /** Not imported, because an import reads all exports of the module, and one of them loads a WebSocket client (about 5 MB). */
 const { createServer } = process.getBuiltinModule('node:http');
 
-/** Makes Node's server, for plain HTTP or over TLS. */
 export function createNodeServer(
   options: ServerOptions,
   tls: TlsMaterial | undefined,
@@ -107,7 +106,6 @@ const PORT_PROBLEMS: Readonly<Record<string, readonly [problem: string, hint: st
   EACCES: ['is not open to this user', 'Choose a port above 1023 with --port.'],
 };
 
-/** The error for an address that the server cannot listen on. */
 export function cannotListen(cause: NodeJS.ErrnoException, host: string, port: number): LangoError {
   const known = PORT_PROBLEMS[cause.code ?? ''];
   const message = known

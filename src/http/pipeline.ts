@@ -22,17 +22,13 @@ export interface PipelineOptions extends AdmissionRules, ExchangeOptions {
   /** Whether responses tell browsers to use HTTPS only. */
   readonly hsts?: boolean;
   readonly health: () => Health;
-  /** Called after each request. */
   readonly onResponse?: ((response: { method: string; status: number; ms: number }) => void) | undefined;
 }
 
 const HSTS = 'max-age=31536000';
 const NOT_READY: Health = { ready: false, reason: 'The server is stopping.' };
 
-/**
- * Handles every HTTP request: checks Host and Origin, tries the handlers of the hot path, then express. Both use the same
- * limits, authentication and error handling.
- */
+/** Checks Host and Origin of each request, and tries the handlers of the hot path, then express. */
 export class RequestPipeline {
   readonly #options: PipelineOptions;
   readonly #admit: (request: IncomingMessage) => Admission;

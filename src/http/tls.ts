@@ -13,7 +13,6 @@ export interface TlsFiles {
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3';
 }
 
-/** The checked TLS material of a server. */
 export interface TlsMaterial {
   readonly cert: Buffer;
   readonly key: Buffer;
@@ -41,10 +40,7 @@ export async function loadTls(files: TlsFiles): Promise<TlsMaterial> {
   return { cert, key, minVersion, ...(ca && { ca }), ...(crl && { crl }) };
 }
 
-/**
- * Trusts the authorities that Node trusts, and one certificate under any host name. Throws when the text contains no
- * certificate.
- */
+/** Trusts Node's authorities, and one certificate under any host name. Throws when the text contains no certificate. */
 export function trustCertificate(pem: string): ServerTrust {
   const certificate = new X509Certificate(pem);
   return {
@@ -64,10 +60,7 @@ export interface ClientCertificateFiles {
   readonly caFile?: string | undefined;
 }
 
-/**
- * Makes the function that reads a client certificate and its key. It returns the same object until a file changes.
- * Rejects with `invalid-config`.
- */
+/** Makes the reader of a client certificate: the same object until a file changes. Rejects with `invalid-config`. */
 export function clientCertificate(files: ClientCertificateFiles): () => Promise<ServerTrust> {
   let cached: { readonly bytes: Buffer; readonly trust: ServerTrust } | undefined;
   return async () => {

@@ -5,10 +5,7 @@ import { exchangeOf, type HttpEndpoint } from '../core/http.js';
 import type { Logger } from '../core/logger.js';
 import { httpErrorBody, sendError, sendJson } from './errors.js';
 
-/**
- * Routes of the express app. A handler gets the caller, the body and the limits of its request from `exchangeOf(request)`.
- * The error handler at the end of the app responds to its errors.
- */
+/** Routes of the express app. A handler gets the caller and the body of its request from `exchangeOf(request)`. */
 export interface Mount {
   /** The paths of these routes, each with all below it. */
   readonly paths: readonly string[];
@@ -63,7 +60,6 @@ function isMalformed(error: unknown): boolean {
   return error instanceof Error && 'status' in error && error.status === 400;
 }
 
-/** Whether the server accepts work, for `/readyz`. */
 export interface Health {
   readonly ready: boolean;
   /** The reason if it does not. `/readyz` shows it to everyone. */

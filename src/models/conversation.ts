@@ -52,8 +52,8 @@ export function requestTokens(request: ModelRequest, provider: string): number {
   return estimateTokens(text) + images * IMAGE_TOKENS;
 }
 
-/** Estimates the tokens of an answer, from the same form in which it is sent back to a vendor. */
-export function answerTokens(content: readonly AnswerBlock[]): number {
+/** Estimates the tokens of an output, from the same form in which it is sent back to a vendor. */
+export function outputTokens(content: readonly AnswerBlock[]): number {
   return content.reduce((sum, block) => sum + blockTokens(block), 0);
 }
 
@@ -143,18 +143,13 @@ function withPairedResults(turns: readonly Turn[]): readonly Turn[] {
   });
 }
 
-function resultsFor(
-  calls: readonly FunctionCall[],
-  results: readonly FunctionResult[],
-): readonly FunctionResult[] {
-  return calls.map((call) => results.find((result) => result.id === call.id) ?? noResult(call));
+function resultsFor(calls: readonly FunctionCall[], results: readonly FunctionResult[]) {
+  const content = 'This call was interrupted; its result is not known.';
+  return calls.map(
+    ({ id, name }) => results.find((result) => result.id === id) ?? { id, name, content, isError: true },
+  );
 }
 
-function noResult({ id, name }: FunctionCall): FunctionResult {
-  return { id, name, content: 'This call was interrupted; its result is not known.', isError: true };
-}
-
-/** Content that a model can read. */
 export type Content =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image'; readonly mediaType: ImageType; readonly bytes: string };
@@ -217,10 +212,7 @@ export function argumentsToSend(call: FunctionCall): JsonObject {
 /** The deepest nesting of arrays and objects: more than any tool needs, and safe for recursive code. */
 const MAX_DEPTH = 64;
 
-/**
- * Whether a value from `JSON.parse` can be stored, hashed and serialized. `JSON.parse` accepts nesting that recursive code
- * cannot process, and reads "1e400" as infinity.
- */
+/** Whether a value can be stored and hashed: `JSON.parse` accepts endless nesting, and reads "1e400" as infinity. */
 function isKeepable(value: unknown, depth = MAX_DEPTH): boolean {
   if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value !== 'object' || value === null) return true;

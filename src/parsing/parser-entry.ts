@@ -1,9 +1,6 @@
 import { guardProcess, toPlainError, type PlainError } from './separate-process.js';
 
-/**
- * The parsers of bytes from outside. Even a small input can take minutes or much memory, so they run in this process, which
- * the server can end (`parsers.ts`). Inputs and outputs are plain data.
- */
+/** Parsers of bytes from outside, which may take minutes or much memory: the server can end this process (`parsers.ts`). */
 const PARSERS = {
   html: async (html: string) => (await import('./html.js')).toMarkdown(html),
   document: async ({ name, content }: { readonly name: string; readonly content: Buffer }) =>

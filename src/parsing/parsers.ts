@@ -41,10 +41,7 @@ const START_MS = 60_000;
 const IDLE_MS = 30_000;
 const BYTES_PER_MIB = 1024 * 1024;
 
-/**
- * Parses bytes from outside in processes apart from the server, within limits of time and memory. Starts processes on
- * demand.
- */
+/** Parses bytes from outside in processes apart from the server, started on demand, within limits of time and memory. */
 export class Parsers {
   readonly #limits: ParserLimits;
   /** The waiting jobs by owner. The first owner is the next one to be served. */

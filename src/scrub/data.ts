@@ -5,10 +5,7 @@ import type { Message } from '../core/message.js';
 import type { Scrubber } from '../core/secrets.js';
 import type { EventBody } from '../core/task.js';
 
-/**
- * Scrubs every text in plain data, also the names of members. Returns the same object when nothing was found. In a file
- * part it scrubs the bytes, not their base64 text.
- */
+/** Scrubs texts, names of members and bytes of files in plain data. Returns the same object when nothing was found. */
 export function scrubData<T>(value: T, scrubber: Scrubber): T {
   return scrubber.isEmpty ? value : (scrubValue(value, scrubber) as T);
 }

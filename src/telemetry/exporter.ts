@@ -158,10 +158,7 @@ class TraceExporter {
     };
   }
 
-  /**
-   * Sends spans. When the collector refuses them, sends them in halves, down to single spans that it refuses, which are
-   * left out with a warning. Rejects when the collector has accepted nothing yet.
-   */
+  /** Leaves out, with a warning, each span that the collector refuses. Rejects when the collector has accepted nothing yet. */
   async #send(spans: readonly SentSpan[]): Promise<void> {
     const refused = await this.#trySend(spans);
     if (refused.length === 0) return;

@@ -12,7 +12,6 @@ export interface MetricSources {
   readonly openTasks: () => Promise<readonly OpenTaskCount[]>;
   readonly peers: () => readonly { readonly name: string; readonly state: string }[];
   readonly pushes: () => Promise<Readonly<Record<string, number>> | undefined>;
-  /** Open event streams. */
   readonly streams: () => number;
 }
 
@@ -23,7 +22,6 @@ export interface MetricsOptions {
   readonly mayRead: (caller: Caller) => boolean;
 }
 
-/** One HTTP response. */
 export interface SentResponse {
   readonly method: string;
   readonly status: number;

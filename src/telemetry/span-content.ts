@@ -6,7 +6,6 @@ import { shorten } from '../core/text.js';
 export type Attribute = string | number | readonly string[];
 export type Attributes = Readonly<Record<string, Attribute>>;
 
-/** The longest text of one attribute, in characters. */
 const TEXT_CHARACTERS = 16_384;
 
 /** Returns the texts of people, models and tools in an event of the journal, as attributes of its span. */

@@ -96,10 +96,7 @@ async function* eventsOf(tasks: Pick<Journal, 'read'>, { id, head }: TaskRecord)
   }
 }
 
-/**
- * Returns the spans of a task that ended after its event number `after` and up to the head in its record. With `content`,
- * spans contain the texts of people, models and tools.
- */
+/** Returns the spans of a task that ended after its event `after`. With `content`, they hold texts of people and models. */
 export async function endedSpans(
   tasks: Pick<Journal, 'read'>,
   task: TaskRecord,

@@ -16,7 +16,6 @@ export const EXIT = {
   terminated: 143,
 } as const;
 
-/** An error with an exit code of its own. */
 export class CommandError extends LangoError {
   readonly exitCode: number;
 

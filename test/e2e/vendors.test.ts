@@ -143,7 +143,7 @@ describe.each(VENDORS)('a task with a model of $provider', (kind) => {
       {
         state: 'failed',
         text: expect.stringMatching(
-          /cannot answer right now \(in its answer\)\. Try again later\. It says: busy/,
+          /cannot respond right now \(in its response\)\. Try again later\. It says: busy/,
         ),
       },
     ],

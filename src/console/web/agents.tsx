@@ -55,7 +55,6 @@ function Lint({ findings }: Pick<Awaited<ReturnType<typeof readCard>>, 'findings
   );
 }
 
-/** The card of an agent, with the findings about it. */
 function CardOf({ name }: { readonly name: string }) {
   const { value, fault } = useLoaded(() => readCard(name), [name]);
   if (!value) return <p>{fault || 'Loading its card…'}</p>;

@@ -9,7 +9,6 @@ interface RpcResponse<Result> {
 
 /** A response other than success, with a sentence for the reader. */
 export class Refusal extends Error {
-  /** Whether the same request may succeed later. */
   readonly isTemporary: boolean;
 
   constructor(message: string, isTemporary = false) {

@@ -25,7 +25,6 @@ async function readBill(of?: Owner): Promise<readonly BillRow[]> {
   return rows;
 }
 
-/** The bills of all owners, for an operator. */
 async function readBills(): Promise<readonly BillRow[]> {
   const rows = (await readBill()).map((row) => ({ ...row, owner: 'yourself' }));
   for (const other of await otherOwners())

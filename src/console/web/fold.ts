@@ -134,10 +134,7 @@ function addStatus({ statusUpdate }: StreamEvent, { items, open }: Building): vo
   }
 }
 
-/**
- * The messages of people, each with the number of the last event before it. They have no events in the stream: the place
- * of each is after the message of an agent that precedes it.
- */
+/** The messages of people, each after the message of an agent that precedes it: they have no events in the stream. */
 function saidAt({ id, history = [] }: Task, events: readonly StreamEvent[]) {
   const places = new Map<string, number>();
   for (const event of events) {

@@ -7,7 +7,6 @@ export const place = signal(location.hash);
 addEventListener('hashchange', () => (place.value = location.hash));
 
 export const link = (...names: readonly string[]) => `#/${names.map(encodeURIComponent).join('/')}`;
-/** The names in the place. */
 export function names(): readonly string[] {
   const [path = ''] = place.value.replace(/^#\/?/, '').split('?');
   return path.split('/').filter(Boolean).map(decodeURIComponent);
@@ -43,10 +42,7 @@ export function useLoaded<Value>(load: () => Promise<Value>, inputs: readonly un
   return { value, fault, reload: () => setRound((before) => before + 1) };
 }
 
-/**
- * Runs what a person asks for. The note begins with `first`, becomes `begins` where it is given, and then the words with
- * which the work resolves, or the reason of its failure.
- */
+/** Runs what a person asks for. The note is `first`, then `begins`, then the words of the result, or the fault. */
 export function useAction(first = '') {
   const [note, setNote] = useState(first);
   const act = async (work: () => Promise<unknown>, begins?: string) => {
@@ -61,7 +57,6 @@ export function useAction(first = '') {
   return { note, act };
 }
 
-/** A form whose content goes to `onSend`. */
 export function Form({ onSend, children, ...others }: FormProps) {
   const onSubmit = (event: SubmitEvent) => {
     event.preventDefault();
@@ -76,7 +71,6 @@ type FormProps = Readonly<{
   children: ComponentChildren;
 }>;
 
-/** A list from which one of several names is chosen. */
 export function Choice({ label, value, names: offered, wordsOf = (name) => name, onChoose }: ChoiceProps) {
   return (
     <label>

@@ -34,10 +34,7 @@ function Markdown({ text }: { readonly text: string }) {
   return <div class="text" dir="auto" dangerouslySetInnerHTML={{ __html: html as unknown as string }} />;
 }
 
-/**
- * A text in which the characters that turn the direction of others or hide text can be seen. What the writing of languages
- * and emoji needs stays as it is, as in cli/safe-text.ts.
- */
+/** Shows characters that turn or hide text, but for those that languages and emoji need, as in terminal/safe-text.ts. */
 export const visible = (text: string) =>
   text.replace(
     // eslint-disable-next-line no-misleading-character-class -- each stands for itself

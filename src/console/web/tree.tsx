@@ -23,10 +23,7 @@ type Below = ReadonlyMap<string | undefined, readonly Span[]>;
 const REFRESH_MS = 500;
 const TOOLS_SHOWN = 20;
 
-/**
- * The delegations below a task, with the time, tokens and money of each: as they were at `at`, in milliseconds since the
- * epoch, or as they are now.
- */
+/** The delegations below a task, with the time, tokens and money of each, as they were at `at` (in ms) or as they are now. */
 export function Tree({ task, at }: Readonly<{ task: Task; at: number | undefined }>) {
   const isOver = hasEnded(task.status.state);
   const { value, fault } = useLoaded(
