@@ -26,7 +26,7 @@ import type { Run } from './core/run.js';
 import type { Tool } from './core/tool.js';
 import type { MetricSources } from './telemetry/metrics.js';
 import { noScrubber, noSecrets, SECRETS, type Scrubber } from './core/secrets.js';
-import { answerError } from './http/errors.js';
+import { sendError } from './http/errors.js';
 import { createJournal, type RunningJournal } from './journal/journal.js';
 import { openAudit } from './logging.js';
 import { rightForPath } from './owners/endpoints.js';
@@ -143,7 +143,7 @@ class App {
     return (request, response, next) => {
       if (this.#node) return this.#node.answerMounted(request, response, next);
       const error = new LangoError('unavailable', 'Lango has not started.', { hint, retryable: true });
-      answerError({ request, response }, error, this.#options.logger);
+      sendError({ request, response }, error, this.#options.logger);
     };
   }
 

@@ -1,8 +1,8 @@
 import type { Path } from '../core/findings.js';
 import { join } from 'node:path';
 import { LangoError } from '../core/errors.js';
-import { isGroup } from './layers.js';
 import { parseJson } from '../core/json.js';
+import { isGroup } from './layers.js';
 import { PrivateFile } from '../disk/private-file.js';
 import type { Source } from './text-source.js';
 

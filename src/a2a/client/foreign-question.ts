@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
+import { isJsonObject, parseJson, parseObject } from '../../core/json.js';
 import { hashJson } from '../../core/canonical-json.js';
 import type { Artifact, Message, Part } from '../../core/message.js';
 import { textOf } from '../../core/message.js';
@@ -97,7 +97,7 @@ function membersOf(schema: JsonObject): string {
 /** The schema for the reply, which a question of Mastra holds. */
 function answerSchemaIn(part: Part): JsonObject | undefined {
   const schema = part.kind === 'data' && isJsonObject(part.data) ? part.data['resumeSchema'] : undefined;
-  const parsed: unknown = typeof schema === 'string' ? tryParse(schema) : schema;
+  const parsed: unknown = typeof schema === 'string' ? parseJson(schema) : schema;
   return isJsonObject(parsed) ? parsed : undefined;
 }
 
@@ -161,14 +161,6 @@ const ADK_RESULT = 'function_response';
 function answerOf(data: JsonObject): Part {
   const isOfAdk = ['id', 'name', 'response'].every((name) => name in data);
   return { kind: 'data', data, ...(isOfAdk ? { metadata: { adk_type: ADK_RESULT } } : {}) };
-}
-
-function tryParse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** A call that an agent of another framework wants approved. */
@@ -280,7 +272,7 @@ export function inFormOf(questions: readonly Question[], parts: readonly Part[])
  * approval, which text alone does not decide.
  */
 function replyBySchema(schema: JsonObject, text: string): Part | undefined {
-  const given = objectIn(text);
+  const given = parseObject(text);
   const properties = isJsonObject(schema['properties']) ? schema['properties'] : {};
   const required: readonly unknown[] = Array.isArray(schema['required'])
     ? schema['required']
@@ -320,15 +312,6 @@ function fill(frame: JsonObject, text: string): Json {
     isJsonObject(member) ? fill(member, text) : text,
   ]);
   return Object.fromEntries(members);
-}
-
-function objectIn(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function valueOf(schema: Json | undefined, text: string): Json | undefined {
