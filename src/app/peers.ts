@@ -208,7 +208,7 @@ export type ReadConfig = (added?: readonly AddedAgent[]) => Promise<LoadedConfig
 /** Without `read`, the newest configuration stays, and only the files of the TLS certificate are read again. */
 export type Reload = (read?: ReadConfig) => Promise<void>;
 
-export interface ReloadParts
+interface ReloadParts
   extends LoadedConfig, Parts<'hidden' | 'guard' | 'peers' | 'keys' | 'stopping' | 'logger'> {
   /** The sources of the node's own peers, which stay. */
   readonly local: readonly CardSource[];
