@@ -13,10 +13,7 @@ export const LINK_SECONDS = 60;
 const LINK_HEADER = 'lango-console-link';
 const CONSOLE_HEADER = 'lango-console';
 
-interface Session {
-  readonly authorization: string;
-  readonly endsAt: number;
-}
+type Session = Readonly<{ authorization: string; endsAt: number }>;
 
 /** Stores the Authorization header of each sign-in, which is checked at each request: a replaced token ends its sessions. */
 export class Sessions {

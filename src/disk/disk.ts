@@ -5,10 +5,7 @@ import type { DiskBudget } from './disk-budget.js';
 import { ownerHash, type WorkFolders } from './work-folders.js';
 
 /** The folders that tools work in, and the limits for writing to them. */
-export interface Disk {
-  readonly folders: WorkFolders;
-  readonly budget: DiskBudget;
-}
+export type Disk = Readonly<{ folders: WorkFolders; budget: DiskBudget }>;
 
 export const DISK = new Contract<Disk>('workspace');
 

@@ -101,12 +101,7 @@ function late(message: string): LangoError {
   return new LangoError('timeout', message, { retryable: true });
 }
 
-interface Call {
-  readonly url: URL;
-  readonly init: RequestInit;
-  readonly headers: Headers;
-  readonly body: Buffer | null;
-}
+type Call = Readonly<{ url: URL; init: RequestInit; headers: Headers; body: Buffer | null }>;
 
 async function describeCall(input: string | URL | Request, init: RequestInit = {}): Promise<Call> {
   const request = input instanceof Request ? input : undefined;
@@ -147,10 +142,7 @@ function typeOf(answer: NodeResponse): string {
   return (answer.headers.get('content-type') ?? '').split(';')[0]!.trim().toLowerCase();
 }
 
-interface EgressErrorContext {
-  readonly signal: AbortSignal;
-  readonly privateHint?: string;
-}
+type EgressErrorContext = Readonly<{ signal: AbortSignal; privateHint?: string }>;
 
 function toEgressError(error: unknown, url: URL, { signal, privateHint }: EgressErrorContext): Error {
   if (signal.aborted) return signal.reason instanceof Error ? signal.reason : new Error('aborted');

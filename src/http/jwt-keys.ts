@@ -18,10 +18,7 @@ const DISCOVERY_PATH = '/.well-known/openid-configuration';
 
 type Find = LocalJWKSet;
 
-interface LoadedKeys {
-  readonly find: Find;
-  readonly at: number;
-}
+type LoadedKeys = Readonly<{ find: Find; at: number }>;
 
 /** Keys that cannot be renewed stay trusted for this many times `refreshSeconds`. After that, every token is refused. */
 const MAX_AGE_IN_REFRESHES = 12;

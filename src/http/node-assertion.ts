@@ -46,11 +46,7 @@ export function assertionClaims({ key, audience, caller, task }: AssertionFacts)
 /** The right to do everything that the owners of a node may do. */
 const MAY_ACT = 'act';
 
-interface TrustedNode {
-  readonly name: string;
-  readonly keys: JwtKeys;
-  readonly may: readonly string[];
-}
+type TrustedNode = Readonly<{ name: string; keys: JwtKeys; may: readonly string[] }>;
 
 /** The nodes that are trusted to name the owner of a request. */
 export interface TrustedNodes {

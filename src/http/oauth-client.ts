@@ -21,10 +21,7 @@ export interface OAuthClientOptions {
   readonly fetch: typeof fetch;
 }
 
-export interface AccessToken {
-  readonly token: string;
-  readonly seconds: number;
-}
+export type AccessToken = Readonly<{ token: string; seconds: number }>;
 
 /** The lifetime of a token whose issuer names none. */
 const DEFAULT_LIFETIME_SECONDS = 300;

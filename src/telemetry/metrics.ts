@@ -22,11 +22,7 @@ export interface MetricsOptions {
   readonly mayRead: (caller: Caller) => boolean;
 }
 
-export interface SentResponse {
-  readonly method: string;
-  readonly status: number;
-  readonly ms: number;
-}
+export type SentResponse = Readonly<{ method: string; status: number; ms: number }>;
 
 /** Rejects with `not-supported` without the package `prom-client`. */
 export async function openMetrics(options: MetricsOptions): Promise<Metrics> {

@@ -33,10 +33,7 @@ export type Item =
 
 type ByAgent = Readonly<{ key: string; author: string }>;
 
-export interface View {
-  readonly items: readonly Item[];
-  readonly status: Status;
-}
+export type View = Readonly<{ items: readonly Item[]; status: Status }>;
 
 /** The task exactly as people saw it after the first `count` events. */
 export function viewAt(task: Task, events: readonly StreamEvent[], count: number): View {

@@ -9,10 +9,7 @@ import { PLAN, TRANSFER, type SentenceTable } from './table.js';
 /** Returns the agent that owns a tool; undefined when no agent does. */
 export type AgentOf = (tool: string) => string | undefined;
 
-export interface OfflineRules {
-  readonly agentOf: AgentOf;
-  readonly table: SentenceTable;
-}
+export type OfflineRules = Readonly<{ agentOf: AgentOf; table: SentenceTable }>;
 
 /** The model's output: text, a refusal with its reason, or calls. */
 export type Decision =

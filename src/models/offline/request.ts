@@ -14,10 +14,7 @@ export interface Step {
   readonly call: ToolCall | undefined;
 }
 
-export interface ToolCall {
-  readonly name: string;
-  readonly arguments: JsonObject;
-}
+export type ToolCall = Readonly<{ name: string; arguments: JsonObject }>;
 
 type Values = ReadonlyMap<string, string>;
 

@@ -12,10 +12,7 @@ const MAX_QUOTE_LENGTH = 100;
 const MAX_EXAMPLES = 5;
 
 /** The sentences, and whether a tool can be called, or delegated to the agent that owns it. */
-export interface Offers {
-  readonly table: SentenceTable;
-  readonly has: (tool: string) => boolean;
-}
+export type Offers = Readonly<{ table: SentenceTable; has: (tool: string) => boolean }>;
 
 /** Returns the output to small talk; undefined for any other text. */
 export function smallTalk(text: string, offers: Offers): string | undefined {
