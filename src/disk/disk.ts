@@ -18,6 +18,4 @@ export function ownersFolder(home: string, of: 'own' | 'copies'): string {
 }
 
 /** The folder of one owner below `ownersFolder`. */
-export function ownerFolder(owners: string, scope: Scope): string {
-  return join(owners, ownerHash(scope));
-}
+export const ownerFolder = (owners: string, scope: Scope): string => join(owners, ownerHash(scope));

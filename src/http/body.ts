@@ -108,9 +108,7 @@ function assertJsonType(request: IncomingMessage): void {
   if (charset && !/^charset="?utf-?8"?$/.test(charset)) throw unsupported('The body must be in UTF-8.');
 }
 
-function unsupported(message: string): LangoError {
-  return new LangoError('content-type-not-supported', message);
-}
+const unsupported = (message: string): LangoError => new LangoError('content-type-not-supported', message);
 
 async function readBody(request: IncomingMessage, limits: BytesLimits): Promise<Buffer> {
   const declared = Number(request.headers['content-length'] ?? 0);

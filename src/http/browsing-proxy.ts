@@ -27,13 +27,8 @@ export interface ConnectionFailure {
 export interface BrowsingProxy {
   /** The port on 127.0.0.1. */
   readonly port: number;
-  /** The browser's credentials (HTTP Basic). The proxy answers requests of other programs with 407. */
-  readonly login: {
-    readonly username: string;
-    readonly password: string;
-    /** The proxy answers requests for this URL itself, so that the browser can log in. */
-    readonly url: string;
-  };
+  /** The browser's credentials (HTTP Basic), and a URL of the proxy itself at which it can log in. Others get a 407. */
+  readonly login: Readonly<{ username: string; password: string; url: string }>;
   /** Starts a new count of bytes and ends the connections that are still open. */
   renew(): void;
   close(): Promise<void>;
@@ -45,15 +40,8 @@ const LOGIN_URL = 'http://login.proxy.invalid/';
 const CONNECTIONS_MAX = 256;
 const IDLE_MS = 120_000;
 const HOP_HEADERS: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
+  ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te'],
+  ...['trailer', 'transfer-encoding', 'upgrade'],
 ]);
 
 /** Opens the egress of one browser: an HTTP proxy on loopback, with a password, that checks the address of each connection. */
@@ -138,11 +126,11 @@ class ProxyConnections {
       if (response.headersSent) response.destroy();
       else response.writeHead(why === 'private' ? 403 : 502).end();
     });
-    outgoing.on('response', (answer) => {
-      this.#count(url, answer);
-      answer.on('error', () => response.destroy());
-      response.writeHead(answer.statusCode ?? 502, withoutRawHopHeaders(answer.rawHeaders));
-      answer.pipe(response);
+    outgoing.on('response', (incoming) => {
+      this.#count(url, incoming);
+      incoming.on('error', () => response.destroy());
+      response.writeHead(incoming.statusCode ?? 502, withoutRawHopHeaders(incoming.rawHeaders));
+      incoming.pipe(response);
     });
     response.on('close', () => outgoing.destroy());
     request.on('error', () => outgoing.destroy());
@@ -199,9 +187,7 @@ function targetOf(text: string): URL | undefined {
   return url?.protocol === 'http:' && url.hostname !== '' ? url : undefined;
 }
 
-function hostOf(url: URL): string {
-  return `${url.hostname}:${portOf(url)}`;
-}
+const hostOf = (url: URL): string => `${url.hostname}:${portOf(url)}`;
 
 function withoutHopHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_HEADERS.has(name)));

@@ -17,22 +17,17 @@ export interface BodyRules {
 const STATUS_WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /** Converts a response of node-fetch to a web-standard one with the same status and headers, and streams its body. */
-export function toWebResponse(answer: NodeResponse, rules: BodyRules): Response {
-  const headers = new Headers();
-  for (const [name, values] of Object.entries(answer.headers.raw())) {
-    for (const value of values) headers.append(name, value);
-  }
-  const source = answer.body as Readable | null;
-  const hasBody = source !== null && !STATUS_WITHOUT_BODY.has(answer.status);
+export function toWebResponse(response: NodeResponse, rules: BodyRules): Response {
+  const { status, statusText } = response;
+  const raw = Object.entries(response.headers.raw());
+  const headers = raw.flatMap(([name, values]) => values.map((value): [string, string] => [name, value]));
+  const source = response.body as Readable | null;
+  const hasBody = source !== null && !STATUS_WITHOUT_BODY.has(status);
   if (!hasBody) {
     rules.deadline.end();
     source?.destroy();
   }
-  return new Response(hasBody ? toWebStream(source, rules) : null, {
-    status: answer.status,
-    statusText: answer.statusText,
-    headers,
-  });
+  return new Response(hasBody ? toWebStream(source, rules) : null, { status, statusText, headers });
 }
 
 function toWebStream(source: Readable, rules: BodyRules): ReadableStream<Uint8Array<ArrayBuffer>> {

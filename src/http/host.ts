@@ -125,6 +125,4 @@ export class Host {
   }
 }
 
-function hostInUrl(host: string): string {
-  return host.includes(':') ? `[${host}]` : host;
-}
+const hostInUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);

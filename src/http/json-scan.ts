@@ -145,6 +145,4 @@ function assertNumber(bytes: Buffer, start: number): number {
   return end - 1;
 }
 
-function isDigit(byte: number | undefined): boolean {
-  return byte !== undefined && byte >= ZERO && byte <= NINE;
-}
+const isDigit = (byte: number | undefined): boolean => byte !== undefined && byte >= ZERO && byte <= NINE;

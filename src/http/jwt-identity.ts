@@ -87,6 +87,4 @@ export function reasonOf(error: unknown): string {
   return REFUSALS[String(code)] ?? 'The token is not a signed JWT.';
 }
 
-export function wrongClaim(claim: string): string {
-  return `The claim ${claim} is missing or not what it must be.`;
-}
+export const wrongClaim = (claim: string): string => `The claim ${claim} is missing or not what it must be.`;

@@ -134,9 +134,7 @@ export function keysFromIssuer(
   };
 }
 
-export function discoveryUrl(issuer: string): string {
-  return issuer.replace(/\/+$/, '') + DISCOVERY_PATH;
-}
+export const discoveryUrl = (issuer: string): string => issuer.replace(/\/+$/, '') + DISCOVERY_PATH;
 
 async function readJson(url: string, send: typeof fetch): Promise<unknown> {
   const response = await send(url, { headers: { accept: 'application/json' } });

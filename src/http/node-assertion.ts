@@ -129,12 +129,8 @@ function typeOf(token: string): unknown {
 
 /** Reads the owner from a token. The nodes of one stack have the same owners, so the name needs no prefix. */
 function callerIn({ sub = '', tenant, scope }: JWTPayload): Caller {
-  if (
-    sub === '' ||
-    sub.length > MAX_NAME_LENGTH ||
-    typeof tenant !== 'string' ||
-    tenant.length > MAX_NAME_LENGTH
-  )
+  const isNamed = sub !== '' && sub.length <= MAX_NAME_LENGTH;
+  if (!isNamed || typeof tenant !== 'string' || tenant.length > MAX_NAME_LENGTH)
     throw noBearer('The token names no owner.');
   return { owner: sub, tenant, ...(scope !== undefined && { scopes: scopesIn(scope) }) };
 }

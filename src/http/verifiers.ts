@@ -40,9 +40,7 @@ export function createCertificateVerifier(name: CertificateName): Verifier {
 }
 
 /** Returns the token of `Authorization: Bearer TOKEN`; undefined for any other header. */
-export function bearerToken(header: string | undefined): string | undefined {
-  return /^bearer +(\S+) *$/i.exec(header ?? '')?.[1];
-}
+export const bearerToken = (header: string | undefined) => /^bearer +(\S+) *$/i.exec(header ?? '')?.[1];
 
 /** The error for a request without a valid bearer token. `reason` says why a given token is refused (RFC 6750 section 3). */
 export function noBearer(reason?: string): LangoError {

@@ -56,9 +56,7 @@ function countAnyone(request: Request, _response: Response, next: NextFunction):
 }
 
 /** Whether express itself refuses the request, for example because its path is not valid percent-encoding. */
-function isMalformed(error: unknown): boolean {
-  return error instanceof Error && 'status' in error && error.status === 400;
-}
+const isMalformed = (error: unknown) => error instanceof Error && 'status' in error && error.status === 400;
 
 export interface Health {
   readonly ready: boolean;

@@ -58,9 +58,7 @@ export function compileWords(
   return { root, fold, begins, deepest: linkNodes(root) };
 }
 
-function createNode(depth: number): Node {
-  return { depth, next: new Map(), back: undefined, length: 0, id: 0 };
-}
+const createNode = (depth: number): Node => ({ depth, next: new Map(), back: undefined, length: 0, id: 0 });
 
 /** Links the nodes in order of depth, because a link leads to a node nearer to the root. Returns the largest depth. */
 function linkNodes(root: Node): number {

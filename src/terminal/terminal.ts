@@ -80,9 +80,7 @@ function hasColor(stream: NodeJS.WriteStream, { noColor, forceColor }: TerminalE
 }
 
 /** Node leaves `isTTY` undefined for a pipe, in spite of its type. */
-function isTerminal({ isTTY }: { readonly isTTY?: boolean }): boolean {
-  return isTTY === true;
-}
+const isTerminal = ({ isTTY }: { readonly isTTY?: boolean }): boolean => isTTY === true;
 
 export type { Report } from '../core/command.js';
 

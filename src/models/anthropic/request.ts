@@ -119,9 +119,7 @@ function withMarkAtEnd<Block extends object>(blocks: readonly Block[]): Block[] 
 }
 
 /** The API refuses a message that ends with a thinking block, as a truncated output may. */
-function mayBeLast({ type }: ContentBlockParam): boolean {
-  return type !== 'thinking' && type !== 'redacted_thinking';
-}
+const mayBeLast = ({ type }: ContentBlockParam) => type !== 'thinking' && type !== 'redacted_thinking';
 
 function toBlock(block: AnswerBlock): ContentBlockParam {
   switch (block.type) {

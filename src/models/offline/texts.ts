@@ -73,6 +73,4 @@ function described(value: Json | undefined): string {
 }
 
 /** Puts a label before a text; a text of several lines starts on a new line. */
-export function labeled(label: string, text: string): string {
-  return `${label}:${text.includes('\n') ? '\n' : ' '}${text}`;
-}
+export const labeled = (label: string, text: string) => `${label}:${text.includes('\n') ? '\n' : ' '}${text}`;
