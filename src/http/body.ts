@@ -20,7 +20,7 @@ type BytesLimits = Pick<BodyLimits, 'bodyBytes' | 'bodySeconds'>;
 const USUAL_TYPE = 'application/json';
 const JSON_TYPE = /^application\/(?:json|[\w.+-]+\+json)$/;
 const BYTE_ORDER_MARK = '\uFEFF';
-/** Limits for reading the rest of a body that is too large, so that the client gets the answer and not a reset. */
+/** Limits for reading the rest of a body that is too large, so that the client gets the response and not a reset. */
 const DISCARD_BYTES = 16 * 1024 * 1024;
 const DISCARD_MS = 1_000;
 

@@ -5,6 +5,7 @@ import type { Deadline } from '../core/time.js';
 import type { ValueCount } from './json-scan.js';
 
 export interface BodyRules {
+  readonly host: string;
   /** Each chunk of an event stream renews the deadline. */
   readonly isStream: boolean;
   readonly maxBytes: number;
@@ -49,7 +50,8 @@ function toWebStream(source: Readable, rules: BodyRules): ReadableStream<Uint8Ar
           }
           size += next.value.length;
           if (size > rules.maxBytes) {
-            throw new LangoError('too-large', `The answer is larger than ${rules.maxBytes} bytes.`);
+            const message = `The response of ${rules.host} is larger than ${rules.maxBytes} bytes.`;
+            throw new LangoError('too-large', message, { hint: 'Request a smaller part of it.' });
           }
           rules.count?.read(next.value);
           if (rules.isStream) rules.deadline.renew();

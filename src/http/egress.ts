@@ -77,9 +77,10 @@ export function createEgress(options: EgressOptions): typeof fetch {
       const isStream = takesStream && response.ok && typeOf(response) === EVENT_STREAM;
       if (isStream) deadline.expect(idleMs, () => late(`${call.url.host} was silent for ${idleMs} ms.`));
       return toWebResponse(response, {
+        host: call.url.host,
         isStream,
         maxBytes: isStream ? streamBytes : maxBytes,
-        count: options.isBoundedJson ? new ValueCount(isStream) : undefined,
+        count: options.isBoundedJson ? new ValueCount(call.url.host, isStream) : undefined,
         explain,
         deadline,
       });

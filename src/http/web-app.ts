@@ -95,7 +95,7 @@ export function mountEndpoints(endpoints: readonly HttpEndpoint[]): Mount {
         }
         const allowed = group.map(({ method }) => method.toUpperCase()).join(', ');
         route.all((request, response) => {
-          const text = `${request.method} is not answered at ${path}. Use ${allowed}.`;
+          const text = `${request.method} is not supported at ${path}. Use ${allowed}.`;
           response.setHeader('Allow', allowed);
           sendJson(response, 405, httpErrorBody(405, 'UNIMPLEMENTED', text));
         });

@@ -23,7 +23,7 @@ export type Owner = Readonly<{ tenant: string; owner: string }>;
 /** The owner whose data an operator reads instead of their own. The server refuses every change then. */
 export const viewed = signal<Owner | undefined>(undefined);
 
-export const AWAY = 'The server cannot be reached. The page continues as soon as it answers.';
+export const AWAY = 'The server cannot be reached. The page continues as soon as it responds.';
 
 /** `path` is relative to the page, so that a server that is mounted below a path works too. */
 export async function call(path: string, init: RequestInit = {}): Promise<Response> {
