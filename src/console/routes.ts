@@ -8,8 +8,7 @@ import { flowCookie, flowOf, LINK_SECONDS, sessionCookie, sessionIdOf, type Sess
 export interface ConsoleOptions {
   readonly folder: string;
   readonly sessions: Sessions;
-  /** Undefined: people sign in with a token only. */
-  readonly oidc?: OidcSignIn | undefined;
+  readonly oidc?: OidcSignIn | undefined; // Undefined: people sign in with a token only.
 }
 
 const PAGES = '/console/';

@@ -5,8 +5,7 @@ import { openPath, type OpenPath } from './open-path.js';
 
 export interface DiskUse {
   readonly bytes: number;
-  /** The bytes of the files that changed since `MeasureOptions.since`. */
-  readonly fresh: number;
+  readonly fresh: number; // The bytes of the files that changed since `MeasureOptions.since`.
 }
 
 export interface MeasureOptions {

@@ -10,8 +10,7 @@ export interface BodyLimits {
   readonly bodyBytes: number;
   readonly jsonDepth: number;
   readonly jsonKeys: number;
-  /** Time the whole body may take to arrive. */
-  readonly bodySeconds: number;
+  readonly bodySeconds: number; // Time the whole body may take to arrive.
 }
 
 type BytesLimits = Pick<BodyLimits, 'bodyBytes' | 'bodySeconds'>;

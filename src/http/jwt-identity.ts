@@ -9,11 +9,9 @@ export interface JwtRules {
   readonly audience: readonly string[];
   readonly algorithms: readonly string[];
   readonly clockSkewSeconds: number;
-  /** Claims that a token must have, with any value. */
-  readonly requiredClaims: readonly string[];
+  readonly requiredClaims: readonly string[]; // Claims that a token must have, with any value.
   readonly ownerClaim: string;
-  /** Undefined: all callers belong to one tenant. */
-  readonly tenantClaim?: string;
+  readonly tenantClaim?: string; // Undefined: all callers belong to one tenant.
   readonly scopeClaim: string;
 }
 

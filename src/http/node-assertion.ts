@@ -24,11 +24,9 @@ const HEADER_MAX_LENGTH = 1_000;
 
 export interface AssertionFacts {
   readonly key: Pick<SigningKey, 'kid'>;
-  /** The node that is called. */
-  readonly audience: string;
+  readonly audience: string; // The node that is called.
   readonly caller: Caller;
-  /** The task that delegates. */
-  readonly task: string | undefined;
+  readonly task: string | undefined; // The task that delegates.
 }
 
 /** Returns the claims of a token for one request. */

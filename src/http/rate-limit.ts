@@ -4,8 +4,7 @@ import { pause } from '../core/time.js';
 
 export interface Rate {
   readonly perSecond: number;
-  /** Requests that are accepted at once after a pause. */
-  readonly burst: number;
+  readonly burst: number; // Requests that are accepted at once after a pause.
 }
 
 /** Beyond this number, the oldest bucket is dropped to limit memory; its key starts with a full bucket again. */

@@ -60,8 +60,7 @@ const isMalformed = (error: unknown) => error instanceof Error && 'status' in er
 
 export interface Health {
   readonly ready: boolean;
-  /** The reason if it does not. `/readyz` shows it to everyone. */
-  readonly reason?: string;
+  readonly reason?: string; // The reason if it does not. `/readyz` shows it to everyone.
 }
 
 /** Adds `/healthz` (the process runs) and `/readyz` (it accepts work). Both also respond while the server stops. */

@@ -1,8 +1,7 @@
 export interface FoundWord {
   readonly start: number;
   readonly end: number;
-  /** The id of the word, as given to `compileWords`. */
-  readonly id: number;
+  readonly id: number; // The id of the word, as given to `compileWords`.
 }
 
 /** Returns the character that counts for `code`, or `SKIPPED` for one that may interrupt words. */
@@ -29,10 +28,8 @@ interface Node {
 export interface WordAutomaton {
   readonly root: Node;
   readonly fold: Fold;
-  /** By ASCII character: 1 for the first character of a word. */
-  readonly begins: Uint8Array;
-  /** The length of the longest word. */
-  readonly deepest: number;
+  readonly begins: Uint8Array; // By ASCII character: 1 for the first character of a word.
+  readonly deepest: number; // The length of the longest word.
 }
 
 export function compileWords(

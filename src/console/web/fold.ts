@@ -63,8 +63,7 @@ export function viewAt(task: Task, events: readonly StreamEvent[], count: number
 
 interface Building {
   readonly items: Item[];
-  /** The items that may still grow. */
-  readonly open: Map<string, Item>;
+  readonly open: Map<string, Item>; // The items that may still grow.
 }
 
 function addArtifact(

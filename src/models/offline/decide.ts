@@ -44,11 +44,9 @@ export function decide({ functions, messages }: ModelRequest, { agentOf, table }
 interface CurrentRequest {
   readonly text: string;
   readonly hasAttachments: boolean;
-  /** The calls that this model made for it so far, in order. */
-  readonly calls: readonly FunctionCall[];
+  readonly calls: readonly FunctionCall[]; // The calls that this model made for it so far, in order.
   readonly resultOf: (call: FunctionCall) => Omit<DoneStep, 'job'>;
-  /** The ids of all calls of the conversation. */
-  readonly usedIds: ReadonlySet<string>;
+  readonly usedIds: ReadonlySet<string>; // The ids of all calls of the conversation.
 }
 
 /** Finds the newest message of the user and the calls since then. */
