@@ -3,7 +3,7 @@ import { extname, join } from 'node:path';
 import { LangoError } from '../core/errors.js';
 import type { HttpExchange, HttpRoute } from '../core/http.js';
 import type { OidcSignIn } from './oidc.js';
-import { flowCookie, flowOf, LINK_SECONDS, sessionCookie, sessionIdOf, type Sessions } from './sessions.js';
+import { cookieIn, LINK_SECONDS, setCookie, type Sessions } from './sessions.js';
 
 export interface ConsoleOptions {
   readonly folder: string;
@@ -72,10 +72,10 @@ async function handleSession(exchange: HttpExchange, sessions: Sessions): Promis
   // A session cannot open another one; otherwise it could be extended forever.
   const authorization = linked ?? request.headers.authorization;
   if (request.method === 'DELETE') {
-    sessions.close(sessionIdOf(request, baseUrl) ?? '');
-    response.setHeader('Set-Cookie', sessionCookie(baseUrl));
+    sessions.close(cookieIn(request, baseUrl, 'session') ?? '');
+    response.setHeader('Set-Cookie', setCookie(baseUrl, 'session'));
   } else if (authorization !== undefined) {
-    response.setHeader('Set-Cookie', sessionCookie(baseUrl, sessions.open(authorization)));
+    response.setHeader('Set-Cookie', setCookie(baseUrl, 'session', sessions.open(authorization)));
   }
   response.writeHead(204, NO_STORE).end();
 }
@@ -99,12 +99,12 @@ async function handleOidc(exchange: HttpExchange, sessions: Sessions, oidc?: Oid
     response.writeHead(200, JSON_HEADERS).end(JSON.stringify({ enabled: oidc !== undefined }));
   } else if (oidc && path === `${OIDC}/begin`) {
     const { url, flow } = await oidc.begin(`${baseUrl}${CALLBACK}`);
-    response.setHeader('Set-Cookie', flowCookie(baseUrl, flow));
+    response.setHeader('Set-Cookie', setCookie(baseUrl, 'sign-in', flow));
     response.writeHead(302, { ...NO_STORE, Location: url }).end();
   } else if (oidc && path === CALLBACK) {
     const address = new URL(`${baseUrl}${CALLBACK}?${query.toString()}`);
-    const session = sessions.open(await oidc.finish(address, flowOf(request, baseUrl) ?? ''));
-    response.setHeader('Set-Cookie', [sessionCookie(baseUrl, session), flowCookie(baseUrl)]);
+    const session = sessions.open(await oidc.finish(address, cookieIn(request, baseUrl, 'sign-in') ?? ''));
+    response.setHeader('Set-Cookie', [setCookie(baseUrl, 'session', session), setCookie(baseUrl, 'sign-in')]);
     response.writeHead(302, { ...NO_STORE, Location: `${baseUrl}${PAGES}` }).end();
   } else throw nothingAt(exchange);
 }

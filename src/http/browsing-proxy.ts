@@ -1,4 +1,4 @@
-import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, request as openRequest } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
@@ -7,6 +7,7 @@ import type { Duplex, Readable } from 'node:stream';
 import { errorText } from '../core/errors.js';
 import { isAddressRefusal, portOf } from './address-check.js';
 import { createCheckedAgents, type CheckedAgents } from './checked-connections.js';
+import { constantTimeEquals } from './verifiers.js';
 
 export interface BrowsingProxyOptions {
   /** Hosts that may have a private or loopback address, as `name` or `name:port`. */
@@ -48,7 +49,8 @@ const HOP_HEADERS: ReadonlySet<string> = new Set([
 export async function openBrowsingProxy(options: BrowsingProxyOptions): Promise<BrowsingProxy> {
   const connections = new ProxyConnections(options);
   const password = randomBytes(PASSWORD_BYTES).toString('base64url');
-  const isOurs = passwordCheck(password);
+  const isLogin = constantTimeEquals(`Basic ${Buffer.from(`${PROXY_USER}:${password}`).toString('base64')}`);
+  const isOurs = ({ headers }: IncomingMessage) => isLogin(headers['proxy-authorization'] ?? '');
   const server = createServer((request, response) => {
     if (!isOurs(request)) response.writeHead(407, { 'Proxy-Authenticate': CHALLENGE }).end();
     else if (request.url === LOGIN_URL) response.writeHead(200, { 'Access-Control-Allow-Origin': '*' }).end();
@@ -78,15 +80,6 @@ export async function openBrowsingProxy(options: BrowsingProxyOptions): Promise<
 
 const PASSWORD_BYTES = 32;
 const CHALLENGE = 'Basic realm="lango"';
-
-/** Returns a function that tells whether a request has this password. Compares in constant time. */
-function passwordCheck(password: string): (request: IncomingMessage) => boolean {
-  const expected = Buffer.from(`Basic ${Buffer.from(`${PROXY_USER}:${password}`).toString('base64')}`);
-  return ({ headers }) => {
-    const given = Buffer.from(headers['proxy-authorization'] ?? '');
-    return given.length === expected.length && timingSafeEqual(given, expected);
-  };
-}
 
 class ProxyConnections {
   readonly #options: BrowsingProxyOptions;

@@ -162,13 +162,14 @@ function toEgressError(error: unknown, url: URL, { signal, privateHint }: ErrorC
 const UNKNOWN_AUTHORITY =
   'If you trust it, set NODE_EXTRA_CA_CERTS to a file with the certificate of its authority (PEM) and start again.';
 
+const UNKNOWN_AUTHORITY_CODES = [
+  ...['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+  ...['UNABLE_TO_GET_ISSUER_CERT', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY'],
+];
+
 /** Advice for each error code with which Node refuses the certificate of a server. */
 const CERTIFICATE_ADVICE: ReadonlyMap<unknown, string> = new Map([
-  ['DEPTH_ZERO_SELF_SIGNED_CERT', UNKNOWN_AUTHORITY],
-  ['SELF_SIGNED_CERT_IN_CHAIN', UNKNOWN_AUTHORITY],
-  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', UNKNOWN_AUTHORITY],
-  ['UNABLE_TO_GET_ISSUER_CERT', UNKNOWN_AUTHORITY],
-  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', UNKNOWN_AUTHORITY],
+  ...UNKNOWN_AUTHORITY_CODES.map((code) => [code, UNKNOWN_AUTHORITY] as const),
   ['CERT_HAS_EXPIRED', 'The operator of that server must renew it.'],
   [
     'ERR_TLS_CERT_ALTNAME_INVALID',

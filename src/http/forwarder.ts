@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { errorText, isLangoError, LangoError } from '../core/errors.js';
@@ -48,13 +48,12 @@ export async function openForwarder(options: ForwarderOptions) {
   await mkdir(folder, { mode: 0o711 });
   await once(server.listen(socket), 'listening');
   await chmod(socket, 0o666);
-  return { socket, folder, close: () => close(server, outer) };
-}
-
-async function close(server: Server, folder: string): Promise<void> {
-  server.closeAllConnections();
-  server.close();
-  await rm(folder, { recursive: true, force: true });
+  const close = async (): Promise<void> => {
+    server.closeAllConnections();
+    server.close();
+    await rm(outer, { recursive: true, force: true });
+  };
+  return { socket, folder, close };
 }
 
 async function handle(

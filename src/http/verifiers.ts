@@ -51,7 +51,8 @@ export function noBearer(reason?: string): LangoError {
   });
 }
 
-function constantTimeEquals(secret: string): (given: string) => boolean {
+/** Compares texts with a secret in constant time. */
+export function constantTimeEquals(secret: string): (given: string) => boolean {
   const expected = Buffer.from(secret);
   const copy = Buffer.alloc(expected.length);
   return (given) => {

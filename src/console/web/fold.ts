@@ -1,14 +1,5 @@
-import {
-  activityIn,
-  authorIn,
-  seqOf,
-  type Artifact,
-  type Message,
-  type Part,
-  type Status,
-  type StreamEvent,
-  type Task,
-} from './wire.js';
+import { activityIn, authorIn, seqOf } from './wire.js';
+import type { Artifact, Message, Part, Status, StreamEvent, Task } from './wire.js';
 
 /** One thing that people see of a task, in the order in which it began. */
 export type Item =

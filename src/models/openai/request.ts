@@ -3,14 +3,8 @@ import type {
   ChatCompletionCreateParamsStreaming,
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions';
-import {
-  answerText,
-  functionCalls,
-  type AnswerBlock,
-  type FunctionResult,
-  type ModelRequest,
-  type SystemBlock,
-} from '../../core/model.js';
+import { answerText, functionCalls } from '../../core/model.js';
+import type { AnswerBlock, FunctionResult, ModelRequest, SystemBlock } from '../../core/model.js';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { argumentsToSend, toContent, toVendorRequest, type Content, type UserTurn } from '../conversation.js';
 import type { BodyContext } from '../vendor.js';
