@@ -1,5 +1,6 @@
 import type { SendRequest } from '../a2a/client/client.js';
 import type { ClientEvent, EndEvent } from '../a2a/client/reader.js';
+import { CAPABILITIES } from '../capabilities/index.js';
 import { textPart, type Part } from '../core/message.js';
 import { answerPart, answersIn } from '../core/questions.js';
 import { isInterrupted, type Answer, type Question } from '../core/task.js';
@@ -101,8 +102,6 @@ export function terminalAsker(terminal: Terminal, standing?: StandingApprovals):
   };
 }
 
-/** The tools of the vault: each of their calls is decided on its own. */
-const OF_THE_VAULT = /^(secrets|pay[a-z]+|crypto)_/;
 const SECRET_REFERENCE = '{{secret:';
 
 /** The approvals that a person gave for all further calls of one tool by one agent, for as long as this object is kept. */
@@ -111,7 +110,8 @@ export class StandingApprovals {
 
   /** Whether calls such as this one may be allowed ahead: nothing that moves money, uses a key or holds a secret. */
   mayCover({ kind, tool, arguments: given }: Question): boolean {
-    if (kind !== 'approval' || tool === undefined || OF_THE_VAULT.test(tool)) return false;
+    if (kind !== 'approval' || tool === undefined) return false;
+    if (CAPABILITIES.some(({ decidedSingly }) => decidedSingly?.test(tool))) return false;
     return !JSON.stringify(given ?? {}).includes(SECRET_REFERENCE);
   }
 

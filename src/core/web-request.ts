@@ -1,10 +1,10 @@
 import { z } from 'zod';
+import { isLoopback } from './addresses.js';
 import { errorText, LangoError } from './errors.js';
 import { parseJson } from './json.js';
 import { referencedSecrets } from './secrets.js';
 import type { ToolContext } from './tool.js';
 
-const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 const MAX_URL_CHARACTERS = 2_000;
 const MAX_BODY_CHARACTERS = 64 * 1024;
 const MAX_HEADER_CHARACTERS = 4_000;
@@ -61,7 +61,7 @@ export async function requestInit(
   const { hostname, protocol } = new URL(url);
   const resolved: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
-    if (referencedSecrets(value).length > 0 && protocol === 'http:' && !LOOPBACK.test(hostname))
+    if (referencedSecrets(value).length > 0 && protocol === 'http:' && !isLoopback(hostname))
       throw new LangoError(
         'forbidden',
         `url: a secret may be sent to ${hostname} over https only. Use an https URL.`,

@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { parseObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
+import { isLoopback } from '../../core/addresses.js';
+import { isJsonObject, parseObject } from '../../core/json.js';
 import { parseGrpcAddress } from './grpc-transport.js';
 import { BINDINGS } from './link.js';
 
-const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/i;
 const MAX_HEADER = 2_000;
 const MAX_SHOWN = 60;
 const MAX_SKILLS = 64;
@@ -261,7 +260,7 @@ function addressProblem(url: string, binding: string): string | undefined {
   if (parsed.username !== '' || parsed.password !== '')
     return 'holds credentials, and everybody can read the card. Declare a security scheme instead.';
   const isPlain =
-    parsed.protocol !== 'https:' && !(parsed.protocol === 'http:' && LOOPBACK.test(parsed.hostname));
+    parsed.protocol !== 'https:' && !(parsed.protocol === 'http:' && isLoopback(parsed.hostname));
   if (!isPlain || (!isStandard(binding) && parsed.protocol !== 'http:')) return undefined;
   return `is ${show(url)}. A2A requires https outside of this machine, because requests carry credentials.`;
 }

@@ -30,8 +30,7 @@ export function navigateTool(sessions: Sessions, { navigationSeconds }: BrowserL
     timeoutMs: 1_000 * navigationSeconds + OVERHEAD_MS,
     async execute({ url }, context) {
       const address = parseAddress(url);
-      const browser = await sessions.open(context);
-      return browser.run('navigate', { url: address.href }, context);
+      return (await sessions.open(context)).run('navigate', { url: address.href }, context);
     },
   });
 }
@@ -63,8 +62,7 @@ export function searchTool(sessions: Sessions, limits: BrowserLimits, searchUrl:
     timeoutMs: 1_000 * limits.navigationSeconds + OVERHEAD_MS,
     async execute({ query, limit = LIMIT_DEFAULT }, context) {
       const address = parseAddress(searchUrl.replaceAll('{query}', encodeURIComponent(query)));
-      const browser = await sessions.open(context);
-      return browser.run('search', { url: address.href, limit }, context);
+      return (await sessions.open(context)).run('search', { url: address.href, limit }, context);
     },
   });
 }

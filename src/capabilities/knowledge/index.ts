@@ -70,7 +70,7 @@ const SENTENCES: readonly SentenceRow[] = [
   ['forget what you remember about {query...}', 'memory_forget'],
 ];
 
-/** What agents know: documents, saved knowledge, learnings and facts, a graph of triples, and the search in all of it. */
+/** The knowledge of agents: documents, saved knowledge, learnings and facts, a graph of triples, and the search in all of it. */
 export const knowledge = defineCapability({
   name: 'knowledge',
   settings: KNOWLEDGE_SETTINGS,

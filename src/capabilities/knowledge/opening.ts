@@ -16,7 +16,7 @@ import { PassageEmbedder } from './rag/passage-embedder.js';
 import { Retrieval } from './rag/retrieval.js';
 import { createKnowledgeTools } from './saving/index.js';
 import { createSearchTools, retrieveTool, searchWebTool } from './search/index.js';
-import { DEFAULT_OPENAI_EMBEDDING, DEFAULT_VOYAGE_EMBEDDING, type KNOWLEDGE_SETTINGS } from './settings.js';
+import { DEFAULT_MODELS, type KNOWLEDGE_SETTINGS } from './settings.js';
 import { openStores, purgeWords, type KnowledgeStores } from './stores.js';
 import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION, MEMORY_COLLECTION } from './stores/library.js';
 
@@ -75,12 +75,6 @@ const NO_EMBEDDINGS: ToolFamily = {
   ...off('rag', 'embedding.provider'),
   note: 'no embedding provider is configured, so everything is found by words',
 };
-
-const DEFAULT_MODELS = {
-  ...{ none: undefined, local: undefined },
-  openai: DEFAULT_OPENAI_EMBEDDING,
-  voyage: DEFAULT_VOYAGE_EMBEDDING,
-} as const;
 
 async function openEmbeddings({ settings, createFetch, logger }: Context): Promise<Embeddings> {
   const { embedding } = settings;

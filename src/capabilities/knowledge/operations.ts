@@ -42,7 +42,7 @@ export type Submission = z.output<typeof submission>;
 export type Accepted = z.output<typeof accepted>;
 export type EmbeddingProgress = z.output<typeof embedded>;
 
-/** What owners may do with their documents. */
+/** The operations of owners on their documents. */
 export const KNOWLEDGE_OPERATIONS = {
   /** Without a collection, lists the documents of all collections except those that agents write to. */
   listDocuments: {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Entry, KnowledgeStore, NewEntry } from './stores/knowledge.js';
+import type { KnowledgeEntry, KnowledgeStore, NewEntry } from './stores/knowledge.js';
 import type { Retrieval } from './rag/retrieval.js';
 import type { ToolContext } from '../../core/tool.js';
 
@@ -16,7 +16,7 @@ export async function saveEntry(
   { store, retrieval }: KnowledgeAccess,
   { source, fromOutside, ...entry }: EntryToKeep,
   context: ToolContext,
-): Promise<Entry> {
+): Promise<KnowledgeEntry> {
   const { tenant, owner, taskId, contextId, key: callKey } = context;
   const provenance = {
     ...(source === undefined ? {} : { source }),

@@ -7,11 +7,10 @@ export function toUnitVectors(rows: readonly ArrayLike<number>[]): readonly Floa
     const vector = Float32Array.from(row);
     const length = Math.hypot(...vector);
     if (vector.length !== dimension || dimension === 0 || !Number.isFinite(length) || length === 0) {
-      throw new LangoError(
-        'unavailable',
-        'The embedding model returned invalid vectors or vectors of different dimensions.',
-        { hint: 'Check embedding.model: it must be a model for embeddings.' },
-      );
+      const text = 'The embedding model returned invalid vectors or vectors of different dimensions.';
+      throw new LangoError('unavailable', text, {
+        hint: 'Check embedding.model: it must be a model for embeddings.',
+      });
     }
     return vector.map((value) => value / length);
   });

@@ -111,11 +111,8 @@ export class DocumentIndex {
 
 function assertCollection(name: string): void {
   if (COLLECTION.test(name) && !AGENT_COLLECTIONS.includes(name)) return;
-  throw new LangoError(
-    'invalid-input',
-    `"${name.slice(0, 100)}" is not a valid name for a collection of documents.`,
-    {
-      hint: `Use lower-case letters, digits, "-" and "_". These names are reserved: ${AGENT_COLLECTIONS.join(', ')}.`,
-    },
-  );
+  const text = `"${name.slice(0, 100)}" is not a valid name for a collection of documents.`;
+  throw new LangoError('invalid-input', text, {
+    hint: `Use lower-case letters, digits, "-" and "_". These names are reserved: ${AGENT_COLLECTIONS.join(', ')}.`,
+  });
 }

@@ -2,6 +2,7 @@ import type { EmbeddingProvider } from '../../../core/model.js';
 import { errorText, isLangoError, LangoError } from '../../../core/errors.js';
 import type { EmbeddingProgress } from '../operations.js';
 import type { Unembedded } from '../stores/library.js';
+import { KeyedMutex } from '../../../core/keyed-mutex.js';
 import type { Logger } from '../../../core/logger.js';
 import type { LibraryStore } from '../stores/library-store.js';
 import { scopeKey, type Scope } from '../../../core/task.js';
@@ -21,8 +22,7 @@ export class PassageEmbedder {
   readonly #closing = new AbortController();
   /** Background work, by owner. */
   readonly #working = new Map<string, Promise<void>>();
-  /** The last batch of each owner. The next batch waits for it. */
-  readonly #batches = new Map<string, Promise<unknown>>();
+  readonly #batches = new KeyedMutex();
 
   constructor(options: PassageEmbedderOptions) {
     this.#options = options;
@@ -71,16 +71,8 @@ export class PassageEmbedder {
   }
 
   /** Runs batches of one owner one after the other: parallel batches would compute the same vectors twice. */
-  async #batch(scope: Scope, signal: AbortSignal): Promise<number> {
-    const name = scopeKey(scope);
-    const before = this.#batches.get(name) ?? Promise.resolve();
-    const batch = before.catch(() => undefined).then(() => this.#embed(scope, signal));
-    this.#batches.set(name, batch);
-    try {
-      return await batch;
-    } finally {
-      if (this.#batches.get(name) === batch) this.#batches.delete(name);
-    }
+  #batch(scope: Scope, signal: AbortSignal): Promise<number> {
+    return this.#batches.run(scopeKey(scope), () => this.#embed(scope, signal));
   }
 
   async #embed(scope: Scope, signal: AbortSignal): Promise<number> {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import type { KnowledgeEntry } from '../stores/knowledge.js';
 import { textField } from '../../../core/tool-fields.js';
-import type { Entry } from '../stores/knowledge.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
 import { cutIntoPassages, type Passage } from '../../../parsing/passages.js';
 import { saveEntry, outsideField, type KnowledgeAccess } from '../provenance.js';
@@ -52,7 +52,7 @@ function saveKnowledgeTool({ maxCharacters, ...knowledge }: KnowledgeOptions): T
   });
 }
 
-function describe({ key, version }: Entry): string {
+function describe({ key, version }: KnowledgeEntry): string {
   if (version === 1) return `Saved knowledge "${key}".`;
   return `Saved knowledge "${key}" as version ${version}; the older ${version === 2 ? 'one is' : 'ones are'} kept.`;
 }

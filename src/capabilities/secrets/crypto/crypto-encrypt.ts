@@ -29,10 +29,8 @@ export function cryptoHashTool(): Tool {
     effect: 'pure',
     async execute({ text, algorithm, encoding }) {
       if (encoding === 'base64' && !BASE64.test(text)) {
-        throw new LangoError(
-          'invalid-input',
-          'text: it is not valid base64. Omit encoding to hash the text itself.',
-        );
+        const problem = 'text: it is not valid base64. Omit encoding to hash the text itself.';
+        throw new LangoError('invalid-input', problem);
       }
       const bytes = Buffer.from(text, encoding);
       return { content: { algorithm, hash: hash(algorithm, bytes, 'hex'), bytes: bytes.length } };
@@ -76,20 +74,11 @@ export function cryptoDecryptTool(keys: Keys, secrets: SecretStore): Tool {
     async execute({ ciphertext, key, saveAs }, { key: call, ...scope }) {
       const text = await decryptJwe(await keys.requireEncrypting(scope, key), key, ciphertext);
       const name = saveAs ?? `decrypted-${call.slice(0, NAME_SUFFIX_LENGTH)}`;
-      const permission = { places: [], hosts: [] };
-      const item = await secrets.store(scope, {
-        name,
-        value: text,
-        ...permission,
-        replace: false,
-        key: call,
-      });
-      return {
-        content: {
-          decrypted: item.reference,
-          note: `Stored as the secret "${name}". It cannot be used anywhere yet; to allow it: lango secrets allow ${name} --for exec`,
-        },
-      };
+      const secret = { name, value: text, places: [], hosts: [], replace: false, key: call };
+      const { reference } = await secrets.store(scope, secret);
+      const note = `Stored as the secret "${name}". It cannot be used anywhere yet`;
+      const advice = `to allow it: lango secrets allow ${name} --for exec`;
+      return { content: { decrypted: reference, note: `${note}; ${advice}` } };
     },
   });
 }
