@@ -171,7 +171,7 @@ function spent(span: Span, below: Below): Spent {
   };
 }
 
-/** What each agent and model used, on each node. */
+/** The tokens and money of each agent and model, on each node. */
 export function Spending({ task }: Readonly<{ task: Task }>) {
   const { rows = [] } = usageIn(task) ?? {};
   if (rows.length === 0) return null;
