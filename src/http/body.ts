@@ -37,7 +37,8 @@ export async function readJson(request: IncomingMessage, limits: BodyLimits): Pr
   const memberCount = assertJsonLimits(bytes, { depth: limits.jsonDepth, keys: limits.jsonKeys });
   const value = parse(bytes.toString('utf8'));
   // Programs disagree about which of two equal members counts, so one of them could bypass a check.
-  if (membersOf(value) !== memberCount) throw duplicateMember();
+  const twice = 'An object in the body has two members of the same name. Send each member once.';
+  if (membersOf(value) !== memberCount) throw new LangoError('invalid-input', twice);
   return value;
 }
 
@@ -72,13 +73,6 @@ function checkParsed(value: Json, limits: BodyLimits): Json {
   assertJsonValue(value, { depth: limits.jsonDepth, keys: limits.jsonKeys });
   if (Buffer.byteLength(JSON.stringify(value)) > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
   return value;
-}
-
-function duplicateMember(): LangoError {
-  return new LangoError(
-    'invalid-input',
-    'An object in the body has two members of the same name. Send each member once.',
-  );
 }
 
 function parse(text: string): Json {

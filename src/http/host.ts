@@ -15,19 +15,14 @@ import type { TlsMaterial } from './tls.js';
 
 export interface HostOptions extends PipelineOptions {
   readonly host: string;
-  /** 0 picks a free port. */
-  readonly port: number;
+  readonly port: number; // 0 picks a free port.
   readonly limits: PipelineOptions['limits'] & {
     readonly headerBytes: number;
-    /** Open connections; further ones are closed at once. */
-    readonly connections: number;
-    /** Time a client has to send its headers. */
-    readonly headerSeconds: number;
-    /** The least time between `stop` and the end of listening. Default: 0. */
-    readonly noticeSeconds?: number;
+    readonly connections: number; // Open connections; further ones are closed at once.
+    readonly headerSeconds: number; // Time a client has to send its headers.
+    readonly noticeSeconds?: number; // The least time between `stop` and the end of listening. Default: 0.
   };
-  /** Without it, plain HTTP. */
-  readonly tls?: TlsMaterial | undefined;
+  readonly tls?: TlsMaterial | undefined; // Without it, plain HTTP.
 }
 
 export interface HostAddress {

@@ -39,11 +39,9 @@ export const ONLY_OWNER = { none: 'local', token: 'default' } as const;
 
 /** Creates the authenticator. Throws `invalid-config` when an option that the mode requires is missing. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
+  const { nodes } = options;
   const verifier = verifierOf(options);
-  return new LimitingAuthenticator(
-    options.nodes ? createNodeVerifier(options.nodes, verifier) : verifier,
-    options,
-  );
+  return new LimitingAuthenticator(nodes ? createNodeVerifier(nodes, verifier) : verifier, options);
 }
 
 function verifierOf(options: AuthenticatorOptions): Verifier {

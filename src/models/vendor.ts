@@ -8,8 +8,7 @@ import { streamCall, type OutputEvent } from './retry.js';
 /** Settings of the model's thinking and sampling. An omitted setting has the model's own default. */
 export interface Tuning {
   readonly effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | undefined;
-  /** A number sets the most tokens of thinking. */
-  readonly thinking?: 'adaptive' | 'off' | number | undefined;
+  readonly thinking?: 'adaptive' | 'off' | number | undefined; // A number sets the most tokens of thinking.
   readonly temperature?: number | undefined;
 }
 

@@ -1,11 +1,8 @@
 /** The written forms of a value, grouped by the characters that may interrupt them. */
 export interface SecretForms {
-  /** Forms that nothing interrupts. */
-  readonly plain: readonly string[];
-  /** Forms in the standard alphabet, which line breaks may interrupt. */
-  readonly base64: readonly string[];
-  /** Forms in lower case, which separators may interrupt. */
-  readonly hex: readonly string[];
+  readonly plain: readonly string[]; // Forms that nothing interrupts.
+  readonly base64: readonly string[]; // Forms in the standard alphabet, which line breaks may interrupt.
+  readonly hex: readonly string[]; // Forms in lower case, which separators may interrupt.
 }
 
 /** A line of a value that is at least this long is also searched for by itself. */

@@ -14,13 +14,10 @@ const ASCII = 128;
 
 /** The state of the automaton after the first characters of a word. */
 interface Node {
-  /** The number of characters that lead here; 0 for the root. */
-  readonly depth: number;
+  readonly depth: number; // The number of characters that lead here; 0 for the root.
   readonly next: Map<number, Node>;
-  /** The node of the longest other word beginning that the text so far ends with. */
-  back: Node | undefined;
-  /** The length (0 for none) and the id of the longest word that ends here. */
-  length: number;
+  back: Node | undefined; // The node of the longest other word beginning that the text so far ends with.
+  length: number; // The length (0 for none) and the id of the longest word that ends here.
   id: number;
 }
 

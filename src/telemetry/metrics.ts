@@ -15,10 +15,8 @@ export interface MetricSources {
 }
 
 export interface MetricsOptions {
-  /** Addresses and networks that read the metrics without a token. */
-  readonly allowFrom: readonly string[];
-  /** Whether a caller with a token may read them. */
-  readonly mayRead: (caller: Caller) => boolean;
+  readonly allowFrom: readonly string[]; // Addresses and networks that read the metrics without a token.
+  readonly mayRead: (caller: Caller) => boolean; // Whether a caller with a token may read them.
 }
 
 export type SentResponse = Readonly<{ method: string; status: number; ms: number }>;

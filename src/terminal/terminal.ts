@@ -7,20 +7,14 @@ import { jsonLine, safeLine } from './safe-text.js';
 
 /** The terminal of a command of the program itself. */
 export interface Terminal extends CommandTerminal {
-  /** Whether standard output is a terminal, so that output is shown as it arrives. */
-  readonly isLive: boolean;
-  /** The width of standard output; undefined when it is no terminal. */
-  readonly columns: number | undefined;
+  readonly isLive: boolean; // Whether standard output is a terminal, so that output is shown as it arrives.
+  readonly columns: number | undefined; // The width of standard output; undefined when it is no terminal.
   readonly paint: Paint;
-  /** Colors text for standard error. */
-  readonly notePaint: Paint;
+  readonly notePaint: Paint; // Colors text for standard error.
   readonly progress: Progress;
-  /** Writes text to standard output, without a line feed. */
-  readonly write: (text: string) => void;
-  /** Writes a line to standard output. */
-  readonly print: (line: string) => void;
-  /** Calls the person to the terminal, if it is one. */
-  readonly ring: () => void;
+  readonly write: (text: string) => void; // Writes text to standard output, without a line feed.
+  readonly print: (line: string) => void; // Writes a line to standard output.
+  readonly ring: () => void; // Calls the person to the terminal, if it is one.
 }
 
 const DEFAULT_COLUMNS = 80;
