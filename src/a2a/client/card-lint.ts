@@ -1,5 +1,4 @@
-import type { Json, JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
+import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { WARNING, cardSchema, show, shortened, templateSchema } from './card-schema.js';
 
 /** A defect of an agent card. */

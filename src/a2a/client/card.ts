@@ -1,14 +1,11 @@
-import type { AgentInterface } from '@a2a-js/sdk';
-import { AgentCard } from '@a2a-js/sdk';
+import { AgentCard, type AgentInterface } from '@a2a-js/sdk';
 import { DefaultAgentCardResolver } from '@a2a-js/sdk/client';
 import type { FlattenedJWSInput, JWSHeaderParameters, LocalJWKSet } from 'jose';
 import { hash } from 'node:crypto';
-import type { AgentProfile, Skill } from '../../core/agent.js';
-import { AGENT_NAME } from '../../core/agent.js';
+import { AGENT_NAME, type AgentProfile, type Skill } from '../../core/agent.js';
 import { CARD_PATH, OLD_CARD_PATH, SIGNATURE_ALGORITHMS } from '../../core/card.js';
 import { LangoError, errorText } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
-import { assertJsonValue, isJsonObject } from '../../core/json.js';
+import { assertJsonValue, isJsonObject, type JsonObject } from '../../core/json.js';
 import { canonicalCard } from '../translate/card-canonical.js';
 import { OUR_EXTENSIONS } from '../translate/extensions.js';
 import { parseGrpcAddress } from './grpc-transport.js';

@@ -1,6 +1,5 @@
 import { errorText } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
+import { isJsonObject, type JsonObject } from '../../core/json.js';
 import { counted, shorten } from '../../core/text.js';
 import { CARD_TYPE, CATALOG_PATHS, LOCAL_PUBLISHER, publisherIn } from '../translate/catalog.js';
 import { wordScore } from '../translate/word-score.js';

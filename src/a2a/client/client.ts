@@ -1,13 +1,10 @@
-import type { Task } from '@a2a-js/sdk';
+import { TaskState as WireState, type Task } from '@a2a-js/sdk';
 import type { RequestOptions } from '@a2a-js/sdk/client';
-import { TaskState as WireState } from '@a2a-js/sdk';
 import { serverUrl } from '../../core/card.js';
 import { LangoError } from '../../core/errors.js';
 import { newId } from '../../core/ids.js';
-import type { JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
-import type { Part, Artifact, Message } from '../../core/message.js';
-import { textOf } from '../../core/message.js';
+import { isJsonObject, type JsonObject } from '../../core/json.js';
+import { textOf, type Part, type Artifact, type Message } from '../../core/message.js';
 import type { TaskState, Question } from '../../core/task.js';
 import { CARD_TYPE, CATALOG_PATHS } from '../translate/catalog.js';
 import {
@@ -22,14 +19,11 @@ import { fetchCard } from './card.js';
 import { tokenCredential } from '../../core/credential.js';
 import { inFormOf, questionsInSnapshot, typedQuestions } from './foreign-question.js';
 import type { GrpcRules } from './grpc-transport.js';
-import type { Binding, Link } from './link.js';
-import { requestOptions } from './link.js';
+import { requestOptions, type Binding, type Link } from './link.js';
 import { openRemote } from './load.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
-import type { ClientEvent } from './reader.js';
-import { TaskReader } from './reader.js';
-import type { RetryRules } from './watch.js';
-import { DEFAULT_RETRY, watchTask } from './watch.js';
+import { TaskReader, type ClientEvent } from './reader.js';
+import { DEFAULT_RETRY, watchTask, type RetryRules } from './watch.js';
 
 export interface ClientOptions {
   /** The address of a Lango server, or of any A2A agent. */

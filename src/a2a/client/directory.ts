@@ -4,8 +4,18 @@ import type { JsonObject } from '../../core/json.js';
 import { silentLogger } from '../../core/logger.js';
 import { pause, waitAtMost } from '../../core/time.js';
 import { Breaker } from './breaker.js';
-import type { CardSource, LoadOptions, LoadedAgent, LoadedAgents, RemoteSource, SkipReason } from './load.js';
-import { labelOf, loadRemoteAgents, skipReason, nameTaken } from './load.js';
+import {
+  labelOf,
+  loadRemoteAgents,
+  skipReason,
+  nameTaken,
+  type CardSource,
+  type LoadOptions,
+  type LoadedAgent,
+  type LoadedAgents,
+  type RemoteSource,
+  type SkipReason,
+} from './load.js';
 
 /** One line of `lango agents`. */
 interface AgentState {

@@ -1,7 +1,5 @@
-import type { Json, JsonObject } from '../../core/json.js';
-import { hashJson, isJsonObject } from '../../core/json.js';
-import type { Artifact, Message, Part } from '../../core/message.js';
-import { textOf } from '../../core/message.js';
+import { hashJson, isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { textOf, type Artifact, type Message, type Part } from '../../core/message.js';
 import { answersIn, questionsIn } from '../../core/questions.js';
 import type { Question } from '../../core/task.js';
 

@@ -1,7 +1,6 @@
 import type { AgentInterface, StreamResponse } from '@a2a-js/sdk';
 import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
-import type { ErrorCode } from '../../core/errors.js';
-import { LangoError, loadPackage } from '../../core/errors.js';
+import { LangoError, loadPackage, type ErrorCode } from '../../core/errors.js';
 import type { ServerTrust } from '../../core/http.js';
 import { fromWireError } from '../translate/errors.js';
 import type { PeerCredential } from '../../core/credential.js';

@@ -1,6 +1,11 @@
-import type { AgentCard, AgentInterface, SendMessageRequest, StreamResponse, TaskStatus } from '@a2a-js/sdk';
-import { TaskState } from '@a2a-js/sdk';
-import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
+import {
+  TaskState,
+  type AgentCard,
+  type AgentInterface,
+  type SendMessageRequest,
+  type StreamResponse,
+  type TaskStatus,
+} from '@a2a-js/sdk';
 import {
   ClientCallContext,
   JsonRpcTransportFactory,
@@ -9,6 +14,8 @@ import {
   TenantTransportDecorator,
   withA2AExtensions,
   withA2AVersion,
+  type RequestOptions,
+  type Transport,
 } from '@a2a-js/sdk/client';
 import { LangoError } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
@@ -17,10 +24,8 @@ import type { Trace } from '../../core/trace.js';
 import { fromWireError } from '../translate/errors.js';
 import { EXTENSIONS, OUR_EXTENSIONS } from '../translate/extensions.js';
 import type { Breaker } from './breaker.js';
-import type { GrpcPeer } from './grpc-transport.js';
-import { createGrpcTransport } from './grpc-transport.js';
-import type { CallFacts } from './in-process.js';
-import { CALL_FACTS } from './in-process.js';
+import { createGrpcTransport, type GrpcPeer } from './grpc-transport.js';
+import { CALL_FACTS, type CallFacts } from './in-process.js';
 import { fetchOfLangGraph, fetchOfNew, fetchOfOld } from './old-wire.js';
 
 /** How the extensions of LangGraph's servers begin. */

@@ -3,13 +3,11 @@ import type { A2ARequestHandler } from '@a2a-js/sdk/server';
 import type { AgentProfile, Peer } from '../../core/agent.js';
 import { LangoError, errorText } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
-import type { JsonObject } from '../../core/json.js';
-import { hashJson } from '../../core/json.js';
+import { hashJson, type JsonObject } from '../../core/json.js';
 import type { Logger } from '../../core/logger.js';
 import { shorten } from '../../core/text.js';
 import { fromWireError } from '../translate/errors.js';
 import { GRPC_TLS } from '../translate/extensions.js';
-import type { CardTrust, HeldCards } from './card.js';
 import {
   UntrustedCard,
   assertTrustedCard,
@@ -18,20 +16,27 @@ import {
   parseCard,
   relocated,
   toProfile,
+  type CardTrust,
+  type HeldCards,
 } from './card.js';
 import { tokenCredential, type PeerCredential } from '../../core/credential.js';
 import type { GrpcRules } from './grpc-transport.js';
 import { createInProcessTransport } from './in-process.js';
-import type { WatchLimits } from './limits.js';
-import { CLIENT_LIMITS, REMOTE_LIMITS } from './limits.js';
-import type { Binding, CredentialFor, Link } from './link.js';
-import { createLink, createRemoteTransport, MovingLink, withMaskedErrors } from './link.js';
+import { CLIENT_LIMITS, REMOTE_LIMITS, type WatchLimits } from './limits.js';
+import {
+  createLink,
+  createRemoteTransport,
+  MovingLink,
+  withMaskedErrors,
+  type Binding,
+  type CredentialFor,
+  type Link,
+} from './link.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
 import { Deadline } from '../../core/time.js';
 import { createPeer } from './peer.js';
 import { securityNote } from './security.js';
-import type { RetryRules } from './watch.js';
-import { DEFAULT_RETRY } from './watch.js';
+import { DEFAULT_RETRY, type RetryRules } from './watch.js';
 
 /** The source of an agent card. */
 export type CardSource = LocalSource | RemoteSource;

@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Json, JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
+import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 
 const EVENT_STREAM = 'text/event-stream';
 /** VoltAgent writes this character before the data of each event. Valid JSON holds no raw control characters. */

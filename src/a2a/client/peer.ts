@@ -3,12 +3,10 @@ import type { AgentProfile, Peer, PeerEvent, PeerRequest } from '../../core/agen
 import { toSendRequest } from '../translate/content.js';
 import { EXTENSIONS, chainMetadata } from '../translate/extensions.js';
 import { inFormOf } from './foreign-question.js';
-import type { Link } from './link.js';
-import { callerOf } from './link.js';
+import { callerOf, type Link } from './link.js';
 import type { WatchLimits } from './limits.js';
 import { TaskReader } from './reader.js';
-import type { RetryRules } from './watch.js';
-import { findTaskByMessage, cancelTaskOf, watchTask } from './watch.js';
+import { findTaskByMessage, cancelTaskOf, watchTask, type RetryRules } from './watch.js';
 
 export interface PeerFacts {
   readonly profile: AgentProfile;

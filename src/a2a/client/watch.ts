@@ -1,18 +1,14 @@
-import type { SendMessageRequest, StreamResponse } from '@a2a-js/sdk';
-import { TaskState } from '@a2a-js/sdk';
+import { TaskState, type SendMessageRequest, type StreamResponse } from '@a2a-js/sdk';
 import type { RequestOptions } from '@a2a-js/sdk/client';
 import type { AskedTask } from '../../core/agent.js';
-import type { ErrorCode } from '../../core/errors.js';
-import { LangoError, causesOf, codeOf, errorText, isLangoError } from '../../core/errors.js';
+import { LangoError, causesOf, codeOf, errorText, isLangoError, type ErrorCode } from '../../core/errors.js';
 import { LONGEST_ASKED_MS } from '../../core/retry.js';
 import type { Caller } from '../../core/identity.js';
 import { backoffMs, pause, Timer, waitAtMost } from '../../core/time.js';
 import type { Trace } from '../../core/trace.js';
 import { fromWireError } from '../translate/errors.js';
-import type { WatchLimits } from './limits.js';
-import { CLIENT_LIMITS } from './limits.js';
-import type { Link } from './link.js';
-import { requestOptions, send } from './link.js';
+import { CLIENT_LIMITS, type WatchLimits } from './limits.js';
+import { requestOptions, send, type Link } from './link.js';
 import type { ClientEvent, EndEvent, TaskReader } from './reader.js';
 
 export interface RetryRules {

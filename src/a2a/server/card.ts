@@ -1,5 +1,11 @@
-import type { AgentExtension, AgentInterface, AgentSkill, SecurityRequirement } from '@a2a-js/sdk';
-import { AgentCard, SecurityScheme } from '@a2a-js/sdk';
+import {
+  AgentCard,
+  SecurityScheme,
+  type AgentExtension,
+  type AgentInterface,
+  type AgentSkill,
+  type SecurityRequirement,
+} from '@a2a-js/sdk';
 import type { AgentProfile, Skill } from '../../core/agent.js';
 import type { CardFile } from '../../core/card.js';
 import type { JsonObject } from '../../core/json.js';

@@ -1,6 +1,5 @@
 import type { AgentCard } from '@a2a-js/sdk';
-import type { ReadKeys, SigningKey } from '../../core/card.js';
-import { OLD_CARD_PATH, KEYS_PATH } from '../../core/card.js';
+import { OLD_CARD_PATH, KEYS_PATH, type ReadKeys, type SigningKey } from '../../core/card.js';
 import type { HttpExchange } from '../../core/http.js';
 import type { JsonObject } from '../../core/json.js';
 import { CATALOG_PATHS } from '../translate/catalog.js';

@@ -1,17 +1,22 @@
-import { Role, SendMessageConfiguration } from '@a2a-js/sdk';
-import type {
-  Message as WireMessage,
-  SendMessageRequest,
-  Task,
-  TaskArtifactUpdateEvent,
-  TaskStatus,
+import {
+  Role,
+  SendMessageConfiguration,
+  type Message as WireMessage,
+  type SendMessageRequest,
+  type Task,
+  type TaskArtifactUpdateEvent,
+  type TaskStatus,
 } from '@a2a-js/sdk';
-import { DefaultExecutionEventBus, RequestContext } from '@a2a-js/sdk/server';
-import type { AgentExecutionEvent, AgentExecutor, ExecutionEventBus } from '@a2a-js/sdk/server';
+import {
+  DefaultExecutionEventBus,
+  RequestContext,
+  type AgentExecutionEvent,
+  type AgentExecutor,
+  type ExecutionEventBus,
+} from '@a2a-js/sdk/server';
 import type { Agent, AgentProfile } from '../../core/agent.js';
 import { errorText } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
+import { isJsonObject, type JsonObject } from '../../core/json.js';
 import type { Artifact } from '../../core/message.js';
 import type { Run, RunEnd, RunInput } from '../../core/run.js';
 import type { EventBody, TaskState } from '../../core/task.js';

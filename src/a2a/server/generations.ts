@@ -1,7 +1,6 @@
 import { LangoError, isLangoError } from '../../core/errors.js';
 import type { Accepted, Journal, Submission } from '../../core/journal.js';
-import type { TaskRecord } from '../../core/task.js';
-import { isTerminal } from '../../core/task.js';
+import { isTerminal, type TaskRecord } from '../../core/task.js';
 import { Deadline } from '../../core/time.js';
 import { GENERATION } from '../translate/extensions.js';
 import { Changes } from '../translate/generation.js';

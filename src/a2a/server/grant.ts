@@ -1,8 +1,7 @@
 import { LangoError } from '../../core/errors.js';
 import type { AgentLimits } from '../../core/agent.js';
 import type { Caller } from '../../core/identity.js';
-import type { Grant } from '../../core/task.js';
-import { narrowGrant } from '../../core/task.js';
+import { narrowGrant, type Grant } from '../../core/task.js';
 import type { ChainMark } from '../translate/extensions.js';
 
 export interface GrantRules {

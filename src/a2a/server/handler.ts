@@ -1,46 +1,47 @@
-import { TaskState } from '@a2a-js/sdk';
-import type {
-  AgentCard,
-  CancelTaskRequest,
-  DeleteTaskPushNotificationConfigRequest,
-  GetExtendedAgentCardRequest,
-  GetTaskPushNotificationConfigRequest,
-  GetTaskRequest,
-  ListTaskPushNotificationConfigsRequest,
-  ListTaskPushNotificationConfigsResponse,
-  ListTasksRequest,
-  ListTasksResponse,
-  Message as WireMessage,
-  SendMessageRequest,
-  StreamResponse,
-  SubscribeToTaskRequest,
-  Task,
-  TaskPushNotificationConfig,
+import {
+  TaskState,
+  type AgentCard,
+  type CancelTaskRequest,
+  type DeleteTaskPushNotificationConfigRequest,
+  type GetExtendedAgentCardRequest,
+  type GetTaskPushNotificationConfigRequest,
+  type GetTaskRequest,
+  type ListTaskPushNotificationConfigsRequest,
+  type ListTaskPushNotificationConfigsResponse,
+  type ListTasksRequest,
+  type ListTasksResponse,
+  type Message as WireMessage,
+  type SendMessageRequest,
+  type StreamResponse,
+  type SubscribeToTaskRequest,
+  type Task,
+  type TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import type { AgentProfile } from '../../core/agent.js';
 import { LangoError } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
 import type { Accepted, Journal } from '../../core/journal.js';
-import type { EventType, Grant, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
-import { isTerminal } from '../../core/task.js';
-import type { Call } from '../translate/call.js';
-import { callOf } from '../translate/call.js';
+import {
+  isTerminal,
+  type EventType,
+  type Grant,
+  type Scope,
+  type TaskEvent,
+  type TaskRecord,
+} from '../../core/task.js';
+import { callOf, type Call } from '../translate/call.js';
 import { keepAskedInEvent, isBareWorking } from '../translate/asked.js';
 import { fromWireMessage, fromWireState, toWireMessage } from '../translate/content.js';
-import type { NumberedResponse } from '../translate/events.js';
-import { toStreamResponse } from '../translate/events.js';
+import { toStreamResponse, type NumberedResponse } from '../translate/events.js';
 import { Changes, eventWithGeneration } from '../translate/generation.js';
-import type { ChainMark } from '../translate/extensions.js';
-import { chainIn } from '../translate/extensions.js';
+import { chainIn, type ChainMark } from '../translate/extensions.js';
 import type { TaskView } from '../translate/task.js';
 import { changesUpTo, submitAt, untilBeyond, wantsGeneration } from './generations.js';
 import { assertInputModes, assertOutputModes } from './modes.js';
 import type { PushConfigs } from './push-configs.js';
-import type { OfDraft } from './requests.js';
-import { requestForExecutor } from './requests.js';
-import type { AuthorOf } from './task-reading.js';
-import { DEFAULT_HISTORY_LENGTH, WaitingTasks, readTask, readUpTo } from './task-reading.js';
+import { requestForExecutor, type OfDraft } from './requests.js';
+import { DEFAULT_HISTORY_LENGTH, WaitingTasks, readTask, readUpTo, type AuthorOf } from './task-reading.js';
 
 const DEFAULT_PAGE_SIZE = 50;
 /** The events that an answer to a message reads before it waits for more. */

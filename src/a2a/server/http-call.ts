@@ -5,12 +5,9 @@ import type { Json } from '../../core/json.js';
 import type { Logger } from '../../core/logger.js';
 import type { Trace } from '../../core/trace.js';
 import { readTrace } from '../translate/trace.js';
-import type { Call } from '../translate/call.js';
-import { toCallContext } from '../translate/call.js';
-import type { WireError } from '../translate/errors.js';
-import { isVisible, toWireError } from '../translate/errors.js';
+import { toCallContext, type Call } from '../translate/call.js';
+import { isVisible, toWireError, type WireError } from '../translate/errors.js';
 import type { Operation, Request } from './operations.js';
-import type { ProtocolVersion } from './service-parameters.js';
 import {
   CURSOR_PARAMETER,
   EXTENSIONS_PARAMETER,
@@ -20,6 +17,7 @@ import {
   cursorIn,
   extensionsIn,
   versionIn,
+  type ProtocolVersion,
 } from './service-parameters.js';
 import type { Framing, Streaming } from './sse.js';
 

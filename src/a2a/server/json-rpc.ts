@@ -1,10 +1,7 @@
 import { isLangoError } from '../../core/errors.js';
 import type { HttpExchange } from '../../core/http.js';
-import type { JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
-import type { Dialect } from './dialect.js';
-import { DIALECT_1_0 } from './dialect.js';
-import type { AnswerFormat, HttpCall } from './http-call.js';
+import { isJsonObject, type JsonObject } from '../../core/json.js';
+import { DIALECT_1_0, type Dialect } from './dialect.js';
 import {
   answerOperation,
   errorHeaders,
@@ -12,10 +9,11 @@ import {
   reportedError,
   sendJson,
   sendNoContent,
+  type AnswerFormat,
+  type HttpCall,
 } from './http-call.js';
 import { JSON_TYPE } from './modes.js';
-import type { Operation, PublishedAgent, Request } from './operations.js';
-import { OPERATIONS, isOperation } from './operations.js';
+import { OPERATIONS, isOperation, type Operation, type PublishedAgent, type Request } from './operations.js';
 import type { ProtocolVersion } from './service-parameters.js';
 import type { Streaming } from './sse.js';
 import { OLD_METHODS, SCHEMA_DIALECT } from './v03/dialect.js';

@@ -4,8 +4,10 @@ import {
   SendMessageResponse,
   Task,
   TaskPushNotificationConfig,
+  type AgentCard,
+  type Message,
+  type StreamResponse,
 } from '@a2a-js/sdk';
-import type { AgentCard, Message, StreamResponse } from '@a2a-js/sdk';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { LangoError, isLangoError } from '../../core/errors.js';
 import { readingOnly, type Audit } from '../../core/identity.js';
@@ -15,8 +17,7 @@ import { callOf } from '../translate/call.js';
 import { jsonWithGenerations } from '../translate/generation.js';
 import { cardJson } from './card.js';
 import { parseAs } from './proto-json.js';
-import type { OperationName, Params } from './requests.js';
-import { REQUESTS } from './requests.js';
+import { REQUESTS, type OperationName, type Params } from './requests.js';
 
 /** An agent as the bindings see it. */
 export interface PublishedAgent {

@@ -9,8 +9,7 @@ import type { TaskEvent } from '../../core/task.js';
 import { toStreamResponse } from '../translate/events.js';
 import type { PushSecrets } from './push-configs.js';
 import { signJwt } from './signing.js';
-import type { AuthorOf } from './task-reading.js';
-import { DEFAULT_HISTORY_LENGTH, TaskReading, readUpTo } from './task-reading.js';
+import { DEFAULT_HISTORY_LENGTH, TaskReading, readUpTo, type AuthorOf } from './task-reading.js';
 
 export interface PushSenderOptions {
   /** The egress client: it checks addresses, and bounds time and size. */

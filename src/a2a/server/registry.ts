@@ -1,8 +1,6 @@
 import { LangoError, isLangoError } from '../../core/errors.js';
-import type { HttpExchange } from '../../core/http.js';
-import { statusOf } from '../../core/http.js';
-import type { Json, JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
+import { statusOf, type HttpExchange } from '../../core/http.js';
+import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { publisherIn } from '../translate/catalog.js';
 import { wordScore } from '../translate/word-score.js';
 import { answerDocument, type EtagCache } from './documents.js';

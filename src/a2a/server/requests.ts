@@ -12,8 +12,8 @@ import {
   SubscribeToTaskRequest,
   TaskPushNotificationConfig,
   TaskState,
+  type MessageFns,
 } from '@a2a-js/sdk';
-import type { MessageFns } from '@a2a-js/sdk';
 import { z } from 'zod';
 import { BASE64 } from '../../core/message.js';
 import type { JsonObject } from '../../core/json.js';

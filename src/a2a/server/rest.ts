@@ -1,12 +1,9 @@
 import type { HttpExchange } from '../../core/http.js';
-import type { Json } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
+import { isJsonObject, type Json } from '../../core/json.js';
 import type { WireError } from '../translate/errors.js';
-import type { RestDialect, RestRoute } from './dialect.js';
-import { REST_1_0 } from './dialect.js';
+import { REST_1_0, type RestDialect, type RestRoute } from './dialect.js';
 import { answerOperation, errorHeaders, openCall, reportedError, sendJson } from './http-call.js';
-import type { PublishedAgent } from './operations.js';
-import { OPERATIONS } from './operations.js';
+import { OPERATIONS, type PublishedAgent } from './operations.js';
 import type { Streaming } from './sse.js';
 import { REST_0_3 } from './v03/dialect.js';
 

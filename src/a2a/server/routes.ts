@@ -1,8 +1,6 @@
 import type { Request, Router } from 'express';
-import type { ReadKeys } from '../../core/card.js';
-import { CARD_PATH, KEYS_PATH, OLD_CARD_PATH } from '../../core/card.js';
-import type { HttpExchange, HttpRoute } from '../../core/http.js';
-import { exchangeOf } from '../../core/http.js';
+import { CARD_PATH, KEYS_PATH, OLD_CARD_PATH, type ReadKeys } from '../../core/card.js';
+import { exchangeOf, type HttpExchange, type HttpRoute } from '../../core/http.js';
 import { CATALOG_PATHS } from '../translate/catalog.js';
 import {
   answerCatalog,
@@ -12,8 +10,7 @@ import {
   type Catalog,
   type KnownAgent,
 } from './catalog.js';
-import type { Discovery } from './discovery.js';
-import { answerCard, answerKeys } from './discovery.js';
+import { answerCard, answerKeys, type Discovery } from './discovery.js';
 import { EtagCache } from './documents.js';
 import { answerJsonRpc, sendNoSuchAgent } from './json-rpc.js';
 import type { PublishedAgent } from './operations.js';

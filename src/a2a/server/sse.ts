@@ -7,8 +7,7 @@ import { waitAtMost } from '../../core/time.js';
 import type { NumberedResponse } from '../translate/events.js';
 import { jsonWithGenerations } from '../translate/generation.js';
 import { seqIn } from '../translate/extensions.js';
-import type { StreamLimits } from './stream-slots.js';
-import { StreamSlots, stallMs } from './stream-slots.js';
+import { StreamSlots, stallMs, type StreamLimits } from './stream-slots.js';
 
 /** The form in which a binding writes one event, and an error after the first event. */
 export interface Framing {

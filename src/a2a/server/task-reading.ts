@@ -1,12 +1,10 @@
 import { Task } from '@a2a-js/sdk';
 import { BoundedCache } from '../../core/bounded-cache.js';
 import type { Journal } from '../../core/journal.js';
-import type { TaskEvent, TaskRecord } from '../../core/task.js';
-import { isTerminal, stateAfter } from '../../core/task.js';
+import { isTerminal, stateAfter, type TaskEvent, type TaskRecord } from '../../core/task.js';
 import { wantsGeneration } from './generations.js';
 import { withAuthor } from '../translate/events.js';
-import type { TaskStatus, TaskView } from '../translate/task.js';
-import { TaskFold } from '../translate/task.js';
+import { TaskFold, type TaskStatus, type TaskView } from '../translate/task.js';
 
 const PAGE = 1_000;
 /**

@@ -1,5 +1,4 @@
-import type { StreamResponse, Task } from '@a2a-js/sdk';
-import { Role, TaskState } from '@a2a-js/sdk';
+import { Role, TaskState, type StreamResponse, type Task } from '@a2a-js/sdk';
 import { EXTENSIONS } from './extensions.js';
 
 /** The extensions that add a member to `metadata` in answers. */

@@ -1,5 +1,4 @@
-import type { Json, JsonObject } from '../../core/json.js';
-import { canonicalJson, isJsonObject } from '../../core/json.js';
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 
 /**
  * The presence rule of a member in the canonical form. `always`: required, kept even when empty. `set`: kept when it was

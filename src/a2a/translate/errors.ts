@@ -1,8 +1,6 @@
-import type { ErrorCode, ErrorDetails } from '../../core/errors.js';
-import { LangoError, errorText, isLangoError } from '../../core/errors.js';
+import { LangoError, errorText, isLangoError, type ErrorCode, type ErrorDetails } from '../../core/errors.js';
 import { statusOf } from '../../core/http.js';
-import type { JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
+import { isJsonObject, type JsonObject } from '../../core/json.js';
 
 /** The protocol versions (Major.Minor) of our interfaces. */
 const SUPPORTED_VERSIONS: readonly string[] = ['1.0', '0.3'];

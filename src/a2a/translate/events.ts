@@ -1,10 +1,8 @@
 import type { StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent } from '@a2a-js/sdk';
 import type { JsonObject } from '../../core/json.js';
-import type { Artifact, Message } from '../../core/message.js';
-import { textOf, textPart } from '../../core/message.js';
+import { textOf, textPart, type Artifact, type Message } from '../../core/message.js';
 import type { Activity, EventBody, TaskEvent, TaskState } from '../../core/task.js';
-import type { MessageIds } from './content.js';
-import { toWireArtifact, toWireMessage, toWireState } from './content.js';
+import { toWireArtifact, toWireMessage, toWireState, type MessageIds } from './content.js';
 import { authorMetadata, cursorMetadata, usageMetadata } from './extensions.js';
 
 /** The name of the artifact that holds an agent's answer. */

@@ -1,11 +1,8 @@
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
-import { NO_USAGE } from '../../core/model.js';
-import type { Usage } from '../../core/model.js';
-import type { Activity, Grant } from '../../core/task.js';
-import { TASK_STATES } from '../../core/task.js';
+import { isJsonObject, type JsonObject } from '../../core/json.js';
+import { NO_USAGE, type Usage } from '../../core/model.js';
+import { TASK_STATES, type Activity, type Grant } from '../../core/task.js';
 
 /**
  * The extensions that Lango declares on its cards. All are optional for clients: they only add members to `metadata`

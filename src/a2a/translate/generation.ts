@@ -1,6 +1,5 @@
 import type { StreamResponse } from '@a2a-js/sdk';
-import type { JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
+import { isJsonObject, type JsonObject } from '../../core/json.js';
 import type { EventType, TaskEvent } from '../../core/task.js';
 
 /*

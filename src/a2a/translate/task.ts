@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Task } from '@a2a-js/sdk';
 import type { JsonObject } from '../../core/json.js';
-import type { Artifact, Message, Part } from '../../core/message.js';
-import { textOf, textPart } from '../../core/message.js';
+import { textOf, textPart, type Artifact, type Message, type Part } from '../../core/message.js';
 import { answerText } from '../../core/model.js';
 import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import { isPlainText, toWireArtifact, toWireMessage, toWireState } from './content.js';

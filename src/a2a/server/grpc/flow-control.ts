@@ -1,7 +1,6 @@
 import type { ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
 import { LangoError } from '../../../core/errors.js';
-import type { StreamLimits } from '../stream-slots.js';
-import { stallMs } from '../stream-slots.js';
+import { stallMs, type StreamLimits } from '../stream-slots.js';
 
 type Out = ServerWritableStream<Buffer, Buffer>;
 

@@ -1,9 +1,9 @@
-import { ServerInterceptingCall } from '@grpc/grpc-js';
-import type {
-  Metadata,
-  ServerInterceptingCallInterface,
-  ServerInterceptor,
-  ServerUnaryCall,
+import {
+  ServerInterceptingCall,
+  type Metadata,
+  type ServerInterceptingCallInterface,
+  type ServerInterceptor,
+  type ServerUnaryCall,
 } from '@grpc/grpc-js';
 import type { ServerHttp2Stream } from 'node:http2';
 import { LangoError } from '../../../core/errors.js';
@@ -11,13 +11,13 @@ import type { Authenticator, Caller, ClientCertificate } from '../../../core/ide
 import type { Logger } from '../../../core/logger.js';
 import { readTrace } from '../../translate/trace.js';
 import type { Call } from '../../translate/call.js';
-import type { ProtocolVersion } from '../service-parameters.js';
 import {
   CURSOR_PARAMETER,
   EXTENSIONS_PARAMETER,
   OLD_EXTENSIONS_PARAMETER,
   cursorIn,
   extensionsIn,
+  type ProtocolVersion,
 } from '../service-parameters.js';
 import { statusOf } from './status.js';
 

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import type { AddressInfo, Server, Socket } from 'node:net';
-import { createServer } from 'node:net';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { ServerCredentials } from '@grpc/grpc-js';
 import { LangoError, errorText } from '../../../core/errors.js';
 import type { Logger } from '../../../core/logger.js';

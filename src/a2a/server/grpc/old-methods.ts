@@ -1,14 +1,12 @@
 import { StreamResponse } from '@a2a-js/sdk';
 import { LegacyA2AService } from '@a2a-js/sdk/compat/v0_3/server/grpc';
 import { LangoError } from '../../../core/errors.js';
-import type { Json, JsonObject } from '../../../core/json.js';
-import { isJsonObject } from '../../../core/json.js';
+import { isJsonObject, type Json, type JsonObject } from '../../../core/json.js';
 import { OPERATIONS } from '../operations.js';
 import type { OperationName } from '../requests.js';
 import { PROTO_DIALECT } from '../v03/dialect.js';
 import { textOf } from '../v03/values.js';
-import type { GrpcMethod, GrpcService } from './methods.js';
-import { decoded } from './methods.js';
+import { decoded, type GrpcMethod, type GrpcService } from './methods.js';
 import { fromDecoded, toCard, toChoice, toConfig, toConfigs, toTask } from './old-messages.js';
 
 /** The service of A2A 0.3. Its requests cannot name an agent, so all calls go to the root agent. */

@@ -1,14 +1,11 @@
 import { Server, ServerCredentials, logVerbosity, setLogVerbosity } from '@grpc/grpc-js';
 import { serverStopping } from '../../../core/errors.js';
 import { UnreadAnswers } from './flow-control.js';
-import { Gate } from './gate.js';
-import type { GateOptions } from './gate.js';
-import type { GrpcTls } from './listener.js';
-import { Listener, TlsCredentials } from './listener.js';
+import { Gate, type GateOptions } from './gate.js';
+import { Listener, TlsCredentials, type GrpcTls } from './listener.js';
 import { SERVICE_1_0 } from './methods.js';
 import { SERVICE_0_3 } from './old-methods.js';
-import type { ServiceOptions } from './service.js';
-import { createService } from './service.js';
+import { createService, type ServiceOptions } from './service.js';
 
 /** Limits with the names of `server.limits`. */
 interface GrpcLimits {

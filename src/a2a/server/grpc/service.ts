@@ -1,16 +1,15 @@
-import { Metadata } from '@grpc/grpc-js';
-import type {
-  MethodDefinition,
-  ServerUnaryCall,
-  ServerWritableStream,
-  ServiceDefinition,
-  UntypedServiceImplementation,
-  sendUnaryData,
+import {
+  Metadata,
+  type MethodDefinition,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type ServiceDefinition,
+  type UntypedServiceImplementation,
+  type sendUnaryData,
 } from '@grpc/grpc-js';
 import { assertJsonValue } from '../../../core/json.js';
 import type { Logger } from '../../../core/logger.js';
-import type { Call } from '../../translate/call.js';
-import { toCallContext } from '../../translate/call.js';
+import { toCallContext, type Call } from '../../translate/call.js';
 import type { PublishedAgent, Request, StreamOperation, UnaryOperation } from '../operations.js';
 import {
   EXTENSIONS_PARAMETER,
@@ -19,12 +18,9 @@ import {
   activatedExtensions,
   versionIn,
 } from '../service-parameters.js';
-import type { StreamLimits, StreamSlots } from '../stream-slots.js';
-import { stallMs } from '../stream-slots.js';
-import type { UnreadAnswers } from './flow-control.js';
-import { EventWriter } from './flow-control.js';
-import type { AnyCall, Gate } from './gate.js';
-import { grpcCall, textIn } from './gate.js';
+import { stallMs, type StreamLimits, type StreamSlots } from '../stream-slots.js';
+import { EventWriter, type UnreadAnswers } from './flow-control.js';
+import { grpcCall, textIn, type AnyCall, type Gate } from './gate.js';
 import type { GrpcService, GrpcMethod } from './methods.js';
 import { NoSuchAgent, statusOf } from './status.js';
 

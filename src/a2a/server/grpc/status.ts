@@ -1,10 +1,8 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import { Metadata, status } from '@grpc/grpc-js';
-import type { StatusObject } from '@grpc/grpc-js';
+import { Metadata, status, type StatusObject } from '@grpc/grpc-js';
 import type { JsonObject } from '../../../core/json.js';
 import type { WireError } from '../../translate/errors.js';
-import type { ReportedCall } from '../http-call.js';
-import { reportedError } from '../http-call.js';
+import { reportedError, type ReportedCall } from '../http-call.js';
 import { OLD_ERRORS } from '../v03/values.js';
 
 const DETAILS = 'grpc-status-details-bin';

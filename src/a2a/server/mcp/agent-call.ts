@@ -1,14 +1,11 @@
-import type { StreamResponse, Task } from '@a2a-js/sdk';
-import { TaskState } from '@a2a-js/sdk';
+import { TaskState, type StreamResponse, type Task } from '@a2a-js/sdk';
 import { isLangoError } from '../../../core/errors.js';
 import { newId } from '../../../core/ids.js';
 import type { JsonObject } from '../../../core/json.js';
-import type { Call } from '../../translate/call.js';
-import { toCallContext } from '../../translate/call.js';
+import { toCallContext, type Call } from '../../translate/call.js';
 import { authorIn } from '../../translate/extensions.js';
 import type { OperationName } from '../requests.js';
-import type { PublishedAgent, Request } from '../operations.js';
-import { OPERATIONS } from '../operations.js';
+import { OPERATIONS, type PublishedAgent, type Request } from '../operations.js';
 import type { CallArguments } from './tools.js';
 
 /** The outcome of a call: the task, or the message that an executor answers with in place of a task. */

@@ -1,5 +1,4 @@
-import type { Part, Task } from '@a2a-js/sdk';
-import { TaskState } from '@a2a-js/sdk';
+import { TaskState, type Part, type Task } from '@a2a-js/sdk';
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../core/json.js';
 import { questionsIn } from '../../../core/questions.js';

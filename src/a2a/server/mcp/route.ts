@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { ServerContext } from '@modelcontextprotocol/server';
 import {
   createMcpHandler,
   inputRequired,
@@ -8,6 +7,7 @@ import {
   ProtocolError,
   ProtocolErrorCode,
   Server,
+  type ServerContext,
 } from '@modelcontextprotocol/server';
 import type { HttpExchange, HttpRoute } from '../../../core/http.js';
 import type { Caller } from '../../../core/identity.js';

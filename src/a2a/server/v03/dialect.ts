@@ -1,10 +1,7 @@
-import type { Json, JsonObject } from '../../../core/json.js';
-import { isJsonObject } from '../../../core/json.js';
-import type { Dialect, RestDialect } from '../dialect.js';
-import { commonRoutes } from '../dialect.js';
+import { isJsonObject, type Json, type JsonObject } from '../../../core/json.js';
+import { commonRoutes, type Dialect, type RestDialect } from '../dialect.js';
 import type { OperationName } from '../requests.js';
-import type { SecurityNotation } from './card.js';
-import { toOldCard } from './card.js';
+import { toOldCard, type SecurityNotation } from './card.js';
 import {
   OLD_ERRORS,
   PROTO_PARTS,
@@ -15,8 +12,8 @@ import {
   objects,
   textOf,
   toPushConfig,
+  type PartDialect,
 } from './values.js';
-import type { PartDialect } from './values.js';
 
 type Kind = 'task' | 'message' | 'statusUpdate' | 'artifactUpdate';
 

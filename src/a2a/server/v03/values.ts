@@ -1,5 +1,4 @@
-import type { Json, JsonObject } from '../../../core/json.js';
-import { isJsonObject } from '../../../core/json.js';
+import { isJsonObject, type Json, type JsonObject } from '../../../core/json.js';
 
 /* Readers of unchecked JSON: a value of another kind counts as an empty one. */
 
