@@ -1,22 +1,4 @@
-import {
-  TaskState,
-  type AgentCard,
-  type CancelTaskRequest,
-  type DeleteTaskPushNotificationConfigRequest,
-  type GetExtendedAgentCardRequest,
-  type GetTaskPushNotificationConfigRequest,
-  type GetTaskRequest,
-  type ListTaskPushNotificationConfigsRequest,
-  type ListTaskPushNotificationConfigsResponse,
-  type ListTasksRequest,
-  type ListTasksResponse,
-  type Message as WireMessage,
-  type SendMessageRequest,
-  type StreamResponse,
-  type SubscribeToTaskRequest,
-  type Task,
-  type TaskPushNotificationConfig,
-} from '@a2a-js/sdk';
+import { TaskState, type AgentCard, type Message, type SendMessageRequest, type Task } from '@a2a-js/sdk';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import type { AgentProfile } from '../../core/agent.js';
 import { LangoError } from '../../core/errors.js';
@@ -70,201 +52,169 @@ export interface AgentHandlerOptions {
  * `LangoError`s. Abandoning a call never touches the task.
  */
 export function createAgentHandler(options: AgentHandlerOptions): A2ARequestHandler {
-  return new AgentHandler(options);
+  const { journal, card, extendedCard } = options;
+  const tasks = new AgentTasks(options);
+  return {
+    ...pushOperations(options, tasks),
+    getAgentCard: async () => card(),
+
+    async getAuthenticatedExtendedAgentCard(_params, context) {
+      const { baseUrl } = callOf(context);
+      if (extendedCard) return extendedCard(baseUrl);
+      throw new LangoError('not-supported', 'This agent has no extended card.');
+    },
+
+    async sendMessage(params, context) {
+      const call = callOf(context);
+      const accepted = await tasks.submit(params, context);
+      const view = viewOfSend(params, call);
+      const isDetached = params.configuration?.returnImmediately === true;
+      return isDetached ? tasks.read(accepted.task, view) : tasks.settled(accepted, view, call);
+    },
+
+    async *sendMessageStream(params, context) {
+      const call = callOf(context);
+      const { task, seq } = await tasks.submit(params, context);
+      const reply = await tasks.firstReply(task, seq, call.signal);
+      if (reply) {
+        yield { payload: { $case: 'message', value: reply } };
+        return;
+      }
+      // The task as it stood after this message, so that a repeated send gets the same stream, and no event twice.
+      yield await tasks.snapshot(task, seq, viewOfSend(params, call));
+      yield* tasks.events(task, { after: seq, call, isLast: endsRun });
+    },
+
+    async getTask(params, context) {
+      const { scope, signal, extensions: asked } = callOf(context);
+      const { currentGeneration: generation } = params as OfDraft;
+      let record = await tasks.require(scope, params.id);
+      if (generation !== undefined) {
+        await untilBeyond(journal, record, { generation, signal });
+        record = await tasks.require(scope, params.id);
+      }
+      return tasks.read(record, { historyLength: params.historyLength, includeArtifacts: true, asked });
+    },
+
+    // By default a list has no history, and so needs the task records alone and no logs.
+    async listTasks({ pageSize = DEFAULT_PAGE_SIZE, historyLength = 0, ...params }, context) {
+      const state = fromWireState(params.status ?? TaskState.TASK_STATE_UNSPECIFIED);
+      const { scope, extensions: asked } = callOf(context);
+      const page = await journal.list(scope, {
+        agent: options.agent.name,
+        pageSize,
+        ...(params.contextId ? { contextId: params.contextId } : {}),
+        ...(state ? { state } : {}),
+        ...(params.statusTimestampAfter ? { statusFrom: Date.parse(params.statusTimestampAfter) } : {}),
+        ...(params.pageToken ? { pageToken: params.pageToken } : {}),
+      });
+      const view = { historyLength, includeArtifacts: params.includeArtifacts === true, asked };
+      const listed: Task[] = [];
+      for (const record of page.tasks) listed.push(await tasks.read(record, view));
+      return { tasks: listed, nextPageToken: page.nextPageToken, pageSize, totalSize: page.totalSize };
+    },
+
+    async cancelTask(params, context) {
+      const { scope, extensions: asked } = callOf(context);
+      const { id } = await tasks.require(scope, params.id);
+      return tasks.read(await journal.cancel(scope, id), { ...WHOLE_TASK, asked });
+    },
+
+    async *resubscribe({ id }, context) {
+      const call = callOf(context);
+      const { scope, after: cursor, extensions: asked } = call;
+      const task = await tasks.require(scope, id);
+      const after = cursor ?? task.head;
+      if (cursor === undefined) {
+        if (isTerminal(task.state)) throw ended(task);
+        yield await tasks.snapshot(task, after, { ...WHOLE_TASK, asked });
+      } else if (after > task.head) throw cursorAhead(after, task);
+      else if (after === task.head && isTerminal(task.state)) return;
+      yield* tasks.events(task, { after, call, isLast: endsTask });
+    },
+  };
 }
 
-class AgentHandler implements A2ARequestHandler {
+type PushOperations = Pick<A2ARequestHandler, Extract<keyof A2ARequestHandler, `${string}Push${string}`>>;
+
+function pushOperations({ push }: AgentHandlerOptions, tasks: AgentTasks): PushOperations {
+  /** Throws `push-not-supported`, and `not-found` for a task of another caller or another agent. */
+  const open = async (taskId: string, context: ServerCallContext) => {
+    const configs = requirePush(push);
+    const { scope } = callOf(context);
+    await tasks.require(scope, taskId);
+    return { configs, task: { scope, taskId } };
+  };
+  return {
+    async createTaskPushNotificationConfig(params, context) {
+      const { configs, task } = await open(params.taskId, context);
+      return configs.create(task, configs.prepare(params, context.requestedVersion));
+    },
+    async getTaskPushNotificationConfig({ taskId, id }, context) {
+      const { configs, task } = await open(taskId, context);
+      return configs.get(task, id);
+    },
+    async listTaskPushNotificationConfigs(params, context) {
+      const { configs, task } = await open(params.taskId, context);
+      return configs.list(task, params);
+    },
+    async deleteTaskPushNotificationConfig({ taskId, id }, context) {
+      const { configs, task } = await open(taskId, context);
+      await configs.delete(task, id);
+    },
+  };
+}
+
+function requirePush(push: PushConfigs | undefined): PushConfigs {
+  if (push) return push;
+  throw new LangoError('push-not-supported', 'This agent sends no push notifications.', {
+    hint: 'Subscribe to the task, or get it from time to time.',
+  });
+}
+
+function viewOfSend({ configuration }: SendMessageRequest, { extensions: asked }: Call): TaskView {
+  const { historyLength = DEFAULT_HISTORY_LENGTH } = configuration ?? {};
+  return { historyLength, includeArtifacts: true, asked };
+}
+
+/** The tasks of one agent in the journal, as the protocol shows them. */
+class AgentTasks {
   readonly #options: AgentHandlerOptions;
   readonly #journal: Journal;
-  readonly #inputModes: readonly string[];
-  readonly #outputModes: readonly string[];
+  readonly #card: AgentCard;
   readonly #authorOf: AuthorOf;
   readonly #waiting: WaitingTasks;
 
   constructor(options: AgentHandlerOptions) {
-    const card = options.card();
     this.#options = options;
     this.#journal = options.journal;
-    this.#inputModes = card.defaultInputModes;
-    this.#outputModes = card.defaultOutputModes;
+    this.#card = options.card();
     this.#authorOf = (event) => event.author ?? options.rootAgentName;
     this.#waiting = new WaitingTasks(this.#authorOf);
   }
 
-  async getAgentCard(): Promise<AgentCard> {
-    return this.#options.card();
-  }
-
-  async getAuthenticatedExtendedAgentCard(
-    _params: GetExtendedAgentCardRequest,
-    context: ServerCallContext,
-  ): Promise<AgentCard> {
-    const { baseUrl } = callOf(context);
-    const { extendedCard } = this.#options;
-    if (extendedCard) return extendedCard(baseUrl);
-    throw new LangoError('not-supported', 'This agent has no extended card.');
-  }
-
-  async sendMessage(params: SendMessageRequest, context: ServerCallContext): Promise<WireMessage | Task> {
+  async submit(params: SendMessageRequest, context: ServerCallContext): Promise<Accepted> {
     const call = callOf(context);
-    const accepted = await this.#submit(params, context);
-    const { historyLength = DEFAULT_HISTORY_LENGTH, returnImmediately } = params.configuration ?? {};
-    const view = { historyLength, includeArtifacts: true, asked: call.extensions };
-    return returnImmediately === true ? this.#read(accepted.task, view) : this.#settled(accepted, view, call);
-  }
-
-  async *sendMessageStream(
-    params: SendMessageRequest,
-    context: ServerCallContext,
-  ): AsyncGenerator<StreamResponse, void, undefined> {
-    const call = callOf(context);
-    const { task, seq } = await this.#submit(params, context);
-    const reply = await this.#firstReply(task, seq, call.signal);
-    if (reply) {
-      yield { payload: { $case: 'message', value: reply } };
-      return;
-    }
-    // The task as it stood after this message, so that a repeated send gets the same stream, and no event twice.
-    const { historyLength = DEFAULT_HISTORY_LENGTH } = params.configuration ?? {};
-    const view = { historyLength, includeArtifacts: true };
-    yield await this.#snapshot(task, seq, { ...view, asked: call.extensions });
-    yield* this.#events(task, { after: seq, call, isLast: endsRun });
-  }
-
-  async getTask(params: GetTaskRequest, context: ServerCallContext): Promise<Task> {
-    const { scope, signal, extensions: asked } = callOf(context);
-    const { currentGeneration: generation } = params as OfDraft;
-    let record = await this.#require(scope, params.id);
-    if (generation !== undefined) {
-      await untilBeyond(this.#journal, record, { generation, signal });
-      record = await this.#require(scope, params.id);
-    }
-    return this.#read(record, { historyLength: params.historyLength, includeArtifacts: true, asked });
-  }
-
-  async listTasks(params: ListTasksRequest, context: ServerCallContext): Promise<ListTasksResponse> {
-    const state = fromWireState(params.status ?? TaskState.TASK_STATE_UNSPECIFIED);
-    const pageSize = params.pageSize ?? DEFAULT_PAGE_SIZE;
-    const { scope, extensions: asked } = callOf(context);
-    const page = await this.#journal.list(scope, {
-      agent: this.#options.agent.name,
-      pageSize,
-      ...(params.contextId ? { contextId: params.contextId } : {}),
-      ...(state ? { state } : {}),
-      ...(params.statusTimestampAfter ? { statusFrom: Date.parse(params.statusTimestampAfter) } : {}),
-      ...(params.pageToken ? { pageToken: params.pageToken } : {}),
-    });
-    // By default a list has no history, and so needs the task records alone and no logs.
-    const view = {
-      historyLength: params.historyLength ?? 0,
-      includeArtifacts: params.includeArtifacts === true,
-      asked,
-    };
-    const tasks: Task[] = [];
-    for (const record of page.tasks) tasks.push(await this.#read(record, view));
-    return { tasks, nextPageToken: page.nextPageToken, pageSize, totalSize: page.totalSize };
-  }
-
-  async cancelTask(params: CancelTaskRequest, context: ServerCallContext): Promise<Task> {
-    const { scope, extensions: asked } = callOf(context);
-    const { id } = await this.#require(scope, params.id);
-    return this.#read(await this.#journal.cancel(scope, id), { ...WHOLE_TASK, asked });
-  }
-
-  async *resubscribe(
-    params: SubscribeToTaskRequest,
-    context: ServerCallContext,
-  ): AsyncGenerator<StreamResponse, void, undefined> {
-    const call = callOf(context);
-    const { scope, after } = call;
-    const task = await this.#require(scope, params.id);
-    if (after === undefined) {
-      if (isTerminal(task.state)) throw ended(task);
-      yield await this.#snapshot(task, task.head, { ...WHOLE_TASK, asked: call.extensions });
-      yield* this.#events(task, { after: task.head, call, isLast: endsTask });
-      return;
-    }
-    if (after > task.head) {
-      throw new LangoError(
-        'invalid-input',
-        `The cursor ${after} is ahead of the task, whose last event is ${task.head}.`,
-        { hint: 'Send the id of the last event that you received of this task in Last-Event-ID.' },
-      );
-    }
-    if (after === task.head && isTerminal(task.state)) return;
-    yield* this.#events(task, { after, call, isLast: endsTask });
-  }
-
-  async createTaskPushNotificationConfig(
-    params: TaskPushNotificationConfig,
-    context: ServerCallContext,
-  ): Promise<TaskPushNotificationConfig> {
-    const { push, task } = await this.#requirePushTask(params.taskId, context);
-    return push.create(task, push.prepare(params, context.requestedVersion));
-  }
-
-  async getTaskPushNotificationConfig(
-    params: GetTaskPushNotificationConfigRequest,
-    context: ServerCallContext,
-  ): Promise<TaskPushNotificationConfig> {
-    const { push, task } = await this.#requirePushTask(params.taskId, context);
-    return push.get(task, params.id);
-  }
-
-  async listTaskPushNotificationConfigs(
-    params: ListTaskPushNotificationConfigsRequest,
-    context: ServerCallContext,
-  ): Promise<ListTaskPushNotificationConfigsResponse> {
-    const { push, task } = await this.#requirePushTask(params.taskId, context);
-    return push.list(task, params);
-  }
-
-  async deleteTaskPushNotificationConfig(
-    params: DeleteTaskPushNotificationConfigRequest,
-    context: ServerCallContext,
-  ): Promise<void> {
-    const { push, task } = await this.#requirePushTask(params.taskId, context);
-    await push.delete(task, params.id);
-  }
-
-  /** Throws `push-not-supported`, and `not-found` for a task of another caller or another agent. */
-  async #requirePushTask(taskId: string, context: ServerCallContext) {
-    const push = this.#requirePush();
-    const { scope } = callOf(context);
-    await this.#require(scope, taskId);
-    return { push, task: { scope, taskId } };
-  }
-
-  #requirePush(): PushConfigs {
-    const { push } = this.#options;
-    if (push) return push;
-    throw new LangoError('push-not-supported', 'This agent sends no push notifications.', {
-      hint: 'Subscribe to the task, or get it from time to time.',
-    });
-  }
-
-  async #submit(params: SendMessageRequest, context: ServerCallContext): Promise<Accepted> {
-    const call = callOf(context);
+    const { scope, trace } = call;
+    const { agent, approver, push: configs } = this.#options;
     const { message: wire, configuration } = params;
     if (!wire) throw new LangoError('invalid-input', 'message is missing.');
     const wanted = configuration?.taskPushNotificationConfig;
-    const push = wanted && this.#requirePush().prepare(wanted, context.requestedVersion);
-    assertOutputModes(configuration?.acceptedOutputModes ?? [], this.#outputModes);
+    const push = wanted && requirePush(configs).prepare(wanted, context.requestedVersion);
+    assertOutputModes(configuration?.acceptedOutputModes ?? [], this.#card.defaultOutputModes);
     const message = fromWireMessage(wire);
-    assertInputModes(message.parts, this.#inputModes);
+    assertInputModes(message.parts, this.#card.defaultInputModes);
     const mark = chainIn(wire.metadata);
-    const { trace } = call;
-    const { approver } = this.#options;
     const submission = {
-      scope: call.scope,
-      agent: this.#options.agent.name,
+      scope,
+      agent: agent.name,
       message,
       contextId: wire.contextId || undefined,
       taskId: wire.taskId || undefined,
       parentTaskId: mark.parentTaskId,
-      grant: { ...this.#options.grant(mark, call.scope), ...(trace === undefined ? {} : { trace }) },
-      mayDecide: approver === undefined || (call.scope.scopes?.has(approver) ?? true),
-      ...(this.#options.agent.isExecutor ? { request: requestForExecutor(params, call) } : {}),
+      grant: { ...this.#options.grant(mark, scope), ...(trace && { trace }) },
+      mayDecide: approver === undefined || (scope.scopes?.has(approver) ?? true),
+      ...(agent.isExecutor ? { request: requestForExecutor(params, call) } : {}),
       ...(push ? { push } : {}),
     };
     const { taskId } = submission;
@@ -272,11 +222,8 @@ class AgentHandler implements A2ARequestHandler {
     const accepted =
       generation === undefined || taskId === undefined
         ? await this.#journal.submit(submission)
-        : await submitAt(this.#journal, generation, {
-            submission,
-            find: () => this.#require(call.scope, taskId),
-          });
-    if (push) this.#options.push?.accepted(accepted.task.id);
+        : await submitAt(this.#journal, generation, { submission, find: () => this.require(scope, taskId) });
+    if (push) configs?.accepted(accepted.task.id);
     return accepted;
   }
 
@@ -284,10 +231,10 @@ class AgentHandler implements A2ARequestHandler {
    * Resolves once the run for the accepted message has ended, or with the task as it stands when the call is abandoned. An
    * executor's reply is the result in place of the task.
    */
-  async #settled({ task, seq }: Accepted, view: TaskView, call: Call): Promise<WireMessage | Task> {
+  async settled({ task, seq }: Accepted, view: TaskView, call: Call): Promise<Message | Task> {
     const reading = this.#waiting.take(task, seq);
     let isSettled = false;
-    let reply: WireMessage | undefined;
+    let reply: Message | undefined;
     const isAnswered = (event: TaskEvent): boolean => {
       reading.add(event);
       if (event.seq > seq && !isSettled) reply ??= replyIn(event);
@@ -303,7 +250,7 @@ class AgentHandler implements A2ARequestHandler {
       }
     }
     if (hasEnded) this.#waiting.keep(reading);
-    else if (reading.head < task.head) return this.#read(task, view);
+    else if (reading.head < task.head) return this.read(task, view);
     return reply ?? reading.toTask(view);
   }
 
@@ -311,7 +258,7 @@ class AgentHandler implements A2ARequestHandler {
    * Waits for the first event of an executor and returns its message; undefined for another event, and for other
    * agents.
    */
-  async #firstReply(task: TaskRecord, seq: number, signal: AbortSignal): Promise<WireMessage | undefined> {
+  async firstReply(task: TaskRecord, seq: number, signal: AbortSignal): Promise<Message | undefined> {
     if (!this.#options.agent.isExecutor) return undefined;
     for await (const batch of this.#journal.follow(task.id, seq, signal)) {
       const first = batch.find(({ body }) => !BEFORE_OUTPUT.has(body.type));
@@ -320,14 +267,14 @@ class AgentHandler implements A2ARequestHandler {
     return undefined;
   }
 
-  async #snapshot(task: TaskRecord, head: number, view: TaskView): Promise<NumberedResponse> {
+  async snapshot(task: TaskRecord, head: number, view: TaskView): Promise<NumberedResponse> {
     const reading = this.#waiting.take(task, head);
     await readUpTo(this.#journal, reading, { id: task.id, head });
     this.#waiting.keep(reading);
     return { payload: { $case: 'task', value: reading.toTask(view) }, seq: head };
   }
 
-  async *#events(
+  async *events(
     task: TaskRecord,
     { after, call, isLast }: EventRange,
   ): AsyncGenerator<NumberedResponse, void, undefined> {
@@ -352,13 +299,13 @@ class AgentHandler implements A2ARequestHandler {
   }
 
   /** Throws `not-found` also for the tasks of other callers and of other agents. */
-  async #require(scope: Scope, taskId: string): Promise<TaskRecord> {
+  async require(scope: Scope, taskId: string): Promise<TaskRecord> {
     const record = await this.#journal.get(scope, taskId);
     if (record?.agent === this.#options.agent.name) return record;
     throw new LangoError('not-found', `There is no task ${taskId}.`);
   }
 
-  #read(record: TaskRecord, view: TaskView): Promise<Task> {
+  read(record: TaskRecord, view: TaskView): Promise<Task> {
     return readTask(this.#journal, record, { view, authorOf: this.#authorOf });
   }
 }
@@ -378,7 +325,7 @@ const BEFORE_OUTPUT: ReadonlySet<EventType> = new Set([
 ]);
 
 /** The message that an executor published in place of a task; undefined in other events. */
-function replyIn({ body }: TaskEvent): WireMessage | undefined {
+function replyIn({ body }: TaskEvent): Message | undefined {
   if (body.type !== 'artifact' || !body.reply) return undefined;
   const { contextId, taskId, ...message } = body.reply;
   return toWireMessage({ ...message, parts: body.artifact.parts }, { contextId, taskId });
@@ -396,4 +343,12 @@ function ended(task: TaskRecord): LangoError {
   return new LangoError('already-ended', `The task is already ${task.state}.`, {
     hint: 'Get the task, or name the last event you saw in the header Last-Event-ID to have the later ones replayed.',
   });
+}
+
+function cursorAhead(cursor: number, { head }: TaskRecord): LangoError {
+  return new LangoError(
+    'invalid-input',
+    `The cursor ${cursor} is ahead of the task, whose last event is ${head}.`,
+    { hint: 'Send the id of the last event that you received of this task in Last-Event-ID.' },
+  );
 }

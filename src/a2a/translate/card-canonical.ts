@@ -27,6 +27,7 @@ const atLeastOne = (of: Shape): Member => ({ keep: 'always', empty: [], of });
 const map = (of: Shape): Member => ({ keep: 'filled', empty: {}, of });
 
 const REQUIREMENTS: Member = many({ schemes: map({ list: texts }) });
+const TOKEN_FLOW: Shape = { tokenUrl: requiredText, refreshUrl: text, scopes: requiredMap };
 const OLD_FLOW: Shape = { authorizationUrl: text, tokenUrl: text, refreshUrl: text, scopes: map({}) };
 
 /** The messages of an agent card (A2A 1.0 section 4.4), with their fields' behavior. */
@@ -55,20 +56,9 @@ const CARD: Shape = {
       description: text,
       oauth2MetadataUrl: text,
       flows: one({
-        authorizationCode: one({
-          authorizationUrl: requiredText,
-          tokenUrl: requiredText,
-          refreshUrl: text,
-          scopes: requiredMap,
-          pkceRequired: flag,
-        }),
-        clientCredentials: one({ tokenUrl: requiredText, refreshUrl: text, scopes: requiredMap }),
-        deviceCode: one({
-          deviceAuthorizationUrl: requiredText,
-          tokenUrl: requiredText,
-          refreshUrl: text,
-          scopes: requiredMap,
-        }),
+        authorizationCode: one({ ...TOKEN_FLOW, authorizationUrl: requiredText, pkceRequired: flag }),
+        clientCredentials: one(TOKEN_FLOW),
+        deviceCode: one({ ...TOKEN_FLOW, deviceAuthorizationUrl: requiredText }),
         implicit: one(OLD_FLOW),
         password: one(OLD_FLOW),
       }),
@@ -119,13 +109,10 @@ function canonical(value: JsonObject, shape: Shape): JsonObject {
 
 function within(held: Json, { of, empty }: Member): Json {
   if (!of) return held;
-  if (Array.isArray(held)) return held.map((item: Json) => (isJsonObject(item) ? canonical(item, of) : item));
-  if (!isJsonObject(held)) return held;
-  if (empty === undefined) return canonical(held, of);
-  const entries = Object.entries(held).map(([key, item]) => {
-    return [key, isJsonObject(item) ? canonical(item, of) : item] as const;
-  });
-  return Object.fromEntries(entries);
+  const inner = <Item>(item: Item) => (isJsonObject(item) ? canonical(item, of) : item);
+  if (Array.isArray(held)) return held.map((item: Json) => inner(item));
+  if (!isJsonObject(held) || empty === undefined) return inner(held);
+  return Object.fromEntries(Object.entries(held).map(([key, item]) => [key, inner(item)]));
 }
 
 function isEmpty(value: Json): boolean {

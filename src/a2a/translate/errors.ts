@@ -88,7 +88,7 @@ const TRANSPORT: readonly ErrorCode[] = [
   'unavailable',
   'canceled',
 ];
-/** The errors that a peer's answer can name. For an HTTP status, the first that has it counts. */
+/** The errors that a peer's response can name. For an HTTP status, the first that has it counts. */
 const NAMED_BY_PEERS = [...(Object.keys(TABLE) as ErrorCode[]), ...TRANSPORT];
 
 /** Whether clients may see the message of an error. Other messages go to the log only. */
@@ -206,16 +206,15 @@ function grpcMessage(cause: unknown): string | undefined {
   return typeof details === 'string' ? details : undefined;
 }
 
-function codeOf(response: PeerResponse): ErrorCode {
-  if (isCode(response.code)) return response.code;
-  const { reason, jsonRpcCode, httpStatus } = response;
-  const code =
+function codeOf({ code, reason, jsonRpcCode, httpStatus, grpcStatus }: PeerResponse): ErrorCode {
+  return (
+    NAMED_BY_PEERS.find((one) => one === code) ??
     NAMED_BY_PEERS.find((one) => reason !== undefined && TABLE[one]?.reason === reason) ??
     NAMED_BY_PEERS.find((one) => jsonRpcCode !== undefined && TABLE[one]?.jsonRpc === jsonRpcCode) ??
-    NAMED_BY_PEERS.find((one) => httpStatus !== 400 && httpStatus !== 500 && httpOf(one)[0] === httpStatus);
-  if (code) return code;
-  if (response.httpStatus === 400) return 'invalid-input';
-  return FROM_GRPC_STATUS[Number(response.grpcStatus)] ?? 'internal';
+    NAMED_BY_PEERS.find((one) => httpStatus !== 400 && httpStatus !== 500 && httpOf(one)[0] === httpStatus) ??
+    (httpStatus === 400 ? 'invalid-input' : FROM_GRPC_STATUS[Number(grpcStatus)]) ??
+    'internal'
+  );
 }
 
 /** Error codes by the number of a gRPC status. */
@@ -232,7 +231,3 @@ const FROM_GRPC_STATUS: Readonly<Partial<Record<number, ErrorCode>>> = {
   14: 'unavailable',
   16: 'unauthenticated',
 };
-
-function isCode(value: unknown): value is ErrorCode {
-  return (NAMED_BY_PEERS as readonly unknown[]).includes(value);
-}

@@ -5,7 +5,7 @@ import type { Activity, EventBody, TaskEvent, TaskState } from '../../core/task.
 import { toWireArtifact, toWireMessage, toWireState, type MessageIds } from './content.js';
 import { authorMetadata, cursorMetadata, usageMetadata } from './extensions.js';
 
-/** The name of the artifact that holds an agent's answer. */
+/** The name of the artifact that holds an agent's output. */
 export const ANSWER_ARTIFACT_NAME = 'answer';
 
 /** A stream event with the number of its journal event, which the metadata may not show. */
@@ -27,33 +27,27 @@ export function toStreamResponse(
     case 'run-start':
       return status(event, ids, { state: 'working', metadata: authorMetadata({ author }) });
     case 'run-end':
-      return status(event, ids, {
-        state: body.state,
-        message: body.message && withAuthor(body.message, author),
-        metadata: { ...body.metadata, ...closingMetadata(body, author) },
-      });
-    case 'status':
-      return status(event, ids, {
-        state: body.state,
-        message: body.message && withAuthor(body.message, author),
-        metadata: { ...body.metadata, ...authorMetadata({ author, ...activityIn(body.message) }) },
-      });
+    case 'status': {
+      const { state, message, metadata } = body;
+      const own =
+        body.type === 'run-end'
+          ? closingMetadata(body, author)
+          : authorMetadata({ author, ...activityIn(message) });
+      const authored = message && withAuthor(message, author);
+      return status(event, ids, { state, message: authored, metadata: { ...metadata, ...own } });
+    }
     case 'text-delta': {
-      if (body.isMessage) return working(event, ids, { author, activity: textActivity(body) });
-      const { artifactId: id, text, name, replace } = body;
-      return artifact(event, ids, {
-        artifact: { ...textArtifact(id, text, author), ...(name === undefined ? {} : { name }) },
-        append: !replace,
-        lastChunk: body.lastChunk,
-      });
+      const { artifactId: id, text, name, replace, lastChunk } = body;
+      if (body.isMessage)
+        return working(event, ids, {
+          author,
+          activity: { type: 'text', id, text, ...(replace && { replace }) },
+        });
+      const chunk = { ...textArtifact(id, text, author), ...(name !== undefined && { name }) };
+      return artifact(event, ids, { artifact: chunk, append: !replace, lastChunk });
     }
-    case 'artifact': {
-      const { append, lastChunk, metadata } = body;
-      return artifact(event, ids, {
-        artifact: withAuthor(body.artifact, author),
-        ...{ append, lastChunk, metadata },
-      });
-    }
+    case 'artifact':
+      return artifact(event, ids, { ...body, artifact: withAuthor(body.artifact, author) });
     default: {
       const activity = activityOf(event);
       return activity && working(event, ids, { author, activity });
@@ -99,14 +93,6 @@ function activityOf({ body }: TaskEvent): Activity | undefined {
   }
 }
 
-function textActivity({
-  artifactId: id,
-  text,
-  replace,
-}: Extract<EventBody, { type: 'text-delta' }>): Activity {
-  return { type: 'text', id, text, ...(replace ? { replace } : {}) };
-}
-
 function working(
   event: TaskEvent,
   ids: MessageIds,
@@ -117,7 +103,7 @@ function working(
   return status(event, ids, { state: 'working', message, metadata: authorMetadata(mark) });
 }
 
-/** A text of the agent before its answer, as a message of the task. */
+/** A text of the agent before its final output, as a message of the task. */
 export function textMessage(event: TaskEvent, author: string, text: string): Message {
   return {
     id: `${event.taskId}:${event.seq}`,
@@ -156,12 +142,7 @@ function status(event: TaskEvent, ids: MessageIds, fields: StatusFields): Stream
   return { payload: { $case: 'statusUpdate', value } };
 }
 
-interface ArtifactFields {
-  readonly artifact: Artifact;
-  readonly append: boolean;
-  readonly lastChunk?: boolean | undefined;
-  readonly metadata?: JsonObject | undefined;
-}
+type ArtifactFields = Omit<Extract<EventBody, { type: 'artifact' }>, 'type'>;
 
 function artifact(event: TaskEvent, ids: MessageIds, fields: ArtifactFields): StreamResponse {
   const value: TaskArtifactUpdateEvent = {
