@@ -3,7 +3,6 @@ import {
   SecurityScheme,
   type AgentExtension,
   type AgentInterface,
-  type AgentSkill,
   type SecurityRequirement,
 } from '@a2a-js/sdk';
 import type { AgentProfile, Skill } from '../../core/agent.js';
@@ -25,20 +24,19 @@ const EXTENSION_TEXTS: Readonly<Record<keyof typeof EXTENSIONS, string>> = {
   usage: 'Reports the tokens of the task and its sub-tasks on the final status.',
 };
 
-const GENERATION_DECLARED: AgentExtension = {
-  uri: GENERATION,
-  description: 'Numbers tasks and events by `generation`, as the draft of A2A 1.1 does.',
-  required: false,
-  params: undefined,
-};
-
+/** The extensions of every card. */
+const DECLARED: readonly AgentExtension[] = [
+  ...Object.entries(EXTENSION_TEXTS).map(([name, description]) =>
+    declared(EXTENSIONS[name as keyof typeof EXTENSIONS], description),
+  ),
+  declared(GENERATION, 'Numbers tasks and events by `generation`, as the draft of A2A 1.1 does.'),
+];
 /** Says that gRPC uses TLS. The address cannot say it: stock clients accept host:port only. */
-const GRPC_TLS_DECLARED: AgentExtension = {
-  uri: GRPC_TLS,
-  description: 'The gRPC interfaces of this card use TLS.',
-  required: false,
-  params: undefined,
-};
+const GRPC_TLS_DECLARED = declared(GRPC_TLS, 'The gRPC interfaces of this card use TLS.');
+
+function declared(uri: string, description: string): AgentExtension {
+  return { uri, description, required: false, params: undefined };
+}
 
 export interface CardParts {
   /** The reviewed card file of the agent. Undefined: description and modes come from the profile and the defaults. */
@@ -63,7 +61,7 @@ export interface CardParts {
 /** Builds the public card of an agent. Equal parts give equal bytes. */
 export function buildCard(parts: CardParts): AgentCard {
   const { file, profile, version, auth, push = false } = parts;
-  const security = cardSecurity(auth);
+  const { securitySchemes, securityRequirements, ofSkill } = cardSecurity(auth);
   return {
     name: profile.name,
     description: file?.description ?? profile.description,
@@ -78,16 +76,18 @@ export function buildCard(parts: CardParts): AgentCard {
       // Without authentication every caller sees the same card.
       ...(auth === 'none' ? {} : { extendedAgentCard: true }),
       extensions: [
-        ...declaredExtensions(),
-        GENERATION_DECLARED,
+        ...DECLARED,
         ...(parts.grpc !== undefined && parts.isGrpcSecure ? [GRPC_TLS_DECLARED] : []),
       ],
     },
-    securitySchemes: security.securitySchemes,
-    securityRequirements: security.securityRequirements,
+    ...{ securitySchemes, securityRequirements },
     defaultInputModes: [...inputModesOf(parts)],
     defaultOutputModes: [...(file?.defaultOutputModes ?? DEFAULT_MODES)],
-    skills: uniqueById(profile.skills).map((skill) => toAgentSkill(skill, security)),
+    skills: uniqueById(profile.skills).map(({ tags, examples, ...skill }) => ({
+      ...{ id: skill.id, name: skill.name, description: skill.description },
+      ...{ tags: [...tags], examples: [...examples], inputModes: [], outputModes: [] },
+      securityRequirements: ofSkill(skill.id),
+    })),
     signatures: [],
   };
 }
@@ -128,31 +128,9 @@ function publicBase(baseUrl: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
-function declaredExtensions(): AgentExtension[] {
-  return Object.entries(EXTENSION_TEXTS).map(([name, description]) => ({
-    uri: EXTENSIONS[name as keyof typeof EXTENSIONS],
-    description,
-    required: false,
-    params: undefined,
-  }));
-}
-
 /** Keeps the first skill of each id. */
 function uniqueById(skills: readonly Skill[]): readonly Skill[] {
   return skills.filter(({ id }, index) => skills.findIndex((other) => other.id === id) === index);
-}
-
-function toAgentSkill({ id, name, description, tags, examples }: Skill, security: CardSecurity): AgentSkill {
-  return {
-    id,
-    name,
-    description,
-    tags: [...tags],
-    examples: [...examples],
-    inputModes: [],
-    outputModes: [],
-    securityRequirements: security.ofSkill(id),
-  };
 }
 
 /** The authentication of callers, as far as clients need to know. */
@@ -183,7 +161,8 @@ function cardSecurity(auth: CardAuth): CardSecurity {
   if (auth === 'none') return { securitySchemes: {}, securityRequirements: [], ofSkill: () => [] };
   const schemes = [schemeOf(auth), ...(typeof auth === 'string' ? [] : flowSchemes(auth))];
   const { scopes, skillScopes } = typeof auth === 'string' ? NO_SCOPES : auth;
-  const anyOf = (needed: readonly string[]) => schemes.map(([name]) => requirement(name, needed));
+  const anyOf = (needed: readonly string[]) =>
+    schemes.map(([name]) => ({ schemes: { [name]: { list: [...needed] } } }));
   return {
     securitySchemes: Object.fromEntries(
       schemes.map(([name, scheme]) => [name, SecurityScheme.fromJSON(scheme)]),
@@ -220,14 +199,13 @@ const NO_SCOPES = { scopes: [], skillScopes: new Map<string, string>() };
 
 /** Returns the main security scheme: its name on the card, and its ProtoJSON. */
 function schemeOf(auth: Exclude<CardAuth, 'none'>): readonly [string, JsonObject] {
-  if (auth === 'token') {
-    const value = { scheme: 'Bearer', description: 'The token of this node.' };
-    return ['bearer', { httpAuthSecurityScheme: value }];
-  }
-  if (auth === 'mtls') {
-    const value = { description: 'A client certificate that this node trusts.' };
-    return ['mtls', { mtlsSecurityScheme: value }];
-  }
+  if (auth === 'token')
+    return [
+      'bearer',
+      { httpAuthSecurityScheme: { scheme: 'Bearer', description: 'The token of this node.' } },
+    ];
+  if (auth === 'mtls')
+    return ['mtls', { mtlsSecurityScheme: { description: 'A client certificate that this node trusts.' } }];
   const { openIdConnectUrl } = auth;
   if (openIdConnectUrl !== undefined) {
     const value = { openIdConnectUrl, description: 'A token of this issuer, sent as a bearer token.' };
@@ -235,10 +213,6 @@ function schemeOf(auth: Exclude<CardAuth, 'none'>): readonly [string, JsonObject
   }
   const description = 'A signed token of the issuer that this node trusts.';
   return ['jwt', { httpAuthSecurityScheme: { scheme: 'Bearer', bearerFormat: 'JWT', description } }];
-}
-
-function requirement(name: string, scopes: readonly string[]): SecurityRequirement {
-  return { schemes: { [name]: { list: [...scopes] } } };
 }
 
 /**

@@ -28,7 +28,7 @@ import {
   isPlainText,
   toWireMessage,
 } from '../translate/content.js';
-import { ANSWER_ARTIFACT_NAME } from '../translate/events.js';
+import { OUTPUT_ARTIFACT_NAME } from '../translate/events.js';
 import { TaskReading } from './task-reading.js';
 
 export interface ExecutorAgentOptions {
@@ -50,8 +50,7 @@ export function fromAgentExecutor(options: ExecutorAgentOptions): Agent {
   return {
     profile: { ...profile, isExecutor: true },
     async run(run) {
-      const input = run.inputs.at(-1)!;
-      const step = `execute:${input.seq}`;
+      const step = `execute:${run.inputs.at(-1)!.seq}`;
       const isResumed = run.recorded(step) !== undefined;
       if (isResumed && recover === 'fail') {
         return {
@@ -61,20 +60,15 @@ export function fromAgentExecutor(options: ExecutorAgentOptions): Agent {
         };
       }
       await run.append({ type: 'turn-start', step });
-      return execute(executor, run, { input, isResumed });
+      return execute(executor, run, isResumed);
     },
   };
 }
 
-interface Execution {
-  readonly input: RunInput;
-  readonly isResumed: boolean;
-}
-
 /** Rejects with the error of the executor, which the journal reports like the failure of any agent. */
-async function execute(executor: AgentExecutor, run: Run, { input, isResumed }: Execution): Promise<RunEnd> {
+async function execute(executor: AgentExecutor, run: Run, isResumed: boolean): Promise<RunEnd> {
   const bus = new DefaultExecutionEventBus();
-  const context = await requestContext(run, input);
+  const context = await requestContext(run, run.inputs.at(-1)!);
   const events = new ExecutorEvents(run, { replaceAll: isResumed, given: context.task });
   bus.on('event', (event) => events.take(event));
   const stop = (): void => void cancel(executor, run, bus);
@@ -124,14 +118,8 @@ async function requestContext(run: Run, { message, request = {}, seq }: RunInput
     if (found) referenceTasks.push(taskOf(found));
   }
   if (task) task.history.push(sent.message!);
-  return new RequestContext(
-    sent,
-    id,
-    contextId,
-    context,
-    task,
-    references.length > 0 ? referenceTasks : undefined,
-  );
+  const referred = references.length > 0 ? referenceTasks : undefined;
+  return new RequestContext(sent, id, contextId, context, task, referred);
 }
 
 type TaskLog = NonNullable<Awaited<ReturnType<Run['readTask']>>>;
@@ -191,7 +179,7 @@ class ExecutorEvents {
   #write(event: AgentExecutionEvent): void {
     switch (event.kind) {
       case 'message':
-        this.#answer(event.data);
+        this.#message(event.data);
         break;
       case 'task':
         this.#task(event.data);
@@ -205,12 +193,12 @@ class ExecutorEvents {
     }
   }
 
-  /** A message is the whole answer, and ends the run. As the first event it is the answer in place of a task. */
-  #answer(message: WireMessage): void {
+  /** A message is the whole output, and ends the run. As the first event it is the response in place of a task. */
+  #message(message: WireMessage): void {
     const { parts, ...rest } = fromWireMessage(message);
     const { contextId, taskId } = message;
     const reply = this.#hasWritten ? {} : { reply: { ...rest, contextId, taskId } };
-    const artifact = { id: ANSWER_ARTIFACT_NAME, name: ANSWER_ARTIFACT_NAME, parts };
+    const artifact = { id: OUTPUT_ARTIFACT_NAME, name: OUTPUT_ARTIFACT_NAME, parts };
     this.#emit({ type: 'artifact', artifact, append: false, ...reply });
     this.#finish({ state: 'completed' });
   }
@@ -253,13 +241,11 @@ class ExecutorEvents {
   #status(status: TaskStatus | undefined, metadata: JsonObject | undefined): void {
     const state = status && fromWireState(status.state);
     if (!state) return;
-    const said = {
-      ...(status.message ? { message: fromWireMessage(status.message) } : {}),
-      ...(metadata ? { metadata } : {}),
-    };
+    const message = status.message && fromWireMessage(status.message);
+    const said = { ...(message && { message }), ...(metadata && { metadata }) };
     if (state !== 'submitted' && state !== 'working') this.#finish({ ...endOf(state), ...said });
     // The log already has the state WORKING.
-    else if (status.message || metadata) this.#emit({ type: 'status', state, ...said });
+    else if (message || metadata) this.#emit({ type: 'status', state, ...said });
     else this.#hasWritten = true;
   }
 
@@ -284,10 +270,8 @@ function textDelta({ id, name = '', parts, ...rest }: Artifact): EventBody | und
   return { type: 'text-delta', artifactId: id, text: part.text, replace: false, lastChunk: false, name };
 }
 
-type EndState = Exclude<TaskState, 'submitted' | 'working'>;
-
 /** Only the journal ends a run as canceled, when a client asks for it; an executor that stops by itself has failed. */
-function endOf(state: EndState): RunEnd {
+function endOf(state: Exclude<TaskState, 'submitted' | 'working'>): RunEnd {
   if (state !== 'canceled') return { state };
   return { state: 'failed', reason: 'canceled', text: 'The agent canceled the task.' };
 }

@@ -2,26 +2,17 @@ import { LangoError, isLangoError } from '../../core/errors.js';
 import type { Accepted, Journal, Submission } from '../../core/journal.js';
 import { isTerminal, type TaskRecord } from '../../core/task.js';
 import { Deadline } from '../../core/time.js';
-import { GENERATION } from '../translate/extensions.js';
 import { Changes } from '../translate/generation.js';
+import { readPages } from './task-reading.js';
 
-const PAGE = 1_000;
 /** The longest time that a client waits for a change; it then gets the task as it is, and asks again. */
 const WAIT_MS = 25_000;
-
-export function wantsGeneration(asked: ReadonlySet<string> | undefined): boolean {
-  return asked?.has(GENERATION) ?? false;
-}
 
 /** Counts the changes of a task up to and including the event `head`. */
 export async function changesUpTo(journal: Journal, taskId: string, head: number): Promise<Changes> {
   const changes = new Changes();
-  for (let read = 0; read < head;) {
-    const events = await journal.read(taskId, read, Math.min(PAGE, head - read));
-    if (events.length === 0) break;
+  for await (const events of readPages(journal, taskId, { after: 0, head }))
     for (const event of events) changes.add(event);
-    read = events.at(-1)!.seq;
-  }
   return changes;
 }
 
@@ -42,7 +33,7 @@ export async function untilBeyond(
 
 /**
  * Submits a message to a task that must have a generation, and throws `generation-mismatch` when it has another one. A
- * repeated message gets the answer of its first send whatever the generation is now.
+ * repeated message gets the response to its first send whatever the generation is now.
  */
 export async function submitAt(
   journal: Journal,

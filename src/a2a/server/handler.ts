@@ -16,17 +16,17 @@ import { callOf, type Call } from '../translate/call.js';
 import { keepAskedInEvent, isBareWorking } from '../translate/asked.js';
 import { fromWireMessage, fromWireState, toWireMessage } from '../translate/content.js';
 import { toStreamResponse, type NumberedResponse } from '../translate/events.js';
-import { Changes, eventWithGeneration } from '../translate/generation.js';
+import { Changes, eventWithGeneration, wantsGeneration } from '../translate/generation.js';
 import { chainIn, type ChainMark } from '../translate/extensions.js';
 import type { TaskView } from '../translate/task.js';
-import { changesUpTo, submitAt, untilBeyond, wantsGeneration } from './generations.js';
+import { changesUpTo, submitAt, untilBeyond } from './generations.js';
 import { assertInputModes, assertOutputModes } from './modes.js';
 import type { PushConfigs } from './push-configs.js';
 import { requestForExecutor, type OfDraft } from './requests.js';
 import { DEFAULT_HISTORY_LENGTH, WaitingTasks, readTask, readUpTo, type AuthorOf } from './task-reading.js';
 
 const DEFAULT_PAGE_SIZE = 50;
-/** The events that an answer to a message reads before it waits for more. */
+/** The events that the response to a message reads before it waits for more. */
 const FIRST_READ = 256;
 const WHOLE_TASK: TaskView = { historyLength: undefined, includeArtifacts: true };
 
@@ -235,17 +235,17 @@ class AgentTasks {
     const reading = this.#waiting.take(task, seq);
     let isSettled = false;
     let reply: Message | undefined;
-    const isAnswered = (event: TaskEvent): boolean => {
+    const isLast = (event: TaskEvent): boolean => {
       reading.add(event);
       if (event.seq > seq && !isSettled) reply ??= replyIn(event);
       isSettled ||= event.seq > seq && endsRun(event);
       return isSettled && event.seq >= task.head;
     };
     // The run of a quick task has ended by now: then nothing has to be followed.
-    let hasEnded = (await this.#journal.read(task.id, reading.head, FIRST_READ)).some(isAnswered);
+    let hasEnded = (await this.#journal.read(task.id, reading.head, FIRST_READ)).some(isLast);
     if (!hasEnded) {
       for await (const batch of this.#journal.follow(task.id, reading.head, call.signal)) {
-        hasEnded = batch.some(isAnswered);
+        hasEnded = batch.some(isLast);
         if (hasEnded) break;
       }
     }
@@ -261,7 +261,7 @@ class AgentTasks {
   async firstReply(task: TaskRecord, seq: number, signal: AbortSignal): Promise<Message | undefined> {
     if (!this.#options.agent.isExecutor) return undefined;
     for await (const batch of this.#journal.follow(task.id, seq, signal)) {
-      const first = batch.find(({ body }) => !BEFORE_OUTPUT.has(body.type));
+      const first = batch.find(({ body }) => !BEFORE_OUTPUT.includes(body.type));
       if (first) return replyIn(first);
     }
     return undefined;
@@ -317,12 +317,7 @@ interface EventRange {
 }
 
 /** The events of a run before anything that its agent says. */
-const BEFORE_OUTPUT: ReadonlySet<EventType> = new Set([
-  'message',
-  'run-start',
-  'turn-start',
-  'cancel-request',
-]);
+const BEFORE_OUTPUT: readonly EventType[] = ['message', 'run-start', 'turn-start', 'cancel-request'];
 
 /** The message that an executor published in place of a task; undefined in other events. */
 function replyIn({ body }: TaskEvent): Message | undefined {

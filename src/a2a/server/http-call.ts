@@ -41,7 +41,7 @@ export class HttpCall implements Call {
   readonly from: string;
   readonly baseUrl: string;
   readonly trace: Trace | undefined;
-  /** The headers of the answer that name the extensions in use; 0.3 had another name for the header. */
+  /** The headers of the response that name the extensions in use; 0.3 had another name for the header. */
   readonly extensionHeaders: Readonly<Record<string, string>>;
   readonly extensions: ReadonlySet<string>;
   /** The version of the operation that was called; `toContext` sets it. */
@@ -84,7 +84,7 @@ export class HttpCall implements Call {
     return toCallContext(this);
   }
 
-  /** The context of a call whose client waits for no answer. */
+  /** The context of a call whose client waits for no response. */
   toDetachedContext(version: ProtocolVersion): ServerCallContext {
     const { scope, viewer, from, trace, extensions } = this;
     const signal = AbortSignal.abort();
@@ -105,7 +105,7 @@ export function namedVersion(
   return versionIn(named, supported);
 }
 
-export interface JsonAnswer {
+export interface JsonResponse {
   readonly status: number;
   readonly type: string;
   /** The JSON text. */
@@ -113,53 +113,47 @@ export interface JsonAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Answers in one write, with the length, so that the connection stays open. Does nothing when the client is gone. */
-export function sendJson({ request, response }: HttpExchange, answer: JsonAnswer): void {
+/** Responds in one write, with the length, so that the connection stays open. Does nothing when the client is gone. */
+export function sendJson({ request, response }: HttpExchange, sent: JsonResponse): void {
   if (response.destroyed || response.headersSent) return;
-  response.writeHead(answer.status, {
-    'Content-Type': answer.type,
-    'Content-Length': Buffer.byteLength(answer.body),
+  response.writeHead(sent.status, {
+    'Content-Type': sent.type,
+    'Content-Length': Buffer.byteLength(sent.body),
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
     // The unread rest of a request would be taken for the next one.
     ...(request.complete || request.headers['content-length'] === '0' ? {} : { Connection: 'close' }),
-    ...answer.headers,
+    ...sent.headers,
   });
-  response.end(request.method === 'HEAD' ? undefined : answer.body);
+  response.end(request.method === 'HEAD' ? undefined : sent.body);
 }
 
-/** The form in which a binding writes the answers of one operation. */
-export interface AnswerFormat extends Framing {
+/** The form in which a binding writes the responses of one operation. */
+export interface ResponseFormat extends Framing {
   readonly type: string;
   result(json: Json): string;
 }
 
-/** Carries out an operation, and answers with its result or its stream. Rejects when nothing was answered. */
-export async function answerOperation(
+/** Runs an operation, and responds with its result or its stream. Rejects when it sent nothing. */
+export async function serveOperation(
   exchange: HttpExchange,
   streaming: Streaming,
   { operation, request, call, format }: OperationCall,
 ): Promise<void> {
   const headers = call.extensionHeaders;
   if (operation.kind === 'stream') {
-    const events = (): ReturnType<typeof operation.events> => operation.events(request);
-    await streaming.answer(exchange, { scope: call.scope, events, framing: format, headers });
-    return;
+    const events = () => operation.events(request);
+    return streaming.send(exchange, { scope: call.scope, events, framing: format, headers });
   }
-  const answer = await operation.answer(request);
-  sendJson(exchange, { status: 200, type: format.type, body: format.result(answer.toJson()), headers });
+  const result = await operation.call(request);
+  sendJson(exchange, { status: 200, type: format.type, body: format.result(result.toJson()), headers });
 }
 
 interface OperationCall {
   readonly operation: Operation;
   readonly request: Request;
   readonly call: HttpCall;
-  readonly format: AnswerFormat;
-}
-
-export function sendNoContent({ response }: HttpExchange): void {
-  if (response.destroyed || response.headersSent) return;
-  response.writeHead(204).end();
+  readonly format: ResponseFormat;
 }
 
 export function errorHeaders({ retryAfterSeconds: wait, headers }: WireError): WireError['headers'] {
@@ -180,6 +174,15 @@ export interface ReportedCall {
   /** The path of the request; over gRPC the service and the method. */
   readonly path: string;
   readonly logger: Logger;
+}
+
+/** Decodes a segment of a path; undefined for one that is not well encoded. */
+export function decodedSegment(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function headerOf(exchange: HttpExchange, name: string): string {

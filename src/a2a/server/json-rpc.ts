@@ -3,17 +3,16 @@ import type { HttpExchange } from '../../core/http.js';
 import { isJsonObject, type JsonObject } from '../../core/json.js';
 import { DIALECT_1_0, type Dialect } from './dialect.js';
 import {
-  answerOperation,
+  serveOperation,
   errorHeaders,
   openCall,
   reportedError,
   sendJson,
-  sendNoContent,
-  type AnswerFormat,
+  type ResponseFormat,
   type HttpCall,
 } from './http-call.js';
 import { JSON_TYPE } from './modes.js';
-import { OPERATIONS, isOperation, type Operation, type PublishedAgent, type Request } from './operations.js';
+import { OPERATIONS, isOperation, type Operation, type PublishedAgent } from './operations.js';
 import type { ProtocolVersion } from './service-parameters.js';
 import type { Streaming } from './sse.js';
 import { OLD_METHODS, SCHEMA_DIALECT } from './v03/dialect.js';
@@ -23,37 +22,34 @@ const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
 const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
-/** Errors of the server and of the transport have an HTTP status of their own; all others are answered with 200. */
+/** Errors of the server and of the transport have an HTTP status of their own; all others have 200. */
 const OWN_STATUS: readonly number[] = [-32000, -32603];
 
 type Id = string | number | null;
 
-/** Answers one JSON-RPC 2.0 request (A2A 1.0 section 9). Never rejects. */
-export async function answerJsonRpc(
+/** Serves one JSON-RPC 2.0 request (A2A 1.0 section 9). Never rejects. */
+export async function serveJsonRpc(
   exchange: HttpExchange,
   agent: PublishedAgent,
   streaming: Streaming,
 ): Promise<void> {
   let id: Id = null;
-  // Clients of 0.3 that asked for a stream read an answer of status 200 as a stream, errors included.
+  // Clients of 0.3 that asked for a stream read a response of status 200 as a stream, errors included.
   let asEvent = false;
   try {
     const call = await openCall(exchange, VERSIONS);
     const body = await readBody(exchange);
-    // An invalid request is answered with its id, when that can be read.
+    // The response to an invalid request has its id, when that can be read.
     if (isJsonObject(body) && isId(body['id'])) id = body['id'] ?? null;
     const envelope = toEnvelope(body);
-    if (envelope.id === undefined) {
-      await notify(exchange, agent, { envelope, call });
-      return;
-    }
+    if (envelope.id === undefined) return await notify(exchange, agent, { envelope, call });
     id = envelope.id;
     const { operation, dialect } = requireMethod(envelope.method, call.named);
     asEvent = operation.kind === 'stream' && dialect === SCHEMA_DIALECT;
     const params = dialect.params(operation.name, requireParams(envelope.params));
     const request = { agent, params, context: call.toContext(dialect.version) };
     const format = formatOf(exchange, id, { operation, dialect });
-    await answerOperation(exchange, streaming, { operation, request, call, format });
+    await serveOperation(exchange, streaming, { operation, request, call, format });
   } catch (error) {
     const { status, headers, body } = faultOf(exchange, id, error);
     if (asEvent && status === 200)
@@ -62,35 +58,29 @@ export async function answerJsonRpc(
   }
 }
 
-/** Answers a request for an agent that does not exist; its body is not read. */
+/** Refuses a request for an agent that does not exist; its body is not read. */
 export function sendNoSuchAgent(exchange: HttpExchange, message: string): void {
-  sendJson(exchange, {
-    ...{ status: 404, type: JSON_TYPE },
-    body: replyText(null, 'error', { code: METHOD_NOT_FOUND, message }),
-  });
+  const body = replyText(null, 'error', { code: METHOD_NOT_FOUND, message });
+  sendJson(exchange, { status: 404, type: JSON_TYPE, body });
 }
 
-interface Notification {
-  readonly envelope: Envelope;
-  readonly call: HttpCall;
-}
-
-/** A request without an id is carried out, and gets neither a result nor an error. */
-async function notify(exchange: HttpExchange, agent: PublishedAgent, sent: Notification): Promise<void> {
-  const { envelope, call } = sent;
+/** Carries out a request without an id. The client gets neither a result nor an error. */
+async function notify(
+  exchange: HttpExchange,
+  agent: PublishedAgent,
+  { envelope, call }: { readonly envelope: Envelope; readonly call: HttpCall },
+): Promise<void> {
   try {
     const { operation, dialect } = requireMethod(envelope.method, call.named);
     const params = dialect.params(operation.name, requireParams(envelope.params));
-    await carryOut(operation, { agent, params, context: call.toDetachedContext(dialect.version) });
+    const request = { agent, params, context: call.toDetachedContext(dialect.version) };
+    if (operation.kind === 'unary') await operation.call(request);
+    else for await (const event of operation.events(request)) void event;
   } catch (error) {
     if (!(error instanceof JsonRpcFault)) reportedError(exchange, error);
   }
-  sendNoContent(exchange);
-}
-
-async function carryOut(operation: Operation, request: Request): Promise<void> {
-  if (operation.kind === 'unary') await operation.answer(request);
-  else for await (const event of operation.events(request)) void event;
+  const { response } = exchange;
+  if (!response.destroyed && !response.headersSent) response.writeHead(204).end();
 }
 
 /** An error that JSON-RPC 2.0 itself defines. */
@@ -156,7 +146,7 @@ function requireParams(params: unknown): JsonObject {
   throw new JsonRpcFault(INVALID_PARAMS, 'params must be a JSON object.');
 }
 
-function formatOf(exchange: HttpExchange, id: Id, { operation, dialect }: Method): AnswerFormat {
+function formatOf(exchange: HttpExchange, id: Id, { operation, dialect }: Method): ResponseFormat {
   return {
     type: JSON_TYPE,
     result: (json) => replyText(id, 'result', dialect.result(operation.name, json)),
@@ -165,13 +155,7 @@ function formatOf(exchange: HttpExchange, id: Id, { operation, dialect }: Method
   };
 }
 
-interface Fault {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
-function faultOf(exchange: HttpExchange, id: Id, error: unknown): Fault {
+function faultOf(exchange: HttpExchange, id: Id, error: unknown) {
   if (error instanceof JsonRpcFault) {
     const { code, message } = error;
     return { status: 200, headers: {}, body: replyText(id, 'error', { code, message }) };

@@ -48,7 +48,7 @@ export type Operation = UnaryOperation | StreamOperation;
 
 export interface UnaryOperation extends Named {
   readonly kind: 'unary';
-  answer(request: Request): Promise<Answer>;
+  call(request: Request): Promise<OperationResult>;
 }
 
 export interface StreamOperation extends Named {
@@ -63,7 +63,7 @@ interface Named {
 }
 
 /** The result of an operation as the protocol's message, and as its JSON. */
-export interface Answer {
+export interface OperationResult {
   readonly message: unknown;
   toJson(): Json;
 }
@@ -82,46 +82,42 @@ type StreamRow<Sent> = Row<Sent, AsyncGenerator<StreamResponse, void, undefined>
 
 export const OPERATIONS: Readonly<Record<OperationName, Operation>> = {
   SendMessage: unary('SendMessage', {
-    run: async (handler, params, context) => sendResult(await handler.sendMessage(params, context)),
+    run: async (to, ...call) => sendResult(await to.sendMessage(...call)),
     result: SendMessageResponse,
     changes: ({ message }) => message?.taskId,
   }),
   SendStreamingMessage: stream('SendStreamingMessage', {
-    run: (handler, params, context) => handler.sendMessageStream(params, context),
+    run: (to, ...call) => to.sendMessageStream(...call),
     changes: ({ message }) => message?.taskId,
   }),
-  GetTask: unary('GetTask', {
-    run: (handler, params, context) => handler.getTask(params, context),
-    result: Task,
-  }),
+  GetTask: unary('GetTask', { run: (to, ...call) => to.getTask(...call), result: Task }),
   ListTasks: unary('ListTasks', {
-    run: (handler, params, context) => handler.listTasks(params, context),
+    run: (to, ...call) => to.listTasks(...call),
     result: { toJSON: (page, params) => listJson(page, params.includeArtifacts === true) },
   }),
   CancelTask: unary('CancelTask', {
-    run: (handler, params, context) => handler.cancelTask(params, context),
+    run: (to, ...call) => to.cancelTask(...call),
     result: Task,
     changes: ({ id }) => id,
   }),
-  SubscribeToTask: stream('SubscribeToTask', {
-    run: (handler, params, context) => handler.resubscribe(params, context),
-  }),
+  SubscribeToTask: stream('SubscribeToTask', { run: (to, ...call) => to.resubscribe(...call) }),
   GetExtendedAgentCard: unary('GetExtendedAgentCard', {
-    run: (handler, params, context) => handler.getAuthenticatedExtendedAgentCard(params, context),
+    run: (to, ...call) => to.getAuthenticatedExtendedAgentCard(...call),
     result: { toJSON: cardJson },
   }),
   CreateTaskPushNotificationConfig: unary('CreateTaskPushNotificationConfig', {
-    run: (handler, params, context) => handler.createTaskPushNotificationConfig(params, context),
+    run: (to, ...call) => to.createTaskPushNotificationConfig(...call),
     result: TaskPushNotificationConfig,
     changes: ({ taskId }) => taskId,
   }),
   GetTaskPushNotificationConfig: unary('GetTaskPushNotificationConfig', {
-    run: (handler, params, context) => handler.getTaskPushNotificationConfig(params, context),
+    run: (to, ...call) => to.getTaskPushNotificationConfig(...call),
     result: TaskPushNotificationConfig,
   }),
   ListTaskPushNotificationConfigs: unary('ListTaskPushNotificationConfigs', {
-    run: (handler, params, context) => handler.listTaskPushNotificationConfigs(params, context),
+    run: (to, ...call) => to.listTaskPushNotificationConfigs(...call),
     result: {
+      // The encoder leaves an empty list out.
       toJSON: (page) => ({
         configs: [],
         ...(ListTaskPushNotificationConfigsResponse.toJSON(page) as object),
@@ -129,7 +125,7 @@ export const OPERATIONS: Readonly<Record<OperationName, Operation>> = {
     },
   }),
   DeleteTaskPushNotificationConfig: unary('DeleteTaskPushNotificationConfig', {
-    run: (handler, params, context) => handler.deleteTaskPushNotificationConfig(params, context),
+    run: (to, ...call) => to.deleteTaskPushNotificationConfig(...call),
     result: { toJSON: () => ({}) },
     changes: ({ taskId }) => taskId,
   }),
@@ -147,7 +143,7 @@ function unary<Name extends OperationName, Result>(
     name,
     kind: 'unary',
     codec: REQUESTS[name].codec,
-    async answer(request) {
+    async call(request) {
       const params = admittedParams(name, request, row.changes !== undefined);
       const result = row.run(request.agent.handler, params, request.context);
       const change = row.changes && { name, request, task: row.changes(params) };
@@ -193,9 +189,7 @@ function admitCaller(name: string, { agent, context }: Request): void {
   if (scope === undefined || scopes === undefined || scopes.has(scope)) return;
   audit({ name, request: { agent, context } }, 'forbidden');
   throw new LangoError('forbidden', `The agent ${agent.name} is for callers with the scope ${scope}.`, {
-    headers: {
-      'WWW-Authenticate': `Bearer realm="lango", error="insufficient_scope", scope="${scope}"`,
-    },
+    headers: { 'WWW-Authenticate': `Bearer realm="lango", error="insufficient_scope", scope="${scope}"` },
   });
 }
 
@@ -225,16 +219,14 @@ function taskIn(response: unknown): string | undefined {
   return payload?.$case === 'task' ? payload.value.id : payload?.value.taskId;
 }
 
-/** The first event of a stream says whether the change was made. */
+/** Audits the change by the first event of its stream, which says whether it was made. */
 async function* auditedStream(
   change: Change,
   events: AsyncGenerator<StreamResponse, void, undefined>,
 ): AsyncGenerator<StreamResponse, void, undefined> {
   try {
-    const first = await audited(
-      change,
-      events.next().then(({ value }) => value ?? undefined),
-    );
+    const beginning = events.next().then(({ value }) => value ?? undefined);
+    const first = await audited(change, beginning);
     if (!first) return;
     yield first;
     yield* events;

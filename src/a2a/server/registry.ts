@@ -3,8 +3,8 @@ import { statusOf, type HttpExchange } from '../../core/http.js';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { publisherIn } from '../translate/catalog.js';
 import { wordScore } from '../translate/word-score.js';
-import { answerDocument, type EtagCache } from './documents.js';
-import { sendJson } from './http-call.js';
+import { serveDocument, type EtagCache } from './documents.js';
+import { decodedSegment, sendJson } from './http-call.js';
 import { parseFilter, textAt } from './list-filter.js';
 import { JSON_TYPE } from './modes.js';
 
@@ -35,8 +35,8 @@ const ORDERS: Readonly<Record<string, string>> = {
 };
 const FEDERATION = ['auto', 'referrals', 'none'];
 
-/** Answers the paths below `REGISTRY_PATH`. Errors have the form of the registry's specification. */
-export async function answerRegistry(
+/** Serves the paths below `REGISTRY_PATH`. Errors have the form of the registry's specification. */
+export async function serveRegistry(
   exchange: HttpExchange,
   open: () => Registry | Promise<Registry>,
 ): Promise<void> {
@@ -46,10 +46,10 @@ export async function answerRegistry(
   try {
     const registry = await open();
     if (rest === '/search' && request.method === 'POST')
-      answer(exchange, searchEntries(registry, await exchange.readJson()));
-    else if (rest === '/agents' && isGet) answer(exchange, listEntries(registry, exchange.query));
+      send(exchange, searchEntries(registry, await exchange.readJson()));
+    else if (rest === '/agents' && isGet) send(exchange, listEntries(registry, exchange.query));
     else if (rest.startsWith('/agents/') && isGet)
-      answerEntry(exchange, registry, entryWith(registry, rest.slice('/agents/'.length)));
+      serveEntry(exchange, registry, entryWith(registry, rest.slice('/agents/'.length)));
     else if (rest === '/explore' && request.method === 'POST')
       throw new LangoError('not-supported', 'This registry computes no facets. Use POST /search.');
     else throw new LangoError('not-found', `There is nothing at ${request.method} ${path}.`);
@@ -57,14 +57,14 @@ export async function answerRegistry(
     if (!isLangoError(error)) throw error;
     const [status, errorCode] = statusOf(error.code);
     const message = error.hint === undefined ? error.message : `${error.message} ${error.hint}`;
-    answer(exchange, { errorCode: CODES[status] ?? errorCode, message }, { status, headers: error.headers });
+    send(exchange, { errorCode: CODES[status] ?? errorCode, message }, { status, headers: error.headers });
   }
 }
 
 /** The codes whose names in the specification differ from google.rpc. */
 const CODES: Readonly<Record<number, string>> = { 429: 'RATE_LIMIT_EXCEEDED', 500: 'INTERNAL_ERROR' };
 
-function answer(
+function send(
   exchange: HttpExchange,
   body: JsonObject,
   { status = 200, headers = {} }: { status?: number; headers?: LangoError['headers'] } = {},
@@ -73,11 +73,11 @@ function answer(
 }
 
 /** Serves one entry with its validators. */
-function answerEntry(exchange: HttpExchange, { cache }: Registry, entry: JsonObject): void {
+function serveEntry(exchange: HttpExchange, { cache }: Registry, entry: JsonObject): void {
   const body = JSON.stringify(entry);
   const document = cache.get(`registry ${textAt(entry, 'identifier')}`, body, () => body);
   const scope = exchange.request.headers.authorization === undefined ? 'public' : 'private';
-  answerDocument(exchange, { type: JSON_TYPE, document, scope });
+  serveDocument(exchange, { type: JSON_TYPE, document, scope });
 }
 
 /** `POST /search`: entries ranked by the words that they share with the query. Throws `invalid-input`. */
@@ -109,7 +109,7 @@ function searchEntries({ entries, source }: Registry, request: Json): JsonObject
 
 /** `GET /agents/IDENTIFIER`. Throws `invalid-input` or `not-found`. */
 function entryWith({ entries }: Registry, encoded: string): JsonObject {
-  const identifier = decoded(encoded);
+  const identifier = decodedSegment(encoded);
   if (identifier === undefined || publisherIn(identifier) === undefined)
     throw wrong(
       'identifier',
@@ -118,14 +118,6 @@ function entryWith({ entries }: Registry, encoded: string): JsonObject {
   const found = entries.find(({ entry }) => entry['identifier'] === identifier);
   if (!found) throw new LangoError('not-found', `This registry has no entry ${identifier}.`);
   return found.entry;
-}
-
-function decoded(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** `GET /agents`. Throws `invalid-input`. */

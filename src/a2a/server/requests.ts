@@ -129,27 +129,21 @@ const getTask = protoObject({
 const cancelTask = protoObject({ tenant, id: requiredId, metadata: jsonObject().optional() });
 const nothing = protoObject({ tenant });
 
+const { UNRECOGNIZED: _, ...STATES } = Object.fromEntries(
+  Object.entries(TaskState).filter(([, number]) => typeof number === 'number'),
+) as Record<string, number>;
+
 const listTasks = protoObject({
   tenant,
   contextId: id.optional(),
-  status: protoEnum({
-    TASK_STATE_UNSPECIFIED: TaskState.TASK_STATE_UNSPECIFIED,
-    TASK_STATE_SUBMITTED: TaskState.TASK_STATE_SUBMITTED,
-    TASK_STATE_WORKING: TaskState.TASK_STATE_WORKING,
-    TASK_STATE_COMPLETED: TaskState.TASK_STATE_COMPLETED,
-    TASK_STATE_FAILED: TaskState.TASK_STATE_FAILED,
-    TASK_STATE_CANCELED: TaskState.TASK_STATE_CANCELED,
-    TASK_STATE_INPUT_REQUIRED: TaskState.TASK_STATE_INPUT_REQUIRED,
-    TASK_STATE_REJECTED: TaskState.TASK_STATE_REJECTED,
-    TASK_STATE_AUTH_REQUIRED: TaskState.TASK_STATE_AUTH_REQUIRED,
-  }).optional(),
+  status: protoEnum(STATES).optional(),
   pageSize: whole(1, MAX_PAGE_SIZE).optional(),
   pageToken: text(MAX_PAGE_TOKEN_LENGTH).optional(),
   historyLength: whole(0).optional(),
   statusTimestampAfter: z
     .string('must be a timestamp')
     .refine(
-      (time) => RFC_3339.test(time) && !Number.isNaN(Date.parse(time)),
+      (time) => RFC_3339.test(time) && Number.isFinite(Date.parse(time)),
       'must be a timestamp as in RFC 3339',
     )
     .optional(),

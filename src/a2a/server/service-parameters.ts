@@ -48,7 +48,7 @@ export function extensionsIn(...named: readonly string[]): ReadonlySet<string> {
   return new Set(uris.filter((uri) => uri !== ''));
 }
 
-/** The extensions in use, as the answer's header names them: those that the client named and we know. Empty for none. */
+/** The extensions in use, as the response's header names them: those that the client named and we know. Empty for none. */
 export function activatedExtensions(named: string): string {
   return [...extensionsIn(named)].filter((uri) => KNOWN_EXTENSIONS.includes(uri)).join(', ');
 }

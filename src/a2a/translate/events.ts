@@ -6,7 +6,7 @@ import { toWireArtifact, toWireMessage, toWireState, type MessageIds } from './c
 import { authorMetadata, cursorMetadata, usageMetadata } from './extensions.js';
 
 /** The name of the artifact that holds an agent's output. */
-export const ANSWER_ARTIFACT_NAME = 'answer';
+export const OUTPUT_ARTIFACT_NAME = 'answer';
 
 /** A stream event with the number of its journal event, which the metadata may not show. */
 export type NumberedResponse = StreamResponse & { readonly seq?: number | undefined };
@@ -114,7 +114,7 @@ export function textMessage(event: TaskEvent, author: string, text: string): Mes
 }
 
 export function textArtifact(id: string, text: string, author: string): Artifact {
-  return { id, name: ANSWER_ARTIFACT_NAME, parts: [textPart(text)], metadata: authorMetadata({ author }) };
+  return { id, name: OUTPUT_ARTIFACT_NAME, parts: [textPart(text)], metadata: authorMetadata({ author }) };
 }
 
 /** Adds the author to an artifact or message (requirements A1 and A2). */

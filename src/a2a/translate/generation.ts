@@ -1,6 +1,7 @@
 import type { StreamResponse } from '@a2a-js/sdk';
 import { isJsonObject, type JsonObject } from '../../core/json.js';
 import type { EventType, TaskEvent } from '../../core/task.js';
+import { GENERATION } from './extensions.js';
 
 /*
  * The generation of a task, by the draft of A2A 1.1 (branch dev-1.1 of 12 August 2026): a number that begins at 1 and
@@ -56,6 +57,10 @@ export class Changes {
   }
 }
 
+export function wantsGeneration(asked: ReadonlySet<string> | undefined): boolean {
+  return asked?.has(GENERATION) ?? false;
+}
+
 /** The messages of the protocol that have a generation, once it is set. */
 interface Numbered {
   readonly generation?: number | undefined;
@@ -75,7 +80,7 @@ export function eventWithGeneration(
   return { ...payload, value: withGeneration(payload.value, generation) } as StreamResponse['payload'];
 }
 
-/** A task or an event, an answer or event that holds one, or a list of tasks. */
+/** A task or an event, a response or event that holds one, or a list of tasks. */
 interface Held extends Numbered {
   readonly payload?: { readonly $case: string; readonly value: Numbered };
   readonly tasks?: readonly Numbered[];

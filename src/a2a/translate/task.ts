@@ -7,8 +7,8 @@ import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import { isPlainText, toWireArtifact, toWireMessage, toWireState } from './content.js';
 import { closingMetadata, withAuthor, textMessage, textArtifact } from './events.js';
 import { keepAsked } from './asked.js';
-import { GENERATION, cursorMetadata } from './extensions.js';
-import { Changes, withGeneration } from './generation.js';
+import { cursorMetadata } from './extensions.js';
+import { Changes, wantsGeneration, withGeneration } from './generation.js';
 
 export interface TaskView {
   /** The number of newest messages to include; undefined for all. */
@@ -103,7 +103,7 @@ export class TaskFold {
       },
       view.asked,
     );
-    return withGeneration(task, view.asked?.has(GENERATION) ? this.#changes.generation : undefined);
+    return withGeneration(task, wantsGeneration(view.asked) ? this.#changes.generation : undefined);
   }
 
   /** Ids of artifacts and messages that began before the first added event. */

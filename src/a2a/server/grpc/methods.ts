@@ -2,7 +2,7 @@ import type { StreamResponse } from '@a2a-js/sdk';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import { LangoError } from '../../../core/errors.js';
 import { isJsonObject } from '../../../core/json.js';
-import { OPERATIONS, type Answer, type Operation } from '../operations.js';
+import { OPERATIONS, type Operation, type OperationResult } from '../operations.js';
 import type { ProtocolVersion } from '../service-parameters.js';
 import { bytesWithGenerations, int64At } from './generation-fields.js';
 
@@ -13,7 +13,7 @@ export interface GrpcMethod {
   /** Decodes a request. Throws `invalid-input`. */
   decode(bytes: Buffer): GrpcRequest;
   /** Encodes a result. */
-  encode(result: Answer): Buffer;
+  encode(result: OperationResult): Buffer;
   /** Encodes one event of a stream. */
   encodeEvent(event: StreamResponse): Buffer;
 }

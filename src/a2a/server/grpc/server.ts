@@ -1,6 +1,6 @@
 import { Server, ServerCredentials, logVerbosity, setLogVerbosity } from '@grpc/grpc-js';
 import { serverStopping } from '../../../core/errors.js';
-import { UnreadAnswers } from './flow-control.js';
+import { UnreadResponses } from './flow-control.js';
 import { Gate, type GateOptions } from './gate.js';
 import { Listener, TlsCredentials, type GrpcTls } from './listener.js';
 import { SERVICE_1_0 } from './methods.js';
@@ -52,7 +52,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const { host, port, limits, logger } = options;
   const closing = new AbortController();
   const gate = new Gate({ ...options, closing: closing.signal });
-  const answers = new UnreadAnswers(limits.answerBytesPerConnection);
+  const answers = new UnreadResponses(limits.answerBytesPerConnection);
   const server = createLibraryServer(limits, gate);
   for (const dialect of [SERVICE_1_0, SERVICE_0_3]) {
     const { definition, implementation } = createService(dialect, {

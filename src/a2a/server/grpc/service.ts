@@ -19,7 +19,7 @@ import {
   versionIn,
 } from '../service-parameters.js';
 import { stallMs, type StreamLimits, type StreamSlots } from '../stream-slots.js';
-import { EventWriter, type UnreadAnswers } from './flow-control.js';
+import { EventWriter, type UnreadResponses } from './flow-control.js';
 import { grpcCall, textIn, type AnyCall, type Gate } from './gate.js';
 import type { GrpcService, GrpcMethod } from './methods.js';
 import { NoSuchAgent, statusOf } from './status.js';
@@ -33,7 +33,7 @@ export interface ServiceOptions {
   readonly limits: StreamLimits & { readonly jsonDepth: number; readonly jsonKeys: number };
   readonly slots: StreamSlots;
   /** The unread answers of all versions of the protocol together. */
-  readonly answers: UnreadAnswers;
+  readonly answers: UnreadResponses;
   /** Aborts when the server stops. */
   readonly closing: AbortSignal;
   readonly logger: Logger;
@@ -94,7 +94,7 @@ class A2aService {
     call: ServerUnaryCall<Buffer, Buffer>,
   ): Promise<Buffer> {
     const request = this.#open(method, call);
-    const bytes = method.encode(await operation.answer(request));
+    const bytes = method.encode(await operation.call(request));
     this.#options.answers.add(call, bytes.length);
     return bytes;
   }

@@ -126,7 +126,7 @@ function isInWork({ status }: Task): boolean {
 async function taskOf(name: OperationName, params: JsonObject, options: AgentCallOptions): Promise<Task> {
   const operation = OPERATIONS[name];
   if (operation.kind !== 'unary') throw new TypeError(`${name} answers with a stream`);
-  const { message } = await operation.answer(requestOf(params, options));
+  const { message } = await operation.call(requestOf(params, options));
   return message as Task;
 }
 
