@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { objectOf, objects } from '../translate/unchecked.js';
 import { WARNING, cardSchema, show, shortened, templateSchema } from './card-schema.js';
 
 /** A defect of an agent card. */
@@ -52,16 +53,17 @@ export function lintCard(
 /** Checks the references from one part of a card to another. */
 function referenceErrors(card: JsonObject): readonly CardFinding[] {
   const { securitySchemes, securityRequirements, capabilities, skills } = card;
-  const known = new Set(isJsonObject(securitySchemes) ? Object.keys(securitySchemes) : []);
+  const known = new Set(Object.keys(objectOf(securitySchemes)));
   const ids = objects(skills).map(({ id }) => id);
   const unknown = (path: string, needed: Json | undefined): readonly CardFinding[] =>
     objects(needed)
-      .flatMap(({ schemes }) => (isJsonObject(schemes) ? Object.keys(schemes) : []))
+      .flatMap(({ schemes }) => Object.keys(objectOf(schemes)))
       .filter((name) => !known.has(name))
       .map((name) => error(path, `refers to ${show(name)}, which securitySchemes does not declare.`));
   const seen = new Set<Json | undefined>();
   const repeated = new Set(ids.filter((id) => typeof id === 'string' && seen.size === seen.add(id).size));
-  const isExtended = isJsonObject(capabilities) && capabilities['extendedAgentCard'] === true;
+  const isExtended = objectOf(capabilities)['extendedAgentCard'] === true;
+  const withoutScheme = 'is true, but there are no securitySchemes to get that card with.';
   return [
     ...unknown('securityRequirements', securityRequirements),
     ...objects(skills).flatMap((skill, index) =>
@@ -70,14 +72,7 @@ function referenceErrors(card: JsonObject): readonly CardFinding[] {
     ...[...repeated].map((id) =>
       error('skills', `holds the id ${show(id)} more than once. Ids have to be unique.`),
     ),
-    ...(isExtended && known.size === 0
-      ? [
-          error(
-            'capabilities.extendedAgentCard',
-            'is true, but there are no securitySchemes to get that card with.',
-          ),
-        ]
-      : []),
+    ...(isExtended && known.size === 0 ? [error('capabilities.extendedAgentCard', withoutScheme)] : []),
   ];
 }
 
@@ -85,9 +80,8 @@ function securityWarnings(card: JsonObject): readonly CardFinding[] {
   const { securitySchemes: schemes, securityRequirements: needed, security } = card;
   if (needed === undefined && security !== undefined)
     return [warning('security', 'is the name in A2A 0.3. Clients of 1.0 read securityRequirements.')];
-  const isDeclared = isJsonObject(schemes) && Object.keys(schemes).length > 0;
   const isUsed = Array.isArray(needed) && needed.length > 0;
-  if (!isDeclared || isUsed) return [];
+  if (isUsed || Object.keys(objectOf(schemes)).length === 0) return [];
   return [
     warning('securityRequirements', 'is empty, so clients cannot tell which of the securitySchemes to use.'),
   ];
@@ -99,10 +93,6 @@ function error(path: string, text: string): CardFinding {
 
 function warning(path: string, text: string): CardFinding {
   return { severity: 'warning', path, text };
-}
-
-function objects(value: Json | undefined): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter((one: unknown) => isJsonObject(one)) : [];
 }
 
 function pathText(path: readonly PropertyKey[]): string {

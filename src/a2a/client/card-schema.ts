@@ -83,7 +83,7 @@ const flag = z.boolean({ error: needs('true or false') }).optional();
 
 const webUrl = z
   .string({ error: needs('an absolute http or https address') })
-  .refine((url) => url === '' || /^https?:$/.test(parsedUrl(url)?.protocol ?? ''), {
+  .refine((url) => url === '' || /^https?:$/.test(URL.parse(url)?.protocol ?? ''), {
     error: ({ input }) => `is ${show(input)}, but has to be an absolute http or https address.`,
   });
 
@@ -93,9 +93,7 @@ const modes = listOf(
   }),
   'a list of media types',
 );
-const someModes = modes.min(1, {
-  error: 'is empty. A2A requires at least one media type such as "text/plain".',
-});
+const someModes = modes.min(1, 'is empty. A2A requires at least one media type such as "text/plain".');
 
 const requirements = listOf(
   objectWith(
@@ -230,9 +228,7 @@ export const cardSchema = objectWith(
       'an object { organization, url }',
     ).optional(),
     supportedInterfaces: listOf(interfaceSchema, 'a list of interfaces; a card of A2A 0.3 has none')
-      .min(1, {
-        error: 'is empty, so no client can call the agent. A2A requires at least one interface.',
-      })
+      .min(1, 'is empty, so no client can call the agent. A2A requires at least one interface.')
       .superRefine(warn(flawOfInterfaces)),
     capabilities: capabilitiesSchema,
   },
@@ -241,8 +237,7 @@ export const cardSchema = objectWith(
 
 function flawOfInterfaces(interfaces: readonly z.output<typeof interfaceSchema>[]): string | undefined {
   const isCallable = interfaces.some(
-    ({ protocolBinding, protocolVersion }) =>
-      isStandard(protocolBinding) && KNOWN_VERSIONS.includes(protocolVersion),
+    (one) => isStandard(one.protocolBinding) && KNOWN_VERSIONS.includes(one.protocolVersion),
   );
   if (isCallable) return undefined;
   const known = `${BINDINGS.join(', ')} of version ${KNOWN_VERSIONS.join(' or ')}`;
@@ -255,7 +250,7 @@ function addressProblem(url: string, binding: string): string | undefined {
     return parseGrpcAddress(url)
       ? undefined
       : `is ${show(url)}, which names no host and port such as "agent.example:443".`;
-  const parsed = parsedUrl(url);
+  const parsed = URL.parse(url);
   if (!parsed) return `is ${show(url)}, but has to be an absolute URL: clients do not know the host.`;
   if (parsed.username !== '' || parsed.password !== '')
     return 'holds credentials, and everybody can read the card. Declare a security scheme instead.';
@@ -282,10 +277,6 @@ function isSignatureHeader(head: string): boolean {
   } catch {
     return false;
   }
-}
-
-function parsedUrl(url: string): URL | undefined {
-  return URL.canParse(url) ? new URL(url) : undefined;
 }
 
 /** Formats a value for a message: short, and in quotes when it is text. */

@@ -1,7 +1,8 @@
 import { errorText } from '../../core/errors.js';
-import { isJsonObject, type JsonObject } from '../../core/json.js';
+import { isJsonObject, type Json } from '../../core/json.js';
 import { counted, shorten } from '../../core/text.js';
 import { CARD_TYPE, CATALOG_PATHS, LOCAL_PUBLISHER, publisherIn } from '../translate/catalog.js';
+import { textOf } from '../translate/unchecked.js';
 import { wordScore } from '../translate/word-score.js';
 import { fetchFirst } from './card.js';
 
@@ -116,30 +117,19 @@ function mayPublish(identifier: string, addresses: readonly URL[]): boolean {
   return addresses.some(({ hostname }) => hostname === publisher || isAbove(hostname));
 }
 
-function offerIn(
-  entry: unknown,
-  catalog: string,
-  asked: string,
-): (OfferedAgent & { readonly identifier: string }) | undefined {
+function offerIn(entry: unknown, catalog: string, asked: string) {
   if (!isJsonObject(entry) || (entry['type'] ?? entry['mediaType']) !== CARD_TYPE) return undefined;
-  const { displayName, url } = entry;
+  const { displayName, url, tags, representativeQueries, capabilities } = entry;
   if (typeof displayName !== 'string' || typeof url !== 'string') return undefined;
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) return undefined;
   const name = shorten(displayName, MAX_NAME);
-  const description = shorten(textIn(entry, 'description'), MAX_DESCRIPTION);
-  const identifier = textIn(entry, 'identifier');
-  const texts = [name, description, identifier, ...listIn(entry, 'tags')];
-  const queries = listIn(entry, 'representativeQueries');
-  const score = wordScore(asked, [...texts, ...queries, ...listIn(entry, 'capabilities')].join('\n'));
+  const description = shorten(textOf(entry['description']), MAX_DESCRIPTION);
+  const identifier = textOf(entry['identifier']);
+  const lists = [tags, representativeQueries, capabilities].flatMap(textsOf);
+  const score = wordScore(asked, [name, description, identifier, ...lists].join('\n'));
   return score === 0 ? undefined : { name, description, url: new URL(url).href, catalog, score, identifier };
 }
 
-function textIn(entry: JsonObject, member: string): string {
-  const value = entry[member];
-  return typeof value === 'string' ? value : '';
-}
-
-function listIn(entry: JsonObject, member: string): readonly string[] {
-  const value = entry[member];
+function textsOf(value: Json | undefined): readonly string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
 }

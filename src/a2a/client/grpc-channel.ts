@@ -76,7 +76,8 @@ function boundedReader(bytes: Buffer): BinaryReader {
   let reads = 0;
   reader.uint32 = () => {
     reads += 1;
-    if (reads > MAX_READS) throw new LangoError('too-large', `The answer has more than ${MAX_READS} fields.`);
+    if (reads > MAX_READS)
+      throw new LangoError('too-large', `The response has more than ${MAX_READS} fields.`);
     return read.call(reader);
   };
   return reader;

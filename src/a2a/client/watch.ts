@@ -123,7 +123,7 @@ class TaskWatch {
         this.#request = undefined;
         const events = this.#reader.read(response);
         this.#failures = 0;
-        this.#watch.link.breaker?.answered();
+        this.#watch.link.breaker?.succeeded();
         hasEvents ||= events.length > 0;
         if (events.length > 0) this.#idle?.renew();
         yield* events;
@@ -218,7 +218,7 @@ class TaskWatch {
     }
     this.#failures += 1;
     if (error.code === 'unavailable' || error.code === 'timeout') link.breaker?.failed(error.message);
-    else link.breaker?.answered();
+    else link.breaker?.succeeded();
     const isRefused = error.code === 'too-many' || error.code === 'unauthenticated';
     const isSafe = !this.#request || link.replays || isRefused || wasNeverSent(error);
     const mayHelp = this.#mayPass(error) && askedMs <= LONGEST_ASKED_MS;

@@ -32,7 +32,7 @@ export interface RestRoute {
 
 /** The HTTP+JSON binding of one version of the protocol. */
 export interface RestDialect extends Dialect {
-  /** The media type of its answers. */
+  /** The media type of its responses. */
   readonly type: string;
   readonly routes: readonly RestRoute[];
   error(error: WireError): JsonObject;

@@ -27,20 +27,14 @@ function assertTrueType(part: Part): void {
   const type = bareType(part.mediaType);
   if (!CHECKED.test(type) || typeOfBytes(part.bytes) === type) return;
   const name = part.filename === undefined ? 'a file' : `the file ${JSON.stringify(part.filename)}`;
-  throw new LangoError(
-    'content-type-not-supported',
-    `${name} is sent as ${type}, but holds something else.`,
-    {
-      hint: 'Send it with its true media type.',
-    },
-  );
+  const text = `${name} is sent as ${type}, but holds something else.`;
+  throw new LangoError('content-type-not-supported', text, { hint: 'Send it with its true media type.' });
 }
 
 /** Throws `content-type-not-supported` when the agent gives none of the accepted modes. An empty list accepts all. */
 export function assertOutputModes(accepted: readonly string[], modes: readonly string[]): void {
   if (accepted.length === 0) return;
-  const isMet = accepted.some((want) => modes.some((mode) => covers(bareType(want), bareType(mode))));
-  if (isMet) return;
+  if (accepted.some((want) => modes.some((mode) => covers(bareType(want), bareType(mode))))) return;
   throw new LangoError('content-type-not-supported', 'This agent gives none of the accepted output modes.', {
     hint: `It gives ${modes.join(', ')}.`,
   });

@@ -80,7 +80,7 @@ interface UnaryRow<Sent, Result> extends Row<Sent, Promise<Result>> {
 
 type StreamRow<Sent> = Row<Sent, AsyncGenerator<StreamResponse, void, undefined>>;
 
-export const OPERATIONS: Readonly<Record<OperationName, Operation>> = {
+export const OPERATIONS = {
   SendMessage: unary('SendMessage', {
     run: async (to, ...call) => sendResult(await to.sendMessage(...call)),
     result: SendMessageResponse,
@@ -129,7 +129,7 @@ export const OPERATIONS: Readonly<Record<OperationName, Operation>> = {
     result: { toJSON: () => ({}) },
     changes: ({ taskId }) => taskId,
   }),
-};
+} satisfies Readonly<Record<OperationName, Operation>>;
 
 export function isOperation(name: string): name is OperationName {
   return Object.hasOwn(OPERATIONS, name);
@@ -138,7 +138,7 @@ export function isOperation(name: string): name is OperationName {
 function unary<Name extends OperationName, Result>(
   name: Name,
   row: UnaryRow<Params[Name], Result>,
-): Operation {
+): UnaryOperation {
   return {
     name,
     kind: 'unary',
@@ -156,7 +156,7 @@ function unary<Name extends OperationName, Result>(
   };
 }
 
-function stream<Name extends OperationName>(name: Name, row: StreamRow<Params[Name]>): Operation {
+function stream<Name extends OperationName>(name: Name, row: StreamRow<Params[Name]>): StreamOperation {
   return {
     name,
     kind: 'stream',

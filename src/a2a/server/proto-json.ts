@@ -10,10 +10,9 @@ const MAX_VIOLATIONS = 20;
  * members are ignored. For the member `nullable`, null is a value.
  */
 export function protoObject<Shape extends z.ZodRawShape>(shape: Shape, nullable?: string) {
+  const camelCased = Object.keys(shape).filter((name) => /[A-Z]/.test(name));
   const aliases = new Map(
-    Object.keys(shape)
-      .map((name) => [snakeCase(name), name] as const)
-      .filter(([alias, name]) => alias !== name),
+    camelCased.map((name) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), name]),
   );
   return z.preprocess(
     (value) => (isJsonObject(value) ? canonicalMembers(value, aliases, nullable) : value),
@@ -21,21 +20,15 @@ export function protoObject<Shape extends z.ZodRawShape>(shape: Shape, nullable?
   );
 }
 
+const DECIMAL = z
+  .string()
+  .regex(/^-?\d{1,10}$/)
+  .transform(Number);
+
 /** An int32, which ProtoJSON accepts as a decimal string too. */
 export function whole(min: number, max = 2 ** 31 - 1) {
   const text = `must be a whole number from ${min} to ${max}`;
-  return z
-    .union(
-      [
-        z.number(),
-        z
-          .string()
-          .regex(/^-?\d{1,10}$/)
-          .transform(Number),
-      ],
-      text,
-    )
-    .pipe(z.number(text).int(text).min(min, text).max(max, text));
+  return z.union([z.number(), DECIMAL], text).pipe(z.number(text).int(text).min(min, text).max(max, text));
 }
 
 /** A boolean, or its text, as in a query string. */
@@ -49,11 +42,7 @@ export function bool() {
 /** An enum value by name or by number; resolves to the number. */
 export function protoEnum(numbers: Readonly<Record<string, number>>) {
   const known = new Map<unknown, number>(
-    Object.entries(numbers).flatMap(([name, n]) => [
-      [name, n],
-      [n, n],
-      [String(n), n],
-    ]),
+    Object.entries(numbers).flatMap(([name, n]) => [name, n, String(n)].map((form) => [form, n] as const)),
   );
   return z.unknown().transform((value, context) => {
     const number = known.get(value);
@@ -94,8 +83,4 @@ function canonicalMembers(value: object, aliases: ReadonlyMap<string, string>, n
     if (member !== null || name === nullable) members[aliases.get(name) ?? name] = member as unknown;
   }
   return members;
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

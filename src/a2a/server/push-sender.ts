@@ -3,6 +3,7 @@ import { StreamResponse } from '@a2a-js/sdk';
 import { LangoError, isLangoError } from '../../core/errors.js';
 import type { ReadKeys } from '../../core/card.js';
 import type { PushSender, PushDelivery, Sealer } from '../../core/push.js';
+import { retryAfterMs } from '../../core/retry.js';
 import { continueTrace } from '../../core/trace.js';
 import type { Journal } from '../../core/journal.js';
 import type { TaskEvent } from '../../core/task.js';
@@ -42,18 +43,19 @@ export function createPushSender(options: PushSenderOptions): PushSender {
           ? await taskAtCursor(options.journal, delivery, authorOf)
           : toStreamResponse(event, delivery, authorOf(event));
       if (!response) return;
-      const body = delivery.version === '1.0' ? currentBody(response) : await legacyBody(response);
+      const isCurrent = delivery.version === '1.0';
+      const body = isCurrent ? JSON.stringify(StreamResponse.toJSON(response)) : await legacyBody(response);
       const headers = {
         ...authentication(delivery, options.sealer),
         ...(await signature({ delivery, event, body }, options)),
-        'Content-Type': delivery.version === '1.0' ? PUSH_TYPE : LEGACY_TYPE,
+        'Content-Type': isCurrent ? PUSH_TYPE : LEGACY_TYPE,
         'A2A-Version': delivery.version,
         'User-Agent': options.userAgent,
         ...(delivery.trace && continueTrace({ id: delivery.taskId, grant: { trace: delivery.trace } })),
       };
-      const answer = await post(options.fetch, delivery.url, { headers, body, signal });
-      await answer.body?.cancel().catch(() => undefined);
-      if (!answer.ok) throw refusal(answer);
+      const received = await post(options.fetch, delivery.url, { headers, body, signal });
+      await received.body?.cancel().catch(() => undefined);
+      if (!received.ok) throw refusal(received);
     },
   };
 }
@@ -84,10 +86,6 @@ async function post(
   }
 }
 
-function currentBody(response: StreamResponse): string {
-  return JSON.stringify(StreamResponse.toJSON(response));
-}
-
 /** Receivers of 0.3 expect the event without a wrapper. */
 async function legacyBody(response: StreamResponse): Promise<string> {
   const { V03PushNotificationSerializer } = await import('@a2a-js/sdk/compat/v0_3/server');
@@ -96,11 +94,10 @@ async function legacyBody(response: StreamResponse): Promise<string> {
 
 function authentication({ scheme, sealed }: PushDelivery, sealer: Sealer): Readonly<Record<string, string>> {
   const { token, credentials } = sealed === undefined ? {} : (JSON.parse(sealer.open(sealed)) as PushSecrets);
+  const isAuthorized = scheme !== undefined && credentials !== undefined;
   return {
-    ...(scheme !== undefined && credentials !== undefined
-      ? { Authorization: `${scheme} ${credentials}` }
-      : {}),
-    ...(token === undefined ? {} : { 'X-A2A-Notification-Token': token }),
+    ...(isAuthorized && { Authorization: `${scheme} ${credentials}` }),
+    ...(token !== undefined && { 'X-A2A-Notification-Token': token }),
   };
 }
 
@@ -135,16 +132,9 @@ async function signature(
 }
 
 function refusal({ status, headers }: Response): LangoError {
-  const retryAfterMs = retryAfter(headers.get('retry-after'));
-  return new LangoError('unavailable', `The receiver answered ${status}.`, {
+  const askedMs = retryAfterMs(headers);
+  return new LangoError('unavailable', `The receiver responded with status ${status}.`, {
     retryable: status !== GONE,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(askedMs !== undefined && { retryAfterMs: askedMs }),
   });
-}
-
-/** Parses Retry-After: seconds or a date (RFC 9110 section 10.2.3). */
-function retryAfter(value: string | null): number | undefined {
-  if (value === null) return undefined;
-  const ms = /^\d{1,9}$/.test(value.trim()) ? 1_000 * Number(value) : Date.parse(value) - Date.now();
-  return Number.isFinite(ms) && ms > 0 ? ms : undefined;
 }

@@ -5,7 +5,8 @@ import { publisherIn } from '../translate/catalog.js';
 import { wordScore } from '../translate/word-score.js';
 import { serveDocument, type EtagCache } from './documents.js';
 import { decodedSegment, sendJson } from './http-call.js';
-import { parseFilter, textAt } from './list-filter.js';
+import { textOf } from '../translate/unchecked.js';
+import { parseFilter } from './list-filter.js';
 import { JSON_TYPE } from './modes.js';
 
 /** The path of the registry (Agentic Resource Discovery 0.91). */
@@ -75,7 +76,7 @@ function send(
 /** Serves one entry with its validators. */
 function serveEntry(exchange: HttpExchange, { cache }: Registry, entry: JsonObject): void {
   const body = JSON.stringify(entry);
-  const document = cache.get(`registry ${textAt(entry, 'identifier')}`, body, () => body);
+  const document = cache.get(`registry ${textOf(entry['identifier'])}`, body, () => body);
   const scope = exchange.request.headers.authorization === undefined ? 'public' : 'private';
   serveDocument(exchange, { type: JSON_TYPE, document, scope });
 }
@@ -131,7 +132,7 @@ function listEntries({ entries }: Registry, query: URLSearchParams): JsonObject 
   const sorted = entries
     .map(({ entry }) => entry)
     .filter(fits)
-    .sort((a, b) => sign * textAt(a, field).localeCompare(textAt(b, field), 'en'));
+    .sort((a, b) => sign * textOf(a[field]).localeCompare(textOf(b[field]), 'en'));
   const size = query.get('pageSize');
   const paging = { size: size === null ? undefined : Number(size), defaultSize: LIST_PAGE };
   const { items, next } = pageOf(sorted, { ...paging, token: query.get('pageToken') ?? undefined });
@@ -159,7 +160,7 @@ function pageOf(all: readonly JsonObject[], { size = 0, token = '', defaultSize 
   if (typeof size !== 'number' || !Number.isInteger(size) || size < 0 || size > MAX_PAGE)
     throw wrong('pageSize', `must be a whole number up to ${MAX_PAGE}`);
   if (typeof token !== 'string' || !/^\d{0,6}$/.test(token))
-    throw wrong('pageToken', 'must be the pageToken of an earlier answer');
+    throw wrong('pageToken', 'must be the pageToken of an earlier response');
   const start = Number(token);
   const end = start + (size || defaultSize);
   return { items: all.slice(start, end), next: end < all.length ? { pageToken: String(end) } : {} };
@@ -170,7 +171,7 @@ function holds(entry: JsonObject, path: string, wanted: Json): boolean {
   const choices: readonly unknown[] = Array.isArray(wanted) ? wanted : [wanted];
   if (!choices.every((one) => typeof one === 'string'))
     throw wrong('query.filter', 'must hold strings or lists of strings');
-  const at = path === 'publisher' ? publisherIn(textAt(entry, 'identifier')) : memberAt(entry, path);
+  const at = path === 'publisher' ? publisherIn(textOf(entry['identifier'])) : memberAt(entry, path);
   const values: readonly unknown[] = Array.isArray(at) ? at : [at];
   return values.some((value) => typeof value === 'string' && choices.includes(value));
 }

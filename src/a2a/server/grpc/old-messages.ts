@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../core/json.js';
-import { objectOf, objects, textOf } from '../v03/values.js';
+import { objectOf, objects, textOf } from '../../translate/unchecked.js';
 
 /*
  * Translates the messages of A2A 0.3's proto between their JSON, which the dialect uses, and the objects of the SDK's

@@ -5,7 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../../core/json.js'
 import { OPERATIONS } from '../operations.js';
 import type { OperationName } from '../requests.js';
 import { PROTO_DIALECT } from '../v03/dialect.js';
-import { textOf } from '../v03/values.js';
+import { objectOf, textOf } from '../../translate/unchecked.js';
 import { decoded, type GrpcMethod, type GrpcService } from './methods.js';
 import { fromDecoded, toCard, toChoice, toConfig, toConfigs, toTask } from './old-messages.js';
 
@@ -43,10 +43,7 @@ function method(
       const sent = fromDecoded(decoded(deserialize, bytes));
       return { tenant: undefined, params: PROTO_DIALECT.params(operation, paramsOf(operation, sent)) };
     },
-    encode(answer) {
-      const result = PROTO_DIALECT.result(operation, answer.toJson());
-      return serialize(toMessage(isJsonObject(result) ? result : {}));
-    },
+    encode: (result) => serialize(toMessage(objectOf(PROTO_DIALECT.result(operation, result.toJson())))),
     encodeEvent: (event) =>
       serialize(toChoice(PROTO_DIALECT.event(operation, StreamResponse.toJSON(event) as JsonObject))),
   };

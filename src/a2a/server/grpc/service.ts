@@ -3,7 +3,6 @@ import {
   type MethodDefinition,
   type ServerUnaryCall,
   type ServerWritableStream,
-  type ServiceDefinition,
   type UntypedServiceImplementation,
   type sendUnaryData,
 } from '@grpc/grpc-js';
@@ -32,20 +31,15 @@ export interface ServiceOptions {
   readonly gate: Gate;
   readonly limits: StreamLimits & { readonly jsonDepth: number; readonly jsonKeys: number };
   readonly slots: StreamSlots;
-  /** The unread answers of all versions of the protocol together. */
-  readonly answers: UnreadResponses;
+  /** The unread responses of all versions of the protocol together. */
+  readonly unread: UnreadResponses;
   /** Aborts when the server stops. */
   readonly closing: AbortSignal;
   readonly logger: Logger;
 }
 
-export interface Service {
-  readonly definition: ServiceDefinition;
-  readonly implementation: UntypedServiceImplementation;
-}
-
 /** Makes one version of the protocol's service, over the same operations as the other bindings. */
-export function createService(dialect: GrpcService, options: ServiceOptions): Service {
+export function createService(dialect: GrpcService, options: ServiceOptions) {
   const service = new A2aService(dialect, options);
   const definition: Record<string, MethodDefinition<Buffer, Buffer>> = {};
   const implementation: UntypedServiceImplementation = {};
@@ -56,7 +50,7 @@ export function createService(dialect: GrpcService, options: ServiceOptions): Se
       operation.kind === 'stream'
         ? (call: ServerWritableStream<Buffer, Buffer>) => void service.stream(method, operation, call)
         : (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => {
-            service.answer(method, operation, call).then(
+            service.respond(method, operation, call).then(
               (bytes) => callback(null, bytes),
               (error: unknown) => callback(statusOf(error, { path: method.path, logger: options.logger })),
             );
@@ -65,7 +59,7 @@ export function createService(dialect: GrpcService, options: ServiceOptions): Se
   return { definition, implementation };
 }
 
-/** Leaves messages as bytes: the library would answer one that cannot be decoded with an internal error. */
+/** Leaves messages as bytes: for one that cannot be decoded, the library would send an internal error. */
 function rawDefinition(path: string, responseStream: boolean): MethodDefinition<Buffer, Buffer> {
   const same = (bytes: Buffer): Buffer => bytes;
   return {
@@ -88,14 +82,14 @@ class A2aService {
     this.#options = options;
   }
 
-  async answer(
+  async respond(
     method: GrpcMethod,
     operation: UnaryOperation,
     call: ServerUnaryCall<Buffer, Buffer>,
   ): Promise<Buffer> {
     const request = this.#open(method, call);
     const bytes = method.encode(await operation.call(request));
-    this.#options.answers.add(call, bytes.length);
+    this.#options.unread.add(call, bytes.length);
     return bytes;
   }
 
@@ -144,7 +138,7 @@ class A2aService {
     return { agent, params, context: toCallContext(open), call: open };
   }
 
-  /** Sends the headers of the answer: which of the extensions that the client named are in use. */
+  /** Sends the headers of the response: which of the extensions that the client named are in use. */
   #acknowledge(call: AnyCall): void {
     const metadata = new Metadata();
     for (const name of [EXTENSIONS_PARAMETER, OLD_EXTENSIONS_PARAMETER]) {

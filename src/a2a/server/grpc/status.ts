@@ -3,6 +3,7 @@ import { Metadata, status, type StatusObject } from '@grpc/grpc-js';
 import type { JsonObject } from '../../../core/json.js';
 import type { WireError } from '../../translate/errors.js';
 import { reportedError, type ReportedCall } from '../http-call.js';
+import { textOf } from '../../translate/unchecked.js';
 import { OLD_ERRORS } from '../v03/values.js';
 
 const DETAILS = 'grpc-status-details-bin';
@@ -31,7 +32,7 @@ export class NoSuchAgent extends Error {
 
 /**
  * The gRPC status of an error: a code, google.rpc details with the same content as the JSON of the other bindings (A2A 1.0
- * section 10.6), and as metadata what HTTP answers carry in headers. Errors that clients get as "Internal error." are logged
+ * section 10.6), and as metadata what HTTP responses carry in headers. Errors that clients get as "Internal error." are logged
  * in full.
  */
 export function statusOf(error: unknown, call: ReportedCall): StatusObject {
@@ -96,8 +97,4 @@ function encode(...fields: readonly Field[]): Uint8Array {
     else writer.tag(number, WireType.LengthDelimited).bytes(value);
   }
   return writer.finish();
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -4,11 +4,10 @@ import { newId } from '../../../core/ids.js';
 import type { JsonObject } from '../../../core/json.js';
 import { toCallContext, type Call } from '../../translate/call.js';
 import { authorIn } from '../../translate/extensions.js';
-import type { OperationName } from '../requests.js';
-import { OPERATIONS, type PublishedAgent, type Request } from '../operations.js';
+import { OPERATIONS, type PublishedAgent, type Request, type UnaryOperation } from '../operations.js';
 import type { CallArguments } from './tools.js';
 
-/** The outcome of a call: the task, or the message that an executor answers with in place of a task. */
+/** The outcome of a call: the task, or the message that an executor publishes in place of a task. */
 export type Outcome = Task | Extract<StreamResponse['payload'], { $case: 'message' }>['value'];
 
 export interface AgentCallOptions {
@@ -31,22 +30,22 @@ const IN_WORK: readonly (TaskState | undefined)[] = [
  */
 export async function callAgent(given: CallArguments, options: AgentCallOptions): Promise<Outcome> {
   const { message, answers, taskId } = given;
-  if (given.cancel) return taskOf('CancelTask', { id: taskId! }, options);
+  if (given.cancel) return taskOf(OPERATIONS.CancelTask, taskId!, options);
   const isSent = message !== undefined || answers !== undefined;
   if (!isSent) {
-    const task = await taskOf('GetTask', { id: taskId! }, options);
+    const task = await taskOf(OPERATIONS.GetTask, taskId!, options);
     if (!isInWork(task)) return task;
   }
   const events = isSent
-    ? streamOf('SendStreamingMessage', { message: toMessage(given) }, options)
-    : streamOf('SubscribeToTask', { id: taskId! }, options);
+    ? OPERATIONS.SendStreamingMessage.events(requestOf({ message: toMessage(given) }, options))
+    : OPERATIONS.SubscribeToTask.events(requestOf({ id: taskId! }, options));
   const { reply, id = taskId } = await follow(events, { ...options, isSent });
   if (reply) return reply;
   const { signal, ...detached } = copyOf(options.call);
   const later = { ...options, call: { ...detached, signal: AbortSignal.any([]) } };
-  const task = await taskOf('GetTask', { id: id! }, later);
+  const task = await taskOf(OPERATIONS.GetTask, id!, later);
   if (!signal.aborted || !options.isCanceled() || !isInWork(task)) return task;
-  return taskOf('CancelTask', { id: task.id }, later);
+  return taskOf(OPERATIONS.CancelTask, task.id, later);
 }
 
 /** Copies a call, so that its members outlive the HTTP request that they are read from. */
@@ -69,16 +68,11 @@ function toMessage(given: CallArguments) {
   };
 }
 
-interface Followed {
-  readonly id?: string;
-  readonly reply?: Exclude<Outcome, Task>;
-}
-
 /** Reports progress until the task is no longer in work. A task that has ended in the meantime is no error. */
 async function follow(
   events: AsyncIterable<StreamResponse>,
   { progress, isSent }: Pick<AgentCallOptions, 'progress'> & { readonly isSent: boolean },
-): Promise<Followed> {
+): Promise<{ readonly id?: string; readonly reply?: Exclude<Outcome, Task> }> {
   let id: string | undefined;
   try {
     for await (const { payload } of events) {
@@ -86,7 +80,7 @@ async function follow(
       if (payload?.$case === 'task') {
         ({ id } = payload.value);
         await progress(`task ${id}`);
-        // The task that an answer was sent to may still wait for it.
+        // The task that a reply was sent to may still wait for it.
         if (!isSent && !isInWork(payload.value)) break;
         continue;
       }
@@ -102,7 +96,7 @@ async function follow(
   return id === undefined ? {} : { id };
 }
 
-/** One line for an activity; undefined for texts, which come in small chunks and are whole in the answer. */
+/** One line for an activity; undefined for texts, which come in small chunks and are whole in the result. */
 function lineOf(metadata: unknown): string | undefined {
   const { author, activity } = authorIn(metadata) ?? {};
   switch (activity?.type) {
@@ -123,17 +117,9 @@ function isInWork({ status }: Task): boolean {
   return IN_WORK.includes(status?.state);
 }
 
-async function taskOf(name: OperationName, params: JsonObject, options: AgentCallOptions): Promise<Task> {
-  const operation = OPERATIONS[name];
-  if (operation.kind !== 'unary') throw new TypeError(`${name} answers with a stream`);
-  const { message } = await operation.call(requestOf(params, options));
+async function taskOf(operation: UnaryOperation, id: string, options: AgentCallOptions): Promise<Task> {
+  const { message } = await operation.call(requestOf({ id }, options));
   return message as Task;
-}
-
-function streamOf(name: OperationName, params: JsonObject, options: AgentCallOptions) {
-  const operation = OPERATIONS[name];
-  if (operation.kind !== 'stream') throw new TypeError(`${name} has no stream`);
-  return operation.events(requestOf(params, options));
 }
 
 function requestOf(params: JsonObject, { agent, call }: AgentCallOptions): Request {

@@ -32,11 +32,9 @@ export function toResult(outcome: Outcome): CallToolResult {
       ...(isOver(outcome) ? [] : [{ type: 'text' as const, text: nextStep(id, questions) }]),
     ],
     structuredContent: {
-      ...{
-        taskId: id,
-        contextId,
-        state: fromWireState(status?.state ?? TaskState.UNRECOGNIZED) ?? 'unknown',
-      },
+      taskId: id,
+      contextId,
+      state: fromWireState(status?.state ?? TaskState.UNRECOGNIZED) ?? 'unknown',
       ...(questions.length > 0 ? { questions: questions as unknown as JsonObject[] } : {}),
     },
     ...(FAILED.includes(status?.state) ? { isError: true } : {}),

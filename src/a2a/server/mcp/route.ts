@@ -37,8 +37,8 @@ export interface McpRouteOptions {
 }
 
 /**
- * The published agents as MCP tools, over streamable HTTP. Each request is answered from the journal alone, so any replica
- * can answer it.
+ * The published agents as MCP tools, over streamable HTTP. Each response comes from the journal alone, so any replica can
+ * serve any request.
  */
 export function createMcpRoute(options: McpRouteOptions): HttpRoute {
   return async (exchange) => {
@@ -51,22 +51,22 @@ export function createMcpRoute(options: McpRouteOptions): HttpRoute {
       return true;
     }
     const parsedBody = await exchange.readJson();
-    await options.slots.hold(caller, () => answer(exchange, { ...options, caller, parsedBody }));
+    await options.slots.hold(caller, () => respond(exchange, { ...options, caller, parsedBody }));
     return true;
   };
 }
 
-interface Answering extends McpRouteOptions {
+interface RequestOptions extends McpRouteOptions {
   readonly caller: Caller;
   readonly parsedBody: unknown;
 }
 
-async function answer(exchange: HttpExchange, options: Answering): Promise<void> {
+async function respond(exchange: HttpExchange, options: RequestOptions): Promise<void> {
   const { request, response, baseUrl, signal } = exchange;
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers))
     if (value !== undefined && name !== 'authorization') headers.set(name, String(value));
-  const handler = createMcpHandler(({ era }) => serverFor(exchange, { ...options, era }), {
+  const handler = createMcpHandler(({ era }) => serverFor(exchange, options, era), {
     responseMode: 'sse',
     keepAliveMs: options.limits.heartbeatSeconds * 1_000,
     onerror: (error) => exchange.logger.debug('an MCP request was refused', { error: error.message }),
@@ -84,11 +84,9 @@ async function answer(exchange: HttpExchange, options: Answering): Promise<void>
   }
 }
 
-interface Serving extends Answering {
-  readonly era: 'legacy' | 'modern';
-}
+type Era = 'legacy' | 'modern';
 
-function serverFor(exchange: HttpExchange, options: Serving): Server {
+function serverFor(exchange: HttpExchange, options: RequestOptions, era: Era): Server {
   const { agents, caller, version } = options;
   const server = new Server({ name: 'lango', version }, { capabilities: { tools: {} } });
   server.setRequestHandler('tools/list', () => ({ tools: toolsFor(agents, caller) }));
@@ -101,7 +99,7 @@ function serverFor(exchange: HttpExchange, options: Serving): Server {
         agent,
         call: callFor(exchange, caller),
         progress: progressTo(context),
-        isCanceled: () => isCanceled(exchange, options.era),
+        isCanceled: () => isCanceled(exchange, era),
       });
       const questions = 'messageId' in outcome || !canElicit(context) ? [] : openQuestions(outcome);
       return 'id' in outcome && questions.length > 0 ? elicit(outcome.id, questions) : toResult(outcome);
@@ -120,7 +118,7 @@ function callFor(exchange: HttpExchange, scope: Caller) {
 }
 
 /** Since 2026-07-28, closing the connection cancels the call. A server that stops closes connections too. */
-function isCanceled({ request, signal, closing }: HttpExchange, era: Serving['era']): boolean {
+function isCanceled({ request, signal, closing }: HttpExchange, era: Era): boolean {
   const mayCancel = era === 'modern' || request.headers[CANCELS_HEADER] === 'true';
   return mayCancel && signal.aborted && !closing.aborted;
 }
@@ -138,7 +136,7 @@ function progressTo({ mcpReq }: ServerContext): (line: string) => Promise<void> 
   };
 }
 
-/** Whether the client shows forms to a person and sends the answers by calling again (2026-07-28). */
+/** Whether the client shows forms to a person and sends the replies by calling again (2026-07-28). */
 function canElicit({ mcpReq }: ServerContext): boolean {
   const envelope = (mcpReq.envelope ?? {}) as Readonly<Record<string, unknown>>;
   const capabilities = envelope['io.modelcontextprotocol/clientCapabilities'];
@@ -165,7 +163,7 @@ function elicit(taskId: string, questions: readonly Question[]) {
   return inputRequired({ inputRequests: Object.fromEntries(requests), requestState: taskId });
 }
 
-/** Returns the arguments of a call, or instead the answers to forms that it brings. A form that was closed counts as denied. */
+/** Returns the arguments of a call, or instead the replies to forms that it brings. A form that was closed counts as denied. */
 function withResponses(given: CallArguments, { mcpReq }: ServerContext): CallArguments {
   const taskId = mcpReq.requestState<string>();
   const hashes = Object.keys(mcpReq.inputResponses ?? {});

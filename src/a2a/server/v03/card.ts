@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../../core/json.js';
-import { objectOf, objects } from './values.js';
+import { objectOf, objects } from '../../translate/unchecked.js';
 
 /** Cards of 0.3 name the version with its patch digit. */
 const VERSION = '0.3.0';

@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../core/json.js';
 import { commonRoutes, type Dialect, type RestDialect } from '../dialect.js';
+import { objectOf, objects, textOf } from '../../translate/unchecked.js';
 import type { OperationName } from '../requests.js';
 import { toOldCard, type SecurityNotation } from './card.js';
 import {
@@ -8,9 +9,6 @@ import {
   SCHEMA_PARTS,
   fromProtoNames,
   fromPushConfig,
-  objectOf,
-  objects,
-  textOf,
   toPushConfig,
   type PartDialect,
 } from './values.js';
@@ -146,19 +144,17 @@ function createDialect(notation: Notation): Dialect {
 }
 
 function fromParams(notation: Notation, operation: OperationName, params: JsonObject): JsonObject {
-  const { id, taskId, historyLength, metadata } = params;
+  const { id, taskId, historyLength, metadata, message, configuration, config } = params;
   switch (operation) {
     case 'SendMessage':
     case 'SendStreamingMessage':
       return {
-        message: isJsonObject(params['message'])
-          ? fromMessage(notation, params['message'])
-          : params['message'],
-        configuration: fromConfiguration(notation, params['configuration']),
+        message: isJsonObject(message) ? fromMessage(notation, message) : message,
+        configuration: fromConfiguration(notation, configuration),
         metadata,
       };
     case 'CreateTaskPushNotificationConfig': {
-      const { pushNotificationConfig } = isJsonObject(params['config']) ? params['config'] : params;
+      const { pushNotificationConfig } = isJsonObject(config) ? config : params;
       return { ...fromPushConfig(pushNotificationConfig), taskId };
     }
     case 'GetTaskPushNotificationConfig':
