@@ -12,7 +12,7 @@ export interface CardFinding {
   readonly text: string;
 }
 
-export interface LintOptions {
+interface LintOptions {
   /** Whether the card is a file of agent-cards/. The server adds its version, interfaces and capabilities. */
   readonly isTemplate?: boolean;
   /** The size of the card as it was read. */

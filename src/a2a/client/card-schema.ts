@@ -30,11 +30,11 @@ function textOf(wanted: string) {
     .refine((value) => value.trim() !== '', { error: `is empty. A2A requires ${wanted}.` });
 }
 
-function listOf<Item extends z.ZodType>(item: Item, wanted: string) {
+function listOf<Item extends z.ZodType>(wanted: string, item: Item) {
   return z.array(item, { error: needs(wanted) });
 }
 
-function objectWith<Shape extends z.ZodRawShape>(shape: Shape, wanted: string) {
+function objectWith<Shape extends z.ZodRawShape>(wanted: string, shape: Shape) {
   return z.looseObject(shape, { error: needs(wanted) });
 }
 
@@ -87,76 +87,63 @@ const webUrl = z
     error: ({ input }) => `is ${show(input)}, but has to be an absolute http or https address.`,
   });
 
-const modes = listOf(
-  z.string({ error: needs('a media type such as "text/plain"') }).regex(/^[\w.+-]+\/[\w.+*-]+(?:\s*;|$)/, {
+const mediaType = z
+  .string({ error: needs('a media type such as "text/plain"') })
+  .regex(/^[\w.+-]+\/[\w.+*-]+(?:\s*;|$)/, {
     error: ({ input }) => `is ${show(input)}, but has to be a media type such as "text/plain".`,
-  }),
-  'a list of media types',
-);
+  });
+const modes = listOf('a list of media types', mediaType);
 const someModes = modes.min(1, 'is empty. A2A requires at least one media type such as "text/plain".');
 
-const requirements = listOf(
-  objectWith(
-    { schemes: z.record(z.string(), z.unknown(), { error: needs('{ NAME: { "list": [SCOPES] } }') }) },
-    'an object { "schemes": … }',
-  ),
-  'a list of alternatives',
-).optional();
+const requirement = objectWith('an object { "schemes": … }', {
+  schemes: z.record(z.string(), z.unknown(), { error: needs('{ NAME: { "list": [SCOPES] } }') }),
+});
+const requirements = listOf('a list of alternatives', requirement).optional();
 
-const interfaceSchema = objectWith(
-  {
-    url: textOf('the absolute address of the interface'),
-    protocolBinding: textOf(`one of ${BINDINGS.join(', ')}`).refine(isBinding, {
-      error: ({ input }) =>
-        `is ${show(input)}, but has to be ${BINDINGS.join(', ')} or the URI of a custom binding.`,
-    }),
-    protocolVersion: textOf('a version such as "1.0"').regex(/^\d+\.\d+$/, {
-      error: ({ input }) => `is ${show(input)}, but has to be Major.Minor such as "1.0".`,
-    }),
-  },
-  'an object { url, protocolBinding, protocolVersion }',
-).superRefine(({ url, protocolBinding }, context) => {
+const interfaceSchema = objectWith('an object { url, protocolBinding, protocolVersion }', {
+  url: textOf('the absolute address of the interface'),
+  protocolBinding: textOf(`one of ${BINDINGS.join(', ')}`).refine(isBinding, {
+    error: ({ input }) =>
+      `is ${show(input)}, but has to be ${BINDINGS.join(', ')} or the URI of a custom binding.`,
+  }),
+  protocolVersion: textOf('a version such as "1.0"').regex(/^\d+\.\d+$/, {
+    error: ({ input }) => `is ${show(input)}, but has to be Major.Minor such as "1.0".`,
+  }),
+}).superRefine(({ url, protocolBinding }, context) => {
   const message = addressProblem(url, protocolBinding);
   if (message) context.addIssue({ code: 'custom', path: ['url'], message });
 });
 
-const capabilitiesSchema = objectWith(
-  {
-    streaming: flag,
-    pushNotifications: flag,
-    extendedAgentCard: flag,
-    extensions: listOf(
-      objectWith({ uri: textOf('the URI of the extension'), required: flag }, 'an object with a uri'),
-      'a list of extensions',
-    ).optional(),
-  },
-  'an object; write {} when there are none',
-);
+const extensionSchema = objectWith('an object with a uri', {
+  uri: textOf('the URI of the extension'),
+  required: flag,
+});
 
-const skillSchema = objectWith(
-  {
-    id: textOf('an id that is unique on the card'),
-    name,
-    description: description('a sentence or two on what to ask for'),
-    tags: listOf(textOf('a keyword'), 'a list of keywords').superRefine(
-      warn(({ length }) =>
-        length > 0 ? undefined : 'is empty, so searches miss the skill. Write a few keywords.',
-      ),
-    ),
-    examples: listOf(
-      z
-        .string({ error: needs('a sentence') })
-        .superRefine(warn((text) => flawOfText(text) ?? flawOfExample(text))),
-      'a list of sentences',
-    )
-      .superRefine(warn(flawOfExamples))
-      .prefault([]),
-    inputModes: modes.optional(),
-    outputModes: modes.optional(),
-    securityRequirements: requirements,
-  },
-  'an object { id, name, description, tags }',
-);
+const capabilitiesSchema = objectWith('an object; write {} when there are none', {
+  streaming: flag,
+  pushNotifications: flag,
+  extendedAgentCard: flag,
+  extensions: listOf('a list of extensions', extensionSchema).optional(),
+});
+
+const example = z
+  .string({ error: needs('a sentence') })
+  .superRefine(warn((text) => flawOfText(text) ?? flawOfExample(text)));
+
+const skillSchema = objectWith('an object { id, name, description, tags }', {
+  id: textOf('an id that is unique on the card'),
+  name,
+  description: description('a sentence or two on what to ask for'),
+  tags: listOf('a list of keywords', textOf('a keyword')).superRefine(warn(flawOfTags)),
+  examples: listOf('a list of sentences', example).superRefine(warn(flawOfExamples)).prefault([]),
+  inputModes: modes.optional(),
+  outputModes: modes.optional(),
+  securityRequirements: requirements,
+});
+
+function flawOfTags({ length }: readonly unknown[]): string | undefined {
+  return length > 0 ? undefined : 'is empty, so searches miss the skill. Write a few keywords.';
+}
 
 function flawOfExamples({ length }: readonly unknown[]): string | undefined {
   if (length === 0)
@@ -180,18 +167,16 @@ const schemeSchema = z
   .refine(
     (scheme) =>
       isJsonObject(scheme) && SCHEME_KINDS.filter((kind) => isJsonObject(scheme[kind])).length === 1,
-    { error: `has no kind or several. A2A requires exactly one of ${SCHEME_KINDS.join(', ')}.` },
+    `has no kind or several. A2A requires exactly one of ${SCHEME_KINDS.join(', ')}.`,
   );
 
-const signatureSchema = objectWith(
-  {
-    signature: textOf('the signature in base64url'),
-    protected: textOf('the protected header in base64url').refine(isSignatureHeader, {
-      error: 'names no algorithm (alg) or no key (kid), so the signature cannot be verified.',
-    }),
-  },
-  'an object { protected, signature }',
-);
+const signatureSchema = objectWith('an object { protected, signature }', {
+  signature: textOf('the signature in base64url'),
+  protected: textOf('the protected header in base64url').refine(
+    isSignatureHeader,
+    'names no algorithm (alg) or no key (kid), so the signature cannot be verified.',
+  ),
+});
 
 const commonFields = {
   name,
@@ -204,36 +189,30 @@ const commonFields = {
   securityRequirements: requirements,
   defaultInputModes: someModes,
   defaultOutputModes: someModes,
-  skills: listOf(skillSchema, 'a list of skills').superRefine(warn(flawOfSkills)),
-  signatures: listOf(signatureSchema, 'a list of signatures').optional(),
+  skills: listOf('a list of skills', skillSchema).superRefine(warn(flawOfSkills)),
+  signatures: listOf('a list of signatures', signatureSchema).optional(),
 };
 const organization = textOf('the name of the organization');
 
 /** The fields that a card file of agent-cards/ must have before the server completes the card. */
-export const templateSchema = objectWith(
-  {
-    ...commonFields,
-    provider: objectWith({ organization, url: webUrl.optional() }, 'an object { organization }').optional(),
-  },
-  'a JSON object',
-);
+export const templateSchema = objectWith('a JSON object', {
+  ...commonFields,
+  provider: objectWith('an object { organization }', { organization, url: webUrl.optional() }).optional(),
+});
 
 /** The requirements of A2A 1.0 for a card. Each message completes a sentence that begins with the path. */
-export const cardSchema = objectWith(
-  {
-    ...commonFields,
-    version: textOf('the version of the agent, such as "1.2.0"'),
-    provider: objectWith(
-      { organization, url: textOf('the web address of the organization').pipe(webUrl) },
-      'an object { organization, url }',
-    ).optional(),
-    supportedInterfaces: listOf(interfaceSchema, 'a list of interfaces; a card of A2A 0.3 has none')
-      .min(1, 'is empty, so no client can call the agent. A2A requires at least one interface.')
-      .superRefine(warn(flawOfInterfaces)),
-    capabilities: capabilitiesSchema,
-  },
-  'a JSON object',
-);
+export const cardSchema = objectWith('a JSON object', {
+  ...commonFields,
+  version: textOf('the version of the agent, such as "1.2.0"'),
+  provider: objectWith('an object { organization, url }', {
+    organization,
+    url: textOf('the web address of the organization').pipe(webUrl),
+  }).optional(),
+  supportedInterfaces: listOf('a list of interfaces; a card of A2A 0.3 has none', interfaceSchema)
+    .min(1, 'is empty, so no client can call the agent. A2A requires at least one interface.')
+    .superRefine(warn(flawOfInterfaces)),
+  capabilities: capabilitiesSchema,
+});
 
 function flawOfInterfaces(interfaces: readonly z.output<typeof interfaceSchema>[]): string | undefined {
   const isCallable = interfaces.some(

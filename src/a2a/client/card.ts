@@ -10,7 +10,7 @@ import { canonicalCard } from '../translate/card-canonical.js';
 import { OUR_EXTENSIONS } from '../translate/extensions.js';
 import { parseGrpcAddress } from './grpc-transport.js';
 
-export interface CardRequest {
+interface CardRequest {
   /** The address of the card, the agent or its host. */
   readonly url: string;
   /** Sends requests to the origin of `url` only. */
@@ -269,7 +269,7 @@ function invalid(text: string, cause?: unknown): LangoError {
 }
 
 /** Finds the trusted public key that a signature names. Rejects when there is none. */
-export type FindKey = (
+type FindKey = (
   header: JWSHeaderParameters,
   token: FlattenedJWSInput,
 ) => Promise<Awaited<ReturnType<LocalJWKSet>>>;
@@ -289,7 +289,7 @@ export interface CardTrust {
   readonly hash?: string;
 }
 
-export interface CardSigner {
+interface CardSigner {
   readonly kid: string;
   readonly alg: string;
 }

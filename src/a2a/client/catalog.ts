@@ -18,13 +18,13 @@ interface OfferedAgent {
   readonly score: number;
 }
 
-export interface CatalogSearch {
+interface CatalogSearch {
   readonly agents: readonly OfferedAgent[];
   /** The catalogs that cannot be read or used whole, each with the reason. */
   readonly failed: readonly { readonly catalog: string; readonly reason: string }[];
 }
 
-export interface CatalogSearchOptions {
+interface CatalogSearchOptions {
   /** Addresses of catalogs, or of the servers that have one. */
   readonly catalogs: readonly string[];
   readonly text: string;

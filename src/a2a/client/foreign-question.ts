@@ -30,15 +30,9 @@ export function questionsOf({ taskId, author, parts, said, approvals }: WaitingT
   return [{ hash, kind: 'input', text, author, ...(schema ? { answerSchema: schema } : {}) }];
 }
 
-interface Snapshot {
-  readonly id: string;
-  readonly history: readonly Message[];
-  readonly artifacts: readonly Artifact[];
-}
-
 /** Returns the questions of a waiting task from its snapshot. `parts`: those of the message with which it waits. */
 export function questionsInSnapshot(
-  { id, history, artifacts }: Snapshot,
+  { id, history, artifacts }: { id: string; history: readonly Message[]; artifacts: readonly Artifact[] },
   parts: readonly Part[],
 ): readonly Question[] {
   const typed = typedQuestions(parts);
@@ -67,7 +61,9 @@ export function typedQuestions(parts: readonly Part[]): readonly Question[] {
 /** The text of a message with its data as JSON, so that a person sees all that a peer asks. */
 export function textWithData(parts: readonly Part[]): string {
   const shown = parts.map((part) =>
-    part.kind === 'data' ? JSON.stringify(part.data, withoutSchema, 2) : textOf([part]),
+    part.kind === 'data'
+      ? JSON.stringify(part.data, (name, value: unknown) => (name === 'resumeSchema' ? undefined : value), 2)
+      : textOf([part]),
   );
   return shown.filter((text) => text !== '').join('\n');
 }
@@ -75,10 +71,6 @@ export function textWithData(parts: readonly Part[]): string {
 /** The data of an artifact as text. */
 export function dataIn(parts: readonly Part[]): string {
   return textWithData(parts.filter(({ kind }) => kind === 'data'));
-}
-
-function withoutSchema(name: string, value: unknown): unknown {
-  return name === 'resumeSchema' ? undefined : value;
 }
 
 /** A sentence that names the members of a schema. */
@@ -186,11 +178,7 @@ export class ForeignApprovals {
   }
 
   /** The approvals as questions. A single question gets `said`, all that the agent said, as its text. */
-  questions(facts: {
-    readonly taskId: string | undefined;
-    author: string;
-    said: string;
-  }): readonly Question[] {
+  questions(facts: Pick<WaitingTask, 'taskId' | 'author' | 'said'>): readonly Question[] {
     return [...this.#open.values()].map(({ part, about }) => ({
       hash: hashJson([facts.taskId, part.kind === 'data' ? part.data : '', about.replies]),
       kind: 'approval',
@@ -292,11 +280,8 @@ function fill(frame: JsonObject, text: string): Json {
   const { const: constant, type, properties } = frame;
   if (constant !== undefined) return constant;
   if (type === 'string' || !isJsonObject(properties)) return text;
-  const members = Object.entries(properties).map(([name, member]): [string, Json] => [
-    name,
-    isJsonObject(member) ? fill(member, text) : text,
-  ]);
-  return Object.fromEntries(members);
+  const filled = (member: Json | undefined) => (isJsonObject(member) ? fill(member, text) : text);
+  return Object.fromEntries(Object.entries(properties).map(([name, member]) => [name, filled(member)]));
 }
 
 function objectIn(text: string): JsonObject | undefined {

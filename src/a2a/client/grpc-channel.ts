@@ -21,7 +21,7 @@ export interface GrpcChannel {
   close(): void;
 }
 
-export interface ChannelFacts {
+interface ChannelFacts {
   /** The host on the card. The peer's certificate must be for it. */
   readonly host: string;
   readonly port: number;

@@ -32,7 +32,7 @@ export interface GrpcPeer {
 
 type Call<Params, Result> = (transport: Transport, params: Params, options: RequestOptions) => Result;
 
-export interface GrpcAddress {
+interface GrpcAddress {
   readonly host: string;
   readonly port: number;
   /** Whether the scheme asks for TLS. */

@@ -26,7 +26,7 @@ import { EXTENSIONS, OUR_EXTENSIONS } from '../translate/extensions.js';
 import type { Breaker } from './breaker.js';
 import { createGrpcTransport, type GrpcPeer } from './grpc-transport.js';
 import { CALL_FACTS, type CallFacts } from './in-process.js';
-import { fetchOfLangGraph, fetchOfNew, fetchOfOld } from './old-wire.js';
+import { fetchForLangGraph, fetchForVersion03, fetchForVersion10 } from './old-wire.js';
 
 /** How the extensions of LangGraph's servers begin. */
 const LANGCHAIN = 'https://langchain.com/a2a/';
@@ -136,7 +136,8 @@ export async function createRemoteTransport(card: AgentCard, connectors: Connect
   const isLangGraph = card.capabilities?.extensions.some(({ uri }) => uri.startsWith(LANGCHAIN));
   for (const agentInterface of inOrder(offered)) {
     const { url, protocolBinding, tenant } = agentInterface;
-    const mended = isOld(agentInterface) ? fetchOfOld : isLangGraph ? fetchOfLangGraph : fetchOfNew;
+    const fetchForNew = isLangGraph ? fetchForLangGraph : fetchForVersion10;
+    const mended = isOld(agentInterface) ? fetchForVersion03 : fetchForNew;
     const fetchImpl = protocolBinding === JSON_RPC && !isLango ? mended(connectors.fetch) : connectors.fetch;
     const options = { fetchImpl, legacyCompat: { enabled: true } };
     const factories = [new JsonRpcTransportFactory(options), new RestTransportFactory(options)];

@@ -1,30 +1,31 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 
-const EVENT_STREAM = 'text/event-stream';
 /** VoltAgent writes this character before the data of each event. Valid JSON holds no raw control characters. */
 const RECORD_SEPARATOR = '\u001e';
 /** A longer line is passed on unchanged. */
 const MAX_LINE = 8 * 1024 * 1024;
 
 /** The members of 1.0 for the kinds of 0.3. */
-const MEMBERS: ReadonlyMap<unknown, string> = new Map([
-  ['status-update', 'statusUpdate'],
-  ['artifact-update', 'artifactUpdate'],
-]);
+const MEMBERS = new Map<unknown, string>(
+  Object.entries({ 'status-update': 'statusUpdate', 'artifact-update': 'artifactUpdate' }),
+);
 
 /** Wraps `fetch` for servers of A2A 0.x over JSON-RPC: adds the `kind` that some leave out of their results. */
-export function fetchOfOld(send: typeof fetch): typeof fetch {
-  return fetchRepaired(send, withKind);
+export function fetchForVersion03(send: typeof fetch): typeof fetch {
+  return fetchRepaired(send, (result) => {
+    const kind = result['kind'] === undefined ? kindOf(result) : undefined;
+    return kind === undefined ? result : { ...result, kind };
+  });
 }
 
 /** Wraps `fetch` for servers of A2A 1.0 over JSON-RPC: LangGraph writes the events of its streams as 0.3 does. */
-export function fetchOfNew(send: typeof fetch): typeof fetch {
+export function fetchForVersion10(send: typeof fetch): typeof fetch {
   return fetchRepaired(send, withMember);
 }
 
-/** As `fetchOfNew`, for LangGraph: it also reads and writes files as 0.3 does. */
-export function fetchOfLangGraph(send: typeof fetch): typeof fetch {
+/** As `fetchForVersion10`, for LangGraph: it also reads and writes files as 0.3 does. */
+export function fetchForLangGraph(send: typeof fetch): typeof fetch {
   const repaired = fetchRepaired(send, (result) => withParts(withMember(result), fromOldFile) as JsonObject);
   return (input, init) => {
     const { body } = init ?? {};
@@ -61,10 +62,7 @@ function fromOldFile(part: JsonObject): JsonObject {
 }
 
 function withoutGaps(members: Readonly<Record<string, Json | undefined>>): JsonObject {
-  const given = Object.entries(members).flatMap(([name, value]): [string, Json][] =>
-    value === undefined ? [] : [[name, value]],
-  );
-  return Object.fromEntries(given);
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
 function fetchRepaired(send: typeof fetch, repair: (result: JsonObject) => JsonObject): typeof fetch {
@@ -74,7 +72,7 @@ function fetchRepaired(send: typeof fetch, repair: (result: JsonObject) => JsonO
     const type = response.headers.get('content-type') ?? '';
     if (!response.body || !response.ok) return response;
     const facts = { status: response.status, headers: response.headers };
-    if (!type.startsWith(EVENT_STREAM)) return new Response(repaired(await response.text()), facts);
+    if (!type.startsWith('text/event-stream')) return new Response(repaired(await response.text()), facts);
     const body = response.body
       .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
       .pipeThrough(eachLine((line) => (line.startsWith('data:') ? `data: ${repaired(line.slice(5))}` : line)))
@@ -118,11 +116,6 @@ function repairResult(text: string, repair: (result: JsonObject) => JsonObject):
   if (!isJsonObject(response) || !isJsonObject(result)) return text;
   const fixed = repair(result);
   return fixed === result ? text : JSON.stringify({ ...response, result: fixed });
-}
-
-function withKind(result: JsonObject): JsonObject {
-  const kind = result['kind'] === undefined ? kindOf(result) : undefined;
-  return kind === undefined ? result : { ...result, kind };
 }
 
 function withMember(result: JsonObject): JsonObject {

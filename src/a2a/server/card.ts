@@ -175,16 +175,14 @@ function cardSecurity(auth: CardAuth): CardSecurity {
   };
 }
 
-type IssuerAuth = Exclude<CardAuth, string>;
-
 /** Makes a scheme for each flow, since a scheme of A2A holds a single flow. */
-function flowSchemes({ flows, scopes, skillScopes, audience }: IssuerAuth) {
-  const described = new Map<string, string>();
-  for (const scope of scopes) described.set(scope, 'Use the agent.');
-  for (const [skill, scope] of skillScopes) described.set(scope, `Use the skill ${skill}.`);
+function flowSchemes({ flows, scopes, skillScopes, audience }: Exclude<CardAuth, string>) {
+  const ofAgent = scopes.map((scope) => [scope, 'Use the agent.']);
+  const ofSkills = [...skillScopes].map(([skill, scope]) => [scope, `Use the skill ${skill}.`]);
+  const described = Object.fromEntries([...ofAgent, ...ofSkills]) as Record<string, string>;
   const description = `A token for the audience ${audience.join(' or ')}, sent as a bearer token.`;
   return flows.map(({ name, members }): readonly [string, JsonObject] => {
-    const flow = { ...members, scopes: Object.fromEntries(described) };
+    const flow = { ...members, scopes: described };
     return [FLOW_SCHEMES[name], { oauth2SecurityScheme: { description, flows: { [name]: flow } } }];
   });
 }
@@ -208,8 +206,8 @@ function schemeOf(auth: Exclude<CardAuth, 'none'>): readonly [string, JsonObject
     return ['mtls', { mtlsSecurityScheme: { description: 'A client certificate that this node trusts.' } }];
   const { openIdConnectUrl } = auth;
   if (openIdConnectUrl !== undefined) {
-    const value = { openIdConnectUrl, description: 'A token of this issuer, sent as a bearer token.' };
-    return ['openIdConnect', { openIdConnectSecurityScheme: value }];
+    const description = 'A token of this issuer, sent as a bearer token.';
+    return ['openIdConnect', { openIdConnectSecurityScheme: { openIdConnectUrl, description } }];
   }
   const description = 'A signed token of the issuer that this node trusts.';
   return ['jwt', { httpAuthSecurityScheme: { scheme: 'Bearer', bearerFormat: 'JWT', description } }];

@@ -43,7 +43,7 @@ function isFresh(headers: IncomingHttpHeaders, { etag, modifiedAt }: CachedDocum
 }
 
 /** A document as it is served. */
-export interface CachedDocument {
+interface CachedDocument {
   readonly body: string;
   /** A strong entity tag: the hash of the body. */
   readonly etag: string;

@@ -31,7 +31,7 @@ import {
 import { OUTPUT_ARTIFACT_NAME } from '../translate/events.js';
 import { TaskReading } from './task-reading.js';
 
-export interface ExecutorAgentOptions {
+interface ExecutorAgentOptions {
   readonly executor: AgentExecutor;
   readonly profile: AgentProfile;
   /**
@@ -133,8 +133,6 @@ function taskOf([task, events]: TaskLog, before = Infinity): Task {
 
 /** Writes the events of an executor into the journal of its run, until one of them ends the run. */
 class ExecutorEvents {
-  /** Resolves with the first state that ends the run. */
-  readonly end: Promise<RunEnd>;
   readonly #run: Run;
   readonly #replaceAll: boolean;
   readonly #given: Task | undefined;
@@ -151,7 +149,11 @@ class ExecutorEvents {
     this.#run = run;
     this.#replaceAll = options.replaceAll;
     this.#given = structuredClone(options.given);
-    this.end = this.#closing.promise;
+  }
+
+  /** Resolves with the first state that ends the run. */
+  get end(): Promise<RunEnd> {
+    return this.#closing.promise;
   }
 
   /** Never throws, since the executor's bus could not report it: an event that cannot be read rejects `end`. */

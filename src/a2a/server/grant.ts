@@ -4,7 +4,7 @@ import type { Caller } from '../../core/identity.js';
 import { narrowGrant, type Grant } from '../../core/task.js';
 import type { ChainMark } from '../translate/extensions.js';
 
-export interface GrantRules {
+interface GrantRules {
   readonly limits: Pick<AgentLimits, 'depth' | 'tokens' | 'cost'>;
   /** The name of this agent in a delegation chain: `name@node`. */
   readonly self: string;

@@ -2,7 +2,6 @@ import type { ServerCallContext } from '@a2a-js/sdk/server';
 import type { HttpExchange } from '../../core/http.js';
 import type { Caller } from '../../core/identity.js';
 import type { Json } from '../../core/json.js';
-import type { Logger } from '../../core/logger.js';
 import type { Trace } from '../../core/trace.js';
 import { readTrace } from '../translate/trace.js';
 import { toCallContext, type Call } from '../translate/call.js';
@@ -10,8 +9,7 @@ import { isVisible, toWireError, type WireError } from '../translate/errors.js';
 import type { Operation, Request } from './operations.js';
 import {
   CURSOR_PARAMETER,
-  EXTENSIONS_PARAMETER,
-  OLD_EXTENSIONS_PARAMETER,
+  EXTENSIONS_PARAMETERS,
   VERSION_PARAMETER,
   activatedExtensions,
   cursorIn,
@@ -57,14 +55,12 @@ export class HttpCall implements Call {
     this.from = exchange.address;
     this.baseUrl = exchange.baseUrl;
     this.trace = readTrace((name) => headerOf(exchange, name));
-    const named = headerOf(exchange, EXTENSIONS_PARAMETER);
-    const namedAsOld = headerOf(exchange, OLD_EXTENSIONS_PARAMETER);
-    this.extensions = extensionsIn(named, namedAsOld);
-    const current = activatedExtensions(named);
-    const old = activatedExtensions(namedAsOld);
+    const named = EXTENSIONS_PARAMETERS.map((name) => headerOf(exchange, name));
+    this.extensions = extensionsIn(...named);
+    const [current, old] = named.map(activatedExtensions);
     this.extensionHeaders = {
-      ...(current === '' ? {} : { 'A2A-Extensions': current }),
-      ...(old === '' ? {} : { 'X-A2A-Extensions': old }),
+      ...(current && { 'A2A-Extensions': current }),
+      ...(old && { 'X-A2A-Extensions': old }),
     };
   }
 
@@ -105,7 +101,7 @@ export function namedVersion(
   return versionIn(named, supported);
 }
 
-export interface JsonResponse {
+interface JsonResponse {
   readonly status: number;
   readonly type: string;
   /** The JSON text. */
@@ -169,12 +165,8 @@ export function reportedError({ logger, path }: ReportedCall, error: unknown): W
   return toWireError(error);
 }
 
-/** The call in whose name an error is logged. */
-export interface ReportedCall {
-  /** The path of the request; over gRPC the service and the method. */
-  readonly path: string;
-  readonly logger: Logger;
-}
+/** The call in whose name an error is logged. Over gRPC its path is the service and the method. */
+export type ReportedCall = Pick<HttpExchange, 'path' | 'logger'>;
 
 /** Decodes a segment of a path; undefined for one that is not well encoded. */
 export function decodedSegment(text: string): string | undefined {

@@ -1,7 +1,7 @@
 import { isLangoError } from '../../core/errors.js';
 import type { HttpExchange } from '../../core/http.js';
 import { isJsonObject, type JsonObject } from '../../core/json.js';
-import { DIALECT_1_0, type Dialect } from './dialect.js';
+import { DIALECT_1_0 } from './dialect.js';
 import {
   serveOperation,
   errorHeaders,
@@ -12,7 +12,7 @@ import {
   type HttpCall,
 } from './http-call.js';
 import { JSON_TYPE } from './modes.js';
-import { OPERATIONS, isOperation, type Operation, type PublishedAgent } from './operations.js';
+import { OPERATIONS, isOperation, type PublishedAgent } from './operations.js';
 import type { ProtocolVersion } from './service-parameters.js';
 import type { Streaming } from './sse.js';
 import { OLD_METHODS, SCHEMA_DIALECT } from './v03/dialect.js';
@@ -48,7 +48,12 @@ export async function serveJsonRpc(
     asEvent = operation.kind === 'stream' && dialect === SCHEMA_DIALECT;
     const params = dialect.params(operation.name, requireParams(envelope.params));
     const request = { agent, params, context: call.toContext(dialect.version) };
-    const format = formatOf(exchange, id, { operation, dialect });
+    const format: ResponseFormat = {
+      type: JSON_TYPE,
+      result: (json) => replyText(id, 'result', dialect.result(operation.name, json)),
+      event: (json) => replyText(id, 'result', dialect.event(operation.name, json)),
+      error: (error) => faultOf(exchange, id, error).body,
+    };
     await serveOperation(exchange, streaming, { operation, request, call, format });
   } catch (error) {
     const { status, headers, body } = faultOf(exchange, id, error);
@@ -125,13 +130,8 @@ function isId(value: unknown): value is Id | undefined {
   return value === undefined || value === null || typeof value === 'string' || typeof value === 'number';
 }
 
-interface Method {
-  readonly operation: Operation;
-  readonly dialect: Dialect;
-}
-
 /** Each version has method names of its own, so the name tells the version of a client that names none. */
-function requireMethod(method: string, version: ProtocolVersion | undefined): Method {
+function requireMethod(method: string, version: ProtocolVersion | undefined) {
   if (version !== '1.0' && Object.hasOwn(OLD_METHODS, method))
     return { operation: OPERATIONS[OLD_METHODS[method]!], dialect: SCHEMA_DIALECT };
   if (version !== '0.3' && isOperation(method))
@@ -144,15 +144,6 @@ function requireParams(params: unknown): JsonObject {
   if (params === undefined || params === null) return {};
   if (isJsonObject(params)) return params;
   throw new JsonRpcFault(INVALID_PARAMS, 'params must be a JSON object.');
-}
-
-function formatOf(exchange: HttpExchange, id: Id, { operation, dialect }: Method): ResponseFormat {
-  return {
-    type: JSON_TYPE,
-    result: (json) => replyText(id, 'result', dialect.result(operation.name, json)),
-    event: (json) => replyText(id, 'result', dialect.event(operation.name, json)),
-    error: (error) => faultOf(exchange, id, error).body,
-  };
 }
 
 function faultOf(exchange: HttpExchange, id: Id, error: unknown) {

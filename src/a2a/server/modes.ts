@@ -9,7 +9,9 @@ const BYTES = 'application/octet-stream';
 export function assertInputModes(parts: readonly Part[], modes: readonly string[]): void {
   for (const part of parts) {
     assertTrueType(part);
-    if (part.kind === 'file' && part.mediaType === undefined && modes.some(isFile)) continue;
+    // A file without a media type may have any type of files that the agent takes.
+    const takesFiles = modes.some((mode) => ![TEXT, JSON_TYPE].includes(bareType(mode)));
+    if (part.kind === 'file' && part.mediaType === undefined && takesFiles) continue;
     const type = bareType(part.mediaType ?? impliedType(part));
     if (!modes.some((mode) => covers(bareType(mode), type))) {
       throw new LangoError('content-type-not-supported', `This agent does not take ${type}.`, {
@@ -38,11 +40,6 @@ export function assertOutputModes(accepted: readonly string[], modes: readonly s
   throw new LangoError('content-type-not-supported', 'This agent gives none of the accepted output modes.', {
     hint: `It gives ${modes.join(', ')}.`,
   });
-}
-
-/** Whether a mode is a type of files. A file without a media type may have this type. */
-function isFile(mode: string): boolean {
-  return ![TEXT, JSON_TYPE].includes(bareType(mode));
 }
 
 function impliedType(part: Part): string {

@@ -8,7 +8,7 @@ import type { NewPush, PushConfig, PushTask, PushConfigStore, Sealer } from '../
 import { parseAs } from './proto-json.js';
 import { pushConfig } from './requests.js';
 
-export interface PushConfigsOptions {
+interface PushConfigsOptions {
   readonly store: PushConfigStore;
   readonly caps: NewPush['caps'];
   readonly sealer: Sealer;

@@ -12,7 +12,7 @@ import type { PushSecrets } from './push-configs.js';
 import { signJwt } from './signing.js';
 import { DEFAULT_HISTORY_LENGTH, TaskReading, readUpTo, type AuthorOf } from './task-reading.js';
 
-export interface PushSenderOptions {
+interface PushSenderOptions {
   /** The egress client: it checks addresses, and bounds time and size. */
   readonly fetch: typeof fetch;
   readonly journal: Pick<Journal, 'read'>;
@@ -101,15 +101,9 @@ function authentication({ scheme, sealed }: PushDelivery, sealer: Sealer): Reado
   };
 }
 
-interface SignedContent {
-  readonly delivery: PushDelivery;
-  readonly event: TaskEvent;
-  readonly body: string;
-}
-
 /** The id belongs to the delivery and stays the same on each attempt; time and signature belong to the attempt. */
 async function signature(
-  { delivery, event, body }: SignedContent,
+  { delivery, event, body }: { delivery: PushDelivery; event: TaskEvent; body: string },
   { keys, issuer }: PushSenderOptions,
 ): Promise<Readonly<Record<string, string>>> {
   const id = `${delivery.key}.${event.seq}`;

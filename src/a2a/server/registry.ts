@@ -18,7 +18,7 @@ export interface IndexedEntry {
   readonly text: string;
 }
 
-export interface Registry {
+interface Registry {
   /** The address that results name as their source. */
   readonly source: string;
   readonly entries: readonly IndexedEntry[];

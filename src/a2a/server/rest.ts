@@ -27,7 +27,7 @@ function dialectOf(path: string): RestDialect {
   return OLD_PATH.test(path) ? REST_0_3 : REST_1_0;
 }
 
-export interface RestTarget {
+interface RestTarget {
   readonly agent: PublishedAgent;
   readonly streaming: Streaming;
   /** The path below the agent's own. */

@@ -23,7 +23,7 @@ import type { StreamLimits, StreamSlots } from './stream-slots.js';
 export const MCP_PATH = '/mcp';
 const AGENT_PATH = /^\/agents\/([^/]+)(\/.*)?$/;
 
-export interface A2aRoutesOptions {
+interface A2aRoutesOptions {
   /** By name. Read at each request. */
   readonly agents: ReadonlyMap<string, PublishedAgent>;
   /** The agent that also answers at the root of the host. */
@@ -65,7 +65,7 @@ export function createA2aRoutes(options: A2aRoutesOptions): HttpRoute {
   };
 }
 
-export interface DiscoveryOptions extends Pick<A2aRoutesOptions, 'agents' | 'baseUrl'> {
+interface DiscoveryOptions extends Pick<A2aRoutesOptions, 'agents' | 'baseUrl'> {
   readonly keys: ReadKeys;
   /** The remote agents in use. Read at each request. */
   readonly known?: () => readonly KnownAgent[];

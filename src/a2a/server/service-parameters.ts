@@ -6,9 +6,8 @@ import { EXTENSIONS, GENERATION } from '../translate/extensions.js';
  */
 
 export const VERSION_PARAMETER = 'a2a-version';
-export const EXTENSIONS_PARAMETER = 'a2a-extensions';
-/** The name in 0.3. */
-export const OLD_EXTENSIONS_PARAMETER = 'x-a2a-extensions';
+/** The name in 1.0, and the name in 0.3. */
+export const EXTENSIONS_PARAMETERS = ['a2a-extensions', 'x-a2a-extensions'] as const;
 export const CURSOR_PARAMETER = 'last-event-id';
 
 /** The protocol versions (Major.Minor) of our interfaces. */

@@ -63,7 +63,7 @@ export class Streaming {
   }
 }
 
-export interface StreamCall {
+interface StreamCall {
   /** The caller, whose streams are counted. */
   readonly scope: Scope;
   readonly events: () => AsyncIterable<StreamResponse>;

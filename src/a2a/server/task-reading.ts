@@ -132,7 +132,7 @@ export async function readTask(
 }
 
 /** A segment of an exported task, small enough to be sent in one piece. */
-export interface TaskSegment {
+interface TaskSegment {
   /**
    * The task as GetTask returns it, with all messages and artifacts of this segment, and the name of its agent.
    * `continues` names the artifacts that continue one of the previous segment. Any other artifact replaces an earlier

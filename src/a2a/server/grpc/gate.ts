@@ -11,14 +11,8 @@ import type { Authenticator, Caller, ClientCertificate } from '../../../core/ide
 import type { Logger } from '../../../core/logger.js';
 import { readTrace } from '../../translate/trace.js';
 import type { Call } from '../../translate/call.js';
-import {
-  CURSOR_PARAMETER,
-  EXTENSIONS_PARAMETER,
-  OLD_EXTENSIONS_PARAMETER,
-  cursorIn,
-  extensionsIn,
-  type ProtocolVersion,
-} from '../service-parameters.js';
+import { CURSOR_PARAMETER, EXTENSIONS_PARAMETERS, cursorIn, extensionsIn } from '../service-parameters.js';
+import type { ProtocolVersion } from '../service-parameters.js';
 import { statusOf } from './status.js';
 
 export interface GateOptions {
@@ -34,7 +28,7 @@ export interface GateOptions {
 }
 
 /** The data of an admitted call that a handler needs. */
-export interface Admission {
+interface Admission {
   readonly scope: Caller;
   /** The client's address. */
   readonly from: string;
@@ -59,7 +53,8 @@ export class Gate {
   readonly interceptor: ServerInterceptor = ({ path }, call) => {
     const { limits, logger } = this.#options;
     const refuse = (error: unknown): void => call.sendStatus(statusOf(error, { path, logger }));
-    const refuseLate = (): void => refuse(messageTooLate(limits.bodySeconds));
+    const refuseLate = (): void =>
+      refuse(new LangoError('timeout', `The message did not arrive within ${limits.bodySeconds} s.`));
     let isReceived = false;
     let isOver = false;
     let timer: NodeJS.Timeout | undefined;
@@ -122,10 +117,6 @@ function streamOf(call: ServerInterceptingCallInterface): ServerHttp2Stream | un
   return (call as { readonly stream?: ServerHttp2Stream }).stream;
 }
 
-function messageTooLate(seconds: number): LangoError {
-  return new LangoError('timeout', `The message did not arrive within ${seconds} s.`);
-}
-
 /** The client certificate. The handshake has refused untrusted ones. */
 function certificateOf(call: ServerInterceptingCallInterface): ClientCertificate | undefined {
   const { sslPeerCertificate: shown } = call.getAuthContext();
@@ -139,7 +130,7 @@ export type AnyCall = Pick<ServerUnaryCall<Buffer, unknown>, 'metadata' | 'reque
   once(event: 'cancelled', listener: () => void): unknown;
 };
 
-export interface CallFacts extends Admission {
+interface CallFacts extends Admission {
   readonly version: ProtocolVersion;
   /** Aborts when the server stops. */
   readonly closing: AbortSignal;
@@ -153,10 +144,7 @@ export function grpcCall(call: AnyCall, { scope, from, version, closing }: CallF
   return {
     ...{ scope, from, version, signal: AbortSignal.any([gone.signal, closing]) },
     trace: readTrace((name) => textIn(metadata, name)),
-    extensions: extensionsIn(
-      textIn(metadata, EXTENSIONS_PARAMETER),
-      textIn(metadata, OLD_EXTENSIONS_PARAMETER),
-    ),
+    extensions: extensionsIn(...EXTENSIONS_PARAMETERS.map((name) => textIn(metadata, name))),
     // Read on first use: a wrong cursor matters to subscriptions alone.
     get after() {
       return cursorIn(textIn(metadata, CURSOR_PARAMETER));

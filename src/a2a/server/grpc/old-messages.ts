@@ -64,10 +64,8 @@ function optional(convert: Convert): Convert {
 }
 
 function mapOf(convert: (value: JsonObject) => unknown): Convert {
-  return (json) =>
-    Object.fromEntries(
-      Object.entries(objectOf(json)).map(([name, value]) => [name, convert(objectOf(value))]),
-    );
+  const entry = ([name, value]: [string, Json | undefined]) => [name, convert(objectOf(value))];
+  return (json) => Object.fromEntries(Object.entries(objectOf(json)).map(entry)) as object;
 }
 
 function numberIn(names: readonly string[]): Convert {

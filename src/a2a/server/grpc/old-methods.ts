@@ -1,7 +1,7 @@
 import { StreamResponse } from '@a2a-js/sdk';
 import { LegacyA2AService } from '@a2a-js/sdk/compat/v0_3/server/grpc';
 import { LangoError } from '../../../core/errors.js';
-import { isJsonObject, type Json, type JsonObject } from '../../../core/json.js';
+import { isJsonObject, type JsonObject } from '../../../core/json.js';
 import { OPERATIONS } from '../operations.js';
 import type { OperationName } from '../requests.js';
 import { PROTO_DIALECT } from '../v03/dialect.js';
@@ -53,7 +53,9 @@ function method(
 function paramsOf(operation: OperationName, sent: JsonObject): JsonObject {
   const { request: message, name, parent, historyLength, configuration, ...rest } = sent;
   if (message !== undefined || configuration !== undefined) {
-    return { ...rest, message, configuration: withHistory(configuration) };
+    if (!isJsonObject(configuration)) return { ...rest, message };
+    const history = { historyLength: configuration['historyLength'] || undefined };
+    return { ...rest, message, configuration: { ...configuration, ...history } };
   }
   const resource = name ?? parent;
   if (resource === undefined) return rest;
@@ -61,9 +63,4 @@ function paramsOf(operation: OperationName, sent: JsonObject): JsonObject {
   if (taskId === undefined) throw new LangoError('invalid-input', 'name must have the form tasks/ID.');
   const id = operation.endsWith('Config') ? config : taskId;
   return { ...rest, taskId, id, historyLength: historyLength || undefined };
-}
-
-function withHistory(configuration: Json | undefined): Json | undefined {
-  if (!isJsonObject(configuration)) return undefined;
-  return { ...configuration, historyLength: configuration['historyLength'] || undefined };
 }

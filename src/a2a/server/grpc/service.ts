@@ -11,8 +11,7 @@ import type { Logger } from '../../../core/logger.js';
 import { toCallContext, type Call } from '../../translate/call.js';
 import type { PublishedAgent, Request, StreamOperation, UnaryOperation } from '../operations.js';
 import {
-  EXTENSIONS_PARAMETER,
-  OLD_EXTENSIONS_PARAMETER,
+  EXTENSIONS_PARAMETERS,
   VERSION_PARAMETER,
   activatedExtensions,
   versionIn,
@@ -141,7 +140,7 @@ class A2aService {
   /** Sends the headers of the response: which of the extensions that the client named are in use. */
   #acknowledge(call: AnyCall): void {
     const metadata = new Metadata();
-    for (const name of [EXTENSIONS_PARAMETER, OLD_EXTENSIONS_PARAMETER]) {
+    for (const name of EXTENSIONS_PARAMETERS) {
       const activated = activatedExtensions(textIn(call.metadata, name));
       if (activated !== '') metadata.set(name, activated);
     }

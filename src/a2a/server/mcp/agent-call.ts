@@ -10,7 +10,7 @@ import type { CallArguments } from './tools.js';
 /** The outcome of a call: the task, or the message that an executor publishes in place of a task. */
 export type Outcome = Task | Extract<StreamResponse['payload'], { $case: 'message' }>['value'];
 
-export interface AgentCallOptions {
+interface AgentCallOptions {
   readonly agent: PublishedAgent;
   readonly call: Call;
   /** Reports one step of an agent, in one line. */
@@ -41,16 +41,13 @@ export async function callAgent(given: CallArguments, options: AgentCallOptions)
     : OPERATIONS.SubscribeToTask.events(requestOf({ id: taskId! }, options));
   const { reply, id = taskId } = await follow(events, { ...options, isSent });
   if (reply) return reply;
-  const { signal, ...detached } = copyOf(options.call);
+  // A copy, since its members outlive the HTTP request that they are read from.
+  const { scope, signal, from, trace } = options.call;
+  const detached = { scope, trace, after: undefined, ...(from !== undefined && { from }) };
   const later = { ...options, call: { ...detached, signal: AbortSignal.any([]) } };
   const task = await taskOf(OPERATIONS.GetTask, id!, later);
   if (!signal.aborted || !options.isCanceled() || !isInWork(task)) return task;
   return taskOf(OPERATIONS.CancelTask, task.id, later);
-}
-
-/** Copies a call, so that its members outlive the HTTP request that they are read from. */
-function copyOf({ scope, signal, from, trace }: Call): Call {
-  return { scope, signal, after: undefined, ...(from === undefined ? {} : { from }), trace };
 }
 
 function toMessage(given: CallArguments) {
@@ -63,8 +60,8 @@ function toMessage(given: CallArguments) {
       ...files.map(({ bytes, mediaType, name }) => ({ raw: bytes, mediaType, filename: name })),
       ...answers.map((answer) => ({ data: { answer }, mediaType: 'application/json' })),
     ],
-    ...(taskId === undefined ? {} : { taskId }),
-    ...(contextId === undefined ? {} : { contextId }),
+    ...(taskId !== undefined && { taskId }),
+    ...(contextId !== undefined && { contextId }),
   };
 }
 

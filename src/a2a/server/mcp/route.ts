@@ -27,7 +27,7 @@ import { parseArguments, toolsFor, type CallArguments } from './tools.js';
 /** Says that a client of an older version also cancels by closing the connection, as `lango mcp serve` does. */
 const CANCELS_HEADER = 'lango-cancel-on-close';
 
-export interface McpRouteOptions {
+interface McpRouteOptions {
   /** By name. Read at each request. */
   readonly agents: ReadonlyMap<string, PublishedAgent>;
   readonly version: string;
@@ -93,11 +93,12 @@ function serverFor(exchange: HttpExchange, options: RequestOptions, era: Era): S
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     const agent = agents.get(params.name);
     if (!agent) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${params.name}.`);
+    const trace = readTrace((name) => String(exchange.request.headers[name] ?? ''));
     try {
       const given = withResponses(parseArguments(params.arguments ?? {}), context);
       const outcome = await callAgent(given, {
         agent,
-        call: callFor(exchange, caller),
+        call: { scope: caller, signal: exchange.signal, after: undefined, from: exchange.address, trace },
         progress: progressTo(context),
         isCanceled: () => isCanceled(exchange, era),
       });
@@ -110,11 +111,6 @@ function serverFor(exchange: HttpExchange, options: RequestOptions, era: Era): S
     }
   });
   return server;
-}
-
-function callFor(exchange: HttpExchange, scope: Caller) {
-  const trace = readTrace((name) => String(exchange.request.headers[name] ?? ''));
-  return { scope, signal: exchange.signal, after: undefined, from: exchange.address, trace };
 }
 
 /** Since 2026-07-28, closing the connection cancels the call. A server that stops closes connections too. */

@@ -21,6 +21,8 @@ export function toOldCard(json: JsonObject, notation: SecurityNotation = 'schema
   const { securityRequirements, capabilities, securitySchemes, skills, ...same } = rest;
   const { extendedAgentCard, ...abilities } = objectOf(capabilities);
   const isSchema = notation === 'schema';
+  const requirements = (needed: Json): Json => (isSchema ? toOldRequirements(needed) : needed);
+  const schemes = (given: Json): Json => (isSchema ? toOldSchemes(objectOf(given)) : given);
   return {
     ...same,
     protocolVersion: VERSION,
@@ -28,14 +30,13 @@ export function toOldCard(json: JsonObject, notation: SecurityNotation = 'schema
     preferredTransport: main.transport,
     additionalInterfaces: interfaces,
     capabilities: abilities,
-    skills: objects(skills).map((skill) => toOldSkill(skill, isSchema)),
-    ...(extendedAgentCard === undefined ? {} : { supportsAuthenticatedExtendedCard: extendedAgentCard }),
-    ...(securitySchemes === undefined
-      ? {}
-      : { securitySchemes: isSchema ? toOldSchemes(objectOf(securitySchemes)) : securitySchemes }),
-    ...(securityRequirements === undefined
-      ? {}
-      : { security: isSchema ? toOldRequirements(securityRequirements) : securityRequirements }),
+    skills: objects(skills).map(({ securityRequirements: needed, ...skill }) => ({
+      ...skill,
+      ...(needed !== undefined && { security: requirements(needed) }),
+    })),
+    ...(extendedAgentCard !== undefined && { supportsAuthenticatedExtendedCard: extendedAgentCard }),
+    ...(securitySchemes !== undefined && { securitySchemes: schemes(securitySchemes) }),
+    ...(securityRequirements !== undefined && { security: requirements(securityRequirements) }),
   };
 }
 
@@ -87,9 +88,4 @@ function toOldRequirements(requirements: Json): Json {
       Object.entries(objectOf(schemes)).map(([name, scopes]) => [name, objectOf(scopes)['list'] ?? []]),
     ),
   );
-}
-
-function toOldSkill({ securityRequirements: needed, ...rest }: JsonObject, isSchema: boolean): JsonObject {
-  if (needed === undefined) return rest;
-  return { ...rest, security: isSchema ? toOldRequirements(needed) : needed };
 }
