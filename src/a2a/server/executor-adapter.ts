@@ -53,11 +53,8 @@ export function fromAgentExecutor(options: ExecutorAgentOptions): Agent {
       const step = `execute:${run.inputs.at(-1)!.seq}`;
       const isResumed = run.recorded(step) !== undefined;
       if (isResumed && recover === 'fail') {
-        return {
-          state: 'failed',
-          reason: 'interrupted',
-          text: 'The server stopped during this run, and the agent does not repeat interrupted runs.',
-        };
+        const text = 'The server stopped during this run, and the agent does not repeat interrupted runs.';
+        return { state: 'failed', reason: 'interrupted', text };
       }
       await run.append({ type: 'turn-start', step });
       return execute(executor, run, isResumed);

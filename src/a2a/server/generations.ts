@@ -49,11 +49,9 @@ export async function submitAt(
       // The task has moved on since it was read: look again.
       if (!isLangoError(error, 'fenced')) throw error;
       if (expected === generation) continue;
-      throw new LangoError(
-        'generation-mismatch',
-        `The task is at generation ${expected}, not at ${generation}.`,
-        { hint: 'Get the task, and send the message again if it still fits.' },
-      );
+      const text = `The task is at generation ${expected}, not at ${generation}.`;
+      const hint = 'Get the task, and send the message again if it still fits.';
+      throw new LangoError('generation-mismatch', text, { hint });
     }
   }
 }

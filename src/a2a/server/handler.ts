@@ -341,9 +341,7 @@ function ended(task: TaskRecord): LangoError {
 }
 
 function cursorAhead(cursor: number, { head }: TaskRecord): LangoError {
-  return new LangoError(
-    'invalid-input',
-    `The cursor ${cursor} is ahead of the task, whose last event is ${head}.`,
-    { hint: 'Send the id of the last event that you received of this task in Last-Event-ID.' },
-  );
+  const text = `The cursor ${cursor} is ahead of the task, whose last event is ${head}.`;
+  const hint = 'Send the id of the last event that you received of this task in Last-Event-ID.';
+  return new LangoError('invalid-input', text, { hint });
 }

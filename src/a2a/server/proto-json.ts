@@ -68,11 +68,10 @@ export function parseAs<Schema extends z.ZodType>(schema: Schema, value: unknown
     .slice(0, MAX_VIOLATIONS)
     .map((issue) => ({ field: issue.path.join('.'), description: issue.message }));
   const [first] = violations;
-  throw new LangoError(
-    'invalid-input',
-    first?.field ? `${first.field} ${first.description}.` : 'The parameters must be a JSON object.',
-    { violations },
-  );
+  const text = first?.field
+    ? `${first.field} ${first.description}.`
+    : 'The parameters must be a JSON object.';
+  throw new LangoError('invalid-input', text, { violations });
 }
 
 function canonicalMembers(value: object, aliases: ReadonlyMap<string, string>, nullable?: string): object {

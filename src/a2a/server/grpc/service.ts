@@ -22,6 +22,9 @@ import { grpcCall, textIn, type AnyCall, type Gate } from './gate.js';
 import type { GrpcService, GrpcMethod } from './methods.js';
 import { NoSuchAgent, statusOf } from './status.js';
 
+type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
+type StreamCall = ServerWritableStream<Buffer, Buffer>;
+
 export interface ServiceOptions {
   /** By name; read at each call. */
   readonly agents: ReadonlyMap<string, PublishedAgent>;
@@ -47,8 +50,8 @@ export function createService(dialect: GrpcService, options: ServiceOptions) {
     definition[method.path] = rawDefinition(method.path, operation.kind === 'stream');
     implementation[method.path] =
       operation.kind === 'stream'
-        ? (call: ServerWritableStream<Buffer, Buffer>) => void service.stream(method, operation, call)
-        : (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => {
+        ? (call: StreamCall) => void service.stream(method, operation, call)
+        : (call: UnaryCall, callback: sendUnaryData<Buffer>) => {
             service.respond(method, operation, call).then(
               (bytes) => callback(null, bytes),
               (error: unknown) => callback(statusOf(error, { path: method.path, logger: options.logger })),
@@ -81,22 +84,14 @@ class A2aService {
     this.#options = options;
   }
 
-  async respond(
-    method: GrpcMethod,
-    operation: UnaryOperation,
-    call: ServerUnaryCall<Buffer, Buffer>,
-  ): Promise<Buffer> {
+  async respond(method: GrpcMethod, operation: UnaryOperation, call: UnaryCall): Promise<Buffer> {
     const request = this.#open(method, call);
     const bytes = method.encode(await operation.call(request));
     this.#options.unread.add(call, bytes.length);
     return bytes;
   }
 
-  async stream(
-    method: GrpcMethod,
-    operation: StreamOperation,
-    call: ServerWritableStream<Buffer, Buffer>,
-  ): Promise<void> {
+  async stream(method: GrpcMethod, operation: StreamOperation, call: StreamCall): Promise<void> {
     const { slots, limits, closing, logger } = this.#options;
     try {
       const request = this.#open(method, call);
@@ -117,7 +112,7 @@ class A2aService {
   }
 
   /** The status waits behind unread events, so a reader that stays behind is cut; it can resume by its cursor. */
-  #cutLater(call: ServerWritableStream<Buffer, Buffer>): void {
+  #cutLater(call: StreamCall): void {
     const { gate, limits } = this.#options;
     const timer = setTimeout(() => gate.admissionOf(call).cut(), stallMs(limits)).unref();
     call.once('cancelled', () => clearTimeout(timer));
