@@ -192,14 +192,7 @@ async function tryLoad(source: CardSource, options: LoadOptions): Promise<Loaded
     return {
       source,
       link,
-      peer: createPeer({
-        profile,
-        link,
-        retry,
-        limits,
-        rename: renamer(source, card, profile),
-        isRemote,
-      }),
+      peer: createPeer({ profile, link, retry, limits, rename: renamer(source, card, profile), isRemote }),
       card: opened.json,
       cardUrl: opened.url,
       fingerprint: fingerprint(source, profile, card),
@@ -279,40 +272,26 @@ export async function openRemote(
   using deadline = new Deadline(options.signal).expect(timeoutMs, () => {
     return new LangoError('timeout', `The server did not send the card within ${timeoutMs} ms.`);
   });
-  const { json, url } = await fetchCard({
-    url: source.url,
-    fetch: bound,
-    maxBytes: cardBytes,
-    held: heldCardsOf(source),
-    signal: deadline.signal,
-  });
+  const held = heldCards.get(source) ?? new Map<string, never>();
+  heldCards.set(source, held);
+  const request = { url: source.url, fetch: bound, maxBytes: cardBytes, held, signal: deadline.signal };
+  const { json, url } = await fetchCard(request);
   if (source.trust) await assertTrustedCard(json, source.trust);
   const named = parseCard(json);
   const card = options.relocate === true ? relocated(named, origin) : named;
   assertReachable(card, origin);
-  const isSecure = origin.startsWith('https:') || declaresGrpcTls(card);
+  const declaresTls = card.capabilities?.extensions.some(({ uri }) => uri === GRPC_TLS) ?? false;
+  const isSecure = origin.startsWith('https:') || declaresTls;
   const grpc = options.grpc && { rules: options.grpc, credential, isSecure };
   const transport = await createRemoteTransport(card, { fetch: bound, grpc, binding: options.binding });
-  const kinds = [
-    ...(credential?.kinds ?? []),
-    ...(source.credentialFor ? [{ type: 'bearer' } as const] : []),
-  ];
+  const ofCaller = source.credentialFor ? [{ type: 'bearer' } as const] : [];
+  const kinds = [...(credential?.kinds ?? []), ...ofCaller];
   const shown = credential ? withMaskedErrors(transport, (text) => credential.mask(text)) : transport;
   const link = createLink(shown, card, source.credentialFor);
   return { card, json, url, link, note: securityNote(card, kinds) };
 }
 
 const heldCards = new WeakMap<object, HeldCards>();
-
-function heldCardsOf(source: object): HeldCards {
-  const held = heldCards.get(source) ?? new Map<string, never>();
-  heldCards.set(source, held);
-  return held;
-}
-
-function declaresGrpcTls({ capabilities }: AgentCard): boolean {
-  return capabilities?.extensions.some(({ uri }) => uri === GRPC_TLS) ?? false;
-}
 
 function fingerprint({ kind }: CardSource, profile: AgentProfile, card: AgentCard): string {
   const { supportedInterfaces, capabilities } = AgentCard.toJSON(card) as Record<string, unknown>;

@@ -1,5 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { SCHEMA_PARTS } from '../translate/old-parts.js';
+import { objectOf } from '../translate/unchecked.js';
 
 /** VoltAgent writes this character before the data of each event. Valid JSON holds no raw control characters. */
 const RECORD_SEPARATOR = '\u001e';
@@ -48,21 +50,12 @@ function withParts(value: Json, convert: (part: JsonObject) => JsonObject): Json
   return Object.fromEntries(members);
 }
 
-function toOldFile({ raw, url, mediaType, filename, ...rest }: JsonObject): JsonObject {
-  if (raw === undefined && url === undefined) return withoutGaps({ mediaType, filename, ...rest });
-  const file = withoutGaps({ bytes: raw, uri: url, mimeType: mediaType, name: filename });
-  return { kind: 'file', file, ...rest };
+function toOldFile(part: JsonObject): JsonObject {
+  return part['raw'] === undefined && part['url'] === undefined ? part : SCHEMA_PARTS.to(part);
 }
 
 function fromOldFile(part: JsonObject): JsonObject {
-  const { kind, file, ...rest } = part;
-  if (kind !== 'file' || !isJsonObject(file)) return part;
-  const { bytes, uri, mimeType, name } = file;
-  return withoutGaps({ raw: bytes, url: uri, mediaType: mimeType, filename: name, ...rest });
-}
-
-function withoutGaps(members: Readonly<Record<string, Json | undefined>>): JsonObject {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+  return part['kind'] === 'file' && isJsonObject(part['file']) ? objectOf(SCHEMA_PARTS.from(part)) : part;
 }
 
 function fetchRepaired(send: typeof fetch, repair: (result: JsonObject) => JsonObject): typeof fetch {

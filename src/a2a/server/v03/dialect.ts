@@ -1,17 +1,10 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../core/json.js';
 import { commonRoutes, type Dialect, type RestDialect } from '../dialect.js';
+import { PROTO_PARTS, SCHEMA_PARTS, type PartDialect } from '../../translate/old-parts.js';
 import { objectOf, objects, textOf } from '../../translate/unchecked.js';
 import type { OperationName } from '../requests.js';
 import { toOldCard, type SecurityNotation } from './card.js';
-import {
-  OLD_ERRORS,
-  PROTO_PARTS,
-  SCHEMA_PARTS,
-  fromProtoNames,
-  fromPushConfig,
-  toPushConfig,
-  type PartDialect,
-} from './values.js';
+import { OLD_ERRORS, fromProtoNames, fromPushConfig, toPushConfig } from './values.js';
 
 type Kind = 'task' | 'message' | 'statusUpdate' | 'artifactUpdate';
 
