@@ -23,6 +23,7 @@ CMD ["serve"]
 FROM base AS lango
 COPY --from=build /lango/package.json ./
 COPY --from=build /lango/node_modules node_modules
+COPY --from=build /lango/dist/built dist/built
 COPY --from=build /lango/dist/cli dist/cli
 COPY --from=build /lango/dist/console dist/console
 COPY --from=build /lango/agent-cards agent-cards

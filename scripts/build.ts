@@ -1,9 +1,10 @@
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { parseArgs, promisify } from 'node:util';
+import { parseArgs } from 'node:util';
 import { packageRoot } from '../src/config/package-root.ts';
 
 /**
@@ -32,6 +33,12 @@ const SETTINGS = ['package-lock.json', 'tsconfig.base.json'];
 const PROJECTS = ['src', 'examples', 'lab', 'scripts'].filter((name) => existsSync(`${name}/tsconfig.json`));
 
 const STEPS: Readonly<Record<string, Step>> = {
+  /** dist/built: what runs in web pages, and WebAssembly. Everything else needs it, so it is built with any other step. */
+  modules: {
+    inputs: [...SETTINGS, 'scripts/build.ts', 'scripts/modules.ts', 'src/capabilities'],
+    output: 'dist/built',
+    run: async () => (await import('./modules.ts')).buildModules(),
+  },
   /** dist/cli and dist/console: what users start. */
   program: {
     inputs: [...SETTINGS, 'scripts/build.ts', 'scripts/bundle.ts', 'src'],
@@ -47,8 +54,19 @@ const STEPS: Readonly<Record<string, Step>> = {
 };
 
 const { positionals } = parseArgs({ allowPositionals: true });
-const names = positionals.length > 0 ? positionals : Object.keys(STEPS);
-if (names.some(isStale)) await alone(async () => void (await Promise.all(names.filter(isStale).map(build))));
+const names = positionals.length > 0 ? [...new Set(['modules', ...positionals])] : Object.keys(STEPS);
+try {
+  if (names.some(isStale)) await alone(buildStale);
+} catch (error) {
+  console.error(`NOT BUILT: ${(error as Error).message}`);
+  process.exitCode = 1;
+}
+
+async function buildStale(): Promise<void> {
+  // The other steps read what this one makes.
+  if (isStale('modules')) await build('modules');
+  await Promise.all(names.filter(isStale).map(build));
+}
 
 /** The sources are read before the step runs: what changes while it runs makes it stale again. */
 async function build(name: string): Promise<void> {
@@ -119,11 +137,10 @@ function isRunning(pid: number): boolean {
 
 async function compile(projects: readonly string[]): Promise<void> {
   const compiler = join(root, 'node_modules/typescript/bin/tsc');
-  try {
-    await promisify(execFile)(process.execPath, [compiler, '--build', ...projects]);
-  } catch (error) {
-    process.stderr.write((error as { readonly stdout: string }).stdout);
-    process.exitCode = 1;
-    throw new Error('The sources have errors of types: see above.', { cause: error });
-  }
+  const stderr = process.stderr.fd;
+  const child = spawn(process.execPath, [compiler, '--build', ...projects], {
+    stdio: ['ignore', stderr, stderr],
+  });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  if (code !== 0) throw new Error('the compiler found errors, see above.');
 }

@@ -1,32 +1,17 @@
-import { type Finding } from './core/findings.js';
-import type { RefreshingDirectory } from './a2a/client/directory.js';
+import type { Finding } from './core/findings.js';
 import type { DefinedAgent } from './agents/defined-agent.js';
 import { agentFindings, createAgents, openModels } from './app/agents.js';
-import { createBackgroundModels } from './app/background-models.js';
 import { OpenCapabilities, logFindings } from './app/capabilities.js';
 import { createAccess, createIdentity, credentialFindings, openCredentials } from './app/identity.js';
-import {
-  assertMountable,
-  createListeners,
-  NodeAddress,
-  type ListenerAddress,
-  type Listeners,
-  type MountedHandler,
-} from './app/listeners.js';
-import { serverServices } from './app/node-services.js';
+import { assertMountable, createListeners } from './app/listeners.js';
+import type { ListenerAddress, Listeners, MountedHandler } from './app/listeners.js';
+import { NodeAddress, type OnStop, type Parts } from './app/node.js';
 import { operationsOf, ownerMount } from './app/owners.js';
-import {
-  createDirectory,
-  localSources,
-  remoteSources,
-  PeerRegistry,
-  createReload,
-  type ReadConfig,
-  type Reload,
-} from './app/peers.js';
+import { createDirectory, createReload, localSources, PeerRegistry, remoteSources } from './app/peers.js';
+import type { ReadConfig, Reload } from './app/peers.js';
 import { createPush, type Push, openMetricsOf, publish, startTraceExportOf } from './app/publishing.js';
-import { folderFindings, healthOf, openStores, prepareFolders, type OnStop } from './app/stores.js';
-import { agentLimits, type Config } from './config/config.js';
+import { folderFindings, healthOf, openStores, prepareFolders } from './app/stores.js';
+import { agentLimits } from './config/config.js';
 import { openKeys } from './config/node-credentials.js';
 import type { LoadedConfig } from './config/load.js';
 import { findingOfError } from './config/problems.js';
@@ -39,17 +24,14 @@ import type { Logger } from './core/logger.js';
 import type { ModelProvider } from './core/model.js';
 import type { Run } from './core/run.js';
 import type { Tool } from './core/tool.js';
-import type { Storage } from './stores/storage.js';
-import type { Metrics, MetricSources } from './telemetry/metrics.js';
-import type { ToolFamily } from './core/tool-family.js';
-import { noScrubber, noSecrets, SECRETS, type Scrubber, type SecretGuard } from './core/secrets.js';
+import type { MetricSources } from './telemetry/metrics.js';
+import { noScrubber, noSecrets, SECRETS, type Scrubber } from './core/secrets.js';
 import { answerError } from './http/errors.js';
-import { createJournal, type JournalOptions, type RunningJournal } from './journal/journal.js';
+import { createJournal, type RunningJournal } from './journal/journal.js';
 import { openAudit } from './logging.js';
 import { rightForPath } from './owners/endpoints.js';
 import { Parsers } from './parsing/parsers.js';
 import { scrubLogger } from './scrub/data.js';
-import type { ReadKeys } from './core/card.js';
 
 /** Finds what a start with this configuration would refuse or leave out, for `config check`. Changes nothing. */
 export async function startFindings(loaded: LoadedConfig): Promise<readonly Finding[]> {
@@ -172,9 +154,11 @@ class NodeApp implements App {
   }
 
   router(): MountedHandler {
+    const hint = 'Await start({ listen: false }) before the app listens.';
     return (request, response, next) => {
-      if (this.#node) this.#node.answerMounted(request, response, next);
-      else answerError({ request, response }, notStarted(), this.#options.logger);
+      if (this.#node) return this.#node.answerMounted(request, response, next);
+      const error = new LangoError('unavailable', 'Lango has not started.', { hint, retryable: true });
+      answerError({ request, response }, error, this.#options.logger);
     };
   }
 
@@ -186,13 +170,6 @@ class NodeApp implements App {
       );
     }
   }
-}
-
-function notStarted(): LangoError {
-  return new LangoError('unavailable', 'Lango has not started.', {
-    hint: 'Await start({ listen: false }) before the app listens.',
-    retryable: true,
-  });
 }
 
 interface OpenNode {
@@ -210,129 +187,95 @@ interface StartContext {
 
 /** Opens the parts of a node in order. Each part gets the parts before it, and registers with `onStop` how it is closed. */
 async function openNode(options: AppOptions, { onStop, stopping, listen }: StartContext): Promise<OpenNode> {
-  const { config, secrets, hidden = new Set(secretValues(options.secrets)), additions } = options;
+  const { config, hidden = new Set(secretValues(options.secrets)) } = options;
   if (!listen) assertMountable(config);
   await prepareFolders(config);
-  const { tls, token } = await openCredentials(config, secrets);
-  const { audit, metrics } = await openObservers(options, hidden, onStop);
-  const keys = await openKeys(config.home);
+  const credentials = await openCredentials(options);
+  const observers = await openObservers(options, hidden, onStop);
+  const { read: keys, seal } = await openKeys(config.home);
   const storage = await openStores(options, onStop);
-  const { capabilities, families, parsers, guard, logger } = await openAllCapabilities(
-    options,
-    { storage, keys: keys.read },
-    onStop,
-  );
-  const { model, models } = await openModels(options.model, { ...options, logger });
-  const directory = createDirectory(config, logger, stopping);
-  const { agents, subAgents, origins, root, tools } = createAgents({
-    ...storage,
-    ...options,
-    ...{ families, parsers, model, models, additions, logger, peers: directory },
-    own: { agents: options.agents ?? [], tools: options.tools ?? [] },
-    ...{ prompts: await loadPrompts(config.agent), secrets: guard },
-  });
-  const journal = openJournal(config, {
-    tasks: storage.tasks,
-    agents,
-    peers: directory,
-    metrics,
-    secrets: guard,
-    logger,
-  });
-  const address = new NodeAddress(config, tls !== undefined);
-  const push = createPush({ config, storage, keys, address, logger });
-  const access = createAccess(config.auth, { agents, tools });
-  const published = await publish({
-    ...{ config, agents, origins, root, journal, nodeId: storage.nodeId, access, audit, address },
-    push: push?.configs,
-    keys: keys.read,
-  });
-  const local = localSources(subAgents, published);
-  await directory.replace(local);
-  // Not awaited: a remote agent whose card hangs delays neither recovery nor readiness.
-  const shown = { keys: keys.read, guard, hidden, logger };
-  void directory.replace([...local, ...remoteSources({ ...options, started: config, ...shown })]);
+  const base = { ...options, ...credentials, ...observers, hidden, keys, seal, storage, stopping };
 
-  metrics?.addSources(metricSourcesOf(storage, directory, push !== undefined));
-  const reload = createReload({
-    ...{ started: options, peers: directory, local, stopping, ...shown },
-    renewTls: (material) => listeners.renewTls(material),
-  });
-  const registry = new PeerRegistry({ ...options, home: config.home, peers: directory, reload, logger });
+  const able = { ...base, ...(await openCapabilities(base, onStop)) };
+  const models = await openModels(options.model, able);
+  const peers = createDirectory(able);
+  const thinking = { ...able, ...models, peers };
+  const agents = createAgents(thinking, { ...options, prompts: await loadPrompts(config.agent) });
+  const journal = openJournal({ ...thinking, ...agents });
+  const address = new NodeAddress(config, credentials.tls !== undefined);
+  const acting = { ...thinking, ...agents, journal, address };
+
+  const push = createPush(acting);
+  const access = createAccess(acting);
+  const published = await publish({ ...acting, access }, push?.configs);
+  const local = localSources({ ...acting, published });
+  await peers.replace(local);
+  // Not awaited: a remote agent whose card hangs delays neither recovery nor readiness.
+  void peers.replace([...local, ...remoteSources(options, acting)]);
+  const hasPush = push !== undefined;
+  acting.metrics?.addSources(metricSourcesOf(acting, hasPush));
+
+  const reload = createReload({ ...acting, local, renewTls: (material) => listeners.renewTls(material) });
+  const registry = new PeerRegistry({ ...acting, reload });
   onStop(registry.keepFresh(config.a2a.refreshSeconds));
-  const listeners = await createListeners({
-    ...{ config, agents: published, known: () => directory.known(), root, tls, address, metrics, logger },
-    authenticator: createIdentity({
-      ...{ config, secrets, access, token, audit, logger },
-      rightFor: (path) => rightForPath(operationsOf(options), path),
-    }),
-    keys: keys.read,
+  const operations = operationsOf(options);
+  const node = { ...acting, access, published };
+  const listeners = await createListeners(node, {
+    authenticator: createIdentity(node, (path) => rightForPath(operations, path)),
     health: () => healthOf(storage),
-    mounts: [
-      ownerMount({
-        ...options,
-        ...{ storage, journal, capabilities, families, root, model, agents, published, audit, logger },
-        peers: directory,
-        registry,
-        pushes: push && storage.pushes,
-        keys: keys.read,
-      }),
-    ],
+    mounts: [ownerMount({ ...node, hasPush, registry })],
   });
-  const bound = await startServing(
-    options,
-    { journal, listeners, push, storage, logger },
-    { onStop, listen },
-  );
+  const bound = await startServing({ ...node, listeners, push }, onStop, listen);
+  const { token, model, root } = node;
   return {
-    address: { ...bound, token, model: model.id, agents: [...agents.keys()], root },
+    address: { ...bound, token, model: model.id, agents: [...node.agents.keys()], root },
     reload,
     answerMounted: listeners.answerMounted,
   };
 }
 
-interface ServingParts {
-  readonly journal: RunningJournal;
+interface ServingParts extends Parts<'config' | 'secrets' | 'journal' | 'storage' | 'logger'> {
   readonly listeners: Listeners;
   readonly push: Push | undefined;
-  readonly storage: Storage;
-  readonly logger: Logger;
 }
 
 /** Starts the parts that work by themselves, and opens the ports last. Returns no ports inside another app. */
 async function startServing(
-  options: AppOptions,
-  { journal, listeners, push, storage, logger }: ServingParts,
-  { onStop, listen }: Omit<StartContext, 'stopping'>,
+  node: ServingParts,
+  onStop: OnStop,
+  listen: boolean,
 ): Promise<ListenerAddress | undefined> {
+  const { journal, listeners, push } = node;
   // At the same time: the journal takes its runs back while the listeners tell the clients that wait for them.
   onStop(async () => void (await Promise.all([listeners.stop(), journal.stop()])));
   await journal.start();
   const bound = listen ? await listeners.start() : undefined;
-  if (bound) onStop(await recordRunningServer(options.config.home, bound.port));
+  if (bound) onStop(await recordRunningServer(node.config.home, bound.port));
   onStop(() => push?.deliveries.stop());
   await push?.deliveries.start();
-  onStop((await startTraceExportOf({ ...options, storage, logger })) ?? (() => undefined));
+  onStop((await startTraceExportOf(node)) ?? (() => undefined));
   return bound;
 }
 
-interface JournalParts extends Pick<JournalOptions, 'agents' | 'peers' | 'secrets' | 'logger'> {
-  readonly tasks: Storage['tasks'];
-  readonly metrics: Metrics | undefined;
-}
-
-function openJournal(config: Config, { tasks, metrics, ...parts }: JournalParts): RunningJournal {
+function openJournal(
+  node: Parts<'config' | 'storage' | 'metrics' | 'agents' | 'peers' | 'guard' | 'logger'>,
+): RunningJournal {
+  const { config, storage, metrics, agents, peers, guard: secrets, logger } = node;
   const { concurrentRuns, queuedTasks, drainSeconds } = config.server.limits;
   return createJournal({
-    ...{ ...parts, concurrentRuns, queuedTasks, drainSeconds },
-    store: metrics?.observeStore(tasks) ?? tasks,
+    ...{ agents, peers, secrets, logger, concurrentRuns, queuedTasks, drainSeconds },
+    store: metrics?.observeStore(storage.tasks) ?? storage.tasks,
     eventsPerTask: config.tasks.events,
     runSeconds: agentLimits(config).seconds,
   });
 }
 
 /** Opens the audit log, and the metrics, which count its entries. Without `metrics.enabled` there are none. */
-async function openObservers({ config, logger }: AppOptions, secrets: Set<string>, onStop: OnStop) {
+async function openObservers(
+  { config, logger }: AppOptions,
+  secrets: Set<string>,
+  onStop: OnStop,
+): Promise<Parts<'audit' | 'metrics'>> {
   const { audit, close } = await openAudit({ file: config.logging.auditFile, secrets, logger });
   onStop(close);
   const metrics = await openMetricsOf(config);
@@ -341,8 +284,7 @@ async function openObservers({ config, logger }: AppOptions, secrets: Set<string
 
 /** The figures that each scrape of the metrics reads anew. */
 function metricSourcesOf(
-  storage: Storage,
-  peers: RefreshingDirectory,
+  { storage, peers }: Parts<'storage' | 'peers'>,
   hasPush: boolean,
 ): Partial<MetricSources> {
   return {
@@ -352,31 +294,23 @@ function metricSourcesOf(
   };
 }
 
-interface OpenParts {
+interface CapabilityResult extends Parts<'parsers' | 'families' | 'guard' | 'logger'> {
   readonly capabilities: OpenCapabilities;
-  readonly families: readonly ToolFamily[];
-  readonly parsers: Parsers;
-  readonly guard: SecretGuard;
-  /** Writes no value of a secret. */
-  readonly logger: Logger;
 }
 
-/** Opens the capabilities with their tools, and the access to secrets that one of them may offer. */
-async function openAllCapabilities(
-  options: AppOptions,
-  { storage, keys }: { readonly storage: Storage; readonly keys: ReadKeys },
+/**
+ * Opens the capabilities with their tools, and the access to secrets that one of them may offer. The `logger` of the
+ * result writes no value of a secret.
+ */
+async function openCapabilities(
+  options: AppOptions & Parts<'storage' | 'keys'>,
   onStop: OnStop,
-): Promise<OpenParts> {
-  const { config } = options;
-  const parsers = new Parsers(config.parsing);
+): Promise<CapabilityResult> {
+  const parsers = new Parsers(options.config.parsing);
   onStop(() => parsers.close());
   let everywhere: Scrubber = noScrubber;
   const logger = scrubLogger(options.logger, () => everywhere);
-  const capabilities = new OpenCapabilities({
-    ...{ ...options, database: storage.database, logger },
-    models: createBackgroundModels({ ...options, storage, logger }),
-    offers: serverServices({ config, storage, parsers, keys, logger }),
-  });
+  const capabilities = new OpenCapabilities({ ...options, parsers, logger });
   onStop(() => capabilities.close());
   const access = await capabilities.services.find(SECRETS)?.();
   if (access) ({ everywhere } = access);

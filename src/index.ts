@@ -4,26 +4,21 @@
  */
 import './config/require-node.js';
 import { createRequire } from 'node:module';
-import { createClient } from './a2a/client/client.js';
-import type { AgentClient } from './a2a/client/client.js';
+import { createClient, type AgentClient } from './a2a/client/client.js';
 import type { Binding } from './a2a/client/link.js';
-import type { VerifyPush } from './a2a/client/push-verifier.js';
-import { createPushVerifier as pushVerifier } from './a2a/client/push-verifier.js';
+import { type VerifyPush, createPushVerifier as pushVerifier } from './a2a/client/push-verifier.js';
 import { assertDescribable } from './agents/arguments.js';
 import type { DefinedAgent } from './agents/defined-agent.js';
-import { createApp } from './app.js';
-import type { AppAddress, MountOptions, MountedAddress } from './app.js';
+import { createApp, type AppAddress, type MountOptions, type MountedAddress } from './app.js';
 import type { MountedHandler } from './app/listeners.js';
 import type { Config } from './config/config.js';
 import { readEnv } from './config/env.js';
-import type { LoadedConfig } from './config/load.js';
-import { resolveConfig } from './config/load.js';
+import { type LoadedConfig, resolveConfig } from './config/load.js';
 import type { SettingsInput } from './config/schema.js';
 import type { Agent } from './core/agent.js';
 import type { DefinedCapability } from './core/capability.js';
 import { loadPackage } from './core/errors.js';
-import { silentLogger } from './core/logger.js';
-import type { Logger } from './core/logger.js';
+import { silentLogger, type Logger } from './core/logger.js';
 import type { ModelProvider } from './core/model.js';
 import type { Run } from './core/run.js';
 import type { Tool } from './core/tool.js';
@@ -107,10 +102,7 @@ const VENDOR_PACKAGES: Readonly<Partial<Record<Config['model']['provider'], stri
   openai: 'openai',
 };
 
-/**
- * The provider loads its package at the first request. The start reports a missing package to the author of the
- * program.
- */
+/** The provider loads its package at the first request. The start reports a missing package to the author of the program. */
 async function assertVendorInstalled(provider: Config['model']['provider']): Promise<void> {
   const name = VENDOR_PACKAGES[provider];
   if (name) await loadPackage(name, async () => createRequire(import.meta.url).resolve(name));

@@ -1,4 +1,3 @@
-import type { WriteStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { finished } from 'node:stream/promises';
@@ -50,14 +49,10 @@ export function createLogger(options: LoggerOptions): Logger {
     return create({
       levels: LEVELS,
       level: options.level,
-      format: format.printf(({ level, message, fields }) =>
-        write({
-          time: new Date(),
-          level: level as Level,
-          message: plain(message) as string,
-          fields: plain(fields) as LogFields,
-        }),
-      ),
+      format: format.printf(({ level, message, fields }) => {
+        const shown = { message: plain(message) as string, fields: plain(fields) as LogFields };
+        return write({ time: new Date(), level: level as Level, ...shown });
+      }),
       transports: [new transports.Stream({ stream })],
     });
   };
@@ -65,7 +60,7 @@ export function createLogger(options: LoggerOptions): Logger {
   return childLogger({ level: options.level, open: () => (opened ??= openWinston()) }, {});
 }
 
-export interface AuditOptions {
+interface AuditOptions {
   /** The file for the entries; undefined writes them to `logger`. */
   readonly file: string | undefined;
   /** As `LoggerOptions.secrets`. */
@@ -73,19 +68,18 @@ export interface AuditOptions {
   readonly logger: Logger;
 }
 
-export interface OpenAudit {
-  readonly audit: Audit;
-  /** Resolves once every entry is written. */
-  readonly close: () => Promise<void>;
-}
-
 /** Opens the audit log, as JSON lines in its own file or in the server's log. Rejects with `invalid-config`. */
-export async function openAudit({ file, secrets, logger }: AuditOptions): Promise<OpenAudit> {
+export async function openAudit({ file, secrets, logger }: AuditOptions) {
   if (file === undefined) return { audit: auditTo(logger), close: async () => {} };
-  const stream = await openAuditFile(file);
+  const handle = await open(file, 'a', 0o600).catch((cause: unknown) => {
+    const text = `The audit file ${file} cannot be written: ${errorText(cause)}.`;
+    throw new LangoError('invalid-config', text, { hint: 'Correct logging.auditFile.', cause });
+  });
+  const stream = handle.createWriteStream();
   stream.on('error', (error) => logger.error('the audit file cannot be written', { error: error.message }));
   return {
     audit: auditTo(createLogger({ level: 'info', format: 'json', secrets, stream })),
+    /** Resolves once every entry is written. */
     async close() {
       stream.end();
       await finished(stream).catch(() => {});
@@ -98,18 +92,6 @@ function auditTo(logger: Logger): Audit {
     const { owner, tenant } = caller ?? {};
     logger.info('audit', { ...entry, owner: owner || undefined, tenant: tenant || undefined });
   };
-}
-
-async function openAuditFile(file: string): Promise<WriteStream> {
-  try {
-    const handle = await open(file, 'a', 0o600);
-    return handle.createWriteStream();
-  } catch (error) {
-    throw new LangoError('invalid-config', `The audit file ${file} cannot be written: ${errorText(error)}.`, {
-      hint: 'Correct logging.auditFile.',
-      cause: error,
-    });
-  }
 }
 
 interface Sink {

@@ -2,11 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import { readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 
-/** The import rules of the house (ARCHITECTURE.md), read from the sources: nobody can switch them off quietly. */
+/** The import rules of ARCHITECTURE.md, checked in the sources, so that nobody can switch them off unnoticed. */
 
 const SRC = path.resolve('src');
 
-/** Which rings (first folders, or `a2a/NAME`) a ring may import, besides itself. */
+/** The rings (first folders, or `a2a/NAME`) that a ring may import, besides itself. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
   scrub: ['core'],
@@ -34,20 +34,20 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'logging.ts': ['core'],
 };
 
-/** They put the rest together: they may import everything, and `app` itself is only for `app.ts`. */
+/** The composers put the rest together: they may import everything, and only `app.ts` may import `app`. */
 const COMPOSERS = ['app.ts', 'app', 'index.ts'];
 
-/** Rings whose members (their sub-folders) never import each other; what they share lies in the ring's root. */
+/** Rings whose members (their sub-folders) never import each other; shared code is in the ring's root. */
 const FAMILIES = ['models', 'capabilities', 'storage'];
 
-/** A library that lives in one place only. */
+/** The only folders that may import a library. */
 const HOMES: Readonly<Record<string, readonly string[]>> = {
   '@a2a-js/sdk': ['a2a'],
   '@anthropic-ai/sdk': ['models/anthropic'],
   openai: ['models/openai'],
   'better-sqlite3': ['storage/sqlite'],
   pg: ['storage/postgres'],
-  // In a2a/server for types alone: the routes that it adds to a router.
+  // a2a/server imports types only, for the routes that it adds to a router.
   express: ['http', 'a2a/server'],
   'node-fetch': ['http'],
   winston: ['logging.ts'],
@@ -62,7 +62,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   '@modelcontextprotocol': ['capabilities/mcp', 'a2a/server/mcp'],
   '@mozilla/readability': ['capabilities/browser'],
   'node-html-markdown': ['parsing'],
-  // These parse bytes from outside: only parsing/parser-entry.ts loads the files that import them.
+  // Parsers of foreign bytes: only parsing/parser-entry.ts loads the files that import them.
   unpdf: ['parsing'],
   tar: ['capabilities/skills'],
   yauzl: ['capabilities/skills'],
@@ -73,10 +73,10 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   picocolors: ['terminal'],
 };
 
-/** What can open a connection by itself, or make somebody else do so. Types open nothing. */
+/** Modules that can open a connection, or make another module do so. Types open nothing. */
 const CONNECTING =
   /^(node:(https?|http2|net|tls|dgram|dns)|undici|ws|node-fetch|pg|@grpc\/grpc-js|@a2a-js\/sdk\/client|@anthropic-ai\/sdk|openai|viem(?!\/accounts)|@x402(?!\/core\/(schemas|types)$)|playwright-core|@modelcontextprotocol\/client|@huggingface\/transformers|@opentelemetry\/exporter-[a-z-]+)(\/|$)/;
-/** Of these modules, what only listens, looks at addresses and certificates, or names things. */
+/** Members of those modules that only listen, check addresses and certificates, or name things. */
 const HARMLESS = new Set([
   ...['createServer', 'isIP', 'isIPv4', 'isIPv6', 'BlockList', 'Metadata', 'status'],
   ...['createSecureContext', 'getCACertificates', 'checkServerIdentity'],
@@ -90,21 +90,21 @@ const HARMLESS = new Set([
   ],
 ]);
 
-/** The only modules that import such a library. Tests of their behaviour show that each keeps its bounds. */
+/** The only modules that import such a library. Tests of each module show that it enforces its limits. */
 const OPENERS: readonly string[] = [
-  // The egress client: every address is checked as it is connected to.
+  // The egress client: it checks every address at the connection.
   'http/checked-connections.ts',
   // The database that the operator named.
   'storage/postgres/connection.ts',
   // The collector that the operator named.
   'telemetry/exporter.ts',
-  // The browser's way out, over the same agents; and the browser, which has no other.
+  // The browser's proxy, over the same agents, and the browser, which has no other connection.
   'http/browsing-proxy.ts',
   'capabilities/browser/launch.ts',
-  // gRPC to peers: to an address that was looked at, and to no name.
+  // gRPC to peers: to a checked address, never to a name.
   'http/address-check.ts',
   'a2a/client/grpc-channel.ts',
-  // Libraries that are given the egress client.
+  // Libraries that get the egress client.
   'a2a/client/link.ts',
   'a2a/client/card.ts',
   'models/anthropic/provider.ts',
@@ -117,7 +117,7 @@ const OPENERS: readonly string[] = [
 const BANNED_NAMES = /(^|[-/.])(util|utils|common|manager|base|misc|impl|helper|helpers)(?=[-/.])/;
 
 interface Source {
-  /** Relative to src/, with slashes. */
+  /** The path relative to src/, with slashes. */
   readonly file: string;
   readonly text: string;
   readonly imports: readonly string[];
@@ -125,12 +125,12 @@ interface Source {
 
 const sources = readSources(SRC);
 
-describe('the house', () => {
-  it('has sources to look at', () => {
+describe('the sources', () => {
+  it('are found by this test', () => {
     expect(sources.length).toBeGreaterThan(50);
   });
 
-  it('lets rings import only what their row of the table says', () => {
+  it('have rings that import only what their row of the table allows', () => {
     const broken = sources.flatMap((source) =>
       localImports(source)
         .filter((target) => !mayImport(source.file, target))
@@ -139,7 +139,7 @@ describe('the house', () => {
     expect(broken).toEqual([]);
   });
 
-  it('keeps members of one family apart', () => {
+  it('keep the members of a family apart', () => {
     const broken = sources.flatMap((source) =>
       localImports(source)
         .filter((target) => crossesFamily(source.file, target))
@@ -148,7 +148,7 @@ describe('the house', () => {
     expect(broken).toEqual([]);
   });
 
-  it('gives each library one home', () => {
+  it('import each library in its own folder only', () => {
     const broken = sources.flatMap(({ file, imports }) =>
       imports
         .filter((name) => !name.startsWith('.'))
@@ -158,16 +158,16 @@ describe('the house', () => {
     expect(broken).toEqual([]);
   });
 
-  it('reads the environment in one file', () => {
+  it('read the environment in one file', () => {
     const readers = sources.filter(({ text }) => /process\.env\b/.test(text)).map(({ file }) => file);
     expect(readers).toEqual(['config/env.ts']);
   });
 
-  it('has no import rings', () => {
+  it('have no import rings', () => {
     expect(findRing(new Map(sources.map((source) => [source.file, localImports(source)])))).toBeUndefined();
   });
 
-  it('opens connections only where they are bounded, and goes to the web by the egress client', () => {
+  it('open connections only in the listed modules, and reach the web through the egress client', () => {
     const openers = sources.filter(({ text }) => connects(code(text)));
     expect(openers.map(({ file }) => file).sort()).toEqual([...OPENERS].sort());
     const globalFetch = sources
@@ -176,7 +176,7 @@ describe('the house', () => {
     expect(globalFetch.filter((file) => file !== 'http/egress.ts')).toEqual([]);
   });
 
-  it('has no default exports, no any, and no banned words in file names', () => {
+  it('have no default exports, no any, and no banned words in file names', () => {
     const wrong = sources
       .filter(
         ({ file, text }) =>
@@ -186,6 +186,32 @@ describe('the house', () => {
       )
       .map(({ file }) => file);
     expect(wrong).toEqual([]);
+  });
+});
+
+describe('the pages of the console', () => {
+  const pages = readSources(path.join(SRC, 'console/web'), /\.tsx?$/).map((page) => ({
+    ...page,
+    file: `console/web/${page.file}`,
+  }));
+
+  it('import from the server only modules of core that run in a browser', () => {
+    const broken = pages.flatMap((page) =>
+      localImports(page)
+        .filter((target) => !target.startsWith('console/web/') && !reachesOnlyCore(target))
+        .map((target) => `${page.file} imports ${target}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it('import their own libraries, and none of the server', () => {
+    const names = pages.flatMap(({ imports }) => imports.filter((name) => !name.startsWith('.')));
+    const libraries = ['@preact/signals', 'dompurify', 'marked', 'preact', 'preact/hooks'];
+    expect([...new Set(names)].sort()).toEqual(libraries);
+  });
+
+  it('contain no URN of an extension', () => {
+    expect(pages.filter(({ text }) => text.includes('urn:lango:')).map(({ file }) => file)).toEqual([]);
   });
 });
 
@@ -208,8 +234,8 @@ describe('all sources', () => {
   });
 });
 
-describe('the rest of the sources', () => {
-  it('names no payment outside of its capability, but for the fixed texts of the requirements', () => {
+describe('the sources outside the capabilities', () => {
+  it('do not name payments, except for the fixed texts of the requirements', () => {
     const outside = sources.filter(
       ({ file, text }) => /payment/i.test(text) && !file.startsWith('capabilities/payments/'),
     );
@@ -220,7 +246,7 @@ describe('the rest of the sources', () => {
     ]);
   });
 
-  it('imports the list of capabilities, and no capability itself', () => {
+  it('import the list of capabilities, and no capability itself', () => {
     const importing = sources.flatMap((source) =>
       source.file.startsWith('capabilities/')
         ? []
@@ -232,11 +258,18 @@ describe('the rest of the sources', () => {
   });
 });
 
-function readSources(root: string): readonly Source[] {
+/** Whether a module and all that it imports lie in core, and import neither Node's modules nor libraries. */
+function reachesOnlyCore(file: string): boolean {
+  const source = sources.find((one) => one.file === file);
+  if (!source || ringOf(file) !== 'core') return false;
+  return source.imports.every((name) => name.startsWith('.')) && localImports(source).every(reachesOnlyCore);
+}
+
+function readSources(root: string, name = /\.ts$/): readonly Source[] {
   return (
     readdirSync(root, { recursive: true, encoding: 'utf8' })
-      // What runs in the browser is a program of its own, and imports nothing of the server.
-      .filter((file) => file.endsWith('.ts') && !file.startsWith(path.join('console', 'web')))
+      // The pages of the console run in the browser, as a program of their own.
+      .filter((file) => name.test(file) && !file.startsWith(path.join('console', 'web')))
       .map((file) => {
         const text = readFileSync(path.join(root, file), 'utf8');
         const imports = [...text.matchAll(/(?:from\s+|import\s+|import\(\s*)'([^']+)'/g)].map(
@@ -298,7 +331,7 @@ function findRing(graph: ReadonlyMap<string, readonly string[]>): readonly strin
   return undefined;
 }
 
-/** Whether it imports, by value, something that can open a connection. */
+/** Whether a file imports, by value, something that can open a connection. */
 function connects(text: string): boolean {
   const statics = [...text.matchAll(/^import (?!type\b)([^;]*?) from '([^']+)'/gm)].filter(
     ([, what = '']) => {
@@ -314,7 +347,7 @@ function loadedLater(text: string): readonly string[] {
   return [...text.matchAll(/(?<!typeof )import\(\s*'([^']+)'/g)].map((match) => match[1]!);
 }
 
-/** The text without comments, roughly. */
+/** The code without comments, roughly. */
 function code(text: string): string {
   return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/\/\/.*$/gm, '');
 }

@@ -18,7 +18,7 @@ function newLog(options: Partial<LoggerOptions> & { isTTY?: boolean } = {}) {
 }
 
 describe('createLogger', () => {
-  it('writes JSON lines where there is no terminal', () => {
+  it('writes JSON lines without a terminal', () => {
     const { logger, lines } = newLog();
     logger.info('started', { port: 4100, agents: ['a', 'b'] });
     logger.warn('skipped %s', { message: 'other', level: 'x', time: 'y' });
@@ -28,7 +28,7 @@ describe('createLogger', () => {
     expect(second).toMatchObject({ level: 'warn', message: 'skipped %s' });
   });
 
-  it('writes lines for people on a terminal', () => {
+  it('writes readable lines on a terminal', () => {
     const { logger, text } = newLog({ isTTY: true });
     logger.info('started', { port: 4100, url: 'http://127.0.0.1:4100', why: 'two words' });
     expect(text()).toMatch(
@@ -36,7 +36,7 @@ describe('createLogger', () => {
     );
   });
 
-  it('obeys the option whatever the stream is', () => {
+  it('uses the format of the option on any stream', () => {
     const pretty = newLog({ format: 'pretty' });
     pretty.logger.info('x');
     expect(pretty.text()).toMatch(/info {2}x\n$/);
@@ -45,7 +45,7 @@ describe('createLogger', () => {
     expect(json.lines()).toMatchObject([{ message: 'x' }]);
   });
 
-  it('leaves out what is below the level', () => {
+  it('leaves out lines below the level', () => {
     const { logger, lines } = newLog({ level: 'warn' });
     logger.debug('a');
     logger.info('b');
@@ -54,7 +54,7 @@ describe('createLogger', () => {
     expect(lines().map(({ message }) => message)).toEqual(['c', 'd']);
   });
 
-  it('makes children that add their fields to every line, the nearest first', () => {
+  it('creates children that add their fields to every line, the nearest first', () => {
     const { logger, lines } = newLog();
     const child = logger.child({ taskId: 't', agent: 'a' }).child({ agent: 'b' });
     child.info('x', { step: 1 });
@@ -64,7 +64,7 @@ describe('createLogger', () => {
     expect(second).not.toHaveProperty('taskId');
   });
 
-  it('colors only a terminal that wants it', () => {
+  it('colors only on a terminal with colors', () => {
     const escape = '\u001b[';
     const logOf = (options: Parameters<typeof newLog>[0]) => {
       const { logger, text } = newLog(options);
@@ -77,10 +77,10 @@ describe('createLogger', () => {
   });
 });
 
-describe('errors in a log', () => {
+describe('an error in a log', () => {
   const error = new LangoError('storage', 'disk full', { cause: new TypeError('inner') });
 
-  it.each(['pretty', 'json'] as const)('show no stack on a terminal below debug (%s)', (format) => {
+  it.each(['pretty', 'json'] as const)('has no stack on a terminal below debug (%s)', (format) => {
     const { logger, text } = newLog({ isTTY: true, format });
     logger.error('failed', { error });
     const line = text();
@@ -88,7 +88,7 @@ describe('errors in a log', () => {
     expect(line).not.toContain('logging.test');
   });
 
-  it('show the stack on a terminal at debug, and wherever no person reads along', () => {
+  it('has its stack on a terminal at debug, and in every JSON log', () => {
     const debug = newLog({ isTTY: true, level: 'debug' });
     debug.logger.error('failed', { error });
     expect(debug.text()).toContain('logging.test');
@@ -108,7 +108,7 @@ describe('errors in a log', () => {
   });
 });
 
-describe('what a log must not hold', () => {
+describe('the text of a log', () => {
   const secret = 's3cr"et/+value';
   const forms = [
     secret,
@@ -116,7 +116,7 @@ describe('what a log must not hold', () => {
     ...(['base64', 'base64url', 'hex'] as const).map((encoding) => Buffer.from(secret).toString(encoding)),
   ];
 
-  it.each(['pretty', 'json'] as const)('secrets, in every place and form (%s)', (format) => {
+  it.each(['pretty', 'json'] as const)('holds no secret, in any place and form (%s)', (format) => {
     const { logger, text } = newLog({ format, secrets: new Set([secret, 'abc']) });
     for (const form of forms) {
       logger.child({ [`key ${form}`]: form }).error(`message ${form}`, {
@@ -132,21 +132,21 @@ describe('what a log must not hold', () => {
     expect(written.split('[redacted]').length).toBeGreaterThan(forms.length * 5);
   });
 
-  it('but not values that are too short to be told from text', () => {
+  it('keeps values that are too short to be told from text', () => {
     const { logger, lines } = newLog({ secrets: new Set(['', 'a']) });
     logger.info('a plain line');
     expect(lines()).toMatchObject([{ message: 'a plain line' }]);
   });
 
-  it('what could break a line or drive a terminal', () => {
+  it('has characters escaped that could break a line or control a terminal', () => {
     const { logger, text } = newLog({ isTTY: true });
     logger.info('one\ntwo\u001b[2J\u009b', { 'k\u0007': 'v\r\u202e\u2028' });
     expect(text()).toMatch(/info {2}one\\u000atwo\\u001b\[2J\\u009b k\\u0007="v\\r\\u202e\\u2028"\n$/);
   });
 });
 
-describe('what a log survives', () => {
-  it('values that JSON cannot hold', () => {
+describe('a logger', () => {
+  it('writes values that JSON cannot hold', () => {
     const { logger, lines } = newLog();
     const circle: Record<string, unknown> = { name: 'c' };
     circle['self'] = circle;
@@ -181,7 +181,7 @@ describe('what a log survives', () => {
     expect(JSON.stringify(first)).toContain('"e":"[…]"');
   });
 
-  it('a stream that is gone', () => {
+  it('survives a closed stream', () => {
     const { logger, stream } = newLog();
     stream.destroy(new Error('EPIPE'));
     expect(() => logger.info('x')).not.toThrow();

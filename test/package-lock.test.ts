@@ -19,9 +19,9 @@ const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
 };
 
 /**
- * npm compiles whatever holds a binding.gyp, unless the lock says no: it reads `gypfile` there and not in the
- * package's own file. better-sqlite3 brings what is compiled, and says so in vain (its issue 1516). An
- * `npm install` that writes the lock anew drops the line; put it back.
+ * npm compiles every package with a binding.gyp unless the lock says no: it reads `gypfile` there, not in the package's
+ * own file. better-sqlite3 ships its binary, and its own `gypfile` is ignored (its issue 1516). An `npm install` that
+ * writes the lock anew drops the line; put it back.
  */
 const compiled = Object.entries(packages)
   .filter(([folder]) => existsSync(path.join(folder, 'binding.gyp')))
@@ -31,7 +31,7 @@ const compiled = Object.entries(packages)
   });
 
 describe('npm ci', () => {
-  it('looks at packages that npm would compile', () => {
+  it('would compile better-sqlite3, which these tests check', () => {
     expect(compiled.map(([folder]) => folder)).toContain('node_modules/better-sqlite3');
   });
 
@@ -40,14 +40,14 @@ describe('npm ci', () => {
   });
 });
 
-/** What `npm install lango` brings besides lango itself. */
+/** The packages that `npm install lango` installs besides lango itself. */
 const installed = Object.entries(packages)
   .filter(([folder]) => folder.startsWith('node_modules/'))
   .filter(([, { dev, devOptional, optional, link }]) => !dev && !devOptional && !optional && !link)
   .map(([folder]) => folder);
 
 describe('npm install of the package', () => {
-  it('brings at most 150 packages and 80 MB, and none that only some users need', () => {
+  it('installs at most 150 packages and 80 MB, and none that only some users need', () => {
     expect(installed.length).toBeLessThan(150);
     const own = [
       'openai',

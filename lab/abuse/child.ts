@@ -25,7 +25,7 @@ export type Question =
   | { readonly kind: 'file'; readonly file: string }
   | { readonly kind: 'mcp'; readonly url: string };
 
-/** How a card or settings were handled. */
+/** The result of loading a card or settings. */
 export interface Taken {
   readonly outcome: 'taken' | 'refused';
   /** Whether it was refused with an error of Lango. */
@@ -92,7 +92,7 @@ async function callServer(url: string): Promise<Taken> {
     if (tool) {
       const call = { signal: new AbortController().signal } as ToolContext;
       let output = await tool.execute({}, call);
-      // A person who answers every question.
+      // A person who replies to every question.
       for (let round = 0; output.asks && round < MOST_ROUNDS; round += 1) {
         const { questions, state } = output.asks;
         words.push(questions);

@@ -68,7 +68,7 @@ const lines = (count: number, line: (n: number) => string): string =>
 /** The text repeated up to the largest size of a file. */
 const whole = (text: string): string => text.repeat(Math.ceil(65_536 / text.length)).slice(0, 65_536);
 
-/** As large as a file may be. */
+/** Files of the largest allowed size. */
 const WHOLE: Readonly<Record<string, string>> = {
   'whole of members': lines(5_500, (n) => `k${n}: word`),
   'whole of anchors': lines(4_000, (n) => `k${n}: &a${n} 1`),

@@ -8,7 +8,7 @@ import type { Taken } from './child.js';
 import { cases, deep, judge, send, type Case, type Outcome, type Scene } from './corpus.js';
 import { cardAt, give, type Answer, type Stranger } from './stranger.js';
 
-/** What a well-behaved agent answers to a request for its card. */
+/** The response of a well-behaved agent to a request for its card. */
 export function goodCard({ url }: Stranger): Answer {
   return (_, response) => give(response, cardAt(url));
 }
@@ -143,7 +143,7 @@ export function toolArguments(): readonly Case[] {
 
 type Answering = (response: ServerResponse, id: unknown, contextId: string) => void;
 
-/** The answers of a peer to a delegated task. */
+/** The responses of a peer to a delegated task. */
 export function peers(): readonly Case[] {
   const odd: readonly string[] = [
     ...['', 'null', '{}', deep(100), deep(60_000), 'data: {}\n\n', 'x'.repeat(100_000)],
@@ -187,7 +187,7 @@ export function peers(): readonly Case[] {
       (scene, given) =>
         act(scene, (response, id, contextId) => {
           const body = typeof given === 'object' && given !== null ? { id, ...given } : given;
-          // With another context id it would be refused for that alone.
+          // A response with another context id would be refused for that alone.
           give(response, eventOf(body).replaceAll('"contextId":"c"', `"contextId":"${contextId}"`), EVENTS);
         }),
     ),

@@ -2,14 +2,14 @@ import { Random } from './fuzz/random.js';
 import type { Stage } from './stage.js';
 import type { Inside, Stranger } from './stranger.js';
 
-/** Where the cases of a corpus act. */
+/** The servers that the cases of a corpus act on. */
 export interface Scene {
   readonly stage: Stage;
   readonly stranger: Stranger;
   readonly inside: Inside;
 }
 
-/** How the server handled a case, or the finding. */
+/** The server's verdict on a case, or the finding. */
 export type Outcome = 'taken' | 'refused' | { readonly finding: string };
 
 export interface Case {
@@ -35,7 +35,7 @@ export function cases<Input>(
 /** JSON of so many nested objects. */
 export const deep = (levels: number): string => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
 
-/** Text that no answer may contain: a stack trace, or the message of an internal error. */
+/** Text that no response may contain: a stack trace, or the message of an internal error. */
 const FAULTS =
   /\n\s+at [^\n]+:\d+:\d+|\b(TypeError|RangeError|ReferenceError|SyntaxError)\b|is not a function|is not iterable|of (?:undefined|null)\b|Maximum call stack|Invalid string length|Internal error\.|inside Lango|failed inside this server|"internal"/;
 const ENDS = ['COMPLETED', 'FAILED', 'CANCELED', 'REJECTED', 'INPUT_REQUIRED', 'AUTH_REQUIRED'];
@@ -45,7 +45,7 @@ export function faultIn(text: string): string | undefined {
   return FAULTS.exec(text)?.[0];
 }
 
-/** Judges an answer of the server to one request. */
+/** Judges the server's response to one request. */
 export async function judge(response: Response): Promise<Outcome> {
   return judgeText(response, await response.text());
 }
@@ -62,7 +62,7 @@ export async function send(scene: Scene, text: string): Promise<Outcome> {
   return (await converse(scene, text)).outcome;
 }
 
-/** The same in a context. Resolves with the answer of the agent too. */
+/** Sends a text in a context, and judges the final state. Resolves with the output of the agent too. */
 export async function converse(
   { stage }: Scene,
   text: string,

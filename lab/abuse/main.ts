@@ -73,7 +73,8 @@ const CORPORA: Readonly<Record<string, Corpus>> = {
 };
 const whyNot = await whyNoBrowser();
 /**
- * These run only on request: pages take minutes, and each case of `holds` is a finding, to prove that it is noticed.
+ * Corpora that run only on request: pages take minutes, and each case of `holds` is a finding, to prove that it is
+ * noticed.
  */
 const ON_REQUEST: Readonly<Record<string, Corpus>> = {
   pages: { cases: pages(), settings: withBrowser, whyNot },

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-/** An answer of an MCP server: a value, the text of JSON, or a function that answers. */
+/** A response of an MCP server: a value, the text of JSON, or a function that writes the response. */
 export type Says =
   Readonly<Record<string, unknown>> | string | ((response: ServerResponse, id: unknown) => void);
 
@@ -18,7 +18,7 @@ export const event = (data: unknown): string => `event: message\ndata: ${JSON.st
 
 export const asked = (params: unknown): object => ({ method: 'elicitation/create', params });
 
-/** A server of a version before 2026-07-28: it asks while the call is open, and never answers the call. */
+/** A server of a version before 2026-07-28: it asks while the call is open, and never returns the call's result. */
 export const askingInCall =
   (params: unknown): Says =>
   (response) => {
@@ -26,7 +26,7 @@ export const askingInCall =
     response.write(event({ jsonrpc: '2.0', id: 1, ...asked(params) }));
   };
 
-/** A server of 2026-07-28: its answer to a call is a question. */
+/** A server of 2026-07-28: its result of a call is a question. */
 export function askingByAnswer(
   inputRequests: unknown,
   requestState: unknown = 'state',

@@ -26,7 +26,7 @@ const HELLO = {
 };
 const RESULT = { content: [{ type: 'text', text: 'seen' }] };
 
-/** An MCP server whose tools agents would call: its handshake, its tools and its answers. */
+/** An MCP server whose tools agents would call: its handshake, its tools and its results. */
 export function mcpServers(): readonly Case[] {
   const at = (method: string, says: Says) => (scene: Scene) => reach(scene, { [method]: says });
   const fixed = (method: string, all: Readonly<Record<string, Says>>): Case[] =>
@@ -87,7 +87,7 @@ async function reach({ stage, stranger }: Scene, says: Readonly<Record<string, S
   return outcome;
 }
 
-/** 128 tools with 1,000 characters each, and an answer of 64 KB. */
+/** 128 tools with 1,000 characters each, and a result of 64 KB. */
 const LONGEST_TEXT = 400_000;
 
 const GOOD: Readonly<Record<string, Says>> = {
@@ -124,7 +124,7 @@ const endlessly =
     more();
   };
 
-/** Invalid answers to any request. */
+/** Invalid responses to any request. */
 const ANSWERS: Readonly<Record<string, Says>> = {
   empty: '',
   'not JSON': '<html>',
@@ -292,7 +292,7 @@ const TOOLS: Readonly<Record<string, unknown[] | string>> = {
   'annotations of odd types': [{ ...TOOL, annotations: { readOnlyHint: 'yes', destructiveHint: [] } }],
 };
 
-/** Answers to a call. */
+/** Results of a call. */
 const BLOCKS: Readonly<Record<string, unknown[] | string>> = {
   none: [],
   'no objects': [null, 1, 'x', []],

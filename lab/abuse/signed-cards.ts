@@ -36,7 +36,7 @@ export function signedCards(): readonly Case[] {
 const PLACE = 'http://127.0.0.1:1';
 
 interface Offer {
-  /** As a value, or as text. */
+  /** The card as a value, or as text. */
   readonly card: unknown;
   /** The served document of trusted keys. */
   readonly keys?: unknown;
@@ -93,7 +93,7 @@ interface Listed {
 
 /** Allows for 64 skills with 64 examples of 200 characters each, and some more. */
 const LONGEST_LISTED = 1_200_000;
-/** In JSON, which escapes control characters. */
+/** Invisible characters in JSON, which escapes control characters. */
 const UNSEEN = /[\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|\\[bfnrtu]/u;
 
 const OURS = generateKeyPairSync('ed25519');

@@ -45,7 +45,7 @@ export class Stage implements AsyncDisposable {
     return fetch(this.#origin + where, { ...init, headers, signal: AbortSignal.timeout(60_000) });
   }
 
-  /** Rejects when the process does not answer within 20 s, because something blocks its event loop. */
+  /** Rejects when the process does not respond within 20 s, because something blocks its event loop. */
   async ask<Reply>(question: Question): Promise<Reply> {
     const reply = once(this.#child, 'message', { signal: AbortSignal.timeout(REPLY_MS) });
     this.#child.send(question);
@@ -54,8 +54,8 @@ export class Stage implements AsyncDisposable {
   }
 
   /**
-   * How long the event loop was blocked since the last measurement. Rejects when the process is gone or does not
-   * answer.
+   * Measures how long the event loop was blocked since the last call. Rejects when the process is gone or does not
+   * respond.
    */
   async measure(): Promise<Hold> {
     if (!this.isAlive) throw new Error('the server is gone');

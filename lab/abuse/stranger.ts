@@ -4,10 +4,10 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 
-/** Answers one request. */
+/** Responds to one request. */
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A foreign server: a peer, a model vendor, a web site. It answers as the last case set it. */
+/** A foreign server: a peer, a model vendor, a web site. It responds as the last case set it. */
 export class Stranger implements AsyncDisposable {
   answer: Answer = (_, response) => void response.writeHead(404).end();
   readonly #server: Server = createServer((request, response) => {
@@ -79,7 +79,7 @@ export function cardAt(url: string): Record<string, unknown> {
   };
 }
 
-/** Answers with a value as JSON, or with the given bytes. */
+/** Responds with a value as JSON, or with the given bytes. */
 export function give(response: ServerResponse, body: unknown, type = 'application/json'): void {
   response.setHeader('content-type', type);
   response.end(typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body));

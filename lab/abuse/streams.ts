@@ -5,17 +5,17 @@ import { cases, converse, deep, type Case, type Outcome, type Scene } from './co
 import { give } from './stranger.js';
 import { ANTHROPIC, CHAT, RESPONSES, type Wire } from './wires.js';
 
-/** Answers of Chat Completions, the protocol of OpenAI and most local servers. */
+/** Responses of Chat Completions, the protocol of OpenAI and most local servers. */
 export function chatStreams(): readonly Case[] {
   return casesOf(CHAT);
 }
 
-/** Answers of the Messages API of Anthropic. */
+/** Responses of the Messages API of Anthropic. */
 export function anthropicStreams(): readonly Case[] {
   return casesOf(ANTHROPIC);
 }
 
-/** Answers of the Responses API of OpenAI. */
+/** Responses of the Responses API of OpenAI. */
 export function responsesStreams(): readonly Case[] {
   return casesOf(RESPONSES);
 }
@@ -97,7 +97,8 @@ function casesOf(wire: Wire): readonly Case[] {
 }
 
 /**
- * Sends a message while the vendor answers so, and another in the same conversation when it answers correctly again.
+ * Sends a message while the vendor responds with `answer`, and another in the same conversation when it responds
+ * correctly again.
  */
 async function act(scene: Scene, wire: Wire, answer: Give): Promise<Outcome> {
   const { stranger } = scene;
@@ -199,7 +200,7 @@ function endlessBody(code: number, type: string, piece: string): Give {
   };
 }
 
-/** Answers that are no stream. */
+/** Responses that are no stream. */
 const ANSWERS: Readonly<Record<string, Give>> = {
   'a body without an end': endlessBody(200, 'application/json', ' '.repeat(100_000)),
   'an error without an end': endlessBody(500, 'application/json', 'x'.repeat(100_000)),

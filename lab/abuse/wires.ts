@@ -4,14 +4,14 @@ import { deep } from './corpus.js';
 export interface Wire {
   /** A text, a call and the other events of the protocol. */
   readonly good: readonly object[];
-  /** An answer with the text "ok" only. */
+  /** A response with the text "ok" only. */
   readonly plain: readonly object[];
   readonly write: (events: readonly unknown[]) => string;
-  /** Pieces of an answer that does not end by itself. */
+  /** Parts of a response that does not end by itself. */
   readonly text: (text: string) => object;
   readonly call: (at: number, id: string, name: string) => object;
   readonly args: (at: number, text: string) => object;
-  /** Events with false types, each followed by the end of the answer. */
+  /** Events with false types, each followed by the end of the response. */
   readonly odd: Readonly<Record<string, readonly unknown[]>>;
   readonly begin: readonly object[];
   readonly end: readonly object[];

@@ -5,7 +5,7 @@ import { attend } from './child.js';
 import { ANSWER, eachChunk, parseWork } from './work.js';
 
 /**
- * The lower bound: answers of the same shape and size as Lango's over node:http, without a protocol, a store or an
+ * The lower bound: responses of the same shape and size as Lango's over node:http, without a protocol, a store or an
  * agent. Shows the best possible figure, and how much the bench's own client can send.
  */
 export async function serve(): Promise<void> {

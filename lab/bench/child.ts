@@ -1,4 +1,4 @@
-/** What the process has used since its start. */
+/** The resources that the process has used since its start. */
 export interface CostAnswer {
   /** CPU time, user and system, in microseconds. */
   readonly cpu: number;
@@ -6,8 +6,8 @@ export interface CostAnswer {
 }
 
 /**
- * The server's side of the channel to the bench: sends the address, answers each message with the usage of the process,
- * and stops on SIGTERM or when the bench has ended.
+ * The server's side of the channel to the bench: sends the address, responds to each message with the usage of the
+ * process, and stops on SIGTERM or when the bench has ended.
  */
 export function attend(port: number, stop: () => Promise<void>, statements = () => 0): void {
   const leave = (): void => void stop().finally(() => process.exit());

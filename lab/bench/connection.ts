@@ -44,7 +44,7 @@ export class Connection {
     });
   }
 
-  /** Sends a request, head and body, and resolves with the whole answer. */
+  /** Sends a request, head and body, and resolves with the whole response. */
   request(text: string): Promise<Answer> {
     return new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
@@ -52,7 +52,7 @@ export class Connection {
     });
   }
 
-  /** Sends a request for a stream that never ends, and resolves with the first bytes of its answer. */
+  /** Sends a request for a stream that never ends, and resolves with the first bytes of its response. */
   async begin(text: string): Promise<void> {
     this.#socket.setTimeout(0);
     this.#socket.write(text);

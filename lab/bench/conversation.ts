@@ -9,7 +9,7 @@ import type { Kind, Target } from './target.js';
 
 const SHORT = 10;
 const LONG = 1_000;
-/** A message and its answer. */
+/** The message of the user and the response. */
 const MESSAGES_PER_SEND = 2;
 const FILL_CONNECTIONS = 8;
 const MOST = 1.5;
@@ -19,7 +19,7 @@ interface Way {
   readonly kind: Kind;
   readonly id: string;
   readonly title: string;
-  /** Of every message. */
+  /** The text of every message. */
   readonly text: string;
 }
 
@@ -35,7 +35,7 @@ const WAYS: readonly Way[] = [
 ];
 
 /**
- * Measures the cost of one message in a short and in a long conversation, with a model that answers at once. Each
+ * Measures the cost of one message in a short and in a long conversation, with a model that responds at once. Each
  * message of a turn goes to its own short conversation, or all of them to one long conversation, which grows a little
  * meanwhile.
  */

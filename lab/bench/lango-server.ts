@@ -19,7 +19,7 @@ const LIMITS = {
 const SERVED = { server: { port: 0, limits: LIMITS } };
 const FLAT = { ...SERVED, agent: { multiAgent: false } };
 const CHARACTERS_PER_TOKEN = 4;
-/** How the memory asks for notes, and the answer of the model. */
+/** The function by which the memory asks for notes, and the response of the model. */
 const NOTE = 'record_lines';
 const NOTES = Array.from(
   { length: 8 },
@@ -44,7 +44,7 @@ function deliver(run: Run, kind: string, body: Parameters<Run['emit']>[0]): Prom
   return kind === 'append' ? run.append(body) : run.emit(body);
 }
 
-/** A model that answers at once, so that a turn costs only the work of the server. Reports how much text it got. */
+/** A model that responds at once, so that a turn costs only the work of the server. Reports how much text it got. */
 const instantModel: ModelProvider = {
   id: 'instant',
   async *stream({ system, messages, functions }) {
@@ -68,7 +68,7 @@ export function serve(): Promise<void> {
   return start({ settings: SERVED, agents: [worker] });
 }
 
-/** The same with the executor of the stock server. */
+/** Lango with the executor of the stock server. */
 export function serveExecutor(): Promise<void> {
   return start({
     settings: SERVED,
@@ -81,7 +81,7 @@ export function serveFlat(): Promise<void> {
   return start({ settings: FLAT, model: instantModel });
 }
 
-/** The same with observational memory. */
+/** One agent, as in `serveFlat`, with observational memory. */
 export function serveMemory(): Promise<void> {
   return start({ settings: { ...FLAT, observationalMemory: { enabled: true } }, model: instantModel });
 }

@@ -6,15 +6,15 @@ import type { Target } from './target.js';
 export interface Load {
   readonly connections: number;
   readonly requests: number;
-  /** What the n-th request asks. */
+  /** The n-th request. */
   readonly call: (index: number) => Call;
-  /** Throws when an answer is not the expected one. */
+  /** Throws when a response is not the expected one. */
   readonly check?: (answer: Answer) => void;
 }
 
 export interface LoadReport {
   readonly wallMs: number;
-  /** Of each request, in milliseconds. */
+  /** The time of each request, in milliseconds. */
   readonly latencies: readonly number[];
 }
 
@@ -23,7 +23,7 @@ export interface CostReport extends LoadReport {
   readonly cpu: number;
 }
 
-/** Sends requests over so many connections, each with one request at a time, and checks every answer. */
+/** Sends requests over so many connections, each with one request at a time, and checks every response. */
 export async function drive(target: Target, load: Load): Promise<LoadReport> {
   const { check = requireCompleted } = load;
   const connections = await Promise.all(Array.from({ length: load.connections }, () => target.connect()));
@@ -47,7 +47,7 @@ export async function drive(target: Target, load: Load): Promise<LoadReport> {
   }
 }
 
-/** The same, with the CPU that it cost the server. */
+/** Drives the load, and adds the CPU that it cost the server. */
 export async function measure(target: Target, load: Load): Promise<CostReport> {
   const before = await target.cpu();
   const report = await drive(target, load);

@@ -19,7 +19,7 @@ const PACED_CHUNKS = 100;
 const PACED_SECONDS = 2;
 const IDLE_MS = 5_000;
 const REPLICAS = 3;
-/** Of a short stay in /proc, in microseconds. */
+/** The CPU time, in microseconds, of one tick in /proc. */
 const TICK_US = 10_000;
 
 /** The cost of one unit of work (a send, an event, a second of a stream). */
@@ -99,7 +99,7 @@ async function costOf(target: Target, database: Database, { load, units }: Units
   };
 }
 
-/** What the database server has used since its start. */
+/** The resources that the database server has used since its start. */
 async function used(database: Database): Promise<Pick<Figures, 'cpu' | 'log' | 'stored'>> {
   const [row] = await database.rows<Figures>(
     `SELECT pg_backend_pid() AS pid, (pg_current_wal_insert_lsn() - '0/0')::float8 AS log,

@@ -50,18 +50,18 @@ export function cardRequestText(): string {
   return 'GET /.well-known/agent-card.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n';
 }
 
-/** Throws when an answer is not that of a completed task, because a bench of errors would measure nothing. */
+/** Throws when a response is not that of a completed task, because a bench of errors would measure nothing. */
 export function requireCompleted(answer: Answer): void {
   requireText(answer, '"TASK_STATE_COMPLETED"');
 }
 
-/** Throws unless a request succeeded with this in its answer. */
+/** Throws unless a request succeeded with this text in its response. */
 export function requireText(answer: Answer, expected: string): void {
   if (answer.status === 200 && answer.text().includes(expected)) return;
   throw new Error(`an answer lacks ${expected}: ${answer.status} ${answer.text().slice(0, 500)}`);
 }
 
-/** The tokens that the model got for this answer. Throws when the answer has no such number. */
+/** The tokens that the model got for this response. Throws when the response has no such number. */
 export function tokensAsked(answer: Answer): number {
   requireCompleted(answer);
   const [, tokens] = /"urn:lango:a2a:usage:v1":\{"input":(\d+)/.exec(answer.text()) ?? [];

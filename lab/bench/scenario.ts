@@ -3,7 +3,7 @@ import type { Kind, Target } from './target.js';
 import { startTarget } from './target.js';
 import type { Trials } from './trials.js';
 
-/** How much is measured. */
+/** The amount of work to measure. */
 export interface Sizes extends Trials {
   /** The number of turns of each server; the result is their median. */
   readonly rounds: number;
@@ -82,7 +82,7 @@ export async function runScenario(
   }
 }
 
-/** In the order A B C, A B C …: each side once per round. */
+/** Runs the sides in the order A B C, A B C …: each once per round. */
 export async function inTurns<Report>(
   rounds: number,
   sides: Readonly<Record<string, () => Promise<Report>>>,

@@ -21,7 +21,7 @@ export const send: Scenario = async ({ start, sizes: { rounds, requests, warmUp 
     const target = await start(kind);
     const call = () => ({ method: 'SendMessage', text: 'echo' }) as const;
     const { wallMs } = await drive(target, { connections: CONNECTIONS, requests: warmUp, call });
-    // At the speed at the end of the warm-up, which is at least its mean.
+    // Computed for the speed at the end of the warm-up, which is at least its mean.
     const enough = Math.ceil((warmUp / wallMs) * 1_000 * ROUND_SECONDS);
     const count = Math.max(requests, Math.min(enough, warmUp));
     return async () => ({

@@ -54,14 +54,14 @@ export class Target {
     return (await this.cost()).cpu;
   }
 
-  /** The same with the number of statements that it sent to its database. */
+  /** CPU time as in `cpu`, with the number of statements that the process sent to its database. */
   async cost(): Promise<CostAnswer> {
     this.#child.send('cost');
     const [answer] = (await once(this.#child, 'message')) as [CostAnswer];
     return answer;
   }
 
-  /** The same for any server in milliseconds, in steps of 10. Rejects where the system has no /proc. */
+  /** CPU time of any server, in milliseconds, in steps of 10. Rejects where the system has no /proc. */
   async systemCpuMs(): Promise<number> {
     const stat = await readFile(`/proc/${this.#child.pid}/stat`, 'utf8');
     // The fields follow the name of the program, which may contain anything and ends at the last parenthesis.
@@ -96,7 +96,7 @@ export class Target {
   }
 }
 
-/** Where a server keeps its data. */
+/** The place of a server's data. */
 export interface Place {
   /** The data folder of `lango-serve`. */
   readonly home: string;

@@ -14,8 +14,8 @@ const PACE_MS = 20;
 const STREAMS = ['stream', 'append', 'paced'] as const;
 
 /**
- * "stream 200": two hundred chunks; "append 200": the same, each one durable before the next; "paced 200": one each
- * 20 ms. "ask": an answer after which the task waits for its next message.
+ * "stream 200": two hundred chunks; "append 200": the same, each one durable before the next; "paced 200": one each 20
+ * ms. "ask": a response after which the task waits for its next message.
  */
 export function parseWork(text: string): Work {
   const [word, chunks] = text.split(' ');

@@ -13,7 +13,7 @@ export interface ChaosOptions {
   readonly seed: number;
   readonly replicas: number;
   readonly clients: number;
-  /** How often each fault comes. */
+  /** The number of injections of each fault. */
   readonly faults: Readonly<Record<Fault, number>>;
   /** Seconds by which the clock of the second replica is ahead, and that of the third one behind. */
   readonly clockSeconds: number;
@@ -23,21 +23,21 @@ export interface ChaosOptions {
 
 /** The default counts of each fault. */
 export const FAULTS = {
-  /** SIGKILL. */
+  /** A replica is killed with SIGKILL. */
   kill: 20,
-  /** SIGSTOP for some seconds. */
+  /** A replica is stopped with SIGSTOP for some seconds. */
   stop: 4,
-  /** The database cannot be reached for that time. */
+  /** The database cannot be reached for some seconds. */
   cut: 2,
-  /** SIGTERM. */
+  /** A replica is stopped with SIGTERM. */
   term: 4,
   /** The database ends all connections and starts again. */
   restart: 2,
   /** Each statement takes longer, for some seconds. */
   slow: 1,
-  /** The database has no connection left for that time. */
+  /** The database has no connection left for some seconds. */
   exhausted: 1,
-  /** The disk of the database is full for that time. Only as root, who can mount a small disk. */
+  /** The disk of the database is full for some seconds. Only as root, who can mount a small disk. */
   full: 1,
   /** The database ends, and its standby takes over. */
   failover: 1,
@@ -55,7 +55,7 @@ export interface ChaosFigures {
   /** Connections of the clients, and messages that were sent more than once. */
   readonly connections: number;
   readonly repeatedSends: number;
-  /** By SQLSTATE: how often the database had no space, and how many connections of replicas it ended. */
+  /** Counts by SQLSTATE: how often the database had no space, and how many connections of replicas it ended. */
   readonly refused: Readonly<Record<string, number>>;
   /** Milliseconds from the fault to the next run of a task that was running. */
   readonly takeover: Readonly<Partial<Record<Fault, Spread>>>;

@@ -3,14 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from '../abuse/fuzz/random.js';
 import { TOKEN } from './token.js';
 
-/** What one client did and saw of one task. */
+/** The actions and observations of one client on one task. */
 export interface Story {
   readonly taskId: string;
   /** The numbers of the events that it received over all of its connections, in the order of arrival. */
   readonly seen: readonly number[];
   readonly connections: number;
   readonly canceled: boolean;
-  /** How often the message was sent until it was acknowledged. */
+  /** The number of sends until the message was acknowledged. */
   readonly sends: number;
 }
 
@@ -75,7 +75,7 @@ export class Client {
     for (let sends = 1; ; sends += 1) {
       const answer = await this.#call('SendMessage', request);
       if (answer?.result?.task) return { taskId: answer.result.task.id, sends };
-      // In the meantime the question was answered, or the task canceled.
+      // In the meantime the question was replied to, or the task canceled.
       if (answer?.error && taskId !== undefined && answer.error.code !== -32000) return { taskId, sends };
       await sleep(PAUSE_MS);
     }

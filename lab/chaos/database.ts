@@ -17,7 +17,7 @@ const LOOK_MS = 50;
 
 interface Server {
   readonly port: number;
-  /** Its data is in `data`, its write-ahead log in `wal`, because a server whose log is full ends. */
+  /** The folder of the server: data in `data`, write-ahead log in `wal`, because a server whose log is full ends. */
   readonly folder: string;
   readonly postgres: EmbeddedPostgres;
   readonly pool: pg.Pool;
@@ -57,17 +57,19 @@ export class Database {
     return database;
   }
 
-  /** Another one after a failover. */
+  /** The port of the server, which is another one after a failover. */
   get port(): number {
     return this.#server.port;
   }
 
-  /** Counts of its log, by SQLSTATE: how often it had no space, and how many connections of replicas it ended. */
+  /**
+   * Counts of the server's log by SQLSTATE: how often it had no space, and how many connections of replicas it ended.
+   */
   get refused(): Readonly<Record<string, number>> {
     return Object.fromEntries(this.#refused);
   }
 
-  /** Its address with another port. */
+  /** The address of the database, with another port. */
   url(port: number): string {
     return `postgres://postgres:postgres@localhost:${port}/postgres`;
   }

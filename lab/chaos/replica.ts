@@ -41,7 +41,7 @@ function tool(name: string, effect: 'pure' | 'unsafe') {
   });
 }
 
-/** The tool call of each turn. The answer follows. */
+/** The tool call of each turn. The final text follows. */
 const CALLS = ['search_look', 'exec_strike'];
 
 async function* stream({ messages }: ModelRequest): AsyncGenerator<ModelEvent, void> {

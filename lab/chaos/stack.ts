@@ -99,7 +99,7 @@ export class Replica {
   readonly #clockSeconds: number;
   #url = '';
   #child: ChildProcess | undefined;
-  /** Its name in leases. */
+  /** The name of the replica in leases. */
   #worker = '';
 
   private constructor(parts: ReplicaOptions & { readonly home: string; readonly port: number }) {

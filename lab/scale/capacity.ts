@@ -1,6 +1,6 @@
 import type { Outcome } from '../bench/table.js';
 
-/** What a unit of work takes: CPU in microseconds, the rest in bytes. */
+/** The cost of a unit of work: CPU in microseconds, the rest in bytes. */
 export interface Cost {
   /** CPU of Lango's process. */
   readonly server: number;
@@ -19,16 +19,16 @@ export interface Costs extends Readonly<Record<Unit, Cost>> {
   readonly idle: number;
 }
 
-/** How much of each unit one message of a person leads to. */
+/** The number of each unit in one message of a person. */
 const MESSAGE: Readonly<Record<Unit, number>> = { send: 2, event: 10, stream: 20 };
 /** The share of its CPU that a database is planned with. The rest is for vacuum, peaks and backups. */
 const PLANNED = 0.5;
-/** How often a person who is at work sends a message. */
+/** The seconds between two messages of a person at work. */
 const SECONDS_PER_MESSAGE = 60;
 
 export interface Capacity {
   readonly cores: number;
-  /** Each alone, per second. */
+  /** The rate of each kind of work alone, per second. */
   readonly sends: number;
   readonly messages: number;
   /** People at work at the same time. */
@@ -62,14 +62,14 @@ export function costsOf({ figures }: Pick<Outcome, 'figures'>): Costs {
   };
 }
 
-/** What one message of a person takes. */
+/** The cost of one message of a person. */
 export function messageOf(costs: Costs): Cost {
   const sum = (part: keyof Cost) =>
     (Object.keys(MESSAGE) as Unit[]).reduce((total, unit) => total + MESSAGE[unit] * costs[unit][part], 0);
   return { server: sum('server'), database: sum('database'), log: sum('log'), stored: sum('stored') };
 }
 
-/** What a PostgreSQL with so many cores carries, if work is spread over them. */
+/** The load that a PostgreSQL with so many cores can carry when work is spread over them. */
 export function capacityOf(costs: Costs, cores: number): Capacity {
   const budget = cores * PLANNED * 1e6;
   const message = messageOf(costs);

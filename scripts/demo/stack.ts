@@ -50,7 +50,7 @@ export async function runStack(home: string, say: (line: string) => void): Promi
 
     const written = await ask(demo, 'create a file note.txt with "across the network"');
     check('the operator on its own node did it', delegations(written).includes('operator'));
-    // In the folder of its owner: several people may ask through the orchestrator.
+    // The file is in the folder of its owner: several people may ask through the orchestrator.
     const found: string[] = [];
     for await (const note of glob(path.join(home, 'operator/workspace/**/note.txt')))
       found.push(await readFile(note, 'utf8'));

@@ -1,7 +1,8 @@
-import { hashJson } from '../core/json.js';
+import { hashJson } from '../core/canonical-json.js';
 import type { AgentLimits } from '../core/agent.js';
 import { textOf } from '../core/message.js';
-import { answersIn, codeOf, decisionIn } from '../core/questions.js';
+import { answersIn } from '../core/questions.js';
+import { codeOf, decisionIn } from '../core/decisions.js';
 import type { AskedQuestion, Run, RunInput } from '../core/run.js';
 import type { Answer, Question } from '../core/task.js';
 import type { CallOutcome } from './agent-function.js';

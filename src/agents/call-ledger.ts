@@ -1,4 +1,4 @@
-import { hashJson } from '../core/json.js';
+import { hashJson } from '../core/canonical-json.js';
 import type { AgentLimits } from '../core/agent.js';
 import type { FunctionCall } from '../core/model.js';
 import type { RunEnd } from '../core/run.js';

@@ -1,6 +1,6 @@
 import type { PeerDirectory, PeerEvent, AgentLimits } from '../core/agent.js';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
-import { hashJson } from '../core/json.js';
+import { hashJson } from '../core/canonical-json.js';
 import type { Message, Part } from '../core/message.js';
 import { textPart } from '../core/message.js';
 import type { Usage } from '../core/model.js';

@@ -1,5 +1,5 @@
 import type { AgentLimits } from '../core/agent.js';
-import { hashJson } from '../core/json.js';
+import { hashJson } from '../core/canonical-json.js';
 import type {
   FunctionCall,
   FunctionResult,

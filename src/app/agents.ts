@@ -1,29 +1,24 @@
-import { finding, type Finding } from '../core/findings.js';
+import { finding, type Finding, type Path } from '../core/findings.js';
 import os from 'node:os';
 import { extendRoster, isShipped } from '../agents/agent-specs.js';
 import { agentNames, buildAgentTree, makeDefinedAgent, unknownPublished } from '../agents/agent-tree.js';
 import { Attachments } from '../agents/attachments.js';
 import type { DefinedAgent } from '../agents/defined-agent.js';
 import type { Meter } from '../agents/bill.js';
-import type { DailySpending } from '../agents/budget.js';
 import { roleOf } from '../agents/partition.js';
 import type { Additions, PromptTexts } from '../agents/prompts.js';
 import { agentLimits, groupsOf, type Config } from '../config/config.js';
 import type { ModelChoice } from '../config/models.js';
 import type { LoadedConfig } from '../config/load.js';
 import { nearestOf } from '../config/problems.js';
-import type { Agent, PeerDirectory, Roster } from '../core/agent.js';
+import type { Agent, Roster } from '../core/agent.js';
 import type { ToolAssignment } from '../core/capability.js';
 import { LangoError } from '../core/errors.js';
-import type { Logger } from '../core/logger.js';
 import type { ModelProvider } from '../core/model.js';
 import type { Run } from '../core/run.js';
-import type { SecretGuard } from '../core/secrets.js';
 import type { Scope } from '../core/task.js';
 import type { Tool, ToolSource } from '../core/tool.js';
-import type { Parsers } from '../parsing/parsers.js';
-import type { ToolFamily } from '../core/tool-family.js';
-import { createEgress } from '../http/egress.js';
+import { egressOf, type AgentOrigin, type Parts } from './node.js';
 import { isOperator } from './identity.js';
 import { isListUnused, UNUSED_LIST } from './peers.js';
 import { workFoldersOf } from './stores.js';
@@ -31,10 +26,7 @@ import { withFallbacks } from '../models/fallback.js';
 import { createOfflineProvider } from '../models/offline/provider.js';
 import { KNOWN_PRICES, PRICES_CURRENCY, PRICES_READ } from '../models/prices.js';
 
-/** The parts that a model is made of. */
-interface ModelContext extends Pick<LoadedConfig, 'config' | 'secrets' | 'schema' | 'settings'> {
-  readonly logger: Logger;
-}
+type ModelContext = Parts<'config' | 'secrets' | 'schema' | 'settings' | 'logger'>;
 
 /**
  * Makes the provider of a configured model, with its fallbacks. A new vendor is a folder in models/ and a line here; only
@@ -46,7 +38,7 @@ export async function createModel(choice: ModelChoice, context: ModelContext): P
   return withFallbacks(providers, context.logger);
 }
 
-/** An answer that is no stream: an error, or a whole answer of a server that does not stream. */
+/** A response that is no stream: an error, or a whole output of a server that does not stream. */
 const LARGEST_BODY_BYTES = 2 * 1024 * 1024;
 
 async function createProvider(choice: ModelChoice, context: ModelContext): Promise<ModelProvider> {
@@ -61,15 +53,10 @@ async function createProvider(choice: ModelChoice, context: ModelContext): Promi
   const timeoutMs = 1_000 * timeoutSeconds;
   const options = {
     ...{ ...rest, model, baseUrl, timeoutMs, apiKey: secrets.modelKeys.get(key) },
-    fetch: createEgress({
-      allowPrivate: config.egress.allowPrivate,
-      configuredUrl: baseUrl,
-      timeoutMs,
-      idleMs: timeoutMs,
-      maxBytes: LARGEST_BODY_BYTES,
+    fetch: egressOf(context, {
+      ...{ configuredUrl: baseUrl, timeoutMs, idleMs: timeoutMs, maxBytes: LARGEST_BODY_BYTES },
       // The vendors' libraries ask for a stream in the body, not by the Accept header.
       streams: 'always',
-      logger,
     }),
     logger,
   };
@@ -81,15 +68,11 @@ async function createProvider(choice: ModelChoice, context: ModelContext): Promi
   return createOpenaiProvider(options);
 }
 
-interface Models {
-  /** The model of all agents that have none of their own. */
-  readonly model: ModelProvider;
-  /** The models of `agent.models`, by the names of the agents. */
-  readonly models: ReadonlyMap<string, ModelProvider>;
-}
-
 /** Makes the models of the agents; `given` replaces the configured `model`. Agents with equal settings share a model. */
-export async function openModels(given: ModelProvider | undefined, context: ModelContext): Promise<Models> {
+export async function openModels(
+  given: ModelProvider | undefined,
+  context: ModelContext,
+): Promise<Parts<'model' | 'models'>> {
   const { config, logger } = context;
   const model = given ?? (await createModel(config.model, context));
   if (!given) logger.info('model chosen', { model: model.id, reason: config.model.reason });
@@ -104,66 +87,48 @@ export async function openModels(given: ModelProvider | undefined, context: Mode
   return { model, models: new Map(await Promise.all(models)) };
 }
 
-export interface AgentsOptions extends Pick<LoadedConfig, 'config' | 'schema' | 'settings'> {
-  readonly families: readonly ToolFamily[];
-  /** Extract the text of the files in messages. */
-  readonly parsers: Parsers;
-  /** Agents and tools of the program that uses Lango as a library. */
-  readonly own: { readonly agents: readonly (Agent | DefinedAgent)[]; readonly tools: readonly Tool[] };
-  readonly model: ModelProvider;
-  /** The models of `agent.models`, by the names of their agents. */
-  readonly models: ReadonlyMap<string, ModelProvider>;
-  readonly peers: PeerDirectory;
-  readonly nodeId: string;
-  readonly spending: DailySpending;
+type AgentParts = Parts<'config' | 'schema' | 'settings' | 'storage' | 'families' | 'parsers' | 'logger'> &
+  Parts<'model' | 'models' | 'peers' | 'guard'>;
+
+/** What the agents get of the program that uses Lango as a library, and of files. */
+interface Given {
+  readonly agents?: readonly (Agent | DefinedAgent)[] | undefined;
+  readonly tools?: readonly Tool[] | undefined;
+  readonly additions?: Additions | undefined;
   readonly prompts: PromptTexts;
-  readonly secrets: SecretGuard;
-  readonly additions: Additions | undefined;
-  readonly logger: Logger;
-}
-
-/** The source of an agent's description: agent-cards/, the roster of the configuration, or the program itself. */
-export type AgentOrigin = 'shipped' | 'configured' | 'program';
-
-export interface Agents {
-  /** All agents that this node runs, by name. */
-  readonly agents: ReadonlyMap<string, Agent>;
-  readonly subAgents: readonly Agent[];
-  readonly origins: ReadonlyMap<string, AgentOrigin>;
-  /** The name of the agent that answers at the root of the host. */
-  readonly root: string;
-  /** All tools of these agents, except those of a source. */
-  readonly tools: readonly Tool[];
 }
 
 /**
  * Makes the agents of this node and adds those of `own`: the ones that `a2a.publish` names, or all when it names none of
  * them. Throws `invalid-config` when two have one name, or none is left.
  */
-export function createAgents(options: AgentsOptions): Agents {
-  const { config, families, parsers, own, ...parts } = options;
+export function createAgents(
+  node: AgentParts,
+  given: Given,
+): Parts<'agents' | 'subAgents' | 'agentOrigins' | 'root' | 'tools'> {
+  const { config, families, parsers, model, peers, logger } = node;
+  const { nodeId, spending } = node.storage;
+  const { agents: own = [], additions, prompts } = given;
   const { roster, ownAgents } = config.agent;
   const specs = extendRoster(roster, ownAgents);
   const folders = workFoldersOf(config);
-  const tools = [...families.flatMap((family) => family.tools), ...own.tools];
+  const tools = [...families.flatMap((family) => family.tools), ...(given.tools ?? [])];
   const sources = families.flatMap((family) => family.sources ?? []);
-  const defined = own.agents.flatMap((agent) => ('run' in agent ? [] : agent));
+  const defined = own.flatMap((agent) => ('run' in agent ? [] : agent));
   const allTools = [...new Set([...tools, ...defined.flatMap((agent) => agent.tools)])];
-  warnOfUnknownTools(options, allTools, sources);
+  warnOfUnknownTools(node, allTools, sources);
   const { publish } = config.a2a;
-  const names = new Set(own.agents.map(nameOf));
+  const names = new Set(own.map(nameOf));
   throwFirst(modelNameFindings(config, names));
-  const ofProgram = defined.flatMap(({ name, model }) => (model ? [[name, model] as const] : []));
+  const ofProgram = defined.flatMap((one) => (one.model ? [[one.name, one.model] as const] : []));
   const treeOptions = {
-    ...parts,
-    models: new Map([...ofProgram, ...options.models]),
-    meterOf: createMeters(options),
+    ...{ model, peers, nodeId, spending, additions, prompts, secrets: node.guard, tools, sources, logger },
+    models: new Map([...ofProgram, ...node.models]),
+    meterOf: createMeters(node),
     attachments: new Attachments((document, call) => parsers.parse('text', document, call)),
-    tools,
-    sources,
     memories: families.flatMap(({ memory }) => memory ?? []),
     multiAgent: config.agent.multiAgent,
-    roster: withAssignedTools(specs, options),
+    roster: withAssignedTools(specs, node),
     limits: agentLimits(config),
     showsReasons: ({ task, grant }: Pick<Run, 'task' | 'grant'>) =>
       isOperator(config.auth, task.owner, grant.scopes),
@@ -172,33 +137,28 @@ export function createAgents(options: AgentsOptions): Agents {
       system: `${os.type()} (${os.arch()})`,
       workspace: (scope: Scope) => folders.of(scope)[0] ?? config.home,
     },
-    ...(publish ? { publish: publish.filter((name) => !names.has(name)) } : {}),
+    publish: publish?.filter((name) => !names.has(name)),
   };
   const tree = buildAgentTree(treeOptions);
   const isNamed = (agent: Agent | DefinedAgent): boolean => publish?.includes(nameOf(agent)) ?? false;
-  const chosen = (own.agents.some(isNamed) ? own.agents.filter(isNamed) : own.agents).map((agent) =>
+  const chosen = (own.some(isNamed) ? own.filter(isNamed) : own).map((agent) =>
     'run' in agent ? agent : makeDefinedAgent(agent, treeOptions),
   );
   const subAgents = [...tree.subAgents, ...chosen];
   const agents = byName([...(tree.root ? [tree.root] : []), ...subAgents]);
-  const origins = new Map<string, AgentOrigin>([
+  const agentOrigins = new Map<string, AgentOrigin>([
     ...[...agents.keys()].map((name) => [name, 'shipped'] as const),
     ...specs.filter((spec) => !isShipped(spec)).map(({ name }) => [name, 'configured'] as const),
     ...chosen.map(({ profile }) => [profile.name, 'program'] as const),
   ]);
   return {
     agents,
-    subAgents,
-    origins,
-    tools: allTools,
+    ...{ subAgents, agentOrigins, tools: allTools },
     root: tree.root?.profile.name ?? requireFirst(agents),
   };
 }
 
-/**
- * Finds faults of the names of agents, for `config check`: a start with such a configuration fails, or leaves out
- * remote agents.
- */
+/** Finds wrong names of agents, for `config check`: a start with them fails, or leaves out remote agents. */
 export function agentFindings(loaded: LoadedConfig): readonly Finding[] {
   const { agent, a2a } = loaded.config;
   const names = {
@@ -207,14 +167,9 @@ export function agentFindings(loaded: LoadedConfig): readonly Finding[] {
     publish: a2a.publish,
   };
   const known = agentNames(names);
-  const unknown = unknownPublished(names).flatMap((name) => {
-    const nearest = nearestOf(name, known);
-    const advice = nearest ? `did you mean "${nearest}"?` : `it can hold: ${known.join(', ')}`;
-    return finding(
-      ['a2a', 'publish', a2a.publish!.indexOf(name)],
-      `names no agent of this server; ${advice}`,
-    );
-  });
+  const unknown = unknownPublished(names).flatMap((name) =>
+    unknownAgent(['a2a', 'publish', a2a.publish!.indexOf(name)], name, { known, verb: 'hold' }),
+  );
   const runsHere = (name: string): boolean => (a2a.publish ?? known).includes(name) && known.includes(name);
   const taken = a2a.remoteAgents.flatMap(({ name }, index) => {
     const text = `is the name of an agent of this node, which hides the remote one; choose another, or leave ${name} out of a2a.publish`;
@@ -229,12 +184,19 @@ export function agentFindings(loaded: LoadedConfig): readonly Finding[] {
 function modelNameFindings({ agent }: Config, own: ReadonlySet<string>): readonly Finding[] {
   const roster = extendRoster(agent.roster, agent.ownAgents);
   const known = [...agentNames({ multiAgent: agent.multiAgent, roster }), ...own];
-  return Object.keys(agent.models).flatMap((name) => {
-    if (known.includes(name)) return [];
-    const nearest = nearestOf(name, known);
-    const advice = nearest ? `did you mean "${nearest}"?` : `it can be: ${known.join(', ')}`;
-    return finding(['agent', 'models', name], `names no agent of this server; ${advice}`);
-  });
+  return Object.keys(agent.models).flatMap((name) =>
+    known.includes(name) ? [] : unknownAgent(['agent', 'models', name], name, { known, verb: 'be' }),
+  );
+}
+
+function unknownAgent(
+  path: Path,
+  name: string,
+  { known, verb }: { readonly known: readonly string[]; readonly verb: string },
+): readonly Finding[] {
+  const nearest = nearestOf(name, known);
+  const advice = nearest ? `did you mean "${nearest}"?` : `it can ${verb}: ${known.join(', ')}`;
+  return finding(path, `names no agent of this server; ${advice}`);
 }
 
 /** Throws the first finding as `invalid-config`. */
@@ -242,7 +204,7 @@ function throwFirst([first]: readonly Finding[]): void {
   if (first) throw new LangoError('invalid-config', `${first.path.join('.')} ${first.text}.`);
 }
 
-type AssignmentSources = Pick<LoadedConfig, 'config' | 'schema' | 'settings'>;
+type AssignmentSources = Parts<'config' | 'schema' | 'settings'>;
 
 /** The tools that the settings of capabilities give to an agent by its name. */
 function assignmentsIn({ schema, settings }: AssignmentSources): readonly ToolAssignment[] {
@@ -269,11 +231,11 @@ function withAssignedTools(specs: Roster, sources: AssignmentSources): Roster {
 }
 
 /** Makes the meter of each model, which all agents with that model share. */
-function createMeters(options: AgentsOptions): (model: ModelProvider) => Meter {
+function createMeters(node: AgentParts): (model: ModelProvider) => Meter {
   const meters = new Map<string, Meter>();
   return ({ id, fallbacks = [] }) => {
     const [meter, ...others] = [id, ...fallbacks].map((each) => {
-      const known = meters.get(each) ?? createMeter(each, options);
+      const known = meters.get(each) ?? createMeter(each, node);
       meters.set(each, known);
       return known;
     });
@@ -281,15 +243,13 @@ function createMeters(options: AgentsOptions): (model: ModelProvider) => Meter {
   };
 }
 
-type MeterParts = Pick<AgentsOptions, 'config' | 'nodeId'>;
-
 /** The meter of a model, without a price where none is known. */
-export function meterFor(model: string, { config: { prices, bill }, nodeId }: MeterParts): Meter {
-  const { currency } = bill;
+export function meterFor(model: string, { config, storage }: Parts<'config' | 'storage'>): Meter {
+  const { currency } = config.bill;
   const name = nameIn(model);
   const known = currency === PRICES_CURRENCY ? KNOWN_PRICES[name] : undefined;
-  const price = model === 'offline' ? { input: 0, output: 0 } : (prices[name] ?? known);
-  return { node: nodeId, model, currency, price };
+  const price = model === 'offline' ? { input: 0, output: 0 } : (config.prices[name] ?? known);
+  return { node: storage.nodeId, model, currency, price };
 }
 
 function nameIn(model: string): string {
@@ -297,27 +257,23 @@ function nameIn(model: string): string {
 }
 
 /** Throws `invalid-config` for a limit of cost with a model that has no price, because it could not be enforced. */
-function createMeter(model: string, { config, nodeId, logger }: AgentsOptions): Meter {
-  const { agent } = config;
-  const meter = meterFor(model, { config, nodeId });
-  const { price, currency } = meter;
+function createMeter(model: string, node: AgentParts): Meter {
+  const meter = meterFor(model, node);
+  if (meter.price) return meter;
   const name = nameIn(model);
-  if (!price) {
-    const text = `The price of the model ${name} is not known in ${currency} (known prices: ${PRICES_READ}).`;
-    const hint = `Set prices.${name}: { input, output }, for a million tokens each.`;
-    for (const limit of ['cost', 'ownerCostPerDay'] as const) {
-      if (agent.limits[limit] === undefined) continue;
-      throw new LangoError('invalid-config', `${text} agent.limits.${limit} needs it.`, { hint });
-    }
-    // A model of the program has no vendor in its name, and no list price.
-    if (model.includes('/')) logger.warn(`${text} Bills have its tokens only. ${hint}`);
-  }
+  const text = `The price of the model ${name} is not known in ${meter.currency} (known prices: ${PRICES_READ}).`;
+  const hint = `Set prices.${name}: { input, output }, for a million tokens each.`;
+  const { limits } = node.config.agent;
+  const limit = (['cost', 'ownerCostPerDay'] as const).find((one) => limits[one] !== undefined);
+  if (limit) throw new LangoError('invalid-config', `${text} agent.limits.${limit} needs it.`, { hint });
+  // A model of the program has no vendor in its name, and no list price.
+  if (model.includes('/')) node.logger.warn(`${text} Bills have its tokens only. ${hint}`);
   return meter;
 }
 
 /** Warns of unknown names in `approval.policy`: a misspelled one would silently leave a tool without its approval. */
 function warnOfUnknownTools(
-  { config, logger }: AgentsOptions,
+  { config, logger }: AgentParts,
   tools: readonly Tool[],
   sources: readonly ToolSource[],
 ): void {
@@ -346,10 +302,7 @@ function byName(agents: readonly Agent[]): ReadonlyMap<string, Agent> {
 
 function requireFirst(agents: ReadonlyMap<string, Agent>): string {
   const [name] = agents.keys();
-  if (name === undefined) {
-    throw new LangoError('invalid-config', 'This node would run no agent at all.', {
-      hint: 'Name agents in a2a.publish that have tools, or leave it out.',
-    });
-  }
-  return name;
+  if (name !== undefined) return name;
+  const hint = 'Name agents in a2a.publish that have tools, or leave it out.';
+  throw new LangoError('invalid-config', 'This node would run no agent at all.', { hint });
 }

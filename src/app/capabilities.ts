@@ -1,4 +1,4 @@
-import { CAPABILITIES } from '../capabilities/index.js';
+import { toBill } from '../agents/bill.js';
 import { groupsOf, hasSeveralOwners, type Config } from '../config/config.js';
 import { readEnv } from '../config/env.js';
 import type { LoadedConfig } from '../config/load.js';
@@ -10,28 +10,29 @@ import type {
   SettingsContext,
   SettingsGroups,
 } from '../core/capability.js';
-import { LangoError } from '../core/errors.js';
+import { LangoError, errorText } from '../core/errors.js';
+import { KEEPING_NODE } from '../core/keeping-nodes.js';
 import type { Logger } from '../core/logger.js';
+import type { ModelProvider, Usage } from '../core/model.js';
 import type { OperationHandlers, OperationTable } from '../core/operation.js';
 import type { OwnedData } from '../core/page.js';
-import { ServiceRegistry, type Offer, type Services } from '../core/service.js';
+import { offer, ServiceRegistry, type Services } from '../core/service.js';
 import type { SqlDatabase } from '../core/sql.js';
+import type { Scope } from '../core/task.js';
 import type { ToolFamily } from '../core/tool-family.js';
-import { createEgress } from '../http/egress.js';
-import { ONLY_OWNER } from '../http/identity.js';
+import { DISK } from '../disk/disk.js';
+import { createDistiller } from '../models/distiller.js';
+import { PARSERS } from '../parsing/parsers.js';
 import { withOwnTables } from '../storage/own-tables.js';
+import { TASKS } from '../stores/tasks.js';
+import { createModel, meterFor } from './agents.js';
+import { egressOf, ownOwner, type Parts } from './node.js';
+import { findKeepingNode } from './peers.js';
+import { createDisk, isShipped } from './stores.js';
 
-export interface CapabilityParts extends LoadedConfig {
-  readonly database: SqlDatabase;
-  readonly models: BackgroundModels;
-  /** The services of the server itself. */
-  readonly offers: readonly Offer[];
-  readonly logger: Logger;
-}
-
-/** Whether a capability comes with Lango. One from outside sees its own tables only. */
-export function isShipped(capability: Capability): boolean {
-  return CAPABILITIES.includes(capability);
+/** `model`: that of the program that uses Lango as a library; undefined for the configured one. */
+export interface CapabilityParts extends LoadedConfig, Parts<'storage' | 'parsers' | 'keys' | 'logger'> {
+  readonly model?: ModelProvider | undefined;
 }
 
 const BODY_BYTES = 1024 * 1024;
@@ -45,9 +46,13 @@ export class OpenCapabilities {
   /** Opens all capabilities of the configuration. Throws `conflict` when two offer the same service. */
   constructor(parts: CapabilityParts) {
     const services = new ServiceRegistry();
-    parts.offers.forEach((one) => services.add(one));
+    services.add(offer(PARSERS, parts.parsers));
+    services.add(offer(DISK, createDisk(parts.config)));
+    services.add(offer(TASKS, parts.storage.tasks));
+    services.add(offer(KEEPING_NODE, (kind) => findKeepingNode(kind, parts)));
     this.services = services;
-    const { database, models } = parts;
+    const { database } = parts.storage;
+    const models = createBackgroundModels(parts);
     this.#opened = parts.schema.capabilities.map((capability) =>
       capability.open({
         ...settingsContext(capability, { ...parts, services }),
@@ -76,10 +81,7 @@ export class OpenCapabilities {
     return owner?.bodyBytes ?? BODY_BYTES;
   }
 
-  /**
-   * Makes the tools of all capabilities, at the same time. Rejects when one cannot be opened, once the others are open.
-   * Call it once.
-   */
+  /** Makes the tools of all capabilities at the same time. Rejects when one fails, once the others are open. Call it once. */
   async openFamilies(): Promise<readonly ToolFamily[]> {
     const results = await Promise.allSettled(this.#opened.map(async (one) => (await one.families?.()) ?? []));
     this.#families = results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
@@ -92,6 +94,30 @@ export class OpenCapabilities {
     for (const family of this.#families) await family.close?.();
     for (const one of this.#opened) await one.close?.();
   }
+}
+
+/** Makes the models that capabilities use in the background, on the bills of the owners of the texts. */
+function createBackgroundModels(parts: CapabilityParts): BackgroundModels {
+  const { config, storage, model: given, logger } = parts;
+  const billFor = (model: string, agent: string) => {
+    const meter = meterFor(model, parts);
+    return (scope: Scope, usages: readonly Usage[]): void => {
+      for (const row of usages.flatMap((usage) => toBill(meter, agent, [{ usage }]).rows ?? [])) {
+        storage.spending.addBackground(scope, row).catch((error: unknown) => {
+          logger.warn('a model call in the background is not on the bill', { error: errorText(error) });
+        });
+      }
+    };
+  };
+  return {
+    bill: (scope, { model, agent }, usage) => billFor(model, agent)(scope, [usage]),
+    async distiller(name, agent) {
+      if (!given && config.model.provider === 'offline') return undefined;
+      const own = { ...config.model, name: name ?? config.model.name };
+      const asked = given ?? (await createModel(own, parts));
+      return createDistiller(asked, billFor(asked.id, agent));
+    },
+  };
 }
 
 /** What capabilities without a database offer, for a command that only reads settings. */
@@ -112,23 +138,17 @@ function absent(): never {
 const NO_DATABASE = new Proxy({} as SqlDatabase, { get: absent });
 const NO_MODELS: BackgroundModels = { distiller: async () => undefined, bill: absent };
 
-interface SettingsParts extends Pick<LoadedConfig, 'config' | 'settings'> {
-  readonly services: Services;
-  readonly logger: Logger;
-}
-
 /** What a capability gets of the server, besides its database. */
 export function settingsContext(
   capability: Capability,
-  { config, settings, services, logger }: SettingsParts,
+  parts: Parts<'config' | 'settings' | 'logger'> & { readonly services: Services },
 ): SettingsContext<SettingsGroups> {
-  const { allowPrivate } = config.egress;
+  const { config, settings, services, logger } = parts;
   return {
     settings: groupsOf(capability, settings),
     node: factsOf(config),
-    createFetch: ({ allowPrivate: further = [], ...options }) =>
-      createEgress({ ...options, allowPrivate: [...allowPrivate, ...further], logger }),
-    allowPrivate,
+    createFetch: (options) => egressOf(parts, options),
+    allowPrivate: config.egress.allowPrivate,
     services,
     logger,
   };
@@ -139,7 +159,7 @@ function factsOf(config: Config): NodeFacts {
   return {
     home: config.home,
     hasSeveralOwners: hasSeveralOwners(auth),
-    ownOwner: { tenant: '', owner: auth.mode === 'none' ? ONLY_OWNER.none : ONLY_OWNER.token },
+    ownOwner: ownOwner(config),
     runsAgent: (name) => !agent.multiAgent || (a2a.publish?.includes(name) ?? true),
     needsApproval: (tool) =>
       Array.isArray(approval.policy) ? approval.policy.includes(tool) : approval.policy !== 'none',

@@ -5,42 +5,36 @@ import {
   type LoadedValues,
   type PeerCredential,
 } from '../core/credential.js';
-import type { CardAuth } from '../a2a/server/card.js';
 import { flowsIn, type LoginFlow } from '../a2a/server/login-flows.js';
 import { skillIdOf } from '../agents/capabilities.js';
 import type { Config, OAuth2Config, RemoteAgentConfig } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
 import { findingOfError } from '../config/problems.js';
-import type { RemoteSecrets, Secrets } from '../config/secrets.js';
+import type { RemoteSecrets } from '../config/secrets.js';
 import { loadOrCreateToken, loadToken } from '../config/node-credentials.js';
 import { isWeakToken } from '../config/risks.js';
 import type { Agent } from '../core/agent.js';
 import { BoundedCache } from '../core/bounded-cache.js';
 import { errorText, LangoError } from '../core/errors.js';
 import { serverUrl } from '../core/card.js';
-import type { Audit, Authenticator, Caller } from '../core/identity.js';
-import type { JsonObject } from '../core/json.js';
-import type { Logger } from '../core/logger.js';
-import { referencedSecrets, type SecretGuard } from '../core/secrets.js';
-import type { Tool } from '../core/tool.js';
-import { createEgress } from '../http/egress.js';
+import type { Authenticator } from '../core/identity.js';
+import { referencedSecrets } from '../core/secrets.js';
 import { createAuthenticator, ONLY_OWNER, type AuthenticatorOptions } from '../http/identity.js';
 import type { IntrospectionOptions } from '../http/introspection.js';
 import type { TrustedNodes } from '../http/node-assertion.js';
 import { createTokenRequest } from '../http/oauth-client.js';
 import { JwtKeys, keysFromFile, keysFromIssuer, keysFromUrl, discoveryUrl } from '../http/jwt-keys.js';
 import { loadTls, type TlsMaterial } from '../http/tls.js';
+import { egressOf, ownOwner, type Access, type Parts } from './node.js';
 
-/** The credentials of this node, which its callers check or present. */
-export interface Credentials {
-  /** Undefined for plain HTTP. */
-  readonly tls: TlsMaterial | undefined;
-  /** The bearer token of mode `token`; undefined in other modes. */
-  readonly token: string | undefined;
-}
-
-/** Rejects with `invalid-config` when a file is wrong, and with `storage` when a new token cannot be kept. */
-export async function openCredentials(config: Config, secrets: Secrets): Promise<Credentials> {
+/**
+ * Opens the credentials of this node, which its callers check or present. Rejects with `invalid-config` when a file is
+ * wrong, and with `storage` when a new token cannot be kept.
+ */
+export async function openCredentials({
+  config,
+  secrets,
+}: Parts<'config' | 'secrets'>): Promise<Parts<'tls' | 'token'>> {
   const token =
     config.auth.mode === 'token' ? (secrets.token ?? (await loadOrCreateToken(config.home))) : undefined;
   assertStrong(token, config);
@@ -64,20 +58,13 @@ export async function credentialFindings({ config, secrets }: LoadedConfig): Pro
     );
     return ['server', 'tls', named?.[0] ?? 'certFile'];
   };
-  const checks = [
-    findingOfError(readTls(config), tlsKey),
-    ...(mode === 'token' && secrets.token === undefined
-      ? [
-          findingOfError(
-            loadToken(config.home).then((token) => assertStrong(token, config)),
-            () => ['auth', 'token'],
-          ),
-        ]
-      : []),
-    ...(mode === 'jwt' && jwt.jwksFile !== undefined
-      ? [findingOfError(keysFromFile(jwt.jwksFile)(), () => ['auth', 'jwt', 'jwksFile'])]
-      : []),
-  ];
+  const checks = [findingOfError(readTls(config), tlsKey)];
+  if (mode === 'token' && secrets.token === undefined) {
+    const loaded = loadToken(config.home).then((token) => assertStrong(token, config));
+    checks.push(findingOfError(loaded, () => ['auth', 'token']));
+  }
+  if (mode === 'jwt' && jwt.jwksFile !== undefined)
+    checks.push(findingOfError(keysFromFile(jwt.jwksFile)(), () => ['auth', 'jwt', 'jwksFile']));
   return (await Promise.all(checks)).flat();
 }
 
@@ -88,101 +75,68 @@ export async function readTls({ server: { tls } }: Config): Promise<TlsMaterial 
   return loadTls({ certFile, keyFile, minVersion, clientCaFile, crlFile });
 }
 
-export interface IdentityOptions extends Pick<Credentials, 'token'> {
-  readonly config: Config;
-  readonly secrets: Secrets;
-  readonly access: Access;
-  /** The right with which a node may ask for a path; undefined when the path has no operation for nodes. */
-  readonly rightFor: TrustedNodes['rightFor'];
-  readonly audit: Audit;
-  readonly logger: Logger;
-}
+type IdentityParts = Parts<'config' | 'secrets' | 'access' | 'token' | 'audit' | 'logger'>;
 
 const KEYS_TIMEOUT_MS = 5_000;
 const KEYS_BYTES = 256 * 1024;
 
 /** Authenticates callers as `auth` says. In mode `jwt` it loads the issuer's keys at once and logs their problems. */
-export function createIdentity(options: IdentityOptions): Authenticator {
-  const { config, token, audit, logger } = options;
+export function createIdentity(parts: IdentityParts, rightFor: TrustedNodes['rightFor']): Authenticator {
+  const { config, token, audit, logger } = parts;
   const { auth, server } = config;
   const { limits } = server;
   return createAuthenticator({
-    mode: auth.mode,
+    ...{ mode: auth.mode, token, audit, logger },
     certificateName: auth.mtls.owner,
     rates: {
       caller: { perSecond: limits.requestsPerSecond, burst: limits.requestBurst },
       address: { perSecond: limits.anonymousPerSecond, burst: limits.anonymousBurst },
     },
     isOperator: ({ owner, scopes }) => isOperator(auth, owner, scopes),
-    audit,
-    logger,
-    token,
-    jwt: auth.mode === 'jwt' ? openIssuer(options) : undefined,
-    nodes: auth.nodes.length > 0 ? openNodes(options) : undefined,
+    jwt: auth.mode === 'jwt' ? openIssuer(parts) : undefined,
+    nodes: auth.nodes.length > 0 ? { ...trustedNodes(parts), rightFor } : undefined,
   });
 }
 
-function openIssuer({ config, secrets, access, logger }: IdentityOptions): AuthenticatorOptions['jwt'] {
-  const { issuer = '', refreshSeconds, cooldownSeconds, ...rules } = config.auth.jwt;
-  const keys = new JwtKeys({
-    load: keySourceOf(config, access, logger),
-    refreshSeconds,
-    cooldownSeconds,
-    logger,
-  });
+function openIssuer(parts: IdentityParts): AuthenticatorOptions['jwt'] {
+  const { refreshSeconds, cooldownSeconds, issuer = '', jwksUrl, jwksFile, ...rules } = parts.config.auth.jwt;
+  const ofAddress = () => {
+    const get = keyEgress(parts, jwksUrl ?? issuer);
+    return jwksUrl === undefined
+      ? keysFromIssuer(issuer, get, parts.access.learn)
+      : keysFromUrl(jwksUrl, get);
+  };
+  const load = jwksFile === undefined ? ofAddress() : keysFromFile(jwksFile);
+  const keys = new JwtKeys({ load, refreshSeconds, cooldownSeconds, logger: parts.logger });
   void keys.prepare();
-  return { rules: { ...rules, issuer }, keys, introspection: introspectionOf(config, secrets, logger) };
+  return { rules: { ...rules, issuer }, keys, introspection: introspectionOf(parts) };
 }
 
-function introspectionOf(config: Config, secrets: Secrets, logger: Logger): IntrospectionOptions | undefined {
-  const { url, clientId = '', cacheSeconds, always } = config.auth.introspection;
+function introspectionOf(parts: IdentityParts): IntrospectionOptions | undefined {
+  const { url, clientId = '', cacheSeconds, always } = parts.config.auth.introspection;
   if (url === undefined) return undefined;
-  const clientSecret = secrets.introspectionSecret ?? '';
-  return { url, clientId, clientSecret, cacheSeconds, always, fetch: keyEgress(config, url, logger) };
+  const clientSecret = parts.secrets.introspectionSecret ?? '';
+  return { url, clientId, clientSecret, cacheSeconds, always, fetch: keyEgress(parts, url) };
 }
 
-function keySourceOf(config: Config, access: Access, logger: Logger): () => Promise<unknown> {
-  const { issuer = '', jwksUrl, jwksFile } = config.auth.jwt;
-  if (jwksFile !== undefined) return keysFromFile(jwksFile);
-  const get = keyEgress(config, jwksUrl ?? issuer, logger);
-  return jwksUrl === undefined ? keysFromIssuer(issuer, get, access.learn) : keysFromUrl(jwksUrl, get);
+function keyEgress(parts: IdentityParts, configuredUrl: string): typeof fetch {
+  return egressOf(parts, { configuredUrl, timeoutMs: KEYS_TIMEOUT_MS, maxBytes: KEYS_BYTES });
 }
 
-function keyEgress({ egress }: Config, url: string, logger: Logger): typeof fetch {
-  const rules = { timeoutMs: KEYS_TIMEOUT_MS, maxBytes: KEYS_BYTES, logger };
-  return createEgress({ allowPrivate: egress.allowPrivate, configuredUrl: url, ...rules });
-}
-
-function openNodes({ config, rightFor, logger }: IdentityOptions): TrustedNodes {
-  const { auth, a2a } = config;
+function trustedNodes(parts: IdentityParts): Pick<TrustedNodes, 'nodes' | 'audience'> {
+  const { auth, a2a } = parts.config;
   const { refreshSeconds, cooldownSeconds } = auth.jwt;
-  const nodes = auth.nodes.map(({ name, jwks, keys: file, may }) => {
-    const load =
-      jwks === undefined ? keysFromFile(file ?? '') : keysFromUrl(jwks, keyEgress(config, jwks, logger));
-    const times = { refreshSeconds, cooldownSeconds };
-    return { name, may, keys: new JwtKeys({ load, ...times, logger: logger.child({ node: name }) }) };
+  const nodes = auth.nodes.map(({ name, jwks, keys: file = '', may }) => {
+    const load = jwks === undefined ? keysFromFile(file) : keysFromUrl(jwks, keyEgress(parts, jwks));
+    const logger = parts.logger.child({ node: name });
+    return { name, may, keys: new JwtKeys({ load, refreshSeconds, cooldownSeconds, logger }) };
   });
-  return { nodes, audience: auth.audience ?? serverUrl(a2a.baseUrl ?? '', '/').href, rightFor };
-}
-
-/** The scopes that callers need: the same rules for the agent card, for requests and for the tools of a task. */
-export interface Access {
-  /** The scope that every request to this agent needs; undefined when any caller may use it. */
-  readonly scopeOf: (agent: string) => string | undefined;
-  readonly cardAuth: (agent: string) => CardAuth;
-  /** Takes the metadata of the issuer: cards then name its flows. */
-  readonly learn: (facts: JsonObject) => void;
-  /** The only tools that tasks of this caller may use; undefined for all. */
-  readonly toolsFor: (caller: Caller) => readonly string[] | undefined;
-}
-
-export interface AccessOptions {
-  readonly agents: ReadonlyMap<string, Agent>;
-  readonly tools: readonly Pick<Tool, 'name'>[];
+  return { nodes, audience: auth.audience ?? serverUrl(a2a.baseUrl ?? '', '/').href };
 }
 
 /** Throws `invalid-config` when a rule of `auth.jwt.scopes` names an unknown agent or skill. */
-export function createAccess({ mode, jwt }: Config['auth'], { agents, tools }: AccessOptions): Access {
+export function createAccess({ config, agents, tools }: Parts<'config' | 'agents' | 'tools'>): Access {
+  const { mode, jwt } = config.auth;
   const rules = mode === 'jwt' ? jwt.scopes : [];
   for (const rule of rules) assertKnown(rule, agents.get(rule.agent));
   const ofSkills = rules.flatMap(({ skill, scope }) => (skill === undefined ? [] : [{ skill, scope }]));
@@ -242,16 +196,10 @@ export function isOperator(
   return mode !== 'mtls' && Object.values<string>(ONLY_OWNER).includes(owner);
 }
 
-export interface CredentialParts {
+/** `config`: the settings that the node was started with. `guard` resolves references to values in the vault. */
+export interface CredentialParts extends Parts<'guard' | 'config' | 'hidden' | 'logger'> {
   readonly agent: RemoteAgentConfig;
   readonly values: RemoteSecrets;
-  /** Resolves the references of values that are in the vault. */
-  readonly guard: SecretGuard;
-  /** The settings that the node was started with. */
-  readonly config: Config;
-  /** The values that the log hides: gets the newest access tokens. */
-  readonly hidden: Set<string>;
-  readonly logger: Logger;
 }
 
 /** Seconds for which a value of the vault is cached. It is read again when a server refuses it. */
@@ -267,10 +215,7 @@ export function createPeerCredential(parts: CredentialParts): PeerCredential | u
   const host = new URL(agent.url).hostname;
   const kinds = kindsOf(parts);
   if (kinds.length === 0) return undefined;
-  if (auth?.oauth2) {
-    const { clientSecret } = values;
-    return new KeptCredential(kinds, oauthLoader({ ...parts, oauth2: auth.oauth2, clientSecret }));
-  }
+  if (auth?.oauth2) return new KeptCredential(kinds, oauthLoader(parts, auth.oauth2));
   return new KeptCredential(kinds, async () => {
     const value = values.bearer ?? values.apiKey ?? values.password ?? '';
     const seconds = referencedSecrets(value).length > 0 ? VAULT_SECONDS : undefined;
@@ -307,24 +252,19 @@ function shownOf(
 }
 
 /** Puts values of the vault in the place of their references. They belong to the owner of the node's own token. */
-function resolved(
+async function resolved(
   text: string,
   host: string,
-  { guard, config }: Pick<CredentialParts, 'guard' | 'config'>,
+  { guard, config }: Parts<'guard' | 'config'>,
 ): Promise<string> {
-  if (referencedSecrets(text).length === 0) return Promise.resolve(text);
-  const owner = config.auth.mode === 'none' ? ONLY_OWNER.none : ONLY_OWNER.token;
-  return guard.resolve({ tenant: '', owner }, text, { tool: 'a2a', place: 'http', host });
-}
-
-interface OAuthParts extends Pick<CredentialParts, 'guard' | 'config' | 'hidden' | 'logger'> {
-  readonly oauth2: OAuth2Config;
-  readonly clientSecret: string | undefined;
+  if (referencedSecrets(text).length === 0) return text;
+  return guard.resolve(ownOwner(config), text, { tool: 'a2a', place: 'http', host });
 }
 
 /** Makes the function that gets access tokens by client credentials, as headers of requests. */
-function oauthLoader(parts: OAuthParts): () => Promise<LoadedValues> {
-  const { config, oauth2, clientSecret, hidden, logger } = parts;
+function oauthLoader(parts: CredentialParts, oauth2: OAuth2Config): () => Promise<LoadedValues> {
+  const { config, hidden } = parts;
+  const { clientSecret } = parts.values;
   const { audience, resource, privateKeyFile, ...client } = oauth2;
   const address = oauth2.tokenUrl ?? oauth2.issuer ?? '';
   const request = createTokenRequest({
@@ -336,12 +276,10 @@ function oauthLoader(parts: OAuthParts): () => Promise<LoadedValues> {
     },
     clientSecret:
       clientSecret === undefined ? undefined : () => resolved(clientSecret, new URL(address).hostname, parts),
-    fetch: createEgress({
-      allowPrivate: config.egress.allowPrivate,
+    fetch: egressOf(parts, {
       configuredUrl: address,
       timeoutMs: 1_000 * config.a2a.connectSeconds,
       maxBytes: TOKEN_BYTES,
-      logger,
     }),
   });
   const shown = new BoundedCache<string, true>(HIDDEN_TOKENS, { onDropped: (token) => hidden.delete(token) });

@@ -1,10 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { grpcAddress } from '../a2a/server/card.js';
 import type { GrpcServer, GrpcServerOptions } from '../a2a/server/grpc/server.js';
 import type { GrpcTls } from '../a2a/server/grpc/listener.js';
-import type { PublishedAgent } from '../a2a/server/operations.js';
-import type { KnownAgent } from '../a2a/server/catalog.js';
 import { createA2aRoutes, createDiscoveryRoutes, isA2aPath, MCP_PATH } from '../a2a/server/routes.js';
 import { StreamSlots } from '../a2a/server/stream-slots.js';
 import { isLoopback } from '../core/addresses.js';
@@ -13,93 +10,31 @@ import { packageRoot, packageVersion } from '../config/package-root.js';
 import { createConsoleRoute, isConsolePath } from '../console/routes.js';
 import { OidcSignIn } from '../console/oidc.js';
 import { Sessions } from '../console/sessions.js';
-import type { ReadKeys } from '../core/card.js';
 import { LangoError, loadPackage } from '../core/errors.js';
 import { exchangeOf, type HttpRoute } from '../core/http.js';
 import type { Authenticator } from '../core/identity.js';
-import type { Logger } from '../core/logger.js';
-import { createEgress } from '../http/egress.js';
 import { Host, type HostAddress, type HostOptions } from '../http/host.js';
 import type { TlsMaterial } from '../http/tls.js';
 import type { Health, Mount } from '../http/web-app.js';
 import type { Metrics } from '../telemetry/metrics.js';
+import { egressOf, type Parts } from './node.js';
 
-/**
- * The addresses at which clients reach this node. Until the listeners listen, the HTTP port is the configured one and
- * there is no gRPC address.
- */
-export class NodeAddress {
-  readonly #config: Config;
-  /** Whether both listeners use TLS. */
-  readonly isTls: boolean;
-  #origin: string;
-  #grpcPort: number | undefined;
+type ListenerParts = Parts<'config' | 'published' | 'peers' | 'root' | 'tls' | 'keys' | 'address'> &
+  Parts<'metrics' | 'logger'>;
 
-  constructor(config: Config, isTls: boolean) {
-    this.#config = config;
-    this.isTls = isTls;
-    this.#origin = `${isTls ? 'https' : 'http'}://${config.server.host}:${config.server.port}`;
-  }
-
-  /** `a2a.baseUrl`, or without it the origin at which a client on this machine reaches the node. */
-  get baseUrl(): string {
-    return this.#config.a2a.baseUrl ?? this.#origin;
-  }
-
-  /** The gRPC address on a card for clients that use `baseUrl`; undefined without gRPC. */
-  grpcFor(baseUrl: string): string | undefined {
-    if (this.#grpcPort === undefined) return undefined;
-    return this.#config.server.grpc.advertise ?? grpcAddress(baseUrl, this.#grpcPort);
-  }
-
-  /** `url` has the mount path too, when the node is mounted in another app. */
-  httpAnswersAt(url: string): void {
-    this.#origin = url;
-  }
-
-  grpcListens(port: number): void {
-    this.#grpcPort = port;
-  }
-}
-
-export interface ListenersOptions {
-  readonly config: Config;
-  readonly agents: ReadonlyMap<string, PublishedAgent>;
-  /** The remote agents in use, for the registry. */
-  readonly known: () => readonly KnownAgent[];
-  /** The name of the agent that answers at the root of the host. */
-  readonly root: string;
-  /** Undefined for plain HTTP and gRPC in the clear. */
-  readonly tls: TlsMaterial | undefined;
+interface ListenersOptions {
   readonly authenticator: Authenticator;
   /** Express routers besides those of discovery. */
   readonly mounts: readonly Mount[];
-  /** The keys that sign cards. */
-  readonly keys: ReadKeys;
   /** Whether the node takes work, for `/readyz`. */
   readonly health: () => Health;
-  /** Gets the ports once they are known. */
-  readonly address: NodeAddress;
-  /** Undefined when metrics are off. */
-  readonly metrics: Metrics | undefined;
-  readonly logger: Logger;
 }
 
 export interface ListenerAddress extends HostAddress {
   readonly grpcPort: number | undefined;
 }
 
-/** The listeners of this node: HTTP, and gRPC when it is on. They share the authenticator and the count of open streams. */
-export interface Listeners {
-  /** Resolves once both listen. Rejects with `unavailable` when an address cannot be taken. Call it once. */
-  start(): Promise<ListenerAddress>;
-  /** Answers requests of another app, in which this node is mounted. Needs no `start`. */
-  readonly answerMounted: MountedHandler;
-  /** Gives new connections this certificate. Only for listeners that were made with TLS. */
-  readonly renewTls: (tls: TlsMaterial) => void;
-  /** Ends open requests and closes the listeners. Never rejects. */
-  stop(): Promise<void>;
-}
+export type Listeners = Awaited<ReturnType<typeof createListeners>>;
 
 /** A handler for `app.use(path, …)` of express, or of another framework over node:http. */
 export type MountedHandler = (
@@ -122,10 +57,14 @@ const ISSUER_BYTES = 256 * 1024;
 /** About the time in which a balancer notices that a node is not ready. */
 const NOTICE_SECONDS = 5;
 
-export async function createListeners(options: ListenersOptions): Promise<Listeners> {
-  const { config, agents, known, root, tls, authenticator, mounts, keys, health, address, metrics, logger } =
-    options;
+/** The listeners of this node: HTTP, and gRPC when it is on. They share the authenticator and the count of open streams. */
+export async function createListeners(
+  node: ListenerParts,
+  { authenticator, mounts, health }: ListenersOptions,
+) {
+  const { config, published: agents, root, tls, keys, address, metrics, logger } = node;
   const { baseUrl } = config.a2a;
+  const known = () => node.peers.known();
   const slots = new StreamSlots(config.server.limits);
   metrics?.addSources({ streams: () => slots.open });
   const a2aRoutes = createA2aRoutes({
@@ -144,34 +83,38 @@ export async function createListeners(options: ListenersOptions): Promise<Listen
     allowedHosts: [...config.server.allowedHosts, ...(baseUrl ? [new URL(baseUrl).host] : [])],
     authenticator,
     isLoopbackOnly: config.auth.mode === 'none',
-    ...routeParts({ config, logger }, a2aRoutes, await createMcp(options, slots)),
+    ...routeParts(node, a2aRoutes, await createMcp(node, slots)),
     mounts: [
       createDiscoveryRoutes({ agents, keys, baseUrl, known, isOpen: config.auth.mode === 'none' }),
       ...(metrics ? [metricsMount(metrics)] : []),
       ...mounts,
     ],
-    onAnswered: metrics && ((answer) => metrics.answered(answer)),
+    onAnswered: metrics && ((response) => metrics.answered(response)),
     health,
     logger,
   });
-  const grpc = await createGrpc(options, { authenticator, slots });
+  const grpc = await createGrpc(node, { authenticator, slots });
   return {
-    async start() {
+    /** Resolves once both listen. Rejects with `unavailable` when an address cannot be taken. Call it once. */
+    async start(): Promise<ListenerAddress> {
       const grpcPort = await grpc?.start();
       if (grpcPort !== undefined) address.grpcListens(grpcPort);
       const bound = await host.start();
       address.httpAnswersAt(bound.origin);
       return { ...bound, grpcPort };
     },
-    answerMounted(request, response, next) {
+    /** Answers requests of another app, in which this node is mounted. Needs no `start`. */
+    answerMounted: ((request, response, next) => {
       host.answerMounted(request, response, next);
       if (host.baseUrl !== undefined) address.httpAnswersAt(host.baseUrl);
-    },
-    renewTls(renewed) {
+    }) satisfies MountedHandler,
+    /** Gives new connections this certificate. Only for listeners that were made with TLS. */
+    renewTls(renewed: TlsMaterial): void {
       host.renewTls(renewed);
       grpc?.renewTls(grpcTls(renewed, config));
     },
-    async stop() {
+    /** Ends open requests and closes the listeners. Never rejects. */
+    async stop(): Promise<void> {
       await Promise.all([host.stop(), grpc?.stop()]);
     },
   };
@@ -188,11 +131,11 @@ function metricsMount(metrics: Metrics): Mount {
 
 /** The A2A routes come first, so that MCP and the console cost A2A requests nothing. */
 function routeParts(
-  { config, logger }: Pick<ListenersOptions, 'config' | 'logger'>,
+  node: Parts<'config' | 'logger'>,
   a2aRoutes: HttpRoute,
   mcpRoute: HttpRoute | undefined,
 ): Pick<HostOptions, 'claims' | 'routes' | 'sessionAuthorization'> {
-  const { enabled = isLoopback(config.server.host) } = config.console;
+  const { enabled = isLoopback(node.config.server.host) } = node.config.console;
   const isOwn = (method: string, path: string) =>
     isA2aPath(method, path) || (mcpRoute !== undefined && path === MCP_PATH);
   const routes = [a2aRoutes, ...(mcpRoute ? [mcpRoute] : [])];
@@ -202,13 +145,13 @@ function routeParts(
   return {
     sessionAuthorization: (request, baseUrl) => sessions.authorizationOf(request, baseUrl),
     claims: (method, path) => isOwn(method, path) || isConsolePath(path),
-    routes: [...routes, createConsoleRoute({ folder, sessions, oidc: openOidc(config, logger) })],
+    routes: [...routes, createConsoleRoute({ folder, sessions, oidc: openOidc(node) })],
   };
 }
 
 /** Loads the library of MCP only where agents are offered as tools. */
 async function createMcp(
-  { config, agents }: ListenersOptions,
+  { config, published: agents }: ListenerParts,
   slots: StreamSlots,
 ): Promise<HttpRoute | undefined> {
   if (!config.mcp.serve) return undefined;
@@ -219,17 +162,18 @@ async function createMcp(
   return createMcpRoute({ agents, slots, version: packageVersion(), limits: config.server.limits });
 }
 
-function openOidc({ auth, console: { oidc }, egress }: Config, logger: Logger): OidcSignIn | undefined {
+function openOidc(node: Parts<'config' | 'logger'>): OidcSignIn | undefined {
+  const { auth, console } = node.config;
   const { issuer } = auth.jwt;
-  if (auth.mode !== 'jwt' || issuer === undefined || oidc.clientId === undefined) return undefined;
-  const rules = { timeoutMs: ISSUER_TIMEOUT_MS, maxBytes: ISSUER_BYTES, logger };
-  const fetch = createEgress({ allowPrivate: egress.allowPrivate, configuredUrl: issuer, ...rules });
-  return new OidcSignIn({ issuer, clientId: oidc.clientId, scope: oidc.scope, fetch });
+  const { clientId, scope } = console.oidc;
+  if (auth.mode !== 'jwt' || issuer === undefined || clientId === undefined) return undefined;
+  const rules = { configuredUrl: issuer, timeoutMs: ISSUER_TIMEOUT_MS, maxBytes: ISSUER_BYTES };
+  return new OidcSignIn({ issuer, clientId, scope, fetch: egressOf(node, rules) });
 }
 
 /** Loads the gRPC library only where gRPC is on: loading costs memory and time at the start. */
 async function createGrpc(
-  { config, tls, agents, root, logger }: ListenersOptions,
+  { config, tls, published: agents, root, logger }: ListenerParts,
   shared: Pick<GrpcServerOptions, 'authenticator' | 'slots'>,
 ): Promise<GrpcServer | undefined> {
   const { grpc, host, limits } = config.server;

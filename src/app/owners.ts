@@ -1,23 +1,17 @@
-import type { RefreshingDirectory } from '../a2a/client/directory.js';
 import { cardJson } from '../a2a/server/card.js';
-import type { PublishedAgent } from '../a2a/server/operations.js';
 import { signCard } from '../a2a/server/signing.js';
 import { exportTask } from '../a2a/server/task-reading.js';
 import { skillIdOf } from '../agents/capabilities.js';
 import type { Config } from '../config/config.js';
 import { openKeys } from '../config/node-credentials.js';
 import type { LoadedConfig } from '../config/load.js';
-import { rootAgentName, type Agent, type Skill } from '../core/agent.js';
-import type { ReadKeys } from '../core/card.js';
+import { rootAgentName, type Skill } from '../core/agent.js';
 import { LangoError, isLangoError } from '../core/errors.js';
-import type { Audit } from '../core/identity.js';
 import type { Journal } from '../core/journal.js';
 import type { Logger } from '../core/logger.js';
-import type { ModelProvider } from '../core/model.js';
 import type { OperationClient, OperationHandlers, OperationTable, OwnerContext } from '../core/operation.js';
 import type { Services } from '../core/service.js';
-import { scopeKey, type Scope } from '../core/task.js';
-import type { ToolFamily } from '../core/tool-family.js';
+import { scopeKey } from '../core/task.js';
 import { mountEndpoints, type Mount } from '../http/web-app.js';
 import { createOwnedBill } from '../owners/bill.js';
 import { createDirectClient, createOwnerClient } from '../owners/client.js';
@@ -28,35 +22,22 @@ import { withNodes, type ClientFor, type OtherNodes } from '../owners/other-node
 import { serverHandlers, type OwnerParts, type OwnerService } from '../owners/service.js';
 import { createOwnedTasks } from '../owners/tasks.js';
 import { primaryCode } from '../storage/sqlite/failure.js';
-import type { PushStore } from '../stores/pushes.js';
 import type { Storage } from '../stores/storage.js';
 import { createTaskTraces } from '../telemetry/spans.js';
-import { createBackgroundModels } from './background-models.js';
 import { OpenCapabilities } from './capabilities.js';
 import { isOperator } from './identity.js';
-import { serverServices } from './node-services.js';
+import { ownOwner, type Parts } from './node.js';
 import type { PeerRegistry } from './peers.js';
 import { openStorage, prepareFolders } from './stores.js';
 
-interface NodeParts {
-  readonly config: Config;
-  readonly schema: LoadedConfig['schema'];
-  readonly storage: Storage;
-  readonly journal: Journal;
+interface MountParts
+  extends
+    Parts<'config' | 'schema' | 'storage' | 'journal' | 'families' | 'root' | 'model' | 'agents'>,
+    Parts<'peers' | 'published' | 'keys' | 'audit'> {
   readonly capabilities: OpenCapabilities;
-  readonly families: readonly ToolFamily[];
-  /** The agent that answers at the root of the host. */
-  readonly root: string;
-  readonly model: ModelProvider;
-  readonly agents: ReadonlyMap<string, Agent>;
-  readonly peers: RefreshingDirectory;
-  /** Undefined when no push notifications are sent. */
-  readonly pushes: PushStore | undefined;
+  /** Whether push notifications are sent. */
+  readonly hasPush: boolean;
   readonly registry: PeerRegistry;
-  readonly published: ReadonlyMap<string, PublishedAgent>;
-  readonly keys: ReadKeys;
-  readonly audit: Audit;
-  readonly logger: Logger;
 }
 
 /** All operations on the data of owners, by name: those of the server, and those of its capabilities. */
@@ -80,24 +61,23 @@ function createOwnerService({ schema, capabilities, ...parts }: ServiceParts): O
 }
 
 /** The routes of a running node for the data of its callers, and for the status of the node. */
-export function ownerMount(parts: NodeParts): Mount {
-  const { config, schema, journal, capabilities, families, registry } = parts;
-  const { root, model, agents, peers, pushes } = parts;
+export function ownerMount(parts: MountParts): Mount {
+  const { config, schema, storage, journal, capabilities, families, registry, root, model, peers } = parts;
   const service = createOwnerService({
     ...{ schema, capabilities },
     data: openData(parts, journal, capabilities),
-    bill: createOwnedBill({ ...parts.storage, tasks: journal }),
+    bill: createOwnedBill({ ...storage, tasks: journal }),
     trace: createTaskTraces({ tasks: journal }),
     status: async () => {
       await peers.ready();
       return {
         root,
         model: model.id,
-        published: [...agents.keys()],
+        published: [...parts.agents.keys()],
         peers: peers.states(),
         families: families.map(({ name, state, note, hint }) => ({ name, state, note, hint })),
         findings: families.flatMap(({ findings = [] }) => findings),
-        push: await pushes?.counts(),
+        push: parts.hasPush ? await storage.pushes.counts() : undefined,
       };
     },
     card: async (name) => {
@@ -111,7 +91,7 @@ export function ownerMount(parts: NodeParts): Mount {
     operators: {
       async listOwners(after, caller) {
         assertOperator(config.auth, caller);
-        const owners = await parts.storage.retention.listOwners(after, OWNERS_PER_PAGE);
+        const owners = await storage.retention.listOwners(after, OWNERS_PER_PAGE);
         const isLast = owners.length < OWNERS_PER_PAGE;
         return { owners: owners.filter((one) => scopeKey(one) !== scopeKey(caller.scope)), isLast };
       },
@@ -127,13 +107,13 @@ export function ownerMount(parts: NodeParts): Mount {
     },
   });
   const ofAllNodes = withNodes(service, otherNodesOf(parts));
-  return mountEndpoints(ownerEndpoints({ service: ofAllNodes, audit: parts.audit }));
+  return mountEndpoints(ownerEndpoints(ofAllNodes, parts.audit));
 }
 
 const OWNERS_PER_PAGE = 100;
 
 /** The nodes of the remote agents, and the tools that show which node keeps which kind of data. */
-function otherNodesOf({ agents, peers }: NodeParts): OtherNodes {
+function otherNodesOf({ agents, peers }: MountParts): OtherNodes {
   const isIn = (skills: readonly Skill[], tool: string) => skills.some(({ id }) => id === skillIdOf(tool));
   return {
     hasTool: (tool) => [...agents.values()].some(({ profile }) => isIn(profile.skills, tool)),
@@ -146,30 +126,26 @@ function otherNodesOf({ agents, peers }: NodeParts): OtherNodes {
           ((async (table, { scope, scopes }) =>
             createOwnerClient(table, {
               url,
-              fetch: await fetchAs({ ...scope, ...(scopes && { scopes }) }),
+              fetch: await fetchAs({ ...scope, scopes }),
             })) satisfies ClientFor),
       })),
   };
 }
 
 /** The data folder of a node that does not run, opened by a command. */
-export interface Home {
+interface Home extends AsyncDisposable {
   /** Makes the client of these operations on the data of the owner in this folder. */
   client<Table extends OperationTable>(table: Table): OperationClient<Table>;
   readonly services: Services;
-  close(): Promise<void>;
 }
 
-interface HomeOptions {
-  readonly logger: Logger;
-  /** The owner of the data. Default: the owner of the server's own token. */
-  readonly owner?: string | undefined;
-}
-
-/** Resolves with undefined when a server has the data folder open. Capabilities open each part when it is first used. */
+/**
+ * Resolves with undefined when a server has the data folder open. Capabilities open each part when it is first used.
+ * Default of `owner`: the owner of the server's own token.
+ */
 export async function openHome(
   loaded: LoadedConfig,
-  { logger, owner }: HomeOptions,
+  { logger, owner }: { readonly logger: Logger; readonly owner?: string | undefined },
 ): Promise<Home | undefined> {
   const { config, schema } = loaded;
   const storage = await openIfFree(loaded, logger);
@@ -177,11 +153,7 @@ export async function openHome(
   const { Parsers } = await import('../parsing/parsers.js');
   const parsers = new Parsers(config.parsing);
   const keys = async () => (await openKeys(config.home)).read();
-  const capabilities = new OpenCapabilities({
-    ...{ ...loaded, database: storage.database, logger },
-    models: createBackgroundModels({ ...loaded, storage, logger }),
-    offers: serverServices({ config, storage, parsers, keys, logger }),
-  });
+  const capabilities = new OpenCapabilities({ ...loaded, storage, parsers, keys, logger });
   const service = createOwnerService({
     ...{ schema, capabilities },
     data: openData({ config, storage }, storedTasks(storage), capabilities),
@@ -191,11 +163,11 @@ export async function openHome(
     status: noServer,
     operators: { addAgent: noServer, removeAgent: noServer, listOwners: noServer },
   });
-  const scope: Scope = { tenant: '', owner: owner ?? (config.auth.mode === 'none' ? 'local' : 'default') };
+  const scope = owner === undefined ? ownOwner(config) : { tenant: '', owner };
   return {
     client: (table) => createDirectClient(table, service, scope),
     services: capabilities.services,
-    async close() {
+    async [Symbol.asyncDispose]() {
       parsers.close();
       await capabilities.close();
       await storage.close();
@@ -204,9 +176,8 @@ export async function openHome(
 }
 
 async function noServer(): Promise<never> {
-  throw new LangoError('unavailable', 'No server runs with this data folder.', {
-    hint: 'Start one with: lango serve',
-  });
+  const hint = 'Start one with: lango serve';
+  throw new LangoError('unavailable', 'No server runs with this data folder.', { hint });
 }
 
 /** Throws `forbidden` for a caller who is not an operator. */
@@ -234,7 +205,7 @@ async function openIfFree(loaded: LoadedConfig, logger: Logger): Promise<Storage
 type ReadableTasks = Pick<Journal, 'get' | 'read' | 'cancel'>;
 
 function openData(
-  { config, storage }: Pick<NodeParts, 'config' | 'storage'>,
+  { config, storage }: Parts<'config' | 'storage'>,
   tasks: ReadableTasks,
   capabilities: OpenCapabilities,
 ): AllOwnedData {

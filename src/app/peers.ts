@@ -1,64 +1,52 @@
 import type { CardTrust } from '../a2a/client/card.js';
 import { tokenCredential } from '../core/credential.js';
+import type { KeepingNode } from '../core/keeping-nodes.js';
+import { createOwnerClient } from '../owners/client.js';
+import { egressOf, type Parts } from './node.js';
 import { RefreshingDirectory } from '../a2a/client/directory.js';
 import type { GrpcRules } from '../a2a/client/grpc-transport.js';
 import type { CredentialFor } from '../a2a/client/link.js';
 import type { CardSource, OpenOptions, RemoteSource } from '../a2a/client/load.js';
 import { createOriginFetch } from '../core/origin-fetch.js';
 import { signJwt } from '../a2a/server/signing.js';
-import type { PublishedAgent } from '../a2a/server/operations.js';
 import { AddedAgents, type AddedAgent } from '../config/added-agents.js';
 import type { Config } from '../config/config.js';
 import { changedKeys } from '../config/describe.js';
 import type { LoadedConfig } from '../config/load.js';
 import { secretValues } from '../config/secrets.js';
-import type { Agent } from '../core/agent.js';
-import type { ReadKeys } from '../core/card.js';
-import { serverUrl } from '../core/card.js';
+import { type ReadKeys, serverUrl } from '../core/card.js';
 import { LangoError, errorText } from '../core/errors.js';
 import type { Caller } from '../core/identity.js';
 import type { ServerTrust } from '../core/http.js';
 import { KeyedMutex } from '../core/keyed-mutex.js';
 import type { Logger } from '../core/logger.js';
-import type { SecretGuard } from '../core/secrets.js';
 import { createAddressCheck } from '../http/address-check.js';
-import { createEgress } from '../http/egress.js';
 import { ASSERTION_TYPE, assertionClaims } from '../http/node-assertion.js';
 import { JwtKeys, keysFromFile, keysFromUrl } from '../http/jwt-keys.js';
 import { clientCertificate, type ClientCertificateFiles, type TlsMaterial } from '../http/tls.js';
 import { createPeerCredential, readTls } from './identity.js';
 
 /** The directory of this node's peers. It is empty until `replace` is called with the sources of their cards. */
-export function createDirectory(config: Config, logger: Logger, signal: AbortSignal): RefreshingDirectory {
+export function createDirectory(node: Parts<'config' | 'logger' | 'stopping'>): RefreshingDirectory {
+  const { connectSeconds, cardBytes, idleSeconds } = node.config.a2a;
   return new RefreshingDirectory([], {
-    ...connectRules(config, [], { logger }),
-    timeoutMs: 1_000 * config.a2a.connectSeconds,
-    cardBytes: config.a2a.cardBytes,
-    signal,
-    limits: { idleMs: 1_000 * config.a2a.idleSeconds },
-    logger,
+    ...connectRules(node),
+    timeoutMs: 1_000 * connectSeconds,
+    cardBytes,
+    signal: node.stopping,
+    limits: { idleMs: 1_000 * idleSeconds },
+    logger: node.logger,
   });
 }
 
 /** The sub-agents of this node as sources of cards: they become peers by the same path as remote agents (requirement X2). */
-export function localSources(
-  subAgents: readonly Agent[],
-  published: ReadonlyMap<string, PublishedAgent>,
-): readonly CardSource[] {
+export function localSources({
+  subAgents,
+  published,
+}: Parts<'subAgents' | 'published'>): readonly CardSource[] {
   return subAgents.map(({ profile: { name } }) => {
     return { kind: 'local', name, handler: published.get(name)!.handler };
   });
-}
-
-/** The list of remote agents and their credentials, which a reload may have read anew. */
-export interface RemoteList extends LoadedConfig {
-  /** The configuration that the node was started with: all other settings are those of it. */
-  readonly started: Config;
-  /** The keys of this node: requests on behalf of an owner are signed with them. */
-  readonly keys: ReadKeys;
-  readonly guard: SecretGuard;
-  readonly hidden: Set<string>;
-  readonly logger: Logger;
 }
 
 /** Whether remote agents are configured but `a2a.enabled` is not set. */
@@ -72,29 +60,34 @@ export function isListUnused({
 export const UNUSED_LIST =
   'is not used without a2a.enabled: true; set a2a.enabled to false to keep the list for later';
 
-/** The remote agents of the configuration as sources of cards; none unless `a2a.enabled`. */
-export function remoteSources(list: RemoteList): readonly CardSource[] {
-  const { secrets, started, keys, guard, hidden, logger } = list;
+type CallingParts = Parts<'config' | 'keys' | 'logger'>;
+
+/**
+ * The remote agents of `list` as sources of cards; none unless `a2a.enabled`. A reload may have read the list and its
+ * credentials anew; all other settings are those that the node was started with.
+ */
+export function remoteSources(
+  list: LoadedConfig,
+  node: CallingParts & Parts<'guard' | 'hidden'>,
+): readonly CardSource[] {
   const { a2a } = list.config;
-  if (isListUnused(list)) logger.warn(`a2a.remoteAgents ${UNUSED_LIST}`);
-  const shared = connectRules(started, [], { logger });
+  if (isListUnused(list)) node.logger.warn(`a2a.remoteAgents ${UNUSED_LIST}`);
+  const shared = connectRules(node);
   return (a2a.enabled ? a2a.remoteAgents : []).map((agent): RemoteSource => {
     const { name, url, allowPrivate, verify, relocate, auth } = agent;
-    const values = secrets.remotes.get(name) ?? {};
-    const credential = createPeerCredential({ agent, values, guard, config: started, hidden, logger });
+    const values = list.secrets.remotes.get(name) ?? {};
     const addresses = verify?.jwks === undefined ? [url] : [url, verify.jwks];
-    const rules = allowPrivate ? connectRules(started, addresses, { logger }) : shared;
-    const shown =
-      auth?.mtls &&
-      withCertificate(auth.mtls, (trust) => connectRules(started, addresses, { logger, trust }));
-    const connect = { ...(shown ?? rules), relocate };
-    const trust = verify && trustOf(verify, rules.fetch, logger.child({ agent: name }));
-    const settings = { agent, values };
+    const rules = allowPrivate ? connectRules(node, addresses) : shared;
+    const shown = auth?.mtls && withCertificate(auth.mtls, (trust) => connectRules(node, addresses, trust));
     const isForwarded = agent.owners === 'forward';
-    const credentialFor = isForwarded ? assertionFor(agent, keys) : undefined;
-    const calls = { keys, config: started, timeoutMs: OWNER_CALL_MS, logger };
-    const fetchAs = isForwarded ? fetchForOwners(agent, calls) : undefined;
-    return { kind: 'remote', name, url, trust, connect, settings, credential, credentialFor, fetchAs };
+    return {
+      ...{ kind: 'remote', name, url, settings: { agent, values } },
+      trust: verify && trustOf(verify, rules.fetch, node.logger.child({ agent: name })),
+      connect: { ...(shown ?? rules), relocate },
+      credential: createPeerCredential({ ...node, agent, values }),
+      credentialFor: isForwarded ? assertionFor(agent, node.keys) : undefined,
+      fetchAs: isForwarded ? fetchForOwners(agent, node, OWNER_CALL_MS) : undefined,
+    };
   });
 }
 
@@ -116,24 +109,13 @@ function assertionFor(
   };
 }
 
-interface OwnerCalls {
-  readonly keys: ReadKeys;
-  readonly config: Config;
-  readonly timeoutMs: number;
-  readonly logger: Logger;
-}
-
-/**
- * Makes the function that sends requests to that node on behalf of an owner. Each request has its own token, because a
- * token is valid for one request.
- */
-export function fetchForOwners(node: TrustingNode, { keys, config, timeoutMs, logger }: OwnerCalls) {
+/** Makes the function that sends requests to that node on behalf of an owner. A token is valid for one request. */
+function fetchForOwners(node: TrustingNode, parts: CallingParts, timeoutMs: number) {
   const { origin, host } = new URL(node.url);
-  const hosts = node.allowPrivate ? [host] : [];
-  const allowPrivate = [...config.egress.allowPrivate, ...hosts];
+  const allowPrivate = node.allowPrivate ? [host] : [];
   const privateHint = 'If that is meant, set allowPrivate: true beside its url.';
-  const egress = createEgress({ allowPrivate, timeoutMs, maxBytes: STREAM_BYTES, privateHint, logger });
-  const credentialFor = assertionFor(node, keys);
+  const egress = egressOf(parts, { allowPrivate, timeoutMs, maxBytes: STREAM_BYTES, privateHint });
+  const credentialFor = assertionFor(node, parts.keys);
   return async (caller: Caller): Promise<typeof fetch> =>
     async (input, init) => {
       const credential = tokenCredential(await credentialFor(caller, undefined));
@@ -143,6 +125,30 @@ export function fetchForOwners(node: TrustingNode, { keys, config, timeoutMs, lo
 
 /** The time limit for a request about an owner's data, which may be large. */
 const OWNER_CALL_MS = 60_000;
+/** The time limit for a request to a node of `a2a.keptAt`. Large data comes in several, of some hundred kilobytes each. */
+const KEPT_CALL_MS = 5_000;
+
+/** Finds the node that `a2a.keptAt` names for a kind of data; undefined when this node keeps it. */
+export function findKeepingNode(
+  kind: keyof Config['a2a']['keptAt'],
+  parts: CallingParts,
+): KeepingNode | undefined {
+  const { keptAt, baseUrl } = parts.config.a2a;
+  const node = keptAt[kind];
+  if (!node || (baseUrl !== undefined && new URL(node.url).origin === new URL(baseUrl).origin))
+    return undefined;
+  const fetchAs = fetchForOwners(node, parts, KEPT_CALL_MS);
+  return {
+    url: node.url,
+    async clientFor(table, { tenant, owner }, signal) {
+      const send = await fetchAs({ tenant, owner });
+      return createOwnerClient(table, {
+        url: node.url,
+        fetch: (input, init) => send(input, { ...init, ...(signal && { signal }) }),
+      });
+    },
+  };
+}
 
 type Verify = NonNullable<Config['a2a']['remoteAgents'][number]['verify']>;
 type ConnectRules = Pick<OpenOptions, 'fetch' | 'grpc'>;
@@ -155,21 +161,18 @@ const KEY_TIMES = { refreshSeconds: 300, cooldownSeconds: 10 };
 
 /** HTTP and gRPC to remote agents. The hosts of `addresses` may have private addresses, whatever the port of their gRPC. */
 function connectRules(
-  { a2a, egress }: Config,
-  addresses: readonly string[],
-  { logger, trust }: { readonly logger: Logger; readonly trust?: ServerTrust | undefined },
+  node: Parts<'config' | 'logger'>,
+  addresses: readonly string[] = [],
+  trust?: ServerTrust,
 ): ConnectRules & { readonly grpc: GrpcRules } {
+  const { a2a, egress } = node.config;
   const timeoutMs = 1_000 * a2a.connectSeconds;
   const urls = addresses.map((address) => new URL(address));
   const names = urls.map(({ hostname }) => hostname.replace(/^\[|\]$/g, ''));
   return {
-    fetch: createEgress({
-      allowPrivate: [...egress.allowPrivate, ...urls.map(({ host }) => host)],
-      timeoutMs,
-      streamBytes: STREAM_BYTES,
-      isBoundedJson: true,
-      trust,
-      logger,
+    fetch: egressOf(node, {
+      ...{ timeoutMs, streamBytes: STREAM_BYTES, isBoundedJson: true, trust },
+      allowPrivate: urls.map(({ host }) => host),
       privateHint: 'If that is meant, set allowPrivate: true in its entry of a2a.remoteAgents.',
     }),
     grpc: { addressOf: createAddressCheck([...egress.allowPrivate, ...names]), timeoutMs },
@@ -199,29 +202,17 @@ function trustOf({ jwks, keys, hash }: Verify, egress: typeof fetch, logger: Log
   return { hash, findKey: trusted ? (header, token) => trusted.find(header, token) : undefined };
 }
 
-/**
- * Reads the configuration as it is now, with `added` in place of the agents that the data folder keeps. Rejects with
- * `invalid-config` when it is wrong.
- */
+/** Reads the present configuration, with `added` in place of the agents in the data folder. Rejects with `invalid-config`. */
 export type ReadConfig = (added?: readonly AddedAgent[]) => Promise<LoadedConfig>;
 
 /** Without `read`, the newest configuration stays, and only the files of the TLS certificate are read again. */
 export type Reload = (read?: ReadConfig) => Promise<void>;
 
-export interface ReloadOptions {
-  /** The configuration that the server was started with. */
-  readonly started: LoadedConfig;
-  /** The values that the log hides: gets the new secrets before they are used. */
-  readonly hidden: Set<string>;
-  readonly guard: SecretGuard;
-  readonly peers: RefreshingDirectory;
+export interface ReloadParts
+  extends LoadedConfig, Parts<'hidden' | 'guard' | 'peers' | 'keys' | 'stopping' | 'logger'> {
   /** The sources of the node's own peers, which stay. */
   readonly local: readonly CardSource[];
-  readonly keys: ReadKeys;
   readonly renewTls: (tls: TlsMaterial) => void;
-  /** Aborts when the server stops: later reloads do nothing. */
-  readonly stopping: AbortSignal;
-  readonly logger: Logger;
 }
 
 /** All other keys need a restart. */
@@ -231,63 +222,47 @@ const RELOADABLE: ReadonlySet<string> = new Set(['a2a.enabled', 'a2a.remoteAgent
  * Makes the function that applies what may change while the server runs: the list of remote agents and the files of the
  * TLS certificate. A reload applies everything or, when anything is wrong, nothing. Reloads run one after the other.
  */
-export function createReload({ started, hidden, peers, local, ...options }: ReloadOptions): Reload {
-  const { keys: nodeKeys, renewTls, stopping, guard, logger } = options;
+export function createReload(node: ReloadParts): Reload {
+  const { stopping, logger } = node;
   const mutex = new KeyedMutex();
-  let current = started;
+  let current: LoadedConfig = node;
 
   const reload = async (read: ReadConfig): Promise<void> => {
     if (stopping.aborted) return;
-    const [next, tls] = await both(read(), readTls(started.config));
+    const [next, tls] = await both(read(), readTls(node.config));
     if (stopping.aborted) return;
-    for (const value of secretValues(next.secrets)) hidden.add(value);
-    if (tls) renewTls(tls);
+    for (const value of secretValues(next.secrets)) node.hidden.add(value);
+    if (tls) node.renewTls(tls);
     current = next;
-    const keys = changedKeys(started, next).filter((key) => !RELOADABLE.has(key));
+    const keys = changedKeys(node, next).filter((key) => !RELOADABLE.has(key));
     if (keys.length > 0) logger.warn('these keys changed, which needs a restart', { keys });
-    const remote = remoteSources({
-      ...next,
-      started: started.config,
-      ...{ keys: nodeKeys, guard, hidden, logger },
-    });
-    const change = await peers.replace([...local, ...remote]);
+    const change = await node.peers.replace([...node.local, ...remoteSources(next, node)]);
     logger.info('reloaded the configuration', { ...change, certificate: tls && 'read again' });
   };
   return (read = async () => current) => mutex.run('reload', () => reload(read));
 }
 
-export interface RegistryOptions {
-  readonly home: string;
-  /** The added agents that the server was started with. */
-  readonly added?: readonly AddedAgent[];
-  readonly peers: RefreshingDirectory;
+interface RegistryParts extends Parts<'config' | 'added' | 'peers' | 'logger'> {
   /** Undefined when a program gave the settings: there is no configuration to add to. */
   readonly read?: ReadConfig;
   readonly reload: Reload;
-  readonly logger: Logger;
 }
 
-/**
- * The remote agents that operators add to the running node and remove again. Changes run one after the other. Replicas with
- * the same data folder have one list.
- */
+/** The remote agents that operators add to the running node and remove. Replicas with the same data folder have one list. */
 export class PeerRegistry {
-  readonly #options: RegistryOptions;
+  readonly #options: RegistryParts;
   readonly #kept: AddedAgents;
   readonly #mutex = new KeyedMutex();
   /** The list that was last applied, as JSON. */
   #applied: string;
 
-  constructor(options: RegistryOptions) {
+  constructor(options: RegistryParts) {
     this.#options = options;
-    this.#kept = new AddedAgents(options.home);
+    this.#kept = new AddedAgents(options.config.home);
     this.#applied = JSON.stringify(options.added ?? []);
   }
 
-  /**
-   * Every `seconds`, applies the changes that other replicas made to the list, and loads the cards of all peers again. Returns
-   * a function that stops this.
-   */
+  /** Every `seconds`, applies changes of other replicas and loads all cards again. Returns a function that stops that. */
   keepFresh(seconds: number): () => void {
     const refreshing = setInterval(() => {
       void this.#follow().then(() => this.#options.peers.refresh());
@@ -330,10 +305,8 @@ export class PeerRegistry {
       const hint = 'Name the agent in its settings, or in a configuration file of "lango serve".';
       throw new LangoError('not-supported', 'A program started this server and gave its settings.', { hint });
     }
-    const { config } = await read(agents).catch((error: unknown) => {
-      throw new LangoError('invalid-input', `The agent cannot be used: ${errorText(error)}`, {
-        cause: error,
-      });
+    const { config } = await read(agents).catch((cause: unknown) => {
+      throw new LangoError('invalid-input', `The agent cannot be used: ${errorText(cause)}`, { cause });
     });
     // Added agents switch `a2a.enabled` on: without the last of them it may be off again.
     if (agents.length > 0 && !config.a2a.enabled) {

@@ -4,57 +4,38 @@ import { buildCard, buildExtendedCard, type CardParts } from '../a2a/server/card
 import { createGrant } from '../a2a/server/grant.js';
 import { createAgentHandler } from '../a2a/server/handler.js';
 import { PushConfigs } from '../a2a/server/push-configs.js';
+import { egressOf, type Parts } from './node.js';
 import { createPushSender } from '../a2a/server/push-sender.js';
 import type { PublishedAgent } from '../a2a/server/operations.js';
 import { cardSkills } from '../agents/capabilities.js';
 import { loadCardFiles } from '../config/cards.js';
 import { agentLimits, type Config } from '../config/config.js';
-import type { LoadedConfig } from '../config/load.js';
-import type { NodeKeys } from '../config/node-credentials.js';
 import { packageRoot, packageVersion } from '../config/package-root.js';
-import { rootAgentName, type Agent, type Skill } from '../core/agent.js';
-import type { ReadKeys } from '../core/card.js';
+import { rootAgentName, type Skill } from '../core/agent.js';
 import { errorText } from '../core/errors.js';
-import type { Audit, Caller } from '../core/identity.js';
-import type { Journal } from '../core/journal.js';
-import type { Logger } from '../core/logger.js';
-import type { Storage } from '../stores/storage.js';
+import type { Caller } from '../core/identity.js';
 import { createTargetCheck } from '../http/address-check.js';
-import { createEgress } from '../http/egress.js';
 import { DeliveryWorker } from '../journal/delivery-worker.js';
 import { createSealer } from '../core/sealing.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import type { AgentOrigin } from './agents.js';
-import { isOperator, type Access } from './identity.js';
-import type { NodeAddress } from './listeners.js';
+import { isOperator } from './identity.js';
 
-export interface PublishOptions {
-  readonly config: Config;
-  readonly agents: ReadonlyMap<string, Agent>;
-  readonly origins: ReadonlyMap<string, AgentOrigin>;
-  /** The name of the agent that answers at the root of the host. */
-  readonly root: string;
-  readonly journal: Journal;
-  readonly nodeId: string;
-  readonly access: Access;
-  readonly audit: Audit;
-  /** Read each time a card is made: the ports are known only once the listeners listen. */
-  readonly address: NodeAddress;
-  /** Undefined when this node sends no push notifications. */
-  readonly push: PushConfigs | undefined;
-  /** The keys that sign cards. */
-  readonly keys: ReadKeys;
-}
+type PublishParts = Parts<'config' | 'agents' | 'agentOrigins' | 'root' | 'journal' | 'storage'> &
+  Parts<'access' | 'audit' | 'address' | 'keys'>;
 
-/** Makes a card and a request handler for each agent (requirement X1). */
-export async function publish(options: PublishOptions): Promise<ReadonlyMap<string, PublishedAgent>> {
-  const { config, agents, origins, root, journal, nodeId, access, audit, address, push, keys } = options;
+/** Makes a card and a request handler for each agent (requirement X1). `push`: undefined when the node sends no pushes. */
+export async function publish(
+  node: PublishParts,
+  push: PushConfigs | undefined,
+): Promise<ReadonlyMap<string, PublishedAgent>> {
+  const { config, agents, agentOrigins, root, journal, access, audit, address, keys } = node;
+  const { nodeId } = node.storage;
   const files = await loadCardFiles(path.join(packageRoot(), 'agent-cards'));
   const reviewed = [...files.values()].flatMap((file) => file.skills);
   const version = packageVersion();
   const limits = agentLimits(config);
   const published = [...agents].map(([name, { profile }]): [string, PublishedAgent] => {
-    const origin = origins.get(name);
+    const origin = agentOrigins.get(name);
     const file = origin === 'shipped' ? files.get(name) : undefined;
     const skills = (): readonly Skill[] =>
       origin === 'program' ? profile.skills : cardSkills(profile.skills, file?.skills ?? [], reviewed);
@@ -89,39 +70,27 @@ export async function publish(options: PublishOptions): Promise<ReadonlyMap<stri
   return new Map(published);
 }
 
-export interface PushOptions {
-  readonly config: Config;
-  readonly storage: Storage;
-  readonly keys: NodeKeys;
-  /** The address that notifications name as their sender. */
-  readonly address: NodeAddress;
-  readonly logger: Logger;
-}
-
 export interface Push {
   readonly configs: PushConfigs;
   readonly deliveries: DeliveryWorker;
 }
 
-/** Room for the headers of a receiver's answer; its body is not read. */
-const ANSWER_BYTES = 64 * 1024;
+/** Room for the headers of a receiver's response; its body is not read. */
+const RESPONSE_BYTES = 64 * 1024;
 
-/** Makes the parts of push notifications; undefined when they are switched off. */
-export function createPush({ config, storage, keys, address, logger }: PushOptions): Push | undefined {
+type PushParts = Parts<'config' | 'storage' | 'keys' | 'seal' | 'address' | 'logger'>;
+
+/** Makes the parts of push notifications, which name the node's address as their sender; undefined when they are off. */
+export function createPush(node: PushParts): Push | undefined {
+  const { config, storage, keys, address, logger } = node;
   const { push } = config.a2a;
   if (!push.enabled) return undefined;
-  const { allowPrivate } = config.egress;
-  const sealer = createSealer(keys.seal);
+  const sealer = createSealer(node.seal);
   const sender = createPushSender({
-    fetch: createEgress({
-      allowPrivate,
-      timeoutMs: 1_000 * push.timeoutSeconds,
-      maxBytes: ANSWER_BYTES,
-      logger,
-    }),
+    fetch: egressOf(node, { timeoutMs: 1_000 * push.timeoutSeconds, maxBytes: RESPONSE_BYTES }),
     journal: storage.tasks,
     sealer,
-    keys: keys.read,
+    keys,
     issuer: () => address.baseUrl,
     rootAgentName: rootAgentName(config.agent.multiAgent),
     userAgent: `lango/${packageVersion()}`,
@@ -144,7 +113,7 @@ export function createPush({ config, storage, keys, address, logger }: PushOptio
       logger.warn('could not look for a push config', { task: taskId, error: errorText(error) });
     });
   };
-  const assertTarget = createTargetCheck(allowPrivate);
+  const assertTarget = createTargetCheck(config.egress.allowPrivate);
   const configs = new PushConfigs({ store: storage.pushes, caps: push, sealer, assertTarget, wake });
   return { configs, deliveries };
 }
@@ -157,19 +126,13 @@ export async function openMetricsOf({ auth, metrics }: Config): Promise<Metrics 
   return openMetrics({ allowFrom: metrics.allowFrom, mayRead });
 }
 
-interface TraceExportParts extends LoadedConfig {
-  readonly storage: Storage;
-  readonly logger: Logger;
-}
-
-/**
- * Exports spans when the configuration names a collector: only then its code is loaded. Returns the function that stops
- * it.
- */
-export async function startTraceExportOf(
-  parts: TraceExportParts,
-): Promise<(() => Promise<void>) | undefined> {
-  const { config, secrets, storage, logger } = parts;
+/** Exports spans to the collector of the configuration, and loads its code only then. Returns the function that stops it. */
+export async function startTraceExportOf({
+  config,
+  secrets,
+  storage,
+  logger,
+}: Parts<'config' | 'secrets' | 'storage' | 'logger'>): Promise<(() => Promise<void>) | undefined> {
   const { otlp, content } = config.telemetry;
   const { url, service: name } = otlp;
   if (url === undefined) return undefined;

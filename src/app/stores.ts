@@ -1,12 +1,10 @@
 import process from 'node:process';
-import type { Config } from '../config/config.js';
-import { hasSeveralOwners } from '../config/config.js';
+import { type Config, hasSeveralOwners } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
-import type { Secrets } from '../config/secrets.js';
+import { CAPABILITIES } from '../capabilities/index.js';
 import type { Capability } from '../core/capability.js';
 import { LangoError, errorText } from '../core/errors.js';
 import { finding, type Finding, type Path } from '../core/findings.js';
-import type { Logger } from '../core/logger.js';
 import { DiskBudget } from '../disk/disk-budget.js';
 import { ownerFolder, ownersFolder, type Disk } from '../disk/disk.js';
 import { folderProblem, makeFolder } from '../disk/private-file.js';
@@ -16,7 +14,7 @@ import type { Health } from '../http/web-app.js';
 import { startSweeping } from '../journal/sweeper.js';
 import type { CapabilityTables } from '../storage/capability-tables.js';
 import type { Moved } from '../storage/moving.js';
-import { isShipped } from './capabilities.js';
+import type { OnStop, Parts } from './node.js';
 import { openSqliteStorage } from '../storage/sqlite/storage.js';
 
 export { backUp, restore } from '../storage/sqlite/backup.js';
@@ -25,21 +23,17 @@ export { verifyDatabase } from '../storage/sqlite/verify.js';
 const HOUR_MS = 60 * 60 * 1_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Registers a function that gives a part back when the server stops. The last one registered runs first. */
-export type OnStop = (close: () => Promise<void> | void) => void;
-
-export interface StoresOptions extends LoadedConfig {
-  /** See `AppOptions`. */
-  readonly acceptDamage?: boolean | undefined;
-  readonly logger: Logger;
-}
+/** `acceptDamage`: see `AppOptions`. */
+type StorageSources = Parts<'config' | 'secrets' | 'schema' | 'logger'> & { readonly acceptDamage?: boolean };
 
 /** Opens the database, and starts to remove tasks that are older than `tasks.retentionDays`. */
-export async function openStores(options: StoresOptions, onStop: OnStop): Promise<Storage> {
+export async function openStores(options: StorageSources, onStop: OnStop): Promise<Storage> {
   const { retentionDays } = options.config.tasks;
   const storage = await openStorage(options);
   onStop(() => storage.close());
-  const noteCrash = (error: unknown) => storage.tasks.noteCrash(crashText(error));
+  // The error is named without its text, because clients read why their task failed.
+  const noteCrash = (error: unknown) =>
+    storage.tasks.noteCrash(`an uncaught ${error instanceof Error ? error.name : typeof error}`);
   process.on('uncaughtExceptionMonitor', noteCrash);
   onStop(() => void process.off('uncaughtExceptionMonitor', noteCrash));
   if (retentionDays > 0) {
@@ -49,7 +43,10 @@ export async function openStores(options: StoresOptions, onStop: OnStop): Promis
   return storage;
 }
 
-type StorageSources = Pick<StoresOptions, 'config' | 'secrets' | 'schema' | 'acceptDamage' | 'logger'>;
+/** Whether a capability comes with Lango. One from outside sees its own tables only. */
+export function isShipped(capability: Capability): boolean {
+  return CAPABILITIES.includes(capability);
+}
 
 /** The tables of all capabilities, also of those that are off: their data stays, and owners can export and delete it. */
 function tablesOf(capabilities: readonly Capability[]): readonly CapabilityTables[] {
@@ -60,27 +57,19 @@ function tablesOf(capabilities: readonly Capability[]): readonly CapabilityTable
 }
 
 /** Opens the database of the configuration: the embedded one, unless `storage.url` names another. */
-export async function openStorage({
-  config,
-  secrets,
-  schema,
-  acceptDamage,
-  logger,
-}: StorageSources): Promise<Storage> {
-  const { messageIdHours, eventBytes } = config.tasks;
-  const tables = tablesOf(schema.capabilities);
-  const limits = { eventBytes, messageIdMs: messageIdHours * HOUR_MS, tables };
-  const { sqlite, ...server } = config.storage;
-  const { databaseUrl: url } = secrets;
-  if (url === undefined) return openSqliteStorage({ ...sqlite, ...limits, acceptDamage, logger });
+export async function openStorage(sources: StorageSources): Promise<Storage> {
+  const { acceptDamage, logger } = sources;
+  const { messageIdHours, eventBytes } = sources.config.tasks;
+  const tables = tablesOf(sources.schema.capabilities);
+  const options = { eventBytes, messageIdMs: messageIdHours * HOUR_MS, tables, logger };
+  const { sqlite, ...server } = sources.config.storage;
+  const { databaseUrl: url } = sources.secrets;
+  if (url === undefined) return openSqliteStorage({ ...sqlite, ...options, acceptDamage });
   const { openPostgresStorage } = await import('../storage/postgres/storage.js');
-  return openPostgresStorage({ ...server, ...limits, url, logger });
+  return openPostgresStorage({ ...server, ...options, url });
 }
 
-/**
- * Moves an embedded database into the one that the configuration names, which is empty. Rejects with `LangoError`
- * `invalid-config`, `not-found` or `storage`, with nothing moved.
- */
+/** Moves an embedded database into the empty one of the configuration. After a rejection nothing was moved. */
 export async function moveDatabase(
   { config, secrets, schema, logger }: StorageSources,
   { file = config.storage.sqlite.file, onTable }: { file?: string; onTable?: (name: string) => void },
@@ -98,24 +87,20 @@ export async function moveDatabase(
   }
 }
 
-/**
- * Makes the tables in the PostgreSQL database of the configuration, or upgrades them. Rejects with `LangoError`
- * `invalid-config` or `storage`.
- */
+/** Makes or upgrades the tables in the PostgreSQL database. Rejects with `invalid-config` or `storage`. */
 export async function upgradeDatabase(sources: StorageSources): Promise<void> {
   requireUrl(sources.secrets);
   await (await openStorage(sources)).close();
 }
 
-function requireUrl({ databaseUrl }: Secrets): string {
+function requireUrl({ databaseUrl }: LoadedConfig['secrets']): string {
   if (databaseUrl !== undefined) return databaseUrl;
-  throw new LangoError('invalid-config', 'The configuration names no PostgreSQL database.', {
-    hint: 'Set LANGO_DATABASE_URL, or storage.url.',
-  });
+  const hint = 'Set LANGO_DATABASE_URL, or storage.url.';
+  throw new LangoError('invalid-config', 'The configuration names no PostgreSQL database.', { hint });
 }
 
 /** Describes the PostgreSQL database of the configuration; undefined for the embedded one. */
-export async function inspectServer({ config, secrets }: Pick<StoresOptions, 'config' | 'secrets'>) {
+export async function inspectServer({ config, secrets }: Parts<'config' | 'secrets'>) {
   const { databaseUrl: url } = secrets;
   if (url === undefined) return undefined;
   const { inspectPostgres } = await import('../storage/postgres/inspect.js');
@@ -128,21 +113,15 @@ export function healthOf(storage: Pick<Storage, 'problem'>): Health {
   return problem ? { ready: false, reason: problem.message } : { ready: true };
 }
 
-/** Names an error without its text, because clients read why their task failed. */
-function crashText(error: unknown): string {
-  return `an uncaught ${error instanceof Error ? error.name : typeof error}`;
-}
-
 /** Makes the data folder and the workspace. Rejects with `storage` when one cannot be made. */
 export async function prepareFolders(config: Config): Promise<void> {
   for (const folder of [config.home, ...config.workspace]) {
     try {
       await makeFolder(folder);
-    } catch (error) {
-      throw new LangoError('storage', `The folder ${folder} cannot be made: ${errorText(error)}.`, {
-        hint: 'Set LANGO_HOME, or workspace in the configuration, to a folder that you can write to.',
-        cause: error,
-      });
+    } catch (cause) {
+      const hint = 'Set LANGO_HOME, or workspace in the configuration, to a folder that you can write to.';
+      const text = `The folder ${folder} cannot be made: ${errorText(cause)}.`;
+      throw new LangoError('storage', text, { hint, cause });
     }
   }
 }
@@ -151,9 +130,7 @@ export async function prepareFolders(config: Config): Promise<void> {
 export async function folderFindings({ home, workspace }: Config): Promise<readonly Finding[]> {
   const at = async (path: Path, folder: string): Promise<readonly Finding[]> => {
     const problem = await folderProblem(folder);
-    return problem === undefined
-      ? []
-      : finding(path, `is wrong: ${problem}; choose a folder that you can write to`);
+    return problem ? finding(path, `is wrong: ${problem}; choose a folder that you can write to`) : [];
   };
   const inHome = await at(['LANGO_HOME'], home);
   if (inHome.length > 0) return inHome;
@@ -165,8 +142,7 @@ const MIB = 1024 * 1024;
 const OWN_FOLDERS_MB = 4096;
 
 export function workFoldersOf({ workspace, auth, disk }: Config): WorkFolders {
-  const isApart = disk.workspaces === 'apart' && hasSeveralOwners(auth);
-  return new WorkFolders(workspace, isApart);
+  return new WorkFolders(workspace, disk.workspaces === 'apart' && hasSeveralOwners(auth));
 }
 
 export function createDisk(config: Config): Disk {

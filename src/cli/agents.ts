@@ -1,9 +1,14 @@
-import type { Call } from './call.js';
 import { readFile } from 'node:fs/promises';
-import { isJsonObject } from '../core/json.js';
+import { isJsonObject, parseJson } from '../core/json.js';
+import { silentLogger } from '../core/logger.js';
+import { searchCatalogs } from '../a2a/client/catalog.js';
+import { LangoError } from '../core/errors.js';
+import { isPrivate } from '../http/address-check.js';
+import { createEgress } from '../http/egress.js';
 import { counted } from '../core/text.js';
 import type { AgentStatus, NodeStatus } from '../owners/operations.js';
-import { connect, type Connection, type ConnectionFlags } from './connection.js';
+import { connect, loadConfigOf } from './connection.js';
+import type { Call, Connection, ConnectionFlags, FolderFlags } from './connection.js';
 import { usageError } from '../terminal/exit.js';
 import { readPiped } from '../terminal/input.js';
 import { USED_STATES, ask, readStatus } from './explain.js';
@@ -46,14 +51,12 @@ interface AddFlags extends ConnectionFlags {
 /** `lango agents add`: the running server keeps the agent and asks for its card. */
 export async function addAgent(address: string, call: Call<AddFlags>): Promise<Report> {
   const { name = nameIn(address), agentToken, agentAuth, allowPrivate, relocate, owners, hash } = call.flags;
-  const token = agentToken === undefined ? undefined : await readToken(agentToken);
+  const token = agentToken === undefined ? undefined : (await readText(agentToken)).trim();
   const auth = agentAuth === undefined ? undefined : await readAuth(agentAuth);
+  const verify = hash === undefined ? undefined : { hash };
   const connection = await connect(call);
-  const entry = {
-    ...{ name, url: address, token, auth, allowPrivate, relocate, owners },
-    verify: hash === undefined ? undefined : { hash },
-  };
-  const { agent } = await ask(connection, connection.owner.addAgent(entry));
+  const added = { name, url: address, token, auth, allowPrivate, relocate, owners, verify };
+  const { agent } = await ask(connection, connection.owner.addAgent(added));
   const isUsed = USED_STATES.includes(agent.state);
   return {
     json: { agent },
@@ -71,6 +74,34 @@ export async function removeAgent(name: string, call: Call<ConnectionFlags>): Pr
   return { json: { removed }, lines: [`Removed ${safeLine(removed)}.`] };
 }
 
+const SEARCH_TIMEOUT_MS = 30_000;
+
+/** `lango agents search`: looks in the catalogs of the configuration. Adds nothing. */
+export async function searchAgents(text: string, call: Call<FolderFlags>): Promise<Report> {
+  const { catalogs } = (await loadConfigOf(call, 'call')).config.a2a;
+  if (catalogs.length === 0) {
+    const hint = 'Set a2a.catalogs to the addresses of catalogs (ARD or AI Catalog).';
+    throw new LangoError('not-found', 'The configuration names no catalog.', { hint });
+  }
+  const rules = { allowPrivate: [], timeoutMs: SEARCH_TIMEOUT_MS, logger: silentLogger };
+  const { agents, failed } = await searchCatalogs({
+    ...{ catalogs, text },
+    isPrivate: ({ hostname }) => isPrivate(hostname),
+    fetchFor: (catalog) => createEgress({ ...rules, configuredUrl: catalog }),
+  });
+  const { paint } = call.terminal;
+  const lines = [
+    `${counted(agents.length, 'agent')} found`,
+    ...agents.flatMap(({ name, description, url }) => [
+      `${paint.author(safeLine(name))}  ${safeLine(url)}`,
+      ...(description === '' ? [] : [`  ${paint.dim(safeLine(description, DESCRIPTION_CHARACTERS))}`]),
+    ]),
+    ...failed.map(({ catalog, reason }) => `${safeLine(catalog)}: ${safeLine(reason)}`),
+    ...(agents.length === 0 ? [] : ['Add one with: lango agents add ADDRESS']),
+  ];
+  return { json: { agents, failed }, lines };
+}
+
 /** The last word of the path, else the first word of the host: "weather" for https://a.example/agents/weather. */
 function nameIn(address: string): string {
   if (!URL.canParse(address)) throw usageError(`"${address}" is not an address.`, 'Write https://HOST/PATH.');
@@ -83,21 +114,14 @@ function nameIn(address: string): string {
 
 /** The fields of `a2a.remoteAgents[].auth`, as JSON. */
 async function readAuth(file: string): Promise<Record<string, unknown>> {
-  const auth = parseJson(file === '-' ? await readPiped() : await readFile(file, 'utf8'));
+  const auth = parseJson(await readText(file));
   if (isJsonObject(auth)) return auth;
   throw usageError(`${file} holds no JSON object.`, 'Write the fields of auth, as {"basic": {"user": …}}.');
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-async function readToken(file: string): Promise<string> {
-  return (file === '-' ? await readPiped() : await readFile(file, 'utf8')).trim();
+/** Reads a file, or standard input for "-". */
+async function readText(file: string): Promise<string> {
+  return file === '-' ? readPiped() : readFile(file, 'utf8');
 }
 
 /** The published agents that no agent delegates to (the root), then all peers; without a status the catalog. */
@@ -109,19 +133,16 @@ async function listAgents(
   const others = status?.published.filter((name) => peers.every((peer) => peer.name !== name));
   const catalog = others?.length === 0 ? [] : await ask(connection, connection.client.catalog());
   const own = (others ?? catalog.map(({ name }) => name)).map((name): AgentStatus => {
-    const description = catalog.find((entry) => entry.name === name)?.description;
+    const description = catalog.find((one) => one.name === name)?.description;
     return { name, kind: 'local', state: 'ready', description, skills: [] };
   });
   return [...own, ...peers];
 }
 
-interface LineOptions {
-  readonly isRoot: boolean;
-  readonly width: number;
-  readonly paint: Paint;
-}
-
-function linesOf(agent: AgentStatus, { isRoot, width, paint }: LineOptions): readonly string[] {
+function linesOf(
+  agent: AgentStatus,
+  { isRoot, width, paint }: { isRoot: boolean; width: number; paint: Paint },
+): readonly string[] {
   const { name, kind, state, since, reason, hint = '', description = '', skills } = agent;
   const label = paint.author(safeLine(name).padEnd(width));
   const mark = (USED_STATES.includes(state) ? paint.green : paint.red)(state.padEnd(STATE_WIDTH));

@@ -5,8 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { codeOf, errorText, LangoError } from '../core/errors.js';
 import { isJsonObject } from '../core/json.js';
-import type { Artifact, Part } from '../core/message.js';
-import { typeOfBytes } from '../core/message.js';
+import { type Artifact, type Part, typeOfBytes } from '../core/message.js';
 import { counted } from '../core/text.js';
 import { usageError } from '../terminal/exit.js';
 import { ask } from './explain.js';
@@ -58,17 +57,13 @@ export async function attach(given: string): Promise<AttachedFile> {
 async function read(file: string): Promise<Buffer> {
   const facts = await stat(file);
   if (!facts.isFile()) throw new LangoError('invalid-input', `${safeLine(file)} is not a file.`);
-  if (facts.size > MAX_BYTES) {
+  if (facts.size > MAX_BYTES)
     throw new LangoError('too-large', `${safeLine(file)} is larger than ${MAX_BYTES / 1024 ** 2} MiB.`);
-  }
   if (facts.size === 0) throw new LangoError('invalid-input', `${safeLine(file)} is empty.`);
   return readFile(file);
 }
 
-/**
- * The parts of files, as the agent's card says that it takes them. Rejects with `content-type-not-supported` for a file of
- * another type.
- */
+/** The parts of files, as the agent's card takes them. Rejects with `content-type-not-supported` for another type. */
 export async function partsFor(
   files: readonly AttachedFile[],
   connection: Connection,
@@ -83,10 +78,9 @@ export async function partsFor(
   // A text is sent as text, which an agent that takes plain text reads.
   const wrong = files.find(({ type, part }) => !takes(type) && !(part.kind === 'text' && takes(PLAIN)));
   if (!wrong) return files.map(({ type, part }) => (takes(type) ? part : { ...part, mediaType: PLAIN }));
-  const name = safeLine(wrong.name);
-  throw new LangoError('content-type-not-supported', `The agent does not take ${name} (${wrong.type}).`, {
-    hint: `It takes ${safeLine(taken.join(', '))}.`,
-  });
+  const text = `The agent does not take ${safeLine(wrong.name)} (${wrong.type}).`;
+  const hint = `It takes ${safeLine(taken.join(', '))}.`;
+  throw new LangoError('content-type-not-supported', text, { hint });
 }
 
 /** "photo.png (image/png, 1,234 bytes)" */
@@ -94,10 +88,7 @@ export function describeFile({ name, type, bytes }: AttachedFile): string {
   return safeLine(`${name} (${type}, ${bytes.toLocaleString('en-US')} bytes)`);
 }
 
-/**
- * The files whose paths a paste holds and nothing else, as terminals write them when files are dropped: absolute, perhaps
- * quoted, with escaped spaces, or as file: addresses. Empty when the paste is anything else.
- */
+/** The files of a paste that holds nothing but their absolute paths, as a terminal writes them when files are dropped on it. */
 export async function filesDropped(paste: string): Promise<readonly string[]> {
   const words = paste.trim().match(/'[^']*'|"[^"]*"|(?:\\.|[^\s\\])+/g) ?? [];
   const paths = words.map(toPath).filter((one) => one !== undefined);
@@ -113,8 +104,14 @@ export function toPath(word: string): string | undefined {
   return path.isAbsolute(text) ? text : undefined;
 }
 
-/** Saves the files and data of artifacts into a folder. Returns the paths; never replaces a file. */
-export async function saveArtifacts(artifacts: readonly Artifact[], folder: string): Promise<Saved> {
+/**
+ * Saves the files and data of artifacts into a folder; never replaces a file. Returns lines that say which files were
+ * saved, and where the others are.
+ */
+export async function saveArtifacts(
+  artifacts: readonly Artifact[],
+  folder: string,
+): Promise<readonly string[]> {
   const saved: string[] = [];
   const left: string[] = [];
   const contents = artifacts.flatMap((artifact) =>
@@ -122,39 +119,20 @@ export async function saveArtifacts(artifacts: readonly Artifact[], folder: stri
   );
   if (contents.length > 0) await mkdir(folder, { recursive: true });
   for (const { name, content } of contents) {
-    if (content === undefined) left.push(name);
-    else saved.push(await writeNew(folder, cleanName(name), content));
+    if (content === undefined) left.push(safeLine(`Not fetched: the file at ${name}`));
+    else saved.push(safeLine(`Saved: ${await writeNew(folder, cleanName(name), content)}`));
   }
-  return { saved, left };
-}
-
-/** Says which files were saved, and where the others are. */
-export function notesOf({ saved, left }: Saved): readonly string[] {
-  return [
-    ...saved.map((file) => safeLine(`Saved: ${file}`)),
-    ...left.map((url) => safeLine(`Not fetched: the file at ${url}`)),
-  ];
-}
-
-interface SavingContext {
-  readonly connection: Connection;
-  readonly terminal: Pick<Terminal, 'note'>;
+  return [...saved, ...left];
 }
 
 /** Saves the files and data of a task, and tells the person where. */
 export async function saveFilesOf(
   task: { readonly taskId: string; readonly agent: string | undefined },
   folder: string,
-  { connection, terminal }: SavingContext,
+  { connection, terminal }: { readonly connection: Connection; readonly terminal: Pick<Terminal, 'note'> },
 ): Promise<void> {
   const { artifacts } = await ask(connection, connection.client.get(task), task.agent);
-  notesOf(await saveArtifacts(artifacts, folder)).forEach(terminal.note);
-}
-
-interface Saved {
-  readonly saved: readonly string[];
-  /** The addresses of files that are elsewhere. */
-  readonly left: readonly string[];
+  (await saveArtifacts(artifacts, folder)).forEach(terminal.note);
 }
 
 interface Content {
@@ -169,20 +147,16 @@ function contentOf(part: Part, { id, name }: Artifact): readonly Content[] {
     case 'file':
       if ('url' in part) return [{ name: part.url, content: undefined }];
       return [{ name: withExtension(called, part.mediaType), content: Buffer.from(part.bytes, 'base64') }];
-    case 'data':
-      // Questions and answers in Lango's own format are not saved.
+    case 'data': {
+      // Questions and replies in Lango's own format are not saved.
       if (isJsonObject(part.data) && ('question' in part.data || 'answer' in part.data)) return [];
-      return [
-        {
-          name: `${called.replace(/\.json$/i, '')}.json`,
-          content: Buffer.from(`${JSON.stringify(part.data, null, 2)}\n`),
-        },
-      ];
+      const content = Buffer.from(`${JSON.stringify(part.data, null, 2)}\n`);
+      return [{ name: `${called.replace(/\.json$/i, '')}.json`, content }];
+    }
     case 'text':
-      // The answer is on the screen already; a text with a name of a file is a file.
-      return part.filename === undefined && !/\.\w{1,8}$/.test(name ?? '')
-        ? []
-        : [{ name: called, content: Buffer.from(part.text) }];
+      // The text is on the screen already; a text with a name of a file is a file.
+      if (part.filename === undefined && !/\.\w{1,8}$/.test(name ?? '')) return [];
+      return [{ name: called, content: Buffer.from(part.text) }];
   }
 }
 
@@ -207,10 +181,7 @@ const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;
 /** A name without folders, control characters, a dot at its start, or anything else that a file system refuses. */
 function cleanName(name: string): string {
   const last = safeLine(name.split(/[/\\]/).at(-1) ?? '');
-  const plain = last
-    .replace(/[\p{Cc}\p{Cf}<>:"|?*␀-␡]/gu, '_')
-    .replace(/^[.\s]+/, '')
-    .replace(/[.\s]+$/, '');
+  const plain = last.replace(/[\p{Cc}\p{Cf}<>:"|?*␀-␡]/gu, '_').replace(/^[.\s]+|[.\s]+$/g, '');
   const { name: stem, ext } = path.parse(plain);
   const short = [...stem].slice(0, LONGEST_NAME).join('') + ext.slice(0, 10);
   return short === '' || RESERVED.test(short) ? `file_${short}` : short;
@@ -231,8 +202,6 @@ async function writeNew(folder: string, name: string, content: Buffer): Promise<
       if (codeOf(error) !== 'EEXIST') throw error;
     }
   }
-  throw new LangoError(
-    'conflict',
-    `${safeLine(folder)} holds ${counted(MOST_COPIES, 'file')} named ${safeLine(name)}.`,
-  );
+  const count = counted(MOST_COPIES, 'file');
+  throw new LangoError('conflict', `${safeLine(folder)} holds ${count} named ${safeLine(name)}.`);
 }

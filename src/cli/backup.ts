@@ -1,9 +1,7 @@
-import type { Call } from './call.js';
 import { resolve } from 'node:path';
 import { backUp, restore as restoreDatabase } from '../app.js';
-import { loadConfig } from '../config/load.js';
 import { LangoError } from '../core/errors.js';
-import { overridesOf, type FolderFlags } from './connection.js';
+import { loadConfigOf, type Call, type FolderFlags } from './connection.js';
 import type { Report } from '../terminal/terminal.js';
 
 /** `lango backup FILE`: copies the database, also of a running server, and reads the whole copy. */
@@ -24,23 +22,19 @@ export async function restore(from: string, call: Call<FolderFlags>): Promise<Re
   const notes =
     kept === null ? [] : [`The previous database is kept as ${kept}. Remove it when everything works.`];
   notes.push('Its secrets open with the vault.key or the passphrase of the server that the backup is from.');
-  return {
-    json: { file, tasks, events, kept },
-    lines: [`${file}: restored ${tasks} tasks with ${events} entries`],
-    notes,
-  };
+  const line = `${file}: restored ${tasks} tasks with ${events} entries`;
+  return { json: { file, tasks, events, kept }, lines: [line], notes };
 }
 
-async function databaseOf({ flags, env }: Call<FolderFlags>): Promise<string> {
-  const { config, secrets } = await loadConfig({ env, overrides: overridesOf(flags) });
+async function databaseOf(call: Call<FolderFlags>): Promise<string> {
+  const { config, secrets } = await loadConfigOf(call, 'serve');
   if (secrets.databaseUrl !== undefined) {
-    throw new LangoError('not-supported', 'The commands backup and restore are for the embedded database.', {
-      hint: 'This configuration names a PostgreSQL database: use pg_dump and pg_restore.',
-    });
+    const text = 'The commands backup and restore are for the embedded database.';
+    const hint = 'This configuration names a PostgreSQL database: use pg_dump and pg_restore.';
+    throw new LangoError('not-supported', text, { hint });
   }
   const { file } = config.storage.sqlite;
   if (file !== ':memory:') return file;
-  throw new LangoError('invalid-input', 'The database of this configuration is in memory.', {
-    hint: 'Set storage.sqlite.file to a file.',
-  });
+  const hint = 'Set storage.sqlite.file to a file.';
+  throw new LangoError('invalid-input', 'The database of this configuration is in memory.', { hint });
 }

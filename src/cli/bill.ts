@@ -1,10 +1,9 @@
-import type { Call } from './call.js';
 import { addUsage, NO_USAGE, type Usage } from '../core/model.js';
 import type { OperationClient, ResultOf } from '../core/operation.js';
 import { pagesOf } from '../core/page.js';
 import { createOwnerClient } from '../owners/client.js';
 import { SERVER_OPERATIONS, type ServerOperations } from '../owners/operations.js';
-import { connect, type Connection } from './connection.js';
+import { connect, type Call, type Connection } from './connection.js';
 import { ask } from './explain.js';
 import { withOwner, type OwnerFlags } from './owner-client.js';
 import { safeLine } from '../terminal/safe-text.js';

@@ -1,31 +1,32 @@
-import type { Call, CommandContext } from './call.js';
 import type { Command } from 'commander';
 import type { Capability } from '../core/capability.js';
 import type { Command as CapabilityCommand, CommandCall } from '../core/command.js';
 import { LangoError } from '../core/errors.js';
 import { silentLogger } from '../core/logger.js';
 import type { Result } from '../terminal/terminal.js';
-import { loadConfigOf } from './connection.js';
-import { collect, withFolders, withJson, withServer, type Act } from './flags.js';
+import { loadConfigOf, type Call } from './connection.js';
+import { actionsOf, collect, withFolders, withJson, withServer, type Act } from './flags.js';
 import { withOwnerOf, type OwnerFlags } from './owner-client.js';
 
 /** Adds the commands of capabilities, below the words that they begin with. */
 export function addCapabilityCommands(program: Command, capabilities: readonly Capability[], act: Act): void {
   for (const capability of capabilities)
-    for (const command of capability.commands ?? []) addCommand(program, { capability, command, act });
+    for (const command of capability.commands ?? []) {
+      const made = addCommand(program, command);
+      if (!command.run) continue;
+      const load = async () => ({
+        run: (...all: unknown[]): Promise<Result> =>
+          command.run!(callOf(capability, all.pop() as Call<OwnerFlags>), ...(all as never[])),
+      });
+      made.action(actionsOf(act, load)('run'));
+    }
 }
 
-interface Addition {
-  readonly capability: Capability;
-  readonly command: CapabilityCommand;
-  readonly act: Act;
-}
-
-function addCommand(program: Command, { capability, command, act }: Addition): void {
+function addCommand(program: Command, command: CapabilityCommand): Command {
   const { usage, description, options = [], works } = command;
   const [words = '', given = ''] = splitUsage(usage);
   const made = words.split(' ').reduce(subcommand, program).description(description);
-  if (!command.run) return;
+  if (!command.run) return made;
   for (const argument of given.split(' ').filter(Boolean))
     made.argument(argument, command.arguments?.[argument.replace(/[^a-z-]/gi, '')] ?? '');
   withJson(made);
@@ -33,15 +34,8 @@ function addCommand(program: Command, { capability, command, act }: Addition): v
     if (isRepeated) made.option(flags, text, collect);
     else made.option(flags, text);
   }
-  if (works === 'folder') withFolders(made);
-  else withServer(made);
   if (works === 'owner') made.option('--owner <name>', OWNER);
-  made.action(async (...all: unknown[]) => {
-    const flags = (all.at(-1) as Command).optsWithGlobals<OwnerFlags>();
-    const perform = (context: CommandContext): Promise<Result> =>
-      command.run!(callOf(capability, { ...context, flags }), ...(all.slice(0, -2) as never[]));
-    await act(perform, flags as Readonly<Record<string, unknown>>);
-  });
+  return works === 'folder' ? withFolders(made) : withServer(made);
 }
 
 const OWNER =
@@ -71,17 +65,10 @@ function callOf(capability: Capability, call: Call<OwnerFlags>): CommandCall<nev
     },
     async inFolder(use) {
       const { openHome } = await import('../app.js');
-      const home = await openHome(await loadConfigOf(call), { logger: silentLogger });
-      if (!home) {
-        throw new LangoError('conflict', 'A server has the data folder open.', {
-          hint: 'Stop it, run this command, and start it again.',
-        });
-      }
-      try {
-        return await use(home.services);
-      } finally {
-        await home.close();
-      }
+      await using home = await openHome(await loadConfigOf(call), { logger: silentLogger });
+      if (home) return await use(home.services);
+      const hint = 'Stop it, run this command, and start it again.';
+      throw new LangoError('conflict', 'A server has the data folder open.', { hint });
     },
   };
 }

@@ -1,4 +1,3 @@
-import type { Call } from './call.js';
 import { readFile } from 'node:fs/promises';
 import { lintCard, type CardFinding } from '../a2a/client/card-lint.js';
 import { cardHash, verifyCard } from '../a2a/client/card.js';
@@ -9,7 +8,7 @@ import { isJsonObject, type Json, type JsonObject } from '../core/json.js';
 import { silentLogger } from '../core/logger.js';
 import { counted } from '../core/text.js';
 import { JwtKeys, keysFromFile, keysFromUrl } from '../http/jwt-keys.js';
-import { connect, type Connection, type ConnectionFlags } from './connection.js';
+import { connect, type Call, type Connection, type ConnectionFlags } from './connection.js';
 import { EXIT } from '../terminal/exit.js';
 import { ask, explain } from './explain.js';
 import type { Paint } from '../terminal/paint.js';

@@ -1,26 +1,18 @@
-import type { Call } from './call.js';
 import type { SendRequest } from '../a2a/client/client.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import { textPart } from '../core/message.js';
 import { isInterrupted } from '../core/task.js';
-import {
-  attach,
-  describeFile,
-  filesDropped,
-  partsFor,
-  saveFilesOf,
-  toPath,
-  type AttachedFile,
-} from './attached-files.js';
-import { connect, type Connection, type ConnectionFlags } from './connection.js';
-import { answerCommands, converse, leavingOpen, StandingApprovals, terminalAsker } from './conversation.js';
+import { attach, describeFile, filesDropped, partsFor, saveFilesOf, toPath } from './attached-files.js';
+import type { AttachedFile } from './attached-files.js';
+import { connect, type Call, type Connection, type ConnectionFlags } from './connection.js';
+import { converse, leavingOpen, replyCommands, StandingApprovals, terminalAsker } from './conversation.js';
 import { EXIT, onInterrupt, usageError } from '../terminal/exit.js';
-import { absentAgents, agentsHint, ask, missingAgent } from './explain.js';
+import { agentsHint, ask, missingAgent, noteAbsentAgents } from './explain.js';
 import { pipedLines, terminalLines, type TypedLine } from '../terminal/input.js';
 import { safeLine, safeText } from '../terminal/safe-text.js';
 import { agentNames, newestTasks, rowOf } from './tasks.js';
 import type { Terminal } from '../terminal/terminal.js';
-import { viewOf } from './view.js';
+import { viewOf } from './render.js';
 
 interface ChatFlags extends ConnectionFlags {
   readonly agent?: string;
@@ -135,20 +127,11 @@ class Chat {
   }
 
   async #listTasks(): Promise<void> {
-    if (this.#contextId === undefined) {
-      this.#terminal.note('This conversation has no tasks yet.');
-      return;
-    }
+    if (this.#contextId === undefined) return this.#terminal.note('This conversation has no tasks yet.');
     const query = { agent: this.#agent, context: this.#contextId, limit: LISTED_TASKS };
     for (const task of (await newestTasks(query, this.#connection)).tasks) {
       this.#terminal.print(rowOf(task, this.#terminal));
     }
-  }
-
-  async #noteAbsent(): Promise<void> {
-    const { note, typed } = this.#terminal;
-    const absent = await absentAgents(this.#connection);
-    if (absent !== undefined) note(typed(absent));
   }
 
   /** Sends one request and follows it to its end. Ctrl-C cancels the request; a second Ctrl-C leaves. */
@@ -161,23 +144,17 @@ class Chat {
     const parts = [textPart(line), ...(await partsFor(this.#files.splice(0), this.#connection, this.#agent))];
     progress.start('waiting for the server');
     try {
-      const { taskId, end, hasDelegated } = await converse(
-        {
-          parts,
-          agent: this.#agent,
-          contextId: this.#contextId,
-          ...this.#open,
-        },
-        {
-          connection: this.#connection,
-          view: viewOf('story', this.#terminal),
-          asker: this.#terminal.canAsk ? terminalAsker(this.#terminal, this.#standing) : leavingOpen,
-          signal: canceling.signal,
-        },
-      );
+      const request = { parts, agent: this.#agent, contextId: this.#contextId, ...this.#open };
+      const { taskId, end, hasDelegated } = await converse(request, {
+        connection: this.#connection,
+        view: viewOf('story', this.#terminal),
+        asker: this.#terminal.canAsk ? terminalAsker(this.#terminal, this.#standing) : leavingOpen,
+        signal: canceling.signal,
+      });
       const waitsForText = isInterrupted(end.state) && end.questions.every(({ kind }) => kind === 'input');
       this.#open = waitsForText && taskId !== undefined ? { taskId, questions: end.questions } : {};
-      if (this.#agent === undefined && !hasDelegated) await this.#noteAbsent();
+      if (this.#agent === undefined && !hasDelegated)
+        await noteAbsentAgents(this.#connection, this.#terminal);
       if (taskId === undefined) return;
       if (this.#contextId === undefined) {
         const { client } = this.#connection;
@@ -187,7 +164,7 @@ class Chat {
       const { out } = this.#flags;
       const place = { connection: this.#connection, terminal: this.#terminal };
       if (out !== undefined) await saveFilesOf({ taskId, agent: this.#agent }, out, place);
-      if (!waitsForText) answerCommands(taskId, end.questions, this.#flags).map(typed).forEach(note);
+      if (!waitsForText) replyCommands(taskId, end.questions, this.#flags).map(typed).forEach(note);
     } finally {
       progress.stop();
     }

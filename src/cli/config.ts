@@ -1,11 +1,10 @@
-import type { Call } from './call.js';
 import { join } from 'node:path';
 import { describeConfig } from '../config/describe.js';
 import { checkConfig, loadConfig, shippedSchema } from '../config/load.js';
 import { listKeys, rotateKeys, type KeyInfo } from '../config/node-credentials.js';
 import type { Problem } from '../config/problems.js';
 import { configSchema } from '../config/reference.js';
-import { loadConfigOf, overridesOf, type FolderFlags } from './connection.js';
+import { loadConfigOf, overridesOf, type Call, type FolderFlags } from './connection.js';
 import { EXIT } from '../terminal/exit.js';
 import { safeLine } from '../terminal/safe-text.js';
 import type { Report } from '../terminal/terminal.js';

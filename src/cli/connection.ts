@@ -1,11 +1,12 @@
-import type { Call } from './call.js';
 import { readFile } from 'node:fs/promises';
 import { createClient, type AgentClient } from '../a2a/client/client.js';
 import type { Binding } from '../a2a/client/link.js';
 import { tokenCredential } from '../core/credential.js';
 import { createOriginFetch } from '../core/origin-fetch.js';
 import type { Config } from '../config/config.js';
-import { loadConfig, type LoadedConfig } from '../config/load.js';
+import { loadConfig, type LoadedConfig, type LoadOptions } from '../config/load.js';
+import type { Env } from '../config/env.js';
+import type { Terminal } from '../terminal/terminal.js';
 import { loadToken } from '../config/node-credentials.js';
 import { isRunningAt } from '../config/running-server.js';
 import { silentLogger } from '../core/logger.js';
@@ -16,6 +17,20 @@ import type { OperationClient, OperationTable } from '../core/operation.js';
 import { createOwnerClient } from '../owners/client.js';
 import { SERVER_OPERATIONS, type ServerOperations } from '../owners/operations.js';
 import { usageError } from '../terminal/exit.js';
+
+/** The settings that all commands of a process share. */
+export interface CommandContext {
+  readonly env: Env;
+  readonly terminal: Terminal;
+}
+
+/** One call of a command: what it gets besides its arguments. */
+export interface Call<Flags> extends CommandContext {
+  readonly flags: Flags;
+}
+
+/** The part of a call that says where it works. */
+export type Where<Flags> = Pick<Call<Flags>, 'flags' | 'env'>;
 
 /** The flags of all commands that work on a data folder. */
 export interface FolderFlags {
@@ -46,24 +61,19 @@ export interface Connection {
   readonly fetch: typeof fetch;
 }
 
-export type ConnectionCall = Pick<Call<ConnectionFlags>, 'flags' | 'env'>;
-
 const TIMEOUT_MS = 60_000;
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 const WILDCARD = /^(0\.0\.0\.0|::|)$/;
 
-/**
- * Connects to the server of `--url`, else of LANGO_URL, else the one that the configuration describes. Sends nothing.
- * Throws `invalid-config`, or a usage error.
- */
-export async function connect({ flags, env }: ConnectionCall): Promise<Connection> {
+/** Connects to the server of `--url`, else of LANGO_URL, else the one that the configuration describes. Sends nothing. */
+export async function connect({ flags, env }: Where<ConnectionFlags>): Promise<Connection> {
   const given = flags.url ?? env.url;
   const address = given === undefined ? undefined : parseUrl(given);
   const token = flags.token ?? env.token;
   const binding = flags.transport && TRANSPORTS[flags.transport];
   // With address and token given the configuration is not read: it may be broken.
   if (address && token !== undefined) return open(address, { token, binding });
-  const loaded = await loadConfig({ env, overrides: overridesOf(flags), purpose: 'call' });
+  const loaded = await loadConfigOf({ flags, env }, 'call');
   const url = address ?? new URL(configuredOrigin(loaded.config));
   if (!(await isOwn(url, loaded.config))) return open(url, { token, binding });
   const trust = await ownTrust(url, loaded.config);
@@ -71,7 +81,7 @@ export async function connect({ flags, env }: ConnectionCall): Promise<Connectio
 }
 
 /** The authentication and transport of requests to a server. */
-export interface Access {
+interface Access {
   readonly token: string | undefined;
   /** The only one that is spoken. */
   readonly binding?: Binding | undefined;
@@ -81,19 +91,11 @@ export interface Access {
 
 /** Connects to a server whose address and token are known. */
 export function open(url: URL, { token, binding, trust }: Access): Connection {
-  const egress = createEgress({
-    allowPrivate: [`${url.hostname}:${portOf(url)}`],
-    timeoutMs: TIMEOUT_MS,
-    trust,
-    logger: silentLogger,
-  });
+  const allowPrivate = [`${url.hostname}:${portOf(url)}`];
+  const egress = createEgress({ allowPrivate, timeoutMs: TIMEOUT_MS, trust, logger: silentLogger });
   // gRPC listens on a port of its own, but the card must name the same host.
   const grpc = { addressOf: createAddressCheck([url.hostname]), trust };
-  const fetch = createOriginFetch({
-    fetch: egress,
-    origin: url.origin,
-    credential: tokenCredential(token),
-  });
+  const fetch = createOriginFetch({ fetch: egress, origin: url.origin, credential: tokenCredential(token) });
   return {
     url: url.href.replace(/\/$/, ''),
     client: createClient({ url: url.href, fetch: egress, grpc, binding, token }),
@@ -120,12 +122,12 @@ export function overridesOf({ home, config: configFile }: FolderFlags) {
   return { home, configFile };
 }
 
-/** Loads the configuration of the data folder that the flags of a command name. Throws `invalid-config`. */
-export function loadConfigOf({
-  flags,
-  env,
-}: Pick<Call<FolderFlags>, 'flags' | 'env'>): Promise<LoadedConfig> {
-  return loadConfig({ env, overrides: overridesOf(flags), purpose: 'data' });
+/** Loads the configuration that the flags of a command name, for this purpose. Throws `invalid-config`. */
+export function loadConfigOf(
+  { flags, env }: Where<FolderFlags>,
+  purpose: LoadOptions['purpose'] = 'data',
+): Promise<LoadedConfig> {
+  return loadConfig({ env, overrides: overridesOf(flags), purpose });
 }
 
 function parseUrl(text: string): URL {

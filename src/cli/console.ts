@@ -1,8 +1,7 @@
-import type { Call } from './call.js';
 import { serverUrl } from '../core/card.js';
 import { LangoError } from '../core/errors.js';
 import { isJsonObject } from '../core/json.js';
-import { connect, type ConnectionFlags } from './connection.js';
+import { connect, type Call, type ConnectionFlags } from './connection.js';
 import { ask } from './explain.js';
 import { openInBrowser } from '../terminal/browser.js';
 import { safeLine } from '../terminal/safe-text.js';

@@ -7,7 +7,7 @@ import type { Connection, ConnectionFlags } from './connection.js';
 import { refusal } from './explain.js';
 import { safeLine, shellWord } from '../terminal/safe-text.js';
 import type { Terminal } from '../terminal/terminal.js';
-import type { View } from './view.js';
+import type { View } from './render.js';
 
 export interface Outcome {
   /** Undefined when the agent answered with a message and made no task. */
@@ -25,7 +25,7 @@ export interface ConverseOptions {
 }
 
 /**
- * Sends a request, answers the questions of its task, and follows the task until it ends or waits for an answer that the
+ * Sends a request, replies to the questions of its task, and follows the task until it ends or waits for a reply that the
  * asker leaves open. Rejects when the server never accepted the request.
  */
 export async function converse(request: SendRequest, options: ConverseOptions): Promise<Outcome> {
@@ -41,7 +41,7 @@ export async function converse(request: SendRequest, options: ConverseOptions): 
     view(end);
     if (taskId === undefined || !isInterrupted(end.state)) return outcome;
     const { questions } = end;
-    const parts = await answersTo(questions, asker);
+    const parts = await repliesTo(questions, asker);
     if (parts.length === 0 || !isWhole(questions, parts)) return outcome;
     next = { parts, taskId, agent, questions };
   }
@@ -60,14 +60,14 @@ export async function follow(events: AsyncIterable<ClientEvent>, view: View): Pr
   throw new Error('The stream of events had no end.');
 }
 
-async function answersTo(questions: readonly Question[], asker: Asker): Promise<readonly Part[]> {
+async function repliesTo(questions: readonly Question[], asker: Asker): Promise<readonly Part[]> {
   const parts: Part[] = [];
   for (const question of questions) {
-    const answer = await asker(question);
-    if (!answer) continue;
+    const reply = await asker(question);
+    if (!reply) continue;
     // An agent that does not know our extension asks one question in words, and takes words.
     const isPlain = question.kind === 'input' && questions.length === 1;
-    parts.push(isPlain ? textPart(answer.text ?? '') : answerPart(answer));
+    parts.push(isPlain ? textPart(reply.text ?? '') : answerPart(reply));
   }
   return parts;
 }
@@ -81,7 +81,7 @@ export function isWhole(questions: readonly Question[], parts: readonly Part[]):
   return decided.size === 0 || questions.every(({ hash, replies }) => !replies || decided.has(hash));
 }
 
-/** Answers a question. Resolves with undefined to leave it open. */
+/** Replies to a question. Resolves with undefined to leave it open. */
 export type Asker = (question: Question) => Promise<Answer | undefined>;
 
 /**
@@ -97,11 +97,10 @@ export function terminalAsker(terminal: Terminal, standing?: StandingApprovals):
     }
     progress.stop();
     ring();
-    const answer = await (question.kind === 'input'
-      ? askForText(question)
-      : askForDecision(question, standing));
+    const asking = question.kind === 'input' ? askForText(question) : askForDecision(question, standing);
+    const reply = await asking;
     progress.start('working');
-    return answer;
+    return reply;
   };
 }
 
@@ -141,14 +140,14 @@ export function approving(next: Asker): Asker {
     question.kind === 'approval' ? { hash: question.hash, decision: 'approve' } : next(question);
 }
 
-/** The command lines that answer the questions of a waiting task, with the flags of the same server. */
-export function answerCommands(
+/** The command lines that reply to the questions of a waiting task, with the flags of the same server. */
+export function replyCommands(
   taskId: string,
   questions: readonly Question[],
   flags: ConnectionFlags,
 ): readonly string[] {
-  const flagWords = (['url', 'home', 'config'] as const).flatMap((name) =>
-    flags[name] === undefined ? [] : [` --${name} ${shellWord(flags[name])}`],
+  const flagWords = (['url', 'home', 'config'] as const).map((name) =>
+    flags[name] === undefined ? '' : ` --${name} ${shellWord(flags[name])}`,
   );
   const send = `lango send${flagWords.join('')} --task ${shellWord(taskId)}`;
   return questions.flatMap(({ kind, hash }) => {

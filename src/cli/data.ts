@@ -1,4 +1,3 @@
-import type { Call } from './call.js';
 import { randomBytes } from 'node:crypto';
 import { link, rm, writeFile } from 'node:fs/promises';
 import { LangoError, codeOf, isLangoError } from '../core/errors.js';
@@ -7,7 +6,7 @@ import type { Capability } from '../core/capability.js';
 import type { OperationClient } from '../core/operation.js';
 import { pagesOf } from '../core/page.js';
 import type { ServerOperations } from '../owners/operations.js';
-import type { ConnectionFlags } from './connection.js';
+import type { Call, ConnectionFlags } from './connection.js';
 import { EXIT, usageError } from '../terminal/exit.js';
 import { withOwner } from './owner-client.js';
 import { jsonLine, safeLine } from '../terminal/safe-text.js';

@@ -5,20 +5,14 @@ import { createApp, createModel, type AppAddress } from '../app.js';
 import { groupsOf, withGroups } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
 import { newId } from '../core/ids.js';
-import { silentLogger, type Logger } from '../core/logger.js';
+import { silentLogger, type Logger, type LogFields } from '../core/logger.js';
 import { textPart } from '../core/message.js';
 import { answerText, type ModelProvider } from '../core/model.js';
+import type { Diagnosis } from '../core/capability.js';
 import type { NodeStatus } from '../owners/operations.js';
 import { open } from './connection.js';
-import {
-  fail,
-  failedBy,
-  ok,
-  readMarks,
-  warn,
-  type DatabaseMarks,
-  type CheckResult,
-} from './doctor-checks.js';
+import { fail, failedBy, ok, readMarks, warn } from './doctor-checks.js';
+import type { DatabaseMarks, CheckResult } from './doctor-checks.js';
 import { readStatus } from './explain.js';
 
 interface Trial {
@@ -32,7 +26,7 @@ const MODEL_REQUEST = 'Hello';
 /** A model that reasons needs most of them before it says anything. */
 const MODEL_TOKENS = 1_024;
 const MODEL_MS = 60_000;
-const ANSWER_CHARACTERS = 60;
+const OUTPUT_CHARACTERS = 60;
 
 /**
  * Starts a second server with this configuration, on a free loopback port and with an empty database in a temporary folder.
@@ -46,7 +40,9 @@ export async function tryServer(loaded: LoadedConfig, asksModel: boolean): Promi
   let findings: readonly CheckResult[];
   let marks: DatabaseMarks | undefined;
   try {
-    findings = await lookAround(await app.start(), { loaded, asksModel, warnings });
+    const address = await app.start();
+    const models = async () => (asksModel ? askModels(loaded) : [describeModel(address, loaded)]);
+    findings = await lookAround(address, warnings, models);
     await app.stop();
     marks = await readMarks(trial.config.storage.sqlite.file);
   } catch (error) {
@@ -89,15 +85,11 @@ async function trialConfig(loaded: LoadedConfig, folder: string): Promise<Loaded
   };
 }
 
-interface Facts {
-  readonly loaded: LoadedConfig;
-  readonly asksModel: boolean;
-  readonly warnings: readonly Warning[];
-}
-
+/** Reads the states of the started server's parts; `models` are the findings about its models. */
 async function lookAround(
   address: AppAddress,
-  { loaded, asksModel, warnings }: Facts,
+  warnings: readonly Warning[],
+  models: () => Promise<readonly CheckResult[]>,
 ): Promise<readonly CheckResult[]> {
   const connection = open(new URL(address.origin), { token: address.token });
   const status = await readStatus(connection);
@@ -117,13 +109,12 @@ async function lookAround(
       if (peer.state === 'ready') return [ok(check, `its card at ${peer.url} was read`)];
       return [fail(check, peer.reason ?? 'Its card was not read.', peer.hint)];
     }),
-    ...(asksModel ? await askModels(loaded) : [describeModel(address, loaded)]),
+    ...(await models()),
   ];
 }
 
-export function describeFinding(finding: NodeStatus['findings'][number]): CheckResult {
-  const { code, subject, state, text, hint } = finding;
-  return { check: subject, code, status: state, text, advice: state === 'warn' ? hint : undefined };
+export function describeFinding({ code, subject, state, text, hint }: Diagnosis): CheckResult {
+  return { check: subject, code, status: state, text, advice: state === 'ok' ? undefined : hint };
 }
 
 export function describeFamily({ name, state, note, hint }: NodeStatus['families'][number]): CheckResult {
@@ -137,14 +128,11 @@ function describeModel({ model }: AppAddress, { config }: LoadedConfig): CheckRe
   if (config.model.provider !== 'offline') {
     return ok('model', `${model} (${config.model.reason}); not asked (--model sends it a tiny request)`);
   }
-  return warn(
-    'model',
-    `offline (${config.model.reason}): a small built-in model of fixed rules`,
-    'For a real one set ANTHROPIC_API_KEY, OPENAI_API_KEY or model.provider.',
-  );
+  const advice = 'For a real one set ANTHROPIC_API_KEY, OPENAI_API_KEY or model.provider.';
+  return warn('model', `offline (${config.model.reason}): a small built-in model of fixed rules`, advice);
 }
 
-/** Asks each model of the configuration directly, so that no fallback answers for it. */
+/** Asks each model of the configuration directly, without its fallbacks. */
 async function askModels(loaded: LoadedConfig): Promise<readonly CheckResult[]> {
   const { model, agent } = loaded.config;
   const choices = [
@@ -153,11 +141,10 @@ async function askModels(loaded: LoadedConfig): Promise<readonly CheckResult[]> 
     ...Object.entries(agent.models).map(([name, choice]) => [`agent.models.${name}`, choice] as const),
   ];
   const context = { ...loaded, logger: silentLogger };
-  return Promise.all(
-    choices.map(async ([check, choice]) =>
-      askModel(check, await createModel({ ...choice, fallbacks: [] }, context)),
-    ),
+  const own = choices.map(
+    ([check, choice]) => [check, createModel({ ...choice, fallbacks: [] }, context)] as const,
   );
+  return Promise.all(own.map(async ([check, model]) => askModel(check, await model)));
 }
 
 async function askModel(check: string, model: ModelProvider): Promise<CheckResult> {
@@ -165,12 +152,12 @@ async function askModel(check: string, model: ModelProvider): Promise<CheckResul
     ...{ system: [], functions: [], maxTokens: MODEL_TOKENS, signal: AbortSignal.timeout(MODEL_MS) },
     messages: [{ role: 'user' as const, parts: [textPart(MODEL_REQUEST)] }],
   };
-  let failure = 'It gave no answer.';
+  let failure = 'It gave no output.';
   for await (const event of model.stream(request)) {
     if (event.type === 'error') failure = event.message;
     if (event.type !== 'end') continue;
     const text = answerText(event.answer.content);
-    if (text.trim() !== '') return ok(check, `${model.id} answered: ${text.slice(0, ANSWER_CHARACTERS)}`);
+    if (text.trim() !== '') return ok(check, `${model.id} answered: ${text.slice(0, OUTPUT_CHARACTERS)}`);
   }
   const advice = `Check ${check} in the configuration, its key, and the network.`;
   return fail(check, `${model.id}: ${failure}`, advice);
@@ -178,10 +165,10 @@ async function askModel(check: string, model: ModelProvider): Promise<CheckResul
 
 interface Warning {
   readonly text: string;
-  readonly fields: Readonly<Record<string, unknown>>;
+  readonly fields: LogFields;
 }
 
-function recordingLogger(): { readonly logger: Logger; readonly warnings: readonly Warning[] } {
+function recordingLogger() {
   const warnings: Warning[] = [];
   const record: Logger['warn'] = (message, fields = {}) => {
     const details = Object.entries(fields).map(([name, value]) => `${name}: ${String(value)}`);

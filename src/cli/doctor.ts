@@ -1,22 +1,12 @@
-import type { Call } from './call.js';
 import { inspectServer, servicesWithoutDatabase, settingsContext, verifyDatabase } from '../app.js';
-import { loadConfig, type LoadedConfig } from '../config/load.js';
+import type { LoadedConfig } from '../config/load.js';
+import type { WithOwner } from '../core/command.js';
 import { silentLogger } from '../core/logger.js';
 import { RISKS } from '../config/risks.js';
 import type { NodeStatus } from '../owners/operations.js';
-import { connect, open, overridesOf, type ConnectionFlags } from './connection.js';
-import type { CheckResult } from './doctor-checks.js';
-import {
-  checkDatabase,
-  checkFolder,
-  checkGrpc,
-  checkPort,
-  checkToken,
-  fail,
-  failedBy,
-  ok,
-  warn,
-} from './doctor-checks.js';
+import { connect, open, loadConfigOf, type Call, type ConnectionFlags } from './connection.js';
+import { checkDatabase, checkFolder, checkGrpc, checkPort, checkToken } from './doctor-checks.js';
+import { fail, failedBy, ok, warn, type CheckResult } from './doctor-checks.js';
 import { describeFamily, describeFinding, tryServer } from './doctor-trial.js';
 import { EXIT } from '../terminal/exit.js';
 import { isNoServer, readStatus } from './explain.js';
@@ -49,11 +39,11 @@ export async function doctor(call: DoctorCall): Promise<Report> {
 }
 
 async function* examine(call: DoctorCall): AsyncGenerator<CheckResult> {
-  const { flags, env } = call;
+  const { flags } = call;
   yield ok('node', `${process.versions.node} (${OLDEST_NODE} or newer is needed)`);
   let loaded: LoadedConfig;
   try {
-    loaded = await loadConfig({ env, overrides: overridesOf(flags) });
+    loaded = await loadConfigOf(call, 'serve');
   } catch (error) {
     yield failedBy('configuration', error);
     return;
@@ -85,38 +75,24 @@ async function* examine(call: DoctorCall): AsyncGenerator<CheckResult> {
   const replaced = new Set(diagnoses.map(({ replaces }) => `tools ${replaces}`));
   yield* trial.findings.filter(({ check }) => !replaced.has(check));
   if (status) yield* warningsThere(status, trial.findings);
-  yield* diagnoses.map(describeDiagnosis);
+  yield* diagnoses.map(describeFinding);
   yield await checkAdvertised(loaded, status);
 }
 
 /** Lets each capability check what it needs here. */
-async function diagnoseCapabilities(
-  loaded: LoadedConfig,
-  call: Pick<Call<DoctorFlags>, 'flags' | 'env'>,
-): Promise<readonly Diagnosis[]> {
+async function diagnoseCapabilities(loaded: LoadedConfig, call: DoctorCall): Promise<readonly Diagnosis[]> {
   const services = servicesWithoutDatabase(loaded, silentLogger);
   const diagnoses = loaded.schema.capabilities.map(async (one): Promise<readonly Diagnosis[]> => {
     const context = settingsContext(one, { ...loaded, services, logger: silentLogger });
     try {
-      return (
-        (await one.diagnose?.({ ...context, withOwner: (table, use) => withOwnerOf(table, call, use) })) ?? []
-      );
+      const withOwner: WithOwner = (table, use) => withOwnerOf(table, call, use);
+      return (await one.diagnose?.({ ...context, withOwner })) ?? [];
     } catch (error) {
       const { text, advice: hint } = failedBy(one.name, error);
-      return [{ subject: one.name, state: 'fail', text, ...(hint !== undefined && { hint }) }];
+      return [{ subject: one.name, state: 'fail', text, hint }];
     }
   });
   return (await Promise.all(diagnoses)).flat();
-}
-
-function describeDiagnosis({ subject, code, state, text, hint }: Diagnosis): CheckResult {
-  return {
-    check: subject,
-    ...(code !== undefined && { code }),
-    status: state,
-    text,
-    advice: state === 'ok' ? undefined : hint,
-  };
 }
 
 /** Asks the PostgreSQL server of `storage.url`. */
@@ -126,9 +102,7 @@ async function checkServer(loaded: LoadedConfig): Promise<CheckResult> {
     const state = await inspectServer(loaded);
     if (state === undefined) return ok(check, 'the embedded database');
     const { text, problem } = state;
-    return problem === undefined
-      ? ok(check, text)
-      : fail(check, `${text}. ${problem}`, 'Correct storage.url.');
+    return problem ? fail(check, `${text}. ${problem}`, 'Correct storage.url.') : ok(check, text);
   } catch (error) {
     return failedBy(check, error);
   }

@@ -1,11 +1,10 @@
-import type { AgentClient } from '../a2a/client/client.js';
-import type { ErrorCode } from '../core/errors.js';
-import { causesOf, codeOf, LangoError, isLangoError } from '../core/errors.js';
+import { type ErrorCode, causesOf, codeOf, LangoError, isLangoError } from '../core/errors.js';
 import { nearestOf } from '../config/problems.js';
 import type { AgentStatus, NodeStatus } from '../owners/operations.js';
 import { isLoopback, type Connection } from './connection.js';
 import { CommandError, EXIT } from '../terminal/exit.js';
 import { safeLine } from '../terminal/safe-text.js';
+import type { Terminal } from '../terminal/terminal.js';
 
 /** The error codes of an address where no server listens. */
 const NO_SERVER = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN']);
@@ -22,23 +21,19 @@ export async function explain(error: unknown, connection: Connection, agent?: st
       : 'Is the address right (--url, LANGO_URL), and does a server run there?';
     return new CommandError(code, `No server answers at ${url}.`, { ...details, hint });
   }
-  if (code === 'unauthenticated') {
-    const hint =
-      'Set LANGO_TOKEN to the token that "lango serve" printed, or to a token of its issuer; or name its data folder with --home.';
-    return new CommandError(code, message, { ...details, hint });
-  }
-  if (code === 'not-found' && agent !== undefined && !(await hasCard(client, agent))) {
+  if (code === 'unauthenticated') return new CommandError(code, message, { ...details, hint: GIVE_TOKEN });
+  if (code === 'not-found' && agent !== undefined && !(await client.card(agent).catch(() => false))) {
     const { text, hint } = await missingAgent(agent, connection);
     return new CommandError(code, text, { ...details, hint });
   }
   return code === 'unavailable' || code === 'timeout' ? new CommandError(code, message, details) : error;
 }
 
+const GIVE_TOKEN =
+  'Set LANGO_TOKEN to the token that "lango serve" printed, or to a token of its issuer; or name its data folder with --home.';
+
 /** Says why nothing can be sent to an agent of this name, and what to do instead. */
-export async function missingAgent(
-  name: string,
-  connection: Connection,
-): Promise<{ readonly text: string; readonly hint: string }> {
+export async function missingAgent(name: string, connection: Connection) {
   const { url, client } = connection;
   const status = await connection.owner.readStatus({}).catch(() => undefined);
   const remote = status?.peers.find((peer) => peer.kind === 'remote' && peer.name === name);
@@ -82,18 +77,17 @@ export async function readStatus(connection: Connection): Promise<NodeStatus | u
 export const USED_STATES: readonly AgentStatus['state'][] = ['ready', 'degraded'];
 
 /**
- * Says which remote agents a Lango server waits for, as in a stack that is still coming up: an answer that asked none of
- * them may lack them. Undefined when all are there.
+ * Notes which remote agents a Lango server waits for, as in a stack that is still coming up: an output without them may
+ * lack what they know. Notes nothing when all are there.
  */
-export async function absentAgents(connection: Connection): Promise<string | undefined> {
-  const status = await readStatus(connection).catch(() => undefined);
-  const absent =
-    status?.peers.filter(({ kind, state }) => kind === 'remote' && !USED_STATES.includes(state)) ?? [];
-  if (absent.length === 0) return undefined;
+export async function noteAbsentAgents(connection: Connection, { note, typed }: Terminal): Promise<void> {
+  const { peers = [] } = (await readStatus(connection).catch(() => undefined)) ?? {};
+  const absent = peers.filter(({ kind, state }) => kind === 'remote' && !USED_STATES.includes(state));
+  if (absent.length === 0) return;
   const names = absent.map(
     ({ name, reason = 'no reason given' }) => `${name} (${reason.replace(/\.$/, '')})`,
   );
-  return safeLine(`Not available at present: ${names.join(', ')}. See: lango agents`);
+  note(typed(safeLine(`Not available at present: ${names.join(', ')}. See: lango agents`)));
 }
 
 /** Finds out why a request never became a task. `text` is the error text at the end of the stream. */
@@ -110,13 +104,7 @@ export async function refusal(connection: Connection, text: string, agent?: stri
 }
 
 /** The errors of a second call that explain a refusal better than its own text. */
-const SAYS_WHY: ReadonlySet<ErrorCode> = new Set([
-  'unavailable',
-  'timeout',
-  'unauthenticated',
-  'forbidden',
-  'not-found',
-]);
+const SAYS_WHY = new Set<ErrorCode>(['unavailable', 'timeout', 'unauthenticated', 'forbidden', 'not-found']);
 
 function exitCodeOf({ code }: LangoError): number {
   if (code === 'unavailable' || code === 'timeout') return EXIT.noServer;
@@ -125,11 +113,4 @@ function exitCodeOf({ code }: LangoError): number {
 
 export function isNoServer(error: unknown): boolean {
   return causesOf(error).some((cause) => NO_SERVER.has(codeOf(cause) ?? ''));
-}
-
-async function hasCard(client: AgentClient, agent: string): Promise<boolean> {
-  return client.card(agent).then(
-    () => true,
-    () => false,
-  );
 }

@@ -1,4 +1,4 @@
-import type { CommandContext } from './call.js';
+import type { CommandContext } from './connection.js';
 import { Option, type Command } from 'commander';
 import type { Result } from '../terminal/terminal.js';
 

@@ -1,8 +1,7 @@
-import type { Call } from './call.js';
 import { createInterface } from 'node:readline';
 import { errorText, isLangoError } from '../core/errors.js';
-import { isJsonObject, type Json, type JsonObject } from '../core/json.js';
-import { connect, type ConnectionFlags } from './connection.js';
+import { isJsonObject, parseJson, type Json, type JsonObject } from '../core/json.js';
+import { connect, type Call, type ConnectionFlags } from './connection.js';
 import { EXIT } from '../terminal/exit.js';
 
 const SERVER_ERROR = -32000;
@@ -11,8 +10,8 @@ const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
 const BROKEN = 'The connection to the server broke. Call again with the same messageId, or with the taskId.';
 
 /**
- * `lango mcp serve`: carries the MCP messages of standard input to the server's `/mcp`, and its answers to standard output,
- * until the input ends. Each message looks for the server anew, so the server may start later, stop and come back.
+ * `lango mcp serve`: carries the MCP messages of standard input to the server's `/mcp`, and responses to standard output.
+ * Each message looks for the server anew, so the server may start later, stop and come back.
  */
 export async function serveMcp(call: Call<ConnectionFlags>): Promise<number> {
   const bridge = new Bridge(call);
@@ -57,12 +56,12 @@ class Bridge {
     if (id !== undefined) this.#open.set(key, leaving);
     let isAnswered = false;
     try {
-      for await (const answer of this.#ask(message, leaving.signal)) {
-        const { result } = answer;
+      for await (const response of this.#ask(message, leaving.signal)) {
+        const { result } = response;
         const agreed = isJsonObject(result) ? result['protocolVersion'] : undefined;
         if (message['method'] === 'initialize' && typeof agreed === 'string') this.#version = agreed;
-        isAnswered ||= JSON.stringify(answer['id']) === key;
-        this.#print(answer);
+        isAnswered ||= JSON.stringify(response['id']) === key;
+        this.#print(response);
       }
       if (!isAnswered && id !== undefined) this.#print(errorOf(id, SERVER_ERROR, BROKEN));
     } catch (error) {
@@ -128,8 +127,8 @@ async function* eventsOf({ body }: Response): AsyncGenerator<JsonObject> {
 function reasonOf(status: number, body: JsonObject | undefined): string {
   if (status === 404) return 'The server offers no MCP tools. Set mcp.serve to true in its configuration.';
   const error = body?.['error'];
-  const said = isJsonObject(error) ? error['message'] : undefined;
-  return typeof said === 'string' ? said : `The server answered with HTTP ${status}.`;
+  const reason = isJsonObject(error) ? error['message'] : undefined;
+  return typeof reason === 'string' ? reason : `The server answered with HTTP ${status}.`;
 }
 
 function errorOf(id: Json, code: number, message: string): JsonObject {
@@ -137,10 +136,6 @@ function errorOf(id: Json, code: number, message: string): JsonObject {
 }
 
 function parse(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(text);
+  return isJsonObject(value) ? value : undefined;
 }

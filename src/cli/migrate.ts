@@ -1,10 +1,8 @@
-import type { Call } from './call.js';
 import { resolve } from 'node:path';
 import { inspectServer, moveDatabase, upgradeDatabase } from '../app.js';
-import { loadConfig } from '../config/load.js';
 import { silentLogger } from '../core/logger.js';
 import { counted } from '../core/text.js';
-import { overridesOf, type FolderFlags } from './connection.js';
+import { loadConfigOf, type Call, type FolderFlags } from './connection.js';
 import { usageError } from '../terminal/exit.js';
 import type { Report } from '../terminal/terminal.js';
 
@@ -27,7 +25,7 @@ export async function migrate({ flags, env, terminal }: Call<MigrateFlags>): Pro
   if (flags.schema === true && from !== undefined) {
     throw usageError('--schema moves nothing, so it goes without --from', 'See: lango migrate --help');
   }
-  const loaded = await loadConfig({ env, overrides: overridesOf(flags) });
+  const loaded = await loadConfigOf({ flags, env }, 'serve');
   if (flags.schema === true) {
     const sources = { ...loaded, logger: silentLogger };
     await upgradeDatabase(sources);
@@ -40,14 +38,9 @@ export async function migrate({ flags, env, terminal }: Call<MigrateFlags>): Pro
     const onTable = (name: string) => terminal.progress.label(`moving ${name.replace('_', ' ')}`);
     const rows = await moveDatabase({ ...loaded, logger: silentLogger }, { file, onTable });
     const { tasks = 0, events = 0, documents = 0, vault_entries: sealed = 0 } = rows;
-    const what = [counted(tasks, 'task'), `${events} events`, counted(documents, 'document')];
-    return {
-      json: { from: file, rows },
-      lines: [
-        `${file}: moved ${what.join(', ')} and ${sealed} sealed values; all read again and found equal`,
-      ],
-      notes: NOTES,
-    };
+    const moved = `${counted(tasks, 'task')}, ${events} events, ${counted(documents, 'document')}`;
+    const line = `${file}: moved ${moved} and ${sealed} sealed values; all read again and found equal`;
+    return { json: { from: file, rows }, lines: [line], notes: NOTES };
   } finally {
     terminal.progress.stop();
   }

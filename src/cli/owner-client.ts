@@ -1,8 +1,7 @@
-import type { Call } from './call.js';
 import { silentLogger } from '../core/logger.js';
 import type { OperationClient, OperationTable } from '../core/operation.js';
 import { SERVER_OPERATIONS, type ServerOperations } from '../owners/operations.js';
-import { connect, loadConfigOf, type ConnectionFlags } from './connection.js';
+import { connect, loadConfigOf, type ConnectionFlags, type Where } from './connection.js';
 import { usageError } from '../terminal/exit.js';
 import { ask } from './explain.js';
 
@@ -11,9 +10,9 @@ export interface OwnerFlags extends ConnectionFlags {
   readonly owner?: string;
 }
 
-/** Calls `use` with a client of the operations of the server itself. See `withOwnerOf`. */
+/** As `withOwnerOf`, with the operations of the server itself. */
 export function withOwner<T>(
-  call: Pick<Call<OwnerFlags>, 'flags' | 'env'>,
+  call: Where<OwnerFlags>,
   use: (owner: OperationClient<ServerOperations>) => Promise<T>,
 ): Promise<T> {
   return withOwnerOf(SERVER_OPERATIONS, call, use);
@@ -25,7 +24,7 @@ export function withOwner<T>(
  */
 export async function withOwnerOf<Table extends OperationTable, T>(
   table: Table,
-  { flags, env }: Pick<Call<OwnerFlags>, 'flags' | 'env'>,
+  { flags, env }: Where<OwnerFlags>,
   use: (owner: OperationClient<Table>) => Promise<T>,
 ): Promise<T> {
   const askServer = async (): Promise<T> => {
@@ -41,11 +40,6 @@ export async function withOwnerOf<Table extends OperationTable, T>(
   if ((flags.url ?? env.url) !== undefined) return askServer();
   const loaded = await loadConfigOf({ flags, env });
   const { openHome } = await import('../app.js');
-  const home = await openHome(loaded, { logger: silentLogger, owner: flags.owner });
-  if (!home) return askServer();
-  try {
-    return await use(home.client(table));
-  } finally {
-    await home.close();
-  }
+  await using home = await openHome(loaded, { logger: silentLogger, owner: flags.owner });
+  return home ? await use(home.client(table)) : askServer();
 }

@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { packageVersion } from '../config/package-root.js';
 import { TASK_STATES } from '../core/task.js';
 import { usageError } from '../terminal/exit.js';
@@ -6,7 +6,7 @@ import type { Act } from './flags.js';
 import { actionsOf, collect, ownFirst, withAgents, withFolders, withJson, withServer } from './flags.js';
 import type { Capability } from '../core/capability.js';
 import { addCapabilityCommands } from './capability-commands.js';
-import { addDataCommands } from './owner-commands.js';
+import { forgettable } from './data.js';
 
 const MAX_PORT = 65_535;
 const MAX_PAGE = 100;
@@ -81,7 +81,9 @@ export function createProgram(act: Act, capabilities: readonly Capability[]): Co
   addTaskCommands(group('tasks', 'list, read, watch and cancel tasks'), act);
   addDataCommands(group('data', 'export, forget and delete your data'), capabilities, act);
   addKeyCommands(group('keys', 'list and rotate the keys that this node signs with'), act);
-  addMcpCommands(group('mcp', 'use the tools of MCP servers, and offer agents as tools'), act);
+  withServer(group('mcp', 'use the tools of MCP servers, and offer agents as tools').command('serve'))
+    .description('offer the agents of the running server to an MCP client, over standard input and output')
+    .action(actionsOf(act, () => import('./mcp-serve.js'))('serveMcp'));
   addCapabilityCommands(program, capabilities, act);
   addConfigCommands(group('config', 'check and show the configuration'), act);
 
@@ -113,7 +115,7 @@ function addAgentCommands(agents: Command, act: Act): void {
     .action(action('addAgent'));
   withFolders(withJson(agents.command('search <text>')))
     .description('look for agents in the catalogs of a2a.catalogs; adds none')
-    .action(actionsOf(act, () => import('./agent-search.js'))('searchAgents'));
+    .action(action('searchAgents'));
   withServer(withJson(agents.command('remove <name>')))
     .description('remove a remote agent that was added')
     .action(action('removeAgent'));
@@ -121,28 +123,22 @@ function addAgentCommands(agents: Command, act: Act): void {
 
 /** Refuses empty values. They come from unset variables, as in --home "$FOLDER"; a default must not replace them. */
 function refuseEmptyValues(command: Command): void {
-  for (const { flags } of command.options.filter((option) => isEmpty(command, option))) {
-    command.error(`error: option '${flags}' has an empty value. Leave it out, or give it one.`);
+  for (const option of command.options) {
+    if ([command.getOptionValue(option.attributeName())].flat().includes(''))
+      command.error(`error: option '${option.flags}' has an empty value. Leave it out, or give it one.`);
   }
   if (command.parent) refuseEmptyValues(command.parent);
-}
-
-function isEmpty(command: Command, option: Option): boolean {
-  return [command.getOptionValue(option.attributeName())].flat().includes('');
 }
 
 /** Makes commander throw usage errors, so that they are printed like all errors, with the help of their command. */
 function throwErrors(command: Command, name: string): void {
   command.configureOutput({ outputError: () => {} }).exitOverride((error) => {
     if (error.exitCode === 0 || error.code === 'commander.help') throw error;
-    throw usageError(sentenceOf(error.message), `See: ${name} --help`);
+    // Makes one line of "error: unknown command 'sen'", a line feed, "(Did you mean send?)".
+    const sentence = error.message.replace(/^error: /, '').replace(/\s+/g, ' ');
+    throw usageError(sentence, `See: ${name} --help`);
   });
   for (const sub of command.commands) throwErrors(sub, `${name} ${sub.name()}`);
-}
-
-/** Makes one line of commander's "error: unknown command 'sen'", a line feed, "(Did you mean send?)". */
-function sentenceOf(message: string): string {
-  return message.replace(/^error: /, '').replace(/\s+/g, ' ');
 }
 
 function addTaskCommands(tasks: Command, act: Act): void {
@@ -172,10 +168,26 @@ function addTaskCommands(tasks: Command, act: Act): void {
   add('cancel <id>').description('cancel a task').action(action('cancelTask'));
 }
 
-function addMcpCommands(mcp: Command, act: Act): void {
-  withServer(mcp.command('serve'))
-    .description('offer the agents of the running server to an MCP client, over standard input and output')
-    .action(actionsOf(act, () => import('./mcp-serve.js'))('serveMcp'));
+function addDataCommands(data: Command, capabilities: readonly Capability[], act: Act): void {
+  const action = actionsOf(act, () => import('./data.js'));
+  const add = (name: string): Command =>
+    withServer(data.command(name)).option('--json', 'print the counts as JSON');
+  add('export')
+    .description('write all your data as JSON')
+    .option('--out <file>', 'write to this new file instead of standard output')
+    .action(action('exportData'));
+  add('forget')
+    .description('delete one item for good; for documents use: lango ingest remove')
+    .addArgument(new Argument('<kind>', 'the kind of data').choices([...forgettable(capabilities).keys()]))
+    .argument(
+      '<name>',
+      'the id of a context, the name of an entry or skill, the path of a file, or the text of a fact',
+    )
+    .action(action('forgetData'));
+  add('delete')
+    .description('delete all your data for good')
+    .option('--yes', 'required: confirms the deletion')
+    .action(action('deleteData'));
 }
 
 function addDatabaseCommands(program: Command, act: Act): void {

@@ -1,11 +1,11 @@
-import type { CommandContext } from './call.js';
 import { CommanderError } from 'commander';
 import { CAPABILITIES } from '../capabilities/index.js';
 import { readEnv } from '../config/env.js';
-import { loadConfig } from '../config/load.js';
+import { parseArgs } from 'node:util';
 import type { Capability } from '../core/capability.js';
 import { errorText, isLangoError } from '../core/errors.js';
 import { EXIT, exitCodeOfError } from '../terminal/exit.js';
+import { loadConfigOf, type CommandContext } from './connection.js';
 import type { Act } from './flags.js';
 import { createProgram } from './program.js';
 import { jsonLine, safeText } from '../terminal/safe-text.js';
@@ -49,18 +49,17 @@ async function configuredCapabilities(
   args: readonly string[],
   { env }: CommandContext,
 ): Promise<readonly Capability[]> {
-  const valueOf = (flag: string) => {
-    const at = args.indexOf(flag);
-    return at < 0 ? args.find((one) => one.startsWith(`${flag}=`))?.slice(flag.length + 1) : args[at + 1];
-  };
-  const [home, configFile] = [valueOf('--home'), valueOf('--config')];
-  const overrides = { ...(home && { home }), ...(configFile && { configFile }) };
+  const { values } = parseArgs({ args: [...args], options: PLACES, strict: false });
+  const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
+  const flags = { home: textOf(values['home']), config: textOf(values['config']) };
   try {
-    return (await loadConfig({ env, overrides, purpose: 'show' })).schema.capabilities;
+    return (await loadConfigOf({ env, flags }, 'show')).schema.capabilities;
   } catch {
     return CAPABILITIES; // The command itself reports what is wrong with the configuration.
   }
 }
+
+const PLACES = { home: { type: 'string' }, config: { type: 'string' } } as const;
 
 /** Prints the error of a command: message and hint, and the stack with --debug. Returns the exit code. */
 function fail(error: unknown, args: readonly string[], terminal: Terminal): number {

@@ -1,4 +1,3 @@
-import type { Call } from './call.js';
 import { text as readAll } from 'node:stream/consumers';
 import type { SendRequest } from '../a2a/client/client.js';
 import { LangoError } from '../core/errors.js';
@@ -6,15 +5,15 @@ import { textPart, type Part } from '../core/message.js';
 import { answerPart } from '../core/questions.js';
 import type { Question } from '../core/task.js';
 import { attach, partsFor, saveFilesOf } from './attached-files.js';
-import { connect, type Connection, type ConnectionFlags } from './connection.js';
+import { connect, type Call, type Connection, type ConnectionFlags } from './connection.js';
 import type { Asker, Outcome } from './conversation.js';
-import { answerCommands, approving, converse, isWhole, leavingOpen, terminalAsker } from './conversation.js';
-import { absentAgents } from './explain.js';
+import { approving, converse, isWhole, leavingOpen, replyCommands, terminalAsker } from './conversation.js';
+import { noteAbsentAgents } from './explain.js';
 import { exitCodeOfState, onInterrupt, usageError } from '../terminal/exit.js';
 import { jsonLine, safeLine } from '../terminal/safe-text.js';
 import { contextOf, locateTask } from './tasks.js';
 import type { Terminal } from '../terminal/terminal.js';
-import { silentView, viewOf, type View } from './view.js';
+import { viewOf, type View } from './render.js';
 
 /** The shortest beginning of a hash that is accepted: enough to tell apart the calls that wait. */
 const SHORTEST_HASH = 8;
@@ -50,7 +49,7 @@ export async function send(words: readonly string[], call: Call<SendFlags>): Pro
   const parts = [
     ...(text === '' ? [] : [textPart(text)]),
     ...(await partsFor(files, connection, agent)),
-    ...answersIn(flags, questions),
+    ...decisionsIn(flags, questions),
   ];
 
   const canceling = new AbortController();
@@ -66,72 +65,59 @@ export async function send(words: readonly string[], call: Call<SendFlags>): Pro
 
   if (flags.json && !flags.stream) terminal.print(jsonLine(await summary(outcome, agent, connection)));
   if (outcome.taskId !== undefined && !flags.json) {
-    answerCommands(outcome.taskId, outcome.end.questions, flags).map(terminal.typed).forEach(terminal.note);
+    replyCommands(outcome.taskId, outcome.end.questions, flags).map(terminal.typed).forEach(terminal.note);
   }
   const { out } = flags;
   if (out !== undefined && outcome.taskId !== undefined) {
     await saveFilesOf({ taskId: outcome.taskId, agent }, out, { connection, terminal });
   }
-  if (agent === undefined && !outcome.hasDelegated && interrupt.exitCode === undefined) {
-    const absent = await absentAgents(connection);
-    if (absent !== undefined) terminal.note(terminal.typed(absent));
-  }
+  if (agent === undefined && !outcome.hasDelegated && interrupt.exitCode === undefined)
+    await noteAbsentAgents(connection, terminal);
   return interrupt.exitCode ?? exitCodeOfState(outcome.end.state);
 }
 
 /** The text of the message; empty when the flags bring something else to send. */
 async function textGiven(words: readonly string[], flags: SendFlags): Promise<string> {
   const { approve = [], deny = [], reason, task } = flags;
-  const hasAnswers = approve.length + deny.length > 0;
-  if (hasAnswers && task === undefined) {
+  const hasDecisions = approve.length + deny.length > 0;
+  if (hasDecisions && task === undefined)
     throw usageError('--approve and --deny answer a question of a task: name it with --task.');
-  }
   if (reason !== undefined && deny.length === 0) throw usageError('--reason goes with --deny.');
   const isPiped = words.length === 1 && words[0] === '-';
   const text = (isPiped ? await readAll(process.stdin) : words.join(' ')).trim();
-  if (text === '' && !hasAnswers && flags.file === undefined) {
-    throw usageError(
-      'There is nothing to send.',
-      'Write the request after "send", or - to read it from a pipe.',
-    );
-  }
-  return text;
+  if (text !== '' || hasDecisions || flags.file !== undefined) return text;
+  const hint = 'Write the request after "send", or - to read it from a pipe.';
+  throw usageError('There is nothing to send.', hint);
 }
 
-/** The answers to the open questions of a task. A beginning of a hash is enough when no other question has it. */
-function answersIn(
+/** The decisions on the open questions of a task. A beginning of a hash is enough when no other question has it. */
+function decisionsIn(
   { approve = [], deny = [], reason }: SendFlags,
   open: readonly Question[],
 ): readonly Part[] {
   const all = open.map(({ hash }) => hash);
+  const names = all.map((hash) => safeLine(hash)).join(', ');
   const hashOf = (given: string): string => {
-    const hashes = all.filter((hash) => hash.startsWith(given.toLowerCase()));
     if (all.includes(given)) return given;
-    if (given.length < SHORTEST_HASH || hashes.length === 0) throw notAsked(given, all);
+    const hashes = all.filter((hash) => hash.startsWith(given.toLowerCase()));
+    if (given.length < SHORTEST_HASH || hashes.length === 0) {
+      const hint = names === '' ? 'It asks nothing.' : `It asks: ${names}`;
+      throw usageError(`The task does not ask ${safeLine(given)}.`, hint);
+    }
     if (hashes.length === 1) return hashes[0]!;
     throw usageError(`Several questions begin with ${safeLine(given)}: ${hashes.join(', ')}.`);
   };
-  const answers = [
+  const denial = { decision: 'deny' as const, ...(reason && { text: reason }) };
+  const decisions = [
     ...approve.map((given) => answerPart({ hash: hashOf(given), decision: 'approve' })),
-    ...deny.map((given) =>
-      answerPart({ hash: hashOf(given), decision: 'deny', ...(reason ? { text: reason } : {}) }),
-    ),
+    ...deny.map((given) => answerPart({ hash: hashOf(given), ...denial })),
   ];
-  if (isWhole(open, answers)) return answers;
-  const names = all.map((hash) => safeLine(hash)).join(', ');
+  if (isWhole(open, decisions)) return decisions;
   throw usageError('The agent of this task takes its decisions together.', `Answer each of: ${names}`);
 }
 
-function notAsked(hash: string, open: readonly string[]): LangoError {
-  const names = open.map((one) => safeLine(one)).join(', ');
-  return usageError(
-    `The task does not ask ${safeLine(hash)}.`,
-    names === '' ? 'It asks nothing.' : `It asks: ${names}`,
-  );
-}
-
 function chooseView({ json, stream }: SendFlags, terminal: Terminal): View {
-  if (json) return stream ? viewOf('json', terminal) : silentView;
+  if (json) return stream ? viewOf('json', terminal) : () => {};
   return viewOf((stream ?? terminal.isLive) ? 'story' : 'answer', terminal);
 }
 

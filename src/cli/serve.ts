@@ -1,4 +1,3 @@
-import type { Call } from './call.js';
 import { once } from 'node:events';
 import { createApp, type App, type AppAddress, type ReadConfig } from '../app.js';
 import type { Config } from '../config/config.js';
@@ -11,7 +10,7 @@ import { CARD_PATH } from '../core/card.js';
 import { errorText, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { createLogger } from '../logging.js';
-import { overridesOf, type FolderFlags } from './connection.js';
+import { overridesOf, type Call, type FolderFlags } from './connection.js';
 import { EXIT, onHangup, onInterrupt } from '../terminal/exit.js';
 import { limitHeap, releaseIdleMemory } from './heap.js';
 import { jsonLine, shellWord } from '../terminal/safe-text.js';

@@ -1,11 +1,10 @@
-import type { Call } from './call.js';
 import type { TaskView } from '../a2a/client/client.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import { textOf } from '../core/message.js';
 import { isTerminal, type TaskState } from '../core/task.js';
-import { notesOf, saveArtifacts } from './attached-files.js';
-import { connect, type Connection, type ConnectionFlags } from './connection.js';
-import { answerCommands } from './conversation.js';
+import { saveArtifacts } from './attached-files.js';
+import { connect, type Call, type Connection, type ConnectionFlags } from './connection.js';
+import { replyCommands } from './conversation.js';
 import { EXIT, usageError } from '../terminal/exit.js';
 import { ask, explain } from './explain.js';
 import { questionText } from './render.js';
@@ -40,13 +39,12 @@ export async function listTasks(call: Call<ConnectionFlags & TaskFilter>): Promi
   const { context } = call.flags;
   const filter = context === undefined ? {} : { context: await contextOf(connection, context) };
   const { tasks, closed } = await newestTasks({ ...call.flags, ...filter }, connection);
-  const none = tasks.length === 0 ? ['There are no such tasks.'] : [];
-  const left =
-    closed.length === 0 ? [] : [`Left out, because they need a scope that you lack: ${closed.join(', ')}.`];
+  const hasClosed = closed.length > 0;
+  const left = safeLine(`Left out, because they need a scope that you lack: ${closed.join(', ')}.`);
   return {
-    json: { tasks: tasks.map(toJson), ...(closed.length === 0 ? {} : { closed }) },
+    json: { tasks: tasks.map(toJson), ...(hasClosed && { closed }) },
     lines: tasks.map((task) => rowOf(task, call.terminal)),
-    notes: [...none, ...left.map((line) => safeLine(line))],
+    notes: [...(tasks.length === 0 ? ['There are no such tasks.'] : []), ...(hasClosed ? [left] : [])],
   };
 }
 
@@ -55,7 +53,7 @@ export async function getTask(given: string, call: Call<TaskFlags & { out?: stri
   const connection = await connect(call);
   const { task, agent } = await locateTask(connection, given, call.flags.agent);
   const { out } = call.flags;
-  const notes = out === undefined ? [] : notesOf(await saveArtifacts(task.artifacts, out));
+  const notes = out === undefined ? [] : await saveArtifacts(task.artifacts, out);
   const listed = { ...task, agent: agent ?? (await rootName(connection)) };
   return { json: toJson(listed), lines: detailsOf(listed, call), notes };
 }
@@ -65,11 +63,9 @@ export async function cancelTask(given: string, call: Call<TaskFlags>): Promise<
   const connection = await connect(call);
   const { agent, task: located } = await locateTask(connection, given, call.flags.agent);
   const task = await ask(connection, connection.client.cancel({ taskId: located.id, agent }));
-  return {
-    json: toJson({ ...task, agent: agent ?? (await rootName(connection)) }),
-    lines: [`${call.terminal.paint.state(task.state)} ${safeLine(task.id)}`],
-    exitCode: isTerminal(task.state) ? EXIT.ok : EXIT.failure,
-  };
+  const json = toJson({ ...task, agent: agent ?? (await rootName(connection)) });
+  const lines = [`${call.terminal.paint.state(task.state)} ${safeLine(task.id)}`];
+  return { json, lines, exitCode: isTerminal(task.state) ? EXIT.ok : EXIT.failure };
 }
 
 interface ListedTasks {
@@ -78,10 +74,7 @@ interface ListedTasks {
   readonly closed: readonly string[];
 }
 
-/**
- * The newest tasks, of one agent or all, of one conversation or all. Agents that refuse this caller are left out, unless
- * all of them do.
- */
+/** The newest tasks that match. Agents that refuse this caller are left out, unless all of them do. */
 export async function newestTasks(filter: TaskFilter, connection: Connection): Promise<ListedTasks> {
   const { tasks, closed } = await readTasks(filter, connection);
   return { tasks: await Promise.all(tasks.map((task) => withRequest(task, connection))), closed };
@@ -95,24 +88,20 @@ async function readTasks(
   const known = agent === undefined ? await agentNames(connection) : [agent];
   const names: readonly (string | undefined)[] = known.length > 0 ? known : [undefined];
   const closed: string[] = [];
-  const pages = await Promise.all(
-    names.map(async (name) => {
-      try {
-        const { tasks } = await ask(connection, connection.client.list({ ...query, agent: name }), name);
-        return tasks.map((task): ListedTask => ({ ...task, agent: name }));
-      } catch (error) {
-        if (name === undefined || !isLangoError(error, 'forbidden')) throw error;
-        closed.push(name);
-        if (closed.length === names.length) throw error;
-        return [];
-      }
-    }),
-  );
-  const newest = pages
-    .flat()
-    .sort((a, b) => (b.stateAt ?? '').localeCompare(a.stateAt ?? ''))
-    .slice(0, limit);
-  return { tasks: newest, closed };
+  const pages = names.map(async (name) => {
+    try {
+      const { tasks } = await ask(connection, connection.client.list({ ...query, agent: name }), name);
+      return tasks.map((task): ListedTask => ({ ...task, agent: name }));
+    } catch (error) {
+      if (name === undefined || !isLangoError(error, 'forbidden')) throw error;
+      closed.push(name);
+      if (closed.length === names.length) throw error;
+      return [];
+    }
+  });
+  const tasks = (await Promise.all(pages)).flat();
+  tasks.sort((a, b) => (b.stateAt ?? '').localeCompare(a.stateAt ?? ''));
+  return { tasks: tasks.slice(0, limit), closed };
 }
 
 /** The task with its first message. A task that was removed meanwhile stays as the list had it. */
@@ -142,10 +131,8 @@ function requestOf({ history }: TaskView): string {
   return said.find((words) => words !== '') ?? '';
 }
 
-function detailsOf(
-  task: ListedTask,
-  { flags, terminal: { paint, typed } }: Call<TaskFlags>,
-): readonly string[] {
+function detailsOf(task: ListedTask, { flags, terminal }: Call<TaskFlags>): readonly string[] {
+  const { paint, typed } = terminal;
   const row = (name: string, value: string): string => `${paint.dim(name.padEnd(8))} ${value}`;
   return [
     row('task', safeLine(task.id)),
@@ -156,7 +143,7 @@ function detailsOf(
     ...task.artifacts.map(({ name, id, parts }) => row(safeLine(name ?? id), safeText(textOf(parts)))),
     ...(task.text === '' ? [] : [row('says', safeText(task.text))]),
     ...task.questions.map((question) => questionText(question, paint)),
-    ...answerCommands(task.id, task.questions, flags).map(typed),
+    ...replyCommands(task.id, task.questions, flags).map(typed),
   ];
 }
 
@@ -179,20 +166,24 @@ export async function locateTask(
   given: string,
   agent: string | undefined,
 ): Promise<LocatedTask> {
-  const [known, ...others] = isShort(given) ? await tasksLike(connection, given, agent) : [];
-  if (others.length > 0) throw ambiguous(given, [known!, ...others]);
-  return known ? { agent: known.agent, task: known } : locateExactly(connection, given, agent);
+  const alike = SHORT_ID.test(given) ? await tasksLike(connection, given, agent) : [];
+  if (alike.length > 1) {
+    const names = alike.map((task) => `${task.id} (${safeLine(requestOf(task), TEXT_CHARACTERS)})`);
+    throw usageError(`Several tasks match ${safeLine(given)}: ${names.join(', ')}.`, GIVE_MORE);
+  }
+  const [task] = alike;
+  return task ? { agent: task.agent, task } : locateExactly(connection, given, agent);
 }
 
 /** The id of a conversation from a beginning or end of it. An unknown one stays as it is: callers may make their own. */
 export async function contextOf(connection: Connection, given: string): Promise<string> {
-  if (!isShort(given)) return given;
+  if (!SHORT_ID.test(given)) return given;
   const tasks = await searchedTasks(connection, undefined);
   if (tasks.some(({ contextId }) => contextId === given)) return given;
   const ids = new Set(tasks.map(({ contextId }) => contextId).filter((id) => isPartOf(given, id)));
-  if (ids.size > 1)
-    throw usageError(`Several conversations match ${given}: ${[...ids].join(', ')}.`, GIVE_MORE);
-  return ids.values().next().value ?? given;
+  const [id = given, ...others] = ids;
+  if (others.length === 0) return id;
+  throw usageError(`Several conversations match ${given}: ${[...ids].join(', ')}.`, GIVE_MORE);
 }
 
 /** The number of newest tasks that are searched for a short id: a page of each agent. */
@@ -203,10 +194,6 @@ const GIVE_MORE = 'Give more characters of its beginning or end.';
 /** The characters of an id that people are shown. The end of an id is random; its beginning is the time. */
 export function shortId(id: string): string {
   return safeLine(id.length === 36 ? id.slice(-8) : id);
-}
-
-function isShort(given: string): boolean {
-  return SHORT_ID.test(given);
 }
 
 function isPartOf(given: string, id: string): boolean {
@@ -235,13 +222,8 @@ async function searchedTasks(
   connection: Connection,
   agent: string | undefined,
 ): Promise<readonly ListedTask[]> {
-  const list = await readTasks({ agent, limit: SEARCHED_TASKS }, connection).catch(() => undefined);
-  return list?.tasks ?? [];
-}
-
-function ambiguous(given: string, tasks: readonly ListedTask[]): Error {
-  const names = tasks.map((task) => `${task.id} (${safeLine(requestOf(task), TEXT_CHARACTERS)})`);
-  return usageError(`Several tasks match ${safeLine(given)}: ${names.join(', ')}.`, GIVE_MORE);
+  const reading = readTasks({ agent, limit: SEARCHED_TASKS }, connection);
+  return reading.then(({ tasks }) => tasks).catch(() => []);
 }
 
 async function locateExactly(
@@ -261,12 +243,11 @@ async function locateExactly(
     }
   }
   if (refused !== undefined) throw await explain(refused, connection);
-  throw new LangoError('not-found', `There is no task ${safeLine(taskId)} of yours at ${connection.url}.`, {
-    hint: 'See: lango tasks list',
-  });
+  const text = `There is no task ${safeLine(taskId)} of yours at ${connection.url}.`;
+  throw new LangoError('not-found', text, { hint: 'See: lango tasks list' });
 }
 
-/** The name of the agent that answers at the root, from its card; undefined when there is no such card to read. */
+/** The name of the agent at the root, from its card; undefined when there is no such card to read. */
 async function rootName({ client }: Connection): Promise<string | undefined> {
   const { name } = await client.card().catch(() => ({ name: undefined }));
   return typeof name === 'string' ? name : undefined;

@@ -1,7 +1,6 @@
-import type { Call } from './call.js';
 import type { ResultOf } from '../core/operation.js';
 import type { ServerOperations } from '../owners/operations.js';
-import { connect } from './connection.js';
+import { connect, type Call } from './connection.js';
 import { ask } from './explain.js';
 import { safeLine } from '../terminal/safe-text.js';
 import { locateTask, type TaskFlags } from './tasks.js';

@@ -1,13 +1,10 @@
-import type { Call } from './call.js';
-import type { TaskView } from '../a2a/client/client.js';
-import type { EndEvent } from '../a2a/client/reader.js';
 import { isInterrupted } from '../core/task.js';
-import { connect } from './connection.js';
-import { answerCommands, follow, type ConverseOptions, type Outcome } from './conversation.js';
+import { connect, type Call } from './connection.js';
+import { follow, replyCommands, type ConverseOptions, type Outcome } from './conversation.js';
 import { exitCodeOfState, onInterrupt } from '../terminal/exit.js';
 import { ask, refusal } from './explain.js';
 import { locateTask, type TaskFlags } from './tasks.js';
-import { viewOf } from './view.js';
+import { viewOf } from './render.js';
 
 interface WatchFlags extends TaskFlags {
   /** False with `--no-stream`. */
@@ -25,20 +22,16 @@ export async function watch(given: string, call: Call<WatchFlags>): Promise<numb
   const view = viewOf(flags.json ? 'json' : flags.stream ? 'story' : 'answer', terminal);
   terminal.progress.start('watching');
   const options = { connection, view, signal: leaving.signal };
-  const { end, taskId: seen } = await watched({ taskId, agent }, options).finally(() =>
-    terminal.progress.stop(),
-  );
+  const watching = watched({ taskId, agent }, options).finally(() => terminal.progress.stop());
+  const { end, taskId: seen } = await watching;
   if (interrupt.exitCode !== undefined) return interrupt.exitCode;
   if (seen === undefined) throw await refusal(connection, end.text, agent);
   view(end);
-  if (!flags.json) answerCommands(taskId, end.questions, flags).map(terminal.typed).forEach(terminal.note);
+  if (!flags.json) replyCommands(taskId, end.questions, flags).map(terminal.typed).forEach(terminal.note);
   return exitCodeOfState(end.state);
 }
 
-/**
- * Follows the task from its first event. That stream ends at the first question. When the question has been answered
- * since, the task is shown in its present state and followed from there.
- */
+/** Follows the task from its first event to a question; when somebody replied to it since, from its present state on. */
 async function watched(
   task: { readonly taskId: string; readonly agent: string | undefined },
   { connection, view, signal }: Omit<ConverseOptions, 'asker'>,
@@ -46,10 +39,7 @@ async function watched(
   const replay = await follow(connection.client.subscribe({ ...task, after: 0 }, signal), view);
   if (signal.aborted || !isInterrupted(replay.end.state)) return replay;
   const now = await ask(connection, connection.client.get(task));
-  return isStillAt(replay.end, now) ? replay : follow(connection.client.subscribe(task, signal), view);
-}
-
-function isStillAt(end: EndEvent, now: TaskView): boolean {
   const open = new Set(now.questions.map(({ hash }) => hash));
-  return now.state === end.state && end.questions.every(({ hash }) => open.has(hash));
+  const isOpen = now.state === replay.end.state && replay.end.questions.every(({ hash }) => open.has(hash));
+  return isOpen ? replay : follow(connection.client.subscribe(task, signal), view);
 }

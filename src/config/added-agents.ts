@@ -1,7 +1,8 @@
-import { type Path } from '../core/findings.js';
+import type { Path } from '../core/findings.js';
 import { join } from 'node:path';
 import { LangoError } from '../core/errors.js';
 import { isGroup } from './layers.js';
+import { parseJson } from '../core/json.js';
 import { PrivateFile } from '../disk/private-file.js';
 import type { Source } from './text-source.js';
 
@@ -10,10 +11,7 @@ const HINT = 'Correct the file, or delete it and add its agents again.';
 /** An entry of `a2a.remoteAgents` before its check. */
 export type AddedAgent = Readonly<Record<string, unknown>> & { readonly name: string };
 
-/**
- * The remote agents that were added with `lango agents add`. Their file is in the data folder, because only people edit the
- * configuration file. Only this user can read it, because it contains tokens.
- */
+/** The remote agents that `lango agents add` added, in a file of the data folder. It holds tokens, so only this user reads it. */
 export class AddedAgents {
   readonly #file: PrivateFile;
 
@@ -28,9 +26,8 @@ export class AddedAgents {
     if (text === undefined) return [];
     const list = parseJson(text);
     if (Array.isArray(list) && list.every(isNamed)) return list;
-    throw new LangoError('invalid-config', `${this.#file.path} does not contain a list of agents.`, {
-      hint: HINT,
-    });
+    const message = `${this.#file.path} does not contain a list of agents.`;
+    throw new LangoError('invalid-config', message, { hint: HINT });
   }
 
   async replace(agents: readonly AddedAgent[]): Promise<void> {
@@ -67,12 +64,4 @@ function fileIn(home: string): string {
 
 function isNamed(value: unknown): value is AddedAgent {
   return isGroup(value) && typeof value['name'] === 'string';
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,14 +1,12 @@
-import { keyOf } from '../core/findings.js';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { CardFile } from '../core/card.js';
 import { errorText, LangoError } from '../core/errors.js';
+import { parseJson } from '../core/json.js';
 import { agentName, distinct, httpUrl, text } from '../core/fields.js';
-import type { Problem } from './problems.js';
-import { findingsOf, problemsError } from './problems.js';
-import type { KeySchema } from './schema.js';
-import { schemasAt } from './schema.js';
+import { type Problem, findingsOf, problemsError, toProblem } from './problems.js';
+import { type KeySchema, schemasAt } from './schema.js';
 
 const mediaType = z.string().regex(/^[\w.+-]+\/[\w.+*-]+$/, 'must be a media type such as text/plain');
 
@@ -48,10 +46,9 @@ export async function loadCardFiles(folder: string): Promise<Map<string, CardFil
 async function listFiles(folder: string): Promise<readonly string[]> {
   try {
     return await readdir(folder);
-  } catch (error) {
-    throw new LangoError('invalid-config', `The agent card folder cannot be read: ${errorText(error)}.`, {
-      cause: error,
-    });
+  } catch (cause) {
+    const text = `The agent card folder cannot be read: ${errorText(cause)}.`;
+    throw new LangoError('invalid-config', text, { cause });
   }
 }
 
@@ -61,7 +58,7 @@ async function loadCardFile(folder: string, fileName: string): Promise<CardResul
   const file = join(folder, fileName);
   const text = await readFile(file, 'utf8');
   const expected = fileName.slice(0, -EXTENSION.length);
-  const card = parseCard(text);
+  const card = cardSchema.safeParse(parseJson(text)).data;
   if (card?.name === expected) return { card };
   // Loaded only to locate a problem: positions need another parser.
   const { textSource } = await import('./text-source.js');
@@ -71,26 +68,9 @@ async function loadCardFile(folder: string, fileName: string): Promise<CardResul
   if (!result.success) {
     const root = z.toJSONSchema(cardSchema, { io: 'input' }) as KeySchema;
     const findings = findingsOf(result.error.issues, (path) => schemasAt(path, root));
-    return {
-      problems: findings.map(({ path, about, text: problem }) => ({
-        at: about === 'key' ? source.locateKey(path) : source.locate(path),
-        key: keyOf(path),
-        text: problem,
-      })),
-    };
+    return { problems: findings.map((one) => toProblem(one, source)) };
   }
   if (result.data.name === expected) return { card: result.data };
-  return {
-    problems: [
-      { at: source.locate(['name']), key: 'name', text: `must be "${expected}", the name of its file` },
-    ],
-  };
-}
-
-function parseCard(text: string): CardFile | undefined {
-  try {
-    return cardSchema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
+  const problem = `must be "${expected}", the name of its file`;
+  return { problems: [{ at: source.locate(['name']), key: 'name', text: problem }] };
 }

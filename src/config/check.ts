@@ -3,9 +3,8 @@ import { isAbsolute, relative } from 'node:path';
 import { isLoopback, isPrivateTransport } from '../core/addresses.js';
 import type { Capability, RuleResult } from '../core/capability.js';
 import { unsafeIssuer } from '../core/oauth2-fields.js';
-import type { BasePaths } from './config.js';
-import { groupsOf, hasSeveralOwners, withPaths } from './config.js';
-import { entriesOf as modelEntries, modelFindings, modelKeysOf, modelOf } from './models.js';
+import { type BasePaths, groupsOf, hasSeveralOwners, withPaths } from './config.js';
+import { modelFindings, modelKeysOf, modelOf, otherModelsOf } from './models.js';
 import { isGroup } from './layers.js';
 import { findingsOf } from './problems.js';
 import { RISKS, isReadableByAll, isWeakToken, type Risk } from './risks.js';
@@ -111,11 +110,7 @@ interface Rule {
 
 const RULES: readonly Rule[] = [
   { keys: ['auth.mode', 'server.host'], check: checkOpenServer },
-  {
-    keys: ['server', 'auth', 'a2a', 'model'],
-    isForServersOnly: true,
-    check: checkRisks,
-  },
+  { keys: ['server', 'auth', 'a2a', 'model'], isForServersOnly: true, check: checkRisks },
   { keys: ['auth.mode', 'auth.jwt'], check: checkJwt },
   { keys: ['auth.mode', 'auth.introspection'], check: checkIntrospection },
   { keys: ['auth.mode', 'server.tls'], check: checkMtls },
@@ -134,21 +129,19 @@ function checkRisks(settings: Settings, { exposedSecret }: BasePaths): readonly 
   const { otlp } = settings.telemetry;
   const takes = (risk: Risk, isTaken: boolean, path: Path) =>
     isTaken ? riskFinding(settings, risk, path) : [];
+  const [otlpHeader] = Object.values(otlp.headers);
   const isPublic = !isLoopback(server.host);
   const main = modelOf(model);
   const mainKey = modelKeysOf(settings, main).get(main.key);
   const { certFile, keyFile } = server.tls;
+  const hasExposedKey = keyFile !== undefined && isReadableByAll(keyFile);
   const isWeak = auth.mode === 'token' && auth.token !== undefined && isWeakToken(auth.token);
   return [
     ...takes('weakToken', isWeak, ['auth', 'token']),
     ...takes('plainHttp', isPublic && certFile === undefined, ['server', 'host']),
     ...takes('trustProxy', isPublic && server.trustProxy, ['server', 'trustProxy']),
     ...takes('readableSecrets', exposedSecret !== undefined, exposedSecret ?? []),
-    ...takes('readableSecrets', keyFile !== undefined && isReadableByAll(keyFile), [
-      'server',
-      'tls',
-      'keyFile',
-    ]),
+    ...takes('readableSecrets', hasExposedKey, ['server', 'tls', 'keyFile']),
     ...a2a.remoteAgents.flatMap(({ token, auth, owners, url }, index) => {
       const shown = token ?? owners ?? (auth && 'auth');
       return takes('plainHttpToken', isSentWithoutTls(shown, url), ['a2a', 'remoteAgents', index, 'url']);
@@ -159,13 +152,11 @@ function checkRisks(settings: Settings, { exposedSecret }: BasePaths): readonly 
     ...auth.nodes.flatMap(({ name, jwks }, index) =>
       takes('plainHttpToken', isSentWithoutTls(name, jwks), ['auth', 'nodes', index, 'jwks']),
     ),
-    ...takes('plainHttpToken', isSentWithoutTls(Object.values(otlp.headers)[0], otlp.url), [
-      ...['telemetry', 'otlp', 'url'],
-    ]),
+    ...takes('plainHttpToken', isSentWithoutTls(otlpHeader, otlp.url), ['telemetry', 'otlp', 'url']),
     ...takes('plainHttpToken', isSentWithoutTls(mainKey, model.baseUrl), ['model', 'baseUrl']),
-    ...modelEntries(settings).flatMap(({ path, entry }) => {
-      if (typeof entry === 'string') return [];
-      return takes('plainHttpToken', isSentWithoutTls(entry.apiKey, entry.baseUrl), [...path, 'baseUrl']);
+    ...otherModelsOf(settings).flatMap(({ path, given }) => {
+      if (typeof given === 'string') return [];
+      return takes('plainHttpToken', isSentWithoutTls(given.apiKey, given.baseUrl), [...path, 'baseUrl']);
     }),
   ];
 }
@@ -182,10 +173,8 @@ function isSentWithoutTls(value: string | undefined, address: string | undefined
 
 function checkOpenServer({ auth, server }: Settings): readonly Finding[] {
   if (auth.mode !== 'none' || isLoopback(server.host)) return [];
-  return finding(
-    ['auth', 'mode'],
-    `must be "token" when server.host is "${server.host}"; "none" is for loopback addresses such as 127.0.0.1`,
-  );
+  const text = `must be "token" when server.host is "${server.host}"; "none" is for loopback addresses such as 127.0.0.1`;
+  return finding(['auth', 'mode'], text);
 }
 
 function checkJwt({ auth: { mode, jwt } }: Settings): readonly Finding[] {
@@ -218,22 +207,17 @@ function checkMtls({ auth, server: { tls } }: Settings): readonly Finding[] {
 
 function checkNodes({ auth, a2a }: Settings): readonly Finding[] {
   if (auth.nodes.length === 0 || (auth.audience ?? a2a.baseUrl) !== undefined) return [];
-  return finding(
-    ['auth', 'nodes'],
-    'needs the name of this server in their tokens: set a2a.baseUrl, or auth.audience',
-  );
+  const text = 'needs the name of this server in their tokens: set a2a.baseUrl, or auth.audience';
+  return finding(['auth', 'nodes'], text);
 }
 
 /** Without `owners`, all owners would be one owner on the other server and could read each other's data there. */
 function checkOwners({ auth, a2a }: Settings): readonly Finding[] {
   if (!a2a.enabled || !hasSeveralOwners(auth)) return [];
+  const text =
+    'must be set, because this server has several owners: "forward" names the owner to the other server, "shared" makes all of them one owner there';
   return a2a.remoteAgents.flatMap(({ owners }, index) =>
-    owners === undefined
-      ? finding(
-          ['a2a', 'remoteAgents', index, 'owners'],
-          'must be set, because this server has several owners: "forward" names the owner to the other server, "shared" makes all of them one owner there',
-        )
-      : [],
+    owners === undefined ? finding(['a2a', 'remoteAgents', index, 'owners'], text) : [],
   );
 }
 
@@ -243,11 +227,8 @@ function checkPeerAuth({ a2a }: Settings): readonly Finding[] {
     if (!auth) return [];
     const { bearer, basic, oauth2, mtls } = auth;
     if (token !== undefined) return finding(at, 'must be left out, as token is set; auth.bearer is the same');
-    if (owners === 'forward' && (bearer ?? basic ?? oauth2) !== undefined)
-      return finding(
-        at,
-        'must be mtls or apiKey with owners: forward, because a bearer token names the owner',
-      );
+    const named = 'must be mtls or apiKey with owners: forward, because a bearer token names the owner';
+    if (owners === 'forward' && (bearer ?? basic ?? oauth2) !== undefined) return finding(at, named);
     if (mtls && !url.startsWith('https:')) return finding([...at, 'mtls'], 'needs an https address in url');
     return oauth2 ? unsafeIssuer(oauth2, [...at, 'oauth2']) : [];
   });

@@ -1,4 +1,4 @@
-import { type Path } from '../core/findings.js';
+import type { Path } from '../core/findings.js';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { AgentLimits, Roster } from '../core/agent.js';

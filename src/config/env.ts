@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { readSecretFile, type SecretFile, type Variables } from './secret-files.js';
+import { readSecretFile, type Variables } from './secret-files.js';
 
 /** Every environment variable that Lango reads. */
 export const ENV_VARIABLES = {
@@ -46,8 +46,6 @@ export interface Env extends Omit<Texts, 'home' | 'noColor' | 'forceColor'> {
   readonly forceColor: boolean;
   /** Whether npm or npx started this program: `lango` alone is then no command of the shell. */
   readonly isStartedByNpm: boolean;
-  /** The secrets that are in files, by the key of their variable. */
-  readonly files: Readonly<Partial<Record<(typeof SECRET_VARIABLES)[number], SecretFile>>>;
   /** All variables, for `${VAR}` in the configuration file. They hold secrets: never log them. */
   readonly variables: Variables;
 }
@@ -56,15 +54,12 @@ export interface Env extends Omit<Texts, 'home' | 'noColor' | 'forceColor'> {
 export function readEnv(env: Variables = process.env): Env {
   const read = Object.entries(ENV_VARIABLES).map(([key, { name }]) => [key, env[name] || undefined]);
   const texts = Object.fromEntries(read) as Texts;
-  const files: Env['files'] = Object.fromEntries(
-    SECRET_VARIABLES.flatMap((key) => {
-      const found = readSecretFile(env, ENV_VARIABLES[key].name);
-      return found ? [[key, found]] : [];
-    }),
-  );
-  const values = Object.fromEntries(Object.entries(files).map(([key, { value }]) => [key, value]));
+  const inFiles = SECRET_VARIABLES.flatMap((key) => {
+    const file = readSecretFile(env, ENV_VARIABLES[key].name);
+    return file ? [[key, file.value]] : [];
+  });
   return {
-    ...{ ...texts, ...values, files },
+    ...{ ...texts, ...(Object.fromEntries(inFiles) as Partial<Texts>) },
     home: texts.home ?? join(homedir(), '.lango'),
     noColor: texts.noColor !== undefined,
     forceColor: (texts.forceColor ?? '0') !== '0',

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   HOME_MARK,
   KIB,
+  MIB,
   choice,
   count,
   flag,
@@ -24,10 +25,7 @@ export const storage = group('The database of tasks, documents, secrets and all 
   connections: count(
     10,
     'With `storage.url`: the most connections of this server, plus one for notifications.',
-    {
-      min: 2,
-      max: 1_000,
-    },
+    { min: 2, max: 1_000 },
   ),
   statementSeconds: seconds(30, 'With `storage.url`: how long one statement may take.'),
   pooling: choice(
@@ -133,6 +131,25 @@ export const disk = group('How owners share the disk, and what agents may write 
     { min: 0 },
   ),
 });
+
+export const mcp = group(
+  'MCP: servers whose tools agents can call, which needs the package @modelcontextprotocol/client; and agents as tools.',
+  {
+    serve: flag(
+      false,
+      'Offer each published agent as an MCP tool at `/mcp`, to the callers of A2A. Needs the package @modelcontextprotocol/server.',
+    ),
+  },
+);
+
+export const parsing = group(
+  'Reading HTML, PDF and archives from outside, in processes apart from the server.',
+  {
+    timeoutSeconds: seconds(20, 'The longest time to read one file or page.'),
+    maxMemoryBytes: count(512 * MIB, 'The most memory of one process, in bytes.', { min: 128 * MIB }),
+    processes: count(2, 'The most processes at once. Each owner has one at most; the other files wait.'),
+  },
+);
 
 export const approval = group('When a person is asked for approval.', {
   policy: z

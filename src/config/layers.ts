@@ -1,7 +1,6 @@
 import { keyOf, type Path } from '../core/findings.js';
 import type { SecretVariable } from '../core/capability.js';
-import type { Env, SECRET_VARIABLES } from './env.js';
-import { ENV_VARIABLES } from './env.js';
+import { ENV_VARIABLES, type Env } from './env.js';
 import type { Problem } from './problems.js';
 import { fileVariable, readSecretFile } from './secret-files.js';
 import { valueAt } from './config.js';
@@ -44,7 +43,7 @@ export interface Layered {
 
 type Group = Record<string, unknown>;
 
-export interface LayerSources {
+interface LayerSources {
   readonly env: Env;
   readonly overrides?: Overrides | undefined;
   /** The variables of capabilities. */
@@ -65,11 +64,9 @@ export function layer(fileValues: Group, { env, overrides = {}, variables }: Lay
     sources.set(keyOf(override.path), override.at);
   };
   const ofCapabilities = variables.flatMap((one) => variableOf(one, env, values));
-  const secrets = [...secretsFrom(env, values), ...ofCapabilities].filter(
-    ({ path }) => !origins.has(keyOf(path)),
-  );
-  secrets.forEach(apply);
-  for (const override of overridesFrom(env, overrides)) apply(override);
+  const all = [...secretsFrom(env, values), ...ofCapabilities];
+  const secrets = all.filter(({ path }) => !origins.has(keyOf(path)));
+  [...secrets, ...overridesFrom(env, overrides)].forEach(apply);
   const problems = secrets.flatMap(({ at, path, problem: text }) =>
     text ? [{ at, key: keyOf(path), text }] : [],
   );
@@ -77,24 +74,24 @@ export function layer(fileValues: Group, { env, overrides = {}, variables }: Lay
   return { values, origins, sources, problems, exposed };
 }
 
-type Variable = (typeof SECRET_VARIABLES)[number] | 'logLevel';
-
-function fromEnv(env: Env, variable: Variable | undefined, path: Path): readonly Override[] {
-  if (variable === undefined) return [];
-  const { name } = ENV_VARIABLES[variable];
-  const file = variable === 'logLevel' ? undefined : env.files[variable];
-  if (!file) return [{ path, value: env[variable], origin: 'env', at: name }];
-  return [{ path, origin: 'env', at: fileVariable(name), value: undefined, isExposed: false, ...file }];
+/** The value of a variable with a secret, or of the file that it names. */
+function fromEnv({ variables }: Env, name: string, path: Path): Override {
+  const file = readSecretFile(variables, name);
+  if (!file) return { path, value: variables[name] || undefined, origin: 'env', at: name };
+  return { path, origin: 'env', at: fileVariable(name), value: undefined, isExposed: false, ...file };
 }
 
 function secretsFrom(env: Env, values: Group): readonly Override[] {
+  const { token, anthropicApiKey, openaiApiKey, databaseUrl } = ENV_VARIABLES;
+  const vendors = { anthropic: anthropicApiKey.name, openai: openaiApiKey.name };
+  const main = vendorOf(env, isGroup(values['model']) ? values['model']['provider'] : undefined);
   return [
-    ...fromEnv(env, 'token', ['auth', 'token']),
-    ...fromEnv(env, modelVariable(env, providerIn(values['model'])), ['model', 'apiKey']),
-    ...MODEL_VENDORS.flatMap((vendor) =>
-      namesVendor(values, vendor) ? fromEnv(env, `${vendor}ApiKey`, ['model', 'apiKeys', vendor]) : [],
+    fromEnv(env, token.name, ['auth', 'token']),
+    ...(main ? [fromEnv(env, vendors[main], ['model', 'apiKey'])] : []),
+    ...MODEL_VENDORS.filter((vendor) => namesVendor(values, vendor)).map((vendor) =>
+      fromEnv(env, vendors[vendor], ['model', 'apiKeys', vendor]),
     ),
-    ...fromEnv(env, 'databaseUrl', ['storage', 'url']),
+    fromEnv(env, databaseUrl.name, ['storage', 'url']),
   ];
 }
 
@@ -102,42 +99,33 @@ const MODEL_VENDORS = ['anthropic', 'openai'] as const;
 
 /** Whether the model of an agent or a fallback names its vendor. */
 function namesVendor({ agent, model }: Group, vendor: string): boolean {
-  const models = [
-    isGroup(agent) ? agent['models'] : undefined,
-    isGroup(model) ? model['fallbacks'] : undefined,
-  ];
-  const names = (value: unknown): boolean =>
-    Array.isArray(value)
-      ? value.some(names)
-      : isGroup(value) && (value['provider'] === vendor || Object.values(value).some(names));
-  return models.some(names);
+  const names = (value: unknown): boolean => {
+    if (Array.isArray(value)) return value.some(names);
+    return isGroup(value) && (value['provider'] === vendor || Object.values(value).some(names));
+  };
+  return (isGroup(agent) && names(agent['models'])) || (isGroup(model) && names(model['fallbacks']));
 }
 
-function providerIn(group: unknown): unknown {
-  return isGroup(group) ? group['provider'] : undefined;
-}
-
-function modelVariable(env: Env, provider: unknown): Variable | undefined {
+/** The vendor whose key `model.apiKey` takes from the environment. */
+function vendorOf({ variables }: Env, provider: unknown): (typeof MODEL_VENDORS)[number] | undefined {
   if (provider === 'offline') return undefined;
+  const { name } = ENV_VARIABLES.anthropicApiKey;
+  const hasAnthropic = variables[name] || variables[fileVariable(name)];
   const isAutomatic = provider === undefined || provider === 'auto';
-  const takesOpenai =
-    provider === 'openai' || (isAutomatic && env.anthropicApiKey === undefined && !env.files.anthropicApiKey);
-  return takesOpenai ? 'openaiApiKey' : 'anthropicApiKey';
+  return provider === 'openai' || (isAutomatic && !hasAnthropic) ? 'openai' : 'anthropic';
 }
 
 /** The value of a variable of a capability, where it applies. */
 function variableOf(variable: SecretVariable, env: Env, values: Group): readonly Override[] {
   const { name, path } = variable;
   const group = valueAt(values, keyOf(path.slice(0, -1)));
-  if (variable.applies?.(isGroup(group) ? group : {}) === false) return [];
-  const file = readSecretFile(env.variables, name);
-  if (!file) return [{ path, value: env.variables[name] || undefined, origin: 'env', at: name }];
-  return [{ path, origin: 'env', at: fileVariable(name), value: undefined, isExposed: false, ...file }];
+  return variable.applies?.(isGroup(group) ? group : {}) === false ? [] : [fromEnv(env, name, path)];
 }
 
-function overridesFrom(env: Env, { host, port }: Overrides): readonly Override[] {
+function overridesFrom({ logLevel }: Env, { host, port }: Overrides): readonly Override[] {
+  const at = ENV_VARIABLES.logLevel.name;
   return [
-    ...fromEnv(env, 'logLevel', ['logging', 'level']),
+    { path: ['logging', 'level'], value: logLevel, origin: 'env', at },
     { path: ['server', 'host'], value: host, origin: 'flag', at: '--host' },
     { path: ['server', 'port'], value: port, origin: 'flag', at: '--port' },
   ];

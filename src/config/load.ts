@@ -1,28 +1,21 @@
 import { keyOf, type Finding, type Path } from '../core/findings.js';
 import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { codeOf, errorText } from '../core/errors.js';
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+import { codeOf, errorText, LangoError } from '../core/errors.js';
 import { AddedAgents, withAddedAgents, type AddedAgent } from './added-agents.js';
 import { checkSettings, type Purpose } from './check.js';
-import type { Config } from './config.js';
-import { configOf } from './config.js';
-import type { Env } from './env.js';
-import { ENV_VARIABLES } from './env.js';
-
-import type { Origin, Overrides } from './layers.js';
-import { isGroup, layer } from './layers.js';
+import { type Config, configOf } from './config.js';
+import { type Env, ENV_VARIABLES } from './env.js';
+import { type Origin, type Overrides, isGroup, layer } from './layers.js';
 import { NO_SUCH_FILE } from '../disk/private-file.js';
-import type { Problem } from './problems.js';
-import { PROBLEMS_MAX, problemsError } from './problems.js';
+import { type Problem, PROBLEMS_MAX, problemsError, toProblem } from './problems.js';
 import { isReadableByAll } from './risks.js';
 import { assertForeign, type Capability } from '../core/capability.js';
 import { CAPABILITIES } from '../capabilities/index.js';
-import { loadCapabilities } from './foreign-capabilities.js';
 import { SettingsSchema, type Settings, type SettingsInput } from './schema.js';
-import type { Variables } from './secret-files.js';
-import type { Secrets } from './secrets.js';
-import { secretsOf } from './secrets.js';
-import type { Unset } from './substitute.js';
+import { type Secrets, secretsOf } from './secrets.js';
 import { retype, substitute } from './substitute.js';
 import type { Source, TextReading } from './text-source.js';
 
@@ -57,9 +50,7 @@ export interface ResolveOptions extends LoadOptions {
   readonly capabilities?: readonly Capability[] | undefined;
 }
 
-/**
- * Reads the configuration file, if there is one, and resolves it. Throws `invalid-config` that lists all problems.
- */
+/** Reads the configuration file, if there is one, and resolves it. Throws `invalid-config` that lists all problems. */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   return orThrow(tryResolve(await readSource(options), options));
 }
@@ -76,7 +67,7 @@ export async function checkConfig(
   const { loaded, problems } = tryResolve(reading, options);
   if (!loaded) return problems;
   const findings = await further(loaded);
-  return findings.map((one) => toProblem(one, reading.source, new Map())).sort(byLocation);
+  return findings.map((one) => toProblem(one, reading.source)).sort(byLocation);
 }
 
 /** Resolves settings given by a program, without reading any file. Throws `invalid-config`. */
@@ -147,6 +138,33 @@ async function readConfigFile(options: LoadOptions): Promise<Reading> {
   return readText(text, { file, schema: new SettingsSchema([...CAPABILITIES, ...further]) }, options);
 }
 
+/**
+ * Loads the capabilities of the packages that the configuration names. Rejects with `invalid-config` for a package that is
+ * missing, fails to load, or exports none as `capability`.
+ */
+async function loadCapabilities(names: unknown, folder: string): Promise<readonly Capability[]> {
+  if (!Array.isArray(names)) return [];
+  return Promise.all(names.map((name) => loadCapability(String(name), folder)));
+}
+
+async function loadCapability(name: string, folder: string): Promise<Capability> {
+  let loaded: { readonly capability?: Capability };
+  try {
+    const file = createRequire(join(folder, 'config.yaml')).resolve(name);
+    loaded = (await import(pathToFileURL(file).href)) as typeof loaded;
+  } catch (cause) {
+    const text = `capabilities: ${name} cannot be loaded: ${errorText(cause)}`;
+    const hint = `Install it beside the configuration file: npm install --prefix ${folder} ${name}`;
+    throw new LangoError('invalid-config', text, { hint, cause });
+  }
+  const { capability } = loaded;
+  const hint = 'It must export one by the name "capability", made with defineCapability.';
+  if (!capability)
+    throw new LangoError('invalid-config', `capabilities: ${name} exports no capability.`, { hint });
+  assertForeign(capability);
+  return capability;
+}
+
 async function readText(
   text: string,
   { file, schema }: { readonly file: string; readonly schema: SettingsSchema },
@@ -155,13 +173,18 @@ async function readText(
   const variables = { ...options.env.variables, [ENV_VARIABLES.home.name]: homeOf(options) };
   let writtenSecret: Path | undefined;
   let exposedSecret: Path | undefined;
-  const readValue = (value: string, path: Path) => {
+  /** Substitutes variables and converts the result to the type of the key. An empty result leaves the key out. */
+  const readValue = (value: string, path: Path): TextReading => {
     const isSecret = schema.isSecret(path);
     if (isSecret && !value.includes('${')) writtenSecret ??= path;
-    const types = () => new Set(schema.at(path).flatMap(({ type }) => type ?? []));
-    const reading = readScalar(value, { variables, isSecret, types });
-    if ('isExposed' in reading && reading.isExposed) exposedSecret ??= path;
-    return 'isUnset' in reading && mayBeUnset(path, schema, options) ? { value: undefined } : reading;
+    const result = substitute(value, variables, isSecret);
+    if ('problem' in result)
+      return 'isUnset' in result && mayBeUnset(path, schema, options) ? { value: undefined } : result;
+    if (!result.changed) return { value: result.text };
+    if (result.text === '') return { value: undefined };
+    if (result.isExposed) exposedSecret ??= path;
+    const types = new Set(schema.at(path).flatMap(({ type }) => type ?? []));
+    return { value: retype(result.text, types) };
   };
   // Most servers have no configuration file, so the parser is loaded only when needed.
   const { textSource } = await import('./text-source.js');
@@ -170,24 +193,6 @@ async function readText(
     ...{ file: resolve(file), schema, source },
     exposedSecret: exposedSecret ?? (isReadableByAll(file) ? writtenSecret : undefined),
   };
-}
-
-interface Scalar {
-  readonly variables: Variables;
-  readonly isSecret: boolean;
-  readonly types: () => ReadonlySet<string>;
-}
-
-/** Substitutes variables and converts the result to the type of the key. An empty result leaves the key out. */
-function readScalar(
-  text: string,
-  { variables, isSecret, types }: Scalar,
-): (TextReading & { readonly isExposed?: boolean }) | Unset {
-  const result = substitute(text, variables, isSecret);
-  if ('problem' in result) return result;
-  if (!result.changed) return { value: result.text };
-  if (result.text === '') return { value: undefined };
-  return { value: retype(result.text, types()), isExposed: result.isExposed ?? false };
 }
 
 /** Whether the purpose allows a value whose variable is not set. */
@@ -230,22 +235,11 @@ function tryResolve({ source, file, schema, ...reading }: Reading, options: Load
   return { loaded: { config, secrets, schema, settings, origins, added } };
 }
 
-function toProblem(finding: Finding, source: Source, sources: ReadonlyMap<string, string>): Problem {
-  const key = keyOf(finding.path);
-  const inFile = finding.about === 'key' ? source.locateKey(finding.path) : source.locate(finding.path);
-  return { at: sources.get(key) ?? inFile, key, text: finding.text };
-}
-
 /** The keys that tell a client where the server of this configuration is and how to call it. */
 const CALL_KEYS = [
-  'server.host',
-  'server.port',
-  'server.tls.certFile',
-  'auth.mode',
-  'auth.token',
-  'a2a.baseUrl',
-  'a2a.catalogs',
-] as const;
+  ...['server.host', 'server.port', 'server.tls.certFile', 'auth.mode', 'auth.token'],
+  ...['a2a.baseUrl', 'a2a.catalogs'],
+];
 
 /** Keeps the values that a client needs, and values of a wrong type at their groups, which the check reports. */
 function callValues(values: unknown, prefix = ''): unknown {

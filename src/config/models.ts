@@ -26,12 +26,12 @@ export interface ModelConfig extends ModelChoice {
   readonly reason: string;
 }
 
-type Entry = Settings['agent']['models'][string];
+type OtherModel = Settings['agent']['models'][string];
 
 /** A model other than `model`, with its path in the settings. */
-interface LocatedEntry {
+interface LocatedModel {
   readonly path: Path;
-  readonly entry: Entry;
+  readonly given: OtherModel;
 }
 
 const DEFAULT_NAMES = {
@@ -42,65 +42,57 @@ const DEFAULT_NAMES = {
 
 /** Resolves `model`. `keyVariable` is the environment variable that filled `model.apiKey`. */
 export function modelOf(model: ModelSettings, keyVariable?: string): ModelConfig {
-  const { apiKey, apiKeys: _, provider, fallbacks, ...others } = model;
-  const chosen = provider === 'auto' ? automatic(apiKey, keyVariable) : explicit(provider);
+  const { apiKey, apiKeys: _, provider, fallbacks: __, ...others } = model;
+  const explicit = { provider, reason: `model.provider is ${provider}` };
+  const chosen = provider === 'auto' ? automatic(apiKey, keyVariable) : { ...explicit, provider };
   const name = model.name ?? DEFAULT_NAMES[chosen.provider];
   const main = { ...others, ...chosen, ...(name && { name }), key: chosen.provider, fallbacks: [] };
-  return { ...main, fallbacks: locate(fallbacks, FALLBACKS).map((one) => resolve(one, main)) };
+  return { ...main, fallbacks: locateFallbacks(model).map((one) => resolve(one, main)) };
 }
 
 /** Resolves `agent.models`, by the names of the agents. */
 export function agentModelsOf({ models }: Settings['agent'], main: ModelChoice): Record<string, ModelChoice> {
   return Object.fromEntries(
-    Object.entries(models).map(([name, entry]) => {
-      return [name, { ...resolve({ path: pathOf(name), entry }, main), fallbacks: main.fallbacks }];
+    Object.entries(models).map(([name, given]) => {
+      return [name, { ...resolve({ path: pathOf(name), given }, main), fallbacks: main.fallbacks }];
     }),
   );
 }
 
-/** The keys of `model.apiKey`, `model.apiKeys` and the entries, by the `key` of the choices. */
+/** The keys of `model.apiKey`, `model.apiKeys` and the other models, by the `key` of the choices. */
 export function modelKeysOf(settings: Settings, { provider }: ModelChoice): ReadonlyMap<string, string> {
   const { apiKey, apiKeys } = settings.model;
   const keys = [
     ...Object.entries(apiKeys),
     [provider, apiKey] as const,
-    ...entriesOf(settings).map(({ path, entry }) => [keyOf(path), apiKeyOf(entry)] as const),
+    ...otherModelsOf(settings).map(({ path, given }) => [keyOf(path), definedKeys(given).apiKey] as const),
   ];
   return new Map(keys.flatMap(([name, key]) => (key === undefined ? [] : [[name, key]])));
 }
-
-const FALLBACKS: Path = ['model', 'fallbacks'];
 
 function pathOf(agent: string): Path {
   return ['agent', 'models', agent];
 }
 
-function locate(entries: readonly Entry[], path: Path): readonly LocatedEntry[] {
-  return entries.map((entry, index) => ({ path: [...path, index], entry }));
+function locateFallbacks({ fallbacks }: ModelSettings): readonly LocatedModel[] {
+  return fallbacks.map((given, index) => ({ path: ['model', 'fallbacks', index], given }));
 }
 
 /** All models of the settings besides that of `model`. */
-export function entriesOf({ model, agent }: Pick<Settings, 'model' | 'agent'>): readonly LocatedEntry[] {
-  const ofAgents = Object.entries(agent.models).map(([name, entry]) => ({ path: pathOf(name), entry }));
-  return [...locate(model.fallbacks, FALLBACKS), ...ofAgents];
+export function otherModelsOf({ model, agent }: Pick<Settings, 'model' | 'agent'>): readonly LocatedModel[] {
+  const ofAgents = Object.entries(agent.models).map(([name, given]) => ({ path: pathOf(name), given }));
+  return [...locateFallbacks(model), ...ofAgents];
 }
 
-function apiKeyOf(entry: Entry): string | undefined {
-  return typeof entry === 'string' ? undefined : entry.apiKey;
+/** The keys of a model that are set. */
+function definedKeys(given: OtherModel): Exclude<OtherModel, string> {
+  if (typeof given === 'string') return { name: given };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
-/** The keys of an entry that are set. */
-function definedKeys(entry: Entry): Exclude<Entry, string> {
-  if (typeof entry === 'string') return { name: entry };
-  return Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== undefined));
-}
-
-/**
- * Completes an entry from `model`: server and key if the provider is the same, and all other settings only if the model is
- * the same, because they belong to a model.
- */
-function resolve({ path, entry }: LocatedEntry, main: ModelChoice): ModelChoice {
-  const { apiKey, ...given } = definedKeys(entry);
+/** Completes a model from `model`: server and key for the same provider, all other settings only for the same model. */
+function resolve({ path, given: all }: LocatedModel, main: ModelChoice): ModelChoice {
+  const { apiKey, ...given } = definedKeys(all);
   const { maxRetries, timeoutSeconds } = main;
   const provider = given.provider ?? main.provider;
   const isSameServer = provider === main.provider && given.baseUrl === undefined;
@@ -118,10 +110,6 @@ function resolve({ path, entry }: LocatedEntry, main: ModelChoice): ModelChoice 
 }
 
 type Chosen = Pick<ModelConfig, 'provider' | 'reason'>;
-
-function explicit(provider: ModelChoice['provider']): Chosen {
-  return { provider, reason: `model.provider is ${provider}` };
-}
 
 /** The choice of `auto`: the environment fills `apiKey` with the key of Anthropic, else with that of OpenAI. */
 function automatic(apiKey: string | undefined, keyVariable: string | undefined): Chosen {
@@ -141,9 +129,9 @@ export function modelFindings(settings: Settings): readonly Finding[] {
   const own = [...choiceFindings(['model', 'provider'], main, keys), ...tuningFindings(['model'], main)];
   const lacksName = model.provider === 'openai' && model.name === undefined;
   const nameFindings = lacksName ? finding(['model', 'provider'], NAME_MISSING) : [];
-  const others = entriesOf(settings).flatMap((one) => {
+  const others = otherModelsOf(settings).flatMap((one) => {
     const choice = resolve(one, main);
-    const at = typeof one.entry === 'string' ? one.path : [...one.path, 'provider'];
+    const at = typeof one.given === 'string' ? one.path : [...one.path, 'provider'];
     const lacksName = choice.provider !== 'offline' && choice.name === undefined;
     return [
       ...choiceFindings(at, choice, keys),

@@ -1,10 +1,9 @@
-import type { KeyObject } from 'node:crypto';
 import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, randomBytes, sign } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { LangoError } from '../core/errors.js';
-import { canonicalJson } from '../core/json.js';
+import { canonicalJson } from '../core/canonical-json.js';
 import type { KeySet, ReadKeys, SigningKey } from '../core/card.js';
 import { SECRET_PATTERN } from '../core/fields.js';
 import { PrivateFile } from '../disk/private-file.js';
@@ -18,12 +17,7 @@ const RETIRED_MS = 30 * 24 * 60 * 60 * 1_000;
 const keyEntry = z.strictObject({
   createdAt: z.int(),
   retiredAt: z.int().optional(),
-  jwk: z.strictObject({
-    kty: z.literal('OKP'),
-    crv: z.literal('Ed25519'),
-    x: z.string(),
-    d: z.string(),
-  }),
+  jwk: z.strictObject({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string(), d: z.string() }),
 });
 
 const keyFile = z.strictObject({
@@ -73,11 +67,8 @@ export async function openKeys(home: string): Promise<NodeKeys> {
 
 /** The keys for `lango keys`, newest first. Empty if none were created yet. */
 export async function listKeys(home: string): Promise<readonly KeyInfo[]> {
-  return ((await loadFile(home))?.keys ?? []).map((entry) => ({
-    kid: thumbprint(entry.jwk),
-    createdAt: entry.createdAt,
-    retiredAt: entry.retiredAt,
-  }));
+  const { keys = [] } = (await loadFile(home)) ?? {};
+  return keys.map(({ jwk, createdAt, retiredAt }) => ({ kid: thumbprint(jwk), createdAt, retiredAt }));
 }
 
 /**
@@ -104,7 +95,7 @@ function keySet({ keys }: KeyFile): KeySet {
 function toSigningKey({ jwk }: KeyEntry): SigningKey {
   const kid = thumbprint(jwk);
   const { kty, crv, x } = jwk;
-  const privateKey: KeyObject = createPrivateKey({ key: jwk, format: 'jwk' });
+  const privateKey = createPrivateKey({ key: jwk, format: 'jwk' });
   return {
     kid,
     publicJwk: { kty, crv, x, kid, alg: ALGORITHM, use: 'sig' },
@@ -139,9 +130,9 @@ function parseFile(text: string, { path }: PrivateFile): KeyFile {
   try {
     return keyFile.parse(JSON.parse(text));
   } catch {
-    throw new LangoError('invalid-config', `The key file ${path} does not hold the keys of a node.`, {
-      hint: 'Restore it from a backup, or move it away: the next start creates new keys.',
-    });
+    const hint = 'Restore it from a backup, or move it away: the next start creates new keys.';
+    const text = `The key file ${path} does not hold the keys of a node.`;
+    throw new LangoError('invalid-config', text, { hint });
   }
 }
 
@@ -198,7 +189,6 @@ function tokenFile(home: string): PrivateFile {
 function checkedToken(text: string, { path }: PrivateFile): string {
   const token = text.trim();
   if (SECRET_PATTERN.test(token)) return token;
-  throw new LangoError('invalid-config', `The token file ${path} does not hold a token.`, {
-    hint: 'Delete it. The next start creates a new one.',
-  });
+  const hint = 'Delete it. The next start creates a new one.';
+  throw new LangoError('invalid-config', `The token file ${path} does not hold a token.`, { hint });
 }

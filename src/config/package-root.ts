@@ -23,15 +23,13 @@ export function packageRoot(): string {
 
 /** The version in package.json. */
 export function packageVersion(): string {
-  const content = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as {
-    version: string;
-  };
-  return content.version;
+  return packageIn(packageRoot()).version!;
 }
 
 function isPackageRoot(folder: string): boolean {
-  const file = join(folder, 'package.json');
-  if (!existsSync(file)) return false;
-  const content = JSON.parse(readFileSync(file, 'utf8')) as { name?: string };
-  return content.name === PACKAGE_NAME;
+  return existsSync(join(folder, 'package.json')) && packageIn(folder).name === PACKAGE_NAME;
+}
+
+function packageIn(folder: string): { readonly name?: string; readonly version?: string } {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as ReturnType<typeof packageIn>;
 }

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { errorText, isLangoError, LangoError } from '../core/errors.js';
-import { finding, type Finding, type Path } from '../core/findings.js';
+import { finding, keyOf, type Finding, type Path } from '../core/findings.js';
 import type { KeySchema } from './schema.js';
 
 /** One error in the configuration. `text` never quotes a value, because it might be a secret. */
@@ -24,6 +24,17 @@ export function problemsError(problems: readonly Problem[], hint: string): Lango
     hint,
     violations: problems.map(({ key, text }) => ({ field: key, description: text })),
   });
+}
+
+/** `sources`: the variables and flags that values came from, by key. */
+export function toProblem(
+  { path, about, text }: Finding,
+  source: Readonly<Record<'locate' | 'locateKey', (path: Path) => string>>,
+  sources: ReadonlyMap<string, string> = new Map(),
+): Problem {
+  const key = keyOf(path);
+  const inFile = about === 'key' ? source.locateKey(path) : source.locate(path);
+  return { at: sources.get(key) ?? inFile, key, text };
 }
 
 type Issue = z.core.$ZodIssue;

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf, errorText, LangoError } from '../core/errors.js';
+import type { Config } from './config.js';
 import { packageRoot } from './package-root.js';
 
 /** The sections of the single agent's instruction that come from files (requirement O7). */
@@ -13,11 +14,7 @@ export interface PromptSections {
   readonly houseRules: string;
 }
 
-export interface PromptSources {
-  readonly promptFolder?: string | undefined;
-  readonly houseRules?: string | undefined;
-  readonly houseRulesFile?: string | undefined;
-}
+type PromptSources = Pick<Config['agent'], 'promptFolder' | 'houseRules' | 'houseRulesFile'>;
 
 /**
  * Reads both sections: each from the folder if it has the file, otherwise from this package. Throws `invalid-config` if the
@@ -32,19 +29,14 @@ export async function loadPrompts({
     folder === undefined ? undefined : readIfThere(join(folder, name));
   const [identity, toolUsage] = await Promise.all([readOwn('AGENTS.md'), readOwn('TOOL_USAGE.md')]);
   if (folder !== undefined && identity === undefined && toolUsage === undefined) {
-    throw new LangoError(
-      'invalid-config',
-      `The folder ${folder} has neither an AGENTS.md nor a TOOL_USAGE.md.`,
-      {
-        hint: 'Correct agent.promptFolder, or leave it out to use the built-in texts.',
-      },
-    );
+    const hint = 'Correct agent.promptFolder, or leave it out to use the built-in texts.';
+    const text = `The folder ${folder} has neither an AGENTS.md nor a TOOL_USAGE.md.`;
+    throw new LangoError('invalid-config', text, { hint });
   }
   const rulesFile = houseRulesFile === undefined ? '' : await readIfThere(houseRulesFile);
   if (rulesFile === undefined) {
-    throw new LangoError('invalid-config', `There is no file ${houseRulesFile}.`, {
-      hint: 'Correct agent.houseRulesFile, or leave it out.',
-    });
+    const hint = 'Correct agent.houseRulesFile, or leave it out.';
+    throw new LangoError('invalid-config', `There is no file ${houseRulesFile}.`, { hint });
   }
   return {
     houseRules: [houseRules.trim(), rulesFile].filter((text) => text !== '').join('\n'),
@@ -62,8 +54,7 @@ async function readIfThere(file: string): Promise<string | undefined> {
     return (await readFile(file, 'utf8')).trim();
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
-    throw new LangoError('invalid-config', `The file ${file} cannot be read: ${errorText(error)}.`, {
-      cause: error,
-    });
+    const text = `The file ${file} cannot be read: ${errorText(error)}.`;
+    throw new LangoError('invalid-config', text, { cause: error });
   }
 }

@@ -1,27 +1,14 @@
-import { keyOf } from '../core/findings.js';
+import { keyOf, type Path } from '../core/findings.js';
 import { z } from 'zod';
 import type { ShippedGroups } from '../capabilities/index.js';
 import type { Capability } from '../core/capability.js';
 import { LangoError } from '../core/errors.js';
 import { group, text } from '../core/fields.js';
-import type { Path } from '../core/findings.js';
 import { a2a } from './a2a-keys.js';
 import { agent } from './agent-keys.js';
-import {
-  approval,
-  disk,
-  egress,
-  logging,
-  storage,
-  tasks,
-  metrics,
-  telemetry,
-  webConsole,
-  workspace,
-} from './host-keys.js';
-import { mcp } from './mcp-keys.js';
+import { approval, disk, egress, logging, mcp, metrics, parsing, storage, tasks } from './host-keys.js';
+import { telemetry, webConsole, workspace } from './host-keys.js';
 import { bill, model, prices } from './model-keys.js';
-import { parsing } from './parsing-keys.js';
 import { auth, server } from './server-keys.js';
 
 const capabilities = z
@@ -33,18 +20,8 @@ const capabilities = z
 
 /** The keys of the server itself, before and after those of capabilities. */
 const FIRST = {
-  agent,
-  model,
-  prices,
-  bill,
-  server,
-  auth,
-  a2a,
-  capabilities,
-  storage,
-  tasks,
-  workspace,
-  disk,
+  ...{ agent, model, prices, bill, server, auth, a2a },
+  ...{ capabilities, storage, tasks, workspace, disk },
 };
 const LAST = { parsing, approval, egress, console: webConsole, metrics, telemetry, logging };
 /** Groups that several capabilities share. */
@@ -117,21 +94,14 @@ export class SettingsSchema {
 
 function addGroup(groups: Map<string, z.ZodType>, place: string, schema: z.ZodType): void {
   const [name = '', member] = place.split('.');
-  const outer = member === undefined ? undefined : groups.get(name);
+  const outer = groups.get(name);
+  const members = outer && member !== undefined && (outer as z.ZodPrefault<z.ZodObject>).unwrap().shape;
   const isTaken =
-    member === undefined
-      ? name in FIRST || name in LAST || groups.has(name)
-      : outer && member in membersOf(outer);
+    member === undefined ? name in FIRST || name in LAST || outer : members && member in members;
   if (isTaken) throw new LangoError('conflict', `Two capabilities have settings at ${place}.`);
   const whole =
-    member === undefined
-      ? schema
-      : group(outer?.description ?? '', { ...(outer && membersOf(outer)), [member]: schema });
+    member === undefined ? schema : group(outer?.description ?? '', { ...members, [member]: schema });
   groups.set(name, whole);
-}
-
-function membersOf(schema: z.ZodType): z.core.$ZodLooseShape {
-  return (schema as z.ZodPrefault<z.ZodObject>).unwrap().shape;
 }
 
 /** The subset of JSON Schema that zod generates for the settings. */
@@ -158,8 +128,7 @@ export function schemasAt(path: Path, root: KeySchema): readonly KeySchema[] {
 }
 
 export function alternatives(schema: KeySchema | undefined): readonly KeySchema[] {
-  if (schema === undefined) return [];
-  return schema.anyOf ?? [schema];
+  return schema?.anyOf ?? (schema ? [schema] : []);
 }
 
 function childOf(schema: KeySchema, step: PropertyKey): KeySchema | undefined {
@@ -174,10 +143,7 @@ export function valuesOf({ additionalProperties }: KeySchema): KeySchema | undef
   return typeof additionalProperties === 'object' ? additionalProperties : undefined;
 }
 
-/**
- * A key that holds a value, not further keys. Keys of list entries are written as `remoteAgents[].url`, those of map
- * entries as `servers.NAME.url`.
- */
+/** A key that holds a value. Keys of list entries are as `remoteAgents[].url`, those of map entries as `servers.NAME.url`. */
 export interface Leaf {
   readonly key: string;
   readonly schema: KeySchema;

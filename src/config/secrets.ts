@@ -1,7 +1,6 @@
-import { keyOf } from '../core/findings.js';
+import { keyOf, type Path } from '../core/findings.js';
 import type { Capability } from '../core/capability.js';
 import { mapSettings } from '../core/fields.js';
-import type { Path } from '../core/findings.js';
 import { groupsOf, type Config } from './config.js';
 import { modelKeysOf } from './models.js';
 import type { Settings, SettingsSchema } from './schema.js';

@@ -7,14 +7,8 @@ const UNCLOSED = /\$\$\{|\$\{/g;
 export type Substituted =
   /** `isExposed`: a part comes from a file that other users can read. */
   | { readonly text: string; readonly changed: boolean; readonly isExposed?: boolean }
-  | { readonly problem: string }
-  | Unset;
-
-/** The problem of a variable without a value. */
-export interface Unset {
-  readonly problem: string;
-  readonly isUnset: true;
-}
+  /** `isUnset`: a variable has no value. */
+  | { readonly problem: string; readonly isUnset?: true };
 
 /**
  * Substitutes variables in a text: `${VAR}`, or `${VAR:-default}` if the variable may be unset or empty. `$${` is an
@@ -23,15 +17,12 @@ export interface Unset {
  */
 export function substitute(text: string, variables: Variables, isSecret = false): Substituted {
   if (!text.includes('${')) return { text, changed: false };
-  let problem: { readonly problem: string } | Unset | undefined;
+  let problem: Extract<Substituted, { problem: string }> | undefined;
   let isExposed = false;
   const resolve = (match: string, name?: string, fallback?: string): string => {
     if (match === '$${') return '${';
     if (name === undefined) {
-      problem ??= {
-        problem:
-          'has a "${" that starts no variable; write ${NAME}, ${NAME:-default}, or $${ for a literal ${',
-      };
+      problem ??= { problem: BROKEN };
       return '';
     }
     const file = isSecret ? readSecretFile(variables, name) : undefined;
@@ -56,6 +47,8 @@ export function substitute(text: string, variables: Variables, isSecret = false)
     text.slice(closed).replace(UNCLOSED, (match) => resolve(match));
   return problem ?? { text: result, changed: true, isExposed };
 }
+
+const BROKEN = 'has a "${" that starts no variable; write ${NAME}, ${NAME:-default}, or $${ for a literal ${';
 
 const NUMBER = /^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/;
 

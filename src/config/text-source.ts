@@ -1,8 +1,7 @@
 import { keyOf, type Path } from '../core/findings.js';
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import type { Document, Node, Pair, ParsedNode, YAMLMap } from 'yaml';
-import type { Problem } from './problems.js';
-import { PROBLEMS_MAX } from './problems.js';
+import { type Problem, PROBLEMS_MAX } from './problems.js';
 
 /** The values of a configuration source, and where each of them is written. */
 export interface Source {

@@ -58,7 +58,7 @@ export function lazyOwnedData(
 }
 
 /** A page with the approximate size of its items, in bytes or characters. */
-export interface SizedPage extends Page<unknown> {
+export interface SizedPage<Item = unknown> extends Page<Item> {
   readonly size: number;
 }
 
@@ -66,14 +66,14 @@ export interface SizedPage extends Page<unknown> {
 const PAGE_SIZE = 500_000;
 
 /** Combines small pages into one of about `PAGE_SIZE`, so that pages have a similar size for items of any size. */
-export async function pageBySize(
+export async function pageBySize<Item>(
   after: string,
-  read: (after: string) => Promise<SizedPage>,
-): Promise<Page<unknown>> {
-  const items: unknown[] = [];
+  read: (after: string) => Promise<SizedPage<Item>>,
+): Promise<Page<Item>> {
+  const items: Item[] = [];
   let next: string | undefined = after;
   for (let size = 0; next !== undefined && size < PAGE_SIZE;) {
-    const part: SizedPage = await read(next);
+    const part: SizedPage<Item> = await read(next);
     items.push(...part.items);
     size += part.size;
     next = part.next;

@@ -1,5 +1,5 @@
 import type { Scope, TaskEvent } from './task.js';
-import type { Trace } from './trace.js';
+import type { Trace } from './task.js';
 
 /** The receiver of a task's notifications (A2A 1.0 section 4.3). */
 interface PushTarget {

@@ -1,4 +1,4 @@
-import { hashJson, isJsonObject, type Json, type JsonObject } from './json.js';
+import { isJsonObject, type Json, type JsonObject } from './json.js';
 import type { Part } from './message.js';
 import type { Answer, Question } from './task.js';
 
@@ -7,38 +7,28 @@ export function answerPart(answer: Answer): Part {
   return { kind: 'data', data: { answer: { ...answer } }, mediaType: 'application/json' };
 }
 
-/** The short code of a question, as a person types it: four characters without those that look alike. */
-export function codeOf(hash: string): string {
-  const bits = Number.parseInt(hashJson(hash).slice(0, 5), 16);
-  return [15, 10, 5, 0].map((shift) => CODE_CHARACTERS[(bits >> shift) & 31]).join('');
-}
-
-const CODE_CHARACTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
-export const DECISION = /^(?:(approve|deny) ([0-9a-z]{4})|(no|deny))[.!]?$/i;
-
-/** Returns the decision of a text about an approval: `approve` or `deny` with the code of its hash, or a plain "no". */
-export function decisionIn(text: string, hash: string): Answer['decision'] | undefined {
-  const [, decision, code, no] = DECISION.exec(text.trim()) ?? [];
-  if (no) return 'deny';
-  if (code?.toUpperCase() !== codeOf(hash)) return undefined;
-  return decision?.toLowerCase() === 'approve' ? 'approve' : 'deny';
-}
-
 /** The questions in a message from outside. Malformed ones are left out. */
-export function questionsIn(parts: readonly Part[]): readonly Question[] {
+export function questionsIn(parts: readonly object[]): readonly Question[] {
   return membersIn(parts, 'question').filter(isQuestion);
 }
 
 /** The objects in a message that claim to be answers, unchecked. */
-export function answersIn(parts: readonly Part[]): readonly JsonObject[] {
+export function answersIn(parts: readonly object[]): readonly JsonObject[] {
   return membersIn(parts, 'answer');
 }
 
-function membersIn(parts: readonly Part[], name: string): readonly JsonObject[] {
+/** Reads parts in our form and in that of A2A's JSON: the data of both has the same name. */
+function membersIn(parts: readonly object[], name: string): readonly JsonObject[] {
   return parts.flatMap((part) => {
-    const member = part.kind === 'data' && isJsonObject(part.data) ? part.data[name] : undefined;
+    const member = 'data' in part && isJsonObject(part.data) ? part.data[name] : undefined;
     return isJsonObject(member) ? [member] : [];
   });
+}
+
+export function isAnswer(value: JsonObject): value is JsonObject & Answer {
+  const { hash, decision, text } = value;
+  const isComplete = typeof hash === 'string' && (decision === 'approve' || decision === 'deny');
+  return isComplete && (text === undefined || typeof text === 'string');
 }
 
 const QUESTION_KINDS: readonly unknown[] = ['approval', 'outcome-unknown', 'input'];

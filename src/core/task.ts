@@ -1,7 +1,6 @@
 import type { Json, JsonObject } from './json.js';
 import type { Artifact, Message } from './message.js';
 import type { AnswerBlock, FunctionResult, StopReason, Usage } from './model.js';
-import type { Trace } from './trace.js';
 
 /** A2A 1.0 section 4.1.3, in the words the protocol uses. */
 export const TASK_STATES = [
@@ -39,6 +38,14 @@ export interface Scope {
 /** Returns a unique text for the scope, as a key of maps. */
 export function scopeKey({ tenant, owner }: Scope): string {
   return JSON.stringify([tenant, owner]);
+}
+
+/** A trace (W3C Trace Context). The members have the names of the headers and metadata entries that carry it. */
+export interface Trace {
+  /** In the form of version 00. */
+  readonly traceparent: string;
+  /** Data of the systems on the way, passed on unchanged. */
+  readonly tracestate?: string;
 }
 
 /**

@@ -1,12 +1,5 @@
 import { hash } from 'node:crypto';
-
-/** A trace (W3C Trace Context). The members have the names of the headers and metadata entries that carry it. */
-export interface Trace {
-  /** In the form of version 00. */
-  readonly traceparent: string;
-  /** Data of the systems on the way, passed on unchanged. */
-  readonly tracestate?: string;
-}
+import type { Trace } from './task.js';
 
 const TRACE_PARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 /** The known flags: "sampled" and "random". */

@@ -14,7 +14,7 @@ interface BillRow extends UsageRow {
 /** Reads what the tasks of an owner cost, some tasks at a time. Rows of one day are on several pages. */
 export type OwnedBill = (scope: Scope, after: string) => Promise<Page<BillRow>>;
 
-export interface OwnedBillParts {
+interface OwnedBillParts {
   readonly retention: Pick<RetentionStore, 'listOwned'>;
   readonly spending: Pick<SpendingStore, 'readBackground'>;
   readonly tasks: Pick<Journal, 'read'>;

@@ -52,12 +52,11 @@ function createCalls<Table extends OperationTable>(
   return Object.fromEntries(calls) as OperationClient<Table>;
 }
 
-function readResult(schema: z.ZodType, answer: unknown): unknown {
-  const { success, data } = schema.safeParse(answer);
+function readResult(schema: z.ZodType, result: unknown): unknown {
+  const { success, data } = schema.safeParse(result);
   if (success) return data;
-  throw new LangoError('invalid-agent-response', 'The server gave an answer that could not be read.', {
-    hint: 'Check that it is a Lango server of about the same version as this program.',
-  });
+  const hint = 'Check that it is a Lango server of about the same version as this program.';
+  throw new LangoError('invalid-agent-response', 'The response of the server cannot be read.', { hint });
 }
 
 interface OwnerRequest {
@@ -78,12 +77,10 @@ function toRequest(operation: Operation, fields: Fields): OwnerRequest {
     rest.delete(field);
     return value;
   };
-  const takeTexts = (field: string): string[] =>
-    [take(field) ?? []].flat().map((value: unknown) => `${value as string}`);
   const filled = path.replace(/:(\w+)/g, (_, field: string) => encodeURIComponent(String(take(field))));
-  const search = new URLSearchParams(
-    query.flatMap((field) => takeTexts(field).map((text): [string, string] => [field, text])),
-  );
+  const search = new URLSearchParams();
+  for (const field of query)
+    for (const value of [take(field) ?? []].flat()) search.append(field, `${value as string}`);
   const target = search.size === 0 ? filled : `${filled}?${search.toString()}`;
   if (bytes !== undefined) {
     return { method, target, body: new Uint8Array(take(bytes) as Buffer), type: 'application/octet-stream' };
@@ -96,36 +93,20 @@ const errorSchema = z.object({ error: z.object({ message: z.string() }) });
 
 async function send(server: ServerAccess, request: OwnerRequest): Promise<unknown> {
   const { method, target, body, type } = request;
-  const content = body === undefined ? {} : { body, headers: { 'content-type': type } };
-  const response = await server.fetch(serverUrl(server.url, target), { method, ...content });
-  const answer: unknown = await response.json().catch(() => undefined);
-  if (response.ok) return answer;
-  const { data } = errorSchema.safeParse(answer);
+  const payload = body === undefined ? {} : { body, headers: { 'content-type': type } };
+  const response = await server.fetch(serverUrl(server.url, target), { method, ...payload });
+  const content: unknown = await response.json().catch(() => undefined);
+  if (response.ok) return content;
+  const { data } = errorSchema.safeParse(content);
   const message = data?.error.message ?? `The server answered with status ${response.status}.`;
-  throw new LangoError(codeOf(response.status), message);
+  const { status } = response;
+  throw new LangoError(CODES[status] ?? (status < 500 ? 'invalid-input' : 'unavailable'), message);
 }
 
-function codeOf(status: number): ErrorCode {
-  switch (status) {
-    case 401:
-      return 'unauthenticated';
-    case 404:
-      return 'not-found';
-    case 408:
-      return 'timeout';
-    case 409:
-      return 'conflict';
-    case 413:
-      return 'too-large';
-    case 500:
-      return 'internal';
-    case 405:
-    case 501:
-      return 'not-supported';
-    default:
-      return status < 500 ? 'invalid-input' : 'unavailable';
-  }
-}
+const CODES: Readonly<Record<number, ErrorCode>> = {
+  ...{ 401: 'unauthenticated', 404: 'not-found', 405: 'not-supported', 408: 'timeout', 409: 'conflict' },
+  ...{ 413: 'too-large', 500: 'internal', 501: 'not-supported' },
+};
 
 /** Waits as long as the server says and sends the call again. */
 async function retry<T>(call: () => Promise<T>): Promise<T> {

@@ -7,14 +7,11 @@ import { performCall, type OwnerService } from './service.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-export interface EndpointOptions {
-  readonly service: OwnerService;
-  /** Records each operation that changes something, and each read of other people's data by an operator. */
-  readonly audit: Audit;
-}
-
-/** Makes a route of each operation. It works on the data of the request's caller. */
-export function ownerEndpoints({ service, audit }: EndpointOptions): readonly HttpEndpoint[] {
+/**
+ * Makes a route of each operation. It works on the data of the request's caller. `audit` records each operation that
+ * changes something, and each read of other people's data by an operator.
+ */
+export function ownerEndpoints(service: OwnerService, audit: Audit): readonly HttpEndpoint[] {
   return Object.entries(service.table).map(([name, operation]) => ({
     method: operation.method,
     path: operation.path,
@@ -26,26 +23,17 @@ export function ownerEndpoints({ service, audit }: EndpointOptions): readonly Ht
       let about: Pick<AuditEntry, 'subject'> = {};
       const note = (outcome: AuditEntry['outcome']): void => {
         if (!isChange && !views) return;
-        const by = { by: views ? caller.owner : node?.name };
-        audit({
-          operation: name,
-          outcome,
-          caller: { tenant, owner },
-          ...by,
-          ...about,
-          from: exchange.address,
-        });
+        const by = views ? caller.owner : node?.name;
+        const from = exchange.address;
+        audit({ operation: name, outcome, caller: { tenant, owner }, by, ...about, from });
       };
       const refusal = views && isChange ? readingOnly(views) : refusalOf(operation, caller);
       if (refusal) {
         note('forbidden');
         throw refusal;
       }
-      const fields = {
-        ...(await readBody(operation, exchange, service.bodyBytes(name))),
-        ...readQuery(operation, exchange),
-        ...params,
-      };
+      const body = await readBody(operation, exchange, service.bodyBytes(name));
+      const fields = { ...body, ...readQuery(operation, exchange), ...params };
       if (operation.audited) about = { subject: textOf(fields, operation.audited) };
       const { signal } = exchange;
       try {
@@ -74,25 +62,17 @@ function textOf(fields: Fields, names: readonly string[]): string {
   return shorten(oneLine(values.join(' ')), MAX_SUBJECT);
 }
 
-/**
- * Returns the error for a caller of an operation for nodes that is not a node or lacks the right; undefined when it may
- * call it.
- */
+/** The error for a caller who lacks the right to an operation for nodes; undefined for one who may call it. */
 function refusalOf({ right }: Operation, { node }: Caller): LangoError | undefined {
   if (right === undefined || node?.may.includes(right)) return undefined;
-  const text = 'Only a trusted node may call this, on behalf of an owner.';
-  return new LangoError('forbidden', text, {
-    hint: `This server names such nodes in auth.nodes, with may: [${right}].`,
-  });
+  const hint = `This server names such nodes in auth.nodes, with may: [${right}].`;
+  return new LangoError('forbidden', 'Only a trusted node may call this, on behalf of an owner.', { hint });
 }
 
 function readQuery({ query = [] }: Operation, exchange: HttpExchange): Fields {
-  const fields = query.map((field) => [field, exchange.query.getAll(field)] as const);
-  return Object.fromEntries(
-    fields
-      .filter(([, values]) => values.length > 0)
-      .map(([field, values]) => [field, values.length === 1 ? values[0] : values]),
-  );
+  const fields = query.filter((field) => exchange.query.has(field));
+  const valueOf = (all: readonly string[]) => (all.length === 1 ? all[0] : all);
+  return Object.fromEntries(fields.map((field) => [field, valueOf(exchange.query.getAll(field))]));
 }
 
 async function readBody(operation: Operation, exchange: HttpExchange, maxBytes: number): Promise<Fields> {

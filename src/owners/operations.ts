@@ -148,12 +148,7 @@ export const SERVER_OPERATIONS = {
     input: z.object({ name: z.string() }),
     result: z.object({ card: z.record(z.string(), z.unknown()), findings: z.array(cardFinding).readonly() }),
   },
-  readStatus: {
-    method: 'get',
-    path: '/lango/agents',
-    input: nothing,
-    result: nodeStatus,
-  },
+  readStatus: { method: 'get', path: '/lango/agents', input: nothing, result: nodeStatus },
   /** Adds a remote agent, which is kept over restarts; for operators. The fields are those of `a2a.remoteAgents`. */
   addAgent: {
     method: 'post',

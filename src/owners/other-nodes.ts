@@ -1,12 +1,6 @@
 import { isLangoError, LangoError, type ErrorCode } from '../core/errors.js';
-import type {
-  KeptBy,
-  OperationClient,
-  OperationHandlers,
-  OperationTable,
-  OwnerContext,
-  Returned,
-} from '../core/operation.js';
+import type { KeptBy, OperationHandlers, OwnerContext, Returned } from '../core/operation.js';
+import type { OperationClient, OperationTable } from '../core/operation.js';
 import { SERVER_OPERATIONS, type ServerOperations } from './operations.js';
 import type { OwnerService } from './service.js';
 import { withChildrenElsewhere, type FindNode } from './trace-across-nodes.js';
@@ -86,14 +80,8 @@ function findNode({ what, tools }: KeptBy, { hasTool, nodes }: OtherNodes): Aska
   );
   if (silent.length === 0) return undefined;
   const names = silent.map(({ agent, url }) => `${agent} at ${url}`).join(', ');
-  throw new LangoError(
-    'unavailable',
-    `${what}: the agent that keeps them may be one of ${names}; none answers.`,
-    {
-      hint: 'See: lango agents',
-      retryable: true,
-    },
-  );
+  const text = `${what}: the agent that keeps them may be one of ${names}; none answers.`;
+  throw new LangoError('unavailable', text, { hint: 'See: lango agents', retryable: true });
 }
 
 type DataOperations = 'listDataKinds' | 'readData' | 'forgetData' | 'deleteData';
@@ -101,10 +89,8 @@ type DataOperations = 'listDataKinds' | 'readData' | 'forgetData' | 'deleteData'
 function dataOf(local: Handlers, listAskable: () => readonly AskableNode[]): Pick<Handlers, DataOperations> {
   const listKinds = async (context: OwnerContext) => {
     const others = listAskable().map((node) => askData(node, context, (client) => client.listDataKinds({})));
-    const lists = await Promise.all([
-      local.listDataKinds({}, context),
-      ...others.map((list) => orElse(list, { kinds: [] })),
-    ]);
+    const own = local.listDataKinds({}, context);
+    const lists = await Promise.all([own, ...others.map((list) => orElse(list, { kinds: [] }))]);
     return [...new Set(lists.flatMap(({ kinds }) => kinds))];
   };
   return {
@@ -116,17 +102,15 @@ function dataOf(local: Handlers, listAskable: () => readonly AskableNode[]): Pic
       const [, name, inner = ''] = /^@(\S+) (.*)$/s.exec(after) ?? [];
       const here = nodes.findIndex(({ agent }) => agent === name);
       if (name !== undefined && here < 0) {
-        const hint = 'Start again without "after".';
-        throw new LangoError('conflict', `The agent ${name} is no remote agent of this node any more.`, {
-          hint,
-        });
+        const text = `The agent ${name} is no remote agent of this node any more.`;
+        throw new LangoError('conflict', text, { hint: 'Start again without "after".' });
       }
-      const read = (): Promise<Returned<ServerOperations['readData']>> =>
+      const isKnown = after !== '' || nodes.length === 0 || (await listKinds(context)).includes(kind);
+      const reading: Promise<Returned<ServerOperations['readData']>> =
         name === undefined
           ? local.readData({ kind, after }, context)
           : askData(nodes[here]!, context, (client) => client.readData({ kind, after: inner }));
-      const isKnown = after !== '' || nodes.length === 0 || (await listKinds(context)).includes(kind);
-      const { items, next } = await (isKnown && nodes.length > 0 ? orElse(read(), { items: [] }) : read());
+      const { items, next } = await (isKnown && nodes.length > 0 ? orElse(reading, { items: [] }) : reading);
       if (next !== undefined) return { items, next: name === undefined ? next : `@${name} ${next}` };
       const following = nodes[here + 1];
       return { items, next: following && `@${following.agent} ` };
@@ -156,10 +140,9 @@ function dataOf(local: Handlers, listAskable: () => readonly AskableNode[]): Pic
 }
 
 /** Errors that mean that the node failed, and not the call. */
-const NODE_ERRORS: readonly ErrorCode[] = [
-  ...(['unauthenticated', 'unavailable', 'timeout', 'too-many'] as const),
-  ...(['invalid-agent-response', 'internal'] as const),
-];
+const NODE_ERRORS = new Set<ErrorCode>(['unauthenticated', 'unavailable', 'timeout', 'too-many'])
+  .add('invalid-agent-response')
+  .add('internal');
 
 /** Calls an operation of the server itself on a node. See `ask`. */
 function askData<T>(
@@ -179,31 +162,20 @@ async function ask<Table extends OperationTable, T>(
   try {
     return await call(await clientFor(table, context));
   } catch (error) {
-    if (!isLangoError(error) || !NODE_ERRORS.includes(error.code)) throw error;
-    const hint =
-      error.code === 'unauthenticated'
-        ? 'Name this node in its auth.nodes; its log says what is wrong.'
-        : error.hint;
+    if (!isLangoError(error) || !NODE_ERRORS.has(error.code)) throw error;
+    const isRefused = error.code === 'unauthenticated';
+    const hint = isRefused ? 'Name this node in its auth.nodes; its log says what is wrong.' : error.hint;
     const text = `The node of ${agent} at ${url} does not answer this: ${error.message}`;
-    const { retryable } = error;
-    throw new LangoError('unavailable', text, {
-      ...(hint !== undefined && { hint }),
-      retryable,
-      cause: error,
-    });
+    throw new LangoError('unavailable', text, { hint, retryable: error.retryable, cause: error });
   }
 }
 
-/**
- * Resolves with `other` when the call rejects with `not-found`: the node has no such kind of data, or no data at all.
- */
-async function orElse<T>(call: Promise<T>, other: T): Promise<T> {
-  try {
-    return await call;
-  } catch (error) {
+/** Resolves with `other` when the call rejects with `not-found`: the node has no such kind of data, or no data at all. */
+function orElse<T>(call: Promise<T>, other: T): Promise<T> {
+  return call.catch((error: unknown) => {
     if (isLangoError(error, 'not-found')) return other;
     throw error;
-  }
+  });
 }
 
 function sum(counts: readonly Readonly<Record<string, number>>[]): Record<string, number> {

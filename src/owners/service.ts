@@ -38,12 +38,10 @@ export function serverHandlers(parts: OwnerParts): Handlers {
     readData: ({ kind, after }, { scope }) => data.read(scope, kind, after),
     forgetData: async ({ kind, name }, { scope }) => ({ deleted: await data.forget(scope, kind, name) }),
     deleteData: async (_input, { scope }) => ({ deleted: await data.removeAll(scope) }),
-
-    async readBill({ after }, { scope }) {
-      const { items, next } = await bill(scope, after);
-      return { rows: items, next };
+    readBill: async ({ after }, { scope }) => {
+      const { items: rows, next } = await bill(scope, after);
+      return { rows, next };
     },
-
     readTrace: ({ taskId }, { scope }) => trace(scope, taskId),
     readCard: ({ name }) => card(name),
     readStatus: status,
@@ -65,10 +63,7 @@ export async function performCall({ table, handlers }: OwnerService, call: Owner
   const { success, data, error } = operation.input.safeParse(fields);
   if (success) return perform(data, context);
   // The error repeats no value, because a value may be a secret.
-  const violations = error.issues.map(({ path, message }) => ({
-    field: path.join('.'),
-    description: message,
-  }));
+  const violations = error.issues.map((one) => ({ field: one.path.join('.'), description: one.message }));
   const problems = violations.map(({ field, description }) => `${field}: ${description}`);
   throw new LangoError('invalid-input', `${problems.join('; ')}.`, { violations });
 }

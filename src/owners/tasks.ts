@@ -4,15 +4,7 @@ import { type Page, type SizedPage, pageBySize } from '../core/page.js';
 import type { RetentionStore } from '../stores/tasks.js';
 import { isTerminal, type Scope, type TaskRecord } from '../core/task.js';
 
-/** An owner's tasks of all agents. */
-export interface OwnedTasks {
-  /** Reads one page of tasks with their messages and artifacts. A long task is several items, also across pages. */
-  read(scope: Scope, after: string): Promise<Page<unknown>>;
-  /** Cancels the tasks that have not ended, then deletes all. Rejects with `unavailable` when some did not stop in time. */
-  removeAll(scope: Scope): Promise<number>;
-  /** Cancels and deletes the tasks of one context, like `removeAll`. */
-  removeContext(scope: Scope, contextId: string): Promise<number>;
-}
+export type OwnedTasks = ReturnType<typeof createOwnedTasks>;
 
 /** A part of a task, small enough for one page. */
 interface TaskSegment {
@@ -22,7 +14,7 @@ interface TaskSegment {
   readonly next: number | undefined;
 }
 
-export interface OwnedTasksParts {
+interface OwnedTasksParts {
   readonly retention: RetentionStore;
   readonly tasks: Pick<Journal, 'get' | 'cancel'>;
   /** Reads a part of the task, from the entry after number `after`; 0 reads from the beginning. */
@@ -31,7 +23,8 @@ export interface OwnedTasksParts {
 
 const REMOVE_BATCH = 50;
 
-export function createOwnedTasks({ retention, tasks, exportTask }: OwnedTasksParts): OwnedTasks {
+/** An owner's tasks of all agents. */
+export function createOwnedTasks({ retention, tasks, exportTask }: OwnedTasksParts) {
   /** A cursor holds the number of the last entry that was read, or 0, the task, and its position in the list of tasks. */
   const readSegment = async (scope: Scope, cursor: string): Promise<SizedPage> => {
     const [, entry, id, listed] = /^(\d{1,15}) (\S+) (.*)$/.exec(cursor) ?? [undefined, '0', '', cursor];
@@ -53,14 +46,23 @@ export function createOwnedTasks({ retention, tasks, exportTask }: OwnedTasksPar
       await Promise.all(items.map((task) => cancel(tasks, task)));
       const gone = await retention.remove(items.map(({ id }) => id));
       // None are removed when another call removed them meanwhile.
-      if (gone.length === 0 && (await tasks.get(items[0]!, items[0]!.id))) throw stillRunning();
+      if (gone.length === 0 && (await tasks.get(items[0]!, items[0]!.id))) {
+        const hint = 'Run the command again in a moment.';
+        throw new LangoError('unavailable', 'Some tasks did not stop in time.', { hint, retryable: true });
+      }
       removed += gone.length;
     }
   };
   return {
-    read: (scope, after) => pageBySize(after, (cursor) => readSegment(scope, cursor)),
-    removeAll: (scope) => remove(async () => (await retention.listOwned(scope, '', REMOVE_BATCH)).items),
-    removeContext: (scope, contextId) => remove(() => retention.listContext(scope, contextId, REMOVE_BATCH)),
+    /** Reads one page of tasks with their messages and artifacts. A long task is several items, also across pages. */
+    read: (scope: Scope, after: string): Promise<Page<unknown>> =>
+      pageBySize(after, (cursor) => readSegment(scope, cursor)),
+    /** Cancels the tasks that have not ended, then deletes all. Rejects with `unavailable` when some did not stop in time. */
+    removeAll: (scope: Scope) =>
+      remove(async () => (await retention.listOwned(scope, '', REMOVE_BATCH)).items),
+    /** Cancels and deletes the tasks of one context, like `removeAll`. */
+    removeContext: (scope: Scope, contextId: string) =>
+      remove(() => retention.listContext(scope, contextId, REMOVE_BATCH)),
   };
 }
 
@@ -72,11 +74,4 @@ async function cancel(tasks: Pick<Journal, 'cancel'>, task: TaskRecord): Promise
     // Not found: another call removed it meanwhile.
     if (!isLangoError(error, 'not-cancelable') && !isLangoError(error, 'not-found')) throw error;
   }
-}
-
-function stillRunning(): LangoError {
-  return new LangoError('unavailable', 'Some tasks did not stop in time.', {
-    hint: 'Run the command again in a moment.',
-    retryable: true,
-  });
 }

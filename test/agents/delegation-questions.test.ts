@@ -76,7 +76,7 @@ describe('a question of a sub-agent', () => {
     expect(resultsIn(model.asked('orchestrator').at(-1))).toEqual(['removed', 'dropped']);
   });
 
-  it("of ask_user gets the person's words, and the final output of the sub-agent streams", async () => {
+  it("has the person's words as its result for ask_user, and the final output of the sub-agent streams", async () => {
     const { root, model } = team({
       orchestrator: [call(ask('planner', 'plan it', true))],
       planner: [call(['ask_user', { question: 'By when?' }]), say('Plan: by Friday.')],
@@ -95,7 +95,7 @@ describe('a question of a sub-agent', () => {
   it.each([
     ['only says what it waits for', []],
     ['asks with the same hash again', [where]],
-  ])('from a peer that %s gets each reply once, and shows every letter of its text', async (_, questions) => {
+  ])('gets each reply once when a peer %s, and shows every letter of its text', async (_, questions) => {
     const requests: PeerRequest[] = [];
     const waits = { ...ending('weather', hidden), state: 'input-required', questions } as PeerEvent;
     const answers: PeerEvent[][] = [
@@ -129,7 +129,7 @@ describe('a question of a sub-agent', () => {
     ]);
   });
 
-  it('that a peer repeats after its expiry makes the orchestrator give the peer up', async () => {
+  it('makes the orchestrator give up a peer that repeats it after its expiry', async () => {
     const question: Question = { hash: 'h', kind: 'approval', text: 'May I?', author: 'weather' };
     const waits = {
       ...ending('weather', 'May I?'),
@@ -145,7 +145,7 @@ describe('a question of a sub-agent', () => {
     expect(resultsIn(model.asked('orchestrator').at(-1))[0]).toMatch(/an answer that nobody gave in time/);
   });
 
-  it('about credentials is passed up as auth-required', async () => {
+  it('is passed up as auth-required when it asks for credentials', async () => {
     const end: PeerEvent = {
       ...ending('weather', 'Log in at the weather site.'),
       state: 'auth-required',

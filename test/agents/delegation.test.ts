@@ -43,7 +43,7 @@ describe('a delegation', () => {
     expect(run.answer()).toBe('Hello!');
   });
 
-  it('D6 with "final" costs the orchestrator one call, and streams the output of the agent', async () => {
+  it('D6 costs the orchestrator one call when it is final, and streams the output of the agent', async () => {
     const { end, run, model } = await perform({
       orchestrator: [withPreamble('One moment.', call(ask('operator', 'read a', true)))],
       operator: [withPreamble('Let me see.', read), say('It says hi.')],
@@ -57,7 +57,7 @@ describe('a delegation', () => {
     expect(spoken.length).toBeGreaterThan(3);
   });
 
-  it('D6 without "final" returns the output as a tool result', async () => {
+  it('D6 returns the output as a tool result when it is not final', async () => {
     const { run, model } = await perform({
       orchestrator: [call(ask('operator')), say('The file says hi.')],
       operator: [read, say('It says hi.')],
@@ -85,7 +85,7 @@ describe('a delegation', () => {
     });
   });
 
-  it('D1 to an invented name returns the valid names to the model, and the run continues', async () => {
+  it('D1 returns the valid names to a model that invents a name, and the run continues', async () => {
     const { end, model, peers } = await perform({
       orchestrator: [call(ask('op')), call(ask('operator')), say('done')],
       operator: [say('ok')],
@@ -97,7 +97,7 @@ describe('a delegation', () => {
     expect(peers.tasks).toBe(1);
   });
 
-  it('D1 to an invented name again and again ends the run by its limit of refusals', async () => {
+  it('D1 ends the run of a model that keeps inventing names, by the limit of refusals', async () => {
     const { end } = await perform({ orchestrator: Array.from({ length: 9 }, () => call(ask('op'))) });
     expect(end).toMatchObject({ state: 'failed', reason: 'limit-refusals' });
   });
@@ -154,7 +154,7 @@ describe('a delegation', () => {
     expect(both.sort()).toEqual(['a', 'b']);
   });
 
-  it('D4 that is rejected has a typed outcome, and its agent is not asked again in the task', async () => {
+  it('D4 has a typed outcome when it is rejected, and its agent is not asked again in the task', async () => {
     const decline = withPreamble(
       'Not mine.',
       call(['decline_request', { reason: 'I only keep files.' }], ['fs_read', { path: 'a' }]),
@@ -339,13 +339,13 @@ describe('a delegation', () => {
     }
   });
 
-  it('to a peer whose stream ends without an end event is a failure, not a hang or a crash', async () => {
+  it('fails, without a hang or a crash, when the stream of the peer ends without an end event', async () => {
     const { end, run } = await performWith(fakePeer('weather', []), [call(ask('weather')), say('sorry')]);
     expect(run.bodies('delegation-end')[0]).toMatchObject({ state: 'failed' });
     expect(end.state).toBe('completed');
   });
 
-  it('with "final" completes the output of a peer that streamed only a part of it, or nothing', async () => {
+  it('completes its final output when the peer streamed only a part of it, or nothing', async () => {
     const part: PeerEvent = {
       type: 'text-delta',
       author: 'weather',
@@ -380,7 +380,7 @@ describe('a delegation', () => {
     expect(resultsIn(model.requests[1])[0]).toBe('see map\n[delivered to the user: map.png]');
   });
 
-  it('of a canceled run ends without recording an end', async () => {
+  it('ends without recording an end when its run is canceled', async () => {
     let stopped = false;
     const peer: Peer = {
       name: 'weather',

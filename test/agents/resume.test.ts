@@ -193,7 +193,7 @@ describe('after a crash at any event', () => {
   };
 
   it.each(Object.entries(scenarios))(
-    'an orchestrator reaches the same end with delegations %s',
+    'an orchestrator reaches the same end with delegations: %s',
     async (_, { make, tasks, author }) => {
       const first = make();
       const whole = MemoryRun.of(ROOT, 'do it');

@@ -34,11 +34,14 @@ describe('a tool call', () => {
       'fs_rm failed: path: no such file (try fs_list)',
     ],
     ['anything else', new Error('boom'), 'fs_rm failed: boom'],
-  ])('that throws %s has a result that the model can read, without a stack', async (_, error, words) => {
-    const { agent, model, run } = setUp({ execute: () => Promise.reject(error) });
-    expect(await run.perform(agent)).toEqual({ state: 'completed' });
-    expect(resultsIn(model.requests[1])).toEqual([words]);
-  });
+  ])(
+    'has a result that the model can read, without a stack, when the tool throws %s',
+    async (_, error, words) => {
+      const { agent, model, run } = setUp({ execute: () => Promise.reject(error) });
+      expect(await run.perform(agent)).toEqual({ state: 'completed' });
+      expect(resultsIn(model.requests[1])).toEqual([words]);
+    },
+  );
 
   it.each<readonly [string, unknown]>([
     ['nothing', undefined],
@@ -48,13 +51,16 @@ describe('a tool call', () => {
     ['a function', { content: { run: () => 1 }.run }],
     ['files that are none', { content: 'x', files: [{ kind: 'file' }] }],
     ['a file that stands alone', { content: 'x', files: 7 }],
-  ])('that returns %s is reported to the model, and the run continues', async (_, given) => {
-    const { agent, model, run } = setUp({ execute: async () => given as ToolOutput });
-    expect(await run.perform(agent)).toEqual({ state: 'completed' });
-    expect(resultsIn(model.requests[1])).toEqual([expect.stringMatching(/^fs_rm failed: /)]);
-  });
+  ])(
+    'is reported to the model as failed when the tool returns %s, and the run continues',
+    async (_, given) => {
+      const { agent, model, run } = setUp({ execute: async () => given as ToolOutput });
+      expect(await run.perform(agent)).toEqual({ state: 'completed' });
+      expect(resultsIn(model.requests[1])).toEqual([expect.stringMatching(/^fs_rm failed: /)]);
+    },
+  );
 
-  it('of a rare tool without arguments returns its full description, where the prompt has one sentence', async () => {
+  it('returns the full description of a rare tool when it has no arguments, where the prompt has one sentence', async () => {
     const tool = toolNamed('fs_rm', { isRare: true, description: 'Removes a file. It is gone for good.' });
     const { agent, model } = flat([call(['fs_rm', {}]), say('done')], { tools: [tool] });
     await MemoryRun.of('lango-agent', 'remove a').perform(agent);
@@ -109,7 +115,7 @@ describe('a tool call', () => {
     expect(resultsIn(model.requests[1])).toEqual(['late']);
   });
 
-  it('D5 of a canceled run is aborted, and no result is recorded', async () => {
+  it('D5 is aborted with its run, and no result is recorded', async () => {
     const { agent, run } = setUp({
       execute: (_, { signal }) =>
         new Promise((_resolve, reject) => {
@@ -133,7 +139,7 @@ describe('a tool call', () => {
   it.each<readonly [EffectClass, number]>([
     ['pure', 2],
     ['keyed', 2],
-  ])('of effect %s is made again after a crash, with the same key', async (effect, times) => {
+  ])('is made again with the same key after a crash when its effect is %s', async (effect, times) => {
     const { agent, log, run } = setUp({ effect });
     await run.perform(agent);
     const intent = run.events.findIndex(({ body }) => body.type === 'tool-call');
@@ -149,7 +155,7 @@ describe('a tool call', () => {
     ['happened', { content: 'it happened' }, 0],
     ['never happened', undefined, 1],
   ])(
-    'of effect queryable asks its target for the outcome after a crash: the call %s',
+    'asks its target for the outcome after a crash when its effect is queryable: the call %s',
     async (_, settled, times) => {
       const { agent, log, run, model } = setUp({ effect: 'queryable', settle: async () => settled });
       await run.perform(agent);
@@ -161,7 +167,7 @@ describe('a tool call', () => {
     },
   );
 
-  it('of effect unsafe is never repeated by itself, and made once for each approval', async () => {
+  it('is never repeated by itself when its effect is unsafe, and made once for each approval', async () => {
     const { agent, log, run, model } = setUp({ effect: 'unsafe' });
     await run.perform(agent);
     log.length = 0;
@@ -259,7 +265,7 @@ describe('an approval', () => {
     expect(approved.bodies('question')).toHaveLength(1);
   });
 
-  it("that is denied gives the model the person's reason", async () => {
+  it("gives the model the person's reason when it is denied", async () => {
     const { agent, log, run, model } = setUp(dangerous);
     const { hash } = (await run.perform(agent)).questions![0]!;
     const denied = run.followedBy(answering({ hash, decision: 'deny', text: 'too risky' }));

@@ -84,7 +84,7 @@ describe('a copy of the sources', () => {
     for (const copy of copies) await rm(copy, { recursive: true });
   });
 
-  it.each(REMOVED)('without %s compiles, starts, and has every other tool', async (name) => {
+  it.each(REMOVED)('compiles, starts, and has every other tool without %s', async (name) => {
     const copy = await copyWithout([name]);
     copies.push(copy);
     const left = await toolsOf(copy, settingsWithout(name));

@@ -11,7 +11,7 @@ import { certificate, writePair } from '../support/certificates.js';
 import { freePort } from '../support/free-port.js';
 import { langoHere } from './lango-here.js';
 import type { Home, Result, Server } from './lango-process.js';
-import { MAIN, cleanEnv, ended, lango, makeHome, startServer, startWithPeers } from './lango-process.js';
+import { mainFile, cleanEnv, ended, lango, makeHome, startServer, startWithPeers } from './lango-process.js';
 
 /** With this setting commands always wait for approval, on any machine. */
 const CONFIG = 'tools: { exec: { sandbox: "off" } }\n';
@@ -153,9 +153,8 @@ describe('lango send', () => {
   });
 
   it('cancels the task when it is interrupted', async () => {
-    const child = spawn(process.execPath, [MAIN, 'send', '--yes', '--json', '--stream', 'run sleep 30'], {
-      env: cleanEnv(server.env),
-    });
+    const args = [mainFile(), 'send', '--yes', '--json', '--stream', 'run sleep 30'];
+    const child = spawn(process.execPath, args, { env: cleanEnv(server.env) });
     let seen = '';
     child.stdout.on('data', (chunk: Buffer) => {
       seen += chunk.toString('utf8');
@@ -171,7 +170,7 @@ describe('lango send', () => {
   });
 
   it('ends with success when its reader closes the pipe', async () => {
-    const command = `"${process.execPath}" "${MAIN}" send --stream hello | head -n 1; exit \${PIPESTATUS[0]}`;
+    const command = `"${process.execPath}" "${mainFile()}" send --stream hello | head -n 1; exit \${PIPESTATUS[0]}`;
     const result = await ended(spawn('bash', ['-c', command], { env: cleanEnv(server.env) }));
     expect(result).toMatchObject({ code: 0, stderr: '' });
   });

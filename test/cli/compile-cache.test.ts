@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { chmod, cp, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { MAIN, cleanEnv, ended } from './lango-process.js';
+import { mainFile, cleanEnv, ended } from './lango-process.js';
 
 const PRIVATE = 0o700;
 const SHARED = 0o777;
@@ -18,7 +18,7 @@ beforeAll(async () => {
   home = path.join(folder, 'home');
   await mkdir(home);
   const filter = (file: string) => !file.includes('/cli/compiled');
-  await cp(path.dirname(MAIN), program, { recursive: true, filter });
+  await cp(path.dirname(mainFile()), program, { recursive: true, filter });
   await cp('package.json', path.join(folder, 'lango/package.json'));
 });
 
@@ -43,7 +43,7 @@ it.each([
   expect((await Promise.all(kept)).flat()).toEqual(expected);
 });
 
-it('a start without a data folder makes none', async () => {
+it('a start without a data folder keeps no compiled code', async () => {
   await chmod(program, SHARED);
   const none = path.join(folder, 'none');
   const args = [path.join(program, 'main.js'), '--version'];

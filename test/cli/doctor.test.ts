@@ -81,7 +81,7 @@ describe('lango doctor', () => {
     expect(stdout.match(/nowhere/g)).toHaveLength(1);
   });
 
-  it('and the commands report why the running server has no vault', async () => {
+  it('reports why the running server has no vault, as the commands do', async () => {
     const home = await makeHome();
     const env = { ...home.env, LANGO_VAULT_PASSPHRASE: 'correct horse battery staple' };
     await lango(['secrets', 'set', 'github'], { env, input: 'ghp_S3cr3t/To+ken42' });

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { EXTENSIONS } from '../../src/a2a/translate/extensions.js';
+import { EXTENSIONS } from '../../src/core/extensions.js';
 import type { Wire } from '../support/a2a-requests.js';
 import { sseEvents } from '../support/a2a-requests.js';
 import type { Home, Server } from './lango-process.js';

@@ -133,7 +133,7 @@ describe.each(VENDORS)('files and a model of $provider', ({ provider, wire, base
     });
   });
 
-  it('from an agent are saved under safe names, and replace no other file', async () => {
+  it('are saved under safe names when an agent makes them, and replace no other file', async () => {
     await withVendor({}, async (server, vendor) => {
       const transfer = { agent_name: 'operator', request: 'draw', final: true };
       const out = file(`out-${provider}`);

@@ -6,7 +6,8 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { built } from '../support/built.js';
 
-export const MAIN = built('cli/main.js');
+/** The program, as users start it. */
+export const mainFile = (): string => built('cli/main.js');
 
 export interface Result {
   readonly code: number | null;
@@ -21,7 +22,7 @@ export interface Start {
 
 /** Runs the real program to its end, without a terminal. */
 export async function lango(args: readonly string[], start: Start = {}): Promise<Result> {
-  const child = spawn(process.execPath, [MAIN, ...args], { env: cleanEnv(start.env) });
+  const child = spawn(process.execPath, [mainFile(), ...args], { env: cleanEnv(start.env) });
   child.stdin.on('error', () => {});
   child.stdin.end(start.input ?? '');
   return ended(child);
@@ -77,7 +78,9 @@ export async function untilPeersAsked(origin: string, token: string): Promise<vo
 
 /** Starts `lango serve --port 0`. Resolves once the server is ready. */
 export async function startServer(home: Home, args: readonly string[] = []): Promise<Server> {
-  const child = spawn(process.execPath, [MAIN, 'serve', '--port', '0', ...args], { env: cleanEnv(home.env) });
+  const child = spawn(process.execPath, [mainFile(), 'serve', '--port', '0', ...args], {
+    env: cleanEnv(home.env),
+  });
   const result = ended(child);
   const lines: string[] = [];
   for await (const line of createInterface({ input: child.stdout })) {

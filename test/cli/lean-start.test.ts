@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { MAIN, cleanEnv } from './lango-process.js';
+import { mainFile, cleanEnv } from './lango-process.js';
 
 /**
  * The packages that `lango serve` may load for its start, its cards and calls of A2A that run no task. Everything else
@@ -54,7 +54,9 @@ async function filesOfRun(
     ...{ LANGO_HOME: folder, LANGO_LOG_LEVEL: 'error', LANGO_TOKEN: TOKEN, LOADED: list },
   });
   const hook = path.join(folder, 'hook.mjs');
-  const child = spawn(process.execPath, ['--import', hook, MAIN, 'serve', '--port', '0', ...args], { env });
+  const child = spawn(process.execPath, ['--import', hook, mainFile(), 'serve', '--port', '0', ...args], {
+    env,
+  });
   let origin = '';
   for await (const line of createInterface({ input: child.stdout })) {
     origin = /^ready (.*)/.exec(line)?.[1] ?? '';

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { built } from '../support/built.js';
 import { OLDEST_NODE, isSupportedNode } from '../../src/config/supported-node.js';
-import { MAIN, cleanEnv, ended } from './lango-process.js';
+import { mainFile, cleanEnv, ended } from './lango-process.js';
 
 const OLD_NODE = ['/usr/bin/node', '/usr/local/bin/node'].find((file) => {
   try {
@@ -32,7 +32,7 @@ describe('the required Node version', () => {
   itWithOldNode(
     'runs with the Node of the clone when its own is too old (skipped without an old Node)',
     async () => {
-      const child = spawn(OLD_NODE!, [MAIN, 'config', 'schema'], { env: cleanEnv() });
+      const child = spawn(OLD_NODE!, [mainFile(), 'config', 'schema'], { env: cleanEnv() });
       expect(await ended(child)).toMatchObject({ code: 0, stderr: '' });
     },
   );
@@ -47,7 +47,7 @@ describe('the required Node version', () => {
   itWithOldNode('says what to do where there is no other Node (skipped without an old Node)', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'lango-old-node-'));
     const target = path.join(folder, 'dist', 'cli');
-    await cp(path.dirname(MAIN), target, { recursive: true });
+    await cp(path.dirname(mainFile()), target, { recursive: true });
     await cp('package.json', path.join(folder, 'package.json'));
     const result = await ended(
       spawn(OLD_NODE!, [path.join(target, 'main.js'), 'serve'], { env: cleanEnv() }),

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { findIn, findInFolder } from '../support/secret-search.js';
 import { langoHere } from './lango-here.js';
 import type { Home } from './lango-process.js';
-import { MAIN, cleanEnv, lango, makeHome, startServer } from './lango-process.js';
+import { mainFile, cleanEnv, lango, makeHome, startServer } from './lango-process.js';
 
 const VALUE = 'ghp_S3cr3t/To+ken42';
 const KILLS = 12;
@@ -175,7 +175,7 @@ describe('lango secrets', () => {
     const wholeMs = performance.now() - begun;
     keys.add(readFileSync(keyFile, 'utf8'));
     for (let kill = 0; kill < KILLS; kill += 1) {
-      const child = spawn(process.execPath, [MAIN, 'secrets', 'rotate'], {
+      const child = spawn(process.execPath, [mainFile(), 'secrets', 'rotate'], {
         env: cleanEnv(home.env),
         stdio: 'ignore',
       });

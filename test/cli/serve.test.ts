@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../support/free-port.js';
 import type { Result } from './lango-process.js';
-import { MAIN, cleanEnv, ended, lango, makeHome, startServer } from './lango-process.js';
+import { mainFile, cleanEnv, ended, lango, makeHome, startServer } from './lango-process.js';
 
 describe('lango serve', () => {
   it('prints the address of its card, the file of its token, its model, a command to try, and that it is ready', async () => {
@@ -40,7 +40,7 @@ describe('lango serve', () => {
     const server = await startServer(home);
     try {
       const command = server.lines.find((line) => line.includes('lango send'))!.trim();
-      const runnable = command.replace('lango', `"${process.execPath}" "${MAIN}"`);
+      const runnable = command.replace('lango', `"${process.execPath}" "${mainFile()}"`);
       const child = spawn('sh', ['-c', runnable], { env: cleanEnv() });
       child.stdin.end();
       expect(await ended(child)).toMatchObject({ code: 0, stdout: expect.stringContaining('hello') });
@@ -89,7 +89,7 @@ describe('lango serve', () => {
 
   it('prints all of it for programs as one line of JSON', async () => {
     const home = await makeHome();
-    const child = spawn(process.execPath, [MAIN, 'serve', '--port', '0', '--json'], {
+    const child = spawn(process.execPath, [mainFile(), 'serve', '--port', '0', '--json'], {
       env: cleanEnv(home.env),
     });
     for await (const line of createInterface({ input: child.stdout })) {
@@ -111,7 +111,7 @@ describe('lango serve', () => {
   it('keeps serving when nobody reads its output', async () => {
     const port = await freePort();
     const home = await makeHome();
-    const child = spawn(process.execPath, [MAIN, 'serve', '--port', String(port)], {
+    const child = spawn(process.execPath, [mainFile(), 'serve', '--port', String(port)], {
       env: cleanEnv(home.env),
     });
     const closed = new Promise((resolve) => child.once('close', resolve));

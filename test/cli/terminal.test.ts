@@ -6,7 +6,7 @@ import { StandingApprovals } from '../../src/cli/conversation.js';
 import { RICH, RICH_KEYS } from '../chain/local-chain.js';
 import { langoHere } from './lango-here.js';
 import type { Home, Result, Server } from './lango-process.js';
-import { MAIN, cleanEnv, ended, makeHome, startServer } from './lango-process.js';
+import { mainFile, cleanEnv, ended, makeHome, startServer } from './lango-process.js';
 
 const hasScript = spawnSync('script', ['--version']).status === 0;
 const describeOnTerminal = hasScript ? describe : describe.skip;
@@ -62,7 +62,7 @@ describeOnTerminal('the program on a terminal', () => {
     typing: readonly Typing[],
     env: Readonly<Record<string, string>> = {},
   ): Promise<Result> {
-    const words = [process.execPath, MAIN, ...args].map((word) => `'${word}'`).join(' ');
+    const words = [process.execPath, mainFile(), ...args].map((word) => `'${word}'`).join(' ');
     const child = spawn('script', ['-qec', `stty cols 100 rows 40; exec ${words}`, '/dev/null'], {
       env: cleanEnv({ ...server.env, TERM: 'xterm-256color', SHELL: '/bin/sh', ...env }),
     });

@@ -50,7 +50,7 @@ describe('the command line and a server whose card offers only gRPC', () => {
     expect((await run(['send', 'x', '--transport', 'pigeon'])).code).toBe(2);
   });
 
-  it('also serve a program that calls connect', async () => {
+  it('share their transport with a program that calls connect', async () => {
     const client = connect({ url: cards.url, token: server.address.token!, binding: 'GRPC' });
     const { tasks } = await client.list({ agent: 'worker' });
     expect(tasks.length).toBeGreaterThan(0);

@@ -36,7 +36,6 @@ describe('readEnv', () => {
       noColor: true,
       forceColor: true,
       isStartedByNpm: false,
-      files: {},
       variables,
     });
   });

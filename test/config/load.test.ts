@@ -417,7 +417,7 @@ describe('the configured model', () => {
     expect(config.model.reason).toBe(reason);
   });
 
-  it('of an agent or a fallback inherits from `model`, with the key of its own vendor', () => {
+  it('inherits from `model` for an agent or a fallback, with the key of its own vendor', () => {
     const variables = { ANTHROPIC_API_KEY: 'a', OPENAI_API_KEY: 'o' };
     const { config, secrets } = resolveConfig({
       env: readEnv(variables),

@@ -159,7 +159,7 @@ describe('a file of the operator', () => {
   });
   afterEach(() => rm(home, { recursive: true }));
 
-  it('with a secret is refused when other users can read it', async () => {
+  it('is refused when it has a secret that other users can read', async () => {
     const file = path.join(home, 'config.yaml');
     const problems = async (text: string, mode: number) => {
       await writeFile(file, text);
@@ -182,7 +182,7 @@ describe('a file of the operator', () => {
     expect(await problems(tls, 0o644)).toEqual([]);
   });
 
-  it('with a guessable token keeps the server from starting', async () => {
+  it('keeps the server from starting when it has a guessable token', async () => {
     await writeFile(path.join(home, 'token'), 'password\n', { mode: 0o600 });
     const server = createServer({ home, settings: { server: { port: 0 } } });
     await expect(server.start()).rejects.toMatchObject({

@@ -16,7 +16,7 @@ const READ_ELSEWHERE: Readonly<Record<string, string>> = {
   'model.apiKey': 'config/secrets.ts, which keeps secrets out of the configuration',
   'model.apiKeys.anthropic': 'config/models.ts, for config/secrets.ts',
   'model.apiKeys.openai': 'config/models.ts',
-  'a2a.catalogs': 'cli/agent-search.ts',
+  'a2a.catalogs': 'cli/agents.ts',
   capabilities: 'config/load.ts',
   'auth.introspection.clientSecret': 'config/secrets.ts',
   'auth.token': 'config/secrets.ts',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { canonicalJson, hashJson } from '../../src/core/json.js';
+import { canonicalJson, hashJson } from '../../src/core/canonical-json.js';
 import { newId } from '../../src/core/ids.js';
 
 describe('canonicalJson', () => {

@@ -136,7 +136,7 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
     ]);
   });
 
-  describe('are refused by these checks', () => {
+  describe('a fault in the manifests', () => {
     const find = (manifests: readonly Manifest[], kind: string, name = 'lango') =>
       manifests.find((one) => one.kind === kind && one.metadata.name === name)!;
     const pod = (manifests: readonly Manifest[], name = 'lango') =>
@@ -155,14 +155,17 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
       ['a claim', 'accesModes', (all) => find(all, 'PersistentVolumeClaim', 'vault').spec!],
       ['a monitor', 'endpoint', (all) => find(all, 'ServiceMonitor').spec!],
     ];
-    it.each(MISSPELT)('because of a misspelt field of %s', async (_, field, place) => {
-      const manifests = structuredClone(manifestsOf('stack', ['anthropic', 'prometheus']));
-      Object.assign(place(manifests), { [field]: 1 });
-      const found = (await Promise.all(manifests.map(schemaFindings))).flat();
-      expect(found).toEqual([expect.stringContaining(`/${field} is no field of it`)]);
-    });
+    it.each(MISSPELT)(
+      'is found by these checks when it is a misspelt field of %s',
+      async (_, field, place) => {
+        const manifests = structuredClone(manifestsOf('stack', ['anthropic', 'prometheus']));
+        Object.assign(place(manifests), { [field]: 1 });
+        const found = (await Promise.all(manifests.map(schemaFindings))).flat();
+        expect(found).toEqual([expect.stringContaining(`/${field} is no field of it`)]);
+      },
+    );
 
-    it('because of a value that the API does not accept', async () => {
+    it('is found by these checks when it is a value that the API does not accept', async () => {
       const manifests = structuredClone(manifestsOf('stack'));
       Object.assign(pod(manifests).containers[0].resources!.limits!, { memory: '1 GB' });
       const found = (await Promise.all(manifests.map(schemaFindings))).flat();
@@ -247,13 +250,13 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
         'has no port gone',
       ],
     ];
-    it.each(DANGLING)('because they lack %s', (_, change, finding) => {
+    it.each(DANGLING)('is found by these checks when it is the lack of %s', (_, change, finding) => {
       const manifests = structuredClone(manifestsOf('stack', ['anthropic', 'prometheus'])) as Manifest[];
       change(manifests);
       expect(referenceFindings(manifests).join('\n')).toContain(finding);
     });
 
-    it('because of a configuration, a variable or an address that Lango does not accept', async () => {
+    it('is found by these checks when it is a configuration, a variable or an address that Lango does not accept', async () => {
       const manifests = structuredClone(manifestsOf('stack')) as Manifest[];
       const config = manifests.find(({ kind }) => kind === 'ConfigMap')!.data as Record<string, string>;
       config['sub-agent.yaml'] = config['sub-agent.yaml']!.replace('publish:', 'publishes:');

@@ -30,7 +30,7 @@ describe('docs/internals/requirements.md', () => {
     expect(ids).toEqual([...new Set(ids)]);
   });
 
-  it.each(ids)('%s has a test with its id', (id) => expect(proven).toContain(id));
+  it.each(ids)('has a requirement with a test of its id: %s', (id) => expect(proven).toContain(id));
 
   it('knows the id of every test', () => expect([...proven].filter((id) => !ids.includes(id))).toEqual([]));
 });

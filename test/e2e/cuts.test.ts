@@ -3,7 +3,7 @@ import { StreamResponse } from '@a2a-js/sdk';
 import { Client, credentials } from '@grpc/grpc-js';
 import { request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { EXTENSIONS, OUR_EXTENSIONS } from '../../src/a2a/translate/extensions.js';
+import { EXTENSIONS, OUR_EXTENSIONS } from '../../src/core/extensions.js';
 import type { Run, RunEnd } from '../../src/core/run.js';
 import { CuttingProxy } from '../support/cutting-proxy.js';
 import { openGrpc } from '../support/grpc-asked.js';

@@ -227,7 +227,7 @@ const ANSWERS: Readonly<Record<string, (request: Received, response: ServerRespo
   },
 };
 
-describe.each(ALL)('the credential %s goes to no other server', (_, auth) => {
+describe.each(ALL)('the credential %s', (_, auth) => {
   const hasLeaked = (said: string): readonly unknown[] => [
     evil.received.map(({ method, url }) => `${method} ${url}`),
     bytes,
@@ -237,7 +237,7 @@ describe.each(ALL)('the credential %s goes to no other server', (_, auth) => {
     ),
   ];
 
-  it.each(Object.keys(CARDS))('when a card has %s', async (name) => {
+  it.each(Object.keys(CARDS))('goes to no other server when a card has %s', async (name) => {
     for (const relocate of [false, true]) {
       far.answer = ({ method }, response) =>
         method === 'GET' && far.received.length > 0
@@ -251,14 +251,14 @@ describe.each(ALL)('the credential %s goes to no other server', (_, auth) => {
     }
   });
 
-  it.each(Object.keys(ANSWERS))('when a server %s', async (name) => {
+  it.each(Object.keys(ANSWERS))('goes to no other server when a server %s', async (name) => {
     far.answer = ANSWERS[name]!;
     const said = await use(credentialOf(auth));
     expect(hasLeaked(said)).toEqual([[], '', []]);
     expect(far.received.length).toBeGreaterThan(0);
   });
 
-  it('when a server repeats it in an error of gRPC', async () => {
+  it('goes to no other server when a server repeats it in an error of gRPC', async () => {
     const shown: unknown[] = [];
     const sessions: ServerHttp2Session[] = [];
     const rpc = createHttp2Server().on('session', (session) => sessions.push(session));
@@ -334,9 +334,9 @@ const ENDPOINTS: Readonly<Record<string, TokenAnswer>> = {
   'cuts the connection': atToken((_, response) => void response.destroy()),
 };
 
-describe.each(['header', 'body'] as const)('with the client secret in the %s, an issuer', (secretIn) => {
+describe.each(['header', 'body'] as const)('an issuer of a client whose secret is in the %s', (secretIn) => {
   it.each(Object.keys(ENDPOINTS))(
-    'that %s gets nothing more, and nothing of the secret is shown',
+    'gets nothing more when it %s, and nothing of the secret is shown',
     async (name) => {
       issuer.answer = ENDPOINTS[name]!;
       far.answer = ({ method }, response) =>

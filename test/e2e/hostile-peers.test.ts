@@ -256,7 +256,7 @@ describe('a delegation to a slow or malformed peer', () => {
 
 describe('a peer that asks again after each reply', () => {
   it.each(['INPUT_REQUIRED', 'AUTH_REQUIRED'])(
-    'with %s has its task given up after agent.limits.turns replies',
+    'has its task given up after agent.limits.turns replies: %s',
     async (state) => {
       let asked = 0;
       peer = await startHostilePeer(({ response, event, stream }) => {

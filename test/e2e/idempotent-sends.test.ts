@@ -83,7 +83,7 @@ describe('a repeated message', () => {
     });
   });
 
-  it('with another body is a conflict, and stores nothing', async () => {
+  it('is a conflict when its body differs, and stores nothing', async () => {
     await withServer(OPTIONS, async (server) => {
       const { message } = userMessage('say one');
       const other = { message: { ...message, parts: [{ text: 'say two' }] } };

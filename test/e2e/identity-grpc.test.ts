@@ -72,7 +72,7 @@ describe('a caller over gRPC', () => {
     ]);
   });
 
-  it('with the scope of the agent is served', async () => {
+  it('is served when the token has the scope of the agent', async () => {
     const send = { tenant: 'closed', scope: 'closed.use', ...userMessage('say x') };
     expect((await ask('alice', 'sendMessage', send)).code).toBe(status.OK);
   });

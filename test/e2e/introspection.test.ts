@@ -79,7 +79,7 @@ describe('an opaque token', () => {
     ['of another issuer', () => ({ ...good(), iss: 'https://evil.example' })],
     ['without an owner', () => ({ ...good(), sub: undefined })],
     ['with an owner that is no name', () => ({ ...good(), sub: { name: 'ada' } })],
-  ])('is refused when the issuer says so: %s', async (_, answer) => {
+  ])('is refused as one %s', async (_, answer) => {
     await start();
     says['opaque'] = answer();
     expect([await status('opaque'), await status('opaque')]).toEqual([401, 401]);

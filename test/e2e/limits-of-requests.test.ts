@@ -47,7 +47,7 @@ function nested(depth: number): unknown {
 const keys = (count: number): unknown =>
   Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, n]));
 
-describe('a request over a limit is refused over every transport, and nothing of it is stored', () => {
+describe('a request over every transport', () => {
   it.each([
     {
       limits: { bodyBytes: 4_000 },
@@ -57,7 +57,7 @@ describe('a request over a limit is refused over every transport, and nothing of
     { limits: { jsonDepth: 20 }, message: withData(nested(30)), reason: /deeper than 20/ },
     { limits: { jsonKeys: 20 }, message: withData(keys(30)), reason: /more than 20/ },
     { limits: {}, message: withData(Array(25_000).fill([])), reason: /more than 25000 lists and objects/ },
-  ])('for server.limits $limits', async ({ limits, message, reason }) => {
+  ])('is refused over server.limits $limits, and stores nothing', async ({ limits, message, reason }) => {
     await withLimits(limits, async (bounded) => {
       const saying = { token: token(bounded) };
       for (const way of bounded.ways) {
@@ -80,7 +80,7 @@ describe('a request over a limit is refused over every transport, and nothing of
     });
   });
 
-  it('for server.limits.headerBytes', async () => {
+  it('is refused over server.limits.headerBytes, and stores nothing', async () => {
     await withLimits({ headerBytes: 2_048 }, async (bounded) => {
       const extensions = `urn:${'x'.repeat(3_000)}`;
       for (const way of bounded.ways) {
@@ -97,7 +97,7 @@ describe('a request over a limit is refused over every transport, and nothing of
     });
   });
 
-  it('for server.limits.streams', async () => {
+  it('is refused over server.limits.streams, and stores nothing', async () => {
     await withLimits({ streams: 1 }, async (bounded) => {
       const saying = { token: token(bounded) };
       const [first] = bounded.ways;

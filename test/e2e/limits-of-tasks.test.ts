@@ -86,7 +86,7 @@ describe('tasks.eventBytes', () => {
 });
 
 describe('agent.limits', () => {
-  it("for depth and tokens are set by the node, regardless of the caller's claim", async () => {
+  it("set depth and tokens by the node, regardless of the caller's claim", async () => {
     const deep = scriptedAgent('worker', async (run: Run) => {
       const { depth, tokens } = run.grant;
       run.emit({ type: 'text-delta', artifactId: 'a', text: `${depth} and ${tokens}`, replace: true });
@@ -109,7 +109,7 @@ describe('agent.limits', () => {
     });
   });
 
-  it('for fanOut and toolOutputBytes bound the calls of a model and the results that it reads', async () => {
+  it('set with fanOut and toolOutputBytes the number of calls and the size of results for a model', async () => {
     const model = new ScriptedModel({
       orchestrator: [call(ask('operator'), ask('librarian'), ask('planner')), say('done')],
       operator: [call(['exec_flood', { path: 'x' }]), say('read')],

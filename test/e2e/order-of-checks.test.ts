@@ -78,25 +78,31 @@ const OVER_GRPC: readonly (readonly [operation: string, GrpcMethod, wrong: objec
   ['CreateTaskPushNotificationConfig', 'createTaskPushNotificationConfig', {}],
 ];
 
-describe('X5 the scope of an agent is checked before the parameters', () => {
-  it.each(OPERATIONS.map(([method]) => method))('over JSON-RPC: %s', async (method) => {
-    const body = { jsonrpc: '2.0', id: 1, method, params: WRONG };
-    const refused = await ask(closed(), '', { body, token: without });
-    expect([refused.status, refused.json.error.code]).toEqual([403, -32000]);
-    expect(audited()).toEqual([`${method} forbidden`]);
-    expect((await ask(closed(), '', { body, token: allowed })).json.error.code).toBe(-32602);
-  });
+describe('X5 the scope of an agent', () => {
+  it.each(OPERATIONS.map(([method]) => method))(
+    'is checked before the parameters over JSON-RPC: %s',
+    async (method) => {
+      const body = { jsonrpc: '2.0', id: 1, method, params: WRONG };
+      const refused = await ask(closed(), '', { body, token: without });
+      expect([refused.status, refused.json.error.code]).toEqual([403, -32000]);
+      expect(audited()).toEqual([`${method} forbidden`]);
+      expect((await ask(closed(), '', { body, token: allowed })).json.error.code).toBe(-32602);
+    },
+  );
 
-  it.each(OPERATIONS)('over HTTP+JSON: %s', async (operation, method, path) => {
-    const request = method === 'POST' ? { method, body: WRONG } : { method };
-    const where = method === 'POST' ? path : `${path}?tenant=x`;
-    const refused = await ask(closed(), where, { ...request, token: without });
-    expect([refused.status, refused.json.error.status]).toEqual([403, 'PERMISSION_DENIED']);
-    expect(audited()).toEqual([`${operation} forbidden`]);
-    expect((await ask(closed(), where, { ...request, token: allowed })).status).toBe(400);
-  });
+  it.each(OPERATIONS)(
+    'is checked before the parameters over HTTP+JSON: %s',
+    async (operation, method, path) => {
+      const request = method === 'POST' ? { method, body: WRONG } : { method };
+      const where = method === 'POST' ? path : `${path}?tenant=x`;
+      const refused = await ask(closed(), where, { ...request, token: without });
+      expect([refused.status, refused.json.error.status]).toEqual([403, 'PERMISSION_DENIED']);
+      expect(audited()).toEqual([`${operation} forbidden`]);
+      expect((await ask(closed(), where, { ...request, token: allowed })).status).toBe(400);
+    },
+  );
 
-  it.each(OVER_GRPC)('over gRPC: %s', async (operation, method, wrong) => {
+  it.each(OVER_GRPC)('is checked before the parameters over gRPC: %s', async (operation, method, wrong) => {
     const address = `127.0.0.1:${server.address.grpcPort}`;
     const params = { tenant: 'closed', ...wrong };
     const refused = await askGrpc(address, { method, params, token: without });
@@ -106,7 +112,7 @@ describe('X5 the scope of an agent is checked before the parameters', () => {
     expect(status[code]).toBe('INVALID_ARGUMENT');
   });
 
-  it.each(OLD)('in 0.3: %s', async (operation, method, path) => {
+  it.each(OLD)('is checked before the parameters in 0.3: %s', async (operation, method, path) => {
     const body = { jsonrpc: '2.0', id: 1, method, params: {} };
     const answers = [
       await ask(closed(), '', { body, token: without }),
@@ -117,7 +123,7 @@ describe('X5 the scope of an agent is checked before the parameters', () => {
     expect((await ask(closed(), path, { body: {}, token: allowed })).status).toBe(400);
   });
 
-  it('of a notification too', async () => {
+  it('is checked before the parameters of a notification too', async () => {
     const body = { jsonrpc: '2.0', method: 'CancelTask', params: WRONG };
     expect((await ask(closed(), '', { body, token: without })).status).toBe(204);
     expect(audited()).toEqual(['CancelTask forbidden']);

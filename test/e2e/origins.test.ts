@@ -42,8 +42,8 @@ const PATHS = [
   '/healthz',
 ];
 
-describe('a request with a Host header', () => {
-  it.each(PATHS)('of another server is refused at %s', async (where) => {
+describe('a request', () => {
+  it.each(PATHS)("is refused at %s when its Host header is another server's", async (where) => {
     const { port } = server.address;
     expect(await statusAt('evil.example', where)).toBe(403);
     expect(await statusAt(`evil.example:${port}`, where)).toBe(403);
@@ -52,7 +52,7 @@ describe('a request with a Host header', () => {
   });
 });
 
-describe('a request with the Origin', () => {
+describe('a request of a page', () => {
   const send = (origin: string, where = '/agents/worker/message:send') =>
     server.fetch(where, {
       method: 'POST',
@@ -60,7 +60,7 @@ describe('a request with the Origin', () => {
       body: JSON.stringify(userMessage('say x')),
     });
 
-  it('of a foreign page is refused, and nothing is stored', async () => {
+  it('is refused for a foreign origin, and nothing is stored', async () => {
     for (const origin of ['https://evil.example', 'null', 'http://app.example', `${APP}:444`]) {
       const refused = await send(origin);
       expect([origin, refused.status]).toEqual([origin, 403]);
@@ -70,7 +70,7 @@ describe('a request with the Origin', () => {
     expect(listed.totalSize).toBe(0);
   });
 
-  it("of an allowed page may call, stream, and read the protocol's headers", async () => {
+  it("may call, stream, and read the protocol's headers for an allowed origin", async () => {
     for (const where of ['/agents/worker/message:send', '/agents/worker/message:stream']) {
       const { status, headers, text } = await send(APP, where).then(async (response) => ({
         status: response.status,
@@ -86,7 +86,7 @@ describe('a request with the Origin', () => {
     }
   });
 
-  it("of an allowed page may send the protocol's headers", async () => {
+  it("may send the protocol's headers for an allowed origin", async () => {
     const { status, headers } = await fetch(`${server.address.origin}/agents/worker`, {
       method: 'OPTIONS',
       headers: { origin: APP, 'access-control-request-method': 'POST' },
@@ -96,7 +96,7 @@ describe('a request with the Origin', () => {
       expect(headers.get('access-control-allow-headers')).toContain(name);
   });
 
-  it('of our own pages needs no permission', async () => {
+  it('needs no permission for our own origin', async () => {
     expect((await send(server.address.origin)).status).toBe(200);
   });
 });

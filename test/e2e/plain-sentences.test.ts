@@ -126,7 +126,7 @@ describe('a plain sentence under the offline model', () => {
       expect(called(row, outcome)).toBe(true);
     });
 
-    it.each(rowsThat('reads'))('of another owner finds nothing of it: $tool: $sentence', async (row) => {
+    it.each(rowsThat('reads'))('finds nothing of another owner: $tool: $sentence', async (row) => {
       const outcome = await say('bob', row.sentence);
       expect(JSON.stringify(outcome.events)).not.toContain(JSON.stringify(row.answer).slice(1, -1));
     });
@@ -139,7 +139,7 @@ describe('a plain sentence under the offline model', () => {
       expect(called(row, outcome)).toBe(true);
     });
 
-    it('no longer finds removed data', async () => {
+    it('does not find removed data', async () => {
       expect((await say('alice', 'what depends on billing?')).end.text).toMatch(/no such triple/);
       const recalled = await say('alice', 'what do you remember about the deploy key?');
       expect(recalled.end.text).toMatch(/^Nothing was found/);

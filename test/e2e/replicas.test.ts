@@ -30,7 +30,7 @@ const script: Script = async (run, text) => {
 const server = await startPostgres();
 
 /** Two servers on one PostgreSQL: the second one serves the tasks that the first one runs. */
-(server ? describe : describe.skip)('a replica', () => {
+(server ? describe : describe.skip)('replicas', () => {
   let runs: TestServer;
   let answers: TestServer;
   let own: Way;
@@ -68,7 +68,7 @@ const server = await startPostgres();
     while ((await stateOf(way, id)) !== state) await sleep(20);
   };
 
-  it('X8 serves a call over MCP that another one runs: reply, read and cancel', async () => {
+  it('X8 serve a call over MCP that another one runs: reply, read and cancel', async () => {
     const [first, second] = await Promise.all(
       [runs, answers].map(({ address }) => mcpClient(address.origin)),
     );
@@ -90,10 +90,10 @@ const server = await startPostgres();
   });
 
   for (const [index, name] of (['JSONRPC', 'HTTP+JSON', 'GRPC'] as const).entries()) {
-    describe(`serves over ${name} a task of another one`, () => {
+    describe(`a task of another replica, over ${name}`, () => {
       const way = () => others[index]!;
 
-      it('with get, list, and a stream after a cursor', async () => {
+      it('is found by get and list, and streamed after a cursor', async () => {
         const { id, contextId } = await begin('slow');
         expect(way().name).toBe(name);
         await until(way(), id, TaskState.TASK_STATE_WORKING);
@@ -107,7 +107,7 @@ const server = await startPostgres();
         expect(shown[1]!.join('')).toContain(Array.from({ length: CHUNKS }, (_, i) => `<${i}>`).join(''));
       });
 
-      it('with a message to a running task, and to a waiting one', async () => {
+      it('gets a message while it runs, and one while it waits', async () => {
         const working = await begin('slow');
         const more = request('say more', { taskId: working.id }, { returnImmediately: true });
         await way().transport.sendMessage(more, way().options());
@@ -122,7 +122,7 @@ const server = await startPostgres();
         expect(answer).toMatchObject({ id: waiting.id, status: { state: TaskState.TASK_STATE_COMPLETED } });
       });
 
-      it('with a cancel', async () => {
+      it('is canceled', async () => {
         const { id } = await begin('wait');
         await until(way(), id, TaskState.TASK_STATE_WORKING);
         const canceled = await way().transport.cancelTask(
@@ -133,7 +133,7 @@ const server = await startPostgres();
         expect(await stateOf(own, id)).toBe(TaskState.TASK_STATE_CANCELED);
       });
 
-      it('with push configs, which the other one lists too', async () => {
+      it('has push configs, which the other replica lists too', async () => {
         const { id: taskId } = await begin('ask');
         const config = { tenant: '', taskId, id: 'a', token: '', authentication: undefined };
         const made = { ...config, url: 'https://receiver.example/hook' };
@@ -151,7 +151,7 @@ const server = await startPostgres();
         expect(await list(own)).toEqual([]);
       });
 
-      it('with a push config, which gets the Task and the later events, also when its server stops', async () => {
+      it('has a push config that gets the Task and the later events, also when its server stops', async () => {
         await using receiver = await PushReceiver.open();
         const stops = await startServer({ settings, agents });
         const { id: taskId } = await begin('ask');

@@ -106,7 +106,7 @@ describe('a task that ended before the retention time', () => {
     });
   });
 
-  it('responds to an old cursor with "not found", on every way to subscribe, in 1.0 and 0.3', async () => {
+  it('makes an old cursor "not found", on every way to subscribe, in 1.0 and 0.3', async () => {
     await withHome(async (home) => {
       let old = '';
       let ofRoot = '';

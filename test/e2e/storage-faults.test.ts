@@ -162,7 +162,7 @@ describe('a database that another program locks', () => {
     expect(await tasksOf(server)).toBe(2);
   });
 
-  it('for a moment goes unnoticed', async () => {
+  it('goes unnoticed when it is locked for a moment', async () => {
     const home = makeHome();
     const server = await serve(home);
     const lock = await lockElsewhere(path.join(home, 'lango.db'));
@@ -172,7 +172,7 @@ describe('a database that another program locks', () => {
     expect((await sending).map(({ status }) => status)).toEqual([200, 200, 200]);
   });
 
-  it('during a run does not fail its task', async () => {
+  it('does not fail a task when it is locked during a run', async () => {
     const home = makeHome();
     const { server, goOn, state } = await serveRun(home);
     const lock = await lockElsewhere(path.join(home, 'lango.db'));

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { createServer } from '../../src/index.js';
 import { withServer } from '../support/server.js';
 
-/** How a node authenticates its callers without any configuration, and how authentication is turned off. */
+/** The authentication of callers without any configuration, and without any authentication. */
 
 let home: string;
 

@@ -191,7 +191,7 @@ payment:
     ['before it knew the price', () => atEndpoint('asked')],
     ['after it reserved, before it signed', () => atChain('eth_getBalance')],
     ['after it signed, before the payee took it', () => atEndpoint('paid')],
-    ['after the payee took it, before the answer', () => atEndpoint('settled')],
+    ['after the payee took it, before the response', () => atEndpoint('settled')],
   ])('pay once by payment_x402_fetch when the server is killed %s', async (_, moment) => {
     await lango(['wallet', 'import'], {
       env: { ...server.home.env, LANGO_URL: server.origin, LANGO_TOKEN: server.token },
@@ -206,7 +206,7 @@ payment:
     const task = await server.settled(taskId);
     expect(task.state).toBe('completed');
     expect(wordsOf(task)).toMatch(
-      /Paid 0\.01 USDC|The answer to that payment was lost; it is not paid again/,
+      /Paid 0\.01 USDC|The response to that payment was lost; it is not paid again/,
     );
     expect(before - (await chain.tokensOf(RICH[1]))).toBe(10_000n);
     expect((await chain.tokensOf(PAYEE)) - payees).toBe(10_000n);

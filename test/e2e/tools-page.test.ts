@@ -55,7 +55,7 @@ describe('the sentence about secrets and keys', () => {
     async (row) => void (await act(server, row)),
   );
 
-  it('to delete a missing one is refused without a question', async () => {
+  it('is refused without a question when it deletes a missing secret or key', async () => {
     const { end } = await sendText(server, 'delete the secret nobody-knows');
     expect(end).toMatchObject({ state: 'completed', questions: [] });
     expect(end.text).toContain('no secret "nobody-knows"');

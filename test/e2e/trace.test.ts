@@ -56,7 +56,7 @@ describe('the traceparent of a caller', () => {
     ['zeros for a trace', GIVEN.replace(TRACE_ID, '0'.repeat(32)), 'no trace'],
     ['zeros for a parent', GIVEN.replace('00f067aa0ba902b7', '0'.repeat(16)), 'no trace'],
     ['two of them', `${GIVEN}, ${GIVEN}`, 'no trace'],
-  ])('is passed on when it is valid: %s', async (_what, trace, text) => {
+  ])('is passed on when it is valid, and else dropped: %s', async (_what, trace, text) => {
     await withServer({ agents: [mirror] }, async (server) => {
       const sent = trace === undefined ? {} : { trace };
       expect((await send(server, '/agents/mirror', sent)).text).toBe(text);
@@ -90,7 +90,7 @@ describe('the tracestate of a caller', () => {
     ['capitals', 'Rojo=1', undefined],
     ['a value that is none', 'rojo=1=2', undefined],
     ['none', undefined, undefined],
-  ])('is passed on when it is valid: %s', async (_what, state, passed) => {
+  ])('is passed on when it is valid, and else dropped: %s', async (_what, state, passed) => {
     await withServer({ agents: [mirror] }, async (server) => {
       const sent = { trace: GIVEN, ...(state === undefined ? {} : { state }) };
       const text = passed === undefined ? GIVEN : `${GIVEN} ${passed}`;

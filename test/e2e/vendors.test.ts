@@ -206,7 +206,7 @@ describe("the reason of a vendor's refusal", () => {
   const [{ wire }] = VENDORS;
   const refused = status(404, wire.errorBody('model: claude-test'));
 
-  it('in a sub-agent reaches the person who watches the delegation', async () => {
+  it('reaches the person who watches when it comes from a sub-agent', async () => {
     const transfer = JSON.stringify({ agent_name: 'operator', request: 'do both' });
     vendor.willReply(
       events(

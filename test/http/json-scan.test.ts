@@ -109,7 +109,7 @@ describe('ValueCount', () => {
         .map((end) => `data: {"a":[1,2,3,4,5,6,7,8,9]}${end}`.repeat(20_000))
         .join(''),
     ],
-  ])('accepts what is in %s', (_name, isEventStream, text) => {
+  ])('accepts the content of %s', (_name, isEventStream, text) => {
     expect(() => count(text, isEventStream)).not.toThrow();
   });
 });

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { MAIN } from '../cli/lango-process.js';
+import { mainFile } from '../cli/lango-process.js';
 import { Obedient } from '../support/obedient-model.js';
 import { startServer, type TestServer } from '../support/server.js';
 import { describeWith, FOLDER } from './framework.js';
@@ -47,7 +47,7 @@ describeWith('mcp-inspector', () => {
     ...[`${server.address.origin}/mcp`, '--transport', 'http', '--header', `Authorization: Bearer ${token}`],
   ];
   const overStdio = () => [
-    ...[process.execPath, MAIN, 'mcp', 'serve', '-e', `LANGO_URL=${server.address.origin}`],
+    ...[process.execPath, mainFile(), 'mcp', 'serve', '-e', `LANGO_URL=${server.address.origin}`],
     ...['-e', `LANGO_TOKEN=${server.address.token}`],
   ];
 

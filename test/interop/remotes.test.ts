@@ -4,7 +4,7 @@ import { startOldServer } from '../a2a/client/old-server.js';
 import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
 import { AUDIENCE, startIssuer } from '../support/issuer.js';
 import { userMessage } from '../support/a2a-requests.js';
-import { codeOf } from '../../src/core/questions.js';
+import { codeOf } from '../../src/core/decisions.js';
 import { decide, sendText, untilEnded, withServer } from '../support/server.js';
 import type { Outcome, TestServer } from '../support/server.js';
 import { describeWith, startPeer } from './framework.js';
@@ -93,7 +93,7 @@ describe('a remote agent on a stock executor of the 0.3 line', () => {
 
   it.each([
     ['its error, which comes under another task id', 'throw', /failed: .*the disk is full/],
-    ['an answer that comes after its end', 'late', /^better late$/],
+    ['a result that comes after its end', 'late', /^better late$/],
   ])('gives the orchestrator %s', async (_, request, wanted) => {
     await withAgentAt({ url: old.origin }, request, async (server, model) => {
       await sendText(server, 'ask it');
@@ -121,7 +121,7 @@ describe('a remote agent on a stock executor of the 0.3 line', () => {
     });
   });
 
-  it('with two calls gets both decisions at once, each by its own code', async () => {
+  it('gets the decisions on two calls at once, each by its own code', async () => {
     await withAgentAt({ url: old.origin }, 'gemini twice', async (server, model) => {
       const asked = await sendText(server, 'ask it');
       const [first, second] = asked.end.questions;
@@ -171,7 +171,7 @@ describe('a remote agent on a stock executor of the 0.3 line', () => {
     await issuer.close();
   });
 
-  it('whose card names localhost is refused with the working address, and called there with relocate', async () => {
+  it('is refused with the working address when its card names localhost, and called there with relocate', async () => {
     const url = old.origin.replace('127.0.0.1', 'localhost');
     await withAgentAt({ url }, 'hello', async (server) => {
       const skipped = server.log.lines.find((line) => JSON.stringify(line).includes('agent skipped'));

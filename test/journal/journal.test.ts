@@ -110,7 +110,7 @@ describe('a run', () => {
 });
 
 describe('a message', () => {
-  it('that is repeated returns the same task, and is refused with other content', async () => {
+  it('returns the same task when it is repeated, and is refused with other content', async () => {
     await open(async () => ({ state: 'completed' }));
     const first = message('go');
     const sent = await Promise.all([journal.submit(first), journal.submit(first), journal.submit(first)]);
@@ -137,7 +137,7 @@ describe('a message', () => {
   });
 
   it.each(['completed', 'input-required'] as const)(
-    'that arrives during a run is processed before the task is %s',
+    'is processed before the task is %s when it arrives during a run',
     async (state) => {
       let release = () => {};
       const gate = new Promise<void>((resolve) => (release = resolve));
@@ -160,7 +160,7 @@ describe('a message', () => {
     },
   );
 
-  it('to an ended, foreign or unknown task, or in a wrong context, is refused and stores nothing', async () => {
+  it('is refused and stores nothing for an ended, foreign or unknown task, or in a wrong context', async () => {
     await open(async () => ({ state: 'completed' }));
     const { task } = await journal.submit(message('go'));
     const before = (await ended(task.id)).length;
@@ -274,9 +274,9 @@ describe('a task with open delegations', () => {
   });
 
   it.each([
-    ['beside them has them canceled', [...DELEGATES, WAITS], 'child'],
-    ['before their tasks are named has them canceled by the message that asked', DELEGATES.slice(0, 1), 'k'],
-  ])('that fails %s', async (_, bodies, name) => {
+    ['and has them canceled', [...DELEGATES, WAITS], 'child'],
+    ['before their tasks are named, and has them canceled by their messages', DELEGATES.slice(0, 1), 'k'],
+  ])('fails %s', async (_, bodies, name) => {
     await open(async (run) => {
       await delegate(run, bodies);
       throw new LangoError('model', 'no model answers');

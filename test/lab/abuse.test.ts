@@ -23,7 +23,7 @@ describe('npm run abuse', () => {
     expect(rows.reduce((sum, { cases }) => sum + cases, 0)).toBeGreaterThanOrEqual(1_000);
   }, 600_000);
 
-  it('finds an event loop that is held, at work or with a wait', async () => {
+  it('detects an event loop that is blocked, by work or by a wait', async () => {
     const [row] = await abuse('--only', 'holds');
     expect(row?.findings).toEqual([
       expect.stringMatching(

@@ -10,7 +10,7 @@ import { renderTable } from '../../lab/bench/table.js';
 const run = promisify(execFile);
 
 describe('npm run bench', () => {
-  it('measures all three servers with checked answers, and says what counts of it', async () => {
+  it('measures all three servers with checked responses, and reports which figure counts', async () => {
     const args = [built('lab/bench/main.js'), '--quick', '--rounds', '1', '--only', 'send', '--json'];
     const { stdout } = await run(process.execPath, args, { timeout: 240_000 });
     const { mode, rounds, figures } = JSON.parse(stdout) as Outcome;
@@ -29,12 +29,12 @@ describe('npm run bench', () => {
     });
   }, 240_000);
 
-  it('counts what a send takes on PostgreSQL beside SQLite, and runs one to three servers', async () => {
+  it('measures the cost of a send on PostgreSQL beside SQLite, and runs one to three servers', async () => {
     const args = [built('lab/bench/main.js'), '--quick', '--rounds', '1', '--only', 'postgres', '--json'];
     const { stdout } = await run(process.execPath, args, { timeout: 240_000 });
     const { figures } = JSON.parse(stdout) as Outcome;
     const valueOf = (id: string) => figures.find((figure) => figure.id === id)!.values;
-    // One statement accepts, one ends the task, and notifications are gathered.
+    // One statement accepts the message, one ends the task, and notifications are batched.
     expect(valueOf('postgres.send.statements')['lango-postgres']).toBeGreaterThanOrEqual(2);
     expect(valueOf('postgres.send.statements')['lango-postgres']).toBeLessThan(4);
     expect(valueOf('postgres.send.log')['database']).toBeGreaterThan(0);
@@ -43,7 +43,7 @@ describe('npm run bench', () => {
     }
   }, 240_000);
 
-  it('refuses a scenario that does not exist, and says which there are', () => {
+  it('refuses an unknown scenario, and names the known ones', () => {
     expect(() => parseOptions(['--only', 'sned'], ['send', 'memory'])).toThrow(
       'there is no scenario sned: there are send, memory',
     );
@@ -87,7 +87,7 @@ describe('a figure of the bench', () => {
     expect(() => quantile([], 0.5)).toThrow(RangeError);
   });
 
-  it('is shown in the column of its server, with what was missed', () => {
+  it('is shown in the column of its server, with a missed target', () => {
     const figure = figureOf({
       id: 'x',
       title: 'start',

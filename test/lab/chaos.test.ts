@@ -9,9 +9,9 @@ interface Figures {
   readonly findings: readonly string[];
 }
 
-/** Faults over three replicas on one PostgreSQL, as `npm run chaos` makes them. */
+/** Faults over three replicas on one PostgreSQL, as `npm run chaos` injects them. */
 describe('npm run chaos', () => {
-  it('finds nothing lost, doubled or repeated after faults of each kind', async () => {
+  it('finds nothing lost, duplicated or repeated after faults of each kind', async () => {
     // Once each: slow, exhausted, full, failover.
     const counts = { kill: 8, stop: 2, term: 2, cut: 1, restart: 1 };
     const faults = Object.entries(counts).flatMap(([fault, count]) => [`--${fault}`, String(count)]);

@@ -24,7 +24,7 @@ describe.each([
   const [, script = '', program] = /^npm run (\w+) --(?: (\w+))?$/.exec(usage)!;
   const start = (...args: readonly string[]) => run(script, ...(program ? [program] : []), ...args);
 
-  it('tells its options', async () => {
+  it('prints its options', async () => {
     expect(await start('--help')).toEqual({
       code: 0,
       stdout: expect.stringContaining(option) as unknown,
@@ -32,7 +32,7 @@ describe.each([
     });
   });
 
-  it('does nothing for what it does not understand, and says so', async () => {
+  it('does nothing for an unknown argument, and says so', async () => {
     const hint = ` See: ${usage} --help\n`;
     expect(await start('--none')).toEqual({
       code: 2,
@@ -47,7 +47,7 @@ describe.each([
   });
 });
 
-it('npm run abuse runs no corpus when one of the names is wrong', async () => {
+it('npm run abuse runs no corpus when one of the names is unknown', async () => {
   const { code, stderr } = await run('abuse', '--only', 'cards,crads');
   expect([code, stderr]).toEqual([2, expect.stringContaining('There is no corpus crads: there are cards,')]);
 });

@@ -5,11 +5,11 @@ import { Ledger } from '../../lab/abuse/fuzz/ledger.js';
 import { StolenTime } from '../../lab/abuse/fuzz/stolen-time.js';
 import { unheld } from '../support/watchdog.js';
 
-/** `npm run campaigns` asks longer. */
+/** `npm run campaigns` fuzzes longer. */
 const [SECONDS, REQUESTS] = process.env['LANGO_CAMPAIGN'] === '1' ? [60, 4_000] : [15, 600];
 
-describe('npm run abuse -- fuzz, for a short while', () => {
-  it('finds no crash, no rejection, no 5xx, no HTML and no stack; what was answered is what is stored', async () => {
+describe('npm run abuse -- fuzz for a short while', () => {
+  it('finds no crash, no rejection, no 5xx, no HTML and no stack, and each response matches storage', async () => {
     const { findings, transports, statuses, tasks } = await fuzz({
       seed: 7,
       seconds: SECONDS,
@@ -17,7 +17,7 @@ describe('npm run abuse -- fuzz, for a short while', () => {
       slowMs: 10_000,
     });
     expect(findings).toEqual([]);
-    // It would find none either if nobody had been asked, or everything refused.
+    // The run was real: every kind of attack was sent, and responses of every kind came.
     expect(Object.keys(transports).sort()).toEqual(Object.keys(ATTACKS).sort());
     expect(Object.keys(statuses)).toEqual(
       expect.arrayContaining(['200', '400', 'OK', 'INVALID_ARGUMENT', 'NOT_FOUND']),
@@ -29,7 +29,7 @@ describe('npm run abuse -- fuzz, for a short while', () => {
 });
 
 describe('a finding of the fuzzer', () => {
-  /** How it begins, by the way in; of the others only that there is something. */
+  /** The beginning of a finding, by its transport; for other transports only that there is one. */
   const HTTP = /ms to POST \/\S* \{/;
   const GRPC = /ms to \/\S* \{/;
   const SENT: Readonly<Record<string, RegExp>> = {
@@ -39,7 +39,7 @@ describe('a finding of the fuzzer', () => {
     'gRPC frames': GRPC,
   };
 
-  it('says what was sent, shortened', async () => {
+  it('shows the request, shortened', async () => {
     const { findings } = await fuzz({ seed: 3, seconds: 20, requests: 30, slowMs: -1 });
     expect(findings).toHaveLength(20);
     for (const finding of findings) {
@@ -58,12 +58,12 @@ describe('the time that the machine steals from the fuzzer', () => {
     return performance.now() - begun - stolen.ms;
   }
 
-  it('is the time in which the process is stopped and does nothing', () => {
+  it('counts while the process is stopped and does nothing', () => {
     const nothing = new Int32Array(new SharedArrayBuffer(4));
     expect(left(() => void Atomics.wait(nothing, 0, 0, 1_000))).toBeLessThan(500);
   });
 
-  it('is not that in which it works', () => {
+  it('does not count while the process works', () => {
     const begun = process.cpuUsage();
     const work = (): void => {
       while (process.cpuUsage(begun).user < 400_000);
@@ -74,16 +74,16 @@ describe('the time that the machine steals from the fuzzer', () => {
 
 describe('the watchdog of the event loop', () => {
   it.each([
-    // A busy machine may take several times as long for the same work, so that less would be none.
+    // A busy machine may take several times as long for the same work, so a smaller amount could go unnoticed.
     ['work', (): void => spend(1_000)],
     ['a wait', (): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_100)],
-  ])('finds one that is held by %s twice', async (_, hold) => {
+  ])('reports one that is blocked by %s twice', async (_, hold) => {
     await expect(unheld(async () => hold())).rejects.toThrow(
       /^the event loop was held for .*, and again for /,
     );
   });
 
-  it('takes a hold that does not come again for none', async () => {
+  it('does not report a block that does not recur', async () => {
     let runs = 0;
     const { result } = await unheld(async () => {
       runs += 1;
@@ -127,7 +127,7 @@ describe('the ledger of the fuzzer', () => {
   });
 
   it.each([400, 200, 'INVALID_ARGUMENT'])(
-    'finds a message that was refused with %s, and is stored',
+    'reports a message that was refused with %s, and is stored',
     (status) => {
       expect(found({ status, text: '{"error":{}}' }, [stored])).toEqual([
         'is stored with m"1, which was refused',
@@ -136,7 +136,7 @@ describe('the ledger of the fuzzer', () => {
     },
   );
 
-  it('finds a refused message in a known task, and a task that no answer had', () => {
+  it('reports a refused message in a known task, and a task that no response had', () => {
     const other = { ...answered, id: 'o' };
     expect(found({ status: 400 }, [{ ...stored, messageIds: ['first', 'm"1'] }])).toHaveLength(1);
     expect(
@@ -145,7 +145,7 @@ describe('the ledger of the fuzzer', () => {
   });
 
   it.each([204, 'cut', 'DEADLINE_EXCEEDED'])(
-    'leaves open what became of a message answered with %s',
+    'accepts either outcome of a message with the status %s',
     (status) => {
       expect(found({ status }, [stored])).toEqual([]);
       expect(found({ status }, [])).toEqual([]);

@@ -14,7 +14,7 @@ const figures = [
   figure('postgres.idle.database', { database: 5 }),
 ];
 
-it('computes what a PostgreSQL carries from what a send, an event and a second of a stream take', () => {
+it('the scale report computes the load of a PostgreSQL from the cost of a send, an event and a second of a stream', () => {
   const costs = costsOf({ figures });
   // Two sends, ten events, twenty seconds.
   expect(messageOf(costs)).toEqual({ server: 20_000, database: 10_000, log: 32_000, stored: 3_200 });
@@ -24,7 +24,7 @@ it('computes what a PostgreSQL carries from what a send, an event and a second o
   });
 });
 
-it('says which figure is missing, and how to get it', () => {
+it('the scale report names a missing figure, and how to measure it', () => {
   const lacking = figures.filter(({ id }) => id !== 'postgres.event.log');
   expect(() => costsOf({ figures: lacking })).toThrow(
     /lack postgres\.event\.log of database\. Make them with: npm run/,

@@ -353,7 +353,7 @@ describe('the Anthropic provider', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  describe('continues a paused response', () => {
+  describe('a paused response', () => {
     const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} };
     const paused = anthropicStream({
       blocks: [
@@ -364,7 +364,7 @@ describe('the Anthropic provider', () => {
       usage: { end: { output_tokens: 100 } },
     });
 
-    it('by sending it back, as one response with the usage of both parts', async () => {
+    it('is continued by sending it back, as one response with the usage of both parts', async () => {
       server.willReply(events(paused), hello);
       const got = await collect(provider, modelRequest({ maxTokens: 1_000 }));
       expect(got.map((event) => (event.type === 'text' ? event.text : event.type))).toEqual([
@@ -392,7 +392,7 @@ describe('the Anthropic provider', () => {
       });
     });
 
-    it('until the output limit is used up', async () => {
+    it('is continued until the output limit is used up', async () => {
       server.willReply(events(paused), events(paused), hello);
       const { stopReason, content } = await answerOf(provider, modelRequest({ maxTokens: 150 }));
       expect(stopReason).toBe('max-tokens');
@@ -400,7 +400,7 @@ describe('the Anthropic provider', () => {
       expect(server.requests).toHaveLength(2);
     });
 
-    it('a limited number of times', async () => {
+    it('is continued a limited number of times', async () => {
       server.willReply(...Array<typeof hello>(50).fill(events(paused)));
       await expect(errorOf(provider, modelRequest({ maxTokens: 100_000 }))).resolves.toMatchObject({
         code: 'bad-answer',

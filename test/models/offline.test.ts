@@ -145,8 +145,8 @@ describe('the offline model', () => {
   });
 });
 
-describe('the offline model runs several steps', () => {
-  it('one after the other, and reports their results', async () => {
+describe('the offline model with a sentence of several steps', () => {
+  it('runs them one after the other, and reports their results', async () => {
     const { rounds, text } = await converse(
       'write hi to a.txt and then read a.txt, then list the files',
       (call) =>
@@ -166,13 +166,13 @@ describe('the offline model runs several steps', () => {
     );
   });
 
-  it('in parallel', async () => {
+  it('runs them in parallel', async () => {
     const { rounds, text } = await converse('run ls and at the same time read a.txt', ({ name }) => name);
     expect(rounds.map((calls) => calls.map(({ name }) => name))).toEqual([['exec', 'fs_read']]);
     expect(text).toBe('1. run ls: exec\n\n2. read a.txt: fs_read');
   });
 
-  it('up to a failing one, and reports what was not done', async () => {
+  it('runs them up to a failing one, and reports what was not done', async () => {
     const respond: Respond = ({ name }) => (name === 'fs_read' ? { error: 'There is no a.txt.' } : 'ok');
     const { text, stopReason } = await converse('run ls and then read a.txt and then run ls', respond);
     expect(text).toBe(
@@ -181,19 +181,19 @@ describe('the offline model runs several steps', () => {
     expect(stopReason).toBe('end');
   });
 
-  it('of which it reports the rest when no function is offered any more', async () => {
+  it('reports the remaining ones when no function is offered any more', async () => {
     const { messages } = await converse('run ls', () => 'ok');
     const cut = [userMessage('run ls and then read a.txt'), ...messages.slice(1, 3)];
     const answer = await answerOf(provider, modelRequest({ messages: cut }));
     expect(answerText(answer.content)).toBe('1. run ls: ok\n\nNot done: "read a.txt".');
   });
 
-  it('up to a limit of thirty', async () => {
+  it('refuses more than thirty', async () => {
     const answer = await ask(Array.from({ length: 31 }, () => 'run ls').join(' and then '));
     expect(answerText(answer.content)).toMatch(/^The message asks for more than 30 steps\./);
   });
 
-  it('with call ids that no earlier request of the conversation used', async () => {
+  it('uses call ids that no earlier request of the conversation used', async () => {
     const first = await converse('read a.txt', () => 'x');
     const again = { messages: [...first.messages.slice(1), userMessage('read a.txt')], functions: TOOLS };
     const next = functionCalls((await answerOf(provider, modelRequest(again))).content);
@@ -201,7 +201,7 @@ describe('the offline model runs several steps', () => {
     expect(next[0]!.id).not.toBe(first.rounds[0]![0]!.id);
   });
 
-  it('without counting the calls of another model', async () => {
+  it('ignores the calls of another model', async () => {
     const foreign = { type: 'function-call', id: 'call-1', name: 'exec', arguments: {} } as const;
     const messages: ModelMessage[] = [
       userMessage('read a.txt'),

@@ -240,11 +240,11 @@ describe('the OpenAI provider with compatible servers', () => {
     ]);
   });
 
-  describe('reads function calls', () => {
+  describe('a function call', () => {
     const a = { name: 'fs_read', arguments: '{"path":"a"}' };
     const b = { name: 'fs_read', arguments: '{"path":"b"}' };
 
-    it('whose id and name arrive in chunks too', async () => {
+    it('is read when its id and name arrive in chunks too', async () => {
       const calls = await callsFrom(
         [{ index: 0, id: 'call_', function: { name: 'fs_' } }],
         [{ index: 0, id: 'x1', function: { arguments: '' } }],
@@ -256,7 +256,7 @@ describe('the OpenAI provider with compatible servers', () => {
       ]);
     });
 
-    it('whose id and name are repeated in each chunk', async () => {
+    it('is read when its id and name are repeated in each chunk', async () => {
       const head = { index: 0, id: 'call_1' };
       const calls = await callsFrom(
         [{ ...head, function: { name: 'fs_read', arguments: '{"path"' } }],
@@ -281,14 +281,14 @@ describe('the OpenAI provider with compatible servers', () => {
         [],
       ],
       ['have the same id', [{ index: 0, id: 'x', function: a }], [{ index: 1, id: 'x', function: b }]],
-    ])('that %s', async (_, first, second) => {
+    ])('is read when it and another one %s', async (_, first, second) => {
       const calls = await callsFrom(first, second);
       expect(calls.map((call) => call.arguments)).toEqual([{ path: 'a' }, { path: 'b' }]);
       expect(new Set(calls.map((call) => call.id)).size).toBe(2);
       expect(calls.every((call) => call.id !== '')).toBe(true);
     });
 
-    it('whose arguments are an object, or missing', async () => {
+    it('is read when its arguments are an object, or missing', async () => {
       const calls = await callsFrom(
         [{ index: 0, id: 'x', function: { name: 'fs_read', arguments: { path: 'a' } } }],
         [{ index: 1, id: 'y', function: { name: 'fs_list', arguments: null } }],
@@ -296,7 +296,7 @@ describe('the OpenAI provider with compatible servers', () => {
       expect(calls.map((call) => call.arguments)).toEqual([{ path: 'a' }, {}]);
     });
 
-    it('with the finish reason "stop"', async () => {
+    it('is read with the finish reason "stop"', async () => {
       const tool_calls = [{ function: a }];
       server.willReply(events(openaiChunk({ tool_calls }, 'stop')));
       await expect(answerOf(provider, modelRequest())).resolves.toMatchObject({

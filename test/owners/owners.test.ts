@@ -72,7 +72,7 @@ describe('the data of an owner', () => {
     const loaded = await loadConfig({ env: readEnv({}), overrides: { home: folder } });
     const home = await openHome(loaded, { logger: silentLogger });
     const inProcess = await story(home!.client(ALL_OPERATIONS));
-    await home!.close();
+    await home![Symbol.asyncDispose]();
     expect(inProcess).toEqual(overHttp);
     expect(overHttp[0]).toHaveLength(11);
   });
@@ -81,7 +81,7 @@ describe('the data of an owner', () => {
     const loaded = await loadConfig({ env: readEnv({}), overrides: { home: folder } });
     const alice = await openHome(loaded, { logger: silentLogger, owner: 'user:alice' });
     await alice!.client(ALL_OPERATIONS).storeSecret({ name: 'github', value: 'ghp_S3cr3t/To+ken42' });
-    await alice!.close();
+    await alice![Symbol.asyncDispose]();
     const bob = await openHome(loaded, { logger: silentLogger, owner: 'user:bob' });
     const of = (name: string) =>
       bob!
@@ -90,7 +90,7 @@ describe('the data of an owner', () => {
         .catch(({ code, hint }: { code: string; hint: string }) => [code, hint]);
     expect(await of('github')).toEqual(await of('nothing'));
     expect(await bob!.client(ALL_OPERATIONS).listSecrets({})).toEqual({ secrets: [] });
-    await bob!.close();
+    await bob![Symbol.asyncDispose]();
   });
 
   it('is deleted by concurrent calls as by one, and each task is counted by one of them', async () => {
@@ -100,7 +100,7 @@ describe('the data of an owner', () => {
     const loaded = await loadConfig({ env: readEnv({}), overrides: { home: folder } });
     const home = await openHome(loaded, { logger: silentLogger });
     const answers = await Promise.all([1, 2, 3].map(() => home!.client(ALL_OPERATIONS).deleteData({})));
-    await home!.close();
+    await home![Symbol.asyncDispose]();
     expect(answers.map(({ deleted }) => deleted.tasks).sort()).toEqual([0, 0, 3]);
   });
 

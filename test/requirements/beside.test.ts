@@ -108,7 +108,7 @@ describe.each(VENDORS)(
       );
     });
 
-    it('of a canceled task is not done with the next task', async () => {
+    it('does not include the request of a canceled task', async () => {
       const started = Promise.withResolvers<void>();
       await withObedient(
         async (path, signal) => {

@@ -242,7 +242,7 @@ describe('D. Delegation', () => {
     });
   });
 
-  it('D4 when all agents have refused, the orchestrator responds with what it has', async () => {
+  it('D4 the orchestrator responds with what it has when all agents have refused', async () => {
     const refuse = (reason: string) => [call(['decline_request', { reason }])];
     const names = ['operator', 'librarian', 'planner'];
     const model = new ScriptedModel({

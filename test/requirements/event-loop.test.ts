@@ -48,7 +48,7 @@ describe.each([
   const asked = async (server: TestServer) =>
     Promise.all(Array.from({ length: AT_ONCE }, () => sendText(server, 'hello')));
 
-  it.each(LINES)('of a million times %j do not block the event loop', async (line) => {
+  it.each(LINES)('do not block the event loop: a million times %j', async (line) => {
     far.willAlwaysReply((response) => void response.writeHead(200, EVENTS).end(line.repeat(MANY) + good));
     await withServer({ settings: settings() }, async (server) => {
       const { result } = await unheld(() => asked(server));
@@ -57,7 +57,7 @@ describe.each([
     });
   });
 
-  it('of 20,000 chunks do not block the event loop', async () => {
+  it('do not block the event loop: 20,000 chunks', async () => {
     const answer = chunked([...Array<string>(20_000).fill('\n'), good]);
     far.willAlwaysReply((response) => void response.socket!.end(answer));
     await withServer({ settings: settings() }, async (server) => {
@@ -68,7 +68,7 @@ describe.each([
 });
 
 describe('a stream of an MCP server', () => {
-  it.each(LINES)('of a million times %j does not block the event loop', async (line) => {
+  it.each(LINES)('does not block the event loop: a million times %j', async (line) => {
     far.willAlwaysReply((response) => void response.writeHead(200, EVENTS).end(line.repeat(MANY)));
     const settings = { server: { port: 0 }, mcp: { servers: { far: { url: far.url, timeoutSeconds: 1 } } } };
     const model = new ScriptedModel({ operator: Array.from({ length: MAX_RUNS }, () => say('hello')) });
@@ -99,7 +99,7 @@ describe.each([
 ])('a stream of a peer over $name', ({ card, first, last }) => {
   // The library reads no line break from a carriage return alone.
   it.each(LINES.filter((line) => line !== '\r'))(
-    'of a million times %j does not block the event loop',
+    'does not block the event loop: a million times %j',
     async (line) => {
       const peer = await startHostilePeer(
         ({ response, event }) => {
@@ -271,7 +271,7 @@ function nested(depth: number): unknown {
 }
 
 describe('a request of nearly 1 MiB', () => {
-  it.each(Object.keys(MESSAGES))('with %s does not block the event loop, by any transport', async (name) => {
+  it.each(Object.keys(MESSAGES))('does not block the event loop by any transport: %s', async (name) => {
     const settings = { server: { port: 0, grpc: { enabled: true, port: 0 } }, mcp: { serve: true } };
     await withServer({ settings }, async (server) => {
       const message = () => ({ messageId: crypto.randomUUID(), role: 'ROLE_USER', ...MESSAGES[name] });
@@ -329,7 +329,7 @@ describe('a text for the terminal', () => {
   /** The size of the largest event of a task. */
   const LARGEST = 256 * KIB;
   it.each(['\u001b[2J', '\u202e', 'a ', '\ud800', 'e\u0301'])(
-    'of 256 KiB of %j does not block the event loop',
+    'does not block the event loop: 256 KiB of %j',
     async (letters) => {
       const text = letters.repeat(LARGEST / letters.length);
       for (const show of Object.values(shown)) {

@@ -114,7 +114,7 @@ describe('triples from saved knowledge', () => {
     expect(model.read).toEqual(['<text>\ncheckout\n\nCheckout depends on Billing.\n</text>']);
   });
 
-  it('of an older version are removed when a new one is saved', async () => {
+  it('are removed when a new version of their entry is saved', async () => {
     await start();
     await sendText(server, 'save checkout: Checkout depends on Billing.');
     await asked('billing', /version 1/);

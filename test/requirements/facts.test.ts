@@ -94,7 +94,7 @@ describe('B. Facts from plain sentences', () => {
     });
   });
 
-  it('B3 that match the message of a run are in its prompt, in a block after the whole routing table', async () => {
+  it('B3 are in the prompt of a run whose message they match, in a block after the whole routing table', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-facts-'));
     try {
       await withServer({ home, settings: ON }, async (server) => {

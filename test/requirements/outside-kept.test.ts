@@ -133,9 +133,9 @@ async function laterFact(kept: TestServer): Promise<string> {
   return JSON.stringify(facts.find(({ content }) => content === 'supper is late'));
 }
 
-describe('an entry that is stored after outside text was read', () => {
+describe('a stored entry', () => {
   it.each(CASES)(
-    'by $tool has the mark, and so has every entry that is stored after reading it',
+    'has the mark of outside text when $tool stored it after a page was read, and so have later entries of a run that reads it',
     async (row) => {
       const { keep, kind, reads } = row;
       const runs = [[['search_page', {}] as const, keep], ...reads.map((read) => [read, LATER])];
@@ -152,23 +152,20 @@ describe('an entry that is stored after outside text was read', () => {
     },
   );
 
-  it.each(CASES)(
-    'has the mark by $tool only then: without outside text there is none',
-    async ({ keep, kind, reads }) => {
-      await withRuns([[keep], ...reads.map((read) => [read, LATER])], async (run, kept) => {
+  it.each(CASES)('has no mark when $tool stored it without outside text', async ({ keep, kind, reads }) => {
+    await withRuns([[keep], ...reads.map((read) => [read, LATER])], async (run, kept) => {
+      await run();
+      expect(await isMarked(kept, kind)).toBe(false);
+      for (const _ of reads) {
         await run();
-        expect(await isMarked(kept, kind)).toBe(false);
-        for (const _ of reads) {
-          await run();
-          const [shown] = model.requests.slice(-2).flatMap(resultsIn);
-          expect(shown).not.toMatch(/from outside/);
-          expect(await laterFact(kept)).toContain('"fromOutside":false');
-        }
-      });
-    },
-  );
+        const [shown] = model.requests.slice(-2).flatMap(resultsIn);
+        expect(shown).not.toMatch(/from outside/);
+        expect(await laterFact(kept)).toContain('"fromOutside":false');
+      }
+    });
+  });
 
-  it('passes the mark to the triples that a model extracts from it', async () => {
+  it('passes its mark to the triples that a model extracts from it', async () => {
     for (const first of [[['search_page', {}] as const], []]) {
       await withRuns([[...first, ROWS[0]!.keep]], async (run, kept) => {
         await run();
@@ -178,7 +175,7 @@ describe('an entry that is stored after outside text was read', () => {
     }
   });
 
-  it('has the mark as an imported skill always, because somebody else wrote it', async () => {
+  it('always has the mark when it is an imported skill, because somebody else wrote it', async () => {
     const runs: Call[][] = [
       [['import_skill', { path: 'inbox/make-tea' }]],
       [['list_skills', {}]],
@@ -201,7 +198,7 @@ describe('an entry that is stored after outside text was read', () => {
     });
   });
 
-  it('has the mark always when its source is an address', async () => {
+  it('always has the mark when its source is an address', async () => {
     const source = 'https://tea.example/';
     const runs: Call[][] = [
       [['save_knowledge', { key: 'tea', content: 'tea is at five', source }]],

@@ -51,7 +51,7 @@ describe('B4 Skills', () => {
     });
   });
 
-  it('of one owner are in the routing table of that owner alone, and on no card', async () => {
+  it('are in the routing table of their owner alone, and on no card', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-skills-'));
     const settings = { ...ON, tools: { ...ON.tools, fs: { enabled: true } } };
     const promptOf = async (auth: 'token' | 'none'): Promise<readonly string[]> => {
@@ -81,7 +81,7 @@ describe('B4 Skills', () => {
     }
   });
 
-  it('of one owner are used through the orchestrator although the operator has no other tool', async () => {
+  it('are used through the orchestrator by their owner although the operator has no other tool', async () => {
     await withServer({ settings: ON }, async (server) => {
       const card = await server.fetch('/agents/operator/.well-known/agent-card.json');
       expect(await card.json()).toMatchObject({
@@ -94,7 +94,7 @@ describe('B4 Skills', () => {
     });
   });
 
-  it('from an import are shown to the orchestrator by their names alone', async () => {
+  it('are shown to the orchestrator by their names alone when they were imported', async () => {
     const model = new ScriptedModel({
       orchestrator: [say('Hello.')],
       librarian: [call(['import_skill', { path: 'inbox/greet' }]), say('Done.')],

@@ -10,11 +10,11 @@ async function check(script: string): Promise<string> {
   return stdout + stderr;
 }
 
-it('api/lango.api.md is what the declarations say now (else: npm run api and review the change)', async () => {
+it('api/lango.api.md is up to date with the declarations (else: npm run api and review the change)', async () => {
   expect(await check('scripts/api.js')).toBe('');
 });
 
-it('docs/reference/tools.md is what models are offered now (else: npm run tools)', async () => {
+it('docs/reference/tools.md is up to date with the tools that models are offered (else: npm run tools)', async () => {
   expect(await check('scripts/tools.js')).toBe('');
 });
 

@@ -5,7 +5,7 @@ import { silentLogger } from '../../src/core/logger.js';
 import { AppendListeners } from '../../src/storage/postgres/append-listeners.js';
 import { Liveness, type LivenessOptions } from '../../src/storage/postgres/liveness.js';
 
-/** A session whose notifications take a while. The third one fails, and the session ends with it. */
+/** A session with slow notifications. The third one fails, and the session ends with it. */
 class Session extends EventEmitter {
   static active = 0;
   static most = 0;
@@ -30,7 +30,7 @@ class Session extends EventEmitter {
   }
 }
 
-it('a session sends one notification at a time, and those of a lost session with the next one', async () => {
+it('a session sends one notification at a time, and a new session sends those of a lost one', async () => {
   const listeners = new AppendListeners(silentLogger);
   const liveness = new Liveness({
     driver: { connect: () => Promise.resolve(new Session()) } as unknown as LivenessOptions['driver'],

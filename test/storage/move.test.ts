@@ -10,7 +10,7 @@ import { ALICE, BOB } from '../suites/task-store-fixtures.js';
 import { startPostgres } from '../support/postgres.js';
 import { sendText, withServer } from '../support/server.js';
 
-/** `lango migrate`: an embedded database is moved into PostgreSQL, whole or not at all. */
+/** `lango migrate` moves an embedded database into PostgreSQL, completely or not at all. */
 
 const server = await startPostgres();
 
@@ -39,7 +39,7 @@ const server = await startPostgres();
       env: { ...home.env, LANGO_DATABASE_URL: url },
     });
 
-  it('moves the rows of every table that either database has, with the name of the node and the numbers', async () => {
+  it('moves the rows of every table of either database, with the name of the node and the counters', async () => {
     const own = await server!.database();
     const { stdout, stderr, code } = await migrate(own.url, '--json');
     expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
@@ -96,7 +96,7 @@ const server = await startPostgres();
     expect((await lango(['migrate', '--from', 'lango.db'], home)).stderr).toContain('sqlite:FILE');
   });
 
-  it('makes the tables alone with --schema, as often as it is asked', async () => {
+  it('creates only the tables with --schema, any number of times', async () => {
     const own = await server!.database();
     const env = { ...home.env, LANGO_DATABASE_URL: own.url };
     for (let time = 0; time < 2; time += 1) {
@@ -112,7 +112,7 @@ const server = await startPostgres();
     await own.drop();
   });
 
-  it('leaves the other database empty when one row does not arrive as it was', async () => {
+  it('leaves the other database empty when one row does not arrive unchanged', async () => {
     const own = await server!.database();
     expect((await migrate(own.url)).code).toBe(0);
     await own.run(`DO $$ DECLARE name TEXT; BEGIN
@@ -131,7 +131,7 @@ const server = await startPostgres();
     await own.drop();
   });
 
-  it('refuses a file that is no database of Lango, or damaged', async () => {
+  it('refuses a file that is damaged, or no database of Lango', async () => {
     const own = await server!.database();
     const copy = path.join(home.folder, 'copy.db');
     await copyFile(path.join(home.folder, 'config.yaml'), copy);
@@ -144,7 +144,7 @@ const server = await startPostgres();
   });
 });
 
-/** A text that an encoding may lose something of. */
+/** A text that a faulty encoding would damage. */
 function odd(number: number): string {
   return `${number} \0 '"\\\\ \u{1f600} \u202e é\n`;
 }

@@ -48,13 +48,13 @@ const OPTIONS = { connections: 8, statementSeconds: 30, pooling: 'session', logg
 
 const database = await server?.database();
 const FIRST_MS = Date.now();
-/** The clock of the store stands, but for what a case adds. */
+/** The clock of the store stands still, except for what a case adds. */
 const setClock = (later: number) =>
   database!.run(
     `CREATE OR REPLACE FUNCTION lango_now() RETURNS BIGINT LANGUAGE sql VOLATILE AS 'SELECT ${FIRST_MS + later}::bigint'`,
   );
 
-/** Emptied between the cases: to make a database takes longer than a case. */
+/** The database is emptied between the cases: creating one takes longer than a case. */
 const empty = () =>
   database!.run(`DO $$ DECLARE name TEXT; BEGIN
     FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'meta' LOOP
@@ -63,7 +63,7 @@ const empty = () =>
   END $$`);
 
 const open: OpenStore = () => openWith({});
-/** As behind PgBouncer: nothing outlives a transaction. */
+/** Opens a store as behind PgBouncer: nothing outlives a transaction. */
 const openPooled: OpenStore = () => openWith({ pooling: 'transaction', url: database!.pooledUrl });
 
 async function openWith(given: { pooling?: 'transaction'; url?: string }): ReturnType<OpenStore> {
@@ -79,7 +79,7 @@ async function openWith(given: { pooling?: 'transaction'; url?: string }): Retur
 
 const openOne = async () => {
   const { storage, dispose } = await open();
-  // Opens the connections of the first use.
+  // The first use opens the connections.
   await Promise.all([storage.memory.reflections(ALICE, 1), storage.memory.reflections(ALICE, 1)]);
   return { ...storage, close: () => storage.close().then(dispose) };
 };
@@ -116,7 +116,7 @@ const openOne = async () => {
       await dispose();
     });
 
-    it('read what others wrote to a task that they take back', async () => {
+    it('read the events that others appended to a task that they take back', async () => {
       const { one, two, dispose } = await openTwo();
       const task = await acceptOne(one.tasks, { lease: 'one' });
       await one.tasks.append(fenceOf(task), [RUN_START]);
@@ -131,14 +131,14 @@ const openOne = async () => {
       await dispose();
     });
 
-    it('keep the leases that they renew while their session is gone', async () => {
+    it('keep the leases that they renew while their session is lost', async () => {
       const { one, two, dispose, advance } = await openTwo();
       const task = await acceptOne(one.tasks, { lease: 'one' });
       await advance(LEASE_MS - 1);
       await one.tasks.renew('one', [task.id]);
       await endSession('one');
       expect(await two.tasks.claim('two', [AGENT], () => 1)).toEqual([]);
-      // It takes its lock again, and is told of what another one appends whose session is gone.
+      // The process takes its lock again, and gets the notifications of another one whose session is lost.
       while (!(await isLocked('one'))) await sleep(20);
       const heard = untilHeard(one.tasks, 2);
       await endSession('two');
@@ -151,7 +151,7 @@ const openOne = async () => {
       await dispose();
     });
 
-    it('hear of what the others append, in one order without gaps', async () => {
+    it("get the notifications of each other's events, in one order without gaps", async () => {
       const { one, two, dispose } = await openTwo();
       const task = await acceptOne(one.tasks, { lease: 'one' });
       const heard = untilHeard(two.tasks, 22);
@@ -178,7 +178,7 @@ const openOne = async () => {
       await dispose();
     });
 
-    it('export spans one at a time, until the one that does it stops or is gone', async () => {
+    it('export spans one at a time, until the exporting one stops or is gone', async () => {
       const { one, two, dispose, advance } = await openTwo();
       expect([await one.traces.claim('one'), await two.traces.claim('two')]).toEqual([true, false]);
       await one.traces.release('one');
@@ -202,7 +202,7 @@ const openOne = async () => {
     });
 
     it.each(['repeatable read', 'serializable'])(
-      'write the same when transactions are %s by default',
+      'store the same when transactions are %s by default',
       async (level) => {
         const { url } = database!;
         const name = new URL(url).pathname.slice(1);
@@ -227,7 +227,7 @@ const openOne = async () => {
       },
     );
 
-    it('find the vectors that the others add', async () => {
+    it('find the vectors that others add', async () => {
       const { one, two, dispose } = await openTwo();
       const near = async () =>
         (await two.library.findNear(ALICE, { vector: unit(1, 0), model: 'm', limit: 5 })).map(
@@ -249,7 +249,7 @@ const openOne = async () => {
     });
   });
 
-  it('says why it cannot be used, and comes back by itself', async () => {
+  it('reports why it cannot be used, and recovers by itself', async () => {
     const { url } = database!;
     const wrong = (change: Partial<URL>) =>
       openPostgresStores({ ...OPTIONS, url: Object.assign(new URL(url), change).toString() });
@@ -273,7 +273,7 @@ const openOne = async () => {
     await dispose();
   });
 
-  it('says that PostgreSQL has no connection left, and opens when it has', async () => {
+  it('reports that it has no connection left, and opens once it has one', async () => {
     const { storage, dispose } = await open();
     await storage.close();
     const role = `lango_few_${process.pid}`;
@@ -311,7 +311,7 @@ const openOne = async () => {
     await empty();
   });
 
-  it('works behind a pooler of transactions, without a session', async () => {
+  it('works behind a transaction pooler, without a session', async () => {
     const { storage } = await openPooled();
     const task = await acceptOne(storage.tasks, { lease: 'one' });
     expect(await storage.tasks.claim('two', [AGENT], () => 1)).toEqual([]);
@@ -321,7 +321,7 @@ const openOne = async () => {
     await empty();
   });
 
-  it('keeps the tasks of a server over a restart, answers for those of another one, and is in the doctor', async () => {
+  it('keeps the tasks of a server over a restart, serves those of another one, and appears in the doctor', async () => {
     const own = await server!.database();
     const settings = { storage: { url: own.url }, vault: { passphrase: 'correct horse battery' } };
     let taskId = '';
@@ -346,7 +346,7 @@ const openOne = async () => {
     await own.drop();
   });
 
-  it('leaves a run alone that a slow commit has not stored when leases are renewed', async () => {
+  it('does not lose a run whose slow commit is still open when leases are renewed', async () => {
     const own = await server!.database();
     const settings = { storage: { url: own.url }, vault: { passphrase: 'correct horse battery' } };
     await withServer({ settings }, async (first) => {
@@ -402,7 +402,7 @@ async function endSession(worker: string): Promise<void> {
   expect(rows).toEqual([{ ended: true }]);
 }
 
-/** Resolves with the task that got an event of this number. */
+/** Resolves with the id of the task that got an event of this number. */
 function untilHeard(tasks: TaskStore, number: number): Promise<string> {
   return new Promise((resolve) => {
     tasks.onAppend((taskId, head) => {
@@ -411,7 +411,7 @@ function untilHeard(tasks: TaskStore, number: number): Promise<string> {
   });
 }
 
-/** The suites of every database: a minute, so they run in campaigns. */
+/** The suites of every database take a minute, so they run in campaigns. */
 function runSuites(): void {
   taskStoreSuite('postgres', open);
   if (process.env['LANGO_TEST_POOLER_URL'] !== undefined)

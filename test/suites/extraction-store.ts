@@ -1,7 +1,7 @@
 import { type AllStores } from '../../lab/all-stores.js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { ExtractionStore, UnreadDocument } from '../../src/capabilities/knowledge/stores/graph.js';
-import { MAX_EXTRACTION_ATTEMPTS } from '../../src/capabilities/knowledge/stores/graph.js';
+import type { ExtractionStore, UnreadDocument } from '../../src/capabilities/knowledge/stores/extraction.js';
+import { MAX_EXTRACTION_ATTEMPTS } from '../../src/capabilities/knowledge/stores/extraction.js';
 import { documentOf, entryOf } from './library-fixtures.js';
 import { ALICE, BOB } from './task-store-fixtures.js';
 
@@ -9,7 +9,7 @@ const KNOWLEDGE = { only: ['knowledge'] };
 const ROTATES = { subject: 'deploy key', predicate: 'rotates on', object: 'Fridays' };
 const KEY = { kind: 'knowledge', key: 'deploy-key' } as const;
 
-/** The contract of every `ExtractionStore`. Each case gets a new storage. */
+/** The contract of `ExtractionStore`, on each database. Each case gets a new storage. */
 export function extractionStoreSuite(name: string, open: () => Promise<AllStores>): void {
   describe(`extraction store: ${name}`, () => {
     let storage: AllStores;

@@ -13,7 +13,7 @@ const BILLING = triple('checkout | depends on | billing');
 const LEDGER = triple('billing | depends on | ledger');
 const OWNER = triple('Ada | owns | billing');
 
-/** The contract of every `GraphStore`. Each case gets a new storage. */
+/** The contract of `GraphStore`, on each database. Each case gets a new storage. */
 export function graphStoreSuite(name: string, open: () => Promise<AllStores>): void {
   describe(`graph store: ${name}`, () => {
     let storage: AllStores;
@@ -81,7 +81,7 @@ export function graphStoreSuite(name: string, open: () => Promise<AllStores>): v
 
     it.each([
       ['everything', () => graph.remove(ALICE, {})],
-      ['what matches', () => graph.remove(ALICE, { object: 'o' })],
+      ['matching triples', () => graph.remove(ALICE, { object: 'o' })],
       ['a context', () => graph.forgetContext(ALICE, 'c1')],
       ['a source', () => graph.removeSource(ALICE, 'note')],
     ])('removes %s of any size, counts each once, and lets others write meanwhile', async (_, remove) => {

@@ -7,7 +7,7 @@ import { expectTurnWithin } from './turns.js';
 
 const KEY = { kind: 'knowledge', key: 'deploy-key' } as const;
 
-/** The contract of every `KnowledgeStore`. Each case gets a new storage. */
+/** The contract of `KnowledgeStore`, on each database. Each case gets a new storage. */
 export function knowledgeStoreSuite(name: string, open: () => Promise<AllStores>): void {
   describe(`knowledge store: ${name}`, () => {
     let storage: AllStores;

@@ -1,12 +1,12 @@
 import { type AllStores } from '../../lab/all-stores.js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { LibraryStore } from '../../src/capabilities/knowledge/stores/library.js';
+import type { LibraryStore } from '../../src/capabilities/knowledge/stores/library-store.js';
 import type { Scope } from '../../src/core/task.js';
 import { documentOf, entryOf, unit } from './library-fixtures.js';
 import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
 import { expectTurnWithin, turns } from './turns.js';
 
-/** The contract of every `LibraryStore`. Each case gets a new storage. */
+/** The contract of `LibraryStore`, on each database. Each case gets a new storage. */
 export function libraryStoreSuite(name: string, open: () => Promise<AllStores>): void {
   describe(`library store: ${name}`, () => {
     let storage: AllStores;

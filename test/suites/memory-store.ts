@@ -14,7 +14,7 @@ function batch(upTo: string, observations: readonly NewObservation[], after?: st
   return { agent: AGENT, contextId: 'c1', after, upTo, observations };
 }
 
-/** The contract of every `MemoryStore`. Each case gets a new storage. */
+/** The contract of `MemoryStore`, on each database. Each case gets a new storage. */
 export function memoryStoreSuite(name: string, open: () => Promise<AllStores>): void {
   describe(`memory store: ${name}`, () => {
     let storage: AllStores;

@@ -14,7 +14,7 @@ import {
   status,
 } from '../support/scripted-server.js';
 
-/** How each provider that talks to a vendor over HTTP retries, fails and stops. */
+/** The retries, failures and stops of each provider that talks to a vendor over HTTP. */
 export function describeModelWireFailures(name: string, wire: ModelWire): void {
   let server: ScriptedServer;
   let provider: ModelProvider;
@@ -28,21 +28,21 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
     wire.create({ baseUrl: server.url, apiKey: API_KEY, ...options });
   const hello = events(wire.answer({ texts: ['hello'], stop: 'end' }));
 
-  describe(`${name} retries`, () => {
+  describe(`${name} after a transient failure`, () => {
     const soon = { 'retry-after': '0' };
 
-    it.each([429, 500, 502, 503, 529, 408])('after HTTP %d', async (code) => {
+    it.each([429, 500, 502, 503, 529, 408])('retries after HTTP %d', async (code) => {
       server.willReply(status(code, wire.errorBody('not now'), soon), hello);
       await expect(answerOf(provider, modelRequest())).resolves.toMatchObject({ stopReason: 'end' });
       expect(server.requests).toHaveLength(2);
     });
 
-    it('after a lost connection, without an advised pause', async () => {
+    it('retries after a lost connection, without an advised pause', async () => {
       server.willReply(reset, hello);
       await expect(answerOf(provider, modelRequest())).resolves.toMatchObject({ stopReason: 'end' });
     });
 
-    it('after an overload inside a stream without content', async () => {
+    it('retries after an overload inside a stream without content', async () => {
       server.willReply(events(wire.beginning('') + wire.streamError('overloaded', 'busy')), hello);
       const got = await collect(provider, modelRequest());
       expect(got.map((event) => event.type)).toEqual(['text', 'end']);
@@ -54,7 +54,7 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
       );
     });
 
-    it("up to the limit of retries, and then fails with the vendor's reason", async () => {
+    it("retries as often as allowed, and then fails with the vendor's reason", async () => {
       const logger = new RecordingLogger();
       server.willReply(...Array<typeof hello>(9).fill(status(503, wire.errorBody('too busy'), soon)));
       const got = await collect(create({ maxRetries: 2, logger }), modelRequest());
@@ -64,7 +64,7 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
       expect(logger.lines).toHaveLength(2);
     });
 
-    it('also after the first text, which is replaced', async () => {
+    it('retries also after the first text, which is replaced', async () => {
       server.willReply(cutEvents(wire.beginning('so')), hello);
       const got = await collect(provider, modelRequest());
       const texts = got.filter((event) => event.type === 'text');
@@ -84,7 +84,7 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
       expect(server.requests).toHaveLength(2);
     });
 
-    it('as the vendor advises, for any status', async () => {
+    it('retries as the vendor advises, for any status', async () => {
       server.willReply(
         status(400, wire.errorBody('once more'), { 'x-should-retry': 'true', ...soon }),
         status(503, wire.errorBody('no use'), { 'x-should-retry': 'false', ...soon }),
@@ -94,7 +94,7 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
       expect(server.requests).toHaveLength(2);
     });
 
-    it('never when the advised pause is an hour', async () => {
+    it('never retries when the advised pause is an hour', async () => {
       server.willReply(status(429, wire.errorBody('slow down'), { 'retry-after': '3600' }), hello);
       await expect(errorOf(provider, modelRequest())).resolves.toMatchObject({
         code: 'rate-limited',
@@ -103,7 +103,7 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
       expect(server.requests).toHaveLength(1);
     });
 
-    it('no further when it is canceled during the pause', async () => {
+    it('stops retrying when it is canceled during the pause', async () => {
       const logger = new RecordingLogger();
       const controller = new AbortController();
       server.willReply(status(429, wire.errorBody('slow down'), { 'retry-after': '50' }), hello);
@@ -115,7 +115,7 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
     });
   });
 
-  describe(`${name} fails with advice`, () => {
+  describe(`${name} after a permanent failure`, () => {
     it.each([
       [400, 'model.name'],
       [401, 'API_KEY'],
@@ -123,7 +123,7 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
       [402, 'credit'],
       [404, 'model.name'],
       [413, 'too large'],
-    ])('on HTTP %d, at once', async (code, words) => {
+    ])('fails with advice on HTTP %d, at once', async (code, words) => {
       server.willReply(status(code, wire.errorBody('the vendor says so')), hello);
       const error = await errorOf(create({ maxRetries: 0 }), modelRequest());
       expect(error).toMatchObject({ code: 'rejected', retryable: false });
@@ -132,7 +132,7 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
       expect(server.requests).toHaveLength(1);
     });
 
-    it('when nothing listens', async () => {
+    it('fails with advice when nothing listens', async () => {
       const baseUrl = server.url;
       const closed = wire.create({ baseUrl, apiKey: API_KEY, maxRetries: 0 });
       const { host } = new URL(baseUrl);
@@ -147,7 +147,7 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
     it.each([
       ['is cut', cutEvents],
       ['just ends', events],
-    ])('when a stream %s in the middle', async (_, reply) => {
+    ])('fails with advice when a stream %s in the middle', async (_, reply) => {
       server.willReply(reply(wire.beginning('so')));
       const got = await collect(create({ maxRetries: 0 }), modelRequest());
       expect(got).toEqual([
@@ -159,7 +159,7 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
     it.each([
       ['before it responds', silence],
       ['in the middle of its response', hangingEvents(wire.beginning(''))],
-    ])('when the server falls silent %s, and closes the request', async (_, reply) => {
+    ])('fails with advice when the server falls silent %s, and closes the request', async (_, reply) => {
       let timeoutMs = 150;
       let error;
       do {
@@ -173,21 +173,21 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
       await server.requests[0]!.abandoned;
     });
 
-    it('on a web page instead of an event stream', async () => {
+    it('fails with advice on a web page instead of an event stream', async () => {
       server.willReply(status(200, '<html>Welcome</html>', { 'content-type': 'text/html' }));
       const error = await errorOf(create({ maxRetries: 0 }), modelRequest());
       expect(error).toMatchObject({ code: 'bad-answer', retryable: false });
       expect(error.message).toContain('text/html');
     });
 
-    it('on JSON that is no response instead of an event stream', async () => {
+    it('fails with advice on JSON that is no response instead of an event stream', async () => {
       server.willReply(status(200, { status: 'ok' }));
       await expect(errorOf(create({ maxRetries: 0 }), modelRequest())).resolves.toMatchObject({
         code: 'bad-answer',
       });
     });
 
-    it.each(['{"type": "message_start"', '[]', '17'])('on the event %s', async (data) => {
+    it.each(['{"type": "message_start"', '[]', '17'])('fails with advice on the event %s', async (data) => {
       server.willReply(events(`data: ${data}\n\n`));
       await expect(errorOf(create({ maxRetries: 0 }), modelRequest())).resolves.toMatchObject({
         code: 'bad-answer',
@@ -198,7 +198,7 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
       ['overloaded', true],
       ['rate-limited', true],
       ['rejected', false],
-    ] as const)('on the error "%s" inside a stream', async (code, retryable) => {
+    ] as const)('fails with advice on the error "%s" inside a stream', async (code, retryable) => {
       server.willReply(events(wire.beginning('so') + wire.streamError(code, 'the vendor says so')));
       const got = await collect(create({ maxRetries: 0 }), modelRequest());
       expect(got).toEqual([
@@ -213,7 +213,7 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
       ]);
     });
 
-    it('on an endless response, before it fills the memory', async () => {
+    it('fails with advice on an endless response, before it fills the memory', async () => {
       let sentBytes = 0;
       server.willReply(async (response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -231,7 +231,7 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
       expect(sentBytes).toBeLessThan(32 * 1024 * 1024);
     });
 
-    it('that never holds the key, nor does its log', async () => {
+    it('never shows the key in its message, nor in the log', async () => {
       const logger = new RecordingLogger();
       const echo = `Incorrect API key provided: ${API_KEY}.`;
       server.willReply(
@@ -249,7 +249,7 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
       expect(logger.lines.join()).not.toContain(API_KEY);
     });
 
-    it("that quotes 500 characters of the vendor's message, and no web page", async () => {
+    it("quotes at most 500 characters of the vendor's message, and no web page", async () => {
       const page = '<!DOCTYPE html><title>Bad gateway</title>';
       server.willReply(
         status(400, wire.errorBody('long '.repeat(1_000))),
@@ -260,7 +260,7 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
       expect((await errorOf(create({ maxRetries: 0 }), modelRequest())).message).not.toContain('gateway');
     });
 
-    it('on a redirect, which would send the key elsewhere', async () => {
+    it('fails with advice on a redirect, which would send the key elsewhere', async () => {
       await using elsewhere = await ScriptedServer.open();
       elsewhere.willReply(hello);
       server.willReply((response) => {
@@ -272,14 +272,14 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
       expect(elsewhere.requests).toEqual([]);
     });
 
-    it('at its creation when its base URL is invalid', () => {
+    it('fails with advice at its creation when its base URL is invalid', () => {
       expect(() => create({ baseUrl: 'file:///etc' })).toThrow(/not an http or https address/);
       expect(() => create({ baseUrl: 'nonsense' })).toThrow(/not an http or https address/);
     });
   });
 
-  describe(`${name} closes the HTTP request`, () => {
-    it('when it is canceled in the middle of a response', async () => {
+  describe(`the HTTP request of ${name}`, () => {
+    it('is closed when the call is canceled in the middle of a response', async () => {
       const controller = new AbortController();
       server.willReply(hangingEvents(wire.beginning('so')));
       const got: ModelEvent[] = [];
@@ -295,7 +295,7 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
       await server.requests[0]!.abandoned;
     });
 
-    it('when it is canceled before the server responds', async () => {
+    it('is closed when the call is canceled before the server responds', async () => {
       const controller = new AbortController();
       server.willReply(silence);
       const failed = errorOf(create({ maxRetries: 0 }), modelRequest({ signal: controller.signal }));
@@ -305,13 +305,13 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
       await request.abandoned;
     });
 
-    it('when the response is complete and the server does not close it', async () => {
+    it('is closed when the response is complete and the server does not close it', async () => {
       server.willReply(hangingEvents(wire.answer({ texts: ['hello'], stop: 'end' })));
       await expect(answerOf(provider, modelRequest())).resolves.toMatchObject({ stopReason: 'end' });
       await server.requests[0]!.abandoned;
     });
 
-    it('when its consumer stops early', async () => {
+    it('is closed when its consumer stops early', async () => {
       server.willReply(hangingEvents(wire.beginning('so')));
       for await (const event of provider.stream(modelRequest())) {
         expect(event).toEqual({ type: 'text', text: 'so' });

@@ -54,8 +54,8 @@ export function describeModelWire(name: string, wire: ModelWire): void {
     };
   });
 
-  describe(`${name} sends a request`, () => {
-    it('with the key, the output limit and the functions', async () => {
+  describe(`a request of ${name}`, () => {
+    it('has the key, the output limit and the functions', async () => {
       server.willReply(hello);
       await answerOf(provider, modelRequest({ maxTokens: 321, functions: [READ_FILE] }));
       const [request] = server.requests;
@@ -65,7 +65,7 @@ export function describeModelWire(name: string, wire: ModelWire): void {
       expect(sent.functions).toEqual([{ name: 'fs_read', parameters: READ_FILE.parameters }]);
     });
 
-    it('with adjacent user messages joined and without blank text', async () => {
+    it('has adjacent user messages joined and no blank text', async () => {
       server.willReply(hello);
       await answerOf(
         provider,
@@ -87,7 +87,7 @@ export function describeModelWire(name: string, wire: ModelWire): void {
       ).toEqual(['user: one | two | three', 'assistant: yes | no', 'user: four']);
     });
 
-    it('with all results right after their calls, in the order of the calls', async () => {
+    it('has all results right after their calls, in the order of the calls', async () => {
       server.willReply(hello);
       const call = (id: string) => ({ type: 'function-call', id, name: 'fs_read', arguments: {} }) as const;
       const result = (id: string) => ({ id, name: 'fs_read', content: `of ${id}`, isError: false });
@@ -110,7 +110,7 @@ export function describeModelWire(name: string, wire: ModelWire): void {
       ]);
     });
 
-    it('with a result for an interrupted call, and without one whose call is missing', async () => {
+    it('has a result for an interrupted call, and none whose call is missing', async () => {
       server.willReply(hello);
       const call = (id: string) => ({ type: 'function-call', id, name: 'fs_read', arguments: {} }) as const;
       await answerOf(
@@ -134,7 +134,7 @@ export function describeModelWire(name: string, wire: ModelWire): void {
       ]);
     });
 
-    it('over a connection that it keeps for the next request', async () => {
+    it('is sent over a connection that is kept for the next one', async () => {
       for (let count = 0; count < 6; count++) {
         server.willReply(hello);
         await answerOf(provider, modelRequest());
@@ -142,7 +142,7 @@ export function describeModelWire(name: string, wire: ModelWire): void {
       expect(server.connections).toBeLessThan(6);
     });
 
-    it('through the given fetch, also node-fetch', async () => {
+    it('is sent through the given fetch, also node-fetch', async () => {
       server.willReply(
         status(429, wire.errorBody('wait'), { 'retry-after': '0' }),
         hello,
@@ -158,7 +158,7 @@ export function describeModelWire(name: string, wire: ModelWire): void {
       await request.abandoned;
     });
 
-    it('and reports why the given fetch refuses it', async () => {
+    it('fails with the reason when the given fetch refuses it', async () => {
       const refusing = () =>
         Promise.reject(new LangoError('forbidden', 'Private addresses are not allowed.'));
       await expect(errorOf(create({ fetch: refusing }), modelRequest())).resolves.toMatchObject({
@@ -168,21 +168,21 @@ export function describeModelWire(name: string, wire: ModelWire): void {
     });
   });
 
-  describe(`${name} reads`, () => {
-    it('characters and events that are split across chunks', async () => {
+  describe(`${name} with a response`, () => {
+    it('reads characters and events that are split across chunks', async () => {
       server.willReply(eventsByByte(wire.answer({ texts: ['Grüße ', '你好 🎉'], stop: 'end' })));
       const { content } = await answerOf(provider, modelRequest());
       expect(answerText(content)).toBe('Grüße 你好 🎉');
     });
 
-    it('events that end in CRLF, comments and unknown events', async () => {
+    it('reads events that end in CRLF, and skips comments and unknown events', async () => {
       const stream = wire.answer({ texts: ['a', 'b'], stop: 'end' });
       const noisy = `: comment\n\nevent: brand_new\ndata: not JSON\n\n${stream}`.replaceAll('\n', '\r\n');
       server.willReply(events(noisy));
       expect(answerText((await answerOf(provider, modelRequest())).content)).toBe('ab');
     });
 
-    it('text and parallel calls whose arguments arrive in chunks', async () => {
+    it('reads text and parallel calls whose arguments arrive in chunks', async () => {
       server.willReply(
         events(
           wire.answer({
@@ -214,7 +214,7 @@ export function describeModelWire(name: string, wire: ModelWire): void {
       ['a list', '["a"]'],
       ['a string', '"a"'],
       ['prose', 'the file a'],
-    ])('arguments that are %s as invalid, not as a failure', async (_, json) => {
+    ])('reads arguments that are %s as invalid, not as a failure', async (_, json) => {
       server.willReply(
         events(
           wire.answer({
@@ -229,7 +229,7 @@ export function describeModelWire(name: string, wire: ModelWire): void {
       ]);
     });
 
-    it('no more than 2,000 characters of invalid arguments, and sends them back as an object', async () => {
+    it('reads at most 2,000 characters of invalid arguments, and sends them back as an object', async () => {
       server.willReply(
         events(
           wire.answer({ calls: [{ id: 'a', name: 'f', json: ['x'.repeat(5_000)] }], stop: 'function-calls' }),
@@ -251,12 +251,12 @@ export function describeModelWire(name: string, wire: ModelWire): void {
       expect(JSON.stringify(server.requests[1]!.body)).toContain('INVALID_JSON');
     });
 
-    it.each<StopReason>(['end', 'max-tokens', 'refusal'])('the stop reason %s', async (stop) => {
+    it.each<StopReason>(['end', 'max-tokens', 'refusal'])('reads the stop reason %s', async (stop) => {
       server.willReply(events(wire.answer({ texts: ['so'], stop })));
       await expect(answerOf(provider, modelRequest())).resolves.toMatchObject({ stopReason: stop });
     });
 
-    it('a complete response although the connection breaks after it', async () => {
+    it('reads a complete response although the connection breaks after it', async () => {
       server.willReply(cutEvents(wire.answer({ texts: ['so'], stop: 'end' })));
       await expect(answerOf(provider, modelRequest())).resolves.toMatchObject({ stopReason: 'end' });
     });

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { hashJson } from '../../src/core/json.js';
-import type {
-  NewPayment,
-  Payment,
-  PaymentState,
+import { hashJson } from '../../src/core/canonical-json.js';
+import {
+  LIMIT_WINDOW_MS,
   PaymentStore,
+  RESERVATION_MS,
+  type NewPayment,
+  type Payment,
+  type PaymentState,
 } from '../../src/capabilities/payments/payment-store.js';
-import { LIMIT_WINDOW_MS, RESERVATION_MS } from '../../src/capabilities/payments/payment-store.js';
-import { SqlPaymentStore } from '../../src/capabilities/payments/sql-payment-store.js';
 import type { OpenStore, StoreUnderTest } from './task-store-fixtures.js';
 import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
 
@@ -34,14 +34,14 @@ function newPayment(changes: Partial<NewPayment> = {}): NewPayment {
   };
 }
 
-/** The contract of every `PaymentStore`, shown through its interface alone. */
+/** The contract of `PaymentStore`, on each database. */
 export function paymentStoreSuite(name: string, open: OpenStore): void {
   describe(`payment store: ${name}`, () => {
     let current: StoreUnderTest;
     let store: PaymentStore;
     beforeEach(async () => {
       current = await open();
-      store = new SqlPaymentStore(current.storage.database);
+      store = new PaymentStore(current.storage.database);
     });
     afterEach(async () => {
       await current.storage.close();

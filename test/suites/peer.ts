@@ -200,7 +200,7 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
       expect(executor.canceled).toHaveLength(1);
     });
 
-    it('only stops following when the server stops, and finds the task again', async () => {
+    it('stops following, but not the task, when the server stops, and finds the task again', async () => {
       const { peer, executor } = await start();
       const controller = new AbortController();
       const stop = (): void => controller.abort(new LangoError('unavailable', 'stopping'));

@@ -155,7 +155,7 @@ export function appendCases(get: () => StoreUnderTest): void {
       expect(await typesOf(store, task)).toEqual(['message', 'turn-end']);
     });
 
-    it('only checks the fence when there are no events', async () => {
+    it('checks the fence and writes nothing when there are no events', async () => {
       const { store } = get();
       const task = await acceptOne(store, { lease: 'worker' });
       expect(await store.append(fenceOf(task), [])).toBe(1);

@@ -55,7 +55,7 @@ export function cancelCases(get: () => StoreUnderTest): void {
       expect(await store.requestCancel(ALICE, task.id)).toMatchObject({ state: 'canceled', head: 4 });
     });
 
-    it('asks again in a later run', async () => {
+    it('asks the worker again in a later run', async () => {
       const { store } = get();
       const task = await acceptOne(store, { lease: 'worker' });
       await store.requestCancel(ALICE, task.id);

@@ -1,5 +1,5 @@
 import { newId } from '../../src/core/ids.js';
-import { hashJson } from '../../src/core/json.js';
+import { hashJson } from '../../src/core/canonical-json.js';
 import type { Message } from '../../src/core/message.js';
 import { textPart } from '../../src/core/message.js';
 import { NO_USAGE } from '../../src/core/model.js';

@@ -57,16 +57,16 @@ export interface A2aNode {
 }
 
 export interface A2aNodeOptions {
-  /** The first one is the root. */
+  /** The agents; the first one is the root. */
   readonly agents: readonly Agent[];
   readonly rootAgentName?: string;
   readonly streams?: Partial<StreamLimits>;
   readonly logger?: Logger;
-  /** Ends up on the cards instead of the address that was called. */
+  /** The address on the cards, in place of the called one. */
   readonly baseUrl?: string;
   readonly auth?: 'token' | 'none';
   readonly grpc?: boolean;
-  /** Keeps push configs; nothing is delivered. */
+  /** Accepts push configs; nothing is delivered. */
   readonly push?: boolean;
 }
 

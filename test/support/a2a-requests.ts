@@ -1,8 +1,8 @@
-import { OUR_EXTENSIONS } from '../../src/a2a/translate/extensions.js';
+import { OUR_EXTENSIONS } from '../../src/core/extensions.js';
 import type { A2aNode } from './a2a-node.js';
 import { TOKEN } from './a2a-node.js';
 
-/** Plain HTTP to a node, which asks for our extensions, as a careless or hostile client would speak it. */
+/** Plain HTTP to a node with our extensions, like a careless or hostile client. */
 export interface Reply {
   readonly status: number;
   readonly headers: Headers;
@@ -11,7 +11,7 @@ export interface Reply {
   readonly json: Wire;
 }
 
-/** All that an answer may hold. Which of it is there is what a test looks at, so nothing is optional. */
+/** Every member that a response may have. The tests check which of them are present, so none is optional. */
 export interface Wire {
   readonly jsonrpc: string;
   readonly id: unknown;
@@ -19,7 +19,7 @@ export interface Wire {
   readonly error: WireFault;
   readonly task: WireTask;
   readonly tasks: readonly WireTask[];
-  /** Of a bare task. */
+  /** The status of a task that stands alone. */
   readonly status: WireStatus;
   readonly artifacts: readonly WireArtifact[];
   readonly history: readonly WireMessage[];
@@ -76,9 +76,9 @@ export interface Ask {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
-  /** Sent as it is, instead of `body`. */
+  /** A raw body, sent instead of `body`. */
   readonly raw?: string;
-  /** Null sends none. */
+  /** The token to send. Null sends none. */
   readonly token?: string | null;
 }
 
@@ -116,7 +116,7 @@ export interface SseEvent {
   readonly data: Wire;
 }
 
-/** The events of a whole event stream. */
+/** The events of a complete event stream. */
 export function sseEvents(text: string): readonly SseEvent[] {
   return text.split('\n\n').flatMap((block) => {
     const fields = new Map(
@@ -131,7 +131,7 @@ export function sseEvents(text: string): readonly SseEvent[] {
   });
 }
 
-/** Polls the node until a task has come to `state` ("completed"). */
+/** Polls the node until a task is in `state` ("completed"). */
 export async function taskIn(node: A2aNode, id: string, state: string): Promise<void> {
   const scope = { tenant: '', owner: 'default' };
   for (;;) {

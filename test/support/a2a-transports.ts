@@ -8,21 +8,21 @@ import {
 } from '@a2a-js/sdk/client';
 import { GrpcTransportFactory } from '@a2a-js/sdk/client/grpc';
 import { CALL_FACTS, createInProcessTransport } from '../../src/a2a/client/in-process.js';
-import { OUR_EXTENSIONS } from '../../src/a2a/translate/extensions.js';
+import { OUR_EXTENSIONS } from '../../src/core/extensions.js';
 import type { A2aNode } from './a2a-node.js';
 import { TOKEN } from './a2a-node.js';
 
-/** What a caller says besides the parameters, the same on every transport. */
+/** The options of a call besides its parameters, the same on every transport. */
 interface Saying {
-  /** Null says nothing of who calls. */
+  /** The token to send. Null sends none. */
   readonly token?: string | null;
-  /** A cursor; a text for one that is none. */
+  /** A cursor; a text for an invalid one. */
   readonly after?: number | string;
   readonly version?: string;
   readonly extensions?: string;
 }
 
-/** A way to an agent, as a stock client takes it (in-process: as our own peers take it). */
+/** A transport to an agent, as a stock client uses it (in-process: as our own peers use it). */
 export interface Way {
   readonly name: 'JSONRPC' | 'HTTP+JSON' | 'GRPC' | 'in-process';
   readonly transport: Transport;
@@ -31,7 +31,7 @@ export interface Way {
 
 const OWNER = 'default';
 
-/** The four ways to one agent of a node that serves gRPC too. */
+/** The four transports to one agent of a node that also serves gRPC. */
 export async function waysTo(node: A2aNode, agent: string): Promise<readonly Way[]> {
   const local: Way = {
     name: 'in-process',
@@ -41,7 +41,7 @@ export async function waysTo(node: A2aNode, agent: string): Promise<readonly Way
   return [...(await remoteWaysTo(node.origin, agent)), local];
 }
 
-/** The three ways to an agent of a server that serves gRPC too. */
+/** The three transports to an agent of a server that also serves gRPC. */
 export async function remoteWaysTo(origin: string, agent: string): Promise<readonly Way[]> {
   const response = await fetch(`${origin}/agents/${agent}/.well-known/agent-card.json`, {
     headers: { 'A2A-Version': '1.0' },

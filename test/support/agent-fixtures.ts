@@ -40,7 +40,7 @@ export interface Executed {
   readonly path: string;
 }
 
-/** A tool with one argument, `path`, that writes down each time it runs. */
+/** A tool with one argument, `path`, that logs each of its runs. */
 export function toolNamed(
   name: string,
   change: Partial<Omit<Tool, 'name' | 'execute'>> & {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { createMcpHandler, Server, type InputRequiredResult } from '@modelcontextprotocol/server';
 
-/** A call that a server of 2026-07-28 got, with what came back for its questions. */
+/** A call to a server of 2026-07-28, with the replies to its questions. */
 export interface AskedCall {
   readonly inputResponses: Readonly<Record<string, unknown>> | undefined;
   readonly requestState: string | undefined;
@@ -15,7 +15,7 @@ interface AskingServer extends AsyncDisposable {
   readonly calls: readonly AskedCall[];
 }
 
-/** Serves one tool, `book`, in the version of 2026-07-28. It answers a call with what `answer` makes of it. */
+/** Serves one tool, `book`, in the version of 2026-07-28. A call returns the result of `answer`. */
 export async function openAskingServer(
   answer: (call: AskedCall, number: number) => InputRequiredResult | string,
 ): Promise<AskingServer> {

@@ -5,10 +5,10 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 
-/** A host of the cards of another server, with no interface but that of one binding, version 1.0, on them. */
+/** Serves the cards of another server under a host, with the interfaces of one binding in version 1.0 only. */
 export interface CardHost extends AsyncDisposable {
   readonly url: string;
-  /** What it passed on, as in "POST /agents/librarian/message:stream". Requests for cards are not in it. */
+  /** The requests that it passed on, as in "POST /agents/librarian/message:stream", without those for cards. */
   readonly passedOn: readonly string[];
 }
 
@@ -20,7 +20,10 @@ interface Card {
   }[];
 }
 
-/** GRPC: cards alone, as calls go to the port that they name. HTTP+JSON: all requests go through this host to `origin`. */
+/**
+ * GRPC: serves cards only, as calls go to the port that they name. HTTP+JSON: all requests go through this host to
+ * `origin`.
+ */
 export async function openCardHost(
   origin: string,
   binding: 'GRPC' | 'HTTP+JSON' = 'GRPC',

@@ -8,7 +8,7 @@ export interface Pair {
   readonly key: string;
 }
 
-/** A certificate of a name; signed by `ca`, else by itself. */
+/** A certificate for a name, signed by `ca`, or by itself. */
 export async function certificate(name: string, ca?: Pair, notAfterDate?: Date): Promise<Pair> {
   const made = await generate([{ name: 'commonName', value: name }], {
     keySize: 2048,
@@ -30,7 +30,7 @@ interface PairFiles {
   readonly keyFile: string;
 }
 
-/** Writes both files and gives their names. */
+/** Writes both files. Returns their names. */
 export async function writePair(folder: string, name: string, pair: Pair): Promise<PairFiles> {
   const certFile = path.join(folder, `${name}.pem`);
   const keyFile = path.join(folder, `${name}.key`);
@@ -39,7 +39,7 @@ export async function writePair(folder: string, name: string, pair: Pair): Promi
   return { certFile, keyFile };
 }
 
-/** Two callers of an authority that took back the second, and what `server.tls` needs to know of it. */
+/** Two callers of an authority that revoked the second certificate, and the files for `server.tls`. */
 export async function callersOf(folder: string, authority: Pair) {
   const [alice, bob] = [await certificate('alice', authority), await certificate('bob', authority)];
   const ca = await writePair(folder, 'authority', authority);
@@ -47,7 +47,7 @@ export async function callersOf(folder: string, authority: Pair) {
   return { alice, bob, known: { clientCaFile: ca.certFile, crlFile } };
 }
 
-/** A list of the authority that takes `revoked` back; the name of its file. */
+/** A revocation list of the authority with `revoked` in it. Returns the name of its file. */
 async function revocationList(
   folder: string,
   { ca, revoked }: { readonly ca: PairFiles; readonly revoked: Pair },

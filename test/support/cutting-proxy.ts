@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 
-/** Stands before a server and ends each connection after so many bytes of its answer. */
+/** A proxy before a server that ends each connection after so many bytes of its response. */
 export class CuttingProxy implements AsyncDisposable {
   cuts = 0;
   readonly #target: number;
@@ -10,7 +10,9 @@ export class CuttingProxy implements AsyncDisposable {
   readonly #server = createServer((client) => this.#pass(client));
   readonly #sockets = new Set<Socket>();
 
-  /** `bytes` says for each connection how many bytes of the answer it lets through; Infinity lets all through. */
+  /**
+   * `bytes` returns for each connection the number of bytes of the response to let through; Infinity lets all through.
+   */
   static async open(target: number, bytes: () => number): Promise<CuttingProxy> {
     const proxy = new CuttingProxy(target, bytes);
     proxy.#server.listen(0, '127.0.0.1');

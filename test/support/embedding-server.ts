@@ -9,7 +9,7 @@ interface EmbeddingRequest {
   readonly body: { readonly input: readonly string[] } & Readonly<Record<string, unknown>>;
 }
 
-/** What the server says in the place of vectors. */
+/** A response of the server in place of vectors. */
 export interface Instead {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -19,12 +19,12 @@ export interface Instead {
 export interface EmbeddingServer {
   readonly baseUrl: string;
   readonly requests: readonly EmbeddingRequest[];
-  /** Answers the next so many requests so. */
+  /** Gives this response to the next `times` requests. */
   instead(answer: Instead, times: number): void;
   close(): Promise<void>;
 }
 
-/** Speaks the embeddings API of OpenAI, which is Voyage's too. The model is `smallEmbedding`. */
+/** Serves the embeddings API of OpenAI, which is Voyage's too. The model is `smallEmbedding`. */
 export async function startEmbeddingServer(): Promise<EmbeddingServer> {
   const requests: EmbeddingRequest[] = [];
   const answers: Instead[] = [];

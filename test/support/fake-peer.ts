@@ -21,7 +21,7 @@ export function fakePeer(
   return directoryOf(peer);
 }
 
-/** The directory of one peer that is there. */
+/** A directory with one peer. */
 export function directoryOf(peer: Peer): PeerDirectory {
   const get = (name: string): Peer | undefined => (name === peer.name ? peer : undefined);
   return { list: () => [peer], get, ready: async () => {}, wait: async (name) => get(name) };

@@ -12,7 +12,9 @@ export interface FourFamilies {
   close(): Promise<void>;
 }
 
-/** Every tool of the vault's three families and of the browser, made as the server makes them. None is to be called. */
+/**
+ * Every tool of the vault's three families and of the browser, created as the server creates them. No test calls one.
+ */
 export async function openFourFamilies(): Promise<FourFamilies> {
   const vault = await openTestVault();
   const till = openTill({ url: 'http://127.0.0.1:1', token: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' });

@@ -3,8 +3,8 @@ import { createServer } from 'node:net';
 import process from 'node:process';
 
 /**
- * Outside of the range from which the kernel takes ports for `port: 0` and for outgoing connections, so that no other
- * test gets the port before it is used. Each worker of jest has a part of its own.
+ * Ports outside of the range from which the kernel takes ports for `port: 0` and for outgoing connections, so that no
+ * other test gets a port before it is used. Each worker of jest has its own part.
  */
 const FIRST = 20_000;
 const PARTS = 6;
@@ -12,7 +12,7 @@ const PORTS_OF_A_PART = 1_000;
 
 let next = Math.floor(Math.random() * PORTS_OF_A_PART);
 
-/** A port of loopback that nothing listens on, and that this process has not been given before. */
+/** A port of loopback that nothing listens on, and that this process has not returned before. */
 export async function freePort(): Promise<number> {
   const part = Number(process.env['JEST_WORKER_ID'] ?? 0) % PARTS;
   for (;;) {

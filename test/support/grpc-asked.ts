@@ -30,13 +30,13 @@ export type GrpcMethod = keyof typeof REQUESTS;
 
 export interface GrpcReply {
   readonly code: status;
-  /** Its head; without what every answer has. */
+  /** The extensions in the head of the response. */
   readonly extensions: readonly string[];
-  /** All that was said, of a stream one after the other. */
+  /** Everything that was received, for a stream one after the other. */
   readonly said: readonly unknown[];
-  /** With the words of the error. */
+  /** The messages and the message of the error, as text. */
   readonly text: string;
-  /** What the details of the error name it. */
+  /** The reason in the details of the error. */
   readonly reason: string | undefined;
 }
 
@@ -55,7 +55,7 @@ export async function askGrpc(
   }
 }
 
-/** Every method is read as a stream: an answer that is alone is a stream of one. */
+/** Every method is read as a stream: a single response is a stream of one. */
 export function openGrpc(
   client: Client,
   { method, params, ...caller }: { readonly method: GrpcMethod; readonly params: object } & Caller,

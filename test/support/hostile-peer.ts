@@ -10,7 +10,7 @@ export interface HostileCall {
   readonly response: ServerResponse;
   /** The bytes of one stream event with this result. */
   readonly event: (result: object) => string;
-  /** Answers with one JSON-RPC result. */
+  /** Responds with one JSON-RPC result. */
   readonly answer: (result: object) => void;
   /** Begins an event stream, and writes its first event. */
   readonly stream: (first?: object) => void;
@@ -27,11 +27,11 @@ const WORKING = { id: 'far', contextId: '', status: { state: 'TASK_STATE_WORKING
 
 interface HostileOptions {
   readonly streaming?: boolean;
-  /** Called for each request for the card. Default: answers it. `changes` replace members of the card. */
+  /** Called for each request for the card. Default: serves the card. `changes` replace members of it. */
   readonly onCard?: (answer: (changes?: object) => void) => void;
 }
 
-/** A plain HTTP server that calls itself an A2A agent, and answers whatever `script` writes. */
+/** A plain HTTP server that claims to be an A2A agent, and responds with whatever `script` writes. */
 export async function startHostilePeer(
   script: (call: HostileCall) => void,
   { streaming = true, onCard = (answer) => answer() }: HostileOptions = {},

@@ -9,9 +9,9 @@ import { SignJWT, exportJWK, generateKeyPair } from 'jose';
 export interface Issuer {
   readonly url: string;
   readonly requests: () => number;
-  /** Signs with another key from now on; `isPublished` false keeps it to itself. */
+  /** Signs with another key from now on; with `isPublished` false the key is not published. */
   rotate(isPublished?: boolean): Promise<void>;
-  /** Its addresses answer with 503 as long as it is down. */
+  /** While true, the addresses of the issuer respond with 503. */
   isDown: boolean;
   token(claims: Readonly<Record<string, unknown>>, changes?: TokenChanges): Promise<string>;
   close(): Promise<void>;
@@ -49,7 +49,7 @@ export async function startIssuer(): Promise<Issuer> {
     },
     close: () => new Promise<void>((resolve) => void server.close(() => resolve())),
   };
-  /** The PKCE challenges by the code that each is for. */
+  /** The PKCE challenges, by their codes. */
   const challenges = new Map<string, string>();
   const authorize = (url: string, response: ServerResponse) => {
     const query = new URL(url, issuer.url).searchParams;

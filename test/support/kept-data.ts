@@ -1,6 +1,6 @@
 import type { TestServer } from './server.js';
 
-/** One page of what is kept for the caller, of a kind. */
+/** One page of the caller's stored data of a kind. */
 export async function keptData<Item = Readonly<Record<string, unknown>>>(
   server: TestServer,
   kind: string,

@@ -21,7 +21,7 @@ const shared = {
 };
 const pause = () => sleep(Math.random() * 20);
 
-/** Each mark is one line, written in one call: "KEY WHEN". */
+/** A mark is one line, written in one call: "KEY WHEN". */
 function mark(file: string, key: string): void {
   appendFileSync(path.join(home, file), `${key} ${Date.now()}\n`);
 }
@@ -44,7 +44,7 @@ const stamp = defineTool({
   effect: 'keyed',
   async execute({ name }, { key }) {
     await pause();
-    // The target knows a repeat by its key.
+    // The target recognizes a repeat by its key.
     await writeFile(path.join(home, 'stamps', key), name, { flag: 'wx' }).catch(() => undefined);
     await pause();
     return { content: `stamped ${name}` };
@@ -69,7 +69,9 @@ const VERBS = {
   'look up': { tool: 'search_look', agent: 'librarian' },
 } as const;
 
-/** What a request asks for, in rounds of calls: "stamp a and then look up b", "stamp a and at the same time look up b". */
+/**
+ * The calls that a request asks for, in rounds: "stamp a and then look up b", "stamp a and at the same time look up b".
+ */
 function roundsOf(request: string) {
   return request.split(' and then ').map((round) =>
     round.split(' and at the same time ').map((text) => {
@@ -79,7 +81,7 @@ function roundsOf(request: string) {
   );
 }
 
-/** Does what a request says, one round a turn, and streams its words a few letters at a time. */
+/** Runs a request, one round a turn, and streams its words a few letters at a time. */
 async function* answer({ messages, functions }: ModelRequest): AsyncGenerator<ModelEvent, void> {
   const asked = messages.findLast(({ role }) => role === 'user');
   const rounds = roundsOf(asked?.role === 'user' ? textOf(asked.parts.slice(0, 1)) : '');

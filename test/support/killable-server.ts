@@ -8,7 +8,7 @@ import { ended, makeHome, startServer } from '../cli/lango-process.js';
 
 const TOKEN = 'killable-2b9e6f13a7c4d8';
 
-/** The real program on a data folder that outlives it, to be killed in the middle of a call and started again. */
+/** The real program on a data folder that outlives it, to be killed during a call and started again. */
 export class KillableServer {
   readonly home: Home;
   #server!: Server;
@@ -40,7 +40,7 @@ export class KillableServer {
     this.#client = connect({ url: this.#server.origin, token: TOKEN });
   }
 
-  /** SIGKILL; resolves once the process is gone. */
+  /** Kills the program with SIGKILL. Resolves once the process is gone. */
   async kill(): Promise<void> {
     const { child } = this.#server;
     const gone = ended(child);
@@ -65,7 +65,7 @@ export class KillableServer {
     throw new Error('the stream had no end');
   }
 
-  /** Sends a text and is killed as `moment` says; resolves, with the server started again, with the task's id. */
+  /** Sends a text, and kills the program at `moment`. Resolves with the task's id once the server was started again. */
   async killedWhile(text: string, { place = {}, moment, afterDeath }: Killing): Promise<string> {
     const watching = new AbortController();
     const death = Promise.withResolvers<void>();
@@ -103,7 +103,10 @@ interface Place {
   readonly taskId?: string;
 }
 
-/** When to die: told by what the client sees, or by whatever `arm` is wired to. The first word counts. */
+/**
+ * The moment of the kill: an event that the client sees, or a call of `die` from what `arm` connects. The first one
+ * counts.
+ */
 export interface Moment {
   readonly onEvent?: (event: ClientEvent, die: () => void) => void;
   readonly arm?: (die: () => void) => void;
@@ -112,11 +115,11 @@ export interface Moment {
 interface Killing {
   readonly place?: Place;
   readonly moment: Moment;
-  /** Called before it is started again. */
+  /** Called before the program is started again. */
   readonly afterDeath?: () => void;
 }
 
-/** Some milliseconds after the call of a tool stands in the journal: its effect may be there or not. */
+/** Some milliseconds after the call of a tool is in the journal: its effect may have happened or not. */
 export function afterCall(tool: string, ms: number): Moment {
   let isOver = false;
   return {

@@ -3,18 +3,18 @@ import type { ServerResponse } from 'node:http';
 import { createMcpHandler, Server } from '@modelcontextprotocol/server';
 import { RecordingServer, type Received } from './token-server.js';
 
-/** What an issuer of `openLoginServer` says and does in place of what it should. */
+/** The faults of an issuer of `openLoginServer`. */
 export interface Misbehavior {
   readonly metadata?: Readonly<Record<string, unknown>>;
   readonly resourceMetadata?: Readonly<Record<string, unknown>>;
   readonly challenge?: string;
   /** Parameters of the redirect to the client. */
   readonly redirect?: Readonly<Record<string, string>>;
-  /** Answers a request in place of the issuer; false leaves it to the issuer. */
+  /** Responds to a request in place of the issuer. Returns false to leave it to the issuer. */
   readonly answer?: (request: Received, response: ServerResponse) => boolean;
 }
 
-/** An MCP server whose tool `whoami` needs a person's token, and the issuer of the tokens, each on a port of its own. */
+/** An MCP server whose tool `whoami` needs a person's token, and the issuer of the tokens, each on its own port. */
 export interface LoginServer extends AsyncDisposable {
   readonly mcp: RecordingServer;
   readonly issuer: RecordingServer;
@@ -22,11 +22,11 @@ export interface LoginServer extends AsyncDisposable {
   /** The person whose tokens the issuer gives next. */
   person: string;
   seconds: number;
-  /** Ends all that was given. */
+  /** Revokes all tokens that were issued. */
   revokeAll(): void;
-  /** Makes the server refuse the access tokens of a person that were given so far. The refresh tokens stay. */
+  /** Makes the server refuse the access tokens of a person that were issued so far. The refresh tokens stay valid. */
   refuseAccess(person: string): void;
-  /** The forms that the token endpoint got. */
+  /** The forms that the token endpoint received. */
   grants(type: string): readonly URLSearchParams[];
   misbehavior: Misbehavior;
 }
@@ -193,7 +193,7 @@ export async function openLoginServer(misbehavior: Misbehavior = {}): Promise<Lo
     }
     if (request.method !== 'POST') return void response.writeHead(405).end();
     void (async () => {
-      // It repeats what it was sent, as a hostile server would.
+      // The server repeats the token that it got, like a hostile one.
       person = `${owner} with ${given}`;
       const answered = handler.fetch(
         new Request(self.url, {

@@ -4,8 +4,9 @@ import * as http from 'node:http';
 import * as https from 'node:https';
 
 /**
- * The addresses of host names that tests make up: each lookup of a name takes the next list, and the last list stays. All
- * other names are resolved as they are. Put `lookup` in the place of that of `node:dns` before the code under test loads.
+ * The addresses of host names that tests make up: each lookup of a name takes its next list, and the last list stays.
+ * All other names are resolved normally. Replace the `lookup` of `node:dns` by this one before the code under test
+ * loads.
  */
 export const resolved = new Map<string, string[][]>();
 
@@ -25,8 +26,8 @@ export const lookup: Lookup = (name, options, done) => {
 export const PUBLIC = '93.184.216.34';
 
 /**
- * From here on a connection to the public address comes out on this machine: once the name was resolved, and its
- * addresses were looked at. `jest.restoreAllMocks` ends it.
+ * Directs later connections to the public address to this machine, once the name was resolved and its addresses were
+ * checked. `jest.restoreAllMocks` ends it.
  */
 export function bringInternetHere(): void {
   for (const { prototype } of [http.Agent, https.Agent] as unknown as { prototype: Connecting }[]) {

@@ -4,14 +4,14 @@ import process from 'node:process';
 import { createInterface } from 'node:readline';
 
 /**
- * An MCP server without a library, which misbehaves on request. Over its pipes, or with `--http` over streamable HTTP.
- * It is run as it is: no syntax in it that Node cannot strip.
+ * An MCP server without a library, which misbehaves on request, over its pipes or with `--http` over streamable HTTP.
+ * Node runs the file as it is, so it has no syntax that Node cannot strip.
  */
 
 interface Request {
   readonly id?: number;
   readonly method: string;
-  /** The answer to a question of this server. */
+  /** The reply to a question of this server. */
   readonly result?: object;
   readonly params?: {
     readonly name?: string;
@@ -86,7 +86,7 @@ let questions = 0;
 let visited = 0;
 let working = 0;
 let most = 0;
-/** What each call of `visit_later` goes on with. */
+/** The continuation of each call of `visit_later`. */
 const later: (() => void)[] = [];
 const waiting = new Map<number, (answer: unknown) => void>();
 
@@ -142,7 +142,8 @@ function answerCall({ id, params = {} }: Request, emit: Emit): object | undefine
         method: 'notifications/progress',
         params: { progressToken: params._meta?.progressToken, progress: 3, total: 10 },
       });
-      // What comes with the answer is too late to be shown: the test says by this file that it was.
+      // A progress line together with the result would be too late to be shown: the test creates this file once it was
+      // shown.
       const timer = setInterval(() => {
         if (!existsSync('shown.txt')) return;
         clearInterval(timer);
@@ -173,7 +174,7 @@ function answerCall({ id, params = {} }: Request, emit: Emit): object | undefine
     case 'visit_later': {
       most = working === 0 ? 1 : working + 1;
       working += 1;
-      // The first call works until there is a second one; each later one gives another one time to come.
+      // The first call works until there is a second one; each later one gives another call time to arrive.
       const proceed = (): void => {
         working -= 1;
         const seen = most;
@@ -235,7 +236,7 @@ function serveHttp(): void {
         return void response.writeHead(404).end();
       }
       if (request.id === undefined) return void response.writeHead(202).end();
-      // The session is forgotten by a change of its number.
+      // The server forgets the session by a change of its number.
       if (request.params?.name === 'change') session += 1;
       const emit: Emit = (message) => {
         if (!('id' in message)) return;

@@ -4,7 +4,7 @@ import { NO_USAGE } from '../../src/core/model.js';
 import type { EventBody, TaskEvent } from '../../src/core/task.js';
 import { MemoryRun } from './memory-run.js';
 
-/** Real agents behind the peer contract, in memory: a message id known already re-attaches to its task. */
+/** Real agents behind the peer contract, in memory: a known message id attaches to its task again. */
 export class MemoryPeers implements PeerDirectory {
   readonly #agents: Agent[];
   readonly #tasks = new Map<string, { run: MemoryRun; done: Promise<RunEnd | undefined> }>();
@@ -41,7 +41,7 @@ export class MemoryPeers implements PeerDirectory {
     );
   }
 
-  /** How many tasks were begun, whatever was repeated. */
+  /** The number of tasks that were begun, without repeats. */
   get tasks(): number {
     return this.#tasks.size;
   }
@@ -80,7 +80,7 @@ export class MemoryPeers implements PeerDirectory {
     }
   }
 
-  /** The task of a message and the `seq` after it. */
+  /** The task of a message, and the `seq` after it. */
   #accept(agent: Agent, { message, taskId, contextId, parentTaskId, grant, isAnswer }: PeerRequest) {
     const known = this.#taskOfMessage.get(message.id);
     const id = known ?? (isAnswer ? taskId : undefined) ?? `child-${this.#tasks.size + 1}`;

@@ -26,7 +26,7 @@ export interface MemoryTask {
   readonly history: readonly TaskEvent[];
 }
 
-/** A run over an array of events: the journal's contract in memory, with crashes at will. */
+/** A run over an array of events: the journal's contract in memory, with crashes on request. */
 export class MemoryRun implements Run {
   readonly task: TaskRecord;
   readonly grant: Grant;
@@ -34,7 +34,7 @@ export class MemoryRun implements Run {
   readonly inputs: readonly RunInput[];
   readonly logger: Logger;
   readonly scrubber: Scrubber;
-  /** The whole log of the task, what this run adds included. */
+  /** The whole log of the task, including the events of this run. */
   readonly events: TaskEvent[];
   readonly room = 100_000;
   readonly #about: MemoryTask;
@@ -84,7 +84,7 @@ export class MemoryRun implements Run {
     return new MemoryRun(task, run.events);
   }
 
-  /** The task after a crash that left the first `count` events; all of them when not given. */
+  /** The task after a crash that left the first `count` events. Default: all events. */
   resumed(count = this.events.length): MemoryRun {
     return new MemoryRun(this.#about, this.events.slice(0, count));
   }
@@ -111,7 +111,7 @@ export class MemoryRun implements Run {
     this.#abort.abort(reason);
   }
 
-  /** From here on the task belongs to another process: each append is refused. */
+  /** Gives the task to another process from now on: each append is refused. */
   fence(): void {
     this.#fenced = true;
   }
@@ -152,7 +152,7 @@ export class MemoryRun implements Run {
     return this.grant.fromOutside === true || this.events.some(({ body }) => isFromOutside(body));
   }
 
-  /** Runs `agent` and closes the run as the journal does. */
+  /** Runs `agent`, and closes the run as the journal does. */
   async perform(agent: Agent): Promise<RunEnd> {
     this.#push({ type: 'run-start', attempt: this.attempt }, this.task.agent);
     const end = await agent.run(this);
@@ -172,7 +172,7 @@ export class MemoryRun implements Run {
     return end;
   }
 
-  /** Calls back for each event from now on. */
+  /** Calls `listener` for each event from now on. */
   onEvent(listener: (event: TaskEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

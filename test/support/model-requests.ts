@@ -11,7 +11,7 @@ export function userMessage(text: string): ModelMessage {
   return { role: 'user', parts: [textPart(text)] };
 }
 
-/** A request with nothing in it but what is given. */
+/** A request with the given members only. */
 export function modelRequest(given: Partial<ModelRequest> = {}): ModelRequest {
   return {
     system: [],
@@ -43,7 +43,7 @@ export async function collect(
   return events;
 }
 
-/** The answer of a stream that must end well. */
+/** The response of a stream that must end well. */
 export async function answerOf(
   provider: ModelProvider,
   request: ModelRequest,

@@ -4,10 +4,10 @@ import type { Logger } from '../../src/core/logger.js';
 import type { ModelProvider, StopReason, Usage } from '../../src/core/model.js';
 import type { Tuning } from '../../src/models/vendor.js';
 
-/** An answer in no vendor's words. */
+/** A response in no vendor's format. */
 export interface AnswerScript {
   readonly texts?: readonly string[];
-  /** `json`: the arguments' text in the pieces in which it is sent. */
+  /** `json`: the text of the arguments, in the chunks in which it is sent. */
   readonly calls?: readonly {
     readonly id: string;
     readonly name: string;
@@ -28,16 +28,16 @@ export interface WireOptions extends Tuning {
 /** A vendor's wire format, for the suite below. */
 export interface ModelWire {
   create(options: WireOptions): ModelProvider;
-  /** The event stream of a whole answer; it says that `usage` tokens were used. */
+  /** The event stream of a complete response; it reports `usage` tokens. */
   answer(script: AnswerScript): string;
-  /** The beginning of the stream of an answer that has said `text` so far. */
+  /** The beginning of a stream whose text so far is `text`. */
   beginning(text: string): string;
   /** An error inside a stream. */
   streamError(code: 'overloaded' | 'rate-limited' | 'rejected', message: string): string;
   /** The body of an HTTP error. */
   errorBody(message: string): JsonObject;
   readonly usage: Usage;
-  /** What a stream that only began says was used; absent for a vendor that says so at the end alone. */
+  /** The usage that an unfinished stream reports; absent for a vendor that reports usage only at the end. */
   readonly begun?: Usage;
   /** The API key in a request's headers. */
   key(headers: IncomingHttpHeaders): string | undefined;

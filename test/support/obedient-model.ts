@@ -3,7 +3,7 @@ import { answerText, type ModelProvider, type ModelRequest } from '../../src/cor
 import { call, resultsIn, say } from './scripted-model.js';
 import { sendText, type TestServer } from './server.js';
 
-/** Calls the tool that the newest message names, "TOOL {arguments}", and says what came of it. */
+/** Calls the tool that the newest message names, "TOOL {arguments}", and returns its result as text. */
 export class Obedient implements ModelProvider {
   readonly id = 'obedient';
   readonly requests: ModelRequest[] = [];
@@ -31,7 +31,10 @@ export class Obedient implements ModelProvider {
   }
 }
 
-/** Waits until a tool of this name is offered: a run waits three seconds for an MCP server, a loaded machine takes longer. */
+/**
+ * Waits until a tool of this name is offered: a run waits three seconds for an MCP server, and a loaded machine takes
+ * longer.
+ */
 export async function untilOffered(start: string, model: Obedient, server: TestServer): Promise<void> {
   do await sendText(server, 'hello', { agent: 'operator' });
   while (!model.offered().some((name) => name.startsWith(start)));

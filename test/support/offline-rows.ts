@@ -11,7 +11,7 @@ export interface OfflineRow {
   readonly arguments: object;
 }
 
-/** Every row for which a tool is called. */
+/** Every row that calls a tool. */
 export const OFFLINE_ROWS: readonly OfflineRow[] = createTable(OFFLINE_SENTENCES)
   .rows.filter(([, tool]) => tool !== PLAN && tool !== TRANSFER && tool !== '{tool}')
   .map(([template, tool, others = {}]) => ({
@@ -20,7 +20,7 @@ export const OFFLINE_ROWS: readonly OfflineRow[] = createTable(OFFLINE_SENTENCES
     arguments: argumentsOf(template, [tool, others], others),
   }));
 
-/** The arguments that the rows bring to a tool, by name. */
+/** The arguments of the rows for a tool, by name. */
 export function argumentsIn(tool: string): readonly string[] {
   return OFFLINE_ROWS.filter((row) => row.tool === tool).flatMap((row) => Object.keys(row.arguments));
 }
@@ -31,7 +31,9 @@ function fill(template: string, value: (name: string, dots: boolean) => string):
   );
 }
 
-/** By the rule that the table states, from its text: placeholders that nothing else uses, and the row's own arguments. */
+/**
+ * The arguments of a row, by the rule of the table: placeholders that nothing else uses, and the row's own arguments.
+ */
 function argumentsOf(template: string, users: unknown, others: object): object {
   const used = JSON.stringify(users);
   const own = [...template.matchAll(/\{(\w+)(\.\.\.)?\}/g)]

@@ -12,10 +12,10 @@ import type { EmbeddingServer } from './embedding-server.js';
 export type Settings = NonNullable<ServerOptions['settings']>;
 export type Env = Readonly<Record<string, string>>;
 
-/** What that version read in its folder, before it was packed. */
+/** The data that the earlier version read in its folder, before the folder was packed. */
 export interface Expected {
   readonly atRest: Readings;
-  /** By owner. */
+  /** The data by owner. */
   readonly served: Readonly<Record<Owner, Readings>>;
   readonly ids: Readonly<
     Record<'waiting' | 'unfinished' | 'repeated' | 'traced' | 'removed' | 'ciphertext', string>
@@ -24,12 +24,12 @@ export interface Expected {
 
 /** The owners of the data: `default` is the owner of the server's own token, `anna` signs in at an issuer. */
 type Owner = 'default' | 'anna';
-/** By command line, what it printed. */
+/** The output of the earlier version, by command line. */
 type Readings = Readonly<Record<string, unknown>>;
 
 export interface OldHome {
   readonly folder: string;
-  /** The statements that make its PostgreSQL database. */
+  /** The statements that create its PostgreSQL database. */
   readonly dump: () => Promise<string>;
   readonly expected: Expected;
   /** The settings of its config.yaml. */
@@ -51,12 +51,12 @@ export async function openOldHome(engine: 'sqlite' | 'postgres'): Promise<OldHom
   };
 }
 
-/** Adds the embedding server that made the vectors: its address is another one at each start. */
+/** Adds the embedding server that made the vectors: its address differs at each start. */
 export function withEmbeddings(settings: Settings, { baseUrl }: EmbeddingServer): Settings {
   return { ...settings, embedding: { provider: 'openai', model: 'small', baseUrl } };
 }
 
-/** What a command prints, as JSON. Throws when it fails. */
+/** The JSON output of a command. Throws when the command fails. */
 export async function reading(command: string, env: Env): Promise<unknown> {
   const { code, stdout, stderr } = await langoHere(command.split(' '), { env });
   if (code !== 0) throw new Error(`lango ${command}: ${stderr || stdout}`);

@@ -84,7 +84,7 @@ interface SentMessage {
   readonly tool_call_id?: string;
 }
 
-/** One line a turn: tool messages and the user message after them are one. */
+/** One line a turn: tool messages and the user message after them form one turn. */
 function inAnthropicShape(messages: readonly SentMessage[]): string[] {
   const lines: string[] = [];
   for (const message of messages) {

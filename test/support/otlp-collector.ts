@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BinaryReader } from '@bufbuild/protobuf/wire';
 
-/** A span as it arrived. Times are nanoseconds since the epoch. */
+/** A span as received. Times are nanoseconds since the epoch. */
 export interface CollectedSpan {
   readonly traceId: string;
   readonly id: string;
@@ -16,7 +16,7 @@ export interface CollectedSpan {
   readonly end: bigint;
   readonly status: number;
   readonly attributes: Readonly<Record<string, unknown>>;
-  /** Of its resource. */
+  /** The attributes of the span's resource. */
   readonly service: Readonly<Record<string, unknown>>;
 }
 
@@ -24,10 +24,10 @@ export interface CollectedSpan {
 export interface OtlpCollector extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
-  /** In the order of their arrival, repeats too. */
+  /** The spans in the order of their arrival, including repeats. */
   readonly spans: CollectedSpan[];
   readonly headers: IncomingHttpHeaders[];
-  /** Decides on the answer to a request. Default: 200. */
+  /** The status of the response to a request. Default: 200. */
   status: (spans: readonly CollectedSpan[]) => number;
   /** Waits until `count` different spans have arrived. */
   until(count: number): Promise<readonly CollectedSpan[]>;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineTool } from '../../src/core/tool.js';
 
-/** A page that somebody else wrote. */
+/** A tool that returns a page of another author. */
 export const outsidePage = defineTool({
   name: 'search_page',
   description: 'Reads a page.',

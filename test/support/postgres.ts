@@ -8,28 +8,31 @@ import { freePort } from './free-port.js';
 
 /** A PostgreSQL server for tests. */
 export interface PostgresServer {
-  /** An empty database of its own. */
+  /** Creates an empty database. */
   database(): Promise<TestDatabase>;
   stop(): Promise<void>;
 }
 
 interface TestDatabase {
   readonly url: string;
-  /** Through the PgBouncer of LANGO_TEST_POOLER_URL, which lends a connection for a transaction; else as `url`. */
+  /**
+   * The URL through the PgBouncer of LANGO_TEST_POOLER_URL, which lends a connection for a transaction; else the same
+   * as `url`.
+   */
   readonly pooledUrl: string;
   run(sql: string): Promise<pg.QueryResult>;
   drop(): Promise<void>;
 }
 
 /**
- * Starts PostgreSQL 18 from npm in a folder of its own, or uses the server that LANGO_TEST_DATABASE_URL names. Undefined, and said
- * aloud, where it cannot start.
+ * Starts PostgreSQL 18 from npm in a folder of its own, or uses the server that LANGO_TEST_DATABASE_URL names. Returns
+ * undefined, with a message, where it cannot start.
  */
 export async function startPostgres(): Promise<PostgresServer | undefined> {
   const given = process.env['LANGO_TEST_DATABASE_URL'];
   if (given !== undefined) return serverAt(given, async () => undefined);
   const folder = await mkdtemp(join(tmpdir(), 'lango-postgres-'));
-  // As root, the server runs as another user.
+  // When this process is root, the server runs as another user.
   await chmod(folder, 0o755);
   const port = await freePort();
   const embedded = new EmbeddedPostgres({

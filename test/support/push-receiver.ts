@@ -7,24 +7,24 @@ import type { JsonObject } from '../../src/core/json.js';
 
 export interface Received {
   readonly headers: IncomingHttpHeaders;
-  /** As it came. */
+  /** The body as received. */
   readonly text: string;
   readonly body: JsonObject;
   readonly path: string;
 }
 
-/** What it answers to a delivery: a status, perhaps with headers, or nothing at all. */
+/** The response to a delivery: a status, perhaps with headers, or no response at all. */
 export type Answer =
   number | { readonly status: number; readonly headers: Record<string, string> } | 'silence';
 
-/** A webhook on loopback that keeps what it gets. */
+/** A webhook on loopback that records its deliveries. */
 export class PushReceiver implements AsyncDisposable {
   readonly got: Received[] = [];
   readonly url: string;
-  /** Requests that are not answered yet, and the most there ever were. */
+  /** The number of open requests, and the most there were at once. */
   open = 0;
   mostOpen = 0;
-  /** Asked for each delivery, in their order. */
+  /** Called for each delivery, in their order. */
   answer: (received: Received, number: number) => Answer | Promise<Answer> = () => 200;
   readonly #server: ReturnType<typeof createServer>;
   #news = Promise.withResolvers<void>();
@@ -59,7 +59,7 @@ export class PushReceiver implements AsyncDisposable {
     });
   }
 
-  /** Resolves once `enough` holds; it is asked after each delivery. */
+  /** Resolves once `enough` returns true; called after each delivery. */
   async until(enough: (got: readonly Received[]) => boolean, what = 'a delivery'): Promise<void> {
     const late = setTimeout(
       () => this.#news.reject(new Error(`the receiver waited in vain for ${what}`)),
@@ -91,7 +91,7 @@ export class PushReceiver implements AsyncDisposable {
   }
 }
 
-/** The states that status updates told of, in order. */
+/** The states in the status updates, in order. */
 export function states(got: readonly Received[]): readonly string[] {
   return got.flatMap(({ body }) => {
     const update = body['statusUpdate'] as { readonly status?: { readonly state?: string } } | undefined;
@@ -99,7 +99,7 @@ export function states(got: readonly Received[]): readonly string[] {
   });
 }
 
-/** The text of artifacts, as a client would put it together. */
+/** The text of the artifacts, as a client assembles it. */
 export function answerText(got: readonly Received[]): string {
   let answer = '';
   for (const { body } of got) {
@@ -116,7 +116,7 @@ export function answerText(got: readonly Received[]): string {
   return answer;
 }
 
-/** The numbers of the events, in the order they came. */
+/** The numbers of the events, in the order of their arrival. */
 export function numbers(got: readonly Received[]): readonly number[] {
   return got.map(({ body }) => {
     const [payload] = Object.values(body) as {

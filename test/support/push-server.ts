@@ -6,7 +6,9 @@ import { scriptedAgent } from './scripted-agent.js';
 import type { TestServer } from './server.js';
 import { startServer } from './server.js';
 
-/** What the push tests ask of a server: plain JSON-RPC and HTTP+JSON to the agent `worker`, which follows orders. */
+/**
+ * The requests of the push tests to a server: plain JSON-RPC and HTTP+JSON to the agent `worker`, which follows orders.
+ */
 export interface PushServer extends TestServer {
   rpc(method: string, params: object, agent?: string): Promise<RpcAnswer>;
   rest(
@@ -44,7 +46,7 @@ export interface PushServerOptions extends ServerOptions {
   readonly allowPrivate?: readonly string[];
 }
 
-/** Retries come soon, and text is not held. */
+/** Settings with short retries, and without delayed text. */
 const SOON = { retrySeconds: 0.05, maxRetrySeconds: 0.2, textSeconds: 0.01 };
 
 export async function startPushServer(options: PushServerOptions = {}): Promise<PushServer> {

@@ -7,7 +7,7 @@ import { connect } from 'node:http2';
 import { frame } from '../../lab/abuse/fuzz/grpc-call.js';
 import { request } from '../suites/a2a-operations.js';
 
-/** gRPC by hand, for what no library lets out: half a call, a call too many, a connection that says nothing more. */
+/** gRPC by hand, for calls that no library allows: half a call, a call too many, a silent connection. */
 export class RawGrpc implements Disposable {
   readonly session: ClientHttp2Session;
   readonly #token: string;
@@ -34,7 +34,7 @@ export class RawGrpc implements Disposable {
     return new RawCall(stream);
   }
 
-  /** Resolves once the server has read what was sent. */
+  /** Resolves once the server has read everything that was sent. */
   async heard(): Promise<void> {
     if (this.session.connecting) await once(this.session, 'connect');
     await new Promise<void>((resolve) => void this.session.ping(() => resolve()));
@@ -49,18 +49,18 @@ export interface RawAnswer {
   /** The name of the status; undefined when none came. */
   readonly status: string | undefined;
   readonly message: string;
-  /** Of google.rpc.ErrorInfo. */
+  /** The reason in google.rpc.ErrorInfo. */
   readonly reason: string | undefined;
-  /** Of google.rpc.RetryInfo. */
+  /** The delay in google.rpc.RetryInfo. */
   readonly retrySeconds: number | undefined;
   readonly head: IncomingHttpHeaders;
-  /** How the stream was closed, as HTTP/2 numbers it. */
+  /** The error code of HTTP/2 with which the stream was closed. */
   readonly code: number;
 }
 
 export class RawCall {
   readonly stream: ClientHttp2Stream;
-  /** Once the stream is closed, by whomever. */
+  /** Resolves once either side has closed the stream. */
   readonly answer: Promise<RawAnswer>;
 
   constructor(stream: ClientHttp2Stream) {

@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3';
 import type pg from 'pg';
 
-/** The rows of a database as they are, whatever its tables are called. */
+/** The rows of a database under any names of its tables. */
 
 /** A value as text: numbers in decimal, bytes in hexadecimal. */
 type Field = string | null;
@@ -11,7 +11,7 @@ export interface RawTable {
   readonly rows: readonly (readonly Field[])[];
 }
 
-/** Tables about the database itself, its processes, and the index of words, which holds no row that could be read. */
+/** Tables about the database itself and its processes, and the index of words, which has no readable rows. */
 const LEFT_OUT = /^(meta|workers|trace_exporter|passage_words.*|passage_terms)$/;
 
 export function rowsOfFile(file: string): readonly RawTable[] {
@@ -50,8 +50,8 @@ export async function rowsOfServer(
 }
 
 /**
- * Lists the tables of `before` whose rows are no longer together in one table of `after`, by name. A row counts as there when
- * one row has all of its values: tables and columns may be renamed, moved and added.
+ * Lists the tables of `before` whose rows are no longer together in one table of `after`, by name. A row counts as
+ * present when one row has all of its values: tables and columns may be renamed, moved and added.
  */
 export function lostTables(before: readonly RawTable[], after: readonly RawTable[]): readonly string[] {
   const isIn = ({ rows }: RawTable, there: RawTable): boolean => {

@@ -1,6 +1,6 @@
 import type { LogFields, Logger } from '../../src/core/logger.js';
 
-/** A logger that keeps its lines as JSON. */
+/** A logger that records its lines as JSON. */
 export class RecordingLogger implements Logger {
   readonly lines: string[] = [];
   readonly #waiting: (() => void)[] = [];
@@ -14,12 +14,12 @@ export class RecordingLogger implements Logger {
     return this;
   }
 
-  /** Resolves once there is a line that holds `words`. */
+  /** Resolves once a line contains `words`. */
   async saying(words: string): Promise<void> {
     await this.#until(() => this.lines.some((line) => line.includes(words)));
   }
 
-  /** Resolves once there are so many lines of that pattern. */
+  /** Resolves once `times` lines match the pattern. */
   async sayingTimes(pattern: RegExp, times: number): Promise<void> {
     await this.#until(() => this.lines.filter((line) => pattern.test(line)).length >= times);
   }

@@ -26,7 +26,7 @@ function item(moment: 'added' | 'done', at: number, value: object): string {
   });
 }
 
-/** OpenAI's Responses API, with a model that reasons before each answer. */
+/** OpenAI's Responses API, with a model that reasons before each response. */
 export const responsesWire: ModelWire = {
   create: ({ baseUrl, ...options }) =>
     createOpenaiProvider({
@@ -90,7 +90,7 @@ interface SentItem {
   readonly content?: string | readonly { readonly text: string }[];
 }
 
-/** One line a turn: items of one side are one. */
+/** One line a turn: adjacent items of one side form one turn. */
 function asLines(items: readonly SentItem[]): string[] {
   const lines: string[] = [];
   for (const { type = 'message', role, call_id: id, content = '' } of items) {

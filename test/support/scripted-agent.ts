@@ -3,7 +3,7 @@ import type { Part } from '../../src/core/message.js';
 import { textOf } from '../../src/core/message.js';
 import type { Run, RunEnd } from '../../src/core/run.js';
 
-/** What a run of a scripted agent does with the text of the newest message. */
+/** A run of a scripted agent; `text` is the text of the newest message. */
 export type Script = (run: Run, text: string) => Promise<RunEnd>;
 
 export function scriptedAgent(name: string, script: Script = followOrders): Agent {
@@ -27,7 +27,7 @@ export function scriptedAgent(name: string, script: Script = followOrders): Agen
 
 const PIXEL: Part = { kind: 'file', bytes: 'iVBORw0KGgo=', mediaType: 'image/png', filename: 'pixel.png' };
 
-/** "say X", "chunks N", "ask", "wait", "fail", "refuse", "file", "echo": one of each way a run can go. */
+/** "say X", "chunks N", "ask", "wait", "fail", "refuse", "file", "echo": one order for each way a run can go. */
 export async function followOrders(run: Run, text: string): Promise<RunEnd> {
   const [order = '', ...words] = text.split(' ');
   const say = (what: string): void =>

@@ -9,13 +9,13 @@ import type {
 } from '../../src/core/model.js';
 import { answerText } from '../../src/core/model.js';
 
-/** What the model does at one turn: an answer, raw events, or something that looks at the request. */
+/** The model's part in one turn: a response, raw events, or a function of the request. */
 export type Play =
   ModelAnswer | readonly ModelEvent[] | ((request: ModelRequest) => ModelAnswer | readonly ModelEvent[]);
 
 /**
- * A model that plays what stands in the script of the agent that asks ("You are the NAME."). The turn is
- * counted from the request's own conversation, so that a repeated request gets the same answer.
+ * A model that plays the script of the calling agent ("You are the NAME."). It counts the turn from the request's own
+ * conversation, so that a repeated request gets the same response.
  */
 export class ScriptedModel implements ModelProvider {
   readonly id = 'scripted';
@@ -65,7 +65,7 @@ export function say(text: string): ModelAnswer {
   return { content: text === '' ? [] : [{ type: 'text', text }], stopReason: 'end', usage: USAGE };
 }
 
-/** An answer with calls, each as [name, arguments]; ids are made from their place. */
+/** A response with calls, each as [name, arguments]; ids are made from their position. */
 export function call(...calls: readonly (readonly [string, JsonObject | undefined])[]): ModelAnswer {
   const content: AnswerBlock[] = calls.map(([name, given], index) => ({
     type: 'function-call',
@@ -81,7 +81,7 @@ export function withPreamble(text: string, answer: ModelAnswer): ModelAnswer {
   return { ...answer, content: [{ type: 'text', text }, ...answer.content] };
 }
 
-/** The results that the newest turn of a request brought, as texts. */
+/** The results in the newest turn of a request, as texts. */
 export function resultsIn(request: ModelRequest | undefined): readonly string[] {
   const last = request?.messages.findLast(({ role }) => role === 'results');
   return last?.role === 'results' ? last.results.map(({ content }) => content) : [];

@@ -8,13 +8,13 @@ export interface RecordedRequest {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: JsonObject;
-  /** Resolves when the client went away before the response was whole. */
+  /** Resolves when the client left before the response was complete. */
   readonly abandoned: Promise<void>;
 }
 
 export type Reply = (response: ServerResponse, request: RecordedRequest) => void | Promise<void>;
 
-/** A local HTTP server that plays the replies it was given, one for each request, and remembers the requests. */
+/** A local HTTP server that plays the given replies, one for each request, and records the requests. */
 export class ScriptedServer implements AsyncDisposable {
   readonly requests: RecordedRequest[] = [];
   readonly url: string;
@@ -63,12 +63,12 @@ export class ScriptedServer implements AsyncDisposable {
     this.#replies.push(...replies);
   }
 
-  /** Sets the reply to every request that none is queued for: a model that answers what it is sent. */
+  /** Sets the reply to every request without a queued one, for a model that responds by the request. */
   willAlwaysReply(reply: Reply): void {
     this.#otherwise = reply;
   }
 
-  /** Resolves with the request of that number (from 0), once it has come. */
+  /** Resolves with the request of that number (from 0), once it has arrived. */
   async request(number: number): Promise<RecordedRequest> {
     while (this.requests.length <= number) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -91,7 +91,7 @@ export function status(code: number, body: unknown, headers: Record<string, stri
   };
 }
 
-/** An event stream that is whole. */
+/** A complete event stream. */
 export function events(stream: string): Reply {
   return (response) => {
     startEvents(response).end(stream);
@@ -117,19 +117,19 @@ export function cutEvents(stream: string): Reply {
   };
 }
 
-/** The beginning of an event stream, after which nothing more comes. */
+/** The beginning of an event stream that then stays silent. */
 export function hangingEvents(stream: string): Reply {
   return (response) => {
     startEvents(response).write(stream);
   };
 }
 
-/** A connection that is closed without a word. */
+/** A connection that is closed without a response. */
 export const reset: Reply = (response) => {
   response.destroy();
 };
 
-/** No answer at all, the connection stays open. */
+/** No response at all; the connection stays open. */
 export const silence: Reply = () => {};
 
 function startEvents(response: ServerResponse): ServerResponse {

@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 
-/** Every way in which `value` might stand in some bytes, by name. */
+/** Every form in which `value` might appear in some bytes, by name. */
 function formsIn(text: string, value: string): readonly string[] {
   const bytes = Buffer.from(value, 'utf8');
   const forms: Record<string, string> = {
@@ -21,12 +21,12 @@ function formsIn(text: string, value: string): readonly string[] {
   return Object.entries(forms).flatMap(([name, form]) => (text.includes(form) ? [name] : []));
 }
 
-/** Where `value` shows in `text`, in whatever form; empty when nowhere. */
+/** The forms in which `text` contains `value`; empty when it does not. */
 export function findIn(what: string, text: string, value: string): readonly string[] {
   return formsIn(text, value).map((form) => `${what}: ${form}`);
 }
 
-/** Where `value` shows in the bytes of any file below `folder`, in whatever form. */
+/** The files below `folder` whose bytes contain `value`, with its form. */
 export function findInFolder(folder: string, value: string): readonly string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

@@ -16,15 +16,15 @@ import type {
 import { answerPart, connect, createServer, textPart } from '../../src/index.js';
 import { RecordingLogger } from './recording-logger.js';
 
-/** A whole server, as `createServer` makes it, on a free port and in a folder of its own. */
+/** A whole server, created by `createServer`, on a free port and in a folder of its own. */
 export interface TestServer {
   readonly address: AppAddress;
   readonly client: AgentClient;
   readonly home: string;
   readonly log: RecordingLogger;
-  /** The server's answer to a request with its token. */
+  /** The server's response to a request with its token. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
-  /** As SIGHUP does; the settings are completed as at the start. */
+  /** Reloads as SIGHUP does; the settings are completed as at the start. */
   reload(settings?: Settings): Promise<void>;
   stop(): Promise<void>;
 }
@@ -49,7 +49,10 @@ const BARE: Settings = {
 };
 
 interface StartOptions extends ServerOptions {
-  /** Whether it waits until the cards of the remote agents were asked for. Default: true, as a busy machine is slow. */
+  /**
+   * Whether the start waits until the cards of the remote agents were requested. Default: true, as a busy machine is
+   * slow.
+   */
   readonly waitsForPeers?: boolean;
 }
 
@@ -83,7 +86,7 @@ export async function startServer({
   };
 }
 
-/** No shipped tools and no sandbox unless the test asks for them: a test brings what it needs. */
+/** Settings without shipped tools and without a sandbox, except for those that the test asks for. */
 export function withoutTools(settings: Settings = {}): Settings {
   return { ...BARE, ...settings, tools: { ...BARE.tools, ...settings.tools } };
 }
@@ -113,12 +116,12 @@ export interface Sending {
   readonly taskId?: string;
 }
 
-/** Sends a text over HTTP and gathers what comes until the end. */
+/** Sends a text over HTTP and collects the events until the end. */
 export async function sendText(server: TestServer, text: string, sending: Sending = {}): Promise<Outcome> {
   return send(server, { parts: [textPart(text)], ...sending });
 }
 
-/** Says yes or no to the first question of a task that waits. */
+/** Replies to the first question of a waiting task with a decision. */
 export async function decide(
   server: TestServer,
   asked: Outcome,
@@ -138,7 +141,7 @@ async function send(server: TestServer, request: SendRequest): Promise<Outcome> 
   return { events, end, taskId: task?.taskId ?? request.taskId ?? '' };
 }
 
-/** Asks for a task that nobody waits for; its id. */
+/** Begins a task that nobody waits for. Returns its id. */
 export async function beginTask(server: TestServer, text: string): Promise<string> {
   const body = {
     message: { messageId: newId(), role: 'ROLE_USER', parts: [{ text }] },
@@ -148,7 +151,7 @@ export async function beginTask(server: TestServer, text: string): Promise<strin
   return ((await answer.json()) as { task: { id: string } }).task.id;
 }
 
-/** A task once it has ended, however long nobody looked. */
+/** Resolves with a task once it has ended, without a client that follows it. */
 export async function untilEnded(server: TestServer, taskId: string): Promise<TaskView> {
   for (let round = 0; round < 1_000; round += 1) {
     const task = await server.client.get({ taskId });
@@ -158,7 +161,7 @@ export async function untilEnded(server: TestServer, taskId: string): Promise<Ta
   throw new Error(`task ${taskId} did not end`);
 }
 
-/** Everything an agent was seen to do, as "author: type detail". */
+/** The visible activities of agents, as "author: type detail". */
 export function doings({ events }: Outcome): readonly string[] {
   return events.flatMap((event) => {
     if (event.type !== 'activity' || event.activity.type === 'turn-start') return [];

@@ -1,12 +1,12 @@
 const DIMENSION = 512;
-/** How much it counts that two texts share a meaning, a word, or three letters in a row. */
+/** The weights of a shared meaning, a shared word, and three shared letters in a row of two texts. */
 const MEANING = 3;
 const WORD = 1;
 const LETTERS = 0.25;
 
 /**
- * What the model knows of the world: words of one line mean the same. A general little dictionary; it knows nothing
- * of any test's documents or questions.
+ * The synonyms that the model knows: words of one line mean the same. A general dictionary, made without any test's
+ * documents or questions.
  */
 const MEANINGS: readonly (readonly string[])[] = [
   'car automobile vehicle auto coche voiture fahrzeug 자동차 차량 汽车 车辆',
@@ -42,8 +42,8 @@ const MEANINGS: readonly (readonly string[])[] = [
 ].map((line) => line.split(' ').map(fold));
 
 /**
- * A model of embeddings that is real, small and the same every time: hashed words, hashed trigrams of letters, and
- * synonyms counted as one. Far weaker than a trained one, and in the same way useful.
+ * A real, small and deterministic embedding model: hashed words, hashed trigrams of letters, and synonyms counted as
+ * one. Far weaker than a trained one, and useful in the same way.
  */
 export function smallEmbedding(text: string): readonly number[] {
   const vector = new Float64Array(DIMENSION);
@@ -56,12 +56,12 @@ export function smallEmbedding(text: string): readonly number[] {
       if (words.some((each) => means(word, each))) add(vector, `meaning ${meaning}`, MEANING);
     });
   }
-  // Nothing has no direction, and every text needs one.
+  // A text without features has no direction, and every text needs one.
   vector[0]! += 0.01;
   return [...vector];
 }
 
-/** Korean and Chinese words stand in longer runs; others may have an ending. */
+/** Korean and Chinese words appear inside longer strings; other words may have an ending. */
 function means(word: string, known: string): boolean {
   if (/\p{scx=Hangul}|\p{scx=Han}/u.test(known)) return word.includes(known);
   return word === known || (known.length > 3 && word.startsWith(known) && word.length - known.length <= 3);

@@ -12,13 +12,13 @@ import { answerPart, connect, textPart, type AgentClient } from '../../src/index
 import { freePort } from './free-port.js';
 
 const run = promisify(execFile);
-/** The program and its first words: `docker-compose` or `docker compose`. */
+/** The program that runs compose, with its first arguments: `docker-compose` or `docker compose`. */
 const COMPOSE = (process.env['LANGO_TEST_COMPOSE'] ?? 'docker-compose').split(' ');
 
 /** The states of a sub-agent that gets no work. */
 const AWAY = ['skipped', 'open'];
 
-/** Why the containers cannot be started here; undefined when they can. */
+/** The reason why the containers cannot be started here; undefined when they can. */
 export function stackProblem(): string | undefined {
   if (process.env['LANGO_STACK'] !== '1') return 'it builds images for minutes; npm run stack does';
   const works = (file: string, ...args: string[]) => spawnSync(file, args, { stdio: 'ignore' }).status === 0;
@@ -34,11 +34,11 @@ type Name = (typeof PEOPLE)[number];
 interface Person {
   readonly token: string;
   readonly client: AgentClient;
-  /** What the person keeps, asked at the proxy. */
+  /** A client of the person's stored data, over the proxy. */
   readonly owner: OwnerClient;
 }
 
-/** Added to the configuration of the orchestrator: two people, whose tokens the test signs. */
+/** Additions to the configuration of the orchestrator: two people, whose tokens the test signs. */
 const ISSUER = 'https://issuer.test';
 const AUTH = `auth:
   mode: jwt
@@ -70,7 +70,7 @@ export class Stack {
     this.people = Object.fromEntries(people) as Record<Name, Person>;
   }
 
-  /** Makes the images and a folder with the secrets. `override` holds further services of a second compose file. */
+  /** Builds the images, and a folder with the secrets. `override` holds further services of a second compose file. */
   static async open(override: string): Promise<Stack> {
     await buildImages();
     const folder = await mkdtemp(join(tmpdir(), 'lango-stack-'));
@@ -109,13 +109,13 @@ export class Stack {
     return (await this.compose(['ps', '--all', '-q', service])).trim();
   }
 
-  /** Starts what does not run, and resolves once all sub-agents take work. */
+  /** Starts what is not running, and resolves once all sub-agents accept work. */
   async up(): Promise<void> {
     await this.compose(['up', '--detach', '--no-build']);
     await this.ready();
   }
 
-  /** Resolves once each replica of the orchestrator sees all sub-agents but those in `away`. */
+  /** Resolves once each replica of the orchestrator sees all sub-agents except those in `away`. */
   async ready(away: readonly string[] = []): Promise<void> {
     for (const replica of ['orchestrator-1', 'orchestrator-2'])
       await this.until(async () => {
@@ -130,24 +130,24 @@ export class Stack {
     await this.until(async () => (await fetch(`${this.url}/readyz`)).ok);
   }
 
-  /** GET of a node, with the token of the people; the body, or the status of a refusal. */
+  /** Sends GET to a node with the token of the people. Returns the body, or the status of a refusal. */
   async get(service: string, path: string): Promise<string> {
     const script = `fetch('http://127.0.0.1:4100${path}', { headers: { authorization: 'Bearer ${this.people.anna.token}' } })
       .then(async (answer) => process.stdout.write(answer.ok ? await answer.text() : String(answer.status)))`;
     return this.inside(service, 'node', '-e', script);
   }
 
-  /** Runs a program in a container; its output. */
+  /** Runs a program in a container. Returns its output. */
   async inside(service: string, ...words: readonly string[]): Promise<string> {
     return (await run('docker', ['exec', await this.container(service), ...words])).stdout;
   }
 
-  /** How many tasks are being worked on. */
+  /** The number of running tasks. */
   async working(): Promise<number> {
     return (await this.people.anna.client.list({ state: 'working' })).totalSize;
   }
 
-  /** The text with which the answer to a message ends. What needs approval is approved. */
+  /** Sends a message and approves its questions. Resolves with the text of the end. */
   async ask(text: string, name: Name = 'anna'): Promise<string> {
     const { client } = this.people[name];
     const send = async (request: Parameters<AgentClient['send']>[0]) => {
@@ -172,7 +172,7 @@ export class Stack {
     await writeFile(join(this.#folder, 'navigator.yaml'), config + browser);
   }
 
-  /** Makes another image of the nodes, with a tag of its own. */
+  /** Builds another image of the nodes, with its own tag. */
   async newVersion(tag: string): Promise<void> {
     await writeFile(join(this.#folder, 'Dockerfile'), `FROM lango\nLABEL version=${tag}\n`);
     const args = ['build', '--quiet', '--tag', `lango:${tag}`, '--file', 'Dockerfile', 'deploy/proxy'];
@@ -184,7 +184,7 @@ export class Stack {
     await rm(this.#folder, { recursive: true });
   }
 
-  /** Asks again until it holds; an error counts as no. */
+  /** Repeats the check until it holds; an error counts as no. */
   async until(holds: () => Promise<boolean>): Promise<void> {
     for (const late = AbortSignal.timeout(100_000); !(await holds().catch(() => false)); await sleep(500))
       late.throwIfAborted();
@@ -199,7 +199,7 @@ function personAt(url: string, token: string): Person {
 }
 
 async function buildImages(): Promise<void> {
-  // The network of the host: some engines give a build none.
+  // The build uses the network of the host: some engines give a build none.
   const build = (name: string, ...args: string[]) =>
     run('docker', ['build', '--quiet', '--network', 'host', '--tag', name, ...args], { cwd: packageRoot() });
   await build('lango', '--target', 'lango', '.');

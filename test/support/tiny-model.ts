@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-/** Words of one line are one to the model; all others are one unknown word. */
+/** Words of one line are the same token to the model; all other words are one unknown token. */
 const MEANINGS = [
   '[UNK]',
   '[PAD]',
@@ -16,8 +16,8 @@ const FLOAT = 1;
 const INT64 = 7;
 
 /**
- * Writes a model in ONNX form that is as small as one can be and really runs: a table with a row for each meaning, and
- * one Gather that looks words up in it. Mean pooling over the words is what the library does with every model.
+ * Writes a minimal model in ONNX form that runs: a table with a row for each meaning, and one Gather that looks words
+ * up in it. The library applies mean pooling over the words, as with every model.
  */
 export async function writeTinyModel(folder: string): Promise<void> {
   const vocabulary = Object.fromEntries(

@@ -10,7 +10,7 @@ export interface Received {
   readonly body: string;
 }
 
-/** A plain HTTP server that keeps what it receives, and answers as it is told to. */
+/** A plain HTTP server that records its requests, and responds by `answer`. */
 export class RecordingServer implements AsyncDisposable {
   readonly received: Received[] = [];
   answer: (request: Received, response: ServerResponse) => void = (_, response) =>
@@ -44,7 +44,7 @@ export class RecordingServer implements AsyncDisposable {
   }
 }
 
-/** An issuer of access tokens: its metadata names `/token`, which answers with what `grant` returns. */
+/** An issuer of access tokens: its metadata names `/token`, which responds with the result of `grant`. */
 export async function openTokenServer(
   grant: (form: URLSearchParams, request: Received) => unknown,
 ): Promise<RecordingServer> {

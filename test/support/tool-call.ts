@@ -22,7 +22,7 @@ export function toolNamed(tools: readonly Tool[], name: string): Tool {
   return tool;
 }
 
-/** Calls a tool the way the loop does: the schema first. */
+/** Calls a tool as the loop does: the schema first. */
 export function callerOf(tools: readonly Tool[]) {
   return async (name: string, input: unknown, changes?: Partial<ToolContext>): Promise<ToolOutput> => {
     const tool = toolNamed(tools, name);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Ends a wait in vain before jest ends the test, so that the stack names what was waited for. */
+/** Ends a futile wait before jest ends the test, so that the stack names the awaited condition. */
 const END_MS = 100_000;
 const PAUSE_MS = 20;
 

@@ -5,18 +5,18 @@ const SAMPLE_MS = 5;
 
 export interface Watched<Result> {
   readonly result: Result;
-  /** By how much the resident memory of this process grew at most. */
+  /** The largest growth of this process's resident memory. */
   readonly grownBytes: number;
 }
 
-/** An input that holds the loop does so each time. */
+/** An input that really blocks the loop does so in every run. */
 export const MAX_RUNS = 5;
 const PAUSE_MS = 200;
 
 /**
- * Does work whose input must not hold the event loop of this process. When the loop was held, the work is done again,
- * as modules are loaded the first time, and garbage is collected or a busy machine slows the thread at any; throws when
- * the loop was held each time.
+ * Runs work whose input must not block the event loop of this process. When the loop was blocked, the work runs again,
+ * because the first run loads modules, and garbage collection or a busy machine may slow the thread in any run. Throws
+ * when every run blocked the loop.
  */
 export async function unheld<Result>(work: () => Promise<Result>): Promise<Watched<Result>> {
   const first = await watched(work);
@@ -28,18 +28,18 @@ export async function unheld<Result>(work: () => Promise<Result>): Promise<Watch
   return first;
 }
 
-/** Work counts by what the same work takes on an idle machine. */
+/** Work is measured by the time of the same work on an idle machine. */
 function isHeld({ workMs, silentMs }: Hold): boolean {
   return isTooLong({ workMs, silentMs }) && isTooLong({ workMs: workMs / slowness(), silentMs });
 }
 
-/** Milliseconds that the reference takes on the idle machine on which the limits were set, which is not a fast one. */
+/** The milliseconds of the reference on the idle machine for which the limits were set, which is not a fast one. */
 const REFERENCE_MS = 24;
 const REFERENCE = JSON.stringify(new Array(500_000).fill(1));
 
 /**
- * How many times slower this machine is, at least 1. CPU time also grows on a busy machine, whose processes share caches
- * and memory. The middle one of three times counts, as garbage may be collected in another.
+ * The factor by which this machine is slower, at least 1. CPU time also grows on a busy machine, whose processes share
+ * caches and memory. The median of three times counts, as garbage may be collected in another one.
  */
 function slowness(): number {
   const times = Array.from({ length: 3 }, () => {

@@ -9,7 +9,7 @@ import { scriptedAgent } from '../support/scripted-agent.js';
 import { ScriptedModel, ask, call, say } from '../support/scripted-model.js';
 import { startServer, withServer, type TestServer } from '../support/server.js';
 
-/** The export of spans: a real collector of OTLP, and whole servers. */
+/** The export of spans, with a real collector of OTLP and whole servers. */
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
 const CALLER = '00f067aa0ba902b7';
@@ -41,7 +41,7 @@ function pathOf(spans: readonly CollectedSpan[], span: CollectedSpan): readonly 
 }
 
 describe('the export of spans', () => {
-  it('gives one connected trace of three nodes, below the span of the caller', async () => {
+  it('produces one connected trace of three nodes, below the span of the caller', async () => {
     await using collector = await openCollector();
     const node = (service: string, options: Parameters<typeof startServer>[0], next?: TestServer) =>
       startServer({
@@ -96,7 +96,7 @@ describe('the export of spans', () => {
     }
   });
 
-  it('holds texts only when that is configured', async () => {
+  it('has texts only when that is configured', async () => {
     await using collector = await openCollector();
     const model = new ScriptedModel({ orchestrator: [say('the answer')] });
     const settings = { server: { port: 0 }, ...exporting(collector, 'lango', true) };
@@ -109,7 +109,7 @@ describe('the export of spans', () => {
     });
   });
 
-  it('leaves nothing out and doubles nothing: off at first, then no collector, restarts, and a collector that fails', async () => {
+  it('loses and duplicates nothing: off at first, then no collector, restarts, and a failing collector', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-export-'));
     const port = await freePort();
     const closed = { url: `http://127.0.0.1:${port}/v1/traces` };
@@ -131,7 +131,7 @@ describe('the export of spans', () => {
       await run({});
       await run(exporting(closed));
       await using collector = await openCollector(port);
-      // Takes the first request and says that it did not.
+      // The collector accepts the first request and reports a failure.
       let failures = 2;
       collector.status = (spans) => {
         if (failures === 2) collector.spans.push(...spans);
@@ -146,7 +146,7 @@ describe('the export of spans', () => {
       const again = collector.spans.length;
       await run({});
       await run(exporting(collector), () => collector.until(36));
-      // What was exported is not exported again.
+      // No exported span is exported again.
       expect(collector.spans.length - again).toBe(12);
     } finally {
       await rm(home, { recursive: true, force: true });

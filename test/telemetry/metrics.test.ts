@@ -28,8 +28,8 @@ async function samplesOf(answer: Response): Promise<Readonly<Record<string, numb
   return samples;
 }
 
-describe('/metrics', () => {
-  it('counts runs, model and tool calls, tokens, money and requests, and has each metric of the dashboard', async () => {
+describe('the metrics', () => {
+  it('count runs, model and tool calls, tokens, money and requests, and have each metric of the dashboard', async () => {
     const call = (name: string) => ({ calls: [{ name, arguments: { a: 1, b: 2 } }] });
     const model = scriptedModel([
       call('fs_add'),
@@ -84,7 +84,7 @@ describe('/metrics', () => {
     });
   });
 
-  it('needs the scope of operators with signed tokens, and no token from configured addresses', async () => {
+  it('need the scope of operators with signed tokens, and no token from configured addresses', async () => {
     const issuer = await startIssuer();
     const jwt = { issuer: issuer.url, audience: [AUDIENCE] };
     const auth = { mode: 'jwt', jwt } as const;
@@ -115,7 +115,7 @@ describe('/metrics', () => {
     await expect(wrong).rejects.toThrow('metrics.allowFrom: "ten/8" is neither an address nor a network');
   });
 
-  it('is not there unless it is switched on', async () => {
+  it('are not served unless they are switched on', async () => {
     await withServer({ model: scriptedModel([]) }, async (server) => {
       expect((await server.fetch('/metrics')).status).toBe(404);
     });

@@ -12,7 +12,7 @@ import { sendParams } from './requests.js';
 import type { Attack, Outcome } from './target.js';
 import { PATIENCE_MS, shown } from './target.js';
 
-/** Targeted attacks. Each one knows which answers are a finding. */
+/** Targeted attacks. Each one knows which responses are a finding. */
 
 interface Shot {
   readonly origin: string;
@@ -302,7 +302,7 @@ export const cutStreams: Attack = async (random, target) => {
   const text = Buffer.from(piece?.value ?? []).toString();
   const taskId = /"task":\{"id":"([^"]+)"/.exec(text)?.[1];
   const request = shown('POST /message:stream', body);
-  // The rest of the answer to the message was not read.
+  // The rest of the response to the message was not read.
   if (taskId === undefined) return { status: first.ok ? 'cut' : first.status, text, sent: body, request };
   const resumed = await shoot({
     ...target,

@@ -7,21 +7,21 @@ import type { Outcome, Target } from './target.js';
 
 export interface CampaignOptions {
   readonly seed: number;
-  /** It ends after this time or this many requests, whichever comes first. */
+  /** The campaign ends after this time or this many requests, whichever comes first. */
   readonly seconds: number;
   readonly requests: number;
-  /** An answer that takes longer is a finding, not counting the time in which the machine stopped the process. */
+  /** A response that takes longer is a finding, not counting the time in which the machine stopped the process. */
   readonly slowMs: number;
 }
 
 const PARALLEL = 8;
 /** The most requests that are sent again because they may have blocked the event loop. */
 const MOST_SUSPECTS = 40;
-/** In percent. */
+/** The chance that a picked rare attack is sent, in percent. */
 const RARITY = 10;
-/** The gRPC statuses that mean the same as HTTP 500, and no answer at all. */
+/** The gRPC statuses that mean the same as HTTP 500, and no response at all. */
 const SERVER_FAULTS: readonly unknown[] = ['UNKNOWN', 'INTERNAL', 'DATA_LOSS', 'silent'];
-/** Broken calls that the gRPC library itself answers with INTERNAL. */
+/** Malformed calls to which the gRPC library itself responds with INTERNAL. */
 const NOT_OURS = /^Invalid grpc-timeout|^Failed to decompress message/;
 
 /** The data to send a request again. */
@@ -35,7 +35,7 @@ interface Suspect {
   readonly hold: Hold;
 }
 
-/** Sends requests to one target and checks the answers. */
+/** Sends requests to one target and checks the responses. */
 export class Campaign {
   readonly ledger = new Ledger();
   readonly transports: Record<string, number> = {};

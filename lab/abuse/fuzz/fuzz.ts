@@ -27,7 +27,7 @@ export interface FuzzFigures {
   /** The total time in which the machine stopped this process. */
   readonly stolenMs: number;
   readonly memoryMb: { readonly before: number; readonly after: number };
-  /** Tasks named in answers, stored tasks, and the messages sent to them. */
+  /** Tasks named in responses, stored tasks, and the messages sent to them. */
   readonly tasks: { readonly told: number; readonly stored: number; readonly messages: number };
   /** The findings. Empty when there are none. */
   readonly findings: readonly string[];
@@ -50,7 +50,7 @@ const SETTINGS: ServerOptions['settings'] = {
   tools: { fs: { enabled: false }, exec: { enabled: false } },
 };
 
-/** Its tasks wait for a next message, so that there is always a task that accepts one. */
+/** An agent whose tasks wait for a next message, so that there is always a task that accepts one. */
 const ASKING: Agent = {
   profile: { name: 'asking', description: 'Asks.', skills: [] },
   run: async () => ({ state: 'input-required', text: 'And then?' }),

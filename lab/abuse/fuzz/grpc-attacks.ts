@@ -30,7 +30,7 @@ type Method = MethodDefinition<unknown, unknown>;
 
 const METHODS = A2AService as unknown as Readonly<Record<keyof A2AService, Method>>;
 const SENDS: readonly Method[] = [METHODS.sendMessage, METHODS.sendStreamingMessage];
-/** How requests are written in JSON. */
+/** The codecs that convert requests to and from JSON. */
 const CODECS = new Map<Method, MessageFns<unknown>>([
   [METHODS.sendMessage, SendMessageRequest],
   [METHODS.sendStreamingMessage, SendMessageRequest],
@@ -178,7 +178,7 @@ function metadataOf(target: Target, random: Random): Record<string, string> {
   return { ...good, [random.pick(['x-bin', 'x-odd', 'authorization'])]: random.bytes(20).toString('base64') };
 }
 
-/** The answer to a message as JSON, or the reason of its refusal. */
+/** The response to a message as JSON, or the reason of its refusal. */
 function textOf(method: Method, { messages, reason }: GrpcAnswer): string {
   if (!SENDS.includes(method) || messages.length === 0) return reason;
   const codec: MessageFns<unknown> = method === METHODS.sendMessage ? SendMessageResponse : StreamResponse;

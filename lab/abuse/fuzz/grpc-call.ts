@@ -13,9 +13,12 @@ export interface GrpcRequest {
 }
 
 export interface GrpcAnswer {
-  /** The name of its status; a number when HTTP refused it before; `cut` without either, `silent` when nothing came. */
+  /**
+   * The name of the status; a number when HTTP refused the call before; `cut` without either, `silent` when nothing
+   * came.
+   */
   readonly status: number | string;
-  /** What stands beside the status. */
+  /** The text beside the status. */
   readonly reason: string;
   readonly messages: readonly Buffer[];
 }

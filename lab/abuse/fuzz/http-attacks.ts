@@ -125,7 +125,7 @@ const SOCKET_PAUSE_MS = 150;
 /** The sender of wrong credentials, which mutated bytes may contain too: many of those slow an address down. */
 export const BROKEN_FROM = '127.0.0.2';
 
-/** Writes bytes, waits for a first answer or a short time, and closes the connection. */
+/** Writes bytes, waits for a first response or a short time, and closes the connection. */
 export function writeRaw(port: number, bytes: Buffer): Promise<Outcome> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', localAddress: BROKEN_FROM }, () => socket.write(bytes));

@@ -14,13 +14,13 @@ const NO_WORD = new Set<number | string>([204, 'cut', 'silent', 'CANCELLED', 'DE
 const ENDED = /^(completed|failed|canceled|rejected)$/;
 
 /**
- * Collects the answers and compares them with storage. A task in an answer is stored, and ended as the answer says. A
- * stored task was in an answer, unless the sender of its message got none. A refused message is in no task.
+ * Collects the responses and compares them with storage. A task in a response is stored, and ended as the response
+ * says. A stored task was in a response, unless the sender of its message got none. A refused message is in no task.
  */
 export class Ledger {
-  /** By task id: its last state in an answer, or only that an answer had it. */
+  /** By task id: its last state in a response, or only that a response had it. */
   readonly #told = new Map<string, string>();
-  /** By message id: the answer to it; of several answers the one that explains most. */
+  /** By message id: the response to it; of several responses the one that explains most. */
   readonly #said = new Map<unknown, Word>();
 
   get told(): number {
@@ -67,7 +67,7 @@ export function plainState(state: string): string {
   return state.replace('TASK_STATE_', '').replaceAll('_', '-').toLowerCase();
 }
 
-/** The JSON of an answer, of each event of a stream, or of the body in the bytes of a socket. */
+/** The JSON of a response, of each event of a stream, or of the body in the bytes of a socket. */
 function jsonIn(text: string): readonly unknown[] {
   const whole = parsed(text);
   if (whole !== undefined) return [whole];
@@ -82,7 +82,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Lists do not answer a message. */
+/** The tasks in a response to a message. A list is no such response. */
 function tasksIn(value: unknown): readonly { readonly id: string; readonly state: string }[] {
   if (!isJsonObject(value)) return [];
   const { id, status, task, result } = value;
@@ -91,7 +91,7 @@ function tasksIn(value: unknown): readonly { readonly id: string; readonly state
   return [...tasksIn(task), ...tasksIn(result)];
 }
 
-/** Also finds them in text that is no longer JSON, of which the server may have read a part. */
+/** Finds the message ids also in text that is no longer JSON, of which the server may have read a part. */
 function messageIdsIn(sent: string): readonly unknown[] {
   return [...sent.matchAll(/"messageId":("(?:[^"\\]|\\.)*")/g)].map(([, id]) => parsed(id!));
 }

@@ -7,7 +7,7 @@ export const UNSEEN: readonly string[] = [
   ...['\u{e0101}', '\u{1d173}', '\u2028', '\u001b', '\u0007', '\u009b'],
 ];
 
-/** A remote agent whose answer contains the hidden character that it is asked for. */
+/** A remote agent whose output contains the hidden character that it is asked for. */
 export async function startPeer(): Promise<Stranger> {
   const peer = await Stranger.open();
   peer.answer = (request, response) => {

@@ -61,7 +61,7 @@ export function sendCall(target: Target, random: Random): Call {
   return { agent, params: { ...params, message: { taskId, ...params.message } } };
 }
 
-/** The same in the form of A2A 0.3. */
+/** The parameters of a send in the form of A2A 0.3. */
 function oldSendParams(): object {
   count += 1;
   return {
@@ -103,7 +103,7 @@ const OPERATIONS: Readonly<Record<string, (taskId: string) => object>> = {
   GetExtendedAgentCard: () => ({}),
 };
 
-/** Mostly with an error in it. */
+/** Returns the value, mostly with an error in it. */
 export function spoiled(value: object, random: Random): unknown {
   return random.chance(70) ? mutated(value, random) : value;
 }

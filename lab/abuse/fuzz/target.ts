@@ -7,7 +7,7 @@ export interface Target {
   readonly grpcPort: number;
   readonly token: string;
   readonly agents: readonly string[];
-  /** The one that answers at the root of the host. */
+  /** The agent that is served at the root of the host. */
   readonly root: string;
   /** A task of the root agent that has ended. */
   readonly taskId: string;
@@ -35,7 +35,7 @@ export interface Outcome {
    * arrived.
    */
   readonly status: number | string;
-  /** The answer as text; that of gRPC as JSON. */
+  /** The response as text; that of gRPC as JSON. */
   readonly text: string;
   /** The request as JSON, if the server could read it as JSON. */
   readonly sent: string;
@@ -45,14 +45,14 @@ export interface Outcome {
   readonly finding?: string;
   /** Whether another server was used. Its tasks are not compared with storage. */
   readonly isElsewhere?: boolean;
-  /** Whether the answer may be slow, because it waits for a limit or a parser. */
+  /** Whether the response may be slow, because it waits for a limit or a parser. */
   readonly mayBeSlow?: boolean;
 }
 
 /** One kind of attack. */
 export type Attack = (random: Random, target: Target) => Promise<Outcome>;
 
-/** Milliseconds after which a request without an answer is a finding. */
+/** Milliseconds after which a request without a response is a finding. */
 export const PATIENCE_MS = 10_000;
 
 const SHOWN_CHARACTERS = 300;

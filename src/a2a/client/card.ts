@@ -7,7 +7,7 @@ import { CARD_PATH, OLD_CARD_PATH, SIGNATURE_ALGORITHMS } from '../../core/card.
 import { LangoError, errorText, isLangoError } from '../../core/errors.js';
 import { assertJsonValue, isJsonObject, type JsonObject } from '../../core/json.js';
 import { canonicalCard } from '../translate/card-canonical.js';
-import { OUR_EXTENSIONS } from '../translate/extensions.js';
+import { OUR_EXTENSIONS } from '../../core/extensions.js';
 import { parseGrpcAddress } from './grpc-transport.js';
 
 interface CardRequest {

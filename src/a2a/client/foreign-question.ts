@@ -1,4 +1,5 @@
-import { hashJson, isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { hashJson } from '../../core/canonical-json.js';
+import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { textOf, type Artifact, type Message, type Part } from '../../core/message.js';
 import { answersIn, questionsIn } from '../../core/questions.js';
 import type { Question } from '../../core/task.js';

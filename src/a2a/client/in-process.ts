@@ -2,7 +2,7 @@ import { ClientCallContextKey, type RequestOptions, type Transport } from '@a2a-
 import type { StreamResponse } from '@a2a-js/sdk';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import type { Scope } from '../../core/task.js';
-import type { Trace } from '../../core/trace.js';
+import type { Trace } from '../../core/task.js';
 import { toCallContext } from '../translate/call.js';
 
 /** The facts about a call inside the process that the headers carry over HTTP. */

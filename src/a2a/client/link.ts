@@ -20,9 +20,9 @@ import {
 import { LangoError } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
 import type { Grant, Scope } from '../../core/task.js';
-import type { Trace } from '../../core/trace.js';
+import type { Trace } from '../../core/task.js';
 import { fromWireError } from '../translate/errors.js';
-import { EXTENSIONS, OUR_EXTENSIONS } from '../translate/extensions.js';
+import { EXTENSIONS, OUR_EXTENSIONS } from '../../core/extensions.js';
 import type { Breaker } from './breaker.js';
 import { createGrpcTransport, type GrpcPeer } from './grpc-transport.js';
 import { CALL_FACTS, type CallFacts } from './in-process.js';

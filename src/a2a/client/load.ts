@@ -1,13 +1,14 @@
+import { GRPC_TLS } from '../../core/extensions.js';
+import { hashJson } from '../../core/canonical-json.js';
 import { AgentCard } from '@a2a-js/sdk';
 import type { A2ARequestHandler } from '@a2a-js/sdk/server';
 import type { AgentProfile, Peer } from '../../core/agent.js';
 import { LangoError, errorText } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
-import { hashJson, type JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/json.js';
 import type { Logger } from '../../core/logger.js';
 import { shorten } from '../../core/text.js';
 import { fromWireError } from '../translate/errors.js';
-import { GRPC_TLS } from '../translate/extensions.js';
 import {
   UntrustedCard,
   assertTrustedCard,

@@ -1,7 +1,8 @@
 import type { SendMessageRequest } from '@a2a-js/sdk';
 import type { AgentProfile, Peer, PeerEvent, PeerRequest } from '../../core/agent.js';
 import { toSendRequest } from '../translate/content.js';
-import { EXTENSIONS, chainMetadata } from '../translate/extensions.js';
+import { chainMetadata } from '../translate/extensions.js';
+import { EXTENSIONS } from '../../core/extensions.js';
 import { inFormOf } from './foreign-question.js';
 import { callerOf, type Link } from './link.js';
 import type { WatchLimits } from './limits.js';

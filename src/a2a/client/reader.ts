@@ -1,3 +1,4 @@
+import { hashJson } from '../../core/canonical-json.js';
 import type {
   Artifact as WireArtifact,
   Message as WireMessage,
@@ -8,7 +9,7 @@ import type {
 } from '@a2a-js/sdk';
 import type { PeerEvent } from '../../core/agent.js';
 import { LangoError } from '../../core/errors.js';
-import { hashJson, isJsonObject } from '../../core/json.js';
+import { isJsonObject } from '../../core/json.js';
 import { textOf, type Part } from '../../core/message.js';
 import { NO_USAGE, type Usage } from '../../core/model.js';
 import { isInterrupted, isTerminal, type Question, type TaskState } from '../../core/task.js';

@@ -5,7 +5,7 @@ import { LangoError, causesOf, codeOf, errorText, isLangoError, type ErrorCode }
 import { LONGEST_ASKED_MS } from '../../core/retry.js';
 import type { Caller } from '../../core/identity.js';
 import { backoffMs, pause, Timer, waitAtMost } from '../../core/time.js';
-import type { Trace } from '../../core/trace.js';
+import type { Trace } from '../../core/task.js';
 import { fromWireError } from '../translate/errors.js';
 import { CLIENT_LIMITS, type WatchLimits } from './limits.js';
 import { requestOptions, send, type Link } from './link.js';

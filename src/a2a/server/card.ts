@@ -8,7 +8,7 @@ import {
 import type { AgentProfile, Skill } from '../../core/agent.js';
 import type { CardFile } from '../../core/card.js';
 import type { JsonObject } from '../../core/json.js';
-import { EXTENSIONS, GENERATION, GRPC_TLS } from '../translate/extensions.js';
+import { EXTENSIONS, GENERATION, GRPC_TLS } from '../../core/extensions.js';
 import type { LoginFlow } from './login-flows.js';
 
 const DEFAULT_MODES = ['text/plain', 'application/json'];

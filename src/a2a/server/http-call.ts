@@ -1,8 +1,8 @@
+import type { Trace } from '../../core/task.js';
 import type { ServerCallContext } from '@a2a-js/sdk/server';
 import type { HttpExchange } from '../../core/http.js';
 import type { Caller } from '../../core/identity.js';
 import type { Json } from '../../core/json.js';
-import type { Trace } from '../../core/trace.js';
 import { readTrace } from '../translate/trace.js';
 import { toCallContext, type Call } from '../translate/call.js';
 import { isVisible, toWireError, type WireError } from '../translate/errors.js';

@@ -1,5 +1,5 @@
 import { LangoError } from '../../core/errors.js';
-import { EXTENSIONS, GENERATION } from '../translate/extensions.js';
+import { EXTENSIONS, GENERATION } from '../../core/extensions.js';
 
 /*
  * The service parameters of a call (A2A 1.0 section 3.2.6), which are HTTP headers or gRPC metadata.

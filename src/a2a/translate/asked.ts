@@ -1,5 +1,5 @@
+import { EXTENSIONS } from '../../core/extensions.js';
 import { Role, TaskState, type StreamResponse, type Task } from '@a2a-js/sdk';
-import { EXTENSIONS } from './extensions.js';
 
 /** The extensions that add a member to `metadata` in responses. */
 const MARKS: readonly string[] = [EXTENSIONS.author, EXTENSIONS.cursor, EXTENSIONS.usage];

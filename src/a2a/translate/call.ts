@@ -1,7 +1,7 @@
 import { ServerCallContext } from '@a2a-js/sdk/server';
 import { LangoError } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
-import type { Trace } from '../../core/trace.js';
+import type { Trace } from '../../core/task.js';
 
 /** The data of a call besides its parameters, over any transport. */
 export interface Call {

@@ -1,4 +1,5 @@
-import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { canonicalJson } from '../../core/canonical-json.js';
+import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 
 /**
  * The presence rule of a member in the canonical form. `always`: required, kept even when empty. `set`: kept when it was

@@ -10,7 +10,7 @@ import type { Json } from '../../core/json.js';
 import type { Artifact, Message, Part } from '../../core/message.js';
 import { questionsIn } from '../../core/questions.js';
 import type { TaskState } from '../../core/task.js';
-import { EXTENSIONS } from './extensions.js';
+import { EXTENSIONS } from '../../core/extensions.js';
 
 const TO_WIRE_STATE: Readonly<Record<TaskState, WireState>> = {
   submitted: WireState.TASK_STATE_SUBMITTED,

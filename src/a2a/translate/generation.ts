@@ -1,7 +1,7 @@
+import { GENERATION } from '../../core/extensions.js';
 import type { StreamResponse } from '@a2a-js/sdk';
 import { isJsonObject, type JsonObject } from '../../core/json.js';
 import type { EventType, TaskEvent } from '../../core/task.js';
-import { GENERATION } from './extensions.js';
 
 /*
  * The generation of a task, by the draft of A2A 1.1 (branch dev-1.1 of 12 August 2026): a number that begins at 1 and

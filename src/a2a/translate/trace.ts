@@ -1,4 +1,5 @@
-import { readTraceparent, type Trace } from '../../core/trace.js';
+import { readTraceparent } from '../../core/trace.js';
+import { type Trace } from '../../core/task.js';
 
 const STATE_MEMBER =
   /^([a-z0-9][a-z0-9_\-*/@]{0,255})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;

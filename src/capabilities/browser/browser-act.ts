@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { LangoError, errorText } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
 import { referencedSecrets } from '../../core/secrets.js';
 import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
 import { OVERHEAD_MS } from './browser-navigate.js';
 import { ACTIONS, type Action, type Steps } from './driver-messages.js';
 import type { BrowserLimits } from './options.js';
 import { REF_PATTERN, resolveRef, staleRef } from './browser-observe.js';
+import type { ActionResult } from './page-functions.js';
 import { differences, readPageState, PageWatch, type PageState } from './page-change.js';
 import { describePage } from './report.js';
 import type { Session } from './session.js';
@@ -31,17 +31,6 @@ const schema = z.strictObject({
       'The text to type ({{secret:NAME}} stands for a secret, in password fields), the option to select, or the key to press ("Enter", "Control+a")',
     ),
 });
-
-/** The result of a call into the page script. */
-interface ActionResult extends JsonObject {
-  readonly problem?: string;
-  readonly by?: string;
-  readonly x?: number;
-  readonly y?: number;
-  readonly checked?: boolean;
-  readonly isPicker?: boolean;
-  readonly isPassword?: boolean;
-}
 
 interface Target {
   readonly session: Session;
@@ -101,25 +90,26 @@ async function perform(target: Target, action: Action, value: string): Promise<v
     case 'type':
       return type(target, value);
     case 'select':
-      return void (await callPage(target, `select(${target.number}, ${JSON.stringify(value)})`));
+      return void (await accepted(target, target.session.call('select', target.number, value)));
     case 'press':
       return press(target, value);
   }
 }
 
 async function click(target: Target): Promise<void> {
-  const { x = 0, y = 0 } = await callPage(target, `point(${target.number}, true)`);
+  const { x = 0, y = 0 } = await accepted(target, target.session.call('point', target.number, true));
   await target.session.withTimeout(target.session.page.mouse.click(x, y));
 }
 
 async function setChecked(target: Target, wanted: boolean): Promise<void> {
-  const { checked, x = 0, y = 0 } = await callPage(target, `point(${target.number}, false)`);
+  const { session, number } = target;
+  const { checked, x = 0, y = 0 } = await accepted(target, session.call('point', number, false));
   if (checked === undefined) {
     throw new LangoError('invalid-input', `ref: ${target.ref} is not a checkbox; use the action "click".`);
   }
   if (checked === wanted) return;
-  await target.session.withTimeout(target.session.page.mouse.click(x, y));
-  const after = await callPage(target, `checked(${target.number})`);
+  await session.withTimeout(session.page.mouse.click(x, y));
+  const after = await accepted(target, session.call('checked', number));
   if (after.checked !== wanted) {
     throw new LangoError(
       'tool',
@@ -130,8 +120,8 @@ async function setChecked(target: Target, wanted: boolean): Promise<void> {
 
 async function type(target: Target, value: string): Promise<void> {
   const { page } = target.session;
-  const { isPicker, isPassword } = await callPage(target, `focus(${target.number}, true)`);
-  if (isPicker) return void (await callPage(target, `put(${target.number}, ${JSON.stringify(value)})`));
+  const { isPicker, isPassword } = await accepted(target, target.session.call('focus', target.number, true));
+  if (isPicker) return void (await accepted(target, target.session.call('put', target.number, value)));
   const text = await textToType(target, value, isPassword ?? false);
   await target.session.withTimeout(
     text === '' ? page.keyboard.press('Delete') : page.keyboard.insertText(text),
@@ -151,7 +141,7 @@ async function textToType({ session, ref }: Target, value: string, isPassword: b
 }
 
 async function press(target: Target, key: string): Promise<void> {
-  await callPage(target, `focus(${target.number}, false)`);
+  await accepted(target, target.session.call('focus', target.number, false));
   try {
     await target.session.withTimeout(target.session.page.keyboard.press(key));
   } catch (error) {
@@ -183,10 +173,11 @@ const PROBLEMS: Readonly<Record<string, (ref: string, by: string) => LangoError>
     ),
 };
 
-async function callPage(target: Target, call: string): Promise<ActionResult> {
-  const answer = await target.session.evaluate<ActionResult>(`lango.${call}`);
+/** Throws what the page script says against an action. */
+async function accepted({ ref }: Target, acting: Promise<ActionResult>): Promise<ActionResult> {
+  const answer = await acting;
   const say = answer.problem === undefined ? undefined : PROBLEMS[answer.problem];
-  if (say) throw say(target.ref, answer.by ?? '');
+  if (say) throw say(ref, answer.by ?? '');
   return answer;
 }
 

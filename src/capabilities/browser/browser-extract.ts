@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
 import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
 import { MODES, type Steps } from './driver-messages.js';
-import { describePage, describeRange, type Range } from './report.js';
+import type { PageHtml, Range } from './page-functions.js';
+import { describePage, describeRange } from './report.js';
 import type { Session } from './session.js';
 import type { Sessions } from './sessions.js';
 
@@ -29,16 +29,6 @@ interface Extract {
   readonly unit: string;
   readonly text: string;
   readonly facts: readonly string[];
-}
-
-interface Html extends JsonObject {
-  readonly html: string;
-  readonly isCut: boolean;
-}
-
-/** An article, and what Readability finds about it: title, byline, site, and the time of publication. */
-interface Article extends Html {
-  readonly about: Readonly<Record<string, string>>;
 }
 
 interface Reading {
@@ -71,31 +61,26 @@ export async function extract(session: Session, { mode, offset }: Steps['extract
 const READERS = { text: readText, links: readLinks, markdown: readMarkdown, article: readArticle } as const;
 
 async function readText({ session, offset }: Reading): Promise<Extract> {
-  const found = await session.evaluate<Range & { text: string }>(
-    `lango.text(${offset}, ${session.limits.textCharacters})`,
-  );
+  const found = await session.call('text', offset, session.limits.textCharacters);
   return { range: found, unit: 'characters', text: found.text, facts: [] };
 }
 
 async function readLinks({ session, offset }: Reading): Promise<Extract> {
-  const found = await session.evaluate<Range & { links: { url: string; text: string }[] }>(
-    `lango.links(${offset}, ${session.limits.elements})`,
-  );
+  const found = await session.call('links', offset, session.limits.elements);
   const lines = found.links.map(({ url, text }) => `- ${text || '(no text)'}: ${url}`);
   const pageText = lines.join('\n') || '(no links)';
   return { range: found, unit: 'links', text: pageText, facts: [`Links: ${found.total}`] };
 }
 
 async function readMarkdown(reading: Reading): Promise<Extract> {
-  return convert(await reading.session.evaluate<Html>('lango.html()'), reading);
+  return convert(await reading.session.call('html'), reading);
 }
 
 async function readArticle(reading: Reading): Promise<Extract> {
   // Readability has no imports and needs only a document, so it runs inside the page.
   const source = await readFile(createRequire(import.meta.url).resolve(READABILITY), 'utf8');
   const load = `globalThis.langoReadability ??= (() => { const module = {}; ${source}\n; return Readability; })();`;
-  const article = 'lango.article(langoReadability) ?? null';
-  const found = await reading.session.evaluate<Article | null>(article, load);
+  const found = await reading.session.callAfter(load, 'article');
   if (!found) {
     throw new LangoError('not-found', 'No article was recognized on this page.', {
       hint: 'Use mode "text" or "markdown".',
@@ -106,7 +91,7 @@ async function readArticle(reading: Reading): Promise<Extract> {
 }
 
 /** Converts HTML of the page to Markdown and returns the requested part of it, after `head`. */
-async function convert({ html, isCut }: Html, { session, offset }: Reading, head = ''): Promise<Extract> {
+async function convert({ html, isCut }: PageHtml, { session, offset }: Reading, head = ''): Promise<Extract> {
   const whole = `${head}\n\n${await session.server.toMarkdown(html)}`.trim();
   const to = Math.min(whole.length, offset + session.limits.textCharacters);
   return {

@@ -37,7 +37,7 @@ export function navigateTool(sessions: Sessions, { navigationSeconds }: BrowserL
 
 export async function navigate(session: Session, { url }: Steps['navigate']): Promise<ToolOutput> {
   const facts = await goTo(session, new URL(url));
-  const { text } = await session.evaluate<{ text: string }>(`lango.text(0, ${PREVIEW_CHARACTERS})`);
+  const { text } = await session.call('text', 0, PREVIEW_CHARACTERS);
   return { content: await describePage(session, facts, text) };
 }
 
@@ -54,8 +54,6 @@ const searchSchema = z.strictObject({
     .optional()
     .describe(`Maximum number of results; ${LIMIT_DEFAULT} by default`),
 });
-
-type Link = { readonly url: string; readonly text: string };
 
 /** Searches with the configured search page, in the browser. */
 export function searchTool(sessions: Sessions, limits: BrowserLimits, searchUrl: string): Tool {
@@ -78,7 +76,7 @@ export function searchTool(sessions: Sessions, limits: BrowserLimits, searchUrl:
 export async function search(session: Session, { url, limit }: Steps['search']): Promise<ToolOutput> {
   const address = new URL(url);
   const facts = await goTo(session, address);
-  const { links } = await session.evaluate<{ links: Link[] }>(`lango.links(0, ${LINKS_READ})`);
+  const { links } = await session.call('links', 0, LINKS_READ);
   const results = links.filter((link) => link.text !== '' && new URL(link.url).host !== address.host);
   const lines = results.slice(0, limit).map((link, index) => `${index + 1}. ${link.text}\n   ${link.url}`);
   return { content: await describePage(session, facts, lines.join('\n') || '(no results)') };

@@ -1,31 +1,15 @@
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
 import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
 import type { Steps } from './driver-messages.js';
-import { describePage, describeRange, type Range } from './report.js';
+import type { ObservedElement } from './page-functions.js';
+import { describePage, describeRange } from './report.js';
 import type { Session } from './session.js';
 import type { Sessions } from './sessions.js';
 
 const schema = z.strictObject({
   offset: z.int().min(0).max(100_000).optional().describe('Number of elements to skip; 0 by default'),
 });
-
-interface Element extends JsonObject {
-  readonly number: number;
-  readonly kind: string;
-  readonly name: string;
-  readonly value?: string;
-  readonly checked?: boolean;
-  readonly disabled?: boolean;
-  readonly readonly?: boolean;
-  readonly options?: readonly string[];
-  readonly url?: string;
-}
-
-export interface Observation extends Range {
-  readonly elements: readonly Element[];
-}
 
 /** Lists the interactive elements. A ref stays valid as long as its document is shown. */
 export function observeTool(sessions: Sessions): Tool {
@@ -46,14 +30,14 @@ export function observeTool(sessions: Sessions): Tool {
 
 export async function observe(session: Session, { offset }: Steps['observe']): Promise<ToolOutput> {
   const page = await session.documentNumber();
-  const seen = await session.evaluate<Observation>(`lango.observe(${offset}, ${session.limits.elements})`);
+  const seen = await session.call('observe', offset, session.limits.elements);
   const part = describeRange(seen, 'elements');
   const lines = seen.elements.map((element) => describeElement(element, page));
   const pageText = lines.join('\n') || '(no interactive elements)';
   return { content: await describePage(session, [`Elements: ${seen.total}`, ...part], pageText) };
 }
 
-export function describeElement(element: Element, page: number): string {
+export function describeElement(element: ObservedElement, page: number): string {
   const { number, kind, name, value, checked, disabled, readonly: isFixed, options, url } = element;
   const extras = [
     ...(value ? [`value "${value}"`] : []),

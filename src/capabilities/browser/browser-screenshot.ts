@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
 import type { Steps } from './driver-messages.js';
-import { describePage, pageInfo } from './report.js';
+import { describePage } from './report.js';
 import type { Session } from './session.js';
 import type { Sessions } from './sessions.js';
 
@@ -59,7 +59,7 @@ export async function screenshot(session: Session, { fullPage }: Steps['screensh
 
 async function takeScreenshot(session: Session, fullPage: boolean): Promise<Screenshot> {
   const { page, limits } = session;
-  const { width, height } = await pageInfo(session);
+  const { width, height } = await session.call('info');
   const shown = fullPage ? Math.min(Math.max(height, 1), limits.screenshotHeight) : undefined;
   const clip = shown === undefined ? {} : { fullPage: true, clip: { x: 0, y: 0, width, height: shown } };
   for (const format of FORMATS) {

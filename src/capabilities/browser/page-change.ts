@@ -1,8 +1,7 @@
 import type { Request } from 'playwright-core';
 import { pause } from '../../core/time.js';
 import type { Session } from './session.js';
-import { describeElement, type Observation } from './browser-observe.js';
-import type { Range } from './report.js';
+import { describeElement } from './browser-observe.js';
 
 /** A page has settled when it loaded nothing and changed nothing for this time. */
 const QUIET_MS = 300;
@@ -48,7 +47,7 @@ export class PageWatch {
 
   /** Whether the document stopped changing. False also while another document replaces it. */
   async #isStill(): Promise<boolean> {
-    const still = await this.#session.evaluate<number>('lango.stillFor()').catch(() => 0);
+    const still = await this.#session.call('stillFor').catch(() => 0);
     return still >= QUIET_MS;
   }
 
@@ -82,8 +81,8 @@ const LINES_SHOWN = 30;
 
 export async function readPageState(session: Session): Promise<PageState> {
   const page = await session.documentNumber();
-  const { text } = await session.evaluate<Range & { readonly text: string }>(`lango.text(0, ${TEXT_SEEN})`);
-  const { elements } = await session.evaluate<Observation>(`lango.observe(0, ${ELEMENTS_SEEN})`);
+  const { text } = await session.call('text', 0, TEXT_SEEN);
+  const { elements } = await session.call('observe', 0, ELEMENTS_SEEN);
   const lines = text.split('\n').map((line) => line.trim().slice(0, LINE_CHARACTERS));
   return {
     url: session.page.url(),

@@ -1,23 +1,6 @@
-import type { JsonObject } from '../../core/json.js';
 import { LangoError } from '../../core/errors.js';
+import type { Range } from './page-functions.js';
 import type { Session } from './session.js';
-
-/** A part of a long text or list, as the page script returns it. */
-export interface Range extends JsonObject {
-  readonly total: number;
-  readonly from: number;
-  readonly to: number;
-}
-
-interface PageInfo extends JsonObject {
-  readonly title: string;
-  readonly height: number;
-  readonly width: number;
-}
-
-export async function pageInfo(session: Session): Promise<PageInfo> {
-  return session.evaluate<PageInfo>('lango.info()');
-}
 
 /**
  * Describes the page for a model: first the title, the address, facts and notes, then the page text between marks that
@@ -28,7 +11,7 @@ export async function describePage(
   facts: readonly string[],
   pageText?: string,
 ): Promise<string> {
-  const { title } = await pageInfo(session);
+  const { title } = await session.call('info');
   const head = [`Page: ${title || '(no title)'}`, `Address: ${session.page.url().slice(0, 2_000)}`, ...facts];
   await session.readFailures();
   const notes = session.notes.take().map((note) => `Note: ${note}`);

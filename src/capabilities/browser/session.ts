@@ -1,12 +1,13 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core';
 import { errorText, isLangoError, LangoError } from '../../core/errors.js';
-import type { Json } from '../../core/json.js';
 import { abortable, Deadline, Timer } from '../../core/time.js';
 import type { DriverLaunch, ServerCalls } from './driver-messages.js';
 import { launchChromium } from './launch.js';
 import type { BrowserLimits, BrowserProxy } from './options.js';
 import { PageNotes } from './page-notes.js';
-import { PAGE_SCRIPT } from './page-script.js';
+import type { PageFunctions } from './page-functions.js';
 
 /** Time limit for one step inside a page. A page that does not answer in this time is closed. */
 const STEP_MS = 10_000;
@@ -116,11 +117,26 @@ export class Session {
     }
   }
 
-  /** Evaluates an expression in the isolated world of the page, after running `before` there. */
-  async evaluate<Result extends Json>(expression: string, before = ''): Promise<Result> {
+  /** Calls a function of the page script. */
+  call<Name extends keyof PageFunctions>(
+    name: Name,
+    ...given: Parameters<PageFunctions[Name]>
+  ): Promise<ReturnType<PageFunctions[Name]>> {
+    return this.callAfter('', name, ...given);
+  }
+
+  /** Calls a function of the page script after a script that it needs. */
+  async callAfter<Name extends keyof PageFunctions>(
+    before: string,
+    name: Name,
+    ...given: Parameters<PageFunctions[Name]>
+  ): Promise<ReturnType<PageFunctions[Name]>> {
     const { contextId } = await this.withTimeout(this.#isolatedWorld());
-    const answer = await this.withTimeout(this.#evaluateIn(`${before}\n(${expression})`, contextId));
-    return answer as Result;
+    const values = given.map((value) => JSON.stringify(value));
+    const expression = `${before}\n(lango.${name}(${values.join(', ')}))`;
+    return (await this.withTimeout(this.#evaluateIn(expression, contextId))) as ReturnType<
+      PageFunctions[Name]
+    >;
   }
 
   /** The number of the document that is shown now. Every new document gets a new number. */
@@ -139,7 +155,7 @@ export class Session {
       frameId: frameTree.frame.id,
       worldName: 'lango',
     });
-    await this.#evaluateIn(`${PAGE_SCRIPT}\ntrue`, executionContextId);
+    await this.#evaluateIn(`${await pageScript()}\ntrue`, executionContextId);
     this.#worldId = executionContextId;
     this.#documentNumber += 1;
     return { contextId: executionContextId, number: this.#documentNumber };
@@ -245,6 +261,14 @@ async function pidOf(browser: Browser): Promise<number> {
   const main = processInfo.find(({ type }) => type === 'browser');
   if (!main) throw new Error('the browser does not name its main process');
   return main.id;
+}
+
+let script: Promise<string> | undefined;
+
+/** Reads the page script, which is built from page/. */
+function pageScript(): Promise<string> {
+  const file = createRequire(import.meta.url).resolve('#built/browser-page.js');
+  return (script ??= readFile(file, 'utf8'));
 }
 
 function kill(pid: number): void {

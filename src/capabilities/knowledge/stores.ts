@@ -1,20 +1,20 @@
 import { all, run, type SqlDatabase } from '../../core/sql.js';
-import { SqlExtractionStore } from './sql/extraction.js';
-import { SqlGraphStore } from './sql/graph.js';
-import { SqlKnowledgeStore } from './sql/knowledge.js';
-import { SqlLibraryStore } from './sql/library.js';
+import { ExtractionStore } from './stores/extraction.js';
+import { GraphStore } from './stores/graph.js';
+import { KnowledgeStore } from './stores/knowledge.js';
+import { LibraryStore } from './stores/library-store.js';
 
 export type KnowledgeStores = ReturnType<typeof openStores>;
 
 /** The stores of documents, entries and triples, over one database. */
 export function openStores(database: SqlDatabase) {
-  const graph = new SqlGraphStore(database);
-  const library = new SqlLibraryStore(database, graph);
+  const graph = new GraphStore(database);
+  const library = new LibraryStore(database, graph);
   return {
     graph,
     library,
-    knowledge: new SqlKnowledgeStore(database, library),
-    extraction: new SqlExtractionStore(database, graph),
+    knowledge: new KnowledgeStore(database, library),
+    extraction: new ExtractionStore(database, graph),
   };
 }
 

@@ -2,7 +2,7 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { codeOf, LangoError } from '../../core/errors.js';
-import { canonicalJson, hashJson } from '../../core/json.js';
+import { canonicalJson, hashJson } from '../../core/canonical-json.js';
 import type { Definition } from './connection.js';
 
 const hashes = z.record(z.string(), z.string());

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
-import { hashJson, type Json } from '../../core/json.js';
+import { type Json } from '../../core/json.js';
+import { hashJson } from '../../core/canonical-json.js';
 import { pause } from '../../core/time.js';
 import type { ToolContext, ToolOutput } from '../../core/tool.js';
 import type { CallToolResult } from './connection.js';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { SettingsContext } from '../../core/capability.js';
 import { KeptCredential, type LoadedValues, type PeerCredential } from '../../core/credential.js';
 import { isLangoError, LangoError } from '../../core/errors.js';
-import { hashJson } from '../../core/json.js';
+import { hashJson } from '../../core/canonical-json.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
 import { PROGRAMS, type Programs } from '../../core/program.js';
 import type { Scope } from '../../core/task.js';

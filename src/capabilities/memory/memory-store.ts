@@ -1,4 +1,16 @@
+import { newId } from '../../core/ids.js';
+import {
+  all,
+  first,
+  lockOf,
+  run,
+  writeInSteps,
+  type Query,
+  type SqlDatabase,
+  type Step,
+} from '../../core/sql.js';
 import type { Scope } from '../../core/task.js';
+import { insertInto, toParameters, toRecord, type Row } from '../../stores/records.js';
 
 /** One or two sentences on what happened in a conversation. */
 export interface Observation {
@@ -31,6 +43,8 @@ export interface Reflection {
   readonly fromOutside: boolean;
 }
 
+export type NewReflection = Omit<Reflection, 'id'>;
+
 export interface ObservationBatch {
   readonly agent: string;
   readonly contextId: string;
@@ -47,7 +61,7 @@ export interface ObservationQuery {
   readonly open?: boolean;
   readonly limit: number;
   /** Only older observations. */
-  readonly before?: MemoryPosition;
+  readonly before?: MemoryPosition | undefined;
 }
 
 /** A position in the list of observations or reflections, which is sorted by time. */
@@ -56,32 +70,165 @@ export interface MemoryPosition {
   readonly id: string;
 }
 
+const FORMAT = { json: ['tasks'], flags: ['fromOutside'] };
+const OBSERVATION = 'id, agent, context_id, text, at, tasks, "by", from_outside';
+const REFLECTION = 'id, text, "from", "to", "by", from_outside';
+
+const MARK = `SELECT up_to FROM observed
+  WHERE tenant = @tenant AND owner = @owner AND agent = @agent AND context_id = @contextId`;
+const SET_MARK = `${insertInto('observed', ['tenant', 'owner', 'agent', 'contextId', 'upTo'])}
+  ON CONFLICT (tenant, owner, agent, context_id) DO UPDATE SET up_to = excluded.up_to`;
+const ADD = `${insertInto('observations', [
+  ...['id', 'tenant', 'owner', 'agent', 'contextId', 'text', 'at', 'tasks', 'by', 'fromOutside'],
+])} ON CONFLICT DO NOTHING`;
+const IS_OPEN = 'SELECT 1 FROM observations WHERE id = ? AND tenant = ? AND owner = ? AND reflection IS NULL';
+const CONDENSE =
+  'UPDATE observations SET reflection = ? WHERE id = ? AND tenant = ? AND owner = ? AND reflection IS NULL';
+const ADD_REFLECTION = insertInto('reflections', [
+  ...['id', 'tenant', 'owner', 'text', 'from', 'to', 'by', 'fromOutside'],
+]);
+const REFLECTIONS = `SELECT ${REFLECTION} FROM reflections
+  WHERE tenant = ? AND owner = ? AND ("to", id) < (?, ?) ORDER BY "to" DESC, id DESC LIMIT ?`;
+/** A position after every row. */
+const END: MemoryPosition = { at: Number.MAX_SAFE_INTEGER, id: '' };
+const REFLECTIONS_OF_CONTEXT = `SELECT DISTINCT reflection AS id FROM observations
+  WHERE tenant = ? AND owner = ? AND context_id = ? AND reflection IS NOT NULL LIMIT ?`;
+/** The key columns of each table. */
+const KEYS = { observations: 'id', reflections: 'id', observed: 'tenant, owner, agent, context_id' };
+/** The number of rows that one transaction removes. */
+const ROWS_AT_ONCE = 200;
+
 /**
  * An owner's observations and reflections. The messages themselves are in the journal. Writes are atomic, resolve after
  * commit and reject with code `storage`. Forgetting runs in steps, so that other work is not held up; when one fails, a
  * repeated call continues.
  */
-export interface MemoryStore {
+export class MemoryStore {
+  readonly #database: SqlDatabase;
+
+  constructor(database: SqlDatabase) {
+    this.#database = database;
+  }
+
   /** Returns the mark of a session: its last observed task. */
-  observedUpTo(scope: Scope, agent: string, contextId: string): Promise<string | undefined>;
+  observedUpTo(scope: Scope, agent: string, contextId: string): Promise<string | undefined> {
+    return this.#database.read(() => readMark(scope, agent, contextId));
+  }
+
   /** Writes observations and the mark in one transaction. False, with nothing written, when the mark is not `after`. */
-  observe(scope: Scope, batch: ObservationBatch): Promise<boolean>;
+  observe(scope: Scope, batch: ObservationBatch): Promise<boolean> {
+    return this.#database.write(lockOf(scope), () => observe(scope, batch));
+  }
+
   /** Writes an observation that an agent makes by a tool call; `id` is the key of the call, and a repeat changes nothing. */
-  record(scope: Scope, observation: Observation): Promise<void>;
+  async record(scope: Scope, observation: Observation): Promise<void> {
+    await this.#database.write(lockOf(scope), () => add(scope, observation));
+  }
+
   /** Lists the newest observations, the newest first. */
-  observations(scope: Scope, query: ObservationQuery): Promise<readonly Observation[]>;
+  observations(
+    { tenant, owner }: Scope,
+    { contextId, open, limit, before = END }: ObservationQuery,
+  ): Promise<readonly Observation[]> {
+    const sql = `SELECT ${OBSERVATION} FROM observations WHERE tenant = ? AND owner = ? AND (at, id) < (?, ?)
+      ${contextId === undefined ? '' : 'AND context_id = ?'} ${open ? 'AND reflection IS NULL' : ''}
+      ORDER BY at DESC, id DESC LIMIT ?`;
+    const ofContext = contextId === undefined ? [] : [contextId];
+    return this.#list(sql, [tenant, owner, before.at, before.id, ...ofContext, limit]);
+  }
+
   /** Writes a reflection of these observations. False, with nothing written, when one of them is gone or has a reflection. */
-  reflect(
-    scope: Scope,
-    reflection: Omit<Reflection, 'id'>,
-    observationIds: readonly string[],
-  ): Promise<boolean>;
+  reflect(scope: Scope, reflection: NewReflection, observationIds: readonly string[]): Promise<boolean> {
+    return this.#database.write(lockOf(scope), () => reflect(scope, reflection, observationIds));
+  }
+
   /** Lists the newest reflections, the newest first; with `before` only older ones. */
-  reflections(scope: Scope, limit: number, before?: MemoryPosition): Promise<readonly Reflection[]>;
+  reflections({ tenant, owner }: Scope, limit: number, before = END): Promise<readonly Reflection[]> {
+    return this.#list(REFLECTIONS, [tenant, owner, before.at, before.id, limit]);
+  }
+
   /**
    * Removes the observations of a context, the reflections made from any of them, and the mark. Other observations of
    * these reflections have no reflection again. Resolves with the number of removed entries.
    */
-  forgetContext(scope: Scope, contextId: string): Promise<number>;
-  forgetAll(scope: Scope): Promise<number>;
+  async forgetContext(scope: Scope, contextId: string): Promise<number> {
+    const own = [scope.tenant, scope.owner, contextId];
+    const reflections = await writeInSteps(this.#database, lockOf(scope), () => removeReflections(own));
+    const rows = { condition: 'tenant = ? AND owner = ? AND context_id = ?', values: own };
+    const observations = await this.#remove(scope, 'observations', rows);
+    await this.#remove(scope, 'observed', rows);
+    return reflections + observations;
+  }
+
+  async forgetAll(scope: Scope): Promise<number> {
+    const own = { condition: 'tenant = ? AND owner = ?', values: [scope.tenant, scope.owner] };
+    const reflections = await this.#remove(scope, 'reflections', own);
+    const observations = await this.#remove(scope, 'observations', own);
+    await this.#remove(scope, 'observed', own);
+    return reflections + observations;
+  }
+
+  #remove(scope: Scope, table: keyof typeof KEYS, rows: Rows): Promise<number> {
+    return writeInSteps(this.#database, lockOf(scope), () => removeSome(table, rows));
+  }
+
+  async #list<Item>(sql: string, values: readonly unknown[]): Promise<readonly Item[]> {
+    const rows = await this.#database.read(() => all<Row>(sql, ...values));
+    return rows.map((row) => toRecord<Item>(row, FORMAT));
+  }
+}
+
+interface Rows {
+  readonly condition: string;
+  readonly values: readonly string[];
+}
+
+function* readMark(scope: Scope, agent: string, contextId: string): Query<string | undefined> {
+  return (yield* first<{ readonly up_to: string }>(MARK, { ...scope, agent, contextId }))?.up_to;
+}
+
+function* observe(
+  scope: Scope,
+  { agent, contextId, after, upTo, observations }: ObservationBatch,
+): Query<boolean> {
+  if ((yield* readMark(scope, agent, contextId)) !== after) return false;
+  yield* run(SET_MARK, { ...scope, agent, contextId, upTo });
+  for (const observation of observations) {
+    yield* add(scope, { ...observation, id: newId(), agent, contextId });
+  }
+  return true;
+}
+
+function add(scope: Scope, observation: Observation): Query<number> {
+  return run(ADD, toParameters({ ...scope, ...observation }));
+}
+
+function* reflect(
+  scope: Scope,
+  reflection: NewReflection,
+  observationIds: readonly string[],
+): Query<boolean> {
+  const { tenant, owner } = scope;
+  for (const id of observationIds) if (!(yield* first(IS_OPEN, id, tenant, owner))) return false;
+  const reflectionId = newId();
+  yield* run(ADD_REFLECTION, toParameters({ ...scope, ...reflection, id: reflectionId }));
+  for (const id of observationIds) yield* run(CONDENSE, reflectionId, id, tenant, owner);
+  return true;
+}
+
+/** Removes the reflections of a context. Their observations are open again. */
+function* removeReflections(own: readonly string[]): Query<Step> {
+  const rows = yield* all<{ readonly id: string }>(REFLECTIONS_OF_CONTEXT, ...own, ROWS_AT_ONCE);
+  for (const { id } of rows) {
+    yield* run('DELETE FROM reflections WHERE id = ?', id);
+    yield* run('UPDATE observations SET reflection = NULL WHERE reflection = ?', id);
+  }
+  return { count: rows.length, isLast: rows.length < ROWS_AT_ONCE };
+}
+
+function* removeSome(table: keyof typeof KEYS, { condition, values }: Rows): Query<Step> {
+  const key = KEYS[table];
+  const sql = `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${condition} LIMIT ?)`;
+  const count = yield* run(sql, ...values, ROWS_AT_ONCE);
+  return { count, isLast: count < ROWS_AT_ONCE };
 }

@@ -1,15 +1,38 @@
 import { z } from 'zod';
+import type { ToolFamily } from '../../core/tool-family.js';
+import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
 import type { MemoryStore } from './memory-store.js';
-import { defineTool, type Tool } from '../../core/tool.js';
-import type { MemoryWriter } from './writer.js';
+import { recall, type RecollectionOptions } from './recollection.js';
 import { formatTime, outsideMark } from './transcript.js';
+import { MemoryWriter, type MemoryWriterOptions } from './writer.js';
+
+/** Observations and reflections: made after runs, included in later prompts, and listed by tools. */
+export function createMemory(
+  options: MemoryWriterOptions & RecollectionOptions,
+): Pick<ToolFamily, 'tools' | 'memory' | 'close'> {
+  const { memory } = options;
+  const writer = new MemoryWriter(options);
+  return {
+    tools: [
+      listObservationsTool(memory),
+      listReflectionsTool(memory),
+      recordTool(memory),
+      summarizeTool(writer),
+    ],
+    memory: {
+      recall: (run) => recall(run, options),
+      runEnded: (task) => writer.runEnded(task),
+    },
+    close: () => writer.close(),
+  };
+}
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
 
 const limit = z.int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} by default, newest first`);
 
-export function listObservationsTool(memory: MemoryStore): Tool {
+function listObservationsTool(memory: MemoryStore): Tool {
   return defineTool({
     name: 'memory_list_observations',
     description:
@@ -22,17 +45,15 @@ export function listObservationsTool(memory: MemoryStore): Tool {
     async execute({ thisConversation, limit = LIMIT_DEFAULT }, { tenant, owner, contextId }) {
       const query = { limit, ...(thisConversation ? { contextId } : {}) };
       const found = await memory.observations({ tenant, owner }, query);
-      if (found.length === 0) return { content: 'There are no observations yet.' };
-      const lines = found.map(({ at, text, by, fromOutside, tasks: [first, last] }) => {
+      return listOf('observations', found, ({ at, text, by, tasks: [first, last] }) => {
         const range = first === last ? `task ${first}` : `tasks ${first} to ${last}`;
-        return `${formatTime(at)}: ${text}  [by ${by}, ${range}]${outsideMark(fromOutside)}`;
+        return `${formatTime(at)}: ${text}  [by ${by}, ${range}]`;
       });
-      return { content: lines.join('\n'), fromOutside: found.some((one) => one.fromOutside) };
     },
   });
 }
 
-export function listReflectionsTool(memory: MemoryStore): Tool {
+function listReflectionsTool(memory: MemoryStore): Tool {
   return defineTool({
     name: 'memory_list_reflections',
     description:
@@ -41,20 +62,30 @@ export function listReflectionsTool(memory: MemoryStore): Tool {
     effect: 'pure',
     async execute({ limit = LIMIT_DEFAULT }, { tenant, owner }) {
       const found = await memory.reflections({ tenant, owner }, limit);
-      if (found.length === 0) return { content: 'There are no reflections yet.' };
-      const lines = found.map(
-        ({ from, to, text, by, fromOutside }) =>
-          `${formatTime(from)} to ${formatTime(to)}: ${text}  [by ${by}]${outsideMark(fromOutside)}`,
+      return listOf(
+        'reflections',
+        found,
+        ({ from, to, text, by }) => `${formatTime(from)} to ${formatTime(to)}: ${text}  [by ${by}]`,
       );
-      return { content: lines.join('\n'), fromOutside: found.some((one) => one.fromOutside) };
     },
   });
 }
 
+function listOf<Item extends { readonly fromOutside: boolean }>(
+  what: string,
+  found: readonly Item[],
+  lineOf: (item: Item) => string,
+): ToolOutput {
+  if (found.length === 0) return { content: `There are no ${what} yet.` };
+  const lines = found.map((item) => `${lineOf(item)}${outsideMark(item.fromOutside)}`);
+  return { content: lines.join('\n'), fromOutside: found.some(({ fromOutside }) => fromOutside) };
+}
+
 const TEXT_MAX = 2_000;
 const REFLECT_TIME_MS = 150_000;
+const RECORDER = 'chronicler';
 
-export function recordTool(memory: MemoryStore): Tool {
+function recordTool(memory: MemoryStore): Tool {
   return defineTool({
     name: 'observe_record',
     description:
@@ -64,26 +95,16 @@ export function recordTool(memory: MemoryStore): Tool {
     }),
     effect: 'keyed',
     danger: 'safe',
-    async execute({ observation }, { key, tenant, owner, taskId, contextId, hasReadOutside }) {
-      await memory.record(
-        { tenant, owner },
-        {
-          id: key,
-          agent: 'chronicler',
-          contextId,
-          text: observation,
-          at: Date.now(),
-          tasks: [taskId, taskId],
-          by: 'chronicler',
-          fromOutside: hasReadOutside,
-        },
-      );
-      return { content: `Noted: ${observation}` };
+    async execute({ observation: text }, { key: id, tenant, owner, taskId, contextId, hasReadOutside }) {
+      const origin = { agent: RECORDER, by: RECORDER, contextId, tasks: [taskId, taskId] } as const;
+      const observation = { id, ...origin, text, at: Date.now(), fromOutside: hasReadOutside };
+      await memory.record({ tenant, owner }, observation);
+      return { content: `Noted: ${text}` };
     },
   });
 }
 
-export function summarizeTool(writer: MemoryWriter): Tool {
+function summarizeTool(writer: MemoryWriter): Tool {
   return defineTool({
     name: 'reflect_summarize',
     description:

@@ -1,5 +1,5 @@
 import type { Distiller, DistillRequest } from '../../core/model.js';
-import type { NewObservation, Observation, Reflection } from './memory-store.js';
+import type { NewObservation, NewReflection, Observation } from './memory-store.js';
 import { oneLine, shorten } from '../../core/text.js';
 import { formatTime, type TaskTranscript } from './transcript.js';
 
@@ -15,25 +15,22 @@ One fact a line, each understandable by itself, newest last. Leave out greetings
 const REFLECT = `You keep the memory of an assistant. Condense these dated observations into fewer: join what belongs together, keep what still holds,
 drop what was overtaken, and keep names, numbers and dates exactly. One line each, understandable by itself.`;
 
-/** Makes observations from transcripts. Without a distiller, fixed rules record each request and the start of its answer. */
+/** Makes observations from transcripts. Without a distiller, fixed rules record each request and the start of its output. */
 export async function observe(
   transcripts: readonly TaskTranscript[],
   distiller: Distiller | undefined,
   { scope, signal }: Pick<DistillRequest, 'scope' | 'signal'>,
 ): Promise<readonly NewObservation[]> {
-  const tasks = [transcripts[0]!.taskId, transcripts.at(-1)!.taskId] as const;
   if (!distiller) {
-    return transcripts.map((transcript) => ({
-      text: summarizeByRule(transcript),
-      at: transcript.at,
-      tasks: [transcript.taskId, transcript.taskId] as const,
-      by: RULES,
-      fromOutside: transcript.fromOutside,
-    }));
+    return transcripts.map((transcript) => {
+      const { taskId, at, fromOutside } = transcript;
+      return { text: summarizeByRule(transcript), at, tasks: [taskId, taskId], by: RULES, fromOutside };
+    });
   }
   const text = transcripts.map((transcript) => transcript.text).join('\n\n');
   const lines = await distiller.distill({ scope, instruction: OBSERVE, text, signal });
-  const { at } = transcripts.at(-1)!;
+  const { at, taskId: last } = transcripts.at(-1)!;
+  const tasks = [transcripts[0]!.taskId, last] as const;
   const fromOutside = transcripts.some((transcript) => transcript.fromOutside);
   return lines.map((line) => ({ text: line, at, tasks, by: distiller.by, fromOutside }));
 }
@@ -43,24 +40,24 @@ export async function reflect(
   observations: readonly Observation[],
   distiller: Distiller | undefined,
   { scope, signal }: Pick<DistillRequest, 'scope' | 'signal'>,
-): Promise<Omit<Reflection, 'id'>> {
+): Promise<NewReflection> {
   const range = {
     from: observations[0]!.at,
     to: observations.at(-1)!.at,
     fromOutside: observations.some(({ fromOutside }) => fromOutside),
   };
   const dated = observations.map(({ at, text }) => `${formatTime(at)}: ${text}`);
-  if (!distiller) return { ...range, text: dated.map(withoutAnswer).join('\n'), by: RULES };
+  if (!distiller) return { ...range, text: dated.map(withoutOutput).join('\n'), by: RULES };
   const lines = await distiller.distill({ scope, instruction: REFLECT, text: dated.join('\n'), signal });
   return { ...range, text: lines.join('\n'), by: distiller.by };
 }
 
-function summarizeByRule({ asked, answered }: TaskTranscript): string {
-  const question =
-    asked === '' ? 'The user sent something without text' : `The user asked: "${sentence(asked)}"`;
-  return answered === ''
-    ? `${question}; there was no answer.`
-    : `${question}; the answer began: "${sentence(answered)}"`;
+function summarizeByRule({ request, output }: TaskTranscript): string {
+  const asked =
+    request === '' ? 'The user sent something without text' : `The user asked: "${sentence(request)}"`;
+  return output === ''
+    ? `${asked}; there was no answer.`
+    : `${asked}; the answer began: "${sentence(output)}"`;
 }
 
 /** The first sentence, shortened to the maximum length. */
@@ -71,7 +68,7 @@ function sentence(text: string): string {
   return shorten(first, SENTENCE_MAX_LENGTH);
 }
 
-/** Without a model, a reflection keeps the requests and drops the answers. */
-function withoutAnswer(line: string): string {
+/** Without a model, a reflection keeps the requests and drops the outputs. */
+function withoutOutput(line: string): string {
   return line.split('; the answer began: ')[0]!;
 }

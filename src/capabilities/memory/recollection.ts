@@ -1,7 +1,7 @@
 import { NOTHING_RECALLED, type Recollection, type Run } from '../../core/run.js';
 import { estimateTokens } from '../../core/text.js';
 import type { MemoryStore, Observation, Reflection } from './memory-store.js';
-import { formatTime, outsideMark } from './transcript.js';
+import { formatTime, outsideMark, tokensOf } from './transcript.js';
 
 export interface RecollectionOptions {
   readonly memory: MemoryStore;
@@ -9,7 +9,8 @@ export interface RecollectionOptions {
   readonly promptTokens: number;
 }
 
-const MAX_ENTRIES = 500;
+/** The most observations, and the most reflections, that are read. */
+const MAX_READ = 500;
 /** The share of the tokens that is reserved for reflections, because open observations alone could fill all of them. */
 const REFLECTIONS_SHARE = 1 / 3;
 
@@ -24,8 +25,8 @@ export async function recall(run: Run, { memory, promptTokens }: RecollectionOpt
   const upTo = await memory.observedUpTo(task, task.agent, task.contextId);
   // Both are read at the same time, so that an observation that is condensed meanwhile appears in one of the two.
   const [open, reflections] = await Promise.all([
-    memory.observations(task, { open: true, limit: MAX_ENTRIES }),
-    memory.reflections(task, MAX_ENTRIES),
+    memory.observations(task, { open: true, limit: MAX_READ }),
+    memory.reflections(task, MAX_READ),
   ]);
   const isHere = ({ contextId }: Observation) => contextId === task.contextId;
   const noted = (one: Observation) => line(formatTime(one.at), one);
@@ -67,10 +68,6 @@ function line(date: string, { text, fromOutside }: Line): Line {
 function linesOf({ text, to, fromOutside }: Reflection): readonly Line[] {
   const lines = text.split('\n').filter((one) => one.trim() !== '');
   return lines.map((one) => line(`until ${formatTime(to)}`, { text: one, fromOutside })).reverse();
-}
-
-function tokensOf(lines: readonly Line[]): number {
-  return lines.reduce((total, { text }) => total + estimateTokens(text), 0);
 }
 
 /** Takes lines from each list while they fit in the tokens that the lists before it left. */

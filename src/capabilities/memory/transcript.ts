@@ -3,36 +3,36 @@ import { answerText, functionCalls } from '../../core/model.js';
 import { isFromOutside, type TaskEvent } from '../../core/task.js';
 import { cutText, estimateTokens } from '../../core/text.js';
 
-/** The conversation of one task: messages, answers, calls and results. */
+/** The conversation of one task: messages, outputs, calls and results. */
 export interface TaskTranscript {
   readonly taskId: string;
-  /** Time of the newest entry, in milliseconds since the epoch. */
+  /** Time of the newest event, in milliseconds since the epoch. */
   readonly at: number;
-  readonly asked: string;
-  readonly answered: string;
-  /** One line per entry, with its author. */
+  /** The first message of the user. */
+  readonly request: string;
+  /** The last text of an agent. */
+  readonly output: string;
+  /** One line per event, with its author. */
   readonly text: string;
-  readonly tokens: number;
   readonly fromOutside: boolean;
 }
 
-const ENTRY_MAX_BYTES = 2_000;
+const TEXT_MAX_BYTES = 2_000;
 const RESULT_MAX_BYTES = 400;
 const ADVICE = 'the journal holds the whole text';
 
 /** The transcripts of a session, oldest first. `events` are in order, with the events of one task together. */
 export function toTranscripts(events: readonly TaskEvent[]): readonly TaskTranscript[] {
-  return [...Map.groupBy(events, ({ taskId }) => taskId)].map(([taskId, entries]) => {
-    const lines = entries.flatMap(linesOf);
-    const text = [`${formatTime(entries[0]!.at)}`, ...lines].join('\n');
+  return [...Map.groupBy(events, ({ taskId }) => taskId)].map(([taskId, ofTask]) => {
+    const lines = ofTask.flatMap(linesOf);
+    const text = [formatTime(ofTask[0]!.at), ...lines].join('\n');
     return {
       taskId,
-      at: entries.at(-1)!.at,
-      asked: entries.map(questionOf).find((each) => each !== '') ?? '',
-      answered: entries.map(answerOf).findLast((each) => each !== '') ?? '',
+      at: ofTask.at(-1)!.at,
+      request: ofTask.map(requestOf).find((each) => each !== '') ?? '',
+      output: ofTask.map(outputOf).findLast((each) => each !== '') ?? '',
       text,
-      tokens: estimateTokens(text),
-      fromOutside: entries.some(({ body }) => isFromOutside(body)),
+      fromOutside: ofTask.some(({ body }) => isFromOutside(body)),
     };
   });
 }
@@ -42,30 +42,31 @@ export function formatTime(at: number): string {
   return new Date(at).toISOString().slice(0, 16).replace('T', ' ');
 }
 
+/** The (estimated) tokens of all texts together. */
+export function tokensOf(items: readonly { readonly text: string }[]): number {
+  return items.reduce((total, { text }) => total + estimateTokens(text), 0);
+}
+
 /** The mark after a text from outside. */
 export function outsideMark(fromOutside: boolean): string {
   return fromOutside ? ' [from outside]' : '';
 }
 
-function linesOf({ author, body }: TaskEvent): readonly string[] {
+function linesOf({ author = 'agent', body }: TaskEvent): readonly string[] {
   switch (body.type) {
     case 'message':
-      return transcriptLine('user', textOf(body.message.parts), ENTRY_MAX_BYTES);
+      return transcriptLine('user', textOf(body.message.parts), TEXT_MAX_BYTES);
     case 'turn-end':
       return [
-        ...transcriptLine(author ?? 'agent', answerText(body.content), ENTRY_MAX_BYTES),
-        ...functionCalls(body.content).flatMap((call) =>
-          transcriptLine(
-            `${author ?? 'agent'} calls ${call.name}`,
-            JSON.stringify(call.arguments ?? {}),
-            RESULT_MAX_BYTES,
-          ),
+        ...transcriptLine(author, answerText(body.content), TEXT_MAX_BYTES),
+        ...functionCalls(body.content).flatMap(({ name, arguments: given = {} }) =>
+          transcriptLine(`${author} calls ${name}`, JSON.stringify(given), RESULT_MAX_BYTES),
         ),
       ];
     case 'tool-result':
       return transcriptLine(`${body.result.name} gives`, body.result.content, RESULT_MAX_BYTES);
     case 'delegation-end':
-      return transcriptLine(body.agent, body.result.content, ENTRY_MAX_BYTES);
+      return transcriptLine(body.agent, body.result.content, TEXT_MAX_BYTES);
     default:
       return [];
   }
@@ -75,12 +76,12 @@ function transcriptLine(author: string, text: string, maxBytes: number): readonl
   return text.trim() === '' ? [] : [`${author}: ${cutText(text.trim(), maxBytes, ADVICE).text}`];
 }
 
-function questionOf({ body }: TaskEvent): string {
+function requestOf({ body }: TaskEvent): string {
   return body.type === 'message' ? textOf(body.message.parts).trim() : '';
 }
 
-/** The result of a delegation counts as an answer. */
-function answerOf({ body }: TaskEvent): string {
+/** The result of a delegation counts as an output. */
+function outputOf({ body }: TaskEvent): string {
   if (body.type === 'turn-end') return answerText(body.content).trim();
   return body.type === 'delegation-end' ? body.result.content.trim() : '';
 }

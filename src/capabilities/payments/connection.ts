@@ -1,5 +1,5 @@
 import { isLangoError, LangoError } from '../../core/errors.js';
-import { DECIMALS } from './decimal.js';
+import { DECIMALS } from './amount.js';
 import { isCausedBy, rpcFailure } from './failures.js';
 import type { Network } from './networks.js';
 

@@ -12,7 +12,7 @@ export function rpcFailure(error: unknown, network: Network): LangoError {
   const known = causesOf(error).find((cause) => isLangoError(cause));
   const isTimeout = known ? known.code === 'timeout' : isCausedBy(error, 'TimeoutError');
   const remark = rpcRemark(error);
-  let what = remark === undefined ? 'sent an invalid answer.' : `answered with an error: ${remark}`;
+  let what = remark === undefined ? 'sent an invalid response.' : `answered with an error: ${remark}`;
   if (isTimeout) what = 'did not answer in time.';
   if (known) what = `did not answer: ${known.message}`;
   return new LangoError(isTimeout ? 'timeout' : 'unavailable', `The RPC server of ${network.title} ${what}`, {
@@ -22,12 +22,12 @@ export function rpcFailure(error: unknown, network: Network): LangoError {
   });
 }
 
-/** The message of a JSON-RPC error, shortened; undefined when the server did not answer in that form. */
+/** The message of a JSON-RPC error, shortened; undefined when the server reported none. */
 export function rpcRemark(error: unknown): string | undefined {
   for (const cause of causesOf(error)) {
-    const answer = cause as { readonly code?: unknown; readonly details?: unknown };
-    if (nameOf(cause) === 'RpcRequestError' && typeof answer.code === 'number') {
-      const remark = typeof answer.details === 'string' ? answer.details : errorText(cause).split('\n')[0]!;
+    const { code, details } = cause as { readonly code?: unknown; readonly details?: unknown };
+    if (nameOf(cause) === 'RpcRequestError' && typeof code === 'number') {
+      const remark = typeof details === 'string' ? details : errorText(cause).split('\n')[0]!;
       return oneLine(remark).slice(0, MAX_REMARK_CHARACTERS);
     }
   }

@@ -3,14 +3,13 @@ import { isLangoError } from '../../core/errors.js';
 import { missing, off, type NodeFinding, type ToolFamily } from '../../core/tool-family.js';
 import { VAULT, type OpenVault } from '../../core/vault.js';
 import { isInstalled } from '../../disk/programs.js';
-import { toUnits } from './amount.js';
-import { GAS_DECIMALS } from './decimal.js';
+import { GAS_DECIMALS, toUnits } from './amount.js';
+import { networkOf } from './networks.js';
 import { PAYMENT_OPERATIONS } from './operations.js';
-import type { WalletStore } from './payment-store.js';
-import { PAYMENT_SENTENCES } from './sentences.js';
+import { PaymentStore } from './payment-store.js';
 import { PAYMENT_SETTINGS } from './settings.js';
-import { SqlPaymentStore } from './sql-payment-store.js';
 import { PAYMENT_TABLES } from './tables.js';
+import type { Wallets } from './wallets.js';
 
 type Context = CapabilityContext<typeof PAYMENT_SETTINGS>;
 
@@ -20,7 +19,22 @@ export const payments = defineCapability({
   settings: PAYMENT_SETTINGS,
   tables: PAYMENT_TABLES,
   operations: PAYMENT_OPERATIONS,
-  sentences: PAYMENT_SENTENCES,
+  sentences: [
+    ['create a wallet', 'payment_create_wallet'],
+    ['what is my wallet address?', 'payment_wallet_info'],
+    ['what is my USDC balance?', 'payment_balance'],
+    ['what are my payment limits?', 'payment_limits'],
+    ['show my payment history', 'payment_history'],
+    ['send {amount} USDC to {to} for {purpose...}', 'payment_send'],
+    ['what does {url} cost, at most {maxAmount} USDC?', 'payment_x402_fetch'],
+    ['fetch {url} for at most {maxAmount} USDC', 'payment_x402_fetch'],
+    ['fetch {url} and pay up to {maxAmount} USDC to {payTo}', 'payment_x402_fetch'],
+    [
+      'fetch {url} for at most {maxAmount} USDC with the secret {name} as the header {header}',
+      'payment_x402_fetch',
+      { headers: { '{header}': '{{secret:{name}}}' } },
+    ],
+  ],
   commands: [
     {
       usage: 'wallet',
@@ -31,20 +45,33 @@ export const payments = defineCapability({
       usage: 'wallet address',
       description: 'show the address of your wallet',
       works: 'owner',
-      run: async (call) => (await import('./commands.js')).showAddress(call),
+      async run(call) {
+        const { address } = await call.withOwner(PAYMENT_OPERATIONS, (owner) => owner.readWallet({}));
+        return { json: { address }, lines: [address] };
+      },
     },
     {
       usage: 'wallet import',
       description: 'import the private key of a wallet that you already have',
       options: [{ flags: '--replace', description: 'delete the key of the present wallet' }],
       works: 'owner',
-      run: async (call) => (await import('./commands.js')).importKey(call),
+      /** Reads the key from the terminal, without echo, or from standard input. */
+      async run(call) {
+        const { readHidden } = await import('../../terminal/input.js');
+        const privateKey = await readHidden('The private key');
+        const replace = call.flags['replace'] === true;
+        const { address } = await call.withOwner(PAYMENT_OPERATIONS, (owner) =>
+          owner.importWallet({ privateKey, replace }),
+        );
+        const text = `Payments are made from ${address} from now on. Its key is in the vault.`;
+        return { json: { address }, lines: [text] };
+      },
     },
   ],
   open: (context) => ({
     operations: {
       readWallet: async (_input, { scope }) => ({
-        address: await (await openWallets(context)).address(scope),
+        address: (await (await openWallets(context)).require(scope)).address,
       }),
       importWallet: async ({ privateKey, replace }, { scope }) => ({
         address: await (await openWallets(context)).import(scope, privateKey, { replace }),
@@ -55,20 +82,16 @@ export const payments = defineCapability({
 });
 
 /** Loads the library of the chain when a wallet is used, not before. */
-async function openWallets({ services }: Context): Promise<WalletStore> {
+async function openWallets({ services }: Context): Promise<Wallets> {
   const { vault } = await services.require(VAULT)();
   const { Wallets } = await import('./wallets.js');
-  const wallets = new Wallets(vault);
-  return {
-    address: async (scope) => (await wallets.require(scope)).address,
-    import: (scope, privateKey, options) => wallets.import(scope, privateKey, options),
-  };
+  return new Wallets(vault);
 }
 
 const NAME = 'payment';
 /** Optional packages. Their presence is checked at the start; the first payment loads them. */
 const PACKAGES = ['viem', '@x402/core/schemas'] as const;
-const MAX_PAID_ANSWER_BYTES = 1024 * 1024;
+const MAX_PAID_RESPONSE_BYTES = 1024 * 1024;
 
 /** The code is loaded only where payments are on, and the chain's libraries only when a payment was left open. */
 async function openFamily(context: Context): Promise<ToolFamily> {
@@ -88,39 +111,27 @@ async function openFamily(context: Context): Promise<ToolFamily> {
 }
 
 async function startPayments(context: Context, { vault }: OpenVault): Promise<ToolFamily> {
-  const { settings, database, createFetch, logger } = context;
-  const { payment } = settings;
-  const { createPayments, networkOf } = await import('./payments.js');
-  const network = networkOf({ name: payment.network, rpcUrl: payment.rpcUrl, token: payment.tokenAddress });
+  const { database, createFetch, logger } = context;
+  const { payment } = context.settings;
+  const { limits, confirmations, x402 } = payment;
+  const { createPayments } = await import('./payments.js');
+  const network = networkOf(payment);
   const requestMs = 1_000 * payment.requestSeconds;
   const confirmMs = 1_000 * payment.confirmSeconds;
-  const open = createPayments({
-    network,
-    store: new SqlPaymentStore(database),
-    vault,
-    limits: {
-      perTransaction: toUnits(payment.limits.perTransaction),
-      daily: toUnits(payment.limits.daily),
-    },
-    maxGasCost: toUnits(payment.limits.gasCost, GAS_DECIMALS),
-    confirmations: payment.confirmations,
-    confirmMs,
-    requestMs,
+  const { tools, start, close } = createPayments({
+    ...{ network, vault, confirmations, confirmMs, requestMs },
+    store: new PaymentStore(database),
+    limits: { perTransaction: toUnits(limits.perTransaction), daily: toUnits(limits.daily) },
+    maxGasCost: toUnits(limits.gasCost, GAS_DECIMALS),
     rpcFetch: createFetch({ configuredUrl: network.rpcUrl, timeoutMs: requestMs }),
-    // A paid endpoint settles on the chain before it answers.
-    webFetch: createFetch({ timeoutMs: confirmMs, maxBytes: MAX_PAID_ANSWER_BYTES }),
-    x402: { maxAmount: toUnits(payment.x402.maxAmount), allowHosts: payment.x402.allowHosts },
+    // A paid endpoint settles on the chain before it responds.
+    webFetch: createFetch({ timeoutMs: confirmMs, maxBytes: MAX_PAID_RESPONSE_BYTES }),
+    x402: { maxAmount: toUnits(x402.maxAmount), allowHosts: x402.allowHosts },
     logger: logger.child({ family: NAME }),
   });
   const text = `payments move real money on this server, on ${network.title}`;
   const realMoney: NodeFinding = { code: 'real-money', subject: NAME, state: 'warn', text };
-  open.start();
-  return {
-    name: NAME,
-    state: 'on',
-    tools: open.tools,
-    findings: payment.network === 'base' ? [realMoney] : [],
-    note: network.title,
-    close: () => open.close(),
-  };
+  const findings = payment.network === 'base' ? [realMoney] : [];
+  start();
+  return { name: NAME, state: 'on', tools, findings, note: network.title, close };
 }

@@ -11,7 +11,7 @@ const MAX_PAYMENTS_PER_ROUND = 200;
 const ROUNDS = { firstMs: 15_000, longestMs: 600_000 };
 
 /**
- * Refusals after which the server has certainly discarded the transaction. Any other answer leaves the outcome open.
+ * Refusals after which the server has certainly discarded the transaction. Any other response leaves the outcome open.
  */
 const REFUSAL =
   /insufficient funds|gas required exceeds|intrinsic gas|exceeds (?:the )?block gas limit|max fee per gas less than block base fee|fee cap (?:less than|lower)|underpriced|gas price too low|type not supported|invalid sender|invalid chain id/i;
@@ -39,7 +39,7 @@ export class Ledger {
     } catch (error) {
       const remark = rpcRemark(error) ?? '';
       if (REFUSAL.test(remark)) change = { state: 'refused', note: `the network refused it: ${remark}` };
-      // Without a clear answer the payment stays signed and is queried later.
+      // Without a clear response the payment stays signed and is queried later.
       else if (!ALREADY_KNOWN.test(remark)) return payment;
     }
     return (await store.advance(payment, ['signed'], change)) ?? payment;

@@ -1,8 +1,6 @@
 /** A chain on which USDC is sent. */
 export interface Network {
-  /**
-   * The name for people, which distinguishes test networks from real money: "Base Sepolia (chain 84532, test network)".
-   */
+  /** The name for people, which tells test networks from real money: "Base Sepolia (chain 84532, test network)". */
   readonly title: string;
   readonly chainId: number;
   /** The CAIP-2 name, which x402 uses. */
@@ -30,13 +28,13 @@ const KNOWN = {
   },
 } as const;
 
-interface NetworkChoice {
-  readonly name: keyof typeof KNOWN;
+/** The network of the settings `payment`, with the address of another server or token where they name one. */
+export function networkOf(settings: {
+  readonly network: keyof typeof KNOWN;
   readonly rpcUrl?: string | undefined;
-  readonly token?: string | undefined;
-}
-
-export function networkOf({ name, rpcUrl, token }: NetworkChoice): Network {
-  const known = KNOWN[name];
-  return { ...known, token: token ?? known.token, rpcUrl: rpcUrl ?? known.rpcUrl };
+  readonly tokenAddress?: string | undefined;
+}): Network {
+  const known = KNOWN[settings.network];
+  const { tokenAddress: token = known.token, rpcUrl = known.rpcUrl } = settings;
+  return { ...known, token, rpcUrl };
 }

@@ -11,10 +11,10 @@ import { describeOutcome } from './report.js';
 import { requireTokens } from './transfer.js';
 import {
   asksForPayment,
-  readAnswer,
+  readResponse,
   readRequired,
   withPayment,
-  type Answer,
+  type PaidResponse,
   type WebRequest,
 } from './x402-http.js';
 import {
@@ -41,11 +41,11 @@ export class PaidFetch {
     this.#ledger = ledger;
   }
 
-  /** Sends the request without paying. Resolves with the answer, or with the offered prices and how to pay them. */
+  /** Sends the request without paying. Resolves with the response, or with the offered prices and how to pay them. */
   async requestPrice(request: WebRequest): Promise<ToolOutput> {
     const { webFetch, connection } = this.#context;
     const response = await webFetch(request.url, request.init);
-    if (!asksForPayment(response)) return unpaidAnswer(await readAnswer(response));
+    if (!asksForPayment(response)) return unpaidResponse(await readResponse(response));
     const [{ accepts }, terms] = [await readRequired(response), await this.#terms()];
     const lines = accepts.map((offer) => {
       const problem = whyNotPayable(offer, terms);
@@ -58,27 +58,27 @@ export class PaidFetch {
     return { content: [head, ...lines].join('\n') };
   }
 
-  /** Pays the payee of `order`, at most the maximum of the request, and resolves with the answer. */
+  /** Pays the payee of `order`, at most the maximum of the request, and resolves with the response. */
   async pay(request: WebRequest, order: OpenOrder, signal: AbortSignal): Promise<ToolOutput> {
     const { store, connection } = this.#context;
     const done = await this.#earlierOutcome(order);
     if (done) return done;
-    const answer = await this.#send(request, order).catch(async (error: unknown): Promise<Answer> => {
+    const response = await this.#send(request, order).catch(async (error: unknown): Promise<PaidResponse> => {
       const payment = await store.get(order, order.key);
       if (!payment || !isOpen(payment.state)) throw error;
       // The request failed after signing. The payment may still be redeemed, so its outcome is reported.
       const reason = isLangoError(error) ? error.message : 'the request failed';
-      return { text: `No answer arrived: ${reason}`, isOk: false };
+      return { text: `No response arrived: ${reason}`, isOk: false };
     });
     const payment = await store.get(order, order.key);
-    if (!payment) return unpaidAnswer(answer);
-    const { settlement } = answer;
+    if (!payment) return unpaidResponse(response);
+    const { settlement } = response;
     const refreshed = settlement?.success
       ? await this.#ledger.waitForOutcome(payment, signal)
       : await this.#ledger.tryRefresh(payment);
     const withHash = await this.#withHash(refreshed, settlement?.transaction);
     const { content, isError = false } = describeOutcome(withHash, connection.network);
-    return { content: `${content}\n${answer.text}`, isError: isError || !answer.isOk };
+    return { content: `${content}\n${response.text}`, isError: isError || !response.isOk };
   }
 
   /** The outcome of an earlier attempt if it is certain, in which case the payment must not be repeated. */
@@ -89,16 +89,16 @@ export class PaidFetch {
     const payment = await this.#ledger.refresh(known);
     if (isOpen(payment.state)) return undefined;
     const { content, isError } = describeOutcome(payment, connection.network);
-    const note = isError ? '' : ' The answer to that payment was lost; it is not paid again.';
+    const note = isError ? '' : ' The response to that payment was lost; it is not paid again.';
     return { content: `${content}${note}`, isError: true };
   }
 
   /** Sends the request. If the endpoint asks for a payment, signs its first acceptable offer and repeats the request with it. */
-  async #send(request: WebRequest, order: OpenOrder): Promise<Answer> {
+  async #send(request: WebRequest, order: OpenOrder): Promise<PaidResponse> {
     const { webFetch } = this.#context;
     const { init, url } = request;
     const response = await webFetch(url, init);
-    if (!asksForPayment(response)) return readAnswer(response);
+    if (!asksForPayment(response)) return readResponse(response);
     const { accepts, resource, extensions } = await readRequired(response);
     const terms = await this.#terms();
     const reasons = accepts.map((offer) => whyRefused(offer, terms, { ...order, ...request }));
@@ -110,7 +110,7 @@ export class PaidFetch {
       });
     }
     const payload = await this.#authorize(order, accepted, terms);
-    return readAnswer(await webFetch(url, withPayment(init, { resource, extensions, accepted, payload })));
+    return readResponse(await webFetch(url, withPayment(init, { resource, extensions, accepted, payload })));
   }
 
   /**
@@ -167,7 +167,7 @@ export class PaidFetch {
   }
 }
 
-function unpaidAnswer({ text, isOk }: Answer): ToolOutput {
+function unpaidResponse({ text, isOk }: PaidResponse): ToolOutput {
   return { content: `The endpoint did not ask for a payment.\n${text}`, isError: !isOk };
 }
 

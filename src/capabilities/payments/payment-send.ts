@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { amountProblem, ADDRESS } from './decimal.js';
-import { toUnits, usdc } from './amount.js';
+import { ADDRESS, amountProblem, toUnits, usdc } from './amount.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import type { PaymentContext } from './context.js';
 import type { Payer } from './payer.js';

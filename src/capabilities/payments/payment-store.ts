@@ -1,4 +1,6 @@
+import { all, first, run, type Dialect, type Query, type SqlDatabase } from '../../core/sql.js';
 import type { Scope } from '../../core/task.js';
+import { insertInto, toParameters, toRecord, type Row } from '../../stores/records.js';
 
 /**
  * The state of a payment, which only moves forward: `reserved` (counts against the limits, nothing is signed) → `signed`
@@ -13,14 +15,15 @@ export function isOpen(state: PaymentState): boolean {
   return state === 'signed' || state === 'sent' || state === 'refused';
 }
 
-/** `transfer`: a transaction of this node. `x402`: an authorization that a paid endpoint redeems. */
-type PaymentKind = 'transfer' | 'x402';
-
-/** A payment: at most one transfer per key. Amounts are in the token's smallest unit. */
-export interface Payment extends Scope {
+interface PaymentId extends Scope {
   /** The idempotency key of the call. */
   readonly key: string;
-  readonly kind: PaymentKind;
+}
+
+/** A payment before it is reserved: at most one transfer per key. Amounts are in the token's smallest unit. */
+export interface NewPayment extends PaymentId {
+  /** `transfer`: a transaction of this node. `x402`: an authorization that a paid endpoint redeems. */
+  readonly kind: 'transfer' | 'x402';
   readonly chainId: number;
   readonly token: string;
   readonly from: string;
@@ -28,6 +31,9 @@ export interface Payment extends Scope {
   readonly amount: bigint;
   /** The purpose that the agent gave; for x402, the paid address. */
   readonly purpose: string;
+}
+
+export interface Payment extends NewPayment {
   readonly state: PaymentState;
   /** The nonce of the transaction; undefined before it is signed and for x402. */
   readonly nonce: number | undefined;
@@ -41,11 +47,6 @@ export interface Payment extends Scope {
   readonly createdAt: number;
   readonly updatedAt: number;
 }
-
-export type NewPayment = Pick<
-  Payment,
-  'tenant' | 'owner' | 'key' | 'kind' | 'chainId' | 'token' | 'from' | 'to' | 'amount' | 'purpose'
->;
 
 export type Reservation =
   | { readonly kind: 'reserved'; readonly payment: Payment }
@@ -93,45 +94,172 @@ export const LIMIT_WINDOW_MS = 24 * 60 * 60 * 1_000;
 /** After this time, a reservation that is not signed expires. */
 export const RESERVATION_MS = 5 * 60 * 1_000;
 
+interface TransfersRow {
+  readonly amount: string;
+  readonly count: number;
+  readonly next: number;
+}
+
+interface SpendingRow {
+  readonly spent: string;
+  readonly oldest: number | null;
+}
+
+/** Amounts are read as text, because they may exceed the exact range of a number. */
+const COLUMNS = `tenant, owner, key, kind, chain_id, token, "from", "to", CAST(amount AS TEXT) AS amount, purpose, state, nonce,
+  signed, hash, note, created_at, updated_at`;
+
+/** The payments that count against a limit: all but failed payments and expired reservations. */
+const COUNTS = `state <> 'failed' AND (state <> 'reserved' OR updated_at > @reservedSince)`;
+
+const SQL = {
+  get: `SELECT ${COLUMNS} FROM payments WHERE tenant = ? AND owner = ? AND key = ?`,
+  insert: `${insertInto('payments', [
+    ...['tenant', 'owner', 'key', 'kind', 'chainId', 'token', 'from', 'to', 'amount', 'purpose', 'state'],
+    ...['createdAt', 'updatedAt'],
+  ])} RETURNING ${COLUMNS}`,
+  renew: `UPDATE payments SET created_at = @now, updated_at = @now
+      WHERE tenant = @tenant AND owner = @owner AND key = @key RETURNING ${COLUMNS}`,
+  spending: `SELECT CAST(COALESCE(SUM(amount), 0) AS TEXT) AS spent, MIN(created_at) AS oldest FROM payments
+      WHERE tenant = @tenant AND owner = @owner AND chain_id = @chainId AND created_at > @since AND ${COUNTS}`,
+  sign: `UPDATE payments SET state = 'signed', signed = @signed, nonce = @nonce, hash = @hash, updated_at = @now
+      WHERE tenant = @tenant AND owner = @owner AND key = @key AND state = 'reserved' AND updated_at > @reservedSince
+        AND (CAST(@nonce AS BIGINT) IS NULL OR NOT EXISTS (
+          SELECT 1 FROM payments AS other WHERE other.chain_id = payments.chain_id AND other."from" = payments."from"
+            AND other.nonce = @nonce AND other.state IN ('signed', 'sent', 'confirmed')))`,
+  /** Fails a refused payment whose transaction another payment made again: equal orders with the same nonce are one transaction. */
+  disown: `UPDATE payments SET state = 'failed', note = 'the next payment of the wallet reused its nonce', updated_at = @now
+      WHERE hash = @hash AND state = 'refused'`,
+  list: `SELECT ${COLUMNS} FROM payments WHERE tenant = ? AND owner = ? ORDER BY id DESC LIMIT ?`,
+  transfers: `SELECT CAST(COALESCE(SUM(amount) FILTER (WHERE state IN ('signed', 'sent')), 0) AS TEXT) AS amount,
+        COUNT(*) FILTER (WHERE state IN ('signed', 'sent')) AS count,
+        COALESCE(MAX(nonce) FILTER (WHERE state IN ('signed', 'sent', 'confirmed')) + 1, 0) AS next
+      FROM payments WHERE chain_id = ? AND "from" = ?`,
+} as const;
+
+const advance = ({ items }: Dialect): string => `
+  UPDATE payments SET state = @state, hash = COALESCE(@hash, hash), note = COALESCE(@note, note), updated_at = @now
+    WHERE tenant = @tenant AND owner = @owner AND key = @key AND state IN ${items('text', '@from')} RETURNING ${COLUMNS}`;
+const listOpen = ({ using }: Dialect): string => `
+  SELECT ${COLUMNS} FROM payments ${using('payments_open')}
+    WHERE chain_id = ? AND state IN ('signed', 'sent', 'refused') ORDER BY "from", nonce, id LIMIT ?`;
+
+/** One lock for all payments: they are few, and owners may share a wallet. */
+const LOCK = 'payments';
+
 /**
- * The durable record of payments. Every write is one transaction, resolves after commit, and rejects with `storage` when
- * the database fails.
+ * The durable record of payments, with the times of the database's clock. Every write is one transaction, resolves after
+ * commit, and rejects with `storage` when the database fails.
  */
-export interface PaymentStore {
+export class PaymentStore {
+  readonly #database: SqlDatabase;
+
+  constructor(database: SqlDatabase) {
+    this.#database = database;
+  }
+
   /**
    * Reserves the amount against the owner's daily limit on the chain. Checks and writes in one transaction, so that all
    * callers together never exceed `dailyLimit`.
    */
-  reserve(payment: NewPayment, dailyLimit: bigint): Promise<Reservation>;
+  reserve(payment: NewPayment, dailyLimit: bigint): Promise<Reservation> {
+    return this.#database.write(LOCK, (now) => reserve(payment, dailyLimit, now));
+  }
+
   /**
    * Stores the signed form of a reservation before it is sent. False, with nothing written, when the reservation has
    * expired or is signed, or when another transfer of the wallet has the nonce. A refused payment with the same hash becomes
    * `failed`: its transaction now belongs to this payment.
    */
-  sign(scope: Scope, key: string, form: SignedForm): Promise<boolean>;
-  /** Changes a payment that is in one of the states `from`. Undefined, with nothing written, in another state. */
-  advance(
-    payment: Pick<Payment, 'tenant' | 'owner' | 'key'>,
-    from: readonly PaymentState[],
-    change: PaymentChange,
-  ): Promise<Payment | undefined>;
+  sign(scope: Scope, key: string, form: SignedForm): Promise<boolean> {
+    return this.#database.write(LOCK, (now) => sign({ ...scope, key }, form, now));
+  }
 
-  get(scope: Scope, key: string): Promise<Payment | undefined>;
+  /** Changes a payment that is in one of the states `from`. Undefined, with nothing written, in another state. */
+  async advance(
+    { tenant, owner, key }: PaymentId,
+    from: readonly PaymentState[],
+    { state, hash, note }: PaymentChange,
+  ): Promise<Payment | undefined> {
+    const sql = advance(this.#database.dialect);
+    const row = await this.#database.write(LOCK, (now) =>
+      first<Row>(sql, toParameters({ tenant, owner, key, from, state, hash, note, now })),
+    );
+    return row && toPayment(row);
+  }
+
+  get(scope: Scope, key: string): Promise<Payment | undefined> {
+    return this.#database.read(() => find(scope, key));
+  }
+
   /** Newest first. */
-  list(scope: Scope, limit: number): Promise<readonly Payment[]>;
-  spending(scope: Scope, chainId: number): Promise<Spending>;
-  openTransfers(place: WalletOnChain): Promise<OpenTransfers>;
+  list({ tenant, owner }: Scope, limit: number): Promise<readonly Payment[]> {
+    return this.#list(SQL.list, tenant, owner, limit);
+  }
+
+  async spending(scope: Scope, chainId: number): Promise<Spending> {
+    const now = await this.#database.now();
+    return this.#database.read(() => spending(scope, chainId, now));
+  }
+
+  async openTransfers({ chainId, from }: WalletOnChain): Promise<OpenTransfers> {
+    const row = await this.#database.read(() => first<TransfersRow>(SQL.transfers, chainId, from));
+    const { amount, count, next } = row!;
+    return { amount: BigInt(amount), count, nextNonce: next };
+  }
+
   /** Lists open payments of all owners on a chain, the oldest first, and transfers by nonce. */
-  listOpen(chainId: number, limit: number): Promise<readonly Payment[]>;
+  listOpen(chainId: number, limit: number): Promise<readonly Payment[]> {
+    return this.#list(listOpen(this.#database.dialect), chainId, limit);
+  }
+
+  async #list(sql: string, ...values: readonly unknown[]): Promise<readonly Payment[]> {
+    return (await this.#database.read(() => all<Row>(sql, ...values))).map(toPayment);
+  }
 }
 
-/** Manages the wallet of an owner. Each owner has one; its key cannot be read. */
-export interface WalletStore {
-  /** Rejects with `not-found` without a wallet. */
-  address(scope: Scope): Promise<string>;
-  /**
-   * Stores a private key as the owner's wallet and resolves with the address. Rejects with `invalid-input` for an invalid
-   * key, and with `conflict`, with nothing changed, when there is another wallet and `replace` is false.
-   */
-  import(scope: Scope, privateKey: string, options: { readonly replace: boolean }): Promise<string>;
+function* reserve(payment: NewPayment, dailyLimit: bigint, now: number): Query<Reservation> {
+  const earlier = yield* find(payment, payment.key);
+  const isOver = earlier?.state === 'reserved' && earlier.updatedAt <= now - RESERVATION_MS;
+  if (earlier && !isOver) return { kind: 'repeated', payment: earlier };
+  const { spent } = yield* spending(payment, payment.chainId, now);
+  if (spent + payment.amount > dailyLimit) return { kind: 'over-limit', spent };
+  const row = earlier
+    ? yield* first<Row>(SQL.renew, { ...payment, now })
+    : yield* first<Row>(SQL.insert, { ...payment, state: 'reserved', createdAt: now, updatedAt: now });
+  return { kind: earlier ? 'repeated' : 'reserved', payment: toPayment(row!) };
+}
+
+function* sign(
+  { tenant, owner, key }: PaymentId,
+  { signed, nonce, hash }: SignedForm,
+  now: number,
+): Query<boolean> {
+  const reservedSince = now - RESERVATION_MS;
+  const values = toParameters({ tenant, owner, key, signed, nonce, hash, reservedSince, now });
+  const isSigned = (yield* run(SQL.sign, values)) === 1;
+  if (isSigned) yield* run(SQL.disown, toParameters({ hash, now }));
+  return isSigned;
+}
+
+function* find({ tenant, owner }: Scope, key: string): Query<Payment | undefined> {
+  const row = yield* first<Row>(SQL.get, tenant, owner, key);
+  return row && toPayment(row);
+}
+
+function* spending({ tenant, owner }: Scope, chainId: number, now: number): Query<Spending> {
+  const row = yield* first<SpendingRow>(SQL.spending, {
+    ...{ tenant, owner, chainId },
+    ...{ since: now - LIMIT_WINDOW_MS, reservedSince: now - RESERVATION_MS },
+  });
+  const { spent, oldest } = row!;
+  return { spent: BigInt(spent), freesAt: oldest === null ? undefined : oldest + LIMIT_WINDOW_MS };
+}
+
+/** The members of a new payment that are not set yet: columns with NULL give no member. */
+const NOT_YET = { nonce: undefined, signed: undefined, hash: undefined, note: undefined } as const;
+
+function toPayment(row: Row): Payment {
+  const { amount, ...others } = toRecord<Omit<Payment, 'amount'> & { readonly amount: string }>(row);
+  return { ...NOT_YET, ...others, amount: BigInt(amount) };
 }

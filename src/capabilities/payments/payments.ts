@@ -1,38 +1,18 @@
-import type { Tool } from '../../core/tool.js';
 import { Connection } from './connection.js';
-import type { PaymentContext, PaymentSettings } from './context.js';
+import type { PaymentContext, PaymentOptions } from './context.js';
 import { Ledger } from './ledger.js';
-import type { Network } from './networks.js';
 import { PaidFetch } from './paid-fetch.js';
 import { Payer } from './payer.js';
 import { balanceTool, createWalletTool, historyTool, limitsTool, walletInfoTool } from './payment-account.js';
 import { sendTool } from './payment-send.js';
 import { x402FetchTool } from './payment-x402-fetch.js';
-import { Wallets, type WalletVault } from './wallets.js';
-
-export { networkOf } from './networks.js';
-
-export interface PaymentOptions extends PaymentSettings {
-  readonly network: Network;
-  readonly vault: WalletVault;
-  /** The egress fetch for the RPC server. */
-  readonly rpcFetch: typeof fetch;
-}
-
-export interface Payments {
-  readonly tools: readonly Tool[];
-  /** Settles in the background the payments that an earlier process left open. */
-  start(): void;
-  close(): void;
-}
+import { Wallets } from './wallets.js';
 
 /** A call sends several RPC requests, one after the other. */
 const REQUESTS_PER_CALL = 6;
 
-/**
- * Creates the payment tools. Loads and requests nothing before a tool is used, unless `start` finds an open payment.
- */
-export function createPayments(options: PaymentOptions): Payments {
+/** Creates the payment tools. Loads and requests nothing before a tool is used, unless `start` finds an open payment. */
+export function createPayments(options: PaymentOptions) {
   const { network, rpcFetch, requestMs, confirmMs } = options;
   const queryTimeoutMs = REQUESTS_PER_CALL * requestMs;
   const context: PaymentContext = {
@@ -55,6 +35,7 @@ export function createPayments(options: PaymentOptions): Payments {
       createWalletTool(context),
       x402FetchTool(context, payer, paidFetch),
     ],
+    /** Settles in the background the payments that an earlier process left open. */
     start: () => void ledger.settleOpenPayments(),
     close: () => ledger.close(),
   };

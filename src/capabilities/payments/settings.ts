@@ -11,7 +11,7 @@ import {
   optional,
   seconds,
 } from '../../core/fields.js';
-import { ADDRESS, DECIMALS, GAS_DECIMALS, amountProblem } from './decimal.js';
+import { ADDRESS, DECIMALS, GAS_DECIMALS, amountProblem } from './amount.js';
 
 /** A decimal number as a string, since numbers of YAML and JSON are floats. */
 function amount(decimals: number): z.ZodString {

@@ -47,7 +47,11 @@ export class Wallets {
     }
   }
 
-  /** Implements `WalletStore.import`. Importing the same key again changes nothing. */
+  /**
+   * Stores a private key as the owner's wallet and resolves with the address. Importing the same key again changes nothing.
+   * Rejects with `invalid-input` for an invalid key, and with `conflict`, with nothing changed, when there is another wallet
+   * and `replace` is false.
+   */
   async import(scope: Scope, text: string, { replace }: { readonly replace: boolean }): Promise<Hex> {
     const digits = PRIVATE_KEY.exec(text.trim())?.[1];
     const account = digits === undefined ? undefined : await accountOf(`0x${digits}`).catch(() => undefined);

@@ -20,10 +20,11 @@ const settlementSchema = z.object({
     .catch(undefined),
 });
 
-export interface Answer {
-  /** The answer of the endpoint as text for the model, or why there is none. */
+/** The response of a paid endpoint. */
+export interface PaidResponse {
+  /** The response as text for the model, or why there is none. */
   readonly text: string;
-  /** Whether the endpoint answered with a status of success. */
+  /** Whether its status is one of success. */
   readonly isOk: boolean;
   readonly settlement?: z.infer<typeof settlementSchema> | undefined;
 }
@@ -32,17 +33,13 @@ export function asksForPayment({ status }: Response): boolean {
   return status === 402;
 }
 
-function parseJson(text: string): unknown {
+/** Reads a header of x402: JSON in base64. */
+function readHeader(response: Response, name: string): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(Buffer.from(response.headers.get(name) ?? '', 'base64').toString());
   } catch {
     return undefined;
   }
-}
-
-/** Reads a header of x402: JSON in base64. */
-function readHeader(response: Response, name: string): unknown {
-  return parseJson(Buffer.from(response.headers.get(name) ?? '', 'base64').toString());
 }
 
 /** Adds a payment by x402 version 2 to a request. */
@@ -66,7 +63,7 @@ export async function readRequired(response: Response): Promise<PaymentRequired>
   );
 }
 
-export async function readAnswer(response: Response): Promise<Answer> {
+export async function readResponse(response: Response): Promise<PaidResponse> {
   const settlement = settlementSchema.safeParse(readHeader(response, 'PAYMENT-RESPONSE')).data;
   return { text: await answerText(response), isOk: response.ok, settlement };
 }

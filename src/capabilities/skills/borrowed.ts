@@ -3,24 +3,17 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { errorText, isLangoError, LangoError } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
+import type { OperationClient } from '../../core/operation.js';
+import { pagesOf } from '../../core/page.js';
 import { scopeKey, type Scope } from '../../core/task.js';
-import type { SavedSkillFile, SkillVersion } from './saved-skills.js';
-import type { Page } from '../../core/page.js';
 import { waitAtMost } from '../../core/time.js';
 import type { SkillCatalog } from './catalog.js';
 import { checkedPath, SKILL_MAX_BYTES, SkillSize, type SkillFile } from './files.js';
+import type { SKILL_OPERATIONS, SkillVersion } from './operations.js';
 import { NAME_MAX_LENGTH, NAME_PATTERN, parseSkillText, SKILL_FILE } from './skill-file.js';
 
-/** The node that stores the skills of owners. */
-export interface SkillsElsewhere {
-  /** Lists the skills of an owner. Omits them when `unless` is their current version. */
-  list(
-    scope: Scope,
-    unless: string | undefined,
-  ): Promise<{ readonly version: string; readonly skills?: readonly SkillVersion[] | undefined }>;
-  /** Reads some files of a skill; `after` is the `next` of the page before. */
-  read(scope: Scope, name: string, after: string): Promise<Page<SavedSkillFile>>;
-}
+/** Makes clients of the node that stores the skills of owners. */
+export type SkillsElsewhere = (scope: Scope) => Promise<OperationClient<typeof SKILL_OPERATIONS>>;
 
 /** Maximum time that a run waits for the node that stores the skills. After it, the run uses the existing copies. */
 const REFRESH_WAIT_MS = 2_000;
@@ -73,7 +66,8 @@ export class BorrowedSkills {
   async #copyChanged(scope: Scope): Promise<void> {
     const folder = this.#catalog.ownerFolder(scope);
     const before = await readState(folder);
-    const { version, skills } = await this.#elsewhere.list(scope, before?.version);
+    const client = await this.#elsewhere(scope);
+    const { version, skills } = await client.listSkills({ unless: before?.version });
     if (!skills || (skills.length === 0 && !before)) return;
     const after: Copied = { version, skills: {} };
     let bytes = 0;
@@ -111,18 +105,16 @@ export class BorrowedSkills {
   async #download(scope: Scope, name: string, remainingBytes: number): Promise<readonly SkillFile[]> {
     const files: SkillFile[] = [];
     const size = new SkillSize();
-    let after: string | undefined = '';
-    while (after !== undefined) {
-      const page: Page<SavedSkillFile> = await this.#elsewhere.read(scope, name, after);
-      for (const { path, base64, isExecutable } of page.items) {
+    const read = async (after: string | undefined) =>
+      (await this.#elsewhere(scope)).readSkill({ name, after });
+    for await (const page of pagesOf(read)) {
+      if (page.files.length === 0 && page.next !== undefined)
+        throw new LangoError('invalid-input', 'The other server sent a page without files.');
+      for (const { path, base64, isExecutable } of page.files) {
         const content = Buffer.from(base64, 'base64');
         size.add(path, content.length);
         files.push({ path: checkedPath(path), content, isExecutable });
       }
-      if (page.items.length === 0 && page.next !== undefined) {
-        throw new LangoError('invalid-input', 'The other server sent a page without files.');
-      }
-      after = page.next;
     }
     if (sizeOf(files) > remainingBytes) {
       const most = `the skills of one owner have at most ${OWNER_MAX_BYTES} bytes here`;

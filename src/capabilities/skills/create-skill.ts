@@ -3,10 +3,11 @@ import { basename, dirname, extname, resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import { defineTool, type Tool } from '../../core/tool.js';
+import { ENTRY_BYTES } from '../../disk/disk-use.js';
 import type { ParserModule } from '../../parsing/parser-entry.js';
 import type { Parsers } from '../../parsing/parsers.js';
 import { checkedPath, readFolder, readInside, SKILL_MAX_BYTES, type SkillFile } from './files.js';
-import type { SkillCatalog, SkillCatalogOptions } from './catalog.js';
+import type { SkillCatalog, SkillCatalogOptions, StoredSkill } from './catalog.js';
 import {
   DESCRIPTION_MAX_LENGTH,
   NAME_MAX_LENGTH,
@@ -14,11 +15,11 @@ import {
   SKILL_FILE,
   toSkillText,
 } from './skill-file.js';
-import { ENTRY_BYTES } from '../../disk/disk-use.js';
-import { savedMessage } from './skill-tool.js';
 
 const INSTRUCTIONS_MAX = 200_000;
 const FILES_MAX = 50;
+
+const replaceField = z.boolean().optional().describe('Replace an existing skill of this name');
 
 const createSchema = z.strictObject({
   name: z
@@ -44,7 +45,7 @@ const createSchema = z.strictObject({
     .refine((files) => Object.keys(files).length <= FILES_MAX, `at most ${FILES_MAX} files`)
     .optional()
     .describe('Additional text files by path, such as "scripts/build.sh" or "references/style.md"'),
-  replace: z.boolean().optional().describe('Replace an existing skill of this name'),
+  replace: replaceField,
 });
 
 export function createSkillTool(catalog: SkillCatalog, { budget }: SkillCatalogOptions): Tool {
@@ -75,10 +76,12 @@ export function createSkillTool(catalog: SkillCatalog, { budget }: SkillCatalogO
   });
 }
 
-/**
- * Returns the bytes that the files and their folder take on the disk. The next measurement subtracts the skill that they
- * replace.
- */
+/** Tells the owner that the skill was saved. */
+function savedMessage({ name, fromOutside }: StoredSkill): string {
+  return `Saved the skill ${name}${fromOutside ? ', marked as from outside' : ''}. Use it with: "use the skill ${name}".`;
+}
+
+/** The bytes that the files and their folder take on the disk. The next measurement subtracts the skill that they replace. */
 function bytesOf(files: readonly SkillFile[]): number {
   return files.reduce((sum, { content }) => sum + Math.max(content.length, ENTRY_BYTES), ENTRY_BYTES);
 }
@@ -102,7 +105,7 @@ const importSchema = z.strictObject({
     .describe(
       'A folder in the workspace that contains SKILL.md, or a .zip, .skill or .tar.gz of such a folder',
     ),
-  replace: z.boolean().optional().describe('Replace an existing skill of this name'),
+  replace: replaceField,
 });
 
 /** Archives from outside are read in a process apart from the server. */
@@ -139,8 +142,7 @@ export function importSkillTool(catalog: SkillCatalog, { budget, folders, parser
 async function readSource(path: string, roots: readonly string[]): Promise<readonly SkillFile[] | Buffer> {
   const real = await insideWorkspace(path, roots);
   if ((await stat(real)).isDirectory()) return readFolder(real);
-  const archive = await readInside(dirname(real), basename(real), SKILL_MAX_BYTES);
-  return archive.content;
+  return (await readInside(dirname(real), basename(real), SKILL_MAX_BYTES)).content;
 }
 
 /**

@@ -81,22 +81,17 @@ export async function readInside(
   maxBytes = FILE_MAX_BYTES,
 ): Promise<SkillFile> {
   const file = join(folder, checkedPath(path));
-  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
-    (cause: unknown) => {
-      throw new LangoError('not-found', `The skill has no file ${path}.`, { cause });
-    },
-  );
-  try {
-    const stats = await handle.stat();
-    const real = await realPathOf(handle.fd, file);
-    if (!stats.isFile() || !real.startsWith(folder + sep)) {
-      throw new LangoError('invalid-input', `${path} is not a file inside the folder of the skill.`);
-    }
-    if (stats.size > maxBytes) throw tooLarge(`${path} has more than ${maxBytes} bytes`);
-    return { path, content: await handle.readFile(), isExecutable: (stats.mode & EXECUTABLE) !== 0 };
-  } finally {
-    await handle.close();
-  }
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  await using handle = await open(file, flags).catch((cause: unknown) => {
+    throw new LangoError('not-found', `The skill has no file ${path}.`, { cause });
+  });
+  const stats = await handle.stat();
+  // Systems without /proc give the real path of `file`.
+  const real = await readlink(`/proc/self/fd/${handle.fd}`).catch(() => realpath(file));
+  if (!stats.isFile() || !real.startsWith(folder + sep))
+    throw new LangoError('invalid-input', `${path} is not a file inside the folder of the skill.`);
+  if (stats.size > maxBytes) throw tooLarge(`${path} has more than ${maxBytes} bytes`);
+  return { path, content: await handle.readFile(), isExecutable: (stats.mode & EXECUTABLE) !== 0 };
 }
 
 /** Reads all files of a folder, within the size limits of a skill. */
@@ -108,11 +103,6 @@ export async function readFolder(folder: string): Promise<readonly SkillFile[]> 
     files.push(await readInside(folder, path));
   }
   return files;
-}
-
-/** Resolves with the real path of the opened file, or of `path` on systems without /proc. */
-async function realPathOf(descriptor: number, path: string): Promise<string> {
-  return readlink(`/proc/self/fd/${descriptor}`).catch(() => realpath(path));
 }
 
 function tooLarge(what: string): LangoError {

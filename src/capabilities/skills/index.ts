@@ -1,23 +1,40 @@
+import { z } from 'zod';
 import { defineCapability, type CapabilityContext } from '../../core/capability.js';
-import { hashJson } from '../../core/json.js';
+import { hashJson } from '../../core/canonical-json.js';
+import { flag, group, HOME_MARK, path } from '../../core/fields.js';
 import { KEEPING_NODE } from '../../core/keeping-nodes.js';
 import { offer } from '../../core/service.js';
 import { off } from '../../core/tool-family.js';
 import { DISK, ownersFolder, READABLE_FOLDERS } from '../../disk/disk.js';
 import { PARSERS } from '../../parsing/parsers.js';
 import { SKILL_OPERATIONS } from './operations.js';
-import { SKILL_SENTENCES } from './sentences.js';
-import { SKILL_SETTINGS } from './settings.js';
-import { createSkills, type Skills, type SkillsElsewhere } from './skills.js';
+import { createSkills, type Skills } from './skills.js';
 
-type Context = CapabilityContext<typeof SKILL_SETTINGS>;
+const SETTINGS = {
+  'tools.skills': group('Skills: instructions for particular tasks, each a folder with a SKILL.md.', {
+    enabled: flag(true, 'Offer the skills and the tools that manage them.'),
+    folders: z
+      .array(path())
+      .default([`${HOME_MARK}/skills`])
+      .describe('Folders with skills for all users. Each skill is a subfolder with a SKILL.md.'),
+    workspace: flag(
+      true,
+      'Also use the skills in the folder `skills` of the workspace. Agents can write there.',
+    ),
+  }),
+};
 
 /** Skills: instructions for particular tasks, in the public format. */
 export const skills = defineCapability({
   name: 'skills',
-  settings: SKILL_SETTINGS,
+  settings: SETTINGS,
   operations: SKILL_OPERATIONS,
-  sentences: SKILL_SENTENCES,
+  sentences: [
+    ['which skills are there?', 'list_skills'],
+    ['create a skill named {name}: {instructions...}', 'create_skill'],
+    ['import the skill {path}', 'import_skill'],
+    ['use the skill {name}', 'skill_{name}'],
+  ],
   forgets: { skill: 'skills' },
   open(context) {
     const { enabled } = context.settings['tools.skills'];
@@ -34,10 +51,7 @@ export const skills = defineCapability({
           const version = hashJson(list);
           return version === unless ? { version } : { version, skills: list };
         },
-        async readSkill({ name, after }, { scope }) {
-          const { items, next } = await skills().saved.read(scope, name, after);
-          return { files: items, next };
-        },
+        readSkill: ({ name, after }, { scope }) => skills().saved.read(scope, name, after),
       },
       async families() {
         if (!enabled) return [off('skills')];
@@ -49,29 +63,16 @@ export const skills = defineCapability({
   },
 });
 
-function openSkills({ settings, node, services, logger }: Context): Skills {
+function openSkills({ settings, node, services, logger }: CapabilityContext<typeof SETTINGS>): Skills {
   const { folders, workspace } = settings['tools.skills'];
-  const elsewhere = skillsElsewhere(services);
+  const keeper = services.require(KEEPING_NODE)('skills');
   return createSkills({
     shared: folders,
     ...services.require(DISK),
     hasWorkspaceSkills: workspace,
-    owned: ownersFolder(node.home, elsewhere ? 'copies' : 'own'),
-    elsewhere,
+    owned: ownersFolder(node.home, keeper ? 'copies' : 'own'),
+    elsewhere: keeper && ((scope) => keeper.clientFor(SKILL_OPERATIONS, scope)),
     parsers: services.require(PARSERS),
     logger,
   });
-}
-
-function skillsElsewhere(services: Context['services']): SkillsElsewhere | undefined {
-  const node = services.require(KEEPING_NODE)('skills');
-  if (!node) return undefined;
-  return {
-    list: async (scope, unless) => (await node.clientFor(SKILL_OPERATIONS, scope)).listSkills({ unless }),
-    async read(scope, name, after) {
-      const client = await node.clientFor(SKILL_OPERATIONS, scope);
-      const { files, next } = await client.readSkill({ name, after });
-      return { items: files, next };
-    },
-  };
 }

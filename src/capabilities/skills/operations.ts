@@ -1,8 +1,13 @@
 import { z } from 'zod';
 import type { OperationTable } from '../../core/operation.js';
 
+/** The version of a skill changes each time the skill is saved. */
 const skill = z.object({ name: z.string(), version: z.string() });
+/** A file of a skill. Its path is inside the skill, separated by slashes. */
 const skillFile = z.object({ path: z.string(), base64: z.base64(), isExecutable: z.boolean() });
+
+export type SkillVersion = z.infer<typeof skill>;
+export type SavedSkillFile = z.infer<typeof skillFile>;
 
 /** What nodes may read of the skills that an owner saved, on behalf of the owner. */
 export const SKILL_OPERATIONS = {

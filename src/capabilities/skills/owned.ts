@@ -2,18 +2,16 @@ import { isUtf8 } from 'node:buffer';
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LangoError } from '../../core/errors.js';
-import type { OwnedData } from '../../core/page.js';
-import type { SavedSkillFile, SavedSkills } from './saved-skills.js';
+import { pageBySize, type OwnedData, type Page } from '../../core/page.js';
 import type { Scope } from '../../core/task.js';
-import { pageBySize, type SizedPage } from '../../core/page.js';
-import type { StoredSkill, SkillCatalog } from './catalog.js';
 import type { BorrowedSkills } from './borrowed.js';
-import { listFiles, readInside } from './files.js';
+import type { StoredSkill, SkillCatalog } from './catalog.js';
+import { listFiles, readInside, type SkillFile } from './files.js';
+import type { SavedSkillFile, SkillVersion } from './operations.js';
 import { SKILL_FILE } from './skill-file.js';
 
 /** The skills saved by `create_skill` and `import_skill`, listed file by file for each owner. */
 export function ownedSkills(catalog: SkillCatalog): OwnedData {
-  const ownSkills = (scope: Scope) => listOwned(catalog, scope);
   const removeFolders = async (scope: Scope, skills: readonly StoredSkill[]): Promise<number> => {
     for (const { folder } of skills) await rm(folder, { recursive: true });
     await catalog.refresh(scope);
@@ -23,48 +21,32 @@ export function ownedSkills(catalog: SkillCatalog): OwnedData {
     kinds: {
       skills: {
         async list(scope, after) {
-          const skills = await ownSkills(scope);
-          const files = await Promise.all(
-            skills.map(async (skill) =>
-              (await listFiles(skill.folder)).map((path) => ({
-                skill,
-                path,
-                cursor: `${skill.name}/${path}`,
-              })),
-            ),
+          const skills = await listOwned(catalog, scope);
+          const files = await Promise.all(skills.map((skill) => filesOf(skill, `${skill.name}/`)));
+          return pageOfFiles(
+            after,
+            files.flat(),
+            ({ name, fromOutside }, { path, content, isExecutable }) => ({
+              ...{ skill: name, path, fromOutside, isExecutable },
+              ...(isUtf8(content)
+                ? { text: content.toString('utf8') }
+                : { base64: content.toString('base64') }),
+            }),
           );
-          const sorted = files.flat().sort((a, b) => (a.cursor < b.cursor ? -1 : 1));
-          return pageBySize(after, async (last) => {
-            const file = sorted.find(({ cursor }) => cursor > last);
-            if (!file) return { items: [], size: 0, next: undefined };
-            return { ...(await toBatch(file.skill, file.path)), next: file.cursor };
-          });
         },
         async forget(scope, name) {
-          const named = (await ownSkills(scope)).filter((skill) => skill.name === name);
+          const named = (await listOwned(catalog, scope)).filter((skill) => skill.name === name);
           return { skills: await removeFolders(scope, named) };
         },
       },
     },
     // Also removes the remains of damaged skills.
     async removeAll(scope) {
-      const count = await removeFolders(scope, await ownSkills(scope));
+      const count = await removeFolders(scope, await listOwned(catalog, scope));
       await rm(catalog.ownerFolder(scope), { recursive: true, force: true });
       return { skills: count };
     },
   };
-}
-
-async function toBatch(skill: StoredSkill, path: string): Promise<Omit<SizedPage, 'next'>> {
-  const { content, isExecutable } = await readInside(skill.folder, path);
-  const { name, fromOutside } = skill;
-  const whole = isUtf8(content) ? { text: content.toString('utf8') } : { base64: content.toString('base64') };
-  return { items: [{ skill: name, path, fromOutside, isExecutable, ...whole }], size: content.length };
-}
-
-async function listOwned(catalog: SkillCatalog, scope: Scope): Promise<readonly StoredSkill[]> {
-  await catalog.refresh(scope);
-  return catalog.list(scope).filter(({ origin }) => origin === 'owner');
 }
 
 /** The copies of skills that another node keeps: they are deleted with the owner's data, and that node counts and lists them. */
@@ -86,10 +68,11 @@ export function copiedSkills(borrowed: BorrowedSkills): OwnedData {
   };
 }
 
-/** The skills that owners saved on this node, as other nodes read them. */
-export function savedSkills(catalog: SkillCatalog): SavedSkills {
+/** The skills that owners saved on this node, as other nodes read them. Those of other owners are absent. */
+export function savedSkills(catalog: SkillCatalog) {
   return {
-    async list(scope) {
+    /** Lists them by name. */
+    async list(scope: Scope): Promise<readonly SkillVersion[]> {
       const skills = await listOwned(catalog, scope);
       const versions = skills.map(async ({ name, folder }) => {
         // Each save creates a new folder, so its inode and times identify the version.
@@ -98,18 +81,47 @@ export function savedSkills(catalog: SkillCatalog): SavedSkills {
       });
       return (await Promise.all(versions)).sort((a, b) => (a.name < b.name ? -1 : 1));
     },
-    async read(scope, name, after) {
+    /** Reads some files; `after` is the `next` of the page before. Rejects with `not-found`. */
+    async read(scope: Scope, name: string, after: string) {
       const skill = (await listOwned(catalog, scope)).find((one) => one.name === name);
       if (!skill) throw new LangoError('not-found', `You have no skill "${name.slice(0, 80)}".`);
-      const paths = await listFiles(skill.folder);
-      const page = await pageBySize(after, async (last) => {
-        const path = paths.find((one) => one > last);
-        if (path === undefined) return { items: [], size: 0, next: undefined };
-        const { content, isExecutable } = await readInside(skill.folder, path);
-        const item: SavedSkillFile = { path, base64: content.toString('base64'), isExecutable };
-        return { items: [item], size: content.length, next: path === paths.at(-1) ? undefined : path };
+      const toItem = (_: StoredSkill, { path, content, isExecutable }: SkillFile): SavedSkillFile => ({
+        ...{ path, base64: content.toString('base64'), isExecutable },
       });
-      return { items: page.items as readonly SavedSkillFile[], next: page.next };
+      const { items: files, next } = await pageOfFiles(after, await filesOf(skill), toItem);
+      return { files, next };
     },
   };
+}
+
+async function listOwned(catalog: SkillCatalog, scope: Scope): Promise<readonly StoredSkill[]> {
+  await catalog.refresh(scope);
+  return catalog.list(scope).filter(({ origin }) => origin === 'owner');
+}
+
+/** A file of a skill, with its position in a list of files. */
+interface ListedFile {
+  readonly skill: StoredSkill;
+  readonly path: string;
+  readonly cursor: string;
+}
+
+async function filesOf(skill: StoredSkill, prefix = ''): Promise<readonly ListedFile[]> {
+  return (await listFiles(skill.folder)).map((path) => ({ skill, path, cursor: prefix + path }));
+}
+
+/** Reads the files after a cursor, in the order of the cursors, until the page is full. */
+function pageOfFiles<Item>(
+  after: string,
+  files: readonly ListedFile[],
+  toItem: (skill: StoredSkill, file: SkillFile) => Item,
+): Promise<Page<Item>> {
+  const sorted = files.toSorted((a, b) => (a.cursor < b.cursor ? -1 : 1));
+  return pageBySize(after, async (last) => {
+    const file = sorted.find(({ cursor }) => cursor > last);
+    if (!file) return { items: [], size: 0, next: undefined };
+    const read = await readInside(file.skill.folder, file.path);
+    const next = file === sorted.at(-1) ? undefined : file.cursor;
+    return { items: [toItem(file.skill, read)], size: read.content.length, next };
+  });
 }

@@ -24,11 +24,6 @@ const schema = z.strictObject({
 
 export const SKILL_KIND: ToolSource['kind'] = { name: 'skill_' };
 
-/** Tells the owner that the skill was saved. */
-export function savedMessage({ name, fromOutside }: StoredSkill): string {
-  return `Saved the skill ${name}${fromOutside ? ', marked as from outside' : ''}. Use it with: "use the skill ${name}".`;
-}
-
 /**
  * A skill as a tool. A call returns the instructions; scripts of the skill run with `exec`, in the sandbox and under
  * its rules.

@@ -1,26 +1,11 @@
-import type { OwnedData } from '../../core/page.js';
 import type { Scope } from '../../core/task.js';
 import type { Tool, ToolSource } from '../../core/tool.js';
-import type { SavedSkills } from './saved-skills.js';
 import type { Parsers } from '../../parsing/parsers.js';
 import { BorrowedSkills, type SkillsElsewhere } from './borrowed.js';
 import { SkillCatalog, type StoredSkill, type SkillCatalogOptions } from './catalog.js';
 import { createSkillTool, importSkillTool } from './create-skill.js';
 import { copiedSkills, ownedSkills, savedSkills } from './owned.js';
 import { listSkillsTool, SKILL_KIND, skillTool } from './skill-tool.js';
-
-export type { SkillsElsewhere } from './borrowed.js';
-
-/** The tools that manage skills, and one tool for each skill. */
-export interface Skills {
-  readonly tools: readonly Tool[];
-  readonly source: ToolSource;
-  readonly ownedData: OwnedData;
-  /** Those that owners saved here, for other nodes that use them. */
-  readonly saved: SavedSkills;
-  /** The existing folders outside the workspace that commands of this owner need to read. */
-  folders(scope: Scope): readonly string[];
-}
 
 export interface SkillsOptions extends SkillCatalogOptions {
   /** Reads archives of skills. */
@@ -29,7 +14,10 @@ export interface SkillsOptions extends SkillCatalogOptions {
   readonly elsewhere?: SkillsElsewhere | undefined;
 }
 
-export function createSkills(options: SkillsOptions): Skills {
+export type Skills = ReturnType<typeof createSkills>;
+
+/** The tools that manage skills, and one tool for each skill. */
+export function createSkills(options: SkillsOptions) {
   const catalog = new SkillCatalog(options);
   const borrowed = options.elsewhere && new BorrowedSkills(catalog, options.elsewhere, options.logger);
   // An unchanged skill stays the same tool object.
@@ -39,24 +27,27 @@ export function createSkills(options: SkillsOptions): Skills {
     toolOfSkill.set(skill, tool);
     return tool;
   };
+  const source: ToolSource = {
+    kind: SKILL_KIND,
+    async refresh(scope) {
+      if (scope) await borrowed?.refresh(scope);
+      await catalog.refresh(scope);
+    },
+    async prepare(scope) {
+      await borrowed?.refresh(scope);
+      await catalog.prepare(scope);
+    },
+    list: (scope) => catalog.list(scope).map(toTool),
+  };
   return {
     tools: borrowed
       ? [listSkillsTool(catalog)]
       : [createSkillTool(catalog, options), listSkillsTool(catalog), importSkillTool(catalog, options)],
-    source: {
-      kind: SKILL_KIND,
-      async refresh(scope) {
-        if (scope) await borrowed?.refresh(scope);
-        await catalog.refresh(scope);
-      },
-      async prepare(scope) {
-        await borrowed?.refresh(scope);
-        await catalog.prepare(scope);
-      },
-      list: (scope) => catalog.list(scope).map(toTool),
-    },
+    source,
     ownedData: borrowed ? copiedSkills(borrowed) : ownedSkills(catalog),
+    /** Those that owners saved here, for other nodes that use them. */
     saved: savedSkills(catalog),
-    folders: (scope) => catalog.folders(scope),
+    /** The existing folders outside the workspace that commands of this owner need to read. */
+    folders: (scope: Scope) => catalog.folders(scope),
   };
 }

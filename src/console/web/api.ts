@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import { EXTENSIONS } from '../../core/extensions.js';
 import type { StreamEvent, Task } from './wire.js';
 
 interface Reply<Result> {
@@ -72,15 +73,15 @@ export async function readOf<Result>(of: Owner, path: string): Promise<Result> {
   return (await (await call(`../lango/${path}`, { headers: headersOf(of) })).json()) as Result;
 }
 
+const { author, cursor, approval, usage } = EXTENSIONS;
+
 function request(method: string, params: object): RequestInit {
   return {
     method: 'POST',
     headers: {
       'Content-Type': 'application/json',
       'A2A-Version': '1.0',
-      'A2A-Extensions': ['author', 'cursor', 'approval', 'usage']
-        .map((name) => `urn:lango:a2a:${name}:v1`)
-        .join(', '),
+      'A2A-Extensions': [author, cursor, approval, usage].join(', '),
     },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
   };

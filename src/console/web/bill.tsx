@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
+import type { UsageRow } from '../../core/model.js';
 import { owner, readOf, viewed, type Owner } from './api.js';
 import { otherOwners, wordsOf } from './owners.js';
 import { money, Note, number, Table, useLoaded } from './page.js';
-import type { UsageRow } from './wire.js';
 
 interface BillRow extends UsageRow {
   readonly day: string;

@@ -1,10 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import { answersIn, isAnswer, questionsIn } from '../../core/questions.js';
 import type { Item, View } from './fold.js';
 import { duration } from './page.js';
 import { Json, Parts, visible } from './parts.js';
 import { Given } from './questions.js';
-import { answersIn, hasEnded, questionsIn, stateWords } from './wire.js';
+import { hasEnded, stateWords } from './wire.js';
 
 /** The newest items that are shown at once: thousands of them take a page too long. */
 const SHOWN_ITEMS = 200;
@@ -30,7 +31,7 @@ export function Conversation({ view: { items, status } }: { readonly view: View 
 function ItemView({ item, isOpen }: { readonly item: Item; readonly isOpen: boolean }) {
   switch (item.kind) {
     case 'user': {
-      const answers = answersIn(item.parts);
+      const answers = answersIn(item.parts).filter(isAnswer);
       return (
         <article class="user" aria-label="You">
           <p class="author">You</p>

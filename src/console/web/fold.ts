@@ -104,7 +104,7 @@ function addStatus({ statusUpdate }: StreamEvent, { items, open }: Building): vo
   switch (activity?.type) {
     case 'text': {
       const known = activity.id === undefined ? undefined : open.get(`text ${activity.id}`);
-      const part = { text: activity.text ?? '' };
+      const part = { text: activity.text };
       if (known?.kind === 'text' && activity.replace) known.parts = [part];
       else if (known?.kind === 'text') known.parts.push(part);
       else items.push({ kind: 'text', key, author, parts: [part] });
@@ -112,7 +112,7 @@ function addStatus({ statusUpdate }: StreamEvent, { items, open }: Building): vo
       return;
     }
     case 'tool-call': {
-      const { tool = '', arguments: given } = activity;
+      const { tool, arguments: given } = activity;
       items.push({ kind: 'tool', key, author, tool, arguments: given });
       return;
     }
@@ -121,17 +121,16 @@ function addStatus({ statusUpdate }: StreamEvent, { items, open }: Building): vo
         (item) =>
           item.kind === 'tool' && item.author === author && item.tool === activity.tool && !item.result,
       );
-      if (call?.kind === 'tool')
-        call.result = { text: activity.text ?? '', isError: activity.isError ?? false };
+      if (call?.kind === 'tool') call.result = { text: activity.text, isError: activity.isError };
       return;
     }
     case 'delegation-start': {
-      const { agent = '', request = '' } = activity;
+      const { agent, request } = activity;
       items.push({ kind: 'delegation', key, author, agent, request, startedAt: at });
       return;
     }
     case 'delegation-end': {
-      const { agent, state = '', reason } = activity;
+      const { agent, state, reason } = activity;
       const begun = items.findLast(
         (item) => item.kind === 'delegation' && item.agent === agent && item.author === author && !item.state,
       );
@@ -157,7 +156,8 @@ function saidAt({ id, history = [] }: Task, events: readonly StreamEvent[]): rea
     const { status, metadata } = event.statusUpdate ?? {};
     if (status?.message) places.set(status.message.messageId, seqOf(event));
     const activity = activityIn({ metadata });
-    if (activity?.id !== undefined) places.set(`${id}:${activity.id}`, seqOf(event));
+    if (activity?.type === 'text' && activity.id !== undefined)
+      places.set(`${id}:${activity.id}`, seqOf(event));
   }
   let after = 0;
   return history.flatMap((message) => {

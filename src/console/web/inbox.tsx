@@ -2,7 +2,7 @@ import { ask, getTask } from './api.js';
 import { agentsOf, node } from './node.js';
 import { Ago, link, Note, useLoaded } from './page.js';
 import { Decisions, Questions } from './questions.js';
-import { parentIn, questionsIn, type Task } from './wire.js';
+import { parentIn, questionsOf, type Task } from './wire.js';
 
 interface Waiting {
   readonly agent: string;
@@ -36,7 +36,7 @@ async function waitingTasks(agents: readonly string[]): Promise<readonly Waiting
   return lists
     .flat()
     .filter(({ task }) => {
-      const hashes = questionsIn(task.status.message?.parts ?? []).map(({ hash }) => hash);
+      const hashes = questionsOf(task).map(({ hash }) => hash);
       const isRepeat = hashes.length > 0 && hashes.every((hash) => seen.has(hash));
       for (const hash of hashes) seen.add(hash);
       const isBelow = task.history?.some((message) => parentIn(message) !== undefined) ?? false;
@@ -60,7 +60,7 @@ export function InboxView() {
             <a href={link('tasks', agent, task.id)}>The task of {agent}</a> asked{' '}
             <Ago at={task.status.timestamp} />
           </p>
-          {questionsIn(task.status.message?.parts ?? []).length === 0 && (
+          {questionsOf(task).length === 0 && (
             <p>
               It waits for a message: <a href={link('chat', agent, task.contextId)}>answer in its chat</a>.
             </p>

@@ -1,10 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
+import { EXTENSIONS } from '../../core/extensions.js';
+import { answersIn, isAnswer, questionsIn } from '../../core/questions.js';
+import type { Answer, Question } from '../../core/task.js';
 import { ask, newId, viewed } from './api.js';
 import { Note, TwoClicks } from './page.js';
 import { Json, Text } from './parts.js';
-import { answersIn, questionsIn, waits, type Answer, type Question, type Task } from './wire.js';
-
-const EXTENSION = 'urn:lango:a2a:approval:v1';
+import { questionsOf, type Task } from './wire.js';
 
 type Waiting = Pick<Task, 'id' | 'contextId' | 'status'>;
 
@@ -12,7 +13,7 @@ type Waiting = Pick<Task, 'id' | 'contextId' | 'status'>;
 async function send(agent: string, { id, contextId }: Waiting, answer: Answer): Promise<void> {
   const part = { data: { answer }, mediaType: 'application/json' };
   const place = { messageId: newId(), taskId: id, contextId };
-  const message = { ...place, role: 'ROLE_USER', extensions: [EXTENSION], parts: [part] };
+  const message = { ...place, role: 'ROLE_USER', extensions: [EXTENSIONS.approval], parts: [part] };
   await ask(agent, 'SendMessage', { message, configuration: { returnImmediately: true } });
 }
 
@@ -26,7 +27,6 @@ interface QuestionsProps {
 /** The questions of a task to a person, with the exact calls. */
 export function Questions({ agent, task, onAnswer }: QuestionsProps) {
   const [answered, setAnswered] = useState<Readonly<Record<string, string>>>({});
-  if (!waits(task.status.state)) return null;
   const say = (hash: string, words: string) => setAnswered((before) => ({ ...before, [hash]: words }));
   const decide = async (answer: Answer) => {
     try {
@@ -40,7 +40,7 @@ export function Questions({ agent, task, onAnswer }: QuestionsProps) {
   };
   return (
     <>
-      {questionsIn(task.status.message?.parts ?? []).map((question) => (
+      {questionsOf(task).map((question) => (
         <article key={question.hash} class="question" aria-label={`Question of ${question.author}`}>
           <Asked question={question} />
           {question.kind === 'input' ? (
@@ -154,7 +154,7 @@ export function Decisions({ task: { history = [] } }: { readonly task: Task }) {
   const asked = new Map(
     history.flatMap(({ parts }) => questionsIn(parts)).map((question) => [question.hash, question]),
   );
-  const answers = history.flatMap(({ parts }) => answersIn(parts));
+  const answers = history.flatMap(({ parts }) => answersIn(parts)).filter(isAnswer);
   if (answers.length === 0) return <p>Nothing was decided in this task before.</p>;
   return (
     <ul class="plain">

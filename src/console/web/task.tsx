@@ -189,8 +189,9 @@ function lineOf(event: StreamEvent): string {
   const what = artifactUpdate
     ? `artifact ${artifactUpdate.artifact.parts.map(({ text, filename }) => text ?? filename ?? 'data').join('')}`
     : activity
-      ? [activity.type, activity.tool ?? activity.agent, activity.text ?? activity.request, activity.state]
-          .filter(Boolean)
+      ? Object.entries(activity)
+          .filter(([name, value]) => name !== 'id' && typeof value === 'string')
+          .map(([, value]) => value as string)
           .join(' ')
       : stateWords(statusUpdate!.status.state);
   const clock = time === undefined ? '' : new Date(time).toLocaleTimeString();

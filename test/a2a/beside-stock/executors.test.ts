@@ -11,7 +11,7 @@ import { AT_ONCE, ENDED, begin, get, message, orSilence, textOf, untilIn } from 
 
 const { TASK_STATE_WORKING, TASK_STATE_COMPLETED } = TaskState;
 const { TASK_STATE_INPUT_REQUIRED, TASK_STATE_AUTH_REQUIRED } = TaskState;
-/** How long a test waits for a response that never comes, once nothing else is left to wait for. */
+/** The wait for a response that never comes, once nothing else is left to wait for. */
 const SILENCE_MS = 1_500;
 /** Our server stops waiting for an agent that does not stop after five seconds. */
 const LEFT_BEHIND_MS = 8_000;

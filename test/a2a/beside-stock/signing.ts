@@ -7,7 +7,7 @@ import { verifyCard } from '../../../src/a2a/client/card.js';
 import { canonicalCard } from '../../../src/a2a/translate/card-canonical.js';
 import type { JsonObject } from '../../../src/core/json.js';
 
-/** How each side canonicalizes, signs and verifies a card. */
+/** The canonical form, signatures and verification of a card on one side. */
 export interface CardReader {
   /** The canonical text that signatures are made over. */
   canonical(card: JsonObject): string;

@@ -7,7 +7,7 @@ import { A2AService, grpcService } from '@a2a-js/sdk/server/grpc';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import express from 'express';
 import { CARD_PATH } from '../../../src/core/card.js';
-import { EXTENSIONS } from '../../../src/a2a/translate/extensions.js';
+import { EXTENSIONS } from '../../../src/core/extensions.js';
 import { TOKEN } from '../../support/a2a-node.js';
 import { cardJson, listen } from '../client/stock-server.js';
 import type { Puppet } from './puppet.js';

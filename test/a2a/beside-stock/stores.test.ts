@@ -9,7 +9,7 @@ import type { Side } from './sides.js';
 import { AT_ONCE, ENDED, begin, get, message, openOurs, openStock, untilIn } from './sides.js';
 import { stockSchema } from './stock-stores.js';
 
-/** How tasks are stored, beside both stores of the SDK, in memory and in a database (3.2 #2). */
+/** The storage of tasks, beside both stores of the SDK, in memory and in a database (3.2 #2). */
 
 const { TASK_STATE_COMPLETED, TASK_STATE_INPUT_REQUIRED } = TaskState;
 

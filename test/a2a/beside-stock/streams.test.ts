@@ -13,7 +13,7 @@ import { worksUntilReleased } from './puppet.js';
 import type { Side } from './sides.js';
 import { ENDED, begin, message, orSilence, untilIn } from './sides.js';
 
-/** What the server buffers for the readers of streams, and what a reader that comes back gets (3.2 #3 and #4). */
+/** The server's buffers for the readers of streams, and the events for a reader that comes back (3.2 #3 and #4). */
 
 const { TASK_STATE_COMPLETED } = TaskState;
 const HEARTBEAT_SECONDS = 0.1;

@@ -9,7 +9,7 @@ import type { Side } from './sides.js';
 /** Lines 3.1 #6 and 3.3 #6, as the receiver of a webhook observes them. */
 
 const { TASK_STATE_WORKING, TASK_STATE_COMPLETED } = TaskState;
-/** How long a test waits for a delivery that must not come. */
+/** The wait for a delivery that must not come. */
 const GRACE_MS = 3_000;
 /** Longer than the SDK waits, shorter than the protocol advises. */
 const SLOW_ANSWER_MS = 8_000;

@@ -38,7 +38,7 @@ describe('a hostile catalog', () => {
     ['depth', `{"entries":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 'The catalog cannot be used.'],
     ['5 MB', { entries: [], x: 'x'.repeat(5 << 20) }, 'The catalog is larger than 4194304 bytes.'],
   ])(
-    'of the kind "%s" is reported with the reason, and the agents of other catalogs are offered',
+    'is reported with the reason when it is of the kind "%s", and the agents of other catalogs are offered',
     async (_, document, reason) => {
       const { names, failed } = await search({ [EVIL]: document });
       expect(names).toEqual(['honest planner']);
@@ -46,7 +46,7 @@ describe('a hostile catalog', () => {
     },
   );
 
-  it('of 100,000 entries is searched in part, and hides no other catalog', async () => {
+  it('is searched in part when it has 100,000 entries, and hides no other catalog', async () => {
     const entries = Array.from({ length: 100_000 }, () => ({}));
     entries.fill({ ...card, displayName: 'planner', url: 'https://a.example' }, 0, 9_000);
     const { names, failed } = await search({ [EVIL]: { entries } });

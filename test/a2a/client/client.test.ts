@@ -90,7 +90,7 @@ describe('createClient', () => {
     expect(last).toMatchObject({ type: 'end', state: 'canceled' });
   });
 
-  it('cancels the task when it is aborted with that reason', async () => {
+  it('cancels the task when the call is aborted as canceled', async () => {
     const { client, server } = await start();
     const controller = new AbortController();
     const events: ClientEvent[] = [];

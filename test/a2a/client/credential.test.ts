@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { KeptCredential } from '../../../src/core/credential.js';
 
-/** How a credential renews its token, by a clock that the tests set. */
+/** The renewal of a token by its credential, by a clock that the tests set. */
 
 const LIFE_SECONDS = 300;
 let asked: number;

@@ -48,8 +48,8 @@ const adkCall = (data: JsonObject): JsonObject => ({
 });
 const adkResult = { adk_type: 'function_response' };
 
-describe('a question of an agent of', () => {
-  it('ADK gets its reply as the result of the long-running call', async () => {
+describe('a question from another framework', () => {
+  it("gets its reply from ADK's long-running call as the call's result", async () => {
     const call = adkCall({ id: 'c1', name: 'question', args: { text: 'which colour?' } });
     const { question, answer } = await converse([call], () => textPart('deep blue'));
     expect(question).toMatchObject({ kind: 'input', text: expect.stringMatching(/which colour\?[^]*\}$/) });
@@ -61,7 +61,7 @@ describe('a question of an agent of', () => {
   it.each([
     ['approve', true],
     ['deny', false],
-  ] as const)("ADK's tool confirmation is an approval: %s", async (decision, confirmed) => {
+  ] as const)("is an approval when it is ADK's tool confirmation: %s", async (decision, confirmed) => {
     const args = {
       originalFunctionCall: { id: 'c0', name: 'wipe', args: { path: '/srv' } },
       toolConfirmation: { hint: 'Please confirm.', confirmed: false },
@@ -74,7 +74,7 @@ describe('a question of an agent of', () => {
     ]);
   });
 
-  it('ADK stays open after another of its confirmations was answered', async () => {
+  it("stays open after another of ADK's confirmations was answered", async () => {
     const confirmation = (id: string): JsonObject =>
       adkCall({ id, name: 'adk_request_confirmation', args: { originalFunctionCall: { name: id } } });
     const response = { id: 'c1', name: 'adk_request_confirmation', response: { confirmed: true } };
@@ -90,7 +90,7 @@ describe('a question of an agent of', () => {
     expect(questions).toMatchObject([{ kind: 'approval', tool: 'c2' }]);
   });
 
-  it('Strands gets its reply as the response to its interrupt', async () => {
+  it('gets its reply as the response to a Strands interrupt', async () => {
     const asked = [
       { text: 'Agent requires input:\n- question: which colour?' },
       { data: { interrupts: [{ interruptId: 'i1', name: 'question', reason: 'which colour?' }] } },
@@ -102,7 +102,7 @@ describe('a question of an agent of', () => {
     ]);
   });
 
-  it('another framework gets its reply as text when the schema never ends', async () => {
+  it('gets its reply as text when its schema never ends', async () => {
     let schema = '{"type":"string"}';
     for (let depth = 0; depth < 5_000; depth += 1) schema = `{"properties":{"a":${schema}}}`;
     const { answer } = await converse([{ text: 'well?' }, { data: { resumeSchema: schema } }], () =>

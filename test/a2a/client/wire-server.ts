@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { JsonObject } from '../../../src/core/json.js';
-import { EXTENSIONS } from '../../../src/a2a/translate/extensions.js';
+import { EXTENSIONS } from '../../../src/core/extensions.js';
 import type { Listening } from './stock-server.js';
 import { cardJson, listen } from './stock-server.js';
 

@@ -89,7 +89,7 @@ describe('X1 a card', () => {
     expect(card).toMatchObject({ provider: { organization: 'Lango', url: 'https://h.example' } });
   });
 
-  it('keeps the tags of a skill that has none', () => {
+  it('has a tags field on a skill without tags', () => {
     const { skills } = JSON.parse(served({ file: undefined })) as { readonly skills: readonly object[] };
     for (const skill of skills) expect(skill).toHaveProperty('tags');
   });

@@ -4,7 +4,7 @@ import { Message as MessageCodec, Role, SendMessageResponse, StreamResponse, Tas
 import { SendMessageConfiguration, Task as TaskCodec } from '@a2a-js/sdk';
 import { AgentEvent } from '@a2a-js/sdk/server';
 import type { RequestContext } from '@a2a-js/sdk/server';
-import { EXTENSIONS } from '../../../src/a2a/translate/extensions.js';
+import { EXTENSIONS } from '../../../src/core/extensions.js';
 import { sseEvents } from '../../support/a2a-requests.js';
 import { hushConsole } from '../beside-stock/console.js';
 import type { Play } from '../beside-stock/puppet.js';

@@ -4,7 +4,7 @@ import { A2AService } from '@a2a-js/sdk/server/grpc';
 import { Client, Metadata, credentials, status } from '@grpc/grpc-js';
 import type { ServiceError } from '@grpc/grpc-js';
 import { int64At } from '../../../src/a2a/server/grpc/generation-fields.js';
-import { GENERATION } from '../../../src/a2a/translate/extensions.js';
+import { GENERATION } from '../../../src/core/extensions.js';
 import { userMessage } from '../../support/a2a-requests.js';
 import type { TestServer } from '../../support/server.js';
 import { startServer } from '../../support/server.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { toCallContext } from '../../../src/a2a/translate/call.js';
-import { EXTENSIONS } from '../../../src/a2a/translate/extensions.js';
+import { EXTENSIONS } from '../../../src/core/extensions.js';
 import { newId } from '../../../src/core/ids.js';
 import { NO_USAGE } from '../../../src/core/model.js';
 import type { NewEvent } from '../../../src/core/task.js';

@@ -9,7 +9,7 @@ import type { CallToolResult, Progress } from '@modelcontextprotocol/client';
 import { z } from 'zod';
 import type { JsonObject } from '../../../src/core/json.js';
 import type { ServerOptions, Tool } from '../../../src/index.js';
-import { cleanEnv, MAIN } from '../../cli/lango-process.js';
+import { cleanEnv, mainFile } from '../../cli/lango-process.js';
 import { AUDIENCE, startIssuer } from '../../support/issuer.js';
 import { KillableServer } from '../../support/killable-server.js';
 import { Obedient } from '../../support/obedient-model.js';
@@ -147,7 +147,7 @@ describe.each<Version>(['auto', 'legacy'])('agents as MCP tools, version %s', (m
       'a file of a type that the agent does not take',
       { message: 'a', files: [{ bytes: 'AAAA', mediaType: 'video/mp4' }] },
     ],
-  ])('refuse %s with a sentence, and store nothing', async (_name, given) => {
+  ])('refuse the input "%s" with a sentence, and store nothing', async (_name, given) => {
     const before = (await server.client.list({ agent: 'operator' })).totalSize;
     const refused = await ask(given);
     expect(refused.isError).toBe(true);
@@ -416,7 +416,7 @@ describe.each<Version>(['auto', 'legacy'])('lango mcp serve, version %s', (mode)
   afterAll(() => server.stop());
 
   const start = async (env: Record<string, string>) => {
-    const program = { command: process.execPath, args: [MAIN, 'mcp', 'serve'], env: cleanEnv(env) };
+    const program = { command: process.execPath, args: [mainFile(), 'mcp', 'serve'], env: cleanEnv(env) };
     const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } });
     await client.connect(new StdioClientTransport({ ...program, stderr: 'ignore' }));
     return client;

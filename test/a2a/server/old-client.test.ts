@@ -10,7 +10,8 @@ import {
   TaskNotFoundError,
 } from 'a2a-sdk-v03/client';
 import { GrpcTransportFactory } from 'a2a-sdk-v03/client/grpc';
-import { EXTENSIONS, seqIn } from '../../../src/a2a/translate/extensions.js';
+import { seqIn } from '../../../src/a2a/translate/extensions.js';
+import { EXTENSIONS } from '../../../src/core/extensions.js';
 import { newId } from '../../../src/core/ids.js';
 import type { A2aNode } from '../../support/a2a-node.js';
 import { TOKEN, startA2aNode } from '../../support/a2a-node.js';

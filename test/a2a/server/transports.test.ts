@@ -73,12 +73,12 @@ function remote({ node, ways }: Place): Place {
   return { node, ways: ways.filter(({ name }) => name !== 'in-process') };
 }
 
-describe('X5 an operation gives the same over JSON-RPC, HTTP+JSON, gRPC and inside the process', () => {
-  it.each(titled(OPERATION_CASES))('in the case: %s', (_title, one) => compare(one, plain));
-  it.each(titled(PUSH_CASES))('in the case: %s', (_title, one) => compare(one, pushing));
+describe('X5 an operation over JSON-RPC, HTTP+JSON, gRPC and inside the process', () => {
+  it.each(titled(OPERATION_CASES))('gives the same on each way: %s', (_title, one) => compare(one, plain));
+  it.each(titled(PUSH_CASES))('gives the same on each way: %s', (_title, one) => compare(one, pushing));
 });
 
-describe('X5 an operation is refused alike by JSON-RPC, HTTP+JSON and gRPC', () => {
-  it.each(titled(BINDING_CASES))('in the case: %s', (_title, one) => compare(one, remote(plain)));
-  it.each(titled(PUSH_BINDING_CASES))('in the case: %s', (_title, one) => compare(one, remote(pushing)));
+describe('X5 an invalid operation over JSON-RPC, HTTP+JSON and gRPC', () => {
+  it.each(titled(BINDING_CASES))('is refused alike: %s', (_title, one) => compare(one, remote(plain)));
+  it.each(titled(PUSH_BINDING_CASES))('is refused alike: %s', (_title, one) => compare(one, remote(pushing)));
 });

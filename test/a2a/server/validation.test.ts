@@ -23,7 +23,7 @@ function configuration(value: object): object {
   return { message: MESSAGE, configuration: value };
 }
 
-describe('X5 an invalid request is refused and stores nothing', () => {
+describe('X5 an invalid request', () => {
   it.each<[string, unknown, string]>([
     ['no message', {}, 'message'],
     ['a message that is text', { message: 'hi' }, 'message'],
@@ -71,7 +71,7 @@ describe('X5 an invalid request is refused and stores nothing', () => {
       configuration({ returnImmediately: 'soon' }),
       'configuration.returnImmediately',
     ],
-  ])('%s', async (_what, params, field) => {
+  ])('is refused and stores nothing: %s', async (_what, params, field) => {
     const reply = await rpc(node, 'SendMessage', params);
     expect(reply.json.error.code).toBe(-32602);
     const fields = reply.json.error.data[1]?.fieldViolations.map(({ field: name }) => name);
@@ -92,7 +92,7 @@ describe('X5 an invalid request is refused and stores nothing', () => {
       -32003,
     ],
     ['a task that is not there', { message: { ...MESSAGE, taskId: 'nothing' } }, -32001],
-  ])('%s', async (_what, params, code) => {
+  ])('is refused and stores nothing: %s', async (_what, params, code) => {
     expect((await rpc(node, 'SendMessage', params)).json.error.code).toBe(code);
     expect((await rpc(node, 'SendStreamingMessage', params)).json.error.code).toBe(code);
     expect((await rpc(node, 'ListTasks')).json.result.totalSize).toBe(0);
@@ -114,7 +114,7 @@ describe('X5 an invalid request is refused and stores nothing', () => {
       'statusTimestampAfter',
     ],
     ['GetExtendedAgentCard with a tenant', { tenant: 'acme' }, 'tenant'],
-  ])('%s', async (call, params, field) => {
+  ])('is refused with the name of the field: %s', async (call, params, field) => {
     const method = call.split(' ')[0]!;
     const { error } = (await rpc(node, method, params)).json;
     expect(error.code).toBe(-32602);
@@ -122,7 +122,7 @@ describe('X5 an invalid request is refused and stores nothing', () => {
   });
 });
 
-describe('X5 a request that ProtoJSON allows is accepted', () => {
+describe('X5 a request in any form of ProtoJSON', () => {
   it.each<[string, object]>([
     ['enums as numbers', { message: { ...MESSAGE, messageId: 'a', role: 1 } }],
     [
@@ -157,13 +157,13 @@ describe('X5 a request that ProtoJSON allows is accepted', () => {
       'ids of 256 characters',
       { message: { ...MESSAGE, messageId: 'x'.repeat(256), contextId: 'y'.repeat(256) } },
     ],
-  ])('it may hold %s', async (_what, params) => {
+  ])('may hold %s', async (_what, params) => {
     expect((await rpc(node, 'SendMessage', params)).json.result.task.status.state).toBe(
       'TASK_STATE_COMPLETED',
     );
   });
 
-  it('it may hold states by their number in a list', async () => {
+  it('may hold states by their number in a list', async () => {
     expect((await rpc(node, 'ListTasks', { status: 4 })).json.result).toMatchObject({
       tasks: [],
       totalSize: 0,

@@ -169,7 +169,7 @@ describe('X5 the card for the version that a client names', () => {
     expect(JSON.stringify(json['additionalInterfaces'])).not.toContain('GRPC');
   });
 
-  it('is readable by both when no version is named, with all members of 1.0', async () => {
+  it('is readable by clients of both versions when the client names none, with all members of 1.0', async () => {
     const both = await card(CARD);
     // The security requirements are those of 0.3: Go's SDK fails on those of 1.0, and names no version.
     const { securitySchemes, securityRequirements: _, ...rest } = await card(CARD, '1.0');

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { StreamResponse, Task } from '@a2a-js/sdk';
 import { toStreamResponse } from '../../../src/a2a/translate/events.js';
-import { EXTENSIONS, authorIn, chainIn, seqIn, usageIn } from '../../../src/a2a/translate/extensions.js';
+import { authorIn, chainIn, seqIn, usageIn } from '../../../src/a2a/translate/extensions.js';
+import { EXTENSIONS } from '../../../src/core/extensions.js';
 import { TaskFold } from '../../../src/a2a/translate/task.js';
 import type { WireTask } from '../../support/a2a-requests.js';
 import { NO_USAGE } from '../../../src/core/model.js';

@@ -188,7 +188,7 @@ describeBrowsing('a misbehaving page', () => {
     await untilSaid(got, /tried to download .*\/file, which was refused/);
   });
 
-  it('of enormous bytes, text or elements is cut off', async () => {
+  it('is cut off when it is enormous in bytes, text or elements', async () => {
     let sent = 0;
     pages['/endless'] = (_request, response) => {
       response.writeHead(200, { 'content-type': 'text/html' });

@@ -106,7 +106,7 @@ describeBrowsing('a browser', () => {
     });
   });
 
-  it('that dies in mid-step is an error, and the next call gets a fresh one', async () => {
+  it('ends its step with an error when it dies, and the next call gets a fresh one', async () => {
     stage = await openStage({ allow: [site.host] });
     await stage.call('navigate', { url: site.origin });
     const asked = once(site.server, 'request');

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { codeOf } from '../../../src/core/questions.js';
+import { codeOf } from '../../../src/core/decisions.js';
 import { answerPart, type Answer, type ClientEvent, type ServerOptions } from '../../../src/index.js';
 import { openAskingServer } from '../../support/asking-mcp-server.js';
 import { Obedient, untilOffered } from '../../support/obedient-model.js';
@@ -113,7 +113,7 @@ describe('a server that asks a question during a call', () => {
     expect((await reply(await ask('notes_visit_first'), 'done')).end.text).toBe('visited before call 2');
   });
 
-  it('that asks two questions gets replies by their codes, and a reply without a code goes to neither', async () => {
+  it('gets the replies to two questions by their codes, and a reply without a code goes to neither', async () => {
     const asked = await ask('notes_both');
     const [first, second] = asked.end.questions;
     expect(asked.end.questions).toHaveLength(2);
@@ -196,7 +196,7 @@ describe('a server that asks a question during a call', () => {
     expect(end).toMatchObject({ state: 'completed', text: expect.stringContaining('[{"action":"accept"}]') });
   });
 
-  it('that died during its question leaves a call whose outcome is reported as unknown', async () => {
+  it('leaves a call whose outcome is reported as unknown when it dies during its question', async () => {
     const asked = await ask('notes_book');
     await ask('notes_die');
     const { end } = await reply(asked, '{"seat":"window","count":1,"name":"Ann"}');
@@ -326,7 +326,7 @@ describe('a server of 2026-07-28, whose question is its result of a call', () =>
       'that needs what it does not name',
       { ...seat.params, requestedSchema: { type: 'object', properties: {}, required: ['a'] } },
     ],
-  ])('has a question canceled %s, which nobody sees', async (_, params) => {
+  ])('gets a cancel for a question %s, which nobody sees', async (_, params) => {
     await using asking = await openAskingServer(({ inputResponses }) =>
       inputResponses
         ? JSON.stringify(inputResponses)

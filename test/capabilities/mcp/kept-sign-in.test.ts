@@ -99,7 +99,7 @@ describe('a sign-in that several processes use', () => {
   it.each([
     ['docs:write docs:more', 'Run: lango mcp login docs --scope "docs:write docs:more"'],
     ['a $(reboot)', undefined],
-  ])('that lacks the scope %s fails with the command to get it', async (scope, hint) => {
+  ])('fails with the command to get the scope %s when it lacks it', async (scope, hint) => {
     await using far = await openLoginServer();
     const { one } = await processes(far, { expiresIn: 300 });
     const challenge = `Bearer error="insufficient_scope", scope="${scope}"`;

@@ -312,13 +312,13 @@ describe('a hostile issuer', () => {
   });
   const METADATA = '/.well-known/oauth-authorization-server';
 
-  it('that names a token endpoint elsewhere gets no code', async () => {
+  it('gets no code when it names a token endpoint elsewhere', async () => {
     const said = await login({ metadata: { token_endpoint: `${other.url}/token` } });
     expect(said).toContain(`names the token_endpoint at ${other.url}: nothing was sent there.`);
     expect(far.grants('authorization_code')).toEqual([]);
   });
 
-  it('that names a registration or device endpoint elsewhere gets nothing', async () => {
+  it('gets nothing when it names a registration or device endpoint elsewhere', async () => {
     expect(await login({ metadata: { registration_endpoint: `${other.url}/r` } })).toContain(
       'registration_endpoint',
     );
@@ -383,7 +383,7 @@ describe('a hostile issuer', () => {
     }
   });
 
-  it('at a private address is not called when only the server names it', async () => {
+  it('is not called at a private address when only the server names it', async () => {
     const before = far.issuer.received.length;
     const said = await login({}, { issuer: undefined });
     expect(said).toMatch(/private or loopback address|no https/);

@@ -110,7 +110,7 @@ describe('a slow issuer or MCP server', () => {
   });
 
   it.each(Object.keys(WAYS))(
-    'that %s gets one request from two concurrent calls, which fail with a plain message',
+    'gets one request from two concurrent calls when it %s, and the calls fail with a plain message',
     async (way) => {
       const { before, ends, grants } = (await calls.get(way))!;
       expect(before).toContain('you are ada');

@@ -56,13 +56,13 @@ describeOnChain('payments during failures', () => {
   it.each<[string, Fate, RegExp]>([
     ['down', 'drop', /RPC server of Base Sepolia .* cannot be reached/],
     ['silent', 'hang', /RPC server of Base Sepolia .* did not answer within 400 ms/],
-    ['no RPC server', 'garbage', /sent an invalid answer|answered with an error/],
+    ['no RPC server', 'garbage', /sent an invalid response|answered with an error/],
     [
       'at its limit',
       { error: 'rate limit exceeded', code: -32_005 },
       /answered with an error: rate limit exceeded/,
     ],
-    ['mad', { result: { a: 1 } }, /sent an invalid answer|chain NaN/],
+    ['mad', { result: { a: 1 } }, /sent an invalid response|chain NaN/],
   ])(
     'fail with a typed error when the RPC server is %s, and leave nothing reserved',
     async (_, fate, words) => {

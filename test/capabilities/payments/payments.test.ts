@@ -65,7 +65,7 @@ describeOnChain('payments on a chain', () => {
     ['the zero address', { ...TEA, to: `0x${'0'.repeat(40)}` }, /zero address/],
     ['its own address', { ...TEA, to: PAYER }, /address of this wallet itself/],
     [
-      'more than one payment may come to',
+      'an amount over the limit of one payment',
       { ...TEA, amount: '10.000001' },
       /limit for one payment, 10.00 USDC/,
     ],
@@ -133,7 +133,7 @@ describeOnChain('payments on a chain', () => {
     await other.close();
   });
 
-  it('of one owner and the wallet are hidden from another', async () => {
+  it('are visible to their owner only, and so is the wallet', async () => {
     await till.call('payment_send', TEA);
     expect(await till.call('payment_history', {}, { owner: 'bob' })).toBe('There are no payments yet.');
     expect(await till.words('payment_balance', {}, { owner: 'bob' })).toMatch(/no wallet yet/);

@@ -1,17 +1,14 @@
 import { openSqliteStores, type AllStores } from '../../../lab/all-stores.js';
 import { LangoError } from '../../../src/core/errors.js';
-import { hashJson } from '../../../src/core/json.js';
+import { hashJson } from '../../../src/core/canonical-json.js';
 import { silentLogger } from '../../../src/core/logger.js';
 import type { PaymentStore } from '../../../src/capabilities/payments/payment-store.js';
 import type { Scope } from '../../../src/core/task.js';
 import type { ToolContext, ToolOutput } from '../../../src/core/tool.js';
 import { createEgress } from '../../../src/http/egress.js';
-import {
-  createPayments,
-  networkOf,
-  type PaymentOptions,
-  type Payments,
-} from '../../../src/capabilities/payments/payments.js';
+import type { PaymentOptions } from '../../../src/capabilities/payments/context.js';
+import { networkOf } from '../../../src/capabilities/payments/networks.js';
+import { createPayments } from '../../../src/capabilities/payments/payments.js';
 import type { WalletVault } from '../../../src/capabilities/payments/wallets.js';
 import type { LocalChain } from '../../chain/local-chain.js';
 import { RICH, RICH_KEYS } from '../../chain/local-chain.js';
@@ -48,7 +45,7 @@ export function memoryVault(key?: string): WalletVault & { readonly keys: Map<st
 }
 
 export interface Till {
-  readonly payments: Payments;
+  readonly payments: ReturnType<typeof createPayments>;
   readonly storage: AllStores;
   readonly store: PaymentStore;
   call(name: string, input?: unknown, changes?: Partial<ToolContext>): Promise<string>;
@@ -87,7 +84,7 @@ export function openTill(chain: Pick<LocalChain, 'url' | 'token'>, options: Till
   });
   const requestMs = others.requestMs ?? 30_000;
   const payments = createPayments({
-    network: networkOf({ name: 'base-sepolia', rpcUrl, token }),
+    network: networkOf({ network: 'base-sepolia', rpcUrl, tokenAddress: token }),
     store: storage.payments,
     vault: memoryVault(RICH_KEYS[1]),
     limits: { perTransaction: 10_000_000n, daily: 50_000_000n },

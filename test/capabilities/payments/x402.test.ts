@@ -88,7 +88,7 @@ describeOnChain('paid requests by x402', () => {
     const key = newKey();
     endpoint.offer.breaks = true;
     const first = await till.words(NAME, request(), { key });
-    expect(first).toMatch(/outcome is not known yet|No answer arrived/);
+    expect(first).toMatch(/outcome is not known yet|No response arrived/);
     expect(first).not.toContain('status 502');
     endpoint.offer.breaks = false;
     const second = await till.words(NAME, request(), { key });

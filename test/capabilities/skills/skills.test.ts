@@ -130,7 +130,7 @@ describe('skills', () => {
     expect(await readdir(folder)).toEqual(['workspace']);
   });
 
-  it('behind a symbolic link in the workspace are not read, at once or later', async () => {
+  it('are not read through a symbolic link in the workspace, at once or later', async () => {
     await put(join(folder, 'secret'), TEXT.replace('greet', 'stolen'));
     await writeFile(join(folder, 'secret', 'key'), 'top secret');
     await mkdir(join(workspace, 'skills'));
@@ -160,7 +160,7 @@ describe('skills', () => {
     ['no YAML', '---\n: : :\n\t- x\n---\n'],
     ['a list for a head', '---\n- name\n---\n'],
     ['a word for metadata', '---\nname: greet\ndescription: x\nmetadata: none\n---\n'],
-  ])('with %s are left out, and refused by import', async (_, text) => {
+  ])('are left out when they have %s, and refused by import', async (_, text) => {
     await put(join(folder, 'skills', 'broken'), text);
     await put(join(workspace, 'inbox', 'broken'), text);
     const { skills, said, names } = open();

@@ -23,7 +23,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const open = () => openSqliteStorage({ file, synchronous: 'normal', logger: silentLogger });
 
-it('copies a database that is written to, and brings it back', async () => {
+it('backUp copies a database in use, and restore brings it back', async () => {
   const storage = open();
   const first = await acceptOne(storage.tasks, { lease: 'w' });
   await storage.tasks.append(fenceOf(first), [turnEnd('kept')]);
@@ -43,7 +43,7 @@ it('copies a database that is written to, and brings it back', async () => {
   await again.close();
 });
 
-it('finds what is wrong anywhere in a database, makes no copy of it and restores none', async () => {
+it('verifyDatabase finds damage anywhere in a database, and no damaged one is copied or restored', async () => {
   const storage = open();
   const first = await acceptOne(storage.tasks, { lease: 'w' });
   await storage.tasks.append(fenceOf(first), [turnEnd('a'), turnEnd('b'), turnEnd('c')]);

@@ -16,7 +16,10 @@ import {
   turnEnd,
 } from '../../suites/task-store-fixtures.js';
 
-/** What a flipped bit or a cut does to a database of 90 tasks: nothing wrong is served, and nothing is gone in silence. */
+/**
+ * The effect of a flipped bit or a cut on a database of 90 tasks: no wrong data is served, and nothing is lost without
+ * an error.
+ */
 
 const TASKS = 90;
 const ROUNDS = Number(process.env['LANGO_FLIPS'] ?? 40);
@@ -34,7 +37,7 @@ function randomNumbers(seed: number): (limit: number) => number {
   };
 }
 
-/** By task, its state, its status message and its entries as JSON; `undefined` for what is refused. */
+/** The state, status message and events of each task as JSON; `undefined` when the store refuses it. */
 type Served = Map<string, string | undefined>;
 
 async function serve(folder: string, ids: readonly string[]): Promise<Served | 'refused'> {
@@ -84,7 +87,7 @@ function problemsOf(folder: string): readonly string[] {
   }
 }
 
-it(`serves nothing wrong, and loses nothing in silence (LANGO_SEED=${SEED})`, async () => {
+it(`a damaged database serves no wrong data, and loses nothing without an error (LANGO_SEED=${SEED})`, async () => {
   const root = mkdtempSync(path.join(tmpdir(), 'lango-flips-'));
   const whole = path.join(root, 'whole');
   const copy = path.join(root, 'copy');

@@ -14,7 +14,7 @@ const TEXT = 'x'.repeat(200 * 1024);
 
 let folder: string;
 let file: string;
-/** Leads to the file. The storage is opened by it. */
+/** A symbolic link to the file, through which the storage opens it. */
 let link: string;
 let storage: Storage;
 let warnings: string[];
@@ -47,7 +47,7 @@ async function write(count: number): Promise<string> {
   return task.id;
 }
 
-describe('the log of a database that is written to', () => {
+describe('the write-ahead log of a database in use', () => {
   it('is checkpointed into the file while the server runs', async () => {
     const id = await write(200);
     await until(() => size() > 25 * MB);
@@ -55,12 +55,12 @@ describe('the log of a database that is written to', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('does not outgrow its limit where writes never rest', async () => {
+  it('does not exceed its limit under continuous writes', async () => {
     await write(900);
     expect(size(`${file}-wal`)).toBeLessThan(165 * MB);
   });
 
-  it('survives a failed checkpoint: a warning, and the work continues', async () => {
+  it('survives a failed checkpoint with a warning', async () => {
     rmSync(link);
     const id = await write(200);
     await until(() => warnings.length === 1);

@@ -63,8 +63,8 @@ function saying(message: RegExp, hint: RegExp) {
   };
 }
 
-describe('opening again', () => {
-  it('knows the messages of a database of version 16', async () => {
+describe('a reopened database', () => {
+  it('recognizes the messages of a database of version 16', async () => {
     const entry = newTask({ givenContextId: 'a', contextId: 'a' });
     const { id } = taskOf(await open().tasks.accept(entry));
     await opened.pop()!.close();
@@ -92,7 +92,7 @@ describe('opening again', () => {
     ]);
   });
 
-  it('finds tasks, events, inbox and name as they were', async () => {
+  it('has its tasks, events, inbox and name unchanged', async () => {
     const first = open();
     const entry = newTask();
     const task = taskOf(await first.tasks.accept(entry));
@@ -107,7 +107,7 @@ describe('opening again', () => {
     expect(name).toHaveLength(36);
   });
 
-  it('voids the leases of the process before, and fences what is left of it', async () => {
+  it('voids the leases of the earlier process, and fences its late writes', async () => {
     const first = open();
     const task = await acceptOne(first.tasks, { lease: 'before' });
     await first.close();
@@ -116,7 +116,7 @@ describe('opening again', () => {
     expect(await second.tasks.claim('after', [AGENT], () => 10)).toMatchObject([{ id: task.id }]);
   });
 
-  it('makes files that only this user may read, and leaves the rights of one that is there', async () => {
+  it('has files that only this user may read, and keeps the rights of existing files', async () => {
     const other = join(folder, 'other.db');
     writeFileSync(other, '', { mode: 0o640 });
     await acceptOne(open().tasks);
@@ -127,14 +127,14 @@ describe('opening again', () => {
     expect(rights).toEqual([0o600, 0o600, 0o600, 0o600, 0o640]);
   });
 
-  it('takes an empty file for a new database', () => {
+  it('treats an empty file as a new database', () => {
     writeFileSync(file, '');
     expect(open().nodeId).toHaveLength(36);
   });
 });
 
-describe('refusing a file', () => {
-  it('that a newer version made, and leaves it as it was', async () => {
+describe('opening a database file', () => {
+  it('refuses one of a newer version, and leaves it unchanged', async () => {
     await open().close();
     const database = new Database(file);
     const version = Number(database.pragma('user_version', { simple: true }));
@@ -146,7 +146,7 @@ describe('refusing a file', () => {
     expect(readFileSync(file).equals(before)).toBe(true);
   });
 
-  it('that a build before the first release made, and leaves it as it was', async () => {
+  it('refuses one of a build before the first release, and leaves it unchanged', async () => {
     await open().close();
     const database = new Database(file);
     database.pragma('user_version = 14');
@@ -158,19 +158,19 @@ describe('refusing a file', () => {
     expect(readFileSync(file).equals(before)).toBe(true);
   });
 
-  it('that belongs to another program', () => {
+  it('refuses one that belongs to another program', () => {
     const database = new Database(file);
     database.exec('CREATE TABLE recipes (name TEXT)');
     database.close();
     expect(refusal()).toMatchObject(saying(/another program/, /another data folder/));
   });
 
-  it('that is no database', () => {
+  it('refuses one that is no database', () => {
     writeFileSync(file, 'Dear diary, '.repeat(1_000));
     expect(refusal()).toMatchObject(saying(/damaged, or is not a database/, /backup/));
   });
 
-  it('that is damaged inside', async () => {
+  it('refuses one that is damaged inside', async () => {
     const storage = open();
     for (let count = 0; count < 100; count += 1) await acceptOne(storage.tasks);
     await storage.close();
@@ -180,12 +180,12 @@ describe('refusing a file', () => {
     expect(refusal()).toMatchObject({ code: 'storage', message: expect.stringMatching(/damaged/) });
   });
 
-  it('in a folder that is not there', () => {
+  it('refuses one in a missing folder', () => {
     const hint = /Create the data folder.* The database is .*\/gone\/lango\.db/;
     expect(refusal(join(folder, 'gone', 'lango.db'))).toMatchObject(saying(/folder .* does not exist/, hint));
   });
 
-  it('in a folder that this user may not write', async () => {
+  it('refuses one in a folder without write permission', async () => {
     chmodSync(folder, 0o555);
     const said = await startProcess('try-unprivileged', file).first;
     expect(said).toMatchObject(
@@ -196,7 +196,7 @@ describe('refusing a file', () => {
     );
   });
 
-  it('that this user may not write', async () => {
+  it('refuses one without write permission', async () => {
     await open().close();
     chmodSync(folder, 0o555);
     for (const name of [file, `${file}.lock`]) chmodSync(name, 0o444);
@@ -209,7 +209,7 @@ describe('refusing a file', () => {
     );
   });
 
-  it('whose tables are gone', async () => {
+  it('refuses one without its tables', async () => {
     await open().close();
     dropEvents();
     expect(refusal()).toMatchObject({ code: 'storage' });
@@ -217,7 +217,7 @@ describe('refusing a file', () => {
     expect(open().nodeId).toHaveLength(36);
   });
 
-  it('and can be asked again once the reason is gone', () => {
+  it('works again once the reason of a refusal is gone', () => {
     writeFileSync(file, 'x'.repeat(5_000));
     refusal();
     rmSync(file);
@@ -225,8 +225,8 @@ describe('refusing a file', () => {
   });
 });
 
-describe('a store whose file is spoiled while it is open', () => {
-  it('says so by a typed error, at reads and at writes', async () => {
+describe('a store whose file is damaged while it is open', () => {
+  it('reports a typed error, at reads and at writes', async () => {
     const storage = open();
     const task = await acceptOne(storage.tasks);
     dropEvents();
@@ -237,7 +237,7 @@ describe('a store whose file is spoiled while it is open', () => {
   });
 });
 
-describe('one process at a time', () => {
+describe('the lock of a database', () => {
   const inUse = saying(/Another process uses this database/, /Stop the other server/);
 
   it('refuses a second store on the same file, also by another name', async () => {
@@ -261,7 +261,7 @@ describe('one process at a time', () => {
     await acceptOne(open().tasks);
   });
 
-  it('lets others read meanwhile', async () => {
+  it('lets other processes read meanwhile', async () => {
     const storage = open();
     await acceptOne(storage.tasks);
     const reader = new Database(file, { readonly: true });
@@ -271,7 +271,7 @@ describe('one process at a time', () => {
 });
 
 describe('the bundled SQLite', () => {
-  it('must be one whose log can be trusted', () => {
+  it('is refused before version 3.51.3, whose log can be trusted', () => {
     for (const version of ['3.51.2', '3.9.9', '2.99.0', '']) {
       expect(() => assertSqliteVersion(version)).toThrow('3.51.3 is needed');
     }

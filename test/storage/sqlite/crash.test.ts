@@ -11,7 +11,7 @@ import type { Acknowledged } from './second-process.js';
 import { startProcess } from './start-process.js';
 
 const ROUNDS = 5;
-/** The most commits that a process acknowledges before it is killed. */
+/** The maximum number of commits that a process acknowledges before it is killed. */
 const MOST_LINES = 200;
 
 let folder: string;
@@ -36,8 +36,8 @@ async function expectWhole(store: TaskStore, taskId: string, acknowledgedHead: n
   expect(task.state === 'completed').toBe(events.at(-1)?.body.type === 'run-end');
 }
 
-describe('a process that is killed at any moment', () => {
-  it('loses nothing it acknowledged, leaves no half write, and its tasks can be taken at once', async () => {
+describe('a process that is killed at a random moment', () => {
+  it('loses nothing acknowledged, leaves no partial write, and its tasks can be claimed at once', async () => {
     const file = join(folder, 'lango.db');
     const heads = new Map<string, number>();
     for (let round = 0; round < ROUNDS; round += 1) {

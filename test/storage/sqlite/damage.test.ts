@@ -49,7 +49,7 @@ function open(options: { acceptDamage?: boolean; synchronous?: Tier; at?: string
   return storage;
 }
 
-/** The files as a kill leaves them, after so many tasks. */
+/** The files that a kill leaves behind, after so many tasks. */
 async function killedAfter(tasks: number, synchronous: Tier = 'normal'): Promise<string> {
   const storage = open({ synchronous });
   for (let count = 0; count < tasks; count += 1) await acceptOne(storage.tasks);
@@ -68,8 +68,8 @@ function refusal(at: string): unknown {
 
 const saying = (message: RegExp) => ({ code: 'storage', message: expect.stringMatching(message) });
 
-describe('a start', () => {
-  it('takes up what a kill left', async () => {
+describe('the start on a database', () => {
+  it('accepts the files that a kill left behind', async () => {
     const at = await killedAfter(20);
     expect((await open({ at }).tasks.list(ALICE, { agent: AGENT, pageSize: 50 })).tasks).toHaveLength(20);
     expect(log.lines.filter((line) => line.includes('missing'))).toEqual([]);
@@ -79,12 +79,12 @@ describe('a start', () => {
     ['is gone', (wal: string) => rmSync(wal)],
     ['is empty', (wal: string) => truncateSync(wal)],
     ['was cut off', (wal: string) => truncateSync(wal, Math.floor(readFileSync(wal).length / 2))],
-  ])('refuses a database whose log %s, and opens it only on request', async (_, damage) => {
+  ])('refuses one whose log %s, and opens it only on request', async (_, damage) => {
     const at = await killedAfter(20);
     const wal = path.join(at, 'lango.db-wal');
     damage(wal);
     rmSync(path.join(at, 'lango.db-shm'));
-    // A log that is gone takes the tables with it, so the file is an empty one.
+    // A missing log takes the tables with it, so the file is empty.
     expect(refusal(at)).toMatchObject(saying(/The last \d+ of 20 acknowledged commits are missing/));
     const storage = open({ at, acceptDamage: true });
     expect(log.lines.join('\n')).toContain('because of --accept-damage');
@@ -95,7 +95,7 @@ describe('a start', () => {
     ).toBeGreaterThan(0);
   });
 
-  it('refuses to create a database where one was', async () => {
+  it('refuses to create one where one existed', async () => {
     const at = await killedAfter(3);
     for (const ending of ['', '-wal', '-shm']) rmSync(path.join(at, `lango.db${ending}`));
     expect(refusal(at)).toMatchObject(saying(/The database file is gone. It held 3 commits/));
@@ -103,23 +103,26 @@ describe('a start', () => {
   });
 
   it.each([
-    ['normal', 'goes on, with a warning'],
+    ['normal', 'continues with a warning'],
     ['full', 'refuses'],
-  ] as const)('after a loss of power in the tier %s %s', async (synchronous, does) => {
-    const at = await killedAfter(5, synchronous);
-    rmSync(path.join(at, 'lango.db-wal'));
-    const mark = path.join(at, 'lango.db.mark');
-    writeFileSync(mark, readFileSync(mark, 'utf8').replace(/boot [^,]*/, 'boot an-earlier-one'));
-    if (does === 'refuses') expect(refusal(at)).toMatchObject(saying(/are missing/));
-    else expect(open({ at }).nodeId).toHaveLength(36);
-    expect(log.lines.some((line) => line.includes('started again'))).toBe(does !== 'refuses');
-  });
+  ] as const)(
+    'loses the last commits to a power failure in the tier %s: it %s',
+    async (synchronous, does) => {
+      const at = await killedAfter(5, synchronous);
+      rmSync(path.join(at, 'lango.db-wal'));
+      const mark = path.join(at, 'lango.db.mark');
+      writeFileSync(mark, readFileSync(mark, 'utf8').replace(/boot [^,]*/, 'boot an-earlier-one'));
+      if (does === 'refuses') expect(refusal(at)).toMatchObject(saying(/are missing/));
+      else expect(open({ at }).nodeId).toHaveLength(36);
+      expect(log.lines.some((line) => line.includes('started again'))).toBe(does !== 'refuses');
+    },
+  );
 
   it.each([
     ['is gone', (mark: string) => rmSync(mark)],
     ['is empty', (mark: string) => truncateSync(mark)],
     ['cannot be read', (mark: string) => writeFileSync(mark, '00000000000000x3 commits')],
-  ])('refuses a database whose mark %s, and opens it only on request', async (_, damage) => {
+  ])('refuses one whose mark %s, and opens it only on request', async (_, damage) => {
     const at = await killedAfter(3);
     damage(path.join(at, 'lango.db.mark'));
     const words = /The mark beside the database .*Whether commits are missing cannot be known/;
@@ -130,7 +133,7 @@ describe('a start', () => {
     expect(open({ at }).nodeId).toHaveLength(36);
   });
 
-  it('refuses a database that lacks entries of a task', async () => {
+  it('refuses one that lacks events of a task', async () => {
     const storage = open();
     const task = await acceptOne(storage.tasks, { lease: 'w' });
     await storage.tasks.append(fenceOf(task), [turnEnd('a')]);
@@ -146,7 +149,7 @@ function change(sql: string): void {
   database.close();
 }
 
-describe('a changed byte', () => {
+describe('a damaged byte', () => {
   async function ended() {
     const storage = open();
     const task = await acceptOne(storage.tasks, { lease: 'w', message: message('secret order') });
@@ -155,19 +158,19 @@ describe('a changed byte', () => {
     return task;
   }
 
-  it.each(['order', 'truth'])('in an entry (%s) is never served', async (word) => {
+  it.each(['order', 'truth'])('is never served in an event (%s)', async (word) => {
     const task = await ended();
     change(`UPDATE events SET body = replace(body, '${word}', 'other')`);
     await expect(readAll(open().tasks, task)).rejects.toMatchObject(saying(/Entry \d of task .* is damaged/));
   });
 
-  it('in the author of an entry is never served', async () => {
+  it('is never served in the author of an event', async () => {
     const task = await ended();
     change("UPDATE events SET author = 'somebody' WHERE seq = 2");
     await expect(readAll(open().tasks, task)).rejects.toMatchObject(saying(/Entry 2 .* is damaged/));
   });
 
-  it('in the message of a state is never served', async () => {
+  it('is never served in the message of a state', async () => {
     const task = await ended();
     change("UPDATE tasks SET status_message = replace(status_message, 'truth', 'other')");
     await expect(open().tasks.get(ALICE, task.id)).rejects.toMatchObject(
@@ -175,7 +178,7 @@ describe('a changed byte', () => {
     );
   });
 
-  it('is not looked for in entries of an earlier version, which have no checksum', async () => {
+  it('is not looked for in events of an earlier version, which have no checksum', async () => {
     const task = await ended();
     change('UPDATE events SET checksum = NULL; UPDATE tasks SET status_message = substr(status_message, 9)');
     const { tasks } = open();

@@ -42,13 +42,13 @@ function note(text: string): Work<string> {
   };
 }
 
-/** Passes when it runs; what it wrote makes COMMIT itself fail. */
+/** A write that succeeds itself and makes COMMIT fail. */
 const replyToNothing: Work<void> = () => {
   database.prepare("INSERT INTO replies VALUES ('nothing')").run();
 };
 
 describe('group commit', () => {
-  it('makes one transaction of one turn, and settles after its commit', async () => {
+  it('makes one transaction for one turn of the event loop, and settles after its commit', async () => {
     const seen: unknown[] = [];
     const writes = ['a', 'b', 'c'].map((text) =>
       commits.run((touch) => {
@@ -70,7 +70,7 @@ describe('group commit', () => {
     expect(committed()).toEqual(['a', 'b']);
   });
 
-  it('rejects one without running the others again when it refuses by itself', async () => {
+  it('rejects a write that refuses by itself, and does not run the others again', async () => {
     let runs = 0;
     const refuse: Work<void> = () => {
       throw new LangoError('fenced', 'not yours');
@@ -89,7 +89,7 @@ describe('group commit', () => {
   it.each([
     ['a write', note('a')],
     ['the commit', replyToNothing],
-  ])('rolls %s that fails back alone, the others are written once', async (_, bad) => {
+  ])('rolls only the failing write back when %s fails, and stores the others once', async (_, bad) => {
     const results = await Promise.allSettled(
       [note('a'), bad, note('b'), note('c')].map((work) => commits.run<string | void>(work)),
     );
@@ -104,7 +104,7 @@ describe('group commit', () => {
     expect(database.inTransaction).toBe(false);
   });
 
-  it('says so when the disk is full, and continues when there is room again', async () => {
+  it('reports a full disk, and continues when there is space again', async () => {
     const pages = Number(database.pragma('page_count', { simple: true }));
     database.pragma(`max_page_count = ${pages + 1}`);
     await expect(commits.run(note('x'.repeat(100_000)))).rejects.toMatchObject({
@@ -117,7 +117,7 @@ describe('group commit', () => {
     expect(await commits.run(note('short'))).toBe('short');
   });
 
-  it('notifies once per task and group, and not of writes that were rolled back', async () => {
+  it('notifies once per task and group, and not about writes that were rolled back', async () => {
     const hints: string[] = [];
     commits.onCommit((taskId) => hints.push(taskId));
     const touching = (taskId: string, work: Work<unknown>) =>

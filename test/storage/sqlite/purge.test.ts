@@ -8,7 +8,7 @@ import { documentOf } from '../../suites/library-fixtures.js';
 import { ALICE } from '../../suites/task-store-fixtures.js';
 
 describe('purge', () => {
-  it('leaves no bytes of what was deleted in any file: not of its text, nor of its words, nor in the log', async () => {
+  it('leaves no bytes of deleted text in any file: neither the text nor its words, nor in the log', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'lango-purge-'));
     const file = join(folder, 'lango.db');
     const storage = openSqliteStores({ file, synchronous: 'normal', logger: silentLogger });
@@ -22,7 +22,7 @@ describe('purge', () => {
         const text = n === 150 ? 'The zither stands in the attic.' : `Plain text number ${n} of many.`;
         await storage.library.put(ALICE, documentOf(`d${n}.md`, text));
       }
-      // Folded into the database as time goes by.
+      // The checkpoints of the running store write the log into the database.
       await storage.purge();
       expect(await filesWith('zither stands')).toEqual(['lango.db']);
       await storage.library.remove(ALICE, 'documents', ['file:///d150.md']);

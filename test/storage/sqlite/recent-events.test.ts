@@ -17,7 +17,7 @@ function seqs(events: readonly EventRow[] | undefined): readonly number[] | unde
 }
 
 describe('recent events', () => {
-  it('gives what was added after a cursor, in order, at most the limit', () => {
+  it('return what was added after a cursor, in order, at most the limit', () => {
     const recent = new RecentEvents();
     recent.add('t', rows(1, 2));
     recent.add('t', rows(3, 6));
@@ -26,7 +26,7 @@ describe('recent events', () => {
     expect(seqs(recent.read('t', 6, 10))).toEqual([]);
   });
 
-  it('does not count tasks, or starts, that were not reported to it', () => {
+  it('do not cover tasks, or beginnings of tasks, that were not reported', () => {
     const recent = new RecentEvents();
     recent.add('t', rows(7, 9));
     expect(recent.read('other', 0, 10)).toBeUndefined();
@@ -34,7 +34,7 @@ describe('recent events', () => {
     expect(seqs(recent.read('t', 6, 10))).toEqual([7, 8, 9]);
   });
 
-  it('forgets the task that was written longest ago when there are too many events', () => {
+  it('drop the least recently written task when there are too many events', () => {
     const recent = new RecentEvents();
     recent.add('old', rows(1, 1));
     recent.add('busy', rows(1, 1));
@@ -44,7 +44,7 @@ describe('recent events', () => {
     expect(seqs(recent.read('old', 0, 10))).toEqual([1, 2]);
   });
 
-  it('drops its counts, and continues, when one task alone is too large', () => {
+  it('drop their own counts, and continue, when one task alone is too large', () => {
     const recent = new RecentEvents();
     recent.add('t', rows(1, 5, 'x'.repeat(256 * 1024)));
     expect(recent.read('t', 0, 10)).toBeUndefined();

@@ -4,7 +4,7 @@ import type { TaskStore } from '../../../src/stores/tasks.js';
 import { openSqliteStorage } from '../../../src/storage/sqlite/storage.js';
 import { acceptOne, delta, fenceOf, RUN_START, runEnd } from '../../suites/task-store-fixtures.js';
 
-/** Commits of this process, one a line on its standard output. */
+/** Writes the commits of this process to standard output, one a line. */
 export interface Acknowledged {
   readonly taskId: string;
   readonly messageId: string;
@@ -50,7 +50,7 @@ function work(store: TaskStore): void {
   for (let lanes = 0; lanes < CONCURRENT_TASKS; lanes += 1) void lane();
 }
 
-/** Root may write everywhere, so it becomes somebody else first; the driver must be loaded before. */
+/** Root may write anywhere, so the process becomes another user first; the driver must be loaded before. */
 async function tryUnprivileged(): Promise<void> {
   await open(':memory:').close();
   if (process.getuid?.() === 0) {

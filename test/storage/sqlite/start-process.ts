@@ -5,15 +5,15 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 export interface SecondProcess {
-  /** Lines of standard output so far, parsed. A line cut off by death is left out. */
+  /** The parsed lines of standard output so far, without a line that death cut off. */
   readonly lines: readonly unknown[];
   /** Resolves with the first line. */
   readonly first: Promise<unknown>;
-  /** SIGKILL, and until it is dead. */
+  /** Sends SIGKILL, and resolves once the process is dead. */
   kill(): Promise<void>;
 }
 
-/** Lets plain Node run the sources: it strips types by itself, and this finds `./x.ts` for `./x.js`. */
+/** Lets plain Node run the sources: Node strips types by itself, and this resolves `./x.js` to `./x.ts`. */
 const RESOLVE_SOURCES = `
 import { registerHooks } from 'node:module';
 registerHooks({ resolve(specifier, context, next) {

@@ -9,8 +9,8 @@ import { ALICE } from '../../suites/task-store-fixtures.js';
 
 const MANY = 1_500;
 
-describe('dropping vectors', () => {
-  it('that ended in the middle continues when it is requested again', async () => {
+describe('a removal of vectors', () => {
+  it('continues when it is requested again after an interruption', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'lango-vectors-'));
     const open = () =>
       openSqliteStores({

@@ -1,10 +1,10 @@
 import { errorText, isLangoError } from '../../../core/errors.js';
-import type { ExtractionStore, Triple, UnreadDocument } from '../stores/graph.js';
+import type { ExtractionStore, UnreadDocument } from '../stores/extraction.js';
 import type { CollectionFilter } from '../stores/library.js';
 import type { Logger } from '../../../core/logger.js';
 import type { Distiller } from '../../../core/model.js';
 import { backoffMs, Deadline, pause } from '../../../core/time.js';
-import { nameKey } from '../stores/graph.js';
+import { nameKey, type Triple } from '../stores/graph.js';
 import { NAME_MAX, TRIPLES_MAX } from './fields.js';
 
 export interface ExtractorOptions {

@@ -5,9 +5,9 @@ import {
   type Accepted,
   type DocumentIndex,
   type EmbeddingProgress,
-  type LibraryStore,
   type Submission,
 } from '../stores/library.js';
+import type { LibraryStore } from '../stores/library-store.js';
 import type { Scope } from '../../../core/task.js';
 import type { Parsers } from '../../../parsing/parsers.js';
 import type { PassageEmbedder } from './passage-embedder.js';

@@ -1,11 +1,7 @@
-import {
-  MEMORY_COLLECTION,
-  type DocumentIndex,
-  type LibraryStore,
-  type Retrieval,
-} from '../stores/library.js';
+import { MEMORY_COLLECTION, type DocumentIndex, type Retrieval } from '../stores/library.js';
 import type { Logger } from '../../../core/logger.js';
 import type { EmbeddingProvider } from '../../../core/model.js';
+import type { LibraryStore } from '../stores/library-store.js';
 import type { Scope } from '../../../core/task.js';
 import type { Tool } from '../../../core/tool.js';
 import type { Parsers } from '../../../parsing/parsers.js';

@@ -1,7 +1,8 @@
 import type { EmbeddingProvider } from '../../../core/model.js';
 import { errorText, isLangoError, LangoError } from '../../../core/errors.js';
-import type { LibraryStore, Unembedded, EmbeddingProgress } from '../stores/library.js';
+import type { Unembedded, EmbeddingProgress } from '../stores/library.js';
 import type { Logger } from '../../../core/logger.js';
+import type { LibraryStore } from '../stores/library-store.js';
 import { scopeKey, type Scope } from '../../../core/task.js';
 
 export interface PassageEmbedderOptions {

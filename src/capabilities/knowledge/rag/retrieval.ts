@@ -3,13 +3,13 @@ import { errorText } from '../../../core/errors.js';
 import type {
   CollectionRecord,
   Hit,
-  LibraryStore,
   CollectionFilter,
   Retrieval,
   SearchAnswer,
   SearchRequest,
 } from '../stores/library.js';
 import type { Logger } from '../../../core/logger.js';
+import type { LibraryStore } from '../stores/library-store.js';
 import type { Scope } from '../../../core/task.js';
 import type { PassageEmbedder } from './passage-embedder.js';
 

@@ -1,4 +1,4 @@
-import { MAX_EXTRACTION_ATTEMPTS } from '../stores/graph.js';
+import { MAX_EXTRACTION_ATTEMPTS } from '../stores/extraction.js';
 import type { Passage } from '../../../parsing/passages.js';
 import type { NewDocument } from '../stores/library.js';
 import type { Row } from '../../../stores/records.js';

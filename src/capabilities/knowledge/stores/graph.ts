@@ -1,6 +1,18 @@
-import type { CollectionFilter } from './library.js';
 import type { Page } from '../../../core/page.js';
+import {
+  all,
+  column,
+  first,
+  lockOf,
+  run,
+  writeInSteps,
+  type Query,
+  type SqlDatabase,
+  type Step,
+} from '../../../core/sql.js';
 import type { Scope } from '../../../core/task.js';
+import { parsePosition, toPositionText } from '../../../stores/position.js';
+import { toRecord, type Row } from '../../../stores/records.js';
 
 /** One statement: SUBJECT has the relation PREDICATE to OBJECT. All three are names. */
 export interface Triple {
@@ -44,58 +56,297 @@ export interface EdgeQuery {
   readonly limit: number;
 }
 
+/** Returns one key for all spellings of a name that differ only in case, white space or Unicode form. */
+export function nameKey(name: string): string {
+  return name.normalize('NFKC').trim().replace(/\s+/gu, ' ').toLowerCase();
+}
+
+const COLUMNS = ['subject', 'predicate', 'object'] as const;
+
+const NAME_ID = 'SELECT id FROM graph_names WHERE tenant = ? AND owner = ? AND key = ?';
+const INSERT_NAME = 'INSERT INTO graph_names (tenant, owner, key, name) VALUES (?, ?, ?, ?) RETURNING id';
+const INSERT_TRIPLE = `INSERT INTO graph_triples (subject, predicate, object, source, context, at, from_outside)
+  VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`;
+/** The id that stands for "no context". */
+const NONE = 0;
+/** An id that no name has. */
+const UNKNOWN = -1;
+/** The number of rows that one transaction removes, and of names whose triples it searches for. */
+const ROWS_AT_ONCE = 200;
+const DELETE_ROW =
+  'DELETE FROM graph_triples WHERE subject = ? AND predicate = ? AND object = ? AND source = ?';
+const STATED = 'SELECT 1 FROM graph_triples WHERE subject = ? AND predicate = ? AND object = ?';
+const NAMES_AFTER =
+  'SELECT key FROM graph_names WHERE tenant = ? AND owner = ? AND key > ? ORDER BY key LIMIT ?';
+const NAMED_BETWEEN =
+  'subject IN (SELECT id FROM graph_names WHERE tenant = ? AND owner = ? AND key > ? AND key <= ?)';
+/** Checked for each row, so that a query with a limit stops early. */
+const OWNED = 'EXISTS (SELECT 1 FROM graph_names WHERE id = subject AND tenant = ? AND owner = ?)';
+/** Removes a name that no triple uses any more, so that nothing of forgotten triples remains. */
+const DELETE_UNUSED_NAME = `
+  DELETE FROM graph_names WHERE id = @id
+    AND NOT EXISTS (SELECT 1 FROM graph_triples WHERE subject = @id)
+    AND NOT EXISTS (SELECT 1 FROM graph_triples WHERE object = @id)
+    AND NOT EXISTS (SELECT 1 FROM graph_triples WHERE predicate = @id)
+    AND NOT EXISTS (SELECT 1 FROM graph_triples WHERE source = @id)
+    AND NOT EXISTS (SELECT 1 FROM graph_triples WHERE context = @id AND context > 0)`;
+
+/** The triples of an owner, one row per source, sorted by subject, from a position on. */
+const list = (orderedJoin: string): string => `
+  SELECT n.key, n.name AS subject, t.predicate AS predicate_id, t.object AS object_id, t.source AS source_id, t.at, t.from_outside,
+    (SELECT name FROM graph_names WHERE id = t.predicate) AS predicate,
+    (SELECT name FROM graph_names WHERE id = t.object) AS object,
+    (SELECT name FROM graph_names WHERE id = t.source) AS source
+  FROM graph_names n ${orderedJoin} graph_triples t ON t.subject = n.id
+  WHERE n.tenant = ? AND n.owner = ? AND n.key >= ?
+    AND (n.key > ? OR (t.predicate, t.object, t.source) > (?, ?, ?))
+  ORDER BY n.key, t.predicate, t.object, t.source LIMIT ?`;
+
+interface Condition {
+  /** A condition on the columns of `graph_triples`. */
+  readonly sql: string;
+  readonly values: readonly (number | string)[];
+}
+
+/** A triple with one of its sources. */
+interface ListRow extends Triple {
+  readonly key: string;
+  readonly predicate_id: number;
+  readonly object_id: number;
+  readonly source_id: number;
+  readonly source: string;
+  readonly at: number;
+  readonly from_outside: 0 | 1;
+}
+
+/** The ids of the names of a triple. */
+type Ids = Readonly<Record<'subject' | 'predicate' | 'object' | 'source' | 'context', number>>;
+
 /**
- * An owner's triples. Names with the same `nameKey` are the same name and are shown as first written. Writes resolve
+ * An owner's triples, each stored as the ids of four names of this owner. Names with the same `nameKey` are the same name and are shown as first written. Writes resolve
  * after commit and reject with code `storage`. Adding is atomic. Removing runs in steps, so that other work is not held
  * up; when one fails, a repeated call continues.
  */
-export interface GraphStore {
+export class GraphStore {
+  readonly #database: SqlDatabase;
+
+  constructor(database: SqlDatabase) {
+    this.#database = database;
+  }
+
   /** Adds the triples that are not known from their source yet, and resolves with their number. */
-  add(scope: Scope, triples: readonly NewTriple[]): Promise<number>;
+  async add(scope: Scope, triples: readonly NewTriple[]): Promise<number> {
+    return this.#database.write(lockOf(scope), (now) => this.addInTransaction(scope, triples, now));
+  }
+
+  /** Like `add`, inside a write of another store. */
+  *addInTransaction(scope: Scope, triples: readonly NewTriple[], now: number): Query<number> {
+    let added = 0;
+    for (const { subject, predicate, object, source, fromOutside, contextId } of triples) {
+      const ids: number[] = [];
+      for (const name of [subject, predicate, object, source]) ids.push(yield* this.#intern(scope, name));
+      const context = contextId === undefined ? NONE : yield* this.#intern(scope, contextName(contextId));
+      added += yield* run(INSERT_TRIPLE, ...ids, context, now, fromOutside ? 1 : 0);
+    }
+    return added;
+  }
+
   /** Removes all triples that match, and resolves with their number. An empty pattern matches all. */
-  remove(scope: Scope, pattern: TriplePattern): Promise<number>;
+  async remove(scope: Scope, pattern: TriplePattern): Promise<number> {
+    if (COLUMNS.every((column) => pattern[column] === undefined)) return this.#removeAll(scope);
+    return this.#deleteAll(scope, () => this.#matching(scope, pattern));
+  }
+
   /** Removes a source, and resolves with the number of triples that no other source states. */
-  removeSource(scope: Scope, source: string): Promise<number>;
+  async removeSource(scope: Scope, source: string): Promise<number> {
+    return this.#deleteAll(scope, () => this.#statedBy(scope, source));
+  }
+
+  /** Like `removeSource`, inside a write of another store. */
+  *removeSourceInTransaction(scope: Scope, source: string): Query<void> {
+    while (!(yield* this.#deleteSome(yield* this.#statedBy(scope, source))).isLast);
+  }
+
   /** Removes the sources of a context, and resolves like `removeSource`. */
-  forgetContext(scope: Scope, contextId: string): Promise<number>;
+  async forgetContext(scope: Scope, contextId: string): Promise<number> {
+    return this.#deleteAll(scope, () => this.#statedIn(scope, contextId));
+  }
+
   /** Finds up to `limit` triples, in a stable order. */
-  find(scope: Scope, pattern: TriplePattern, limit: number): Promise<readonly KnownTriple[]>;
+  async find(scope: Scope, pattern: TriplePattern, limit: number): Promise<readonly KnownTriple[]> {
+    return this.#database.read(() => this.#find(scope, pattern, limit));
+  }
+
   /**
    * Lists all triples in pages, by subject. `limit` counts sources and is at least 1; a triple with more sources comes
    * again with the others. Throws `invalid-input` for an `after` that was not a `next`.
    */
-  list(scope: Scope, after: string, limit: number): Promise<Page<KnownTriple>>;
+  async list(scope: Scope, after: string, limit: number): Promise<Page<KnownTriple>> {
+    const [key, ...ids] = parsePosition(after, ['', NONE, NONE, NONE]);
+    const sql = list(this.#database.dialect.orderedJoin);
+    const rows = await this.#database.read(() =>
+      all<ListRow>(sql, scope.tenant, scope.owner, key, key, ...ids, limit),
+    );
+    const triples = [...Map.groupBy(rows, tripleOf).values()];
+    const isLast = rows.length < limit;
+    // The last triple may have further sources. It moves to the next page, unless it fills this page alone.
+    const complete = isLast || triples.length === 1 ? triples : triples.slice(0, -1);
+    return {
+      items: complete.map(mergeSources),
+      next: isLast ? undefined : positionAfter(complete.at(-1)!.at(-1)!),
+    };
+  }
+
   /** Lists the triples of a node, at most `limit` of each direction. */
-  edges(scope: Scope, node: string, query: EdgeQuery): Promise<readonly KnownTriple[]>;
+  async edges(scope: Scope, node: string, query: EdgeQuery): Promise<readonly KnownTriple[]> {
+    return this.#database.read(() => this.#edges(scope, node, query));
+  }
+
+  *#find(scope: Scope, pattern: TriplePattern, limit: number): Query<readonly KnownTriple[]> {
+    return yield* this.#select(yield* this.#matching(scope, pattern), limit);
+  }
+
+  *#edges(scope: Scope, node: string, query: EdgeQuery): Query<readonly KnownTriple[]> {
+    const id = yield* this.#idOf(scope, node);
+    if (id === undefined) return [];
+    const along = yield* this.#along(scope, query.predicates);
+    const ends = query.direction === 'both' ? ['out', 'in'] : [query.direction];
+    const found: KnownTriple[] = [];
+    for (const end of ends) {
+      const nodeColumn = end === 'out' ? 'subject' : 'object';
+      const condition = { sql: `${nodeColumn} = ?${along.sql}`, values: [id, ...along.values] };
+      found.push(...(yield* this.#select(condition, query.limit)));
+    }
+    return found;
+  }
+
+  *#along(scope: Scope, predicates: readonly string[] | undefined): Query<Condition> {
+    if (!predicates) return { sql: '', values: [] };
+    const ids = [UNKNOWN];
+    for (const name of predicates) ids.push((yield* this.#idOf(scope, name)) ?? UNKNOWN);
+    return { sql: ` AND predicate IN (${ids.map(() => '?').join(', ')})`, values: ids };
+  }
+
+  /** Builds the condition for a pattern. A name that this owner does not have becomes `UNKNOWN`, which matches nothing. */
+  *#matching(scope: Scope, pattern: TriplePattern): Query<Condition> {
+    const named = COLUMNS.filter((one) => pattern[one] !== undefined);
+    if (named.length === 0) return { sql: OWNED, values: [scope.tenant, scope.owner] };
+    const values: number[] = [];
+    for (const one of named) values.push((yield* this.#idOf(scope, pattern[one]!)) ?? UNKNOWN);
+    return { sql: named.map((one) => `${one} = ?`).join(' AND '), values };
+  }
+
+  *#select({ sql, values }: Condition, limit: number): Query<readonly KnownTriple[]> {
+    const sources = '(SELECT name FROM graph_names WHERE id = source)';
+    const rows = yield* all<Row>(
+      `
+      SELECT s.name AS subject, p.name AS predicate, o.name AS object, found.sources, found.at, found.from_outside
+      FROM (
+        SELECT subject, predicate, object, max(at) AS at, min(from_outside) AS from_outside,
+          ${this.#database.dialect.jsonList(sources, 'at, source')} AS sources
+        FROM graph_triples WHERE ${sql} GROUP BY subject, predicate, object LIMIT ?
+      ) AS found
+      JOIN graph_names s ON s.id = found.subject
+      JOIN graph_names p ON p.id = found.predicate
+      JOIN graph_names o ON o.id = found.object`,
+      ...values,
+      limit,
+    );
+    return rows.map((row) => toRecord(row, { json: ['sources'], flags: ['fromOutside'] }));
+  }
+
+  *#statedBy(scope: Scope, source: string): Query<Condition> {
+    return { sql: 'source = ?', values: [(yield* this.#idOf(scope, source)) ?? UNKNOWN] };
+  }
+
+  *#statedIn(scope: Scope, contextId: string): Query<Condition> {
+    const id = yield* this.#idOf(scope, contextName(contextId));
+    return { sql: 'context = ? AND context > 0', values: [id ?? UNKNOWN] };
+  }
+
+  /** Removes triples by ranges of names, so that no step reads the triples of other owners. */
+  async #removeAll(scope: Scope): Promise<number> {
+    const { tenant, owner } = scope;
+    let removed = 0;
+    for (let after = ''; ;) {
+      const from = after;
+      const keys = await this.#database.read(() =>
+        column<string>(NAMES_AFTER, tenant, owner, from, ROWS_AT_ONCE),
+      );
+      const last = keys.at(-1);
+      if (last === undefined) return removed;
+      const values = [tenant, owner, from, last];
+      removed += await this.#deleteAll(scope, () => known({ sql: NAMED_BETWEEN, values }));
+      after = last;
+    }
+  }
+
+  /** Deletes in steps. Builds the condition again in each step, because the id of a removed name may be reused. */
+  #deleteAll(scope: Scope, condition: () => Query<Condition>): Promise<number> {
+    return writeInSteps(this.#database, lockOf(scope), () => this.#deleteStep(condition));
+  }
+
+  *#deleteStep(condition: () => Query<Condition>): Query<Step> {
+    return yield* this.#deleteSome(yield* condition());
+  }
+
+  /** Deletes some rows. Counts the triples that no source states any more. */
+  *#deleteSome({ sql, values }: Condition): Query<Step> {
+    const rows = yield* all<Ids>(
+      `SELECT subject, predicate, object, source, context FROM graph_triples WHERE ${sql} LIMIT ?`,
+      ...values,
+      ROWS_AT_ONCE,
+    );
+    let count = 0;
+    for (const { subject, predicate, object, source } of rows) {
+      yield* run(DELETE_ROW, subject, predicate, object, source);
+      if ((yield* first(STATED, subject, predicate, object)) === undefined) count += 1;
+    }
+    const names = new Set(rows.flatMap((row) => Object.values(row)));
+    for (const id of names) yield* run(DELETE_UNUSED_NAME, { id });
+    return { count, isLast: rows.length < ROWS_AT_ONCE };
+  }
+
+  *#intern(scope: Scope, name: string): Query<number> {
+    const known = yield* this.#idOf(scope, name);
+    if (known !== undefined) return known;
+    const { tenant, owner } = scope;
+    const row = yield* first<{ readonly id: number }>(INSERT_NAME, tenant, owner, nameKey(name), name.trim());
+    return row!.id;
+  }
+
+  *#idOf({ tenant, owner }: Scope, name: string): Query<number | undefined> {
+    return (yield* first<{ readonly id: number }>(NAME_ID, tenant, owner, nameKey(name)))?.id;
+  }
 }
 
-/** A kept document that no triples were extracted from yet. */
-export interface UnreadDocument extends Scope {
-  readonly id: number;
-  readonly name: string;
-  /** The beginning of the text, as long as asked for. */
-  readonly text: string;
+/** A condition that needs no query. */
+// eslint-disable-next-line require-yield
+function* known(condition: Condition): Query<Condition> {
+  return condition;
 }
 
-/**
- * Records which kept documents triples were extracted from. Replacing or removing a document also removes its triples.
- * Writes are atomic, resolve after commit and reject with code `storage`.
- */
-export interface ExtractionStore {
-  /** The next unread document of any owner in these collections, with at most `characters` of its text. */
-  next(collections: CollectionFilter, characters: number): Promise<UnreadDocument | undefined>;
-  /**
-   * In one transaction, adds the triples with this version of the document as their source and marks it read. False, with
-   * nothing written, when the document was replaced or removed meanwhile.
-   */
-  done(unread: UnreadDocument, triples: readonly Triple[]): Promise<boolean>;
-  /** Records a failed extraction. `next` offers a document at most `MAX_EXTRACTION_ATTEMPTS` times. */
-  failed(unread: UnreadDocument): Promise<void>;
+function tripleOf({ key, predicate_id, object_id }: ListRow): string {
+  return `${predicate_id} ${object_id} ${key}`;
 }
 
-export const MAX_EXTRACTION_ATTEMPTS = 3;
+/** Merges the rows of one triple, of which there is at least one. */
+function mergeSources(rows: readonly ListRow[]): KnownTriple {
+  const { subject, predicate, object } = rows[0]!;
+  const oldestFirst = rows.toSorted((a, b) => a.at - b.at);
+  return {
+    ...{ subject, predicate, object },
+    sources: oldestFirst.map(({ source }) => source),
+    at: oldestFirst.at(-1)!.at,
+    fromOutside: rows.every((row) => row.from_outside === 1),
+  };
+}
 
-/** Returns one key for all spellings of a name that differ only in case, white space or Unicode form. */
-export function nameKey(name: string): string {
-  return name.normalize('NFKC').trim().replace(/\s+/gu, ' ').toLowerCase();
+function positionAfter({ predicate_id, object_id, source_id, key }: ListRow): string {
+  return toPositionText([key, predicate_id, object_id, source_id]);
+}
+
+/** The name that stands for a context. No source has such a name. */
+function contextName(contextId: string): string {
+  return `context ${contextId}`;
 }

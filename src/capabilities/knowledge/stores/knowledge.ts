@@ -1,6 +1,17 @@
-import type { Passage } from '../../../parsing/passages.js';
-import type { Provenance } from './library.js';
+import { hashJson } from '../../../core/canonical-json.js';
+import { all, lockOf, run, type Dialect, type Query, type SqlDatabase } from '../../../core/sql.js';
 import type { Scope } from '../../../core/task.js';
+import type { Passage } from '../../../parsing/passages.js';
+import { assertKeys, insertInto, toParameters, toRecord, type Row } from '../../../stores/records.js';
+import { nameKey } from './graph.js';
+import type { LibraryStore, RemovedDocuments } from './library-store.js';
+import {
+  KNOWLEDGE_COLLECTION,
+  LEARNINGS_COLLECTION,
+  MEMORY_COLLECTION,
+  type NewDocument,
+  type Provenance,
+} from './library.js';
 
 /**
  * `knowledge` is stored under a key. A `learning` is the fix of a problem. A `fact` is a statement that a person wants to be
@@ -50,28 +61,182 @@ export interface HistoryQuery {
   readonly after?: Pick<Entry, 'key' | 'version'>;
 }
 
+const COLLECTIONS: Readonly<Record<EntryKind, string>> = {
+  knowledge: KNOWLEDGE_COLLECTION,
+  learning: LEARNINGS_COLLECTION,
+  fact: MEMORY_COLLECTION,
+};
+
+const FORMAT = { json: ['tags', 'provenance'] };
+const ENTRY = 'kind, key, version, category, content, diagnosis, tags, provenance, saved_at';
+const OWNED = 'tenant = ? AND owner = ? AND kind = ?';
+const BY_CALL = `SELECT ${ENTRY} FROM entries WHERE tenant = ? AND owner = ? AND call_key = ?`;
+const ADD = insertInto('entries', [
+  ...['tenant', 'owner', 'kind', 'nameKey', 'version', 'key', 'category', 'content', 'diagnosis', 'tags'],
+  ...['provenance', 'callKey', 'savedAt'],
+]);
+const VERSIONS = `SELECT ${ENTRY} FROM entries WHERE ${OWNED} AND name_key = ? ORDER BY version DESC LIMIT ?`;
+const VERSION = `SELECT ${ENTRY} FROM entries WHERE ${OWNED} AND name_key = ? AND version = ?`;
+const LIST = `SELECT ${ENTRY} FROM entries e WHERE ${OWNED} AND name_key > ? AND version = (
+    SELECT max(version) FROM entries
+    WHERE tenant = e.tenant AND owner = e.owner AND kind = e.kind AND name_key = e.name_key
+  ) ORDER BY name_key LIMIT ?`;
+const HISTORY = `SELECT ${ENTRY} FROM entries WHERE ${OWNED} AND (name_key, version) > (?, ?)
+  ORDER BY name_key, version LIMIT ?`;
+const FORGET = `DELETE FROM entries WHERE ${OWNED} AND name_key = ?`;
+const inContext = (dialect: Dialect): string =>
+  `tenant = ? AND owner = ? AND ${dialect.member('provenance', 'contextId')} = ?`;
+/** The number of entries that one transaction removes. */
+const FORGOTTEN_AT_ONCE = 20;
+
 /**
  * An owner's knowledge, learnings and facts with all versions. Searches of the library find the newest version of each,
  * in the collections `knowledge`, `learnings` and `memory`. Keys with the same `nameKey` are the same key. Writes are
  * atomic, resolve after commit and reject with code `storage`.
  */
-export interface KnowledgeStore {
+export class KnowledgeStore {
+  readonly #database: SqlDatabase;
+  readonly #library: LibraryStore;
+
+  constructor(database: SqlDatabase, library: LibraryStore) {
+    this.#database = database;
+    this.#library = library;
+  }
+
   /** Resolves with the new version, or with the version that this call made before. */
-  save(scope: Scope, entry: NewEntry): Promise<Entry>;
+  async save(scope: Scope, entry: NewEntry): Promise<Entry> {
+    assertKeys({ key: entry.key });
+    const { saved, placed } = await this.#database.write(lockOf(scope), (now) =>
+      this.#save(scope, entry, now),
+    );
+    if (placed) this.#library.forgetVectors(placed.row.id, placed.passages);
+    return saved;
+  }
+
   /** Returns the newest version, or the given one. */
-  get(scope: Scope, id: EntryId, version?: number): Promise<Entry | undefined>;
+  async get(scope: Scope, id: EntryId, version?: number): Promise<Entry | undefined> {
+    if (version === undefined) return (await this.versions(scope, id, 1))[0];
+    return (await this.#database.read(() => readEntries(VERSION, ...keyOf(scope, id), version)))[0];
+  }
+
   /** Lists the versions of an entry, the newest first. */
-  versions(scope: Scope, id: EntryId, limit: number): Promise<readonly Entry[]>;
+  async versions(scope: Scope, id: EntryId, limit: number): Promise<readonly Entry[]> {
+    return this.#database.read(() => readEntries(VERSIONS, ...keyOf(scope, id), limit));
+  }
+
   /** Lists the newest version of each entry, by key. */
-  list(scope: Scope, query: EntryQuery): Promise<readonly Entry[]>;
+  async list(scope: Scope, { kind, limit, after = '' }: EntryQuery): Promise<readonly Entry[]> {
+    return this.#database.read(() => readEntries(LIST, ...keyOf(scope, { kind, key: after }), limit));
+  }
+
   /** Lists every version of each entry, by key and version. */
-  history(scope: Scope, kind: EntryKind, query: HistoryQuery): Promise<readonly Entry[]>;
+  async history(scope: Scope, kind: EntryKind, { limit, after }: HistoryQuery): Promise<readonly Entry[]> {
+    const { key, version } = after ?? { key: '', version: 0 };
+    return this.#database.read(() => readEntries(HISTORY, ...keyOf(scope, { kind, key }), version, limit));
+  }
+
   /** Removes all versions of an entry and its passages. Resolves with the number of versions. */
-  forget(scope: Scope, id: EntryId): Promise<number>;
+  async forget(scope: Scope, id: EntryId): Promise<number> {
+    const { count, gone } = await this.#database.write(lockOf(scope), () => this.#forget(scope, id));
+    if (gone) this.#library.forgetVectors(gone.row.id, gone.passages);
+    return count;
+  }
+
   /**
    * Removes what was saved in a context: all versions of an entry whose newest version was, and single versions of others.
    * Runs in steps, so that other work is not held up; when one fails, a repeated call continues. Resolves with the number
    * of versions.
    */
-  forgetContext(scope: Scope, contextId: string): Promise<number>;
+  async forgetContext(scope: Scope, contextId: string): Promise<number> {
+    for (let versions = 0; ;) {
+      const forgotten = await this.#database.write(lockOf(scope), () => this.#forgetSome(scope, contextId));
+      for (const { gone } of forgotten) if (gone) this.#library.forgetVectors(gone.row.id, gone.passages);
+      versions += forgotten.reduce((sum, { count }) => sum + count, 0);
+      if (forgotten.length < FORGOTTEN_AT_ONCE) return versions;
+    }
+  }
+
+  *#save(scope: Scope, entry: NewEntry, now: number) {
+    const [before] = yield* readEntries(BY_CALL, scope.tenant, scope.owner, entry.callKey);
+    if (before) return { saved: before, placed: undefined };
+    const row = yield* this.#library.requireInTransaction(scope, COLLECTIONS[entry.kind]);
+    const saved = yield* addEntry(scope, entry, now);
+    const document = documentOf(entry, saved);
+    return {
+      saved,
+      placed: yield* this.#library.putInTransaction(scope, row, { ...document, savedAt: now }),
+    };
+  }
+
+  *#forgetSome(scope: Scope, contextId: string) {
+    const condition = inContext(this.#database.dialect);
+    const context = [scope.tenant, scope.owner, contextId];
+    const ids = yield* all<EntryId>(
+      `SELECT DISTINCT kind, name_key AS key FROM entries WHERE ${condition} LIMIT ?`,
+      ...context,
+      FORGOTTEN_AT_ONCE,
+    );
+    const forgotten: Forgotten[] = [];
+    for (const id of ids) {
+      const [newest] = yield* readEntries(VERSIONS, ...keyOf(scope, id), 1);
+      if (newest?.provenance.contextId === contextId) forgotten.push(yield* this.#forget(scope, id));
+      else {
+        const sql = `DELETE FROM entries WHERE ${condition} AND kind = ? AND name_key = ?`;
+        forgotten.push({ count: yield* run(sql, ...context, id.kind, id.key), gone: undefined });
+      }
+    }
+    return forgotten;
+  }
+
+  *#forget(scope: Scope, id: EntryId): Query<Forgotten> {
+    const count = yield* run(FORGET, ...keyOf(scope, id));
+    const gone = yield* this.#library.removeInTransaction(scope, COLLECTIONS[id.kind], [originOf(id)]);
+    return { count, gone };
+  }
+}
+
+interface Forgotten {
+  /** The number of versions. */
+  readonly count: number;
+  readonly gone: RemovedDocuments | undefined;
+}
+
+function* addEntry(
+  { tenant, owner }: Scope,
+  { callKey, passages: _, ...entry }: NewEntry,
+  now: number,
+): Query<Entry> {
+  const [newest] = yield* readEntries(VERSIONS, ...keyOf({ tenant, owner }, entry), 1);
+  const version = (newest?.version ?? 0) + 1;
+  const saved: Entry = { ...entry, key: entry.key.trim(), version, savedAt: now };
+  const nameKeyed = { tenant, owner, nameKey: nameKey(entry.key), callKey };
+  yield* run(ADD, toParameters({ diagnosis: undefined, ...saved, ...nameKeyed }));
+  return saved;
+}
+
+function* readEntries(sql: string, ...values: readonly unknown[]): Query<readonly Entry[]> {
+  return (yield* all<Row>(sql, ...values)).map((row) => toRecord(row, FORMAT));
+}
+
+function keyOf({ tenant, owner }: Scope, { kind, key }: EntryId): readonly string[] {
+  return [tenant, owner, kind, nameKey(key)];
+}
+
+function originOf({ kind, key }: EntryId): string {
+  return `${kind}:${nameKey(key)}`;
+}
+
+function documentOf({ passages }: NewEntry, saved: Entry): NewDocument {
+  const { kind, key, version, category, content, diagnosis, tags, provenance } = saved;
+  return {
+    collection: COLLECTIONS[kind],
+    origin: originOf(saved),
+    name: key,
+    // The hash covers the facts, so that a new version with the same text is a changed document.
+    hash: hashJson([version, category, content, diagnosis, tags]),
+    modifiedAt: 0,
+    bytes: Buffer.byteLength(content),
+    facts: { ...provenance, category, tags, version, ...(diagnosis === undefined ? {} : { diagnosis }) },
+    passages,
+  };
 }

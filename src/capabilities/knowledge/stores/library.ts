@@ -106,35 +106,6 @@ export interface DocumentPage {
 /** A passage without a vector, with the parts that a vector is made of. */
 export type Unembedded = Pick<Hit, 'id' | 'name' | 'heading' | 'text'>;
 
-/**
- * An owner's documents with their passages, word index and vectors. Removing a document removes all of that. Writes are
- * atomic, resolve after commit and reject with code `storage`.
- */
-export interface LibraryStore {
-  /** Adds a document, or replaces the one with the same origin. With an equal hash, the passages stay. */
-  put(scope: Scope, document: NewDocument): Promise<'added' | 'changed' | 'unchanged'>;
-  /**
-   * Removes documents, or the whole collection without `origins`, and resolves with their number. Each document is removed
-   * in one transaction; when one fails, a repeated call continues.
-   */
-  remove(scope: Scope, collection: string, origins?: readonly string[]): Promise<number>;
-  list(scope: Scope, query: DocumentQuery): Promise<DocumentPage>;
-  collections(scope: Scope): Promise<readonly CollectionRecord[]>;
-  /** Finds passages by words, the best first. Words in nearly every passage do not count; without others, the newest come first. */
-  findText(scope: Scope, query: TextQuery): Promise<readonly Hit[]>;
-  /** Finds passages by the angle to `vector`, the nearest first. Rejects with `conflict` for a vector of another dimension. */
-  findNear(scope: Scope, query: VectorQuery): Promise<readonly Hit[]>;
-  /** Lists passages without a vector, in collections that have no vectors of a model other than `model`. */
-  unembedded(scope: Scope, model: string, limit: number): Promise<readonly Unembedded[]>;
-  /**
-   * Stores vectors of length 1 by the ids of their passages, and skips passages that were removed. Rejects with `conflict`,
-   * and stores none, when the collection has vectors of another model or dimension.
-   */
-  addVectors(scope: Scope, model: string, vectors: ReadonlyMap<number, Float32Array>): Promise<void>;
-  /** Removes all vectors and resolves with their number. Runs in steps like `remove`. */
-  dropVectors(scope: Scope, collections: CollectionFilter): Promise<number>;
-}
-
 /** The collections that agents write; documents cannot be ingested into them. */
 export const KNOWLEDGE_COLLECTION = 'knowledge';
 export const LEARNINGS_COLLECTION = 'learnings';

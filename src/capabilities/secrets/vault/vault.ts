@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { LangoError } from '../../../core/errors.js';
-import { canonicalJson } from '../../../core/json.js';
+import { canonicalJson } from '../../../core/canonical-json.js';
 import type { Scope } from '../../../core/task.js';
 import { scopeKey } from '../../../core/task.js';
 import type {

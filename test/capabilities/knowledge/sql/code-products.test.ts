@@ -1,4 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import openWabt from 'wabt';
 import {
   createCodeProducts,
   hasVectorUnit,
@@ -18,6 +21,13 @@ function codesOf(length: number, seed: number): Int8Array {
 }
 
 describe('the dot products of vector codes', () => {
+  it('are computed by the WebAssembly that the text says', async () => {
+    const text = await readFile('src/capabilities/knowledge/sql/code-products.wat', 'utf8');
+    const built = await readFile(createRequire(import.meta.url).resolve('#built/code-products.wasm'));
+    const wabt = await openWabt();
+    expect(built).toEqual(Buffer.from(wabt.parseWat('code-products.wat', text).toBinary({}).buffer));
+  });
+
   it('are computed by the vector unit of the machines that tests run on', () => {
     expect(hasVectorUnit()).toBe(true);
   });
@@ -27,7 +37,7 @@ describe('the dot products of vector codes', () => {
     [384, 7],
     [1_536, 33],
     [4_096, 90],
-  ])('of %d numbers and %d rows equal those computed in JavaScript', (length, count) => {
+  ])('equal those computed in JavaScript, for %d numbers and %d rows', (length, count) => {
     const products = createCodeProducts();
     expect(products.maxRows(length)).toBeGreaterThanOrEqual(count);
     const [rows, vector] = [codesOf(length * count, 3), codesOf(length, 5)];

@@ -64,7 +64,7 @@ describe('crypto_hash', () => {
 });
 
 describe('signatures', () => {
-  it('by Ed25519 are those of RFC 8032 (7.1, test 2)', async () => {
+  it('follow RFC 8032 (7.1, test 2) for Ed25519', async () => {
     const seed = '4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb';
     const value = Buffer.from(`302e020100300506032b657004220420${seed}`, 'hex');
     const metadata = { algorithm: 'ed25519', call: 'x' };
@@ -101,7 +101,7 @@ describe('signatures', () => {
     });
   });
 
-  it.each(['ed25519', 'p256'])('by %s keys verify for that text and key only', async (algorithm) => {
+  it.each(['ed25519', 'p256'])('verify for their text and key only, with %s keys', async (algorithm) => {
     const name = `sign-${algorithm}`;
     const { created } = await call('crypto_create_key', { name, algorithm });
     await call('crypto_create_key', { name: `${name}-other`, algorithm });
@@ -124,7 +124,7 @@ describe('signatures', () => {
     });
   });
 
-  it('of an unsuitable key fail with the reason', async () => {
+  it('fail with the reason for an unsuitable key', async () => {
     await call('crypto_create_key', { name: 'box1', algorithm: 'aes256' });
     const cases = [
       ['crypto_sign', { text: 'a', key: 'nothing' }, 'there is no key "nothing"'],

@@ -42,7 +42,7 @@ async function onStage(
 
 for (const [title, mode, describeMode] of MODES) {
   describeMode(`exec ${title}`, () => {
-    it('gives exit code, stdout and stderr apart; a failure is flagged', () =>
+    it('returns exit code, stdout and stderr apart, and flags a failure', () =>
       onStage(mode, async ({ exec }) => {
         const call = callerOf(exec.tools);
         expect(await call('exec', { command: 'echo out; echo err >&2' })).toEqual({
@@ -55,7 +55,7 @@ for (const [title, mode, describeMode] of MODES) {
         expect(resultOf(await call('exec', { command: 'cat; echo closed' })).stdout).toBe('closed\n');
       }));
 
-    it('starts in the first root, and goes nowhere outside the roots', () =>
+    it('starts in the first root, and refuses a folder outside the roots', () =>
       onStage(mode, async ({ exec, root }) => {
         const call = callerOf(exec.tools);
         await mkdir(join(root, 'sub'));
@@ -73,7 +73,7 @@ for (const [title, mode, describeMode] of MODES) {
         }
       }));
 
-    it('passes the environment by allow-list only', () =>
+    it('passes only the allowed environment variables', () =>
       onStage(
         mode,
         async ({ exec, root }) => {
@@ -102,7 +102,7 @@ for (const [title, mode, describeMode] of MODES) {
         expect(process.memoryUsage().rss - before).toBeLessThan(100 * 1024 * 1024);
       }));
 
-    it('stops the whole tree at the time limit and says so', () =>
+    it('stops the whole process tree at the time limit, and says so', () =>
       onStage(mode, async ({ exec, root }) => {
         using _held = holdTime();
         const mark = sleepMark();
@@ -120,7 +120,7 @@ for (const [title, mode, describeMode] of MODES) {
         await noneWith(mark);
       }));
 
-    it('caps the time limit that is asked for', () =>
+    it('caps the requested time limit', () =>
       onStage(
         mode,
         async ({ exec }) => {
@@ -135,7 +135,7 @@ for (const [title, mode, describeMode] of MODES) {
         { limits: { timeoutSeconds: 0.2 } },
       ));
 
-    it('stops the whole tree when the call is canceled, and rejects with the reason', () =>
+    it('stops the whole process tree when the call is canceled, and rejects with the reason', () =>
       onStage(
         mode,
         async ({ exec }) => {
@@ -158,7 +158,7 @@ for (const [title, mode, describeMode] of MODES) {
         { limits: { timeoutSeconds: 600 } },
       ));
 
-    it('leaves nothing behind when the command ends, however it was sent to the background', () =>
+    it('leaves nothing behind when the command ends, for any way into the background', () =>
       onStage(mode, async ({ exec }) => {
         const mark = sleepMark();
         const apart = (name: string) => `setsid sh -c 'touch ${name}; exec sleep ${mark}'`;
@@ -203,7 +203,7 @@ for (const [title, mode, describeMode] of MODES) {
         ]);
       }));
 
-    it('ends what runs when it is closed, and starts nothing afterwards', () =>
+    it('ends running commands when it is closed, and starts none afterwards', () =>
       onStage(mode, async ({ exec }) => {
         const mark = sleepMark();
         const call = callerOf(exec.tools);
@@ -217,8 +217,8 @@ for (const [title, mode, describeMode] of MODES) {
   });
 }
 
-describeSandboxed('the sandbox’s own limits', () => {
-  it('bound the processes and the private /tmp', () =>
+describeSandboxed('a command in the sandbox', () => {
+  it('is limited in its processes and its private /tmp', () =>
     onStage(
       'required',
       async ({ exec }) => {
@@ -242,7 +242,7 @@ describeSandboxed('the sandbox’s own limits', () => {
       { limits: { processes: 20, memoryMb: 64 } },
     ));
 
-  it('die with a server that is killed', async () => {
+  it('dies with a killed server', async () => {
     const root = await mkdtemp(join(tmpdir(), 'lango-killed-'));
     const { sandbox } = await findSandbox({ mode: 'required', roots: [root] });
     const mark = sleepMark();
@@ -272,7 +272,7 @@ pipedInputs.forEach((input, index) => child.stdio[3 + index].end(Buffer.from(inp
     await rm(root, { recursive: true });
   });
 
-  it('work below a folder that is closed to others, on files that stay the account’s own', () =>
+  it('works below a folder that is closed to others, on files that stay the account’s own', () =>
     onStage('required', async ({ exec, root }) => {
       const call = callerOf(exec.tools);
       await call('exec', { command: 'mkdir -p a && echo 1 > a/b && chmod 600 a/b' });
@@ -311,7 +311,7 @@ describe('a command', () => {
       for (const pid of await processesWith(mark)) process.kill(pid);
     }));
 
-  it('takes the arguments of the offline sentences', () =>
+  it('accepts the arguments of the offline sentences', () =>
     onStage('off', async ({ exec }) => {
       for (const { name, schema } of exec.tools) {
         expect(argumentsIn(name).length).toBeGreaterThan(0);
@@ -319,7 +319,7 @@ describe('a command', () => {
       }
     }));
 
-  it('needs a workspace that is there', async () => {
+  it('needs an existing workspace', async () => {
     const exec = createExec({
       ...sharedDisk('/nowhere/at/all'),
       sandbox: undefined,

@@ -73,7 +73,7 @@ describeSandboxed('the sandbox', () => {
     await noneWith(mark);
   });
 
-  it('gives the workspace for writing and nothing else', async () => {
+  it('makes the workspace writable and nothing else', async () => {
     const outside = await mkdtemp(join(tmpdir(), 'lango-outside-'));
     const { stdout, exitCode } = await run('echo hello > a.txt && cat a.txt && mkdir -p d/e && touch d/e/f');
     expect({ stdout, exitCode }).toEqual({ stdout: 'hello\n', exitCode: 0 });
@@ -85,7 +85,7 @@ describeSandboxed('the sandbox', () => {
     await rm(outside, { recursive: true });
   });
 
-  it('shows none of the host’s files but the system’s programs', async () => {
+  it('shows none of the host’s files except the system’s programs', async () => {
     const home = await mkdtemp(join(tmpdir(), 'lango-home-'));
     await writeFile(join(home, 'token'), 'top-secret', { mode: 0o644 });
     const { stdout } = await run(

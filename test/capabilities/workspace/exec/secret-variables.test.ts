@@ -44,7 +44,7 @@ describe('a reference in a command', () => {
     expect(done).toEqual({ command: input.command, env: { TOKEN: 'Bearer value-1', PLAIN: '{{no}}' } });
   });
 
-  it('that cannot be resolved stops the command before it starts', async () => {
+  it('stops the command before it starts when it cannot be resolved', async () => {
     for (const input of [{ command: 'echo {{secret:b}}' }, { command: 'true', env: { A: '{{secret:b}}' } }]) {
       await expect(withSecrets(input, contextWith({}))).rejects.toMatchObject({ code: 'not-found' });
     }

@@ -7,7 +7,7 @@ import { regexMatcher } from '../../../../src/capabilities/workspace/fs/matcher.
 import { onStage } from './setup.js';
 
 describe('fs_search', () => {
-  it('finds in lines and names; upper case in the pattern makes it exact', () =>
+  it('finds in lines and names, and matches case when the pattern has an upper-case letter', () =>
     onStage(async ({ root, ask }) => {
       await mkdir(join(root, 'src/apple'), { recursive: true });
       await writeFile(join(root, 'src/a.ts'), 'one Apple\ntwo\r\n  three apple  \n');
@@ -98,7 +98,7 @@ describe('globFilter', () => {
     ['[a]', '[a]', true],
     ['{a', '{a', true],
     ['*', '', true],
-  ])('%s on %s: %s', (glob, path, isMeant) => {
+  ])('matches %s against %s: %s', (glob, path, isMeant) => {
     expect(globFilter(glob)(path)).toBe(isMeant);
   });
 

@@ -1,0 +1,335 @@
+import { LangoError } from '../../../core/errors.js';
+import { all, column, lockOf, run, type Dialect, type Query, type SqlDatabase } from '../../../core/sql.js';
+import type { Scope } from '../../../core/task.js';
+import { assertKeys, toRecord, type Row } from '../../../stores/records.js';
+import {
+  DOCUMENT_FORMAT,
+  findCollections,
+  readHits,
+  requireCollection,
+  sourceOf,
+  type CollectionRow,
+} from '../sql/library-rows.js';
+import {
+  addMorePassages,
+  PASSAGES_AT_ONCE,
+  putDocument,
+  removeDocuments,
+  thinDocument,
+  type WholeDocument,
+} from '../sql/library-writes.js';
+import { searchText, TermCounts } from '../sql/text-search.js';
+import { assertDimension, toBlob, VectorSearch } from '../sql/vector-search.js';
+import type { GraphStore } from './graph.js';
+import type {
+  CollectionFilter,
+  CollectionRecord,
+  DocumentPage,
+  DocumentQuery,
+  Hit,
+  NewDocument,
+  TextQuery,
+  Unembedded,
+  VectorQuery,
+} from './library.js';
+
+const list = ({
+  items,
+}: Dialect): string => `SELECT d.id, c.name AS collection, d.origin, d.name, d.hash, d.modified_at, d.bytes, d.facts, d.saved_at,
+    d.passages
+  FROM documents d JOIN collections c ON c.id = d.collection
+  WHERE d.collection IN ${items('number')} AND d.id > ? ORDER BY d.id LIMIT ?`;
+const ORIGINS = 'SELECT origin FROM documents WHERE collection = ?';
+/** The number of documents that one transaction removes. */
+const REMOVED_AT_ONCE = 20;
+const unembedded = ({
+  items,
+}: Dialect): string => `SELECT p.id, d.name, p.heading, p.text FROM passages p JOIN documents d ON d.id = p.document
+  WHERE p.collection IN ${items('number')} AND p.embedded = 0 ORDER BY p.id LIMIT ?`;
+const COLLECTION_OF = 'SELECT id, collection FROM passages WHERE id IN';
+const ADD_VECTOR = `INSERT INTO vectors (passage, collection, vector) VALUES (?, ?, ?)
+  ON CONFLICT (passage) DO UPDATE SET vector = excluded.vector`;
+const SET_EMBEDDING = 'UPDATE collections SET model = ?, dimension = ? WHERE id = ?';
+/** The number of vectors that one transaction removes. */
+const DROPPED_AT_ONCE = 200;
+const DROP_VECTORS = `DELETE FROM vectors
+  WHERE passage IN (SELECT passage FROM vectors WHERE collection = ? ORDER BY passage LIMIT ?) RETURNING passage`;
+
+/**
+ * An owner's documents with their passages, word index and vectors. Removing a document removes all of that. Writes are
+ * atomic, resolve after commit and reject with code `storage`.
+ */
+export class LibraryStore {
+  readonly #database: SqlDatabase;
+  readonly #graph: GraphStore;
+  readonly #counts: TermCounts;
+  readonly #vectors: VectorSearch;
+
+  constructor(database: SqlDatabase, graph: GraphStore) {
+    this.#database = database;
+    this.#graph = graph;
+    this.#counts = new TermCounts(database.dialect);
+    this.#vectors = new VectorSearch(database);
+  }
+
+  /** Adds a document, or replaces the one with the same origin. With an equal hash, the passages stay. */
+  async put(scope: Scope, document: NewDocument): Promise<'added' | 'changed' | 'unchanged'> {
+    assertKeys({ origin: document.origin, name: document.name });
+    await this.#thin(scope, document.collection, document);
+    const put = await this.#database.write(lockOf(scope), (now) => this.#put(scope, document, now));
+    this.#vectors.removed(put.row.id, put.passages);
+    const placed = { ...this.#targetOf(put.row), document, id: put.id };
+    for (let { left } = put; left.length > 0;) {
+      const passages = left;
+      left = await this.#database.write(lockOf(scope), () => addMorePassages(placed, passages));
+    }
+    return put.outcome;
+  }
+
+  /** Shortens the document of an origin in steps, so that one transaction can remove the rest. */
+  async #thin(
+    scope: Scope,
+    collection: string,
+    document: { readonly origin: string; readonly hash?: string },
+  ): Promise<void> {
+    const [row] = await this.#find(scope, { only: [collection] });
+    if (!row) return;
+    for (let hasMore = true; hasMore;) {
+      const gone = await this.#database.write(lockOf(scope), () =>
+        thinDocument(this.#targetOf(row), document),
+      );
+      this.#vectors.removed(row.id, gone);
+      hasMore = gone.length > 0;
+    }
+  }
+
+  /** Call it inside a write. Throws before it writes anything. */
+  requireInTransaction(scope: Scope, collection: string): Query<CollectionRow> {
+    return requireCollection(scope, collection);
+  }
+
+  /** Call it inside a write of another store, which passes the removed passages to `forgetVectors` after the commit. */
+  *putInTransaction(scope: Scope, row: CollectionRow, document: WholeDocument) {
+    const { outcome, removed, id, left } = yield* putDocument(this.#targetOf(row), document);
+    for (const old of removed.documents) {
+      yield* this.#graph.removeSourceInTransaction(scope, sourceOf(old));
+    }
+    return { row, outcome, id, left, passages: removed.passages };
+  }
+
+  /** Removes documents. Call it like `putInTransaction`. */
+  *removeInTransaction(
+    scope: Scope,
+    collection: string,
+    origins: readonly string[],
+  ): Query<RemovedDocuments | undefined> {
+    const [row] = yield* findCollections(scope, { only: [collection] });
+    if (!row) return undefined;
+    const { documents, passages } = yield* removeDocuments(this.#targetOf(row), origins);
+    for (const gone of documents) {
+      yield* this.#graph.removeSourceInTransaction(scope, sourceOf(gone));
+      // Triples that a user added by hand, with this document as their source.
+      yield* this.#graph.removeSourceInTransaction(scope, `${collection} ${gone.name}`);
+    }
+    return { row, passages, count: documents.length };
+  }
+
+  forgetVectors(collectionId: number, passages: readonly number[]): void {
+    this.#vectors.removed(collectionId, passages);
+  }
+
+  /**
+   * Removes documents, or the whole collection without `origins`, and resolves with their number. Each document is removed
+   * in one transaction; when one fails, a repeated call continues.
+   */
+  async remove(scope: Scope, collection: string, origins?: readonly string[]): Promise<number> {
+    const targets = origins ?? (await this.#database.read(() => originsIn(scope, collection)));
+    let removed = 0;
+    for (let from = 0; from < targets.length; from += REMOVED_AT_ONCE) {
+      const some = targets.slice(from, from + REMOVED_AT_ONCE);
+      for (const origin of some) await this.#thin(scope, collection, { origin });
+      const gone = await this.#database.write(lockOf(scope), () =>
+        this.removeInTransaction(scope, collection, some),
+      );
+      if (gone) this.#vectors.removed(gone.row.id, gone.passages);
+      removed += gone?.count ?? 0;
+    }
+    return removed;
+  }
+
+  async list(scope: Scope, { limit, after, ...collections }: DocumentQuery): Promise<DocumentPage> {
+    const sql = list(this.#database.dialect);
+    const ids = JSON.stringify((await this.#find(scope, collections)).map(({ id }) => id));
+    const rows = await this.#database.read(() => all<Row>(sql, ids, Number(after ?? 0), limit));
+    const next = rows.length === limit ? (rows.at(-1)?.['id'] as number) : undefined;
+    return {
+      documents: rows.map(({ id: _, ...row }) => toRecord(row, DOCUMENT_FORMAT)),
+      next: next === undefined ? undefined : String(next),
+    };
+  }
+
+  async collections(scope: Scope): Promise<readonly CollectionRecord[]> {
+    return (await this.#find(scope, {})).map(({ id: _, model, dimension, ...counts }) => ({
+      ...counts,
+      embedding: counts.embedded > 0 ? { model, dimension } : undefined,
+    }));
+  }
+
+  /** Finds passages by words, the best first. Words in nearly every passage do not count; without others, the newest come first. */
+  async findText(scope: Scope, query: TextQuery): Promise<readonly Hit[]> {
+    const index = { dialect: this.#database.dialect, counts: this.#counts };
+    const collections = await this.#find(scope, query);
+    return this.#database.read(() => searchText(index, collections, query));
+  }
+
+  /** Finds passages by the angle to `vector`, the nearest first. Rejects with `conflict` for a vector of another dimension. */
+  async findNear(
+    scope: Scope,
+    { vector, model, limit, ...collections }: VectorQuery,
+  ): Promise<readonly Hit[]> {
+    const selected = (await this.#find(scope, collections)).filter(
+      (collection) => collection.model === model,
+    );
+    const found = await this.#vectors.find(selected, vector, limit);
+    return this.#database.read(() => readHits(this.#database.dialect, found));
+  }
+
+  /** Lists passages without a vector, in collections that have no vectors of a model other than `model`. */
+  async unembedded(scope: Scope, model: string, limit: number): Promise<readonly Unembedded[]> {
+    const collections = (await this.#find(scope, {})).filter((collection) => isFor(collection, model));
+    const ids = JSON.stringify(collections.map(({ id }) => id));
+    const sql = unembedded(this.#database.dialect);
+    const rows = await this.#database.read(() => all<Row>(sql, ids, limit));
+    return rows.map((row) => toRecord(row, DOCUMENT_FORMAT));
+  }
+
+  /**
+   * Stores vectors of length 1 by the ids of their passages, and skips passages that were removed. Rejects with `conflict`,
+   * and stores none, when the collection has vectors of another model or dimension.
+   */
+  async addVectors(scope: Scope, model: string, vectors: ReadonlyMap<number, Float32Array>): Promise<void> {
+    const added = await this.#database.write(lockOf(scope), () =>
+      addVectors(this.#database.dialect, scope, { model, vectors }),
+    );
+    for (const { collection, vectors: stored } of added) this.#vectors.added(collection.id, stored);
+  }
+
+  /** Removes all vectors and resolves with their number. Runs in steps like `remove`. */
+  async dropVectors(scope: Scope, collections: CollectionFilter): Promise<number> {
+    let dropped = 0;
+    for (const { id } of await this.#find(scope, collections)) {
+      for (let isLast = false; !isLast;) {
+        const passages = await this.#database.write(lockOf(scope), () =>
+          dropSome(this.#database.dialect, id),
+        );
+        dropped += passages.length;
+        isLast = passages.length < DROPPED_AT_ONCE;
+        if (isLast) this.#vectors.dropped(id);
+        else this.#vectors.removed(id, passages);
+      }
+    }
+    return dropped;
+  }
+
+  *#put(scope: Scope, document: NewDocument, savedAt: number) {
+    const row = yield* this.requireInTransaction(scope, document.collection);
+    return yield* this.putInTransaction(scope, row, { ...document, savedAt, atOnce: PASSAGES_AT_ONCE });
+  }
+
+  #find(scope: Scope, collections: CollectionFilter): Promise<readonly CollectionRow[]> {
+    return this.#database.read(() => findCollections(scope, collections));
+  }
+
+  #targetOf(collection: CollectionRow) {
+    return { dialect: this.#database.dialect, collection };
+  }
+}
+
+/** The documents that `removeInTransaction` removed. */
+export interface RemovedDocuments {
+  readonly row: CollectionRow;
+  readonly passages: readonly number[];
+  /** The number of documents. */
+  readonly count: number;
+}
+
+/** Clears the model of the collection along with its last vector. */
+function* dropSome(dialect: Dialect, collectionId: number): Query<readonly number[]> {
+  const passages = yield* column<number>(DROP_VECTORS, collectionId, DROPPED_AT_ONCE);
+  const ids = JSON.stringify(passages);
+  yield* run(`UPDATE passages SET embedded = 0 WHERE id IN ${dialect.items('number')}`, ids);
+  if (passages.length < DROPPED_AT_ONCE) yield* run(SET_EMBEDDING, '', 0, collectionId);
+  return passages;
+}
+
+function* originsIn(scope: Scope, collection: string): Query<readonly string[]> {
+  const [row] = yield* findCollections(scope, { only: [collection] });
+  return row ? yield* column<string>(ORIGINS, row.id) : [];
+}
+
+interface NewVectors {
+  readonly model: string;
+  readonly vectors: ReadonlyMap<number, Float32Array>;
+}
+
+interface PassagePlace {
+  readonly id: number;
+  readonly collection: number;
+}
+
+interface PlacedVectors {
+  readonly collection: CollectionRow;
+  readonly vectors: ReadonlyMap<number, Float32Array>;
+}
+
+/** Stores vectors. Resolves with them by collection, without those of passages that were removed. */
+function* addVectors(
+  dialect: Dialect,
+  scope: Scope,
+  { model, vectors }: NewVectors,
+): Query<readonly PlacedVectors[]> {
+  const collections = new Map((yield* findCollections(scope, {})).map((row) => [row.id, row]));
+  const ids = JSON.stringify([...vectors.keys()]);
+  const found = yield* all<PassagePlace>(`${COLLECTION_OF} ${dialect.items('number')}`, ids);
+  const groups = Map.groupBy(
+    found.filter(({ collection }) => collections.has(collection)),
+    ({ collection }) => collection,
+  );
+  const placed = [...groups].map(([id, members]) => ({
+    collection: collections.get(id)!,
+    vectors: new Map(members.map((passage) => [passage.id, vectors.get(passage.id)!])),
+  }));
+  for (const { collection, vectors: members } of placed) assertFits(collection, model, members);
+  for (const { collection, vectors: members } of placed) {
+    for (const [id, vector] of members) yield* run(ADD_VECTOR, id, collection.id, toBlob(vector));
+    const [{ length } = { length: 0 }] = members.values();
+    const embedded = JSON.stringify([...members.keys()]);
+    yield* run(`UPDATE passages SET embedded = 1 WHERE id IN ${dialect.items('number')}`, embedded);
+    yield* run(SET_EMBEDDING, model, length, collection.id);
+  }
+  return placed;
+}
+
+function assertFits(
+  collection: CollectionRow,
+  model: string,
+  vectors: ReadonlyMap<number, Float32Array>,
+): void {
+  if (!isFor(collection, model)) {
+    throw new LangoError(
+      'conflict',
+      `The collection ${collection.name} has vectors of ${collection.model}, not of ${model}.`,
+      {
+        hint: 'Compute them again with: lango ingest --reembed',
+      },
+    );
+  }
+  const lengths = new Set(Array.from(vectors.values(), ({ length }) => length));
+  if (lengths.size > 1)
+    throw new LangoError('conflict', 'The embedding model returned vectors of different dimensions.');
+  for (const length of lengths) assertDimension(collection, length);
+}
+
+function isFor({ model }: CollectionRow, asked: string): boolean {
+  return model === '' || model === asked;
+}
