@@ -4,18 +4,8 @@ import type { JsonObject } from '../../core/json.js';
 import { silentLogger } from '../../core/logger.js';
 import { pause, waitAtMost } from '../../core/time.js';
 import { Breaker } from './breaker.js';
-import {
-  labelOf,
-  loadRemoteAgents,
-  skipReason,
-  nameTaken,
-  type CardSource,
-  type LoadOptions,
-  type LoadedAgent,
-  type LoadedAgents,
-  type RemoteSource,
-  type SkipReason,
-} from './load.js';
+import type { CardSource, LoadOptions, LoadedAgent, LoadedAgents, RemoteSource, SkipReason } from './load.js';
+import { labelOf, loadRemoteAgents, skipReason, nameTaken } from './load.js';
 
 /** One line of `lango agents`. */
 interface AgentState {
@@ -232,7 +222,7 @@ export class RefreshingDirectory implements PeerDirectory {
 
   #join(entry: SourceEntry, agent: LoadedAgent): void {
     // The card could not be loaded before, so the whole server was away: now it is back.
-    if (entry.failures > 0) entry.breaker.succeeded();
+    if (entry.failures > 0) entry.breaker.answered();
     else entry.breaker.probed();
     entry.failures = 0;
     entry.problem = agent.note;

@@ -4,14 +4,8 @@ import { GrpcTransportFactory } from '@a2a-js/sdk/client/grpc';
 import { LegacyA2AService } from '@a2a-js/sdk/compat/v0_3/server/grpc';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import { BinaryReader } from '@bufbuild/protobuf/wire';
-import {
-  credentials,
-  makeGenericClientConstructor,
-  type ChannelCredentials,
-  type Client,
-  type ClientOptions,
-  type ServiceDefinition,
-} from '@grpc/grpc-js';
+import type { ChannelCredentials, Client, ClientOptions, ServiceDefinition } from '@grpc/grpc-js';
+import { credentials, makeGenericClientConstructor } from '@grpc/grpc-js';
 import { LangoError } from '../../core/errors.js';
 import type { ServerTrust } from '../../core/http.js';
 import { assertJsonValue } from '../../core/json.js';

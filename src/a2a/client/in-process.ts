@@ -1,4 +1,5 @@
-import { ClientCallContextKey, type RequestOptions, type Transport } from '@a2a-js/sdk/client';
+import { ClientCallContextKey } from '@a2a-js/sdk/client';
+import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
 import type { StreamResponse } from '@a2a-js/sdk';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import type { Scope } from '../../core/task.js';

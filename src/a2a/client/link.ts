@@ -1,11 +1,6 @@
-import {
-  TaskState,
-  type AgentCard,
-  type AgentInterface,
-  type SendMessageRequest,
-  type StreamResponse,
-  type TaskStatus,
-} from '@a2a-js/sdk';
+import type { AgentCard, AgentInterface, SendMessageRequest, StreamResponse, TaskStatus } from '@a2a-js/sdk';
+import { TaskState } from '@a2a-js/sdk';
+import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
 import {
   ClientCallContext,
   JsonRpcTransportFactory,
@@ -14,13 +9,10 @@ import {
   TenantTransportDecorator,
   withA2AExtensions,
   withA2AVersion,
-  type RequestOptions,
-  type Transport,
 } from '@a2a-js/sdk/client';
 import { LangoError } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
-import type { Grant, Scope } from '../../core/task.js';
-import type { Trace } from '../../core/task.js';
+import type { Grant, Scope, Trace } from '../../core/task.js';
 import { fromWireError } from '../translate/errors.js';
 import { EXTENSIONS, OUR_EXTENSIONS } from '../../core/extensions.js';
 import type { Breaker } from './breaker.js';

@@ -9,6 +9,7 @@ import type { JsonObject } from '../../core/json.js';
 import type { Logger } from '../../core/logger.js';
 import { shorten } from '../../core/text.js';
 import { fromWireError } from '../translate/errors.js';
+import type { CardTrust, HeldCards } from './card.js';
 import {
   UntrustedCard,
   assertTrustedCard,
@@ -17,22 +18,13 @@ import {
   parseCard,
   relocated,
   toProfile,
-  type CardTrust,
-  type HeldCards,
 } from './card.js';
 import { tokenCredential, type PeerCredential } from '../../core/credential.js';
 import type { GrpcRules } from './grpc-transport.js';
 import { createInProcessTransport } from './in-process.js';
 import { CLIENT_LIMITS, REMOTE_LIMITS, type WatchLimits } from './limits.js';
-import {
-  createLink,
-  createRemoteTransport,
-  MovingLink,
-  withMaskedErrors,
-  type Binding,
-  type CredentialFor,
-  type Link,
-} from './link.js';
+import type { Binding, CredentialFor, Link } from './link.js';
+import { createLink, createRemoteTransport, MovingLink, withMaskedErrors } from './link.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
 import { Deadline } from '../../core/time.js';
 import { createPeer } from './peer.js';

@@ -4,10 +4,12 @@ import { toSendRequest } from '../translate/content.js';
 import { chainMetadata } from '../translate/extensions.js';
 import { EXTENSIONS } from '../../core/extensions.js';
 import { inFormOf } from './foreign-question.js';
-import { callerOf, type Link } from './link.js';
+import type { Link } from './link.js';
+import { callerOf } from './link.js';
 import type { WatchLimits } from './limits.js';
 import { TaskReader } from './reader.js';
-import { findTaskByMessage, cancelTaskOf, watchTask, type RetryRules } from './watch.js';
+import type { RetryRules } from './watch.js';
+import { findTaskByMessage, cancelTaskOf, watchTask } from './watch.js';
 
 export interface PeerFacts {
   readonly profile: AgentProfile;

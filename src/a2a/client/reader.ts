@@ -1,4 +1,3 @@
-import { hashJson } from '../../core/canonical-json.js';
 import type {
   Artifact as WireArtifact,
   Message as WireMessage,
@@ -10,13 +9,18 @@ import type {
 import type { PeerEvent } from '../../core/agent.js';
 import { LangoError } from '../../core/errors.js';
 import { isJsonObject } from '../../core/json.js';
-import { textOf, type Part } from '../../core/message.js';
-import { NO_USAGE, type Usage } from '../../core/model.js';
-import { isInterrupted, isTerminal, type Question, type TaskState } from '../../core/task.js';
+import { hashJson } from '../../core/canonical-json.js';
+import type { Part } from '../../core/message.js';
+import { textOf } from '../../core/message.js';
+import { NO_USAGE } from '../../core/model.js';
+import type { Usage } from '../../core/model.js';
+import type { Question, TaskState } from '../../core/task.js';
+import { isInterrupted, isTerminal } from '../../core/task.js';
 import { ForeignApprovals, dataIn, questionsOf, textWithData, typedQuestions } from './foreign-question.js';
 import { fromWireArtifact, fromWireParts, fromWireState } from '../translate/content.js';
 import { authorIn, seqIn, usageIn } from '../translate/extensions.js';
-import { CLIENT_LIMITS, type WatchLimits } from './limits.js';
+import type { WatchLimits } from './limits.js';
+import { CLIENT_LIMITS } from './limits.js';
 
 /** The events that a watcher of a task receives: the peer's events, and each change of the task's state. */
 export type ClientEvent = PeerEvent | { readonly type: 'status'; readonly state: TaskState };

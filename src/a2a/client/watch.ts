@@ -1,14 +1,18 @@
-import { TaskState, type SendMessageRequest, type StreamResponse } from '@a2a-js/sdk';
+import type { SendMessageRequest, StreamResponse } from '@a2a-js/sdk';
+import { TaskState } from '@a2a-js/sdk';
 import type { RequestOptions } from '@a2a-js/sdk/client';
 import type { AskedTask } from '../../core/agent.js';
-import { LangoError, causesOf, codeOf, errorText, isLangoError, type ErrorCode } from '../../core/errors.js';
+import type { ErrorCode } from '../../core/errors.js';
+import { LangoError, causesOf, codeOf, errorText, isLangoError } from '../../core/errors.js';
 import { LONGEST_ASKED_MS } from '../../core/retry.js';
 import type { Caller } from '../../core/identity.js';
 import { backoffMs, pause, Timer, waitAtMost } from '../../core/time.js';
 import type { Trace } from '../../core/task.js';
 import { fromWireError } from '../translate/errors.js';
-import { CLIENT_LIMITS, type WatchLimits } from './limits.js';
-import { requestOptions, send, type Link } from './link.js';
+import type { WatchLimits } from './limits.js';
+import { CLIENT_LIMITS } from './limits.js';
+import type { Link } from './link.js';
+import { requestOptions, send } from './link.js';
 import type { ClientEvent, EndEvent, TaskReader } from './reader.js';
 
 export interface RetryRules {
@@ -123,7 +127,7 @@ class TaskWatch {
         this.#request = undefined;
         const events = this.#reader.read(response);
         this.#failures = 0;
-        this.#watch.link.breaker?.succeeded();
+        this.#watch.link.breaker?.answered();
         hasEvents ||= events.length > 0;
         if (events.length > 0) this.#idle?.renew();
         yield* events;
@@ -218,7 +222,7 @@ class TaskWatch {
     }
     this.#failures += 1;
     if (error.code === 'unavailable' || error.code === 'timeout') link.breaker?.failed(error.message);
-    else link.breaker?.succeeded();
+    else link.breaker?.answered();
     const isRefused = error.code === 'too-many' || error.code === 'unauthenticated';
     const isSafe = !this.#request || link.replays || isRefused || wasNeverSent(error);
     const mayHelp = this.#mayPass(error) && askedMs <= LONGEST_ASKED_MS;

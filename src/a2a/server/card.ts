@@ -1,10 +1,5 @@
-import {
-  AgentCard,
-  SecurityScheme,
-  type AgentExtension,
-  type AgentInterface,
-  type SecurityRequirement,
-} from '@a2a-js/sdk';
+import type { AgentExtension, AgentInterface, SecurityRequirement } from '@a2a-js/sdk';
+import { AgentCard, SecurityScheme } from '@a2a-js/sdk';
 import type { AgentProfile, Skill } from '../../core/agent.js';
 import type { CardFile } from '../../core/card.js';
 import type { JsonObject } from '../../core/json.js';

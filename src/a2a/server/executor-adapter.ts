@@ -1,19 +1,13 @@
-import {
-  Role,
-  SendMessageConfiguration,
-  type Message as WireMessage,
-  type SendMessageRequest,
-  type Task,
-  type TaskArtifactUpdateEvent,
-  type TaskStatus,
+import type {
+  Message as WireMessage,
+  SendMessageRequest,
+  Task,
+  TaskArtifactUpdateEvent,
+  TaskStatus,
 } from '@a2a-js/sdk';
-import {
-  DefaultExecutionEventBus,
-  RequestContext,
-  type AgentExecutionEvent,
-  type AgentExecutor,
-  type ExecutionEventBus,
-} from '@a2a-js/sdk/server';
+import { Role, SendMessageConfiguration } from '@a2a-js/sdk';
+import type { AgentExecutionEvent, AgentExecutor, ExecutionEventBus } from '@a2a-js/sdk/server';
+import { DefaultExecutionEventBus, RequestContext } from '@a2a-js/sdk/server';
 import type { Agent, AgentProfile } from '../../core/agent.js';
 import { errorText } from '../../core/errors.js';
 import { isJsonObject, type JsonObject } from '../../core/json.js';

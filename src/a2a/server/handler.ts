@@ -4,14 +4,8 @@ import type { AgentProfile } from '../../core/agent.js';
 import { LangoError } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
 import type { Accepted, Journal } from '../../core/journal.js';
-import {
-  isTerminal,
-  type EventType,
-  type Grant,
-  type Scope,
-  type TaskEvent,
-  type TaskRecord,
-} from '../../core/task.js';
+import type { EventType, Grant, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
+import { isTerminal } from '../../core/task.js';
 import { callOf, type Call } from '../translate/call.js';
 import { keepAskedInEvent, isBareWorking } from '../translate/asked.js';
 import { fromWireMessage, fromWireState, toWireMessage } from '../translate/content.js';

@@ -2,15 +2,8 @@ import { isLangoError } from '../../core/errors.js';
 import type { HttpExchange } from '../../core/http.js';
 import { isJsonObject, type JsonObject } from '../../core/json.js';
 import { DIALECT_1_0 } from './dialect.js';
-import {
-  serveOperation,
-  errorHeaders,
-  openCall,
-  reportedError,
-  sendJson,
-  type ResponseFormat,
-  type HttpCall,
-} from './http-call.js';
+import type { ResponseFormat, HttpCall } from './http-call.js';
+import { serveOperation, errorHeaders, openCall, reportedError, sendJson } from './http-call.js';
 import { JSON_TYPE } from './modes.js';
 import { OPERATIONS, isOperation, type PublishedAgent } from './operations.js';
 import type { ProtocolVersion } from './service-parameters.js';

@@ -1,12 +1,10 @@
+import type { AgentCard, Message, StreamResponse } from '@a2a-js/sdk';
 import {
   ListTaskPushNotificationConfigsResponse,
   ListTasksResponse,
   SendMessageResponse,
   Task,
   TaskPushNotificationConfig,
-  type AgentCard,
-  type Message,
-  type StreamResponse,
 } from '@a2a-js/sdk';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { LangoError, isLangoError } from '../../core/errors.js';

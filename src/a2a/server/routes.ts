@@ -2,14 +2,8 @@ import type { Request, Router } from 'express';
 import { CARD_PATH, KEYS_PATH, OLD_CARD_PATH, type ReadKeys } from '../../core/card.js';
 import { exchangeOf, type HttpExchange, type HttpRoute } from '../../core/http.js';
 import { CATALOG_PATHS } from '../translate/catalog.js';
-import {
-  serveCatalog,
-  knownEntries,
-  publishedEntries,
-  registryUrl,
-  type Catalog,
-  type KnownAgent,
-} from './catalog.js';
+import type { Catalog, KnownAgent } from './catalog.js';
+import { serveCatalog, knownEntries, publishedEntries, registryUrl } from './catalog.js';
 import { serveCard, serveKeys, type Discovery } from './discovery.js';
 import { EtagCache } from './documents.js';
 import { serveJsonRpc, sendNoSuchAgent } from './json-rpc.js';

@@ -1,11 +1,10 @@
-import {
-  Role,
-  TaskState as WireState,
-  type Artifact as WireArtifact,
-  type Message as WireMessage,
-  type Part as WirePart,
-  type SendMessageRequest,
+import type {
+  Artifact as WireArtifact,
+  Message as WireMessage,
+  Part as WirePart,
+  SendMessageRequest,
 } from '@a2a-js/sdk';
+import { Role, TaskState as WireState } from '@a2a-js/sdk';
 import type { Json } from '../../core/json.js';
 import type { Artifact, Message, Part } from '../../core/message.js';
 import { questionsIn } from '../../core/questions.js';
