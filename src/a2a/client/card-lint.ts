@@ -2,7 +2,6 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { objectOf, objects } from '../translate/unchecked.js';
 import { WARNING, cardSchema, show, shortened, templateSchema } from './card-schema.js';
 
-/** A defect of an agent card. */
 export interface CardFinding {
   /** `error`: the card violates the A2A specification. `warning`: it helps a foreign orchestrator little. */
   readonly severity: 'error' | 'warning';

@@ -18,7 +18,6 @@ const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 const BRACES = /[{}]/;
 const TOOL_NAME = /\b[a-z][a-z0-9]*_[a-z0-9_]+\b/;
 
-/** The error of a value that has the wrong type. */
 function needs(wanted: string) {
   return ({ input }: { readonly input?: unknown }): string =>
     `${input === undefined ? 'is missing' : `is ${show(input)}`}. A2A requires ${wanted}.`;

@@ -35,14 +35,8 @@ const MAX_NAME = 64;
  */
 const JSON_LIMITS = { depth: 64, keys: 1_000, containers: Infinity };
 
-/** A document, and the address that it was at. */
-interface FoundJson {
-  readonly url: string;
-  readonly json: JsonObject;
-}
-
 /** Fetches a card as JSON. Rejects as `fetchFirst` does. */
-export function fetchCard(request: CardRequest): Promise<FoundJson> {
+export function fetchCard(request: CardRequest) {
   return fetchFirst(cardUrls(request.url), 'card', request);
 }
 
@@ -54,7 +48,7 @@ export async function fetchFirst(
   urls: readonly string[],
   what: 'card' | 'catalog',
   request: CardRequest,
-): Promise<FoundJson> {
+): Promise<{ readonly url: string; readonly json: JsonObject }> {
   for (const url of urls) {
     const known = request.held?.get(url);
     const condition = known && { 'if-none-match': known.etag };
@@ -281,17 +275,11 @@ export class UntrustedCard extends LangoError {
   }
 }
 
-/** The conditions under which a remote card is trusted. */
 export interface CardTrust {
   /** Finds the trusted keys: one signature must be by one of them. */
   readonly findKey?: FindKey;
   /** The hash that the card must have: see `cardHash`. */
   readonly hash?: string;
-}
-
-interface CardSigner {
-  readonly kid: string;
-  readonly alg: string;
 }
 
 const MAX_SIGNATURES = 16;
@@ -316,7 +304,7 @@ export async function assertTrustedCard(card: JsonObject, trust: CardTrust): Pro
  * Verifies the signatures of a card exactly as it was received, and resolves with the signer. One valid signature is
  * enough, so that keys can be rotated. Rejects with `forbidden`.
  */
-export async function verifyCard(card: JsonObject, findKey: FindKey): Promise<CardSigner> {
+export async function verifyCard(card: JsonObject, findKey: FindKey) {
   const signatures = Array.isArray(card['signatures']) ? (card['signatures'] as readonly unknown[]) : [];
   if (signatures.length === 0) throw new UntrustedCard('The card is not signed.');
   const payload = Buffer.from(canonicalCard(card)).toString('base64url');
@@ -338,7 +326,7 @@ function reasonOf(error: unknown): string {
 }
 
 /** Verifies one signature. The unprotected header is not signed, so it is ignored. */
-async function verifyOne(signature: unknown, payload: string, findKey: FindKey): Promise<CardSigner> {
+async function verifyOne(signature: unknown, payload: string, findKey: FindKey) {
   if (!isJsonObject(signature)) throw new Error('a signature is not an object');
   const { protected: head, signature: value } = signature;
   if (typeof head !== 'string' || typeof value !== 'string') throw new Error('a signature is incomplete');

@@ -10,9 +10,7 @@ import { fetchFirst } from './card.js';
 interface OfferedAgent {
   readonly name: string;
   readonly description: string;
-  /** The address of its card. */
   readonly url: string;
-  /** The catalog that offers it. */
   readonly catalog: string;
   /** The share of the search words that its entry has, from 1 to 100. */
   readonly score: number;

@@ -94,7 +94,6 @@ export interface AgentClient {
   cancel(task: TaskRef): Promise<TaskView>;
   /** The agent card as it is served. */
   card(agent?: string): Promise<JsonObject>;
-  /** The agents of the server. */
   catalog(): Promise<readonly CatalogEntry[]>;
 }
 
@@ -261,7 +260,6 @@ function toCatalogEntry(entry: JsonObject): readonly CatalogEntry[] {
   return [{ name: displayName, description: text, url: isLinked ? url : undefined }];
 }
 
-/** A task as a client sees it. */
 export interface TaskView {
   readonly id: string;
   readonly contextId: string;
@@ -270,7 +268,6 @@ export interface TaskView {
   readonly stateAt: string | undefined;
   /** The reason, or the question; empty when there is none. */
   readonly text: string;
-  /** The open questions to a person. */
   readonly questions: readonly Question[];
   readonly artifacts: readonly Artifact[];
   readonly history: readonly Message[];
@@ -280,9 +277,8 @@ export interface TaskView {
 function toTaskView(task: Task): TaskView {
   const { id } = task;
   const state = task.status && fromWireState(task.status.state);
-  if (!state || id === '') {
+  if (!state || id === '')
     throw new LangoError('invalid-agent-response', 'The server sent a task without id or state.');
-  }
   const parts = task.status?.message ? fromWireMessage(task.status.message).parts : [];
   const history = task.history.map(fromWireMessage);
   const artifacts = task.artifacts.map(fromWireArtifact);

@@ -19,9 +19,7 @@ interface AgentState {
   readonly state: 'ready' | 'degraded' | 'open' | 'held' | 'skipped';
   /** The time of the last change of state (ISO 8601). */
   readonly since: string;
-  /** Why the agent is not ready. */
   readonly reason?: string;
-  /** The advice for the person, as a sentence. */
   readonly hint?: string;
   readonly description?: string;
   readonly skills: readonly Skill[];
@@ -135,7 +133,6 @@ export class RefreshingDirectory implements PeerDirectory {
     return changeOf(before, now);
   }
 
-  /** The state of every source, in their order. */
   states(): readonly AgentState[] {
     for (const entry of this.#entries) noteState(entry);
     return this.#entries.map(({ source, agent, problem, breaker, seen }) => ({
@@ -266,7 +263,6 @@ function nameOf({ agent, source }: Pick<SourceEntry, 'agent' | 'source'>): strin
   return agent?.peer.name ?? labelOf(source);
 }
 
-/** Notes a changed state of an entry, with the time. */
 function noteState(entry: SourceEntry): void {
   const state = stateOf(entry);
   if (entry.seen.state !== state) entry.seen = { state, at: Date.now() };

@@ -3,15 +3,13 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { textOf, type Artifact, type Message, type Part } from '../../core/message.js';
 import { answersIn, questionsIn } from '../../core/questions.js';
 import type { Question } from '../../core/task.js';
-import { objectOf } from '../translate/unchecked.js';
+import { mapMembers, objectOf } from '../translate/unchecked.js';
 
 const MAX_QUESTIONS = 16;
 
-/** The facts about a task that waits. */
 interface WaitingTask {
   readonly taskId: string | undefined;
   readonly author: string;
-  /** The parts of the message with which it waits. */
   readonly parts: readonly Part[];
   /** The texts that the agent sent before that message. */
   readonly said: string;
@@ -69,7 +67,6 @@ export function textWithData(parts: readonly Part[]): string {
   return shown.filter((text) => text !== '').join('\n');
 }
 
-/** The data of an artifact as text. */
 export function dataIn(parts: readonly Part[]): string {
   return textWithData(parts.filter(({ kind }) => kind === 'data'));
 }
@@ -114,11 +111,11 @@ interface Frame {
 
 /** The schema of an object with these members. The undefined one is the text of the reply. */
 function framed(frame: Frame): JsonObject {
-  const properties = Object.entries(frame).map(([name, value]): [string, JsonObject] => {
-    if (value === undefined) return [name, { type: 'string' }];
-    return [name, typeof value === 'string' ? { const: value } : framed(value)];
+  const properties = mapMembers(frame, (value) => {
+    if (value === undefined) return { type: 'string' };
+    return typeof value === 'string' ? { const: value } : framed(value);
   });
-  return { type: 'object', properties: Object.fromEntries(properties) };
+  return { type: 'object', properties };
 }
 
 /** A call of ADK whose result comes from a person. */
@@ -129,7 +126,6 @@ function callOfAdk(part: Part) {
   return typeof id === 'string' && typeof name === 'string' ? { id, name, args } : undefined;
 }
 
-/** A call of ADK's tool confirmation. */
 function confirmationOfAdk(part: Part): FoundCall | undefined {
   const { id, name, args } = callOfAdk(part) ?? {};
   if (id === undefined || name !== 'adk_request_confirmation' || !isJsonObject(args)) return undefined;
@@ -218,7 +214,6 @@ function choiceIn(part: Part): FoundCall | undefined {
   return { id: '', isOpen: true, replies: { approve: { [name]: true }, deny: { [name]: false } } };
 }
 
-/** The only member that a schema requires. */
 function onlyMemberOf({ properties, required }: JsonObject): string | undefined {
   const members: readonly unknown[] = Array.isArray(required) ? required : Object.keys(objectOf(properties));
   const [name] = members;
@@ -281,8 +276,7 @@ function fill(frame: JsonObject, text: string): Json {
   const { const: constant, type, properties } = frame;
   if (constant !== undefined) return constant;
   if (type === 'string' || !isJsonObject(properties)) return text;
-  const filled = (member: Json | undefined) => (isJsonObject(member) ? fill(member, text) : text);
-  return Object.fromEntries(Object.entries(properties).map(([name, member]) => [name, filled(member)]));
+  return mapMembers(properties, (member) => (isJsonObject(member) ? fill(member, text) : text));
 }
 
 function objectIn(text: string): JsonObject | undefined {

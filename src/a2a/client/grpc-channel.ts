@@ -9,6 +9,7 @@ import { credentials, makeGenericClientConstructor } from '@grpc/grpc-js';
 import { LangoError } from '../../core/errors.js';
 import type { ServerTrust } from '../../core/http.js';
 import { assertJsonValue } from '../../core/json.js';
+import { mapMembers } from '../translate/unchecked.js';
 
 export interface GrpcChannel {
   readonly transport: Transport;
@@ -51,16 +52,15 @@ export async function openGrpcChannel(facts: ChannelFacts): Promise<GrpcChannel>
 
 /** Decoding and reading many small values blocks the event loop, so the number of them in one message is limited. */
 function bounded(service: ServiceDefinition): ServiceDefinition {
-  const methods = Object.entries(service).map(([name, method]) => {
+  return mapMembers(service, (method) => {
     const decode = method.responseDeserialize as (from: unknown) => unknown;
     const responseDeserialize = (bytes: Buffer): unknown => {
       const message = decode(boundedReader(bytes));
       assertJsonValue(message, CONTAINERS_ALONE);
       return message;
     };
-    return [name, { ...method, responseDeserialize }];
+    return { ...method, responseDeserialize };
   });
-  return Object.fromEntries(methods) as ServiceDefinition;
 }
 
 /** A reader for the SDK's decoders, which read each tag and each length with `uint32`. */

@@ -7,7 +7,6 @@ import type { PeerCredential } from '../../core/credential.js';
 import { Deadline } from '../../core/time.js';
 import type { GrpcChannel } from './grpc-channel.js';
 
-/** The rules for gRPC connections to peers. */
 export interface GrpcRules {
   /** Resolves a host to the address to connect to, and rejects forbidden addresses. See `createAddressCheck`. */
   readonly addressOf: (host: string, port: number) => Promise<string>;
@@ -32,17 +31,13 @@ export interface GrpcPeer {
 
 type Call<Params, Result> = (transport: Transport, params: Params, options: RequestOptions) => Result;
 
-interface GrpcAddress {
-  readonly host: string;
-  readonly port: number;
-  /** Whether the scheme asks for TLS. */
-  readonly isSecure: boolean;
-}
-
 const TLS_PORT = '443';
 
-/** Parses the address of a gRPC interface: host:port, or a URL, whose path is ignored. Returns undefined for other texts. */
-export function parseGrpcAddress(url: string): GrpcAddress | undefined {
+/**
+ * Parses the address of a gRPC interface: host:port, or a URL, whose path is ignored. `isSecure`: whether the scheme asks
+ * for TLS. Returns undefined for other texts.
+ */
+export function parseGrpcAddress(url: string) {
   const [, scheme, rest = ''] = /^(?:(grpcs?|grpc\+(?:tls|insecure)|https?|dns):\/*)?(.*)$/i.exec(url) ?? [];
   const [, host, given, path = '/'] = /^(\[[0-9a-f:.]+\]|[^\s/:]+)(?::(\d{1,5}))?(\/\S*)?$/i.exec(rest) ?? [];
   const isSecure = /^(?:grpcs|grpc\+tls|https)$/i.test(scheme ?? '');

@@ -31,7 +31,6 @@ import { createPeer } from './peer.js';
 import { securityNote } from './security.js';
 import { DEFAULT_RETRY, type RetryRules } from './watch.js';
 
-/** The source of an agent card. */
 export type CardSource = LocalSource | RemoteSource;
 
 interface LocalSource {
@@ -70,7 +69,6 @@ export interface LoadOptions extends OpenOptions {
 }
 
 export interface OpenOptions {
-  /** Sends every request to a remote agent. */
   readonly fetch: typeof fetch;
   /** The rules for gRPC connections. Without them gRPC is not used. */
   readonly grpc?: GrpcRules;
@@ -91,7 +89,6 @@ export interface OpenOptions {
 export interface LoadedAgent {
   readonly source: CardSource;
   readonly peer: Peer;
-  /** The connection that the peer uses. */
   readonly link: MovingLink;
   /** The card as it was received. */
   readonly card: JsonObject;
@@ -109,7 +106,6 @@ interface SkippedAgent extends SkipReason {
   readonly label: string;
 }
 
-/** Why a source has no agent. */
 export interface SkipReason {
   readonly reason: string;
   /** The advice for the person, as a sentence. */
@@ -163,7 +159,6 @@ export function labelOf(source: CardSource): string {
   return source.name ?? (source.kind === 'remote' ? source.url : '');
 }
 
-/** The reason for an agent whose name an earlier source has. */
 export function nameTaken({ peer: { name } }: LoadedAgent): SkipReason {
   return {
     reason: `The name ${name} is taken by another agent.`,
@@ -207,7 +202,6 @@ export function skipReason({ reason, hint }: { reason: string; hint?: string | u
   return { reason, ...(hint === undefined ? {} : { hint }) };
 }
 
-/** Advice for the operator of this server. */
 function adviceFor({ code, hint }: LangoError): string {
   if (hint !== undefined) return hint;
   switch (code) {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { SCHEMA_PARTS } from '../translate/old-parts.js';
-import { objectOf } from '../translate/unchecked.js';
+import { mapMembers, objectOf } from '../translate/unchecked.js';
 
 /** VoltAgent writes this character before the data of each event. Valid JSON holds no raw control characters. */
 const RECORD_SEPARATOR = '\u001e';
@@ -41,13 +41,11 @@ export function fetchForLangGraph(send: typeof fetch): typeof fetch {
 function withParts(value: Json, convert: (part: JsonObject) => JsonObject): Json {
   if (Array.isArray(value)) return value.map((item: Json) => withParts(item, convert));
   if (!isJsonObject(value)) return value;
-  const members = Object.entries(value).map(([name, member = null]): [string, Json] => [
-    name,
+  return mapMembers(value, (member = null, name) =>
     name === 'parts' && Array.isArray(member)
       ? member.map((part: Json) => (isJsonObject(part) ? convert(part) : part))
       : withParts(member, convert),
-  ]);
-  return Object.fromEntries(members);
+  );
 }
 
 function toOldFile(part: JsonObject): JsonObject {

@@ -53,12 +53,9 @@ function satisfies(kind: CredentialKind, { scheme, scopes }: Need): boolean {
     }
     case 'oauth2SecurityScheme':
     case 'openIdConnectSecurityScheme':
-      if (kind.type === 'bearer') return true;
+      if (kind.type !== 'oauth2') return kind.type === 'bearer';
       // Without configured scopes the issuer chooses them.
-      return (
-        kind.type === 'oauth2' &&
-        (kind.scopes.length === 0 || scopes.every((scope) => kind.scopes.includes(scope)))
-      );
+      return kind.scopes.length === 0 || scopes.every((scope) => kind.scopes.includes(scope));
     case 'mtlsSecurityScheme':
       return kind.type === 'mtls';
     case undefined:

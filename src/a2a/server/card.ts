@@ -19,7 +19,6 @@ const EXTENSION_TEXTS: Readonly<Record<keyof typeof EXTENSIONS, string>> = {
   usage: 'Reports the tokens of the task and its sub-tasks on the final status.',
 };
 
-/** The extensions of every card. */
 const DECLARED: readonly AgentExtension[] = [
   ...Object.entries(EXTENSION_TEXTS).map(([name, description]) =>
     declared(EXTENSIONS[name as keyof typeof EXTENSIONS], description),
@@ -37,19 +36,16 @@ export interface CardParts {
   /** The reviewed card file of the agent. Undefined: description and modes come from the profile and the defaults. */
   readonly file: CardFile | undefined;
   readonly profile: AgentProfile;
-  /** The version of the agent. */
   readonly version: string;
   /** The address under which clients reach this node. */
   readonly baseUrl: string;
   /** Host and port of the gRPC binding; undefined without one. */
   readonly grpc?: string | undefined;
-  /** Whether the gRPC binding uses TLS. */
   readonly isGrpcSecure?: boolean;
   /** Whether the agent answers at the root of the host. */
   readonly isRoot?: boolean;
   /** The authentication of callers. The card declares exactly what is enforced. */
   readonly auth: CardAuth;
-  /** Whether this node sends push notifications. */
   readonly push?: boolean;
 }
 
@@ -107,12 +103,10 @@ export function cardJson(card: AgentCard): JsonObject {
   return { ...json, skills: (json.skills ?? []).map((skill) => ({ tags: [], ...skill })) };
 }
 
-/** The address of an agent's HTTP interfaces. */
 export function agentUrl(baseUrl: string, name: string): string {
   return `${publicBase(baseUrl)}/agents/${name}`;
 }
 
-/** The address of the node's gRPC interface. */
 export function grpcAddress(baseUrl: string, port: number): string {
   return `${new URL(publicBase(baseUrl)).hostname}:${port}`;
 }

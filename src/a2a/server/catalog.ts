@@ -78,10 +78,7 @@ interface Listed extends KnownAgent {
 }
 
 /** An entry, with the text that a search finds it by. Its time is that of its last change since the start. */
-function indexed(
-  { name, description, cardUrl: url, skills, version, publisher }: Listed,
-  cache: EtagCache,
-): IndexedEntry {
+function indexed({ name, description, cardUrl: url, skills, version, publisher }: Listed, cache: EtagCache) {
   const queries = [...new Set(skills.flatMap(({ examples }) => examples))].slice(0, QUERIES.most);
   const content = {
     identifier: `urn:air:${publisher}:agent:${name}`,

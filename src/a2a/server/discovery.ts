@@ -11,7 +11,6 @@ import type { ProtocolVersion } from './service-parameters.js';
 import { signedJson } from './signing.js';
 import { toCardOfBoth, toOldCard } from './v03/card.js';
 
-/** The media type of catalogs. */
 export const CATALOG_TYPE = 'application/ai-catalog+json';
 const KEYS_TYPE = 'application/jwk-set+json';
 

@@ -42,7 +42,6 @@ function isFresh(headers: IncomingHttpHeaders, { etag, modifiedAt }: CachedDocum
   return Date.parse(headers['if-modified-since'] ?? '') >= modifiedAt;
 }
 
-/** A document as it is served. */
 interface CachedDocument {
   readonly body: string;
   /** A strong entity tag: the hash of the body. */

@@ -23,14 +23,10 @@ import type { Framing, Streaming } from './sse.js';
  * Reads the caller of a request first, then its version, trace and extensions; a binding calls it once. `supported`: the
  * versions of the binding. Rejects with `unauthenticated`, `too-many` or `version-not-supported`.
  */
-export async function openCall(
-  exchange: HttpExchange,
-  supported: readonly ProtocolVersion[],
-): Promise<HttpCall> {
+export async function openCall(exchange: HttpExchange, supported: readonly ProtocolVersion[]) {
   return new HttpCall(exchange, await exchange.caller(), supported);
 }
 
-/** One call over HTTP: its caller, version, trace and extensions. */
 export class HttpCall implements Call {
   readonly scope: Caller;
   readonly viewer: Caller | undefined;
@@ -92,10 +88,7 @@ export class HttpCall implements Call {
  * The version in the header or the request parameter A2A-Version; undefined when there is none. Throws
  * `version-not-supported`.
  */
-export function namedVersion(
-  exchange: HttpExchange,
-  supported: readonly ProtocolVersion[],
-): ProtocolVersion | undefined {
+export function namedVersion(exchange: HttpExchange, supported: readonly ProtocolVersion[]) {
   const inQuery = [...exchange.query].find(([name]) => name.toLowerCase() === VERSION_PARAMETER)?.[1];
   const named = headerOf(exchange, VERSION_PARAMETER) || (inQuery ?? '');
   return versionIn(named, supported);
@@ -104,7 +97,6 @@ export function namedVersion(
 interface JsonResponse {
   readonly status: number;
   readonly type: string;
-  /** The JSON text. */
   readonly body: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -134,8 +126,9 @@ export interface ResponseFormat extends Framing {
 export async function serveOperation(
   exchange: HttpExchange,
   streaming: Streaming,
-  { operation, request, call, format }: OperationCall,
+  sent: { operation: Operation; request: Request; call: HttpCall; format: ResponseFormat },
 ): Promise<void> {
+  const { operation, request, call, format } = sent;
   const headers = call.extensionHeaders;
   if (operation.kind === 'stream') {
     const events = () => operation.events(request);
@@ -143,13 +136,6 @@ export async function serveOperation(
   }
   const result = await operation.call(request);
   sendJson(exchange, { status: 200, type: format.type, body: format.result(result.toJson()), headers });
-}
-
-interface OperationCall {
-  readonly operation: Operation;
-  readonly request: Request;
-  readonly call: HttpCall;
-  readonly format: ResponseFormat;
 }
 
 export function errorHeaders({ retryAfterSeconds: wait, headers }: WireError): WireError['headers'] {

@@ -21,11 +21,7 @@ const OWN_STATUS: readonly number[] = [-32000, -32603];
 type Id = string | number | null;
 
 /** Serves one JSON-RPC 2.0 request (A2A 1.0 section 9). Never rejects. */
-export async function serveJsonRpc(
-  exchange: HttpExchange,
-  agent: PublishedAgent,
-  streaming: Streaming,
-): Promise<void> {
+export async function serveJsonRpc(exchange: HttpExchange, agent: PublishedAgent, streaming: Streaming) {
   let id: Id = null;
   // Clients of 0.3 that asked for a stream read a response of status 200 as a stream, errors included.
   let asEvent = false;
@@ -100,14 +96,10 @@ async function readBody(exchange: HttpExchange): Promise<unknown> {
   }
 }
 
-interface Envelope {
-  /** Absent in a notification. */
-  readonly id: Id | undefined;
-  readonly method: string;
-  readonly params: unknown;
-}
+type Envelope = ReturnType<typeof toEnvelope>;
 
-function toEnvelope(body: unknown): Envelope {
+/** The id is absent in a notification. */
+function toEnvelope(body: unknown) {
   if (Array.isArray(body))
     throw new JsonRpcFault(INVALID_REQUEST, 'A2A has no batches. Send one request at a time.');
   if (!isJsonObject(body))

@@ -56,7 +56,6 @@ export interface StreamOperation extends Named {
 
 interface Named {
   readonly name: OperationName;
-  /** The codec of the parameters. */
   readonly codec: { toJSON(params: never): unknown };
 }
 
@@ -168,11 +167,7 @@ function stream<Name extends OperationName>(name: Name, row: StreamRow<Params[Na
 }
 
 /** Admits the caller, then checks the parameters and returns them. */
-function admittedParams<Name extends OperationName>(
-  name: Name,
-  request: Request,
-  isChange: boolean,
-): Params[Name] {
+function admittedParams<Name extends OperationName>(name: Name, request: Request, isChange: boolean) {
   admitCaller(name, request);
   admitViewer(name, request, isChange);
   const { codec, schema, oldSchema = schema } = REQUESTS[name];
@@ -211,7 +206,6 @@ async function audited<Result>(change: Change, work: Promise<Result>): Promise<R
   }
 }
 
-/** The task in the response to a message. */
 function taskIn(response: unknown): string | undefined {
   const { payload } = (response ?? {}) as Partial<SendMessageResponse>;
   return payload?.$case === 'task' ? payload.value.id : payload?.value.taskId;

@@ -78,8 +78,7 @@ function canonicalMembers(value: object, aliases: ReadonlyMap<string, string>, n
   const entries = Object.entries(value);
   if (!entries.some(([name, member]) => member === null || aliases.has(name))) return value;
   const members: Record<string, unknown> = {};
-  for (const [name, member] of entries) {
+  for (const [name, member] of entries)
     if (member !== null || name === nullable) members[aliases.get(name) ?? name] = member as unknown;
-  }
   return members;
 }

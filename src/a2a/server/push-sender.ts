@@ -73,13 +73,9 @@ async function taskAtCursor(
 }
 
 /** Posts the notification. A timeout becomes retryable. */
-async function post(
-  fetchImpl: typeof fetch,
-  url: string,
-  init: Pick<RequestInit, 'headers' | 'body' | 'signal'>,
-): Promise<Response> {
+async function post(send: typeof fetch, url: string, init: Pick<RequestInit, 'headers' | 'body' | 'signal'>) {
   try {
-    return await fetchImpl(url, { ...init, method: 'POST', redirect: 'error' });
+    return await send(url, { ...init, method: 'POST', redirect: 'error' });
   } catch (error) {
     if (!isLangoError(error, 'timeout')) throw error;
     throw new LangoError('timeout', error.message, { cause: error, retryable: true });

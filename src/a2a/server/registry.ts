@@ -37,10 +37,7 @@ const ORDERS: Readonly<Record<string, string>> = {
 const FEDERATION = ['auto', 'referrals', 'none'];
 
 /** Serves the paths below `REGISTRY_PATH`. Errors have the form of the registry's specification. */
-export async function serveRegistry(
-  exchange: HttpExchange,
-  open: () => Registry | Promise<Registry>,
-): Promise<void> {
+export async function serveRegistry(exchange: HttpExchange, open: () => Promise<Registry>) {
   const { request, path } = exchange;
   const rest = path.slice(path.indexOf(REGISTRY_PATH) + REGISTRY_PATH.length);
   const isGet = request.method === 'GET' || request.method === 'HEAD';
@@ -73,7 +70,6 @@ function send(
   sendJson(exchange, { status, type: JSON_TYPE, body: JSON.stringify(body), headers });
 }
 
-/** Serves one entry with its validators. */
 function serveEntry(exchange: HttpExchange, { cache }: Registry, entry: JsonObject): void {
   const body = JSON.stringify(entry);
   const document = cache.get(`registry ${textOf(entry['identifier'])}`, body, () => body);
@@ -177,12 +173,10 @@ function holds(entry: JsonObject, path: string, wanted: Json): boolean {
 }
 
 function memberAt(entry: JsonObject, path: string): Json | undefined {
-  return path
-    .split('.')
-    .reduce<Json | undefined>(
-      (value, key) => (isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),
-      entry,
-    );
+  let member: Json | undefined = entry;
+  for (const key of path.split('.'))
+    member = isJsonObject(member) && Object.hasOwn(member, key) ? member[key] : undefined;
+  return member;
 }
 
 function assertNone(others: JsonObject, prefix: string): void {

@@ -91,7 +91,6 @@ const webhook = {
 export const pushConfig = protoObject(webhook);
 /** The push config in a message, whose task may not exist yet. */
 const pushOfMessage = protoObject({ ...webhook, taskId: id.optional() });
-/** A new push config of a task. */
 const pushOfTask = protoObject({ ...webhook, taskId: requiredId });
 /** Names one push config of a task. */
 const pushName = protoObject({ tenant, taskId: requiredId, id: requiredId });
@@ -150,7 +149,6 @@ const listTasks = protoObject({
   includeArtifacts: bool().optional(),
 });
 
-/** The parameters of each operation. */
 export interface Params {
   readonly SendMessage: SendMessageRequest;
   readonly SendStreamingMessage: SendMessageRequest;

@@ -1,6 +1,7 @@
 import type { HttpExchange } from '../../core/http.js';
 import { isJsonObject, type Json } from '../../core/json.js';
 import type { WireError } from '../translate/errors.js';
+import { mapMembers } from '../translate/unchecked.js';
 import { REST_1_0, type RestDialect, type RestRoute } from './dialect.js';
 import {
   decodedSegment,
@@ -72,11 +73,7 @@ export function sendNoSuchPath(exchange: HttpExchange, message: string, dialect 
   sendRestError(exchange, dialect, { ...NO_SUCH_METHOD, httpStatus: 404, status: 'NOT_FOUND', message });
 }
 
-export function sendWrongMethod(
-  exchange: HttpExchange,
-  allowed: readonly string[],
-  dialect = REST_1_0,
-): void {
+export function sendWrongMethod(exchange: HttpExchange, allowed: readonly string[], dialect = REST_1_0) {
   const message = `This path answers ${allowed.join(' and ')}.`;
   const headers = { Allow: allowed.join(', ') };
   const error = { ...NO_SUCH_METHOD, httpStatus: 405, status: 'UNIMPLEMENTED', message, headers };
@@ -99,10 +96,7 @@ function typeFor({ request: { headers } }: HttpExchange, dialect: RestDialect): 
 }
 
 function pathParams(route: RestRoute, path: string): Record<string, string> {
-  const groups = route.path.exec(path)?.groups ?? {};
-  return Object.fromEntries(
-    Object.entries(groups).map(([name, value]) => [name, decodedSegment(value) ?? value]),
-  );
+  return mapMembers(route.path.exec(path)?.groups ?? {}, (value) => decodedSegment(value) ?? value);
 }
 
 /** The members of the body or, without a body (or with `null`), of the query. Parameters of the path come first. */

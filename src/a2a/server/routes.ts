@@ -108,13 +108,8 @@ export function isA2aPath(method: string, path: string): boolean {
   return targetOf(method === 'OPTIONS' ? 'POST' : method, path, '') !== undefined;
 }
 
-interface Target {
-  readonly name: string;
-  /** The path below the agent's own; empty for the agent's own path. */
-  readonly rest: string;
-}
-
-function targetOf(method: string | undefined, path: string, root: string): Target | undefined {
+/** The name of the agent, and the path below the agent's own, which is empty for the agent's own path. */
+function targetOf(method: string | undefined, path: string, root: string) {
   const [, name, rest = ''] = AGENT_PATH.exec(path) ?? [];
   if (name !== undefined) return { name, rest: rest === '/' ? '' : rest };
   if (path === CARD_PATH || path === OLD_CARD_PATH || isRestPath(path)) return { name: root, rest: path };

@@ -31,11 +31,7 @@ export function signCard(card: AgentCard, key: SigningKey): AgentCard {
  * Adds a signature over the whole JSON of the card, and one over each of its `views`: a reader that drops the members of
  * another version verifies other bytes than one that keeps them.
  */
-export function signedJson(
-  json: JsonObject,
-  key: SigningKey | undefined,
-  ...views: readonly JsonObject[]
-): JsonObject {
+export function signedJson(json: JsonObject, key: SigningKey | undefined, ...views: readonly JsonObject[]) {
   if (!key) return json;
   const signatures = [...views, json].map((view) => signDetached(key, canonicalCard(view)));
   return { ...json, signatures };

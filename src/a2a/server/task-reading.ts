@@ -59,7 +59,6 @@ export class TaskReading {
 /** The most that all readings of waiting tasks hold together, in characters of their events. */
 const MAX_KEPT_CHARACTERS = 8 * 1024 * 1024;
 
-/** A reading with the size of its events. */
 class WaitingTask extends TaskReading {
   size = 0;
 

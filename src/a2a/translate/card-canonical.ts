@@ -1,5 +1,6 @@
 import { canonicalJson } from '../../core/canonical-json.js';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { mapMembers } from './unchecked.js';
 
 /**
  * The presence rule of a member in the canonical form. `always`: required, kept even when empty. `set`: kept when it was
@@ -95,9 +96,8 @@ export function canonicalCard(card: JsonObject): string {
 
 function canonical(value: JsonObject, shape: Shape): JsonObject {
   const members: Record<string, Json> = {};
-  for (const [name, { keep, empty }] of Object.entries(shape)) {
+  for (const [name, { keep, empty }] of Object.entries(shape))
     if (keep === 'always' && empty !== undefined) members[name] = empty;
-  }
   for (const [name, held] of Object.entries(value)) {
     const member = Object.hasOwn(shape, name) ? shape[name] : undefined;
     if (held === undefined || (member && held === null)) continue;
@@ -113,7 +113,7 @@ function within(held: Json, { of, empty }: Member): Json {
   const inner = <Item>(item: Item) => (isJsonObject(item) ? canonical(item, of) : item);
   if (Array.isArray(held)) return held.map((item: Json) => inner(item));
   if (!isJsonObject(held) || empty === undefined) return inner(held);
-  return Object.fromEntries(Object.entries(held).map(([key, item]) => [key, inner(item)]));
+  return mapMembers(held, inner);
 }
 
 function isEmpty(value: Json): boolean {

@@ -29,7 +29,6 @@ const SHOWN: Readonly<Record<EventType, boolean>> = {
   'run-end': true,
 };
 
-/** Counts the changes of a task that clients see. */
 export class Changes {
   #generation = 1;
   #last: EventType | undefined;

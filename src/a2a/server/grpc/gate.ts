@@ -30,7 +30,6 @@ export interface GateOptions {
 /** The data of an admitted call that a handler needs. */
 interface Admission {
   readonly scope: Caller;
-  /** The client's address. */
   readonly from: string;
   /** Ends the call and drops what its client has not read. */
   cut(): void;
@@ -78,7 +77,7 @@ export class Gate {
           onCancel() {
             isOver = true;
             clearTimeout(timer);
-            if (!isReceived) reset(call, NO_ERROR);
+            if (!isReceived) streamOf(call)?.close(NO_ERROR);
           },
         }),
       // The library reports a passed deadline only after it has sent the status; a message after that would break the stream.
@@ -101,18 +100,14 @@ export class Gate {
       address: from,
       certificate: () => certificateOf(call),
     });
-    this.#admissions.set(metadata, { scope, from, cut: () => reset(call, ENHANCE_YOUR_CALM) });
+    this.#admissions.set(metadata, { scope, from, cut: () => streamOf(call)?.close(ENHANCE_YOUR_CALM) });
   }
 }
 
 /**
- * Ends both halves of a call's stream. The library ends only its own half, so a stream whose client keeps the other half
- * open would stay; the HTTP/2 stream is a member of the call that the first interceptor gets.
+ * The HTTP/2 stream, a member of the call that the first interceptor gets. Closing it ends both halves: the library ends
+ * only its own half, so a stream whose client keeps the other half open would stay.
  */
-function reset(call: ServerInterceptingCallInterface, code: number): void {
-  streamOf(call)?.close(code);
-}
-
 function streamOf(call: ServerInterceptingCallInterface): ServerHttp2Stream | undefined {
   return (call as { readonly stream?: ServerHttp2Stream }).stream;
 }
@@ -154,18 +149,13 @@ export function grpcCall(call: AnyCall, { scope, from, version, closing }: CallF
 
 /** The values of a metadata key as one text; empty when there are none. */
 export function textIn(metadata: Metadata, name: string): string {
-  return metadata
-    .get(name)
-    .map((value) => value.toString())
-    .join(',')
-    .trim();
+  return metadata.get(name).join(',').trim();
 }
 
 /** Throws `too-large` for metadata above the limit of HTTP headers. */
 function assertMetadataSize(metadata: Metadata, maxBytes: number): void {
   let size = 0;
-  for (const [name, values] of Object.entries(metadata.toHttp2Headers())) {
+  for (const [name, values] of Object.entries(metadata.toHttp2Headers()))
     for (const value of [values].flat()) size += name.length + String(value).length;
-  }
   if (size > maxBytes) throw new LangoError('too-large', `The metadata is larger than ${maxBytes} bytes.`);
 }

@@ -55,7 +55,6 @@ export class Listener {
   }
 }
 
-/** The TLS material of the gRPC server. */
 export interface GrpcTls {
   readonly key: Buffer;
   readonly cert: Buffer;

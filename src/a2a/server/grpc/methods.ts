@@ -12,9 +12,7 @@ export interface GrpcMethod {
   readonly operation: Operation;
   /** Decodes a request. Throws `invalid-input`. */
   decode(bytes: Buffer): GrpcRequest;
-  /** Encodes a result. */
   encode(result: OperationResult): Buffer;
-  /** Encodes one event of a stream. */
   encodeEvent(event: StreamResponse): Buffer;
 }
 

@@ -35,7 +35,6 @@ export interface ServiceOptions {
   readonly slots: StreamSlots;
   /** The unread responses of all versions of the protocol together. */
   readonly unread: UnreadResponses;
-  /** Aborts when the server stops. */
   readonly closing: AbortSignal;
   readonly logger: Logger;
 }

@@ -88,7 +88,6 @@ function encodeDetail({ fieldViolations, reason, domain, metadata }: JsonObject)
 /** A field of a protobuf message: its number, and a whole number, a text or an encoded message. */
 type Field = readonly [number: number, value: number | string | Uint8Array];
 
-/** Encodes a protobuf message. */
 function encode(...fields: readonly Field[]): Uint8Array {
   const writer = new BinaryWriter();
   for (const [number, value] of fields) {

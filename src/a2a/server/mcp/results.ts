@@ -41,7 +41,6 @@ export function toResult(outcome: Outcome): CallToolResult {
   };
 }
 
-/** The questions that a waiting task asks. */
 export function openQuestions({ status }: Task): readonly Question[] {
   if (status?.state !== TaskState.TASK_STATE_INPUT_REQUIRED || !status.message) return [];
   return questionsIn(fromWireMessage(status.message).parts);

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../../core/json.js';
-import { objectOf, objects } from '../../translate/unchecked.js';
+import { mapMembers, objectOf, objects } from '../../translate/unchecked.js';
 
 /** Cards of 0.3 name the version with its patch digit. */
 const VERSION = '0.3.0';
@@ -22,7 +22,8 @@ export function toOldCard(json: JsonObject, notation: SecurityNotation = 'schema
   const { extendedAgentCard, ...abilities } = objectOf(capabilities);
   const isSchema = notation === 'schema';
   const requirements = (needed: Json): Json => (isSchema ? toOldRequirements(needed) : needed);
-  const schemes = (given: Json): Json => (isSchema ? toOldSchemes(objectOf(given)) : given);
+  const schemes = (given: Json): Json =>
+    isSchema ? mapMembers(objectOf(given), (scheme) => toOldScheme(objectOf(scheme))) : given;
   return {
     ...same,
     protocolVersion: VERSION,
@@ -44,22 +45,13 @@ export function toOldCard(json: JsonObject, notation: SecurityNotation = 'schema
  * Makes a card that clients of either version can read, for a client that names no version. Its security requirements are
  * in the notation of 0.3: Go's SDK, which names no version, fails on those of 1.0.
  */
-export function toCardOfBoth(
-  { securityRequirements: _new, ...json }: JsonObject,
-  old: JsonObject,
-): JsonObject {
+export function toCardOfBoth({ securityRequirements: _new, ...json }: JsonObject, old: JsonObject) {
   const oldSchemes = objectOf(old['securitySchemes']);
-  const schemes = Object.entries(objectOf(json['securitySchemes'])).map(
-    ([name, scheme]): [string, JsonObject] => [name, { ...objectOf(oldSchemes[name]), ...objectOf(scheme) }],
-  );
-  const both = schemes.length === 0 ? {} : { securitySchemes: Object.fromEntries(schemes) };
+  const securitySchemes = mapMembers(objectOf(json['securitySchemes']), (scheme, name) => {
+    return { ...objectOf(oldSchemes[name]), ...objectOf(scheme) };
+  });
+  const both = Object.keys(securitySchemes).length > 0 && { securitySchemes };
   return { ...old, ...json, ...both, skills: old['skills'] ?? [] };
-}
-
-function toOldSchemes(schemes: JsonObject): JsonObject {
-  return Object.fromEntries(
-    Object.entries(schemes).map(([name, scheme]) => [name, toOldScheme(objectOf(scheme))]),
-  );
 }
 
 /** 1.0 names the kind of a scheme by the member that holds it, 0.3 by a type. */
@@ -84,8 +76,6 @@ function toOldScheme(scheme: JsonObject): JsonObject {
 
 function toOldRequirements(requirements: Json): Json {
   return objects(requirements).map(({ schemes }) =>
-    Object.fromEntries(
-      Object.entries(objectOf(schemes)).map(([name, scopes]) => [name, objectOf(scopes)['list'] ?? []]),
-    ),
+    mapMembers(objectOf(schemes), (scopes) => objectOf(scopes)['list'] ?? []),
   );
 }
