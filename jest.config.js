@@ -1,8 +1,4 @@
-import { execFileSync } from 'node:child_process';
 import process from 'node:process';
-
-// The sources need what is built of them to run elsewhere than in Node: 0.1 s when it is there.
-execFileSync(process.execPath, ['scripts/build.ts', 'modules'], { stdio: ['ignore', 'ignore', 'inherit'] });
 
 /** `npm run campaigns` sets this. */
 const isCampaign = process.env.LANGO_CAMPAIGN === '1';
@@ -40,6 +36,7 @@ const LENGTHENED = [
 ];
 
 export default {
+  globalSetup: './test/support/built-modules.ts',
   testRegex: isCampaign
     ? [...CAMPAIGNS, ...LENGTHENED].map((path) => `/${path}\\.test\\.ts$`)
     : ['\\.test\\.ts$'],

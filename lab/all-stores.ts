@@ -2,7 +2,8 @@ import { CAPABILITIES } from '../src/capabilities/index.js';
 import { openStores, purgeWords, type KnowledgeStores } from '../src/capabilities/knowledge/stores.js';
 import { MemoryStore } from '../src/capabilities/memory/memory-store.js';
 import { PaymentStore } from '../src/capabilities/payments/payment-store.js';
-import { SqlVaultStore } from '../src/capabilities/secrets/vault/sql-vault-store.js';
+import { sqlVaultStore } from '../src/capabilities/secrets/vault/sql-vault-store.js';
+import type { VaultStore } from '../src/core/vault.js';
 import type { CapabilityTables } from '../src/storage/capability-tables.js';
 import { openPostgresStorage } from '../src/storage/postgres/storage.js';
 import { openSqliteStorage } from '../src/storage/sqlite/storage.js';
@@ -12,7 +13,7 @@ import type { Storage } from '../src/stores/storage.js';
 export interface AllStores extends Storage, KnowledgeStores {
   readonly memory: MemoryStore;
   readonly payments: PaymentStore;
-  readonly vault: SqlVaultStore;
+  readonly vault: VaultStore;
   /** Removes the remains of deleted data, as `lango data delete` does. */
   purge(): Promise<void>;
 }
@@ -38,7 +39,7 @@ function withStores(storage: Storage): AllStores {
     ...openStores(database),
     memory: new MemoryStore(database),
     payments: new PaymentStore(database),
-    vault: new SqlVaultStore(database),
+    vault: sqlVaultStore(database),
     async purge() {
       await purgeWords(database);
       await database.purge();

@@ -143,4 +143,7 @@ async function compile(projects: readonly string[]): Promise<void> {
   });
   const [code] = (await once(child, 'exit')) as [number | null];
   if (code !== 0) throw new Error('the compiler found errors, see above.');
+  // The compiler leaves what it made of sources that are gone, and the package would hold it.
+  for (const file of projects.flatMap((project) => filesOf(`dist/${project}`)))
+    if (!existsSync(file.replace(/^dist\/(.*?)(\.d)?\.[jt]s$/, '$1.ts'))) rmSync(file);
 }

@@ -26,7 +26,7 @@ import type { Run } from './core/run.js';
 import type { Tool } from './core/tool.js';
 import type { MetricSources } from './telemetry/metrics.js';
 import { noScrubber, noSecrets, SECRETS, type Scrubber } from './core/secrets.js';
-import { answerError } from './http/errors.js';
+import { sendError } from './http/errors.js';
 import { createJournal, type RunningJournal } from './journal/journal.js';
 import { openAudit } from './logging.js';
 import { rightForPath } from './owners/endpoints.js';
@@ -49,14 +49,8 @@ export { createModel } from './app/agents.js';
 export { servicesWithoutDatabase, settingsContext } from './app/capabilities.js';
 export type { ReadConfig } from './app/peers.js';
 export { openHome } from './app/owners.js';
-export {
-  backUp,
-  inspectServer,
-  moveDatabase,
-  restore,
-  upgradeDatabase,
-  verifyDatabase,
-} from './app/stores.js';
+export { backUp, inspectServer, moveDatabase, restore, upgradeDatabase } from './app/stores.js';
+export { verifyDatabase } from './app/stores.js';
 
 export interface AppOptions extends LoadedConfig {
   /** Reads the configuration again. Without it no remote agents can be added while the node runs. */
@@ -100,32 +94,12 @@ export interface MountOptions {
   readonly listen: false;
 }
 
-export interface App {
-  /** Resolves once the node serves requests. Rejects with a `LangoError` and leaves nothing open. Call it once. */
-  start(): Promise<AppAddress>;
-  /** Rejects with `invalid-config` when the configuration asks for gRPC, which needs a port of its own. */
-  start(options: MountOptions): Promise<MountedAddress>;
-  /**
-   * Makes a handler for `app.use(path, …)` of express. It answers the node's paths below that path, with 503 before the
-   * start and after the stop, and leaves all other paths to the app.
-   */
-  router(): MountedHandler;
-  /**
-   * Applies a new list of remote agents and reads the files of the TLS certificate again. Without `read` the list stays.
-   * Resolves once the cards of new agents were loaded. Rejects with `invalid-config` when anything is wrong, and then
-   * changes nothing. Does nothing before `start` and after `stop`.
-   */
-  reload(read?: ReadConfig): Promise<void>;
-  /** Ends open streams, refuses new work, gives running tasks back to the journal and closes everything. Never rejects. */
-  stop(): Promise<void>;
-}
-
-/** Puts the whole server together from its configuration. Opens nothing before `start`. */
 export function createApp(options: AppOptions): App {
-  return new NodeApp(options);
+  return new App(options);
 }
 
-class NodeApp implements App {
+/** The whole server, put together from its configuration. Opens nothing before `start`. */
+class App {
   readonly #options: AppOptions;
   readonly #closers: (() => Promise<void> | void)[] = [];
   readonly #stopping = new AbortController();
@@ -135,7 +109,9 @@ class NodeApp implements App {
     this.#options = options;
   }
 
+  /** Resolves once the node serves requests. Rejects with a `LangoError` and leaves nothing open. Call it once. */
   start(): Promise<AppAddress>;
+  /** Rejects with `invalid-config` when the configuration asks for gRPC, which needs a port of its own. */
   start(options: MountOptions): Promise<MountedAddress>;
   async start(options?: MountOptions): Promise<MountedAddress> {
     try {
@@ -149,19 +125,29 @@ class NodeApp implements App {
     }
   }
 
+  /**
+   * Applies a new list of remote agents and reads the files of the TLS certificate again. Without `read` the list stays.
+   * Resolves once the cards of new agents were loaded. Rejects with `invalid-config` when anything is wrong, and then
+   * changes nothing. Does nothing before `start` and after `stop`.
+   */
   async reload(read?: ReadConfig): Promise<void> {
     await this.#node?.reload(read);
   }
 
+  /**
+   * Makes a handler for `app.use(path, …)` of express. It answers the node's paths below that path, with 503 before the
+   * start and after the stop, and leaves all other paths to the app.
+   */
   router(): MountedHandler {
     const hint = 'Await start({ listen: false }) before the app listens.';
     return (request, response, next) => {
       if (this.#node) return this.#node.answerMounted(request, response, next);
       const error = new LangoError('unavailable', 'Lango has not started.', { hint, retryable: true });
-      answerError({ request, response }, error, this.#options.logger);
+      sendError({ request, response }, error, this.#options.logger);
     };
   }
 
+  /** Ends open streams, refuses new work, gives running tasks back to the journal and closes everything. Never rejects. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     for (const close of this.#closers.splice(0).reverse()) {
@@ -179,14 +165,11 @@ interface OpenNode {
   readonly answerMounted: MountedHandler;
 }
 
-interface StartContext {
-  readonly onStop: OnStop;
-  readonly stopping: AbortSignal;
-  readonly listen: boolean;
-}
-
 /** Opens the parts of a node in order. Each part gets the parts before it, and registers with `onStop` how it is closed. */
-async function openNode(options: AppOptions, { onStop, stopping, listen }: StartContext): Promise<OpenNode> {
+async function openNode(
+  options: AppOptions,
+  { onStop, stopping, listen }: { onStop: OnStop; stopping: AbortSignal; listen: boolean },
+): Promise<OpenNode> {
   const { config, hidden = new Set(secretValues(options.secrets)) } = options;
   if (!listen) assertMountable(config);
   await prepareFolders(config);

@@ -138,11 +138,8 @@ export interface PushSource {
 
 /** Makes a check of a server's push notifications. The server may have a private or loopback address. Sends nothing yet. */
 export function createPushVerifier(source: PushSource): VerifyPush {
-  const rules = {
-    allowPrivate: [new URL(source.issuer).host],
-    timeoutMs: REQUEST_TIMEOUT_MS,
-    logger: silentLogger,
-  };
+  const { host } = new URL(source.issuer);
+  const rules = { allowPrivate: [host], timeoutMs: REQUEST_TIMEOUT_MS, logger: silentLogger };
   return pushVerifier({ ...source, fetch: createEgress(rules) });
 }
 

@@ -152,7 +152,7 @@ function visible(text: string): string {
   });
 }
 
-/** Returns a function that turns any value into JSON data without secrets and undefined members. It never throws. */
+/** Returns a function that turns any value into JSON data without secrets and undefined members. Never throws. */
 function plainValues(secrets: ReadonlySet<string>, withStack: boolean): (value: unknown) => unknown {
   const redact = redaction(secrets);
   const convert = (value: unknown, above: readonly object[]): unknown => {

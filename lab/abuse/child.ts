@@ -80,7 +80,7 @@ async function callServer(url: string): Promise<Taken> {
   const loaded = resolveConfig({ env: readEnv({}), overrides: { home }, settings });
   const services = servicesWithoutDatabase(loaded, silentLogger);
   const context = settingsContext(capability, { ...loaded, services, logger: silentLogger });
-  const mcp = await openServers(context as never);
+  const mcp = openServers(context as never);
   const far = mcp.servers.get('far')!;
   const words: unknown[] = [];
   let outcome: Taken['outcome'] = 'refused';
@@ -109,7 +109,7 @@ async function callServer(url: string): Promise<Taken> {
     const isTyped = error instanceof LangoError;
     return { outcome: 'refused', isTyped, text: JSON.stringify([...words, String(error)]) };
   } finally {
-    await mcp.close();
+    await mcp[Symbol.asyncDispose]();
   }
 }
 

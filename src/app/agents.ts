@@ -28,10 +28,7 @@ import { KNOWN_PRICES, PRICES_CURRENCY, PRICES_READ } from '../models/prices.js'
 
 type ModelContext = Parts<'config' | 'secrets' | 'schema' | 'settings' | 'logger'>;
 
-/**
- * Makes the provider of a configured model, with its fallbacks. A new vendor is a folder in models/ and a line here; only
- * those in use are loaded.
- */
+/** Makes the provider of a configured model, with its fallbacks. A new vendor is a folder in models/ and a line here. */
 export async function createModel(choice: ModelChoice, context: ModelContext): Promise<ModelProvider> {
   const chain = [choice, ...choice.fallbacks];
   const providers = await Promise.all(chain.map((each) => createProvider(each, context)));
@@ -90,7 +87,7 @@ export async function openModels(
 type AgentParts = Parts<'config' | 'schema' | 'settings' | 'storage' | 'families' | 'parsers' | 'logger'> &
   Parts<'model' | 'models' | 'peers' | 'guard'>;
 
-/** What the agents get of the program that uses Lango as a library, and of files. */
+/** The parts of the agents that a program brings which uses Lango as a library, and the texts of files. */
 interface Given {
   readonly agents?: readonly (Agent | DefinedAgent)[] | undefined;
   readonly tools?: readonly Tool[] | undefined;

@@ -120,7 +120,7 @@ function createBackgroundModels(parts: CapabilityParts): BackgroundModels {
   };
 }
 
-/** What capabilities without a database offer, for a command that only reads settings. */
+/** The services of the capabilities without a database, for a command that only reads settings. */
 export function servicesWithoutDatabase(loaded: LoadedConfig, logger: Logger): Services {
   const services = new ServiceRegistry();
   for (const capability of loaded.schema.capabilities.filter(({ tables }) => tables === undefined)) {
@@ -138,7 +138,7 @@ function absent(): never {
 const NO_DATABASE = new Proxy({} as SqlDatabase, { get: absent });
 const NO_MODELS: BackgroundModels = { distiller: async () => undefined, bill: absent };
 
-/** What a capability gets of the server, besides its database. */
+/** The parts of the server that a capability gets, besides its database. */
 export function settingsContext(
   capability: Capability,
   parts: Parts<'config' | 'settings' | 'logger'> & { readonly services: Services },

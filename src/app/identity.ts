@@ -202,7 +202,7 @@ export interface CredentialParts extends Parts<'guard' | 'config' | 'hidden' | '
   readonly values: RemoteSecrets;
 }
 
-/** Seconds for which a value of the vault is cached. It is read again when a server refuses it. */
+/** Seconds for which a value of the vault is cached. A refused value is read again. */
 const VAULT_SECONDS = 300;
 const TOKEN_BYTES = 64 * 1024;
 /** The newest token, and the one before: requests with it may be under way. */

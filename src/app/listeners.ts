@@ -89,7 +89,7 @@ export async function createListeners(
       ...(metrics ? [metricsMount(metrics)] : []),
       ...mounts,
     ],
-    onAnswered: metrics && ((response) => metrics.answered(response)),
+    onResponse: metrics && ((response) => metrics.recordResponse(response)),
     health,
     logger,
   });
@@ -105,7 +105,7 @@ export async function createListeners(
     },
     /** Answers requests of another app, in which this node is mounted. Needs no `start`. */
     answerMounted: ((request, response, next) => {
-      host.answerMounted(request, response, next);
+      host.handleMounted(request, response, next);
       if (host.baseUrl !== undefined) address.httpAnswersAt(host.baseUrl);
     }) satisfies MountedHandler,
     /** Gives new connections this certificate. Only for listeners that were made with TLS. */
@@ -125,7 +125,7 @@ function metricsMount(metrics: Metrics): Mount {
   return {
     paths: ['/metrics'],
     access: 'anyone',
-    addTo: (router) => void router.get('/metrics', async (request) => metrics.answer(exchangeOf(request))),
+    addTo: (router) => void router.get('/metrics', async (request) => metrics.respond(exchangeOf(request))),
   };
 }
 

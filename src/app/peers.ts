@@ -26,7 +26,7 @@ import { JwtKeys, keysFromFile, keysFromUrl } from '../http/jwt-keys.js';
 import { clientCertificate, type ClientCertificateFiles, type TlsMaterial } from '../http/tls.js';
 import { createPeerCredential, readTls } from './identity.js';
 
-/** The directory of this node's peers. It is empty until `replace` is called with the sources of their cards. */
+/** The directory of this node's peers, empty until `replace` is called with the sources of their cards. */
 export function createDirectory(node: Parts<'config' | 'logger' | 'stopping'>): RefreshingDirectory {
   const { connectSeconds, cardBytes, idleSeconds } = node.config.a2a;
   return new RefreshingDirectory([], {

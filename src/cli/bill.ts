@@ -52,10 +52,11 @@ async function addBill(
   for await (const { rows } of pagesOf((after) => owner.readBill({ after }))) {
     for (const each of rows) {
       const { day: _, ...row } = each;
+      const { currency } = row;
       const name = nameOf(each);
-      const key = JSON.stringify([name, row.currency]);
+      const key = JSON.stringify([name, currency]);
       const known = groups.get(key)?.usage ?? NO_USAGE;
-      groups.set(key, { name, currency: row.currency, usage: addUsage(known, { ...row, rows: [row] }) });
+      groups.set(key, { name, currency, usage: addUsage(known, { ...row, rows: [row] }) });
     }
   }
 }

@@ -66,11 +66,9 @@ type Findings = readonly CardFinding[];
 
 async function checkFile(file: string, flags: CardFlags): Promise<Findings> {
   const text = await readFile(file, 'utf8').catch((cause: unknown) => {
-    const why = codeOf(cause) ?? errorText(cause);
-    throw new LangoError('invalid-input', `The card file ${file} cannot be read (${why}).`, {
-      hint: 'Name a file, an http or https address, or an agent of your server.',
-      cause,
-    });
+    const message = `The card file ${file} cannot be read (${codeOf(cause) ?? errorText(cause)}).`;
+    const hint = 'Name a file, an http or https address, or an agent of your server.';
+    throw new LangoError('invalid-input', message, { hint, cause });
   });
   const bytes = Buffer.byteLength(text);
   if (bytes > MAX_FILE_BYTES)
@@ -129,17 +127,12 @@ function broken(text: string): CardFinding {
 function reportOn(source: string, findings: Findings): Report {
   const errors = findings.filter(({ severity }) => severity === 'error').length;
   const warnings = findings.length - errors;
-  return {
-    json: { source, errors, warnings, findings },
-    lines: [
-      ...findings.map(
-        ({ severity, path, text: problem }) =>
-          `${severity.padEnd(8)} ${safeLine(path || 'The card')} ${safeLine(problem)}`,
-      ),
-      `${safeLine(source)}: ${counted(errors, 'error')}, ${counted(warnings, 'warning')}`,
-    ],
-    exitCode: errors === 0 ? EXIT.ok : EXIT.failure,
-  };
+  const lines = findings.map(
+    (one) => `${one.severity.padEnd(8)} ${safeLine(one.path || 'The card')} ${safeLine(one.text)}`,
+  );
+  lines.push(`${safeLine(source)}: ${counted(errors, 'error')}, ${counted(warnings, 'warning')}`);
+  const json = { source, errors, warnings, findings };
+  return { json, lines, exitCode: errors === 0 ? EXIT.ok : EXIT.failure };
 }
 
 function linesOf(served: JsonObject, paint: Paint, proof: Proof | undefined): readonly string[] {
@@ -151,23 +144,16 @@ function linesOf(served: JsonObject, paint: Paint, proof: Proof | undefined): re
     `${paint.author(text(served['name']))} ${text(served['version'])}`,
     text(served['description']),
     '',
-    ...objects(served['supportedInterfaces']).map((one) =>
-      row(
-        'interface',
-        `${text(one['protocolBinding'])} ${text(one['protocolVersion'])} at ${text(one['url'])}`,
-      ),
+    ...objects(served['supportedInterfaces']).map(({ protocolBinding, protocolVersion, url }) =>
+      row('interface', `${text(protocolBinding)} ${text(protocolVersion)} at ${text(url)}`),
     ),
     row('can', safeLine(able.join(', ')) || 'answer'),
     ...objects(capabilities['extensions']).map(({ uri }) => row('extension', text(uri))),
     row('takes', texts(served['defaultInputModes'])),
     row('gives', texts(served['defaultOutputModes'])),
     row('security', safeLine(schemes.join(', ')) || 'none'),
-    ...(proof
-      ? [
-          row('signed by', `${safeLine(proof.signature.kid)} (${proof.signature.alg})`),
-          row('hash', proof.hash),
-        ]
-      : []),
+    ...(proof ? [row('signed by', `${safeLine(proof.signature.kid)} (${proof.signature.alg})`)] : []),
+    ...(proof ? [row('hash', proof.hash)] : []),
     ...objects(served['skills']).flatMap((skill) => [
       row('skill', `${paint.bold(text(skill['name']))}: ${text(skill['description'])}`),
       ...list(skill['examples']).map((example) => row('', `“${text(example)}”`)),

@@ -162,8 +162,8 @@ class Chat {
         this.#contextId = task.contextId;
       }
       const { out } = this.#flags;
-      const place = { connection: this.#connection, terminal: this.#terminal };
-      if (out !== undefined) await saveFilesOf({ taskId, agent: this.#agent }, out, place);
+      const context = { connection: this.#connection, terminal: this.#terminal };
+      if (out !== undefined) await saveFilesOf({ taskId, agent: this.#agent }, out, context);
       if (!waitsForText) replyCommands(taskId, end.questions, this.#flags).map(typed).forEach(note);
     } finally {
       progress.stop();

@@ -21,17 +21,12 @@ export async function checkFile({ flags, env }: FolderCall): Promise<Report> {
     return { json: { ok: false, problems }, lines: problems.map(lineOfProblem), exitCode: EXIT.failure };
   }
   const { home, file = null } = (await loadConfig({ ...options, purpose: 'show' })).config;
-  const line =
-    file === null
-      ? `There is no ${join(home, 'config.yaml')}: all keys have their defaults.`
-      : `${file} is valid.`;
+  const none = `There is no ${join(home, 'config.yaml')}: all keys have their defaults.`;
+  const line = file === null ? none : `${file} is valid.`;
   return { json: { ok: true, file, problems }, lines: [safeLine(line)] };
 }
 
-/**
- * `lango config show`: lists each key with its value and the origin of the value. Secrets are left out. A key with an
- * error, such as a variable that is not set, has no value; the errors follow.
- */
+/** `lango config show`: lists each key with its value and the origin of it, without secrets. Keys with errors have no value. */
 export async function showConfig(call: FolderCall): Promise<Report> {
   const options = { env: call.env, overrides: overridesOf(call.flags) };
   const problems = await checkConfig(options);

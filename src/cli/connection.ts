@@ -9,6 +9,7 @@ import type { Env } from '../config/env.js';
 import type { Terminal } from '../terminal/terminal.js';
 import { loadToken } from '../config/node-credentials.js';
 import { isRunningAt } from '../config/running-server.js';
+import { isLoopback } from '../core/addresses.js';
 import { silentLogger } from '../core/logger.js';
 import type { ServerTrust } from '../core/http.js';
 import { createAddressCheck } from '../http/address-check.js';
@@ -47,7 +48,7 @@ export interface ConnectionFlags extends FolderFlags {
 }
 
 /** The values of `--transport`, with their names on agent cards. */
-const TRANSPORTS = { jsonrpc: 'JSONRPC', http: 'HTTP+JSON', grpc: 'GRPC' } as const;
+export const TRANSPORTS = { jsonrpc: 'JSONRPC', http: 'HTTP+JSON', grpc: 'GRPC' } as const;
 
 /** The clients of one server. */
 export interface Connection {
@@ -62,7 +63,6 @@ export interface Connection {
 }
 
 const TIMEOUT_MS = 60_000;
-const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 const WILDCARD = /^(0\.0\.0\.0|::|)$/;
 
 /** Connects to the server of `--url`, else of LANGO_URL, else the one that the configuration describes. Sends nothing. */
@@ -109,10 +109,8 @@ export function open(url: URL, { token, binding, trust }: Access): Connection {
 function configuredOrigin({ server }: Config): string {
   const scheme = server.tls.certFile === undefined ? 'http' : 'https';
   if (server.port === 0) {
-    throw usageError(
-      'The configuration names no fixed port (server.port is 0).',
-      'Give the address of the server with --url or LANGO_URL.',
-    );
+    const hint = 'Give the address of the server with --url or LANGO_URL.';
+    throw usageError('The configuration names no fixed port (server.port is 0).', hint);
   }
   const host = WILDCARD.test(server.host) ? 'localhost' : server.host;
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
@@ -140,10 +138,6 @@ function parseUrl(text: string): URL {
   );
 }
 
-export function isLoopback(url: URL): boolean {
-  return LOOPBACK.test(url.hostname);
-}
-
 /**
  * Whether the server is the one of this data folder. On this machine it must be running, because any program may listen on
  * a loopback port; elsewhere its address must be the one of the configuration.
@@ -151,7 +145,7 @@ export function isLoopback(url: URL): boolean {
 async function isOwn(url: URL, config: Config): Promise<boolean> {
   const { home, server } = config;
   const { baseUrl } = config.a2a;
-  if (isLoopback(url)) return isRunningAt(home, portOf(url));
+  if (isLoopback(url.hostname)) return isRunningAt(home, portOf(url));
   const isBound = server.port !== 0 && url.origin === new URL(configuredOrigin(config)).origin;
   return isBound || (baseUrl !== undefined && url.origin === new URL(baseUrl).origin);
 }

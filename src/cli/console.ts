@@ -15,24 +15,18 @@ interface ConsoleFlags extends ConnectionFlags {
 /** `lango console`: opens the web console in the browser, signed in by a link that works once. */
 export async function openConsole(call: Call<ConsoleFlags>): Promise<Report> {
   const connection = await connect(call);
-  const answer = await ask(
-    connection,
-    connection.fetch(serverUrl(connection.url, '/console/link'), { method: 'POST' }),
-  );
-  const body: unknown = await answer.json().catch(() => undefined);
-  if (answer.status === 404) {
-    throw new LangoError('not-found', `The server at ${connection.url} shows no console.`, {
-      hint: 'Set console.enabled to true in its configuration. The default is true on a loopback address only.',
-    });
+  const asking = connection.fetch(serverUrl(connection.url, '/console/link'), { method: 'POST' });
+  const response = await ask(connection, asking);
+  const body: unknown = await response.json().catch(() => undefined);
+  if (response.status === 404) {
+    const hint =
+      'Set console.enabled to true in its configuration. The default is true on a loopback address only.';
+    throw new LangoError('not-found', `The server at ${connection.url} shows no console.`, { hint });
   }
-  if (!answer.ok || !isJsonObject(body)) {
-    throw new LangoError(
-      'unauthenticated',
-      `The server at ${connection.url} gave no link (HTTP ${answer.status}).`,
-      {
-        hint: 'Set LANGO_TOKEN to the token that "lango serve" printed.',
-      },
-    );
+  if (!response.ok || !isJsonObject(body)) {
+    const text = `The server at ${connection.url} gave no link (HTTP ${response.status}).`;
+    const hint = 'Set LANGO_TOKEN to the token that "lango serve" printed.';
+    throw new LangoError('unauthenticated', text, { hint });
   }
   const { code, seconds } = body as { readonly code?: string; readonly seconds?: number };
   const place = code === undefined ? '' : `#/link/${encodeURIComponent(code)}`;

@@ -1,5 +1,6 @@
 import type { SendRequest } from '../a2a/client/client.js';
 import type { ClientEvent, EndEvent } from '../a2a/client/reader.js';
+import { CAPABILITIES } from '../capabilities/index.js';
 import { textPart, type Part } from '../core/message.js';
 import { answerPart, answersIn } from '../core/questions.js';
 import { isInterrupted, type Answer, type Question } from '../core/task.js';
@@ -72,10 +73,7 @@ async function repliesTo(questions: readonly Question[], asker: Asker): Promise<
   return parts;
 }
 
-/**
- * Whether a message of these parts can be sent. An agent of another framework takes its decisions at once: it may not
- * name the other calls again after the first.
- */
+/** Whether these parts can be sent. An agent of another framework takes its decisions at once, and may not ask again. */
 export function isWhole(questions: readonly Question[], parts: readonly Part[]): boolean {
   const decided = new Set(answersIn(parts).map(({ hash }) => hash));
   return decided.size === 0 || questions.every(({ hash, replies }) => !replies || decided.has(hash));
@@ -104,8 +102,6 @@ export function terminalAsker(terminal: Terminal, standing?: StandingApprovals):
   };
 }
 
-/** The tools of the vault: each of their calls is decided on its own. */
-const OF_THE_VAULT = /^(secrets|pay[a-z]+|crypto)_/;
 const SECRET_REFERENCE = '{{secret:';
 
 /** The approvals that a person gave for all further calls of one tool by one agent, for as long as this object is kept. */
@@ -114,7 +110,8 @@ export class StandingApprovals {
 
   /** Whether calls such as this one may be allowed ahead: nothing that moves money, uses a key or holds a secret. */
   mayCover({ kind, tool, arguments: given }: Question): boolean {
-    if (kind !== 'approval' || tool === undefined || OF_THE_VAULT.test(tool)) return false;
+    if (kind !== 'approval' || tool === undefined) return false;
+    if (CAPABILITIES.some(({ decidedSingly }) => decidedSingly?.test(tool))) return false;
     return !JSON.stringify(given ?? {}).includes(SECRET_REFERENCE);
   }
 

@@ -54,10 +54,7 @@ function countsText(counts: Counts): string {
     .join(', ');
 }
 
-/**
- * Yields one JSON object with a list for each kind, in chunks: the data may be larger than the memory. Adds the number
- * of items of each kind to `counts`.
- */
+/** Yields one JSON object with a list for each kind, in chunks, as data may exceed the memory. Counts the items of each kind. */
 async function* exportChunks(
   owner: OperationClient<ServerOperations>,
   counts: Counts,
@@ -79,26 +76,20 @@ async function* exportChunks(
   yield '\n}\n';
 }
 
-/**
- * Writes a new file that only this user may read: whole, or not at all. Rejects with `conflict` when a file of this name
- * exists, and leaves that file as it is.
- */
+/** Writes a new file that only this user may read, whole or not at all. Rejects with `conflict` when the file exists. */
 async function writeWhole(path: string, chunks: AsyncIterable<string>): Promise<void> {
   const draft = `${path}.${randomBytes(6).toString('hex')}.part`;
   try {
     await writeFile(draft, chunks, { flag: 'wx', mode: 0o600, flush: true });
     // A rename would replace an existing file; a link does not.
     await link(draft, path);
-  } catch (error) {
-    const code = codeOf(error);
-    if (isLangoError(error) || code === undefined) throw error;
-    if (code === 'EEXIST') {
-      throw new LangoError('conflict', `${path} exists already.`, { hint: 'Name another file.' });
-    }
-    throw new LangoError('invalid-input', `${path} cannot be written (${code}).`, {
-      hint: 'Name a file in an existing folder that you can write to.',
-      cause: error,
-    });
+  } catch (cause) {
+    const code = codeOf(cause);
+    if (isLangoError(cause) || code === undefined) throw cause;
+    if (code === 'EEXIST')
+      throw new LangoError('conflict', `${path} exists already.`, { hint: 'Name another file.', cause });
+    const hint = 'Name a file in an existing folder that you can write to.';
+    throw new LangoError('invalid-input', `${path} cannot be written (${code}).`, { hint, cause });
   } finally {
     await rm(draft, { force: true });
   }

@@ -41,10 +41,8 @@ const FOLDER_ADVICE = 'Let this user write there, or choose another folder with 
 export async function checkFolder(check: string, folder: string): Promise<CheckResult> {
   const problem = await folderProblem(folder);
   if (problem !== undefined) return fail(check, `${problem}.`, FOLDER_ADVICE);
-  return ok(
-    check,
-    `${folder} ${(await exists(folder)) ? 'can be written' : 'will be made at the first start'}`,
-  );
+  const state = (await exists(folder)) ? 'can be written' : 'will be made at the first start';
+  return ok(check, `${folder} ${state}`);
 }
 
 export async function checkToken({ config, secrets }: LoadedConfig): Promise<CheckResult> {
@@ -82,7 +80,8 @@ export async function checkDatabase(
     if (!marks)
       return fail(check, `${file} is not a database.`, 'Move it away, or restore it from a backup.');
     // The header lacks what a killed program has not yet written from the log into the file.
-    if (await hasLog(file)) return ok(check, `${file}, to be recovered at the next start`);
+    const log = await stat(`${file}-wal`).catch(() => undefined);
+    if (log && log.size > 0) return ok(check, `${file}, to be recovered at the next start`);
     if (ours && marks.applicationId !== ours.applicationId)
       return fail(check, `${file} is a database of another program.`, 'Choose another data folder.');
     if (!ours || marks.schema <= ours.schema) return ok(check, file);
@@ -107,21 +106,12 @@ export async function readMarks(file: string): Promise<DatabaseMarks | undefined
   await using handle = await open(file, 'r');
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
   if (bytesRead < HEADER_BYTES || !buffer.toString('latin1').startsWith(SQLITE_MAGIC)) return undefined;
-  return {
-    applicationId: buffer.readUInt32BE(APPLICATION_ID_AT),
-    schema: buffer.readUInt32BE(USER_VERSION_AT),
-  };
-}
-
-async function hasLog(file: string): Promise<boolean> {
-  return stat(`${file}-wal`).then(
-    ({ size }) => size > 0,
-    () => false,
-  );
+  const [applicationId, schema] = [APPLICATION_ID_AT, USER_VERSION_AT].map((at) => buffer.readUInt32BE(at));
+  return { applicationId: applicationId!, schema: schema! };
 }
 
 async function exists(file: string): Promise<boolean> {
-  return access(file).then(
+  return stat(file).then(
     () => true,
     () => false,
   );

@@ -1,7 +1,8 @@
 import { type ErrorCode, causesOf, codeOf, LangoError, isLangoError } from '../core/errors.js';
 import { nearestOf } from '../config/problems.js';
+import { isLoopback } from '../core/addresses.js';
 import type { AgentStatus, NodeStatus } from '../owners/operations.js';
-import { isLoopback, type Connection } from './connection.js';
+import type { Connection } from './connection.js';
 import { CommandError, EXIT } from '../terminal/exit.js';
 import { safeLine } from '../terminal/safe-text.js';
 import type { Terminal } from '../terminal/terminal.js';
@@ -16,7 +17,7 @@ export async function explain(error: unknown, connection: Connection, agent?: st
   const { code, message } = error;
   const details = { cause: error, exitCode: exitCodeOf(error), hint: error.hint };
   if (isNoServer(error)) {
-    const hint = isLoopback(new URL(url))
+    const hint = isLoopback(new URL(url).hostname)
       ? 'Start one with: lango serve'
       : 'Is the address right (--url, LANGO_URL), and does a server run there?';
     return new CommandError(code, `No server answers at ${url}.`, { ...details, hint });

@@ -1,4 +1,4 @@
-import type { CommandContext } from './connection.js';
+import { TRANSPORTS, type CommandContext } from './connection.js';
 import { Option, type Command } from 'commander';
 import type { Result } from '../terminal/terminal.js';
 
@@ -34,39 +34,30 @@ export function actionsOf<Module>(act: Act, load: () => Promise<Module>) {
 /** The heading of the shared options, which follow a command's own options in its help. */
 const PLACE_HEADING = 'Where:';
 
+const FOLDERS = [
+  ['--home <folder>', 'data folder; default: LANGO_HOME, else ~/.lango'],
+  ['--config <file>', 'configuration file; default: LANGO_CONFIG, else config.yaml in the data folder'],
+] as const;
+const SERVER = [
+  ['--url <url>', 'address of the server; default: LANGO_URL, else as configured'],
+  ['--token <token>', 'bearer token for the server; LANGO_TOKEN keeps it out of the process list'],
+] as const;
+
 /** Adds the options of a command that works on a data folder. */
 export function withFolders(command: Command): Command {
-  return addPlaces(command, [
-    new Option('--home <folder>', 'data folder; default: LANGO_HOME, else ~/.lango'),
-    new Option(
-      '--config <file>',
-      'configuration file; default: LANGO_CONFIG, else config.yaml in the data folder',
-    ),
-  ]);
+  return addPlaces(command, FOLDERS);
 }
 
 /** Adds the options of a command that sends requests to a server. */
 export function withServer(command: Command): Command {
-  return withFolders(
-    addPlaces(command, [
-      new Option('--url <url>', 'address of the server; default: LANGO_URL, else as configured'),
-      new Option(
-        '--token <token>',
-        'bearer token for the server; LANGO_TOKEN keeps it out of the process list',
-      ),
-    ]),
-  );
+  return addPlaces(command, [...SERVER, ...FOLDERS]);
 }
 
 /** Adds the options of a command that speaks A2A. */
 export function withAgents(command: Command): Command {
-  return addPlaces(withServer(command), [
-    new Option('--transport <name>', 'use only this transport; default: the first one on the card').choices([
-      'jsonrpc',
-      'http',
-      'grpc',
-    ]),
-  ]);
+  const text = 'use only this transport; default: the first one on the card';
+  const transport = new Option('--transport <name>', text).choices(Object.keys(TRANSPORTS));
+  return withServer(command).addOption(transport.helpGroup(PLACE_HEADING));
 }
 
 /** Adds the option of a command that prints a report. */
@@ -89,7 +80,7 @@ export function ownFirst<T>(
   return new Map(groups.sort(([a], [b]) => Number(a === PLACE_HEADING) - Number(b === PLACE_HEADING)));
 }
 
-function addPlaces(command: Command, options: readonly Option[]): Command {
-  for (const option of options) command.addOption(option.helpGroup(PLACE_HEADING));
+function addPlaces(command: Command, options: readonly (readonly [string, string])[]): Command {
+  for (const [flags, text] of options) command.addOption(new Option(flags, text).helpGroup(PLACE_HEADING));
   return command;
 }

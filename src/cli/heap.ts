@@ -5,7 +5,7 @@ import { readEnv } from '../config/env.js';
 
 /** The young generation of V8 grows to this many bytes, at times a step further. V8 alone would let it grow to 128 MB. */
 const YOUNG_BYTES = 16 * 1024 * 1024;
-/** How far the old generation may grow over what was alive in it, in percent, before V8 collects it. V8 alone takes up to 300. */
+/** The growth of the old generation over its live objects, in percent, at which V8 collects it. V8 alone takes up to 300. */
 const GROWTH_PERCENT = 80;
 
 /**

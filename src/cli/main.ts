@@ -1,6 +1,12 @@
 #!/usr/bin/env node
+import nodeModule from 'node:module';
+import { spawn } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import { readEnv } from '../config/env.js';
+import { packageRoot } from '../config/package-root.js';
 import { oldNodeText } from '../config/supported-node.js';
-import { enableCompileCache, runWithOwnNode } from './node-runtime.js';
 
 // Nothing else is imported before this check: native modules crash on a Node that is too old.
 const problem = oldNodeText();
@@ -14,7 +20,35 @@ if (problem === undefined) {
   process.exit(await run(process.argv.slice(2)));
 }
 const exitCode = await runWithOwnNode();
-if (exitCode === undefined) {
-  process.stderr.write(`${problem}, or run "npm ci" in a clone.\n`);
-}
+if (exitCode === undefined) process.stderr.write(`${problem}, or run "npm ci" in a clone.\n`);
 process.exit(exitCode ?? 1);
+
+/** Runs the same command line with the Node that a clone has as a package. Resolves with undefined when there is none. */
+async function runWithOwnNode(): Promise<number | undefined> {
+  const program = join(packageRoot(), 'node_modules/node/bin/node');
+  if (!existsSync(program)) return undefined;
+  const child = spawn(program, process.argv.slice(1), { stdio: 'inherit' });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    // A terminal sends SIGINT to the child as well.
+    process.on(signal, () => void (process.stdin.isTTY && signal === 'SIGINT' ? false : child.kill(signal)));
+  }
+  return new Promise((resolve) => {
+    child.once('error', () => resolve(undefined));
+    child.once('exit', (code, signal) => resolve(code ?? 128 + constants.signals[signal ?? 'SIGKILL']));
+  });
+}
+
+/**
+ * Keeps the code that V8 compiles for the next start: beside the program, or in the data folder when the program belongs
+ * to another user (an image, a global installation). The next start runs this code, so it is kept only in a folder where
+ * this user alone can write, and nowhere otherwise. NODE_DISABLE_COMPILE_CACHE=1 switches the cache off.
+ */
+function enableCompileCache(): void {
+  const folder = [join(packageRoot(), 'dist/cli'), readEnv().home].find(isPrivate);
+  if (folder !== undefined) nodeModule.enableCompileCache(join(folder, 'compiled'));
+}
+
+function isPrivate(folder: string): boolean {
+  const { uid, mode } = statSync(folder, { throwIfNoEntry: false }) ?? {};
+  return mode !== undefined && uid === process.getuid?.() && (mode & 0o022) === 0;
+}

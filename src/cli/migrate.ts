@@ -13,10 +13,7 @@ interface MigrateFlags extends FolderFlags {
 
 const FROM = /^sqlite:(.+)$/;
 
-/**
- * `lango migrate [--from sqlite:FILE]`: moves an embedded database into the PostgreSQL database of the configuration. With
- * `--schema` it only makes or upgrades the tables there.
- */
+/** `lango migrate`: moves an embedded database into the PostgreSQL one of the configuration; `--schema` only makes its tables. */
 export async function migrate({ flags, env, terminal }: Call<MigrateFlags>): Promise<Report> {
   const from = flags.from === undefined ? undefined : FROM.exec(flags.from)?.[1];
   if (flags.from !== undefined && from === undefined) {

@@ -12,10 +12,10 @@ import { TextLayout, wrapLine } from './text-layout.js';
 export type View = (event: ClientEvent) => void;
 
 /**
- * Makes a view: `story` shows all events as they happen, and a progress line in between; `answer` writes only the answer
+ * Makes a view: `story` shows all events as they happen, and a progress line in between; `output` writes only the output
  * to standard output, fit for a pipe, and all else to standard error; `json` writes each event as a line of JSON.
  */
-export function viewOf(kind: 'story' | 'answer' | 'json', terminal: Terminal): View {
+export function viewOf(kind: 'story' | 'output' | 'json', terminal: Terminal): View {
   const { paint, progress, isLive, columns, write, print } = terminal;
   if (kind === 'json') return (event) => print(jsonLine(event));
   const renderer = new Renderer({ color: paint.isColored, live: isLive, columns, write });
@@ -44,7 +44,7 @@ function progressLabel(event: ClientEvent): string {
 
 export interface RendererOptions {
   readonly color: boolean;
-  /** Whether answers are written as they arrive. Otherwise each is written once, when it is complete. */
+  /** Whether outputs are written as they arrive. Otherwise each is written once, when it is complete. */
   readonly live: boolean;
   /** The width of the terminal. Without it nothing is laid out: text stays as it was sent. */
   readonly columns?: number | undefined;
@@ -57,10 +57,10 @@ const RESULT_CHARACTERS = 100;
 const ARGUMENTS_CHARACTERS = 100;
 const ARGUMENT_CHARACTERS = 60;
 
-interface Answer {
+interface AgentOutput {
   author: string;
   text: string;
-  /** Lays out an answer that is shown as it arrives; undefined where text stays as it was sent. */
+  /** Lays out an output that is shown as it arrives; undefined where text stays as it was sent. */
   readonly layout: TextLayout | undefined;
 }
 
@@ -72,14 +72,14 @@ export class Renderer {
   readonly #partialLines = new Map<string, string>();
   /** The agents with an open delegation, once for each delegation. */
   readonly #delegated: string[] = [];
-  readonly #answers = new Map<string, Answer>();
-  /** The text before the last call of each answer, from a question on: the stream after it begins with the same text. */
+  readonly #outputs = new Map<string, AgentOutput>();
+  /** The text before the last call of each output, from a question on: the stream after it begins with the same text. */
   #shownBefore = new Map<string, string>();
   readonly #settled = new Map<string, string>();
-  /** The answer whose text is at the end of the output. */
-  #lastAnswer: Answer | undefined;
+  /** The agent output whose text was written last. */
+  #lastOutput: AgentOutput | undefined;
   #task = 'task';
-  /** Whether the output ends in the middle of a line. */
+  /** Whether the written text ends in the middle of a line. */
   isMidLine = false;
 
   constructor(options: RendererOptions) {
@@ -119,7 +119,7 @@ export class Renderer {
       return;
     }
     this.#flushLine(author);
-    if (activity.type === 'tool-call' || activity.type === 'delegation-start') this.#settleAnswers(author);
+    if (activity.type === 'tool-call' || activity.type === 'delegation-start') this.#settleOutputs(author);
     if (activity.type === 'delegation-start') this.#delegated.push(activity.agent);
     if (activity.type === 'delegation-end') this.#finishDelegation(activity.agent);
     const text = this.#activityText(activity);
@@ -138,17 +138,17 @@ export class Renderer {
     for (const author of [...this.#partialLines.keys()]) this.#flushLine(author);
   }
 
-  /** Shows text that precedes a call: it comments on the call and is not part of the answer. */
-  #settleAnswers(author: string): void {
-    for (const [artifactId, answer] of this.#answers) {
-      if (answer.author !== author) continue;
-      this.#answers.delete(artifactId);
-      this.#settled.set(artifactId, answer.text);
-      if (!this.#options.live) this.#showAnswer(answer);
+  /** Shows text that precedes a call: it comments on the call and is not part of the output. */
+  #settleOutputs(author: string): void {
+    for (const [artifactId, output] of this.#outputs) {
+      if (output.author !== author) continue;
+      this.#outputs.delete(artifactId);
+      this.#settled.set(artifactId, output.text);
+      if (!this.#options.live) this.#showOutput(output);
     }
   }
 
-  #showAnswer({ author, text }: Answer): void {
+  #showOutput({ author, text }: AgentOutput): void {
     if (text !== '') this.#line(`${this.#name(author)}:\n${safeText(text)}`);
   }
 
@@ -194,19 +194,19 @@ export class Renderer {
     const isShown = replace && this.#shownBefore.get(artifactId) === text;
     this.#shownBefore.delete(artifactId);
     if (isShown) return;
-    let answer = this.#answers.get(artifactId);
-    const isReplaced = replace && answer !== undefined && answer.text !== '';
-    if (!answer || replace) answer = { author, text: '', layout: this.#newLayout() };
-    this.#answers.set(artifactId, answer);
-    answer.text += text;
+    let output = this.#outputs.get(artifactId);
+    const isReplaced = replace && output !== undefined && output.text !== '';
+    if (!output || replace) output = { author, text: '', layout: this.#newLayout() };
+    this.#outputs.set(artifactId, output);
+    output.text += text;
     if (!this.#options.live || text === '') return;
-    if (this.#lastAnswer !== answer) {
+    if (this.#lastOutput !== output) {
       if (isReplaced) this.#line(this.#paint.dim('┄ replaces the text above'));
       this.#line(`${this.#name(author)}:`);
     }
-    this.#lastAnswer = answer;
+    this.#lastOutput = output;
     const safe = safeText(text);
-    this.#write(answer.layout ? answer.layout.write(safe) : safe);
+    this.#write(output.layout ? output.layout.write(safe) : safe);
   }
 
   #newLayout(): TextLayout | undefined {
@@ -216,7 +216,7 @@ export class Renderer {
 
   #showEnd(end: EndEvent): void {
     this.#flushAllLines();
-    if (!this.#options.live) for (const answer of this.#answers.values()) this.#showAnswer(answer);
+    if (!this.#options.live) for (const output of this.#outputs.values()) this.#showOutput(output);
     const reason = end.state === 'completed' || end.questions.length > 0 ? '' : `: ${safeText(end.text)}`;
     this.#line(`${this.#paint.state(end.state)}${reason}${this.#paint.dim(usageText(end.usage))}`);
     if (end.questions.length > 0) this.#shownBefore = new Map(this.#settled);
@@ -235,8 +235,8 @@ export class Renderer {
 
   /** Shows lines that keep their breaks. */
   #exactLine(text: string): void {
-    this.#write(this.#lastAnswer?.layout?.end() ?? '');
-    this.#lastAnswer = undefined;
+    this.#write(this.#lastOutput?.layout?.end() ?? '');
+    this.#lastOutput = undefined;
     this.#write(`${this.isMidLine ? '\n' : ''}${text}\n`);
   }
 
@@ -247,7 +247,7 @@ export class Renderer {
   }
 }
 
-/** Formats a question with everything a person needs to answer it. */
+/** Formats a question with everything a person needs to reply to it. */
 export function questionText(question: Question, paint: Paint): string {
   const { author, text, tool, arguments: given, expiresAt } = question;
   const lines = [`${paint.yellow('?')} ${paint.author(safeLine(author))} asks: ${safeText(text)}`];

@@ -118,7 +118,7 @@ function decisionsIn(
 
 function chooseView({ json, stream }: SendFlags, terminal: Terminal): View {
   if (json) return stream ? viewOf('json', terminal) : () => {};
-  return viewOf((stream ?? terminal.isLive) ? 'story' : 'answer', terminal);
+  return viewOf((stream ?? terminal.isLive) ? 'story' : 'output', terminal);
 }
 
 function askerOf({ json, yes, input }: SendFlags, terminal: Terminal): Asker {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createApp, type App, type AppAddress, type ReadConfig } from '../app.js';
+import { createApp, type AppAddress, type ReadConfig } from '../app.js';
 import type { Config } from '../config/config.js';
 import { readEnv } from '../config/env.js';
 import { loadConfig } from '../config/load.js';
@@ -8,7 +8,6 @@ import { packageVersion } from '../config/package-root.js';
 import { secretValues } from '../config/secrets.js';
 import { CARD_PATH } from '../core/card.js';
 import { errorText, isLangoError } from '../core/errors.js';
-import type { Logger } from '../core/logger.js';
 import { createLogger } from '../logging.js';
 import { overridesOf, type Call, type FolderFlags } from './connection.js';
 import { EXIT, onHangup, onInterrupt } from '../terminal/exit.js';
@@ -49,7 +48,13 @@ export async function serve({ flags, env, terminal }: Call<ServeFlags>): Promise
   const read: ReadConfig = (added) => loadConfig({ ...again, added });
   const app = createApp({ ...loaded, read, acceptDamage: flags.acceptDamage, logger, hidden });
   const address = await app.start();
-  using _reload = onHangup(() => reload(app, read, logger));
+  using _reload = onHangup(() =>
+    app.reload(read).catch((error: unknown) => {
+      const hint = isLangoError(error) ? error.hint : undefined;
+      const text = 'the configuration was not reloaded: the server keeps the present one';
+      logger.error(text, { error: errorText(error), hint });
+    }),
+  );
 
   // Clients on this machine find the token of the data folder without a flag.
   const isKept =
@@ -65,48 +70,19 @@ export async function serve({ flags, env, terminal }: Call<ServeFlags>): Promise
   return EXIT.ok;
 }
 
-/** Reloads the configuration. When it is wrong, the server logs why and keeps the present one. */
-async function reload(app: App, read: ReadConfig, logger: Logger): Promise<void> {
-  try {
-    await app.reload(read);
-  } catch (error) {
-    logger.error('the configuration was not reloaded: the server keeps the present one', {
-      error: errorText(error),
-      hint: isLangoError(error) ? error.hint : undefined,
-    });
-  }
-}
-
 /** Without the token: what a program prints is kept in logs. */
 function facts(address: AppAddress, { home }: Config, isKept: boolean) {
   const { origin, host, port, grpcPort = null, model, agents, root } = address;
   const [card, tokenFile] = [origin + CARD_PATH, isKept ? tokenPath(home) : null];
-  return {
-    ready: origin,
-    host,
-    port,
-    grpcPort,
-    card,
-    tokenFile,
-    home,
-    pid: process.pid,
-    model,
-    root,
-    agents,
-  };
+  const { pid } = process;
+  return { ready: origin, host, port, grpcPort, card, tokenFile, home, pid, model, root, agents };
 }
 
-interface Greeted {
-  readonly terminal: Pick<Terminal, 'isLive' | 'paint' | 'typed'>;
-  /** Whether the token is that of the data folder. */
-  readonly isKept: boolean;
-}
-
-/** A token is shown on a terminal only: other output is kept in logs. */
+/** A token is shown on a terminal only: other output is kept in logs. `isKept`: it is that of the data folder. */
 function greeting(
   address: AppAddress,
   config: Config,
-  { terminal: { isLive, paint, typed }, isKept }: Greeted,
+  { terminal: { isLive, paint, typed }, isKept }: { terminal: Terminal; isKept: boolean },
 ): readonly string[] {
   const { origin, grpcPort, token, model, agents, root } = address;
   const row = (name: string, value: string): string => `  ${paint.dim(name.padEnd(7))} ${value}`;

@@ -19,7 +19,7 @@ export async function watch(given: string, call: Call<WatchFlags>): Promise<numb
   const taskId = task.id;
   const leaving = new AbortController();
   using interrupt = onInterrupt(() => leaving.abort(new Error('no longer watched')));
-  const view = viewOf(flags.json ? 'json' : flags.stream ? 'story' : 'answer', terminal);
+  const view = viewOf(flags.json ? 'json' : flags.stream ? 'story' : 'output', terminal);
   terminal.progress.start('watching');
   const options = { connection, view, signal: leaving.signal };
   const watching = watched({ taskId, agent }, options).finally(() => terminal.progress.stop());

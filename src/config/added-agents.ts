@@ -1,8 +1,8 @@
 import type { Path } from '../core/findings.js';
 import { join } from 'node:path';
 import { LangoError } from '../core/errors.js';
-import { isGroup } from './layers.js';
 import { parseJson } from '../core/json.js';
+import { isGroup } from './layers.js';
 import { PrivateFile } from '../disk/private-file.js';
 import type { Source } from './text-source.js';
 
@@ -11,7 +11,7 @@ const HINT = 'Correct the file, or delete it and add its agents again.';
 /** An entry of `a2a.remoteAgents` before its check. */
 export type AddedAgent = Readonly<Record<string, unknown>> & { readonly name: string };
 
-/** The remote agents that `lango agents add` added, in a file of the data folder. It holds tokens, so only this user reads it. */
+/** The remote agents that `lango agents add` added, in a file of the data folder that only this user can read, as it holds tokens. */
 export class AddedAgents {
   readonly #file: PrivateFile;
 

@@ -31,10 +31,7 @@ const cardSchema = z.strictObject({
 
 const EXTENSION = '.json';
 
-/**
- * Reads every `NAME.json` of the folder, by agent name. Rejects with an `invalid-config` error that lists the file, line
- * and column of each problem in all files.
- */
+/** Reads every `NAME.json` of the folder, by agent name. Rejects with `invalid-config`, which locates each problem in all files. */
 export async function loadCardFiles(folder: string): Promise<Map<string, CardFile>> {
   const names = (await listFiles(folder)).filter((name) => name.endsWith(EXTENSION)).sort();
   const results = await Promise.all(names.map((name) => loadCardFile(folder, name)));

@@ -101,7 +101,7 @@ function removeAt(value: unknown, [step, ...rest]: Path): boolean {
 
 /** A condition between keys. `check` gets the settings with absolute paths. */
 interface Rule {
-  /** The keys that the rule reads. It is skipped if one of them is invalid alone. */
+  /** The keys that the rule reads. The rule is skipped if one of them is invalid alone. */
   readonly keys: readonly string[];
   /** Whether the rule applies to servers only, because it concerns access to them or the keys of vendors. */
   readonly isForServersOnly?: boolean;

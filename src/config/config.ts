@@ -8,9 +8,9 @@ import { HOME_MARK, IN_MEMORY, LEFT_OUT, mapSettings } from '../core/fields.js';
 import { agentModelsOf, modelOf, type ModelChoice, type ModelConfig } from './models.js';
 import type { Settings, SettingsSchema } from './schema.js';
 
-/** The resolved configuration: every default applied, every path absolute. It holds no secret, so it may be logged. */
+/** The resolved configuration: every default applied, every path absolute, no secret. May be logged. */
 export interface Config extends Readonly<Omit<Settings, Resolved>> {
-  /** The data folder, absolute. It may not exist yet. */
+  /** The data folder, absolute; may not exist yet. */
   readonly home: string;
   /** The configuration file; undefined if there is none. */
   readonly file: string | undefined;

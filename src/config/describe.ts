@@ -4,7 +4,7 @@ import type { LoadedConfig } from './load.js';
 import { ENTRY, leavesOf } from './schema.js';
 import { valuesByKey } from './secrets.js';
 
-/** One key of the resolved configuration. It may be logged. */
+/** One key of the resolved configuration. May be logged. */
 export interface DescribedKey {
   /** "server.port", "a2a.remoteAgents[0].url". */
   readonly key: string;
@@ -58,7 +58,7 @@ export function changedKeys(before: LoadedConfig, after: LoadedConfig): readonly
   return keys.filter((key) => old.get(key) !== now.get(key));
 }
 
-/** The value of each key as text, for comparison. It holds secrets, so it must not be logged. */
+/** The value of each key as text, for comparison. Holds secrets, so it must not be logged. */
 function valuesOf(loaded: LoadedConfig): ReadonlyMap<string, string> {
   const rows = Map.groupBy(describeConfig(loaded), ({ key }) => key.replace(/\[.*/, ''));
   const plain = [...rows].map(([key, entries]): [string, string] => [

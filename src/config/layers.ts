@@ -50,10 +50,7 @@ interface LayerSources {
   readonly variables: readonly SecretVariable[];
 }
 
-/**
- * Combines the sources of values. Environment variables with secrets apply only where the file has no value. Other
- * variables and flags override the file.
- */
+/** Combines the sources of values. Variables with secrets fill what the file leaves out; other variables and flags override it. */
 export function layer(fileValues: Group, { env, overrides = {}, variables }: LayerSources): Layered {
   const values = structuredClone(fileValues);
   const origins = new Map<string, Origin>(leafKeys(fileValues).map((key) => [key, 'file']));

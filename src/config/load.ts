@@ -55,10 +55,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   return orThrow(tryResolve(await readSource(options), options));
 }
 
-/**
- * Returns the problems of the configuration that `loadConfig` would read, in the order of the file. If there are none,
- * returns those that `further` finds.
- */
+/** Returns the problems that `loadConfig` would report, in the order of the file; if there are none, those that `further` finds. */
 export async function checkConfig(
   options: LoadOptions,
   further: (loaded: LoadedConfig) => Promise<readonly Finding[]> = async () => [],

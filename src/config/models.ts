@@ -17,7 +17,7 @@ export interface ModelChoice extends Tuning {
   readonly timeoutSeconds: number;
   /** The name of its key in `Secrets.modelKeys`, which may have none. */
   readonly key: string;
-  /** The models to ask, in this order, when this one does not answer. They have no fallbacks themselves. */
+  /** The models to ask, in this order, when this one does not respond. They have no fallbacks themselves. */
   readonly fallbacks: readonly ModelChoice[];
 }
 

@@ -71,10 +71,7 @@ export async function listKeys(home: string): Promise<readonly KeyInfo[]> {
   return keys.map(({ jwk, createdAt, retiredAt }) => ({ kid: thumbprint(jwk), createdAt, retiredAt }));
 }
 
-/**
- * Creates a new signing key. The previous key stays published for 30 days, and older keys are deleted. A running server
- * uses the new key without a restart.
- */
+/** Creates a new signing key, which a running server uses at once. The previous key stays published for 30 days. */
 export async function rotateKeys(home: string, now = Date.now()): Promise<readonly KeyInfo[]> {
   const file = await loadFile(home);
   if (!file) await createFile(home);

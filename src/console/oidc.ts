@@ -2,7 +2,6 @@ import type { Configuration } from 'openid-client';
 import { LangoError, errorText, loadPackage } from '../core/errors.js';
 
 export interface OidcOptions {
-  /** The issuer whose tokens the server accepts. */
   readonly issuer: string;
   /** The id of a public client at the issuer: one without a secret, for the code flow with PKCE. */
   readonly clientId: string;
@@ -15,10 +14,7 @@ export const FLOW_SECONDS = 600;
 
 const load = () => loadPackage('openid-client', () => import('openid-client'));
 
-/**
- * Signs people in at an OpenID issuer by the code flow with PKCE. The first sign-in loads the library. The browser keeps the
- * state of an unfinished sign-in in a cookie, so that many of them take no memory of the server.
- */
+/** Signs people in at an OpenID issuer by the code flow with PKCE. The state of a sign-in is in a cookie of the browser. */
 export class OidcSignIn {
   readonly #options: OidcOptions;
   #issuer: Promise<Configuration> | undefined;

@@ -6,7 +6,6 @@ import type { OidcSignIn } from './oidc.js';
 import { flowCookie, flowOf, LINK_SECONDS, sessionCookie, sessionIdOf, type Sessions } from './sessions.js';
 
 export interface ConsoleOptions {
-  /** The folder with the built pages. */
   readonly folder: string;
   readonly sessions: Sessions;
   /** Undefined: people sign in with a token only. */

@@ -8,7 +8,6 @@ const SESSION_SECONDS = 12 * 60 * 60;
 const MAX_SESSIONS = 1_000;
 /** Limits the sessions of one token, so that its holder cannot end the sessions of other tokens. */
 const MAX_SESSIONS_OF_TOKEN = 100;
-/** The lifetime of a sign-in link. */
 export const LINK_SECONDS = 60;
 // Only a script of this origin can send these headers: a page of another origin would need a preflight, which is refused.
 const LINK_HEADER = 'lango-console-link';
@@ -19,13 +18,9 @@ interface Session {
   readonly endsAt: number;
 }
 
-/**
- * The sessions of signed-in browsers, in the memory of this process. A session stores the Authorization header of its
- * sign-in, which is checked at each request, so an expired or replaced token ends its sessions.
- */
+/** Stores the Authorization header of each sign-in, which is checked at each request: a replaced token ends its sessions. */
 export class Sessions {
   readonly #sessions = new BoundedCache<string, Session>(MAX_SESSIONS);
-  /** Sign-in links by their code. */
   readonly #links = new BoundedCache<string, Session>(MAX_SESSIONS);
   readonly #now: () => number;
 
@@ -77,7 +72,6 @@ export class Sessions {
   }
 }
 
-/** Returns the session id in the cookie of a request. */
 export const sessionIdOf = (request: IncomingMessage, baseUrl: string) =>
   cookieIn(request, cookieName(baseUrl, 'session'));
 

@@ -33,6 +33,8 @@ export interface Capability<
   /** The words of `lango data forget WORD NAME`, each with its kind of data. */
   readonly forgets?: Readonly<Record<string, string>>;
   readonly commands?: readonly Command<SettingsContext<Groups>>[];
+  /** The names of tools whose calls a person decides one by one: `lango chat` offers no approval of all further ones. */
+  readonly decidedSingly?: RegExp;
   /** The tools that the settings give to an agent by its name, whatever the prefixes of its roster say. */
   assigns?(settings: SettingsOf<Groups>): readonly ToolAssignment[];
   /** The sentences that the offline model understands. */

@@ -21,6 +21,12 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** The object of a JSON text; undefined for any other text. */
+export function parseObject(text: string): JsonObject | undefined {
+  const value = parseJson(text);
+  return isJsonObject(value) ? value : undefined;
+}
+
 export interface JsonLimits {
   /** Arrays and objects inside each other. */
   readonly depth: number;

@@ -39,6 +39,11 @@ export interface NodeFinding {
   readonly hint?: string;
 }
 
+/** Returns a family that is on. */
+export function on(name: string, tools: readonly Tool[]): ToolFamily {
+  return { name, state: 'on', tools };
+}
+
 /** Returns a family that the setting `key` switches off. */
 export function off(name: string, key = `tools.${name}.enabled`): ToolFamily {
   return { name, state: 'off', tools: [], note: 'switched off', hint: `Set ${key}.` };

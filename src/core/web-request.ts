@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { isLoopback } from './addresses.js';
 import { errorText, LangoError } from './errors.js';
+import { parseJson } from './json.js';
 import { referencedSecrets } from './secrets.js';
 import type { ToolContext } from './tool.js';
 
-const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 const MAX_URL_CHARACTERS = 2_000;
 const MAX_BODY_CHARACTERS = 64 * 1024;
 const MAX_HEADER_CHARACTERS = 4_000;
@@ -60,7 +61,7 @@ export async function requestInit(
   const { hostname, protocol } = new URL(url);
   const resolved: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
-    if (referencedSecrets(value).length > 0 && protocol === 'http:' && !LOOPBACK.test(hostname))
+    if (referencedSecrets(value).length > 0 && protocol === 'http:' && !isLoopback(hostname))
       throw new LangoError(
         'forbidden',
         `url: a secret may be sent to ${hostname} over https only. Use an https URL.`,
@@ -73,12 +74,7 @@ export async function requestInit(
 }
 
 function mediaTypeOf(body: string): string {
-  try {
-    JSON.parse(body);
-    return 'application/json';
-  } catch {
-    return 'text/plain; charset=utf-8';
-  }
+  return parseJson(body) === undefined ? 'text/plain; charset=utf-8' : 'application/json';
 }
 
 const MAX_ANSWER_CHARACTERS = 60_000;

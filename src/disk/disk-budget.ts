@@ -4,16 +4,9 @@ import { scopeKey, type Scope } from '../core/task.js';
 import type { ToolContext } from '../core/tool.js';
 import { freeBytes, measureFolders, type DiskUse } from './disk-use.js';
 
-/** In bytes; `Infinity` for no limit. */
-interface DiskLimits {
-  /** The bytes in the folders of one owner. */
-  readonly owner: number;
-  /** The bytes that one task adds to them. */
-  readonly task: number;
-}
-
 export interface DiskBudgetOptions {
-  readonly limits: DiskLimits;
+  /** The bytes in the folders of one owner, and those that one task adds to them; `Infinity` for no limit. */
+  readonly limits: Readonly<{ owner: number; task: number }>;
   /** Lists the folders that count for an owner. They need not exist. */
   readonly folders: (scope: Scope) => readonly string[];
   /** Whether each owner has folders that no other owner uses. */
@@ -23,7 +16,6 @@ export interface DiskBudgetOptions {
 /** The call that writes. */
 export type Writer = Pick<ToolContext, 'tenant' | 'owner' | 'taskId'>;
 
-/** Watches the writes of a running command. */
 export interface CommandWatch {
   /** The exceeded limit for which the command was stopped, if any. */
   readonly problem: LangoError | undefined;
@@ -35,9 +27,8 @@ interface OwnerUse {
   bytes: number;
   /** Milliseconds since the epoch; 0 before the first measurement. */
   measuredAt: number;
-  /** How long the last measurement took. */
   tookMs: number;
-  measuring: Promise<void> | undefined;
+  measuring?: Promise<void> | undefined;
 }
 
 const MIB = 1024 * 1024;
@@ -96,10 +87,7 @@ export class DiskBudget {
     return this.#remaining(writer);
   }
 
-  /**
-   * Measures at intervals what a command writes to the folders, and calls `stop` once it exceeds a limit. The command may
-   * write more than the limit within one interval.
-   */
+  /** Calls `stop` once a command exceeds a limit. Measures at intervals, so the command may write more within one. */
   async watch(writer: Writer, stop: () => void): Promise<CommandWatch> {
     const folders = this.#options.folders(writer);
     const before = await freeBytes(folders);
@@ -166,7 +154,7 @@ export class DiskBudget {
 
   #assertRemaining(writer: Writer, more: number): void {
     const problem = this.#problem(writer, more);
-    if (problem !== undefined) throw problem;
+    if (problem) throw problem;
   }
 
   #problem(writer: Writer, more: number): LangoError | undefined {
@@ -195,9 +183,7 @@ export class DiskBudget {
     return use.measuring;
   }
 
-  /**
-   * Measures the owner's folders. Stops once `enough` fresh bytes are found and, if the owner has a limit, it is exceeded.
-   */
+  /** Measures the owner's folders, until `enough` fresh bytes are found and a limit of the owner is exceeded. */
   async #measure(writer: Writer, { since, enough }: { since: number; enough: number }): Promise<DiskUse> {
     const { limits, folders, isApart } = this.#options;
     const use = this.#useOf(writer);
@@ -220,7 +206,7 @@ export class DiskBudget {
     const key = scopeKey(scope);
     const known = this.#owners.get(key);
     if (known !== undefined) return known;
-    const fresh: OwnerUse = { bytes: 0, measuredAt: 0, tookMs: 0, measuring: undefined };
+    const fresh: OwnerUse = { bytes: 0, measuredAt: 0, tookMs: 0 };
     this.#owners.set(key, fresh);
     return fresh;
   }

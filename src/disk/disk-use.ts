@@ -3,7 +3,6 @@ import { chmod, lstat, opendir, realpath, statfs } from 'node:fs/promises';
 import { codeOf } from '../core/errors.js';
 import { openPath, type OpenPath } from './open-path.js';
 
-/** How many bytes lie in some folders. */
 export interface DiskUse {
   readonly bytes: number;
   /** The bytes of the files that changed since `MeasureOptions.since`. */
@@ -27,10 +26,7 @@ const BATCH = 64;
 const DEPTH_MAX = 256;
 const READ_BY_OWNER = 0o700;
 
-/**
- * Adds up the disk space of the files in these folders; a missing folder counts 0. Follows no symbolic link, also not one
- * that replaces a folder during the walk.
- */
+/** Adds up the disk space of the files in folders. Follows no symbolic link, also not one that replaces a folder meanwhile. */
 export async function measureFolders(folders: readonly string[], options: MeasureOptions): Promise<DiskUse> {
   const walk = new Walk(options);
   for (const folder of folders) {

@@ -3,10 +3,7 @@ import { lstat, open } from 'node:fs/promises';
 
 /** A file, folder or link of the workspace, held open, so that what was checked is what is used. */
 export interface OpenPath {
-  /**
-   * A path to this very object for system calls, even if it is renamed or replaced. With a name appended, it is a path
-   * inside this very folder.
-   */
+  /** A path for system calls to this very object, or into this very folder, even if it is renamed or replaced. */
   readonly at: string;
   /** The absolute path, without symbolic links, at which the object was found. */
   readonly path: string;
@@ -35,10 +32,7 @@ export async function openPath(at: string, path: string): Promise<OpenPath> {
   }
 }
 
-/**
- * The owner of a new entry in `folder` when the server is root: the owner of the folder, which is the account that
- * sandboxed commands run as. Undefined for an ordinary server.
- */
+/** The owner of a new entry when the server is root: that of the folder, which sandboxed commands run as. */
 export function ownerOfNewEntry(
   folder: OpenPath,
 ): { readonly uid: number; readonly gid: number } | undefined {

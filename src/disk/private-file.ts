@@ -3,7 +3,6 @@ import { access, link, mkdir, mkdtemp, open, rename, rm, rmdir, stat } from 'nod
 import { dirname, join } from 'node:path';
 import { codeOf, errorText, isLangoError, LangoError } from '../core/errors.js';
 
-/** Error codes that mean the file does not exist. */
 export const NO_SUCH_FILE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG']);
 
 /** The bits of a file's mode that give permissions to its group and to other users. */
@@ -12,9 +11,7 @@ export const OTHERS_PERMISSIONS = 0o077;
 interface PrivateFileOptions {
   /** Names the file in error messages: "token file". */
   readonly title: string;
-  /** The advice when the file cannot be used. */
   readonly hint: string;
-  /** Whether writing creates a missing folder. */
   readonly createsFolder: boolean;
 }
 
@@ -33,20 +30,13 @@ export class PrivateFile {
     return new PrivateFile(`${this.path}${suffix}`, this.#options);
   }
 
-  /**
-   * Its content; undefined if there is no such file. Throws `invalid-config` if other users can read it, and `storage` if
-   * it cannot be read.
-   */
+  /** Undefined if there is no such file. Throws `invalid-config` if other users can read it, and `storage` on any failure. */
   async load(): Promise<string | undefined> {
     try {
-      const handle = await open(this.path, 'r');
-      try {
-        const { mode } = await handle.stat();
-        if ((mode & OTHERS_PERMISSIONS) !== 0 && process.platform !== 'win32') throw this.#readableByOthers();
-        return await handle.readFile('utf8');
-      } finally {
-        await handle.close();
-      }
+      await using handle = await open(this.path, 'r');
+      const { mode } = await handle.stat();
+      if ((mode & OTHERS_PERMISSIONS) !== 0 && process.platform !== 'win32') throw this.#readableByOthers();
+      return await handle.readFile('utf8');
     } catch (error) {
       if (NO_SUCH_FILE.has(codeOf(error) ?? '')) return undefined;
       throw isLangoError(error) ? error : this.#unusable(error);
@@ -89,13 +79,9 @@ export class PrivateFile {
     const draft = `${this.path}.${process.pid}.${randomBytes(4).toString('hex')}`;
     try {
       if (this.#options.createsFolder) await makeFolder(dirname(this.path), 0o700);
-      const handle = await open(draft, 'wx', 0o600);
-      try {
-        await handle.writeFile(text);
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
+      await using handle = await open(draft, 'wx', 0o600);
+      await handle.writeFile(text);
+      await handle.sync();
       return draft;
     } catch (error) {
       throw this.#unusable(error);
@@ -103,12 +89,8 @@ export class PrivateFile {
   }
 
   async #syncFolder(): Promise<void> {
-    const folder = await open(dirname(this.path), 'r');
-    try {
-      await folder.sync();
-    } finally {
-      await folder.close();
-    }
+    await using folder = await open(dirname(this.path), 'r');
+    await folder.sync();
   }
 
   #readableByOthers(): LangoError {
@@ -140,10 +122,7 @@ export async function makeFolder(folder: string, mode = 0o777): Promise<void> {
   }
 }
 
-/**
- * Explains why a folder can neither be written to nor created, without a full stop; undefined when it can. Tries to write,
- * because permissions alone do not tell, and removes what it created.
- */
+/** Says why a folder can neither be written to nor created, without a full stop; undefined when it can. Tries to write. */
 export async function folderProblem(folder: string): Promise<string | undefined> {
   let existing = folder;
   try {
@@ -166,13 +145,8 @@ async function nearestExisting(folder: string): Promise<string> {
   }
 }
 
-interface FolderCreation {
-  readonly mode: number;
-  /** The created folders, innermost first. */
-  readonly made: string[];
-}
-
-async function makeParents(folder: string, creation: FolderCreation): Promise<void> {
+/** Adds the created folders to `made`, the innermost first. */
+async function makeParents(folder: string, creation: { mode: number; made: string[] }): Promise<void> {
   const { mode, made } = creation;
   try {
     await mkdir(folder, { mode }).catch(async (error: unknown) => {

@@ -2,9 +2,7 @@ import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 
-/**
- * Fixed folders instead of PATH: a program that runs with the server's rights must be installed by an administrator.
- */
+/** Fixed folders instead of PATH: an administrator must have installed a program that runs with the server's rights. */
 const FOLDERS = ['/usr/bin', '/bin', '/usr/local/bin'];
 
 /** Finds a system program. Resolves with its absolute path, or undefined. */
@@ -23,7 +21,6 @@ export function isExecutable(path: string): Promise<boolean> {
   );
 }
 
-/** Whether an optional package is installed. */
 export function isInstalled(name: string): boolean {
   try {
     createRequire(import.meta.url).resolve(name);

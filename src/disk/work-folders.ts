@@ -13,7 +13,6 @@ export class WorkFolders {
   /** Whether each owner has separate folders, which the tools of other owners cannot reach. */
   readonly isApart: boolean;
 
-  /** The configured folders. */
   readonly roots: readonly string[];
 
   constructor(roots: readonly string[], isApart: boolean) {

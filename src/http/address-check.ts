@@ -26,28 +26,14 @@ const NOT_PUBLIC = {
   ipv6: ['::/3', '4000::/2', '8000::/1', '2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'],
 } as const;
 
-/**
- * Ports of well-known services that do not speak HTTP and that a request could attack: the "bad ports" of
- * https://fetch.spec.whatwg.org/#port-blocking, and the ports of databases and control services.
- */
+/** The "bad ports" of https://fetch.spec.whatwg.org/#port-blocking, and those of databases and control services. */
 const BLOCKED_PORTS: ReadonlySet<number> = new Set([
-  ...[
-    0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103,
-    104,
-  ],
-  ...[
-    109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 138, 139, 143, 161, 162, 179, 389, 427, 445, 465, 500,
-    512,
-  ],
-  ...[
-    513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 623, 631, 636, 873, 989, 990, 993,
-    995,
-  ],
-  ...[
-    1433, 1521, 1719, 1720, 1723, 2049, 2375, 3306, 3389, 3659, 4045, 4190, 5060, 5061, 5432, 5672, 5900,
-    5985,
-  ],
-  ...[6000, 6379, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 9042, 9092, 10080, 11211, 27017, 61616],
+  0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
+  109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 138, 139, 143, 161, 162, 179, 389, 427, 445, 465, 500,
+  512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 623, 631, 636, 873, 989, 990,
+  993, 995, 1433, 1521, 1719, 1720, 1723, 2049, 2375, 3306, 3389, 3659, 4045, 4190, 5060, 5061, 5432, 5672,
+  5900, 5985, 6000, 6379, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 9042, 9092, 10080, 11211, 27017,
+  61616,
 ]);
 
 /** Names that only this machine or its network resolves. */
@@ -78,7 +64,6 @@ export function allowList(names: readonly string[]): (host: string, port: string
   return (host, port) => allowed.has(host) || allowed.has(`${host}:${port}`);
 }
 
-/** Whether the port belongs to a well-known service that does not speak HTTP. */
 export function isBlockedPort(port: string | number): boolean {
   return BLOCKED_PORTS.has(Number(port));
 }
@@ -94,20 +79,15 @@ export function isPrivate(hostname: string): boolean {
   return !hostname.includes('.') || LOCAL_NAME.test(hostname.replace(/\.$/, ''));
 }
 
-/** Whether an IP address belongs to the public internet. */
 export function isPublicAddress(address: string): boolean {
   const version = isIP(address);
   if (version === 0) return false;
   const family = version === 6 ? 'ipv6' : 'ipv4';
-  return !(BLOCK_LISTS[family] ??= blockList(family)).check(address, family);
+  return !BLOCK_LISTS[family].check(address, family);
 }
 
-type Family = keyof typeof NOT_PUBLIC;
-
-const BLOCK_LISTS: Partial<Record<Family, BlockList>> = {};
-
 /** One list for each family: a common list would also match an IPv4 address as the IPv6 address that it maps to. */
-function blockList(family: Family): BlockList {
+function blockList(family: keyof typeof NOT_PUBLIC): BlockList {
   const list = new BlockList();
   for (const range of NOT_PUBLIC[family]) {
     const [net, bits] = range.split('/');
@@ -116,16 +96,15 @@ function blockList(family: Family): BlockList {
   return list;
 }
 
+const BLOCK_LISTS = { ipv4: blockList('ipv4'), ipv6: blockList('ipv6') };
+
 function refused(description: string): LangoError {
   return new LangoError('invalid-input', `The address ${description}.`, {
     violations: [{ field: 'url', description }],
   });
 }
 
-/**
- * Resolves a host name to the address to connect to. Rejects with `forbidden` for a private or loopback address, and
- * with `unavailable` for a name without an address.
- */
+/** Resolves a name to the address to connect to. Rejects with `forbidden` (a private one) or `unavailable` (none). */
 export type AddressCheck = (host: string, port: number) => Promise<string>;
 
 /**

@@ -13,7 +13,6 @@ export interface AdmissionRules {
   readonly isLoopbackOnly?: boolean;
 }
 
-/** The origins of an admitted request. */
 export interface Admission {
   /** Scheme, host and port that the client used. */
   readonly origin: string;
@@ -30,10 +29,7 @@ const ACCEPTED_HEADERS =
   'Authorization, Content-Type, A2A-Version, A2A-Extensions, Last-Event-ID, If-None-Match, X-Request-Id, Traceparent, Tracestate';
 const PREFLIGHT_SECONDS = '600';
 
-/**
- * Makes the check of Host and Origin, which protects against DNS rebinding and pages of other sites. The check throws
- * `invalid-input` (Host missing, twice or malformed) or `forbidden`.
- */
+/** Checks Host and Origin against DNS rebinding and pages of other sites. Throws `invalid-input` or `forbidden`. */
 export function createAdmission(rules: AdmissionRules): (request: IncomingMessage) => Admission {
   const allowedHosts = new Set(rules.allowedHosts.map((host) => host.toLowerCase()));
   const allowedOrigins = new Set(rules.allowedOrigins.map((origin) => new URL(origin).origin));
@@ -48,10 +44,8 @@ export function createAdmission(rules: AdmissionRules): (request: IncomingMessag
     if (rules.isLoopbackOnly && !isLoopback(request.socket.localAddress)) {
       throw new LangoError(
         'forbidden',
-        'This server does not authenticate callers (auth.mode is none), so it answers on loopback addresses only.',
-        {
-          hint: 'Set auth.mode to token, jwt or mtls.',
-        },
+        'This server does not authenticate callers (auth.mode is none), so it serves loopback addresses only.',
+        { hint: 'Set auth.mode to token, jwt or mtls.' },
       );
     }
     const host = requestedHost(request, rules.trustProxy);
@@ -78,15 +72,15 @@ export function clientAddress(request: IncomingMessage, trustProxy: boolean): st
   return forwarded ?? request.socket.remoteAddress ?? 'unknown';
 }
 
-/** Sets the headers that let pages of an allowed origin read the answer. */
+/** Sets the headers that let pages of an allowed origin read the response. */
 export function shareWithOrigin(response: ServerResponse, origin: string): void {
   response.setHeader('Access-Control-Allow-Origin', origin);
   response.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS);
   response.setHeader('Vary', 'Origin');
 }
 
-/** Answers a browser's preflight request; returns false for any other request. */
-export function answerPreflight({ request, response }: HttpExchange): boolean {
+/** Responds to a browser's preflight request; returns false for any other request. */
+export function sendPreflight({ request, response }: HttpExchange): boolean {
   if (request.method !== 'OPTIONS' || !request.headers['access-control-request-method']) return false;
   response.writeHead(204, {
     'Access-Control-Allow-Methods': 'GET, POST, DELETE',

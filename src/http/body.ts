@@ -2,8 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { on } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { LangoError } from '../core/errors.js';
-import type { Json } from '../core/json.js';
-import { assertJsonValue } from '../core/json.js';
+import { assertJsonValue, type Json } from '../core/json.js';
 import { Deadline } from '../core/time.js';
 import { assertJsonLimits, membersOf } from './json-scan.js';
 
@@ -53,10 +52,7 @@ export async function readBytes(request: IncomingMessage, limits: BytesLimits): 
   return bytes;
 }
 
-/**
- * Returns the body that a parser of the surrounding app, such as `express.json()`, has already read, as bytes or as JSON;
- * undefined when nothing was read. Throws `unavailable` when the body was read and is not available any more.
- */
+/** The body that a parser such as `express.json()` has read; undefined without one. Throws `unavailable` if it is lost. */
 function bodyOfOtherParser(request: IncomingMessage): Buffer | { readonly json: Json } | undefined {
   if (!request.readableDidRead) return undefined;
   const { body } = request as { readonly body?: unknown };

@@ -6,8 +6,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 import { errorText } from '../core/errors.js';
 import { isAddressRefusal, portOf } from './address-check.js';
-import type { CheckedAgents } from './checked-connections.js';
-import { createCheckedAgents } from './checked-connections.js';
+import { createCheckedAgents, type CheckedAgents } from './checked-connections.js';
 
 export interface BrowsingProxyOptions {
   /** Hosts that may have a private or loopback address, as `name` or `name:port`. */
@@ -37,7 +36,6 @@ export interface BrowsingProxy {
   };
   /** Starts a new count of bytes and ends the connections that are still open. */
   renew(): void;
-  /** Ends every connection. */
   close(): Promise<void>;
 }
 
@@ -58,10 +56,7 @@ const HOP_HEADERS: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/**
- * Opens the egress of one browser: an HTTP proxy on loopback that checks every address when it connects, as the egress
- * client does. Redirects, subrequests and WebSockets all use it. Only the browser knows its password.
- */
+/** Opens the egress of one browser: an HTTP proxy on loopback, with a password, that checks the address of each connection. */
 export async function openBrowsingProxy(options: BrowsingProxyOptions): Promise<BrowsingProxy> {
   const connections = new ProxyConnections(options);
   const password = randomBytes(PASSWORD_BYTES).toString('base64url');
@@ -108,7 +103,6 @@ function passwordCheck(password: string): (request: IncomingMessage) => boolean 
 class ProxyConnections {
   readonly #options: BrowsingProxyOptions;
   readonly #agents: CheckedAgents;
-  /** All open streams, in both directions. */
   readonly #open = new Set<Duplex>();
   #bytes = 0;
 

@@ -10,16 +10,12 @@ import { REFUSAL_TEXTS, allowList, isBlockedPort, isPublicAddress, portOf } from
 
 /** Opens connections, each after a check of all addresses of the name. */
 export interface CheckedAgents {
-  /** The agent for one request to this URL. */
   of(url: URL): Agent;
   /** Opens a plain connection to the URL's host and port. The stream fails for a refused address: see `isAddressRefusal`. */
   connect(url: URL): Duplex;
 }
 
-/**
- * Creates the agents. `allowPrivate` names the hosts that may have a private or loopback address, as `name` or
- * `name:port`. Without `trust`, Node must trust the certificate of a server.
- */
+/** `allowPrivate` names hosts as `name` or `name:port`. Without `trust`, Node must trust the certificate of a server. */
 export function createCheckedAgents(allowPrivate: readonly string[], trust?: ServerTrust): CheckedAgents {
   const mayBePrivate = allowList(allowPrivate);
   const publicOnly = agents(false, trust);
@@ -37,7 +33,6 @@ export function createCheckedAgents(allowPrivate: readonly string[], trust?: Ser
 
 export type CheckedFetch = (url: URL, init: Omit<RequestInit, 'agent'>) => Promise<Response>;
 
-/** Makes a fetch over checked connections. */
 export function createCheckedFetch(allowPrivate: readonly string[], trust?: ServerTrust): CheckedFetch {
   const agents = createCheckedAgents(allowPrivate, trust);
   return (url, init) => nodeFetch(url, { ...init, agent: (hop) => agents.of(hop) });

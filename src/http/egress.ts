@@ -19,15 +19,9 @@ export interface EgressOptions {
   readonly idleMs?: number;
   /** The largest decoded size of an answer that is no event stream. */
   readonly maxBytes?: number;
-  /**
-   * The requests whose answer may be an event stream. An event stream in answer to any other request has the limits of a
-   * plain answer. Default: `accepted`, the requests whose `Accept` header names the type.
-   */
+  /** Which requests may get an event stream: those whose `Accept` header names the type (default), or all. */
   readonly streams?: 'accepted' | 'always';
-  /**
-   * Whether an answer, or each event of a stream, is JSON with a limited number of lists, objects and values. One with more
-   * is refused before the caller parses it. Default: false.
-   */
+  /** Refuses JSON with too many lists, objects and values before the caller parses it. Default: false. */
   readonly isBoundedJson?: boolean;
   /** The largest decoded size of an event stream. */
   readonly streamBytes?: number;

@@ -1,12 +1,11 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { errorText, isLangoError } from '../core/errors.js';
-import { statusOf } from '../core/http.js';
+import { statusOf, type HttpExchange } from '../core/http.js';
 import type { Logger } from '../core/logger.js';
 
-/** The shape of all error answers (google.rpc.Status as JSON). */
+/** The shape of all error responses (google.rpc.Status as JSON). */
 export interface ErrorBody {
   readonly error: {
-    /** The HTTP status. */
     readonly code: number;
     readonly status: string;
     readonly message: string;
@@ -16,12 +15,12 @@ export interface ErrorBody {
 
 const INTERNAL_MESSAGE = 'Internal error. The log of the server says more.';
 
-/** Returns the body of an answer for an error that only HTTP defines. */
+/** Returns the body of the response for an error that only HTTP defines. */
 export function httpErrorBody(code: number, status: string, message: string): ErrorBody {
   return { error: { code, status, message, details: [] } };
 }
 
-/** Returns the body of an answer for an error. Shows no details of a defect (any error but a `LangoError`). */
+/** Returns the body of the response for an error. Shows no details of a defect (any error but a `LangoError`). */
 function toErrorBody(error: unknown): ErrorBody {
   if (!isLangoError(error)) return httpErrorBody(500, 'INTERNAL', INTERNAL_MESSAGE);
   const [code, status] = statusOf(error.code);
@@ -32,37 +31,31 @@ function toErrorBody(error: unknown): ErrorBody {
   return { error: { code, status, message, details } };
 }
 
-/** Answers with `error`. If the headers were already sent, closes the connection, so that the client sees the failure. */
-function sendError(response: ServerResponse, error: unknown): void {
-  if (response.headersSent) {
-    response.destroy();
-    return;
-  }
-  const answer = toErrorBody(error);
-  if (isLangoError(error)) {
-    if (error.retryAfterMs !== undefined) {
-      response.setHeader('Retry-After', Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
-    }
-    for (const [name, value] of Object.entries(error.headers ?? {})) response.setHeader(name, value);
-  }
-  sendJson(response, answer.error.code, answer);
-}
-
-/** Answers a failed request, in the hot path and in express alike. Logs a defect in full. */
-export function answerError({ request, response }: FailedRequest, error: unknown, logger: Logger): void {
+/**
+ * Responds with `error`, in the hot path and in express alike, and logs a defect in full. If the headers were already sent,
+ * closes the connection, so that the client sees the failure.
+ */
+export function sendError({ request, response }: FailedRequest, error: unknown, logger: Logger): void {
   if (!isLangoError(error)) {
     const stack = error instanceof Error ? error.stack : undefined;
     logger.error('request failed', { error: errorText(error), stack });
   }
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
   // Otherwise the server would read the rest of this request as the next one.
-  if (!request.complete && !response.headersSent) response.setHeader('Connection', 'close');
-  sendError(response, error);
+  if (!request.complete) response.setHeader('Connection', 'close');
+  const { retryAfterMs, headers = {} } = isLangoError(error) ? error : {};
+  if (retryAfterMs !== undefined) {
+    response.setHeader('Retry-After', Math.max(1, Math.ceil(retryAfterMs / 1000)));
+  }
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  const body = toErrorBody(error);
+  sendJson(response, body.error.code, body);
 }
 
-interface FailedRequest {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-}
+type FailedRequest = Pick<HttpExchange, 'request' | 'response'>;
 
 export function sendJson(response: ServerResponse, code: number, value: unknown): void {
   const text = Buffer.from(`${JSON.stringify(value)}\n`, 'utf8');

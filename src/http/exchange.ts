@@ -7,25 +7,27 @@ import { newId } from '../core/ids.js';
 import type { Json } from '../core/json.js';
 import { readTraceparent, traceIdOf } from '../core/trace.js';
 import type { Logger } from '../core/logger.js';
-import type { BodyLimits } from './body.js';
-import { readBytes, readJson } from './body.js';
+import { clientAddress } from './admission.js';
+import { readBytes, readJson, type BodyLimits } from './body.js';
 
 /** Returns the Authorization header that the session of a browser stands for; undefined without a session. */
-export type SessionAuthorization = (request: IncomingMessage, baseUrl: string) => string | undefined;
+type SessionAuthorization = (request: IncomingMessage, baseUrl: string) => string | undefined;
 
-export interface ExchangeFacts {
+/** The settings that all exchanges share. */
+export interface ExchangeOptions {
+  readonly limits: BodyLimits;
+  readonly logger: Logger;
+  /** Whether requests come through a proxy, which may send those of several clients over one connection. */
+  readonly trustProxy: boolean;
+  readonly authenticator: Authenticator;
+  /** Replaces the missing Authorization header of a request with a session. Default: there are no sessions. */
+  readonly sessionAuthorization?: SessionAuthorization | undefined;
+}
+
+interface ExchangeFacts extends ExchangeOptions {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly baseUrl: string;
-  readonly limits: BodyLimits;
-  readonly logger: Logger;
-  /** The client's address. */
-  readonly address: () => string;
-  /** Whether requests come through a proxy, which may send those of several clients over one connection. */
-  readonly isProxied: boolean;
-  readonly authenticator: Authenticator;
-  /** See `PipelineOptions.sessionAuthorization`. */
-  readonly sessionAuthorization?: SessionAuthorization | undefined;
   /** Aborts when the host stops. */
   readonly closing: AbortSignal;
 }
@@ -84,7 +86,7 @@ export class Exchange implements HttpExchange {
   }
 
   get address(): string {
-    return (this.#address ??= this.#facts.address());
+    return (this.#address ??= clientAddress(this.request, this.#facts.trustProxy));
   }
 
   caller(): Promise<Caller> {
@@ -106,14 +108,14 @@ export class Exchange implements HttpExchange {
   }
 
   async #identify(): Promise<Caller> {
-    const { authenticator, closing, request, isProxied, sessionAuthorization } = this.#facts;
+    const { authenticator, closing, request, trustProxy, sessionAuthorization } = this.#facts;
     if (closing.aborted) throw closing.reason;
     return authenticator.authenticate({
       authorization: request.headers.authorization ?? sessionAuthorization?.(request, this.baseUrl),
       views: headerText(request.headers['lango-owner']),
       path: this.path,
       address: this.address,
-      ...(isProxied ? {} : { connection: request.socket }),
+      ...(trustProxy ? {} : { connection: request.socket }),
       certificate: () => certificateOf(request),
     });
   }

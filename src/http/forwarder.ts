@@ -13,10 +13,7 @@ export interface ForwarderOptions {
   readonly folder: string;
   /** The egress client. */
   readonly webFetch: typeof fetch;
-  /**
-   * Replaces the references in a header by secrets that the host may get. `use.scrubbed` settles once the answer is
-   * scrubbed. Rejects with `not-found` or `forbidden`.
-   */
+  /** Replaces references in a header by secrets. `use.scrubbed` settles once the response is scrubbed. */
   readonly resolve: (
     value: string,
     host: string,
@@ -24,7 +21,6 @@ export interface ForwarderOptions {
   ) => Promise<string>;
   /** Whether the host is this machine, whose services are called over plain HTTP. */
   readonly isLocal: (host: string) => boolean;
-  /** Removes the values of secrets from an answer. */
   readonly scrubber: Scrubber;
 }
 
@@ -90,11 +86,7 @@ async function answer(
   }
 }
 
-/**
- * Sends a request on to the host of its `Host` header and resolves every reference `{{secret:NAME:http}}` in its headers.
- * Refuses a request without a reference, because a command without network may reach only the hosts that the owner
- * permitted for a secret.
- */
+/** Sends a request on with its references resolved. Refuses one without: only hosts that a secret permits may be reached. */
 async function forward(
   request: IncomingMessage,
   { webFetch, resolve, isLocal }: ForwarderOptions,

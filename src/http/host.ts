@@ -5,13 +5,12 @@ import { errorText } from '../core/errors.js';
 import { pause, waitAtMost } from '../core/time.js';
 import {
   SilentConnections,
-  answerBrokenRequest,
+  refuseBrokenRequest,
   cannotListen,
   createNodeServer,
   renewCertificates,
 } from './node-server.js';
-import type { PipelineOptions } from './pipeline.js';
-import { RequestPipeline } from './pipeline.js';
+import { RequestPipeline, type PipelineOptions } from './pipeline.js';
 import type { TlsMaterial } from './tls.js';
 
 export interface HostOptions extends PipelineOptions {
@@ -39,7 +38,7 @@ export interface HostAddress {
 }
 
 const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::', '']);
-/** Maximum time to finish sending answers when the server stops. */
+/** Maximum time to finish sending responses when the server stops. */
 const FLUSH_MS = 500;
 
 /** The HTTP server, which passes each request to the pipeline. */
@@ -67,7 +66,7 @@ export class Host {
     this.#server = createNodeServer(timeouts, options.tls);
     this.#server.maxConnections = limits.connections;
     this.#silent = new SilentConnections(this.#server);
-    this.#server.on('clientError', answerBrokenRequest);
+    this.#server.on('clientError', refuseBrokenRequest);
     this.#server.on('request', (request, response) => {
       this.#silent.requestArrived(request.socket);
       void this.#pipeline.handle(request, response);
@@ -88,11 +87,9 @@ export class Host {
     return { host, port: taken, origin: `${tls ? 'https' : 'http'}://${name}:${taken}` };
   }
 
-  /**
-   * Answers a request inside another express app, and calls `next` for paths of that app. Works without `start`.
-   */
-  answerMounted(request: IncomingMessage, response: ServerResponse, next: () => void): void {
-    this.#pipeline.answerMounted(request, response, next);
+  /** Handles a request inside another express app, and calls `next` for paths of that app. Works without `start`. */
+  handleMounted(request: IncomingMessage, response: ServerResponse, next: () => void): void {
+    this.#pipeline.handleMounted(request, response, next);
   }
 
   /** The base URL of the first request; undefined before it. */
@@ -100,14 +97,13 @@ export class Host {
     return this.#pipeline.baseUrl;
   }
 
-  /** Uses this certificate for new connections. */
   renewTls(tls: TlsMaterial): void {
     renewCertificates(this.#server, tls);
   }
 
   /**
    * Aborts the `closing` signal of open exchanges, waits for them up to `drainSeconds`, and then closes their connections.
-   * Listens for at least `noticeSeconds`, during which new requests are answered `unavailable` and health is not ready. Never
+   * Listens for at least `noticeSeconds`, during which new requests are refused with `unavailable` and health is not ready. Never
    * rejects.
    */
   async stop(): Promise<void> {

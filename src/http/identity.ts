@@ -2,13 +2,10 @@ import type { Audit, Authenticator, Caller, Credentials } from '../core/identity
 import { LangoError, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { createIntrospectionVerifier, type IntrospectionOptions } from './introspection.js';
-import type { JwtRules } from './jwt-identity.js';
-import { createJwtVerifier } from './jwt-identity.js';
+import { createJwtVerifier, type JwtRules } from './jwt-identity.js';
 import type { JwtKeys } from './jwt-keys.js';
-import type { TrustedNodes } from './node-assertion.js';
-import { createNodeVerifier } from './node-assertion.js';
-import type { Rate } from './rate-limit.js';
-import { FailureCounter, RateLimit, networkOf, tooManyFailures } from './rate-limit.js';
+import { createNodeVerifier, type TrustedNodes } from './node-assertion.js';
+import { FailureCounter, RateLimit, networkOf, tooManyFailures, type Rate } from './rate-limit.js';
 import type { CertificateName, Verifier } from './verifiers.js';
 import { createCertificateVerifier, createTokenVerifier } from './verifiers.js';
 
@@ -43,8 +40,10 @@ export const ONLY_OWNER = { none: 'local', token: 'default' } as const;
 /** Creates the authenticator. Throws `invalid-config` when an option that the mode requires is missing. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const verifier = verifierOf(options);
-  const { nodes } = options;
-  return new LimitingAuthenticator(nodes ? createNodeVerifier(nodes, verifier) : verifier, options);
+  return new LimitingAuthenticator(
+    options.nodes ? createNodeVerifier(options.nodes, verifier) : verifier,
+    options,
+  );
 }
 
 function verifierOf(options: AuthenticatorOptions): Verifier {
@@ -138,17 +137,14 @@ class LimitingAuthenticator implements Authenticator {
     });
   }
 
-  /**
-   * Delays an attempt from a slowed address before its credentials are checked. Valid credentials are delayed too, because
-   * a fast answer would let the address continue to guess at full speed.
-   */
+  /** Delays an attempt from a slowed address, valid or not: without the delay it could guess at full speed. */
   #waitIfSlowed(credentials: Credentials): Promise<void> | undefined {
     const network = networkOf(credentials.address);
     const mayPass = this.#failures.slowedFor(network) === undefined || isMissing(credentials);
     return mayPass ? undefined : this.#failures.waitSlowed(network);
   }
 
-  /** Counts, logs and audits a failed authentication, and returns the error to answer with. */
+  /** Counts, logs and audits a failed authentication, and returns the error for the response. */
   #recordFailure(error: LangoError, credentials: Credentials): LangoError {
     const { address, connection } = credentials;
     const isGuess = !isMissing(credentials);

@@ -2,54 +2,49 @@ import { hash } from 'node:crypto';
 import { BoundedCache } from '../core/bounded-cache.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import type { Caller } from '../core/identity.js';
-import type { JsonObject } from '../core/json.js';
-import { isJsonObject } from '../core/json.js';
-import { callerOf, type JwtRules } from './jwt-identity.js';
-import type { Verifier } from './verifiers.js';
-import { bearerToken, noBearer } from './verifiers.js';
+import { isJsonObject, type JsonObject } from '../core/json.js';
+import { callerOf, wrongClaim, type JwtRules } from './jwt-identity.js';
+import { bearerToken, noBearer, type Verifier } from './verifiers.js';
 
 export interface IntrospectionOptions {
   /** The introspection endpoint of the issuer (RFC 7662). */
   readonly url: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** Time for which an answer is reused, at most until the token expires. */
+  /** Time for which a response of the issuer is reused, at most until the token expires. */
   readonly cacheSeconds: number;
   /** Whether signed tokens are introspected too, so that revoked ones are refused. */
   readonly always: boolean;
   readonly fetch: typeof fetch;
 }
 
-const MAX_ANSWERS = 10_000;
+const MAX_CACHED = 10_000;
 const MAX_CONCURRENT = 100;
 const TOKEN_MAX_LENGTH = 16 * 1024;
 const SIGNED = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
-interface Answer {
+interface CachedCaller {
   readonly caller: Promise<Caller>;
   until: number;
 }
 
-/**
- * Asks the issuer about tokens that are not signed, and with `always` also about signed ones that `verifySigned` accepts.
- * Reuses an answer for the same token for `cacheSeconds`.
- */
+/** Asks the issuer about tokens that are not signed, and with `always` also about signed ones that `verifySigned` accepts. */
 export function createIntrospectionVerifier(
   options: IntrospectionOptions,
   rules: JwtRules,
   verifySigned: Verifier,
 ): Verifier {
-  const answers = new BoundedCache<string, Answer>(MAX_ANSWERS);
+  const cached = new BoundedCache<string, CachedCaller>(MAX_CACHED);
   let running = 0;
 
-  const introspectCaller = async (token: string, answer: Answer): Promise<Caller> => {
+  const introspectCaller = async (token: string, own: CachedCaller): Promise<Caller> => {
     if (running >= MAX_CONCURRENT) throw unavailable('too many tokens are being checked');
     running += 1;
     try {
       const facts = await introspect(token, options);
       const left = secondsLeft(facts);
       const seconds = left > 0 ? Math.min(options.cacheSeconds, left) : options.cacheSeconds;
-      answer.until = performance.now() + 1_000 * seconds;
+      own.until = performance.now() + 1_000 * seconds;
       return callerIn(facts, rules);
     } finally {
       running -= 1;
@@ -57,15 +52,15 @@ export function createIntrospectionVerifier(
   };
   const cachedCaller = (token: string): Promise<Caller> => {
     const key = hash('sha256', token, 'base64');
-    const known = answers.get(key);
+    const known = cached.get(key);
     if (known && performance.now() < known.until) return known.caller;
     const { promise, resolve } = Promise.withResolvers<Caller>();
-    const answer: Answer = { caller: promise, until: Infinity };
-    answers.set(key, answer);
-    resolve(introspectCaller(token, answer));
+    const own: CachedCaller = { caller: promise, until: Infinity };
+    cached.set(key, own);
+    resolve(introspectCaller(token, own));
     promise.catch((error: unknown) => {
-      // If the issuer did not answer, the next request asks again.
-      if (!isLangoError(error, 'unauthenticated') && answers.get(key) === answer) answers.take(key);
+      // If the issuer did not respond, the next request asks again.
+      if (!isLangoError(error, 'unauthenticated') && cached.get(key) === own) cached.take(key);
     });
     return promise;
   };
@@ -95,25 +90,21 @@ async function introspect(token: string, options: IntrospectionOptions): Promise
   const facts: unknown = response.ok ? await response.json().catch(() => undefined) : undefined;
   if (!response.ok) await response.body?.cancel();
   if (isJsonObject(facts) && typeof facts['active'] === 'boolean') return facts;
-  throw unavailable('the answer of their issuer does not follow RFC 7662');
+  throw unavailable('the response of their issuer does not follow RFC 7662');
 }
 
-/** Reads the caller from an answer. Applies the rules of signed tokens, apart from the signature. Throws `unauthenticated`. */
+/** Reads the caller from a response. Applies the rules of signed tokens, apart from the signature. Throws `unauthenticated`. */
 function callerIn(facts: JsonObject, rules: JwtRules): Caller {
   if (facts['active'] !== true) throw noBearer('The token is not active.');
   const { iss, aud, exp } = facts;
-  if (exp !== undefined && typeof exp !== 'number') throw wrongClaim('exp');
+  if (exp !== undefined && typeof exp !== 'number') throw noBearer(wrongClaim('exp'));
   if (secondsLeft(facts) <= 0) throw noBearer('The token has expired.');
-  if (iss !== undefined && iss !== rules.issuer) throw wrongClaim('iss');
+  if (iss !== undefined && iss !== rules.issuer) throw noBearer(wrongClaim('iss'));
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
-  if (!audiences.some((one) => rules.audience.includes(String(one)))) throw wrongClaim('aud');
+  if (!audiences.some((one) => rules.audience.includes(String(one)))) throw noBearer(wrongClaim('aud'));
   const absent = rules.requiredClaims.find((claim) => facts[claim] === undefined);
-  if (absent !== undefined) throw wrongClaim(absent);
+  if (absent !== undefined) throw noBearer(wrongClaim(absent));
   return callerOf(facts, rules);
-}
-
-function wrongClaim(claim: string): LangoError {
-  return noBearer(`The claim ${claim} is missing or not what it must be.`);
 }
 
 /** The seconds until the token expires; `Infinity` for a token that does not expire. */

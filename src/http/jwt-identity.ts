@@ -2,8 +2,7 @@ import type { JWTVerifyGetKey } from 'jose';
 import { isLangoError } from '../core/errors.js';
 import type { Caller } from '../core/identity.js';
 import type { JwtKeys } from './jwt-keys.js';
-import type { Verifier } from './verifiers.js';
-import { MAX_NAME_LENGTH, bearerToken, noBearer } from './verifiers.js';
+import { MAX_NAME_LENGTH, bearerToken, noBearer, type Verifier } from './verifiers.js';
 
 export interface JwtRules {
   readonly issuer: string;
@@ -73,22 +72,21 @@ export function scopesIn(claim: unknown): ReadonlySet<string> {
   return new Set(words.filter((word) => typeof word === 'string' && word !== '') as string[]);
 }
 
+const REFUSALS: Readonly<Record<string, string>> = {
+  ERR_JWT_EXPIRED: 'The token has expired.',
+  ERR_JOSE_ALG_NOT_ALLOWED: 'The algorithm of the token is not accepted.',
+  ERR_JWKS_NO_MATCHING_KEY: 'The token was not signed with a known key.',
+  ERR_JWKS_MULTIPLE_MATCHING_KEYS: 'The token was not signed with a known key.',
+  ERR_JWS_SIGNATURE_VERIFICATION_FAILED: 'The signature of the token is wrong.',
+};
+
 /** Says why a token is refused, without quoting it. */
 export function reasonOf(error: unknown): string {
   const { code, claim } = (error ?? {}) as { readonly code?: unknown; readonly claim?: unknown };
-  switch (code) {
-    case 'ERR_JWT_EXPIRED':
-      return 'The token has expired.';
-    case 'ERR_JWT_CLAIM_VALIDATION_FAILED':
-      return `The claim ${String(claim)} is missing or not what it must be.`;
-    case 'ERR_JOSE_ALG_NOT_ALLOWED':
-      return 'The algorithm of the token is not accepted.';
-    case 'ERR_JWKS_NO_MATCHING_KEY':
-    case 'ERR_JWKS_MULTIPLE_MATCHING_KEYS':
-      return 'The token was not signed with a known key.';
-    case 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED':
-      return 'The signature of the token is wrong.';
-    default:
-      return 'The token is not a signed JWT.';
-  }
+  if (code === 'ERR_JWT_CLAIM_VALIDATION_FAILED') return wrongClaim(String(claim));
+  return REFUSALS[String(code)] ?? 'The token is not a signed JWT.';
+}
+
+export function wrongClaim(claim: string): string {
+  return `The claim ${claim} is missing or not what it must be.`;
 }

@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { FlattenedJWSInput, JSONWebKeySet, JWSHeaderParameters, LocalJWKSet } from 'jose';
 import { LangoError, errorText } from '../core/errors.js';
-import type { JsonObject } from '../core/json.js';
-import { isJsonObject } from '../core/json.js';
+import { isJsonObject, type JsonObject } from '../core/json.js';
 import type { Logger } from '../core/logger.js';
 
 export interface JwtKeysOptions {
@@ -47,7 +46,7 @@ export class JwtKeys {
   /** Resolves to the key that a token names. Rejects with `unavailable` while there are no keys. */
   async find(header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<Awaited<ReturnType<Find>>> {
     const { refreshSeconds } = this.#options;
-    if (this.#age() > refreshSeconds) await this.#renew();
+    if (this.#ageSeconds() > refreshSeconds) await this.#renew();
     const loaded = this.#require();
     try {
       return await loaded.find(header, token);
@@ -60,22 +59,17 @@ export class JwtKeys {
     }
   }
 
-  /** In seconds. */
-  #age(): number {
+  #ageSeconds(): number {
     return this.#loaded ? (performance.now() - this.#loaded.at) / 1_000 : Infinity;
   }
 
   #require(): LoadedKeys {
     const { refreshSeconds, cooldownSeconds } = this.#options;
-    if (this.#loaded && this.#age() <= refreshSeconds * MAX_AGE_IN_REFRESHES) return this.#loaded;
+    if (this.#loaded && this.#ageSeconds() <= refreshSeconds * MAX_AGE_IN_REFRESHES) return this.#loaded;
     throw new LangoError(
       'unavailable',
       'Tokens cannot be checked now: the keys of their issuer cannot be read.',
-      {
-        retryable: true,
-        retryAfterMs: cooldownSeconds * 1_000,
-        cause: this.#problem,
-      },
+      { retryable: true, retryAfterMs: cooldownSeconds * 1_000, cause: this.#problem },
     );
   }
 
@@ -105,12 +99,10 @@ export class JwtKeys {
   }
 }
 
-/** Reads a key set from an address. */
 export function keysFromUrl(url: string, send: typeof fetch): () => Promise<unknown> {
   return () => readJson(url, send);
 }
 
-/** Reads a key set from a file. */
 export function keysFromFile(file: string): () => Promise<unknown> {
   return async () => {
     try {
@@ -121,10 +113,7 @@ export function keysFromFile(file: string): () => Promise<unknown> {
   };
 }
 
-/**
- * Reads a key set from the address in the issuer's metadata (OpenID Connect Discovery 1.0, section 4). Calls `onMetadata`
- * with the metadata at each read.
- */
+/** Reads a key set from the address in the issuer's metadata (OpenID Connect Discovery 1.0, section 4). */
 export function keysFromIssuer(
   issuer: string,
   send: typeof fetch,

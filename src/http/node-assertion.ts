@@ -4,11 +4,11 @@ import type { SigningKey } from '../core/card.js';
 import { codeOf, isLangoError, LangoError } from '../core/errors.js';
 import type { Caller } from '../core/identity.js';
 import { newId } from '../core/ids.js';
+import { parseObject } from '../core/json.js';
 import type { JsonObject } from '../core/json.js';
 import { reasonOf, scopesIn } from './jwt-identity.js';
 import type { JwtKeys } from './jwt-keys.js';
-import type { Verifier } from './verifiers.js';
-import { MAX_NAME_LENGTH, bearerToken, noBearer } from './verifiers.js';
+import { MAX_NAME_LENGTH, bearerToken, noBearer, type Verifier } from './verifiers.js';
 
 /** The `typ` of a token with which one node calls another on behalf of an owner (RFC 7523; RFC 8725 section 3.11). */
 export const ASSERTION_TYPE = 'lango-node+jwt';
@@ -20,7 +20,6 @@ const ALGORITHMS = ['EdDSA', 'ES256', 'RS256', 'PS256'];
 const USED_TOKENS_MAX = 100_000;
 /** The start of a node's name; the thumbprint of its key follows (RFC 9278). */
 const THUMBPRINT = 'urn:ietf:params:oauth:jwk-thumbprint:sha-256:';
-/** Maximum length of a JWT header that is parsed. */
 const HEADER_MAX_LENGTH = 1_000;
 
 export interface AssertionFacts {
@@ -47,7 +46,6 @@ export function assertionClaims({ key, audience, caller, task }: AssertionFacts)
 /** The right to do everything that the owners of a node may do. */
 const MAY_ACT = 'act';
 
-/** A trusted node, and its rights for every owner. */
 interface TrustedNode {
   readonly name: string;
   readonly keys: JwtKeys;
@@ -57,7 +55,6 @@ interface TrustedNode {
 /** The nodes that are trusted to name the owner of a request. */
 export interface TrustedNodes {
   readonly nodes: readonly TrustedNode[];
-  /** The audience that their tokens must name. */
   readonly audience: string;
   /** The right with which a node may ask for a path, also without `MAY_ACT`; undefined for all other paths. */
   readonly rightFor: (path: string) => string | undefined;
@@ -98,10 +95,7 @@ export function createNodeVerifier({ nodes, audience, rightFor }: TrustedNodes, 
   };
 }
 
-/**
- * Throws the most useful of the errors: that of the node with the key of the token, else that of a node whose keys cannot
- * be read now, because it may be the one that signed.
- */
+/** Throws the error of the node with the key of the token, else that of a node whose keys cannot be read now. */
 function mainReason({ errors }: AggregateError): never {
   const reasons = errors as readonly unknown[];
   const isUnknownKey = (reason: unknown) => codeOf(reason) === 'ERR_JWKS_NO_MATCHING_KEY';
@@ -134,11 +128,7 @@ class UsedTokens {
 function typeOf(token: string): unknown {
   const [head = ''] = token.split('.', 1);
   if (head === token || head.length > HEADER_MAX_LENGTH) return undefined;
-  try {
-    return (JSON.parse(Buffer.from(head, 'base64url').toString()) as { readonly typ?: unknown } | null)?.typ;
-  } catch {
-    return undefined;
-  }
+  return parseObject(Buffer.from(head, 'base64url').toString())?.['typ'];
 }
 
 /** Reads the owner from a token. The nodes of one stack have the same owners, so the name needs no prefix. */

@@ -9,7 +9,6 @@ import type { TlsMaterial } from './tls.js';
 /** Not imported, because an import reads all exports of the module, and one of them loads a WebSocket client (about 5 MB). */
 const { createServer } = process.getBuiltinModule('node:http');
 
-/** Makes Node's server, for plain HTTP or over TLS. */
 export function createNodeServer(
   options: ServerOptions,
   tls: TlsMaterial | undefined,
@@ -75,54 +74,45 @@ function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
-const ANSWERS: Readonly<Record<string, readonly [number, string, string]>> = {
+const FAULTS: Readonly<Record<string, readonly [number, string, string]>> = {
   HPE_HEADER_OVERFLOW: [431, 'INVALID_ARGUMENT', 'The headers are too large.'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'DEADLINE_EXCEEDED', 'The request did not arrive in time.'],
 };
 const CLOSE_GRACE_MS = 1_000;
 const MALFORMED = [400, 'INVALID_ARGUMENT', 'The request is not valid HTTP.'] as const;
 
-/** Answers a request that is not valid HTTP (Node's `clientError`) and closes the connection. */
-export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
-  // A client whose TLS handshake failed could not read an answer.
+/** Refuses a request that is not valid HTTP (Node's `clientError`) and closes the connection. */
+export function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
+  // A client whose TLS handshake failed could not read a response.
   if (!socket.writable || error.code === 'ECONNRESET' || error.code?.startsWith('ERR_SSL')) {
     socket.destroy();
     return;
   }
-  const [code, status, message] = ANSWERS[error.code ?? ''] ?? MALFORMED;
+  const [code, status, message] = FAULTS[error.code ?? ''] ?? MALFORMED;
   const text = `${JSON.stringify(httpErrorBody(code, status, message))}\n`;
-  // Closes the connection after the client had time to read the answer, even if the client keeps its side open.
+  // Closes the connection after the client had time to read the response, even if the client keeps its side open.
   setTimeout(() => socket.destroy(), CLOSE_GRACE_MS).unref();
-  socket.end(
-    [
-      `HTTP/1.1 ${code} ${status}`,
-      'Content-Type: application/json; charset=utf-8',
-      `Content-Length: ${Buffer.byteLength(text)}`,
-      'Connection: close',
-      '',
-      text,
-    ].join('\r\n'),
-  );
+  const type = 'Content-Type: application/json; charset=utf-8';
+  const length = `Content-Length: ${Buffer.byteLength(text)}`;
+  socket.end([`HTTP/1.1 ${code} ${status}`, type, length, 'Connection: close', '', text].join('\r\n'));
 }
 
-/** The error for an address that the server cannot listen on. */
+/** The problem with a port, and the advice, by the error code of the system. */
+const PORT_PROBLEMS: Readonly<Record<string, readonly [problem: string, hint: string]>> = {
+  EADDRINUSE: [
+    'is already in use',
+    'Choose another with --port (0 takes a free one), or stop the program that uses it.',
+  ],
+  EACCES: ['is not open to this user', 'Choose a port above 1023 with --port.'],
+};
+
 export function cannotListen(cause: NodeJS.ErrnoException, host: string, port: number): LangoError {
-  switch (cause.code) {
-    case 'EADDRINUSE':
-      return new LangoError('unavailable', `Port ${port} on ${host} is already in use.`, {
-        hint: 'Choose another with --port (0 takes a free one), or stop the program that uses it.',
-        cause,
-      });
-    case 'EACCES':
-      return new LangoError('unavailable', `Port ${port} on ${host} is not open to this user.`, {
-        hint: 'Choose a port above 1023 with --port.',
-        cause,
-      });
-    default:
-      return new LangoError(
-        'unavailable',
-        `Cannot listen on ${host}, port ${port}: ${cause.code ?? cause.message}.`,
-        { hint: 'Check server.host and server.port.', cause },
-      );
-  }
+  const known = PORT_PROBLEMS[cause.code ?? ''];
+  const message = known
+    ? `Port ${port} on ${host} ${known[0]}.`
+    : `Cannot listen on ${host}, port ${port}: ${cause.code ?? cause.message}.`;
+  return new LangoError('unavailable', message, {
+    hint: known?.[1] ?? 'Check server.host and server.port.',
+    cause,
+  });
 }

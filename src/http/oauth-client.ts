@@ -9,9 +9,7 @@ export interface OAuthClientOptions {
   /** The token endpoint, in place of the one that the issuer names. */
   readonly tokenUrl?: string | undefined;
   readonly clientId: string;
-  /** Resolves with the secret of the client. */
   readonly clientSecret?: (() => Promise<string>) | undefined;
-  /** How the secret is sent. */
   readonly secretIn: 'header' | 'body';
   /** A private key, PEM or JWK: the client signs an assertion in place of a secret (RFC 7523). */
   readonly keyFile?: string | undefined;
@@ -20,7 +18,6 @@ export interface OAuthClientOptions {
   readonly scopes: readonly string[];
   /** Further parameters of the request: `audience` and `resource`. */
   readonly parameters: Readonly<Record<string, string>>;
-  /** Reaches the issuer and the token endpoint. */
   readonly fetch: typeof fetch;
 }
 
@@ -120,10 +117,7 @@ async function clientAuth(
   return secretIn === 'body' ? client.ClientSecretPost(secret) : basicAuth(secret);
 }
 
-/**
- * Authenticates by HTTP Basic with the id and the secret as a form has them (RFC 6749 section 2.3.1). Hyphens stay as they
- * are, because some issuers do not decode what they get.
- */
+/** HTTP Basic with form encoding (RFC 6749 section 2.3.1). Hyphens stay, because some issuers do not decode them. */
 export function basicAuth(secret: string): ClientAuth {
   return (...[, { client_id }, , headers]) => {
     const pair = [client_id, secret].map((text) => new URLSearchParams([['', text]]).toString().slice(1));

@@ -1,47 +1,34 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { serverStopping } from '../core/errors.js';
-import type { HttpRoute } from '../core/http.js';
-import { attachExchange } from '../core/http.js';
-import type { Authenticator } from '../core/identity.js';
-import type { Logger } from '../core/logger.js';
+import { attachExchange, type HttpRoute } from '../core/http.js';
 import { waitAtMost } from '../core/time.js';
 import type { Admission, AdmissionRules } from './admission.js';
-import { answerPreflight, clientAddress, createAdmission, shareWithOrigin } from './admission.js';
-import type { BodyLimits } from './body.js';
-import { answerError } from './errors.js';
-import { Exchange, type SessionAuthorization } from './exchange.js';
-import type { Health, Mount } from './web-app.js';
-import { createWebApp, mountHealth } from './web-app.js';
+import { createAdmission, sendPreflight, shareWithOrigin } from './admission.js';
+import { sendError } from './errors.js';
+import { Exchange, type ExchangeOptions } from './exchange.js';
+import { createWebApp, mountHealth, type Health, type Mount } from './web-app.js';
 
-export interface PipelineOptions extends AdmissionRules {
-  readonly limits: BodyLimits & {
+export interface PipelineOptions extends AdmissionRules, ExchangeOptions {
+  readonly limits: ExchangeOptions['limits'] & {
     /** Maximum time that open requests get to finish when the server stops. */
     readonly drainSeconds: number;
   };
-  readonly authenticator: Authenticator;
-  /** Replaces the missing Authorization header of a request with a session. Default: there are no sessions. */
-  readonly sessionAuthorization?: SessionAuthorization | undefined;
   /** The hot path: plain handlers, called in this order before express. */
   readonly routes: readonly HttpRoute[];
-  /** Whether one of `routes` may answer this request; needed for `answerMounted` alone. */
+  /** Whether one of `routes` may handle this request; needed for `handleMounted` alone. */
   readonly claims?: (method: string, path: string) => boolean;
   /** All other routes: express routers. */
   readonly mounts?: readonly Mount[];
-  /** Whether answers tell browsers to use HTTPS only. */
+  /** Whether responses tell browsers to use HTTPS only. */
   readonly hsts?: boolean;
   readonly health: () => Health;
-  /** Called after each request. */
-  readonly onAnswered?: ((answer: { method: string; status: number; ms: number }) => void) | undefined;
-  readonly logger: Logger;
+  readonly onResponse?: ((response: { method: string; status: number; ms: number }) => void) | undefined;
 }
 
 const HSTS = 'max-age=31536000';
 const NOT_READY: Health = { ready: false, reason: 'The server is stopping.' };
 
-/**
- * Handles every HTTP request: checks Host and Origin, tries the handlers of the hot path, then express. Both use the same
- * limits, authentication and error handling.
- */
+/** Checks Host and Origin of each request, and tries the handlers of the hot path, then express. */
 export class RequestPipeline {
   readonly #options: PipelineOptions;
   readonly #admit: (request: IncomingMessage) => Admission;
@@ -68,7 +55,7 @@ export class RequestPipeline {
     return this.#baseUrl;
   }
 
-  /** Answers one request. Never rejects. */
+  /** Handles one request. Never rejects. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const admission = this.#admit(request);
@@ -76,17 +63,17 @@ export class RequestPipeline {
       if (this.#closing.signal.aborted) response.setHeader('Connection', 'close');
       if (admission.crossOrigin !== undefined) {
         shareWithOrigin(response, admission.crossOrigin);
-        if (answerPreflight(exchange)) return;
+        if (sendPreflight(exchange)) return;
       }
       await this.#route(exchange);
     } catch (error) {
-      answerError({ request, response }, error, this.#options.logger);
+      sendError({ request, response }, error, this.#options.logger);
     }
   }
 
   /**
    * Aborts `closing` of open exchanges, and resolves once they have ended, after `drainSeconds` at the latest. Requests
-   * that arrive meanwhile are answered `unavailable`, and health is not ready.
+   * that arrive meanwhile are refused with `unavailable`, and health is not ready.
    */
   async drain(): Promise<void> {
     this.#closing.abort(serverStopping());
@@ -96,8 +83,8 @@ export class RequestPipeline {
     }
   }
 
-  /** Answers a request inside another express app, and calls `next` for paths of that app. */
-  answerMounted(request: IncomingMessage, response: ServerResponse, next: () => void): void {
+  /** Handles a request inside another express app, and calls `next` for paths of that app. */
+  handleMounted(request: IncomingMessage, response: ServerResponse, next: () => void): void {
     if (this.#claims(request)) void this.handle(request, response);
     else next();
   }
@@ -116,18 +103,10 @@ export class RequestPipeline {
   }
 
   #begin(request: IncomingMessage, response: ServerResponse, admission: Admission): Exchange {
-    const { trustProxy, limits, logger, authenticator, sessionAuthorization, onAnswered } = this.#options;
     const exchange = new Exchange({
-      request,
-      response,
+      ...this.#options,
+      ...{ request, response, closing: this.#closing.signal },
       baseUrl: admission.origin + mountPathOf(request),
-      limits,
-      logger,
-      address: () => clientAddress(request, trustProxy),
-      isProxied: trustProxy,
-      authenticator,
-      sessionAuthorization,
-      closing: this.#closing.signal,
     });
     response.setHeader('X-Request-Id', exchange.requestId);
     if (this.#options.hsts) response.setHeader('Strict-Transport-Security', HSTS);
@@ -138,11 +117,11 @@ export class RequestPipeline {
       this.#open.delete(response);
       if (this.isIdle) this.#whenIdle?.();
       const { method = '' } = request;
-      const status = response.statusCode;
+      const { statusCode: status } = response;
       const ms = performance.now() - startedAt;
-      onAnswered?.({ method, status, ms });
+      this.#options.onResponse?.({ method, status, ms });
       const { path, logFields } = exchange;
-      logger.debug('request', { ...logFields, method, path, status, ms: Math.round(ms) });
+      this.#options.logger.debug('request', { ...logFields, method, path, status, ms: Math.round(ms) });
     });
     return exchange;
   }

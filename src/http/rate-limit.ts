@@ -113,7 +113,6 @@ export class FailureCounter {
   }
 }
 
-/** The error for an address that failed too often. */
 export function tooManyFailures(retryAfterMs: number): LangoError {
   return new LangoError('too-many', 'Too many failed authentications.', { retryable: true, retryAfterMs });
 }

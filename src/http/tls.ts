@@ -13,7 +13,6 @@ export interface TlsFiles {
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3';
 }
 
-/** The checked TLS material of a server. */
 export interface TlsMaterial {
   readonly cert: Buffer;
   readonly key: Buffer;
@@ -24,31 +23,24 @@ export interface TlsMaterial {
 
 /** Reads and checks the files. Rejects with `invalid-config` that describes the first wrong one. */
 export async function loadTls(files: TlsFiles): Promise<TlsMaterial> {
-  const [cert, key] = [await read(files.certFile), await read(files.keyFile)];
+  const { certFile, keyFile, clientCaFile, crlFile, minVersion } = files;
+  const [cert, key] = [await read(certFile), await read(keyFile)];
   const certificate = attempt(
     () => new X509Certificate(cert),
-    `${files.certFile} holds no certificate in PEM form`,
+    `${certFile} holds no certificate in PEM form`,
   );
-  const privateKey = attempt(
-    () => createPrivateKey(key),
-    `${files.keyFile} holds no private key in PEM form`,
-  );
-  if (!certificate.checkPrivateKey(privateKey))
-    throw wrong(`${files.keyFile} is not the key of ${files.certFile}`);
+  const privateKey = attempt(() => createPrivateKey(key), `${keyFile} holds no private key in PEM form`);
+  if (!certificate.checkPrivateKey(privateKey)) throw wrong(`${keyFile} is not the key of ${certFile}`);
   if (new Date(certificate.validTo).getTime() < Date.now())
-    throw wrong(`the certificate in ${files.certFile} expired on ${certificate.validTo}`);
-  const { clientCaFile, crlFile } = files;
+    throw wrong(`the certificate in ${certFile} expired on ${certificate.validTo}`);
   const ca = clientCaFile === undefined ? undefined : await read(clientCaFile);
   if (ca) attempt(() => new X509Certificate(ca), `${clientCaFile} holds no certificate in PEM form`);
   const crl = crlFile === undefined ? undefined : await read(crlFile);
   if (crl && !crl.includes('BEGIN X509 CRL')) throw wrong(`${crlFile} holds no revocation list in PEM form`);
-  return { cert, key, minVersion: files.minVersion, ...(ca ? { ca } : {}), ...(crl ? { crl } : {}) };
+  return { cert, key, minVersion, ...(ca && { ca }), ...(crl && { crl }) };
 }
 
-/**
- * Trusts the authorities that Node trusts, and one certificate under any host name. Throws when the text contains no
- * certificate.
- */
+/** Trusts Node's authorities, and one certificate under any host name. Throws when the text contains no certificate. */
 export function trustCertificate(pem: string): ServerTrust {
   const certificate = new X509Certificate(pem);
   return {
@@ -68,10 +60,7 @@ export interface ClientCertificateFiles {
   readonly caFile?: string | undefined;
 }
 
-/**
- * Makes the function that reads a client certificate and its key. It returns the same object until a file changes.
- * Rejects with `invalid-config`.
- */
+/** Makes the reader of a client certificate: the same object until a file changes. Rejects with `invalid-config`. */
 export function clientCertificate(files: ClientCertificateFiles): () => Promise<ServerTrust> {
   let cached: { readonly bytes: Buffer; readonly trust: ServerTrust } | undefined;
   return async () => {

@@ -53,7 +53,6 @@ export function noBearer(reason?: string): LangoError {
   });
 }
 
-/** Returns a function that compares a text with `secret` in constant time. */
 function constantTimeEquals(secret: string): (given: string) => boolean {
   const expected = Buffer.from(secret);
   const copy = Buffer.alloc(expected.length);

@@ -1,22 +1,15 @@
 import type { RequestListener } from 'node:http';
 import type { NextFunction, Request, Response, Router } from 'express';
 import { LangoError } from '../core/errors.js';
-import { exchangeOf } from '../core/http.js';
-import type { HttpEndpoint } from '../core/http.js';
+import { exchangeOf, type HttpEndpoint } from '../core/http.js';
 import type { Logger } from '../core/logger.js';
-import { answerError, httpErrorBody, sendJson } from './errors.js';
+import { httpErrorBody, sendError, sendJson } from './errors.js';
 
-/**
- * Routes of the express app. A handler gets the caller, the body and the limits of its request from `exchangeOf(request)`.
- * The error handler at the end of the app answers its errors.
- */
+/** Routes of the express app. A handler gets the caller and the body of its request from `exchangeOf(request)`. */
 export interface Mount {
-  /** The paths that these routes answer, each with all below it. */
+  /** The paths of these routes, each with all below it. */
   readonly paths: readonly string[];
-  /**
-   * `caller`: requests below `paths` are authenticated before a route handles them. `anyone`: they are public, and count
-   * only against the rate limit of their address.
-   */
+  /** `caller`: requests are authenticated before a route handles them. `anyone`: only their address is rate-limited. */
   readonly access: 'caller' | 'anyone';
   /** Adds the routes, with their whole paths, to a router of their own. Called once, at the first request for express. */
   readonly addTo: (router: Router) => void;
@@ -47,7 +40,7 @@ export async function createWebApp(mounts: readonly Mount[], logger: Logger): Pr
   app.use((error: unknown, request: Request, response: Response, _next: NextFunction) => {
     if (isMalformed(error) && !response.headersSent)
       sendJson(response, 400, httpErrorBody(400, 'INVALID_ARGUMENT', 'The request is malformed.'));
-    else answerError({ request, response }, error, logger);
+    else sendError({ request, response }, error, logger);
   });
   return app;
 }
@@ -67,14 +60,13 @@ function isMalformed(error: unknown): boolean {
   return error instanceof Error && 'status' in error && error.status === 400;
 }
 
-/** Whether the server accepts work, for `/readyz`. */
 export interface Health {
   readonly ready: boolean;
   /** The reason if it does not. `/readyz` shows it to everyone. */
   readonly reason?: string;
 }
 
-/** Adds `/healthz` (the process answers) and `/readyz` (it accepts work). Both also answer while the server stops. */
+/** Adds `/healthz` (the process runs) and `/readyz` (it accepts work). Both also respond while the server stops. */
 export function mountHealth(health: () => Health): Mount {
   return {
     paths: ['/healthz', '/readyz'],
@@ -89,7 +81,7 @@ export function mountHealth(health: () => Health): Mount {
   };
 }
 
-/** The express routes of JSON endpoints, for known callers. A path that has other methods only is answered with 405. */
+/** The express routes of JSON endpoints, for known callers. A request for a path that has other methods only is refused with 405. */
 export function mountEndpoints(endpoints: readonly HttpEndpoint[]): Mount {
   const byPath = Map.groupBy(endpoints, ({ path }) => path);
   return {

@@ -1,5 +1,5 @@
 import { newId } from '../core/ids.js';
-import { isJsonObject, type JsonObject } from '../core/json.js';
+import { parseObject, type JsonObject } from '../core/json.js';
 import { typeOfBytes, type Part } from '../core/message.js';
 import {
   functionCalls,
@@ -52,8 +52,8 @@ export function requestTokens(request: ModelRequest, provider: string): number {
   return estimateTokens(text) + images * IMAGE_TOKENS;
 }
 
-/** Estimates the tokens of an answer, from the same form in which it is sent back to a vendor. */
-export function answerTokens(content: readonly AnswerBlock[]): number {
+/** Estimates the tokens of an output, from the same form in which it is sent back to a vendor. */
+export function outputTokens(content: readonly AnswerBlock[]): number {
   return content.reduce((sum, block) => sum + blockTokens(block), 0);
 }
 
@@ -143,18 +143,13 @@ function withPairedResults(turns: readonly Turn[]): readonly Turn[] {
   });
 }
 
-function resultsFor(
-  calls: readonly FunctionCall[],
-  results: readonly FunctionResult[],
-): readonly FunctionResult[] {
-  return calls.map((call) => results.find((result) => result.id === call.id) ?? noResult(call));
+function resultsFor(calls: readonly FunctionCall[], results: readonly FunctionResult[]) {
+  const content = 'This call was interrupted; its result is not known.';
+  return calls.map(
+    ({ id, name }) => results.find((result) => result.id === id) ?? { id, name, content, isError: true },
+  );
 }
 
-function noResult({ id, name }: FunctionCall): FunctionResult {
-  return { id, name, content: 'This call was interrupted; its result is not known.', isError: true };
-}
-
-/** Content that a model can read. */
 export type Content =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image'; readonly mediaType: ImageType; readonly bytes: string };
@@ -193,7 +188,7 @@ const MAX_INVALID_CHARACTERS = 2_000;
 /** Parses the call that a model wrote. Missing arguments become an empty object, a missing id a new one. Never throws. */
 export function toFunctionCall(written: { id: string; name: string; argumentsText: string }): FunctionCall {
   const { id, name, argumentsText } = written;
-  const args = argumentsText.trim() === '' ? {} : parseObject(argumentsText);
+  const args = argumentsText.trim() === '' ? {} : keepableObject(argumentsText);
   return {
     type: 'function-call',
     id: id || `call_${newId()}`,
@@ -204,13 +199,9 @@ export function toFunctionCall(written: { id: string; name: string; argumentsTex
 }
 
 /** Parses a JSON object. Undefined when `text` holds no complete object, or one that cannot be stored. */
-export function parseObject(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) && isKeepable(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+export function keepableObject(text: string): JsonObject | undefined {
+  const value = parseObject(text);
+  return value && isKeepable(value) ? value : undefined;
 }
 
 /** The arguments of a call as they are sent back to a vendor. Vendors accept objects only. */
@@ -221,10 +212,7 @@ export function argumentsToSend(call: FunctionCall): JsonObject {
 /** The deepest nesting of arrays and objects: more than any tool needs, and safe for recursive code. */
 const MAX_DEPTH = 64;
 
-/**
- * Whether a value from `JSON.parse` can be stored, hashed and serialized. `JSON.parse` accepts nesting that recursive code
- * cannot process, and reads "1e400" as infinity.
- */
+/** Whether a value can be stored and hashed: `JSON.parse` accepts endless nesting, and reads "1e400" as infinity. */
 function isKeepable(value: unknown, depth = MAX_DEPTH): boolean {
   if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value !== 'object' || value === null) return true;

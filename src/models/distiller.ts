@@ -31,8 +31,8 @@ export function createDistiller(model: ModelProvider, onUsage: OnUsage = () => u
   return {
     by: model.id,
     async distill(request) {
-      const answer = await ask(model, request, onUsage);
-      const call = functionCalls(answer.content).find(({ name }) => name === RECORD.name);
+      const output = await ask(model, request, onUsage);
+      const call = functionCalls(output.content).find(({ name }) => name === RECORD.name);
       const lines = call?.arguments?.['lines'];
       if (!Array.isArray(lines))
         throw new LangoError('model', 'The model did not call record_lines with a list of lines.');
@@ -67,5 +67,5 @@ async function ask(
     signal.throwIfAborted();
     throw new LangoError('unavailable', event.message, { retryable: event.retryable });
   }
-  throw new LangoError('model', 'The model ended without an answer.');
+  throw new LangoError('model', 'The model ended without an output.');
 }

@@ -6,7 +6,7 @@ export interface ServerEvent {
   readonly data: string;
 }
 
-/** Parsing a longer event would block the event loop, and no task can store an answer of this size. */
+/** Parsing a longer event would block the event loop, and no task can store an output of this size. */
 const MAX_EVENT_CHARACTERS = 1024 * 1024;
 
 /**
@@ -41,7 +41,6 @@ export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGener
   if (data.length > 0) yield { name, data: data.join('\n') };
 }
 
-/** Cuts chunks into lines. */
 class LineCutter {
   readonly #decoder = new TextDecoder();
   /** The chunks of a line that has not ended. Only a new chunk is searched for the line break. */

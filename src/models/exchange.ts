@@ -5,51 +5,47 @@ import { assertNotTooLong, readEvents, type ServerEvent } from './event-stream.j
 import { connectionFailure, ModelFailure, vendorFailure, type Endpoint } from './failure.js';
 import { retryAfterMs } from '../core/retry.js';
 import { Deadline } from '../core/time.js';
-import { parseObject } from './conversation.js';
+import { keepableObject } from './conversation.js';
 
-/** Assembles the events of a vendor's stream into an answer. */
-export interface AnswerReader {
+/** Assembles the events of a vendor's stream into an output. */
+export interface OutputReader {
   /** Takes the next event and returns the new text in it, empty when there is none. Throws `ModelFailure`. */
   accept(event: ServerEvent): string;
-  /** Whether the answer is complete. A connection that fails after that is no error. */
+  /** Whether the output is complete. A connection that fails after that is no error. */
   readonly isWhole: boolean;
-  /** The usage that the vendor has reported so far. */
   usage(): Usage;
 }
 
-/** One request and its streamed answer. */
+/** One request and its streamed output. */
 export interface Exchange {
   /** Resolves with a response of status 2xx; rejects with the SDK's error. */
   send(signal: AbortSignal): Promise<Response>;
-  readonly reader: AnswerReader;
+  readonly reader: OutputReader;
   readonly endpoint: Endpoint;
   readonly signal: AbortSignal;
   readonly silenceMs: number;
-  /** The most tokens of the answer, as the request tells the server. */
+  /** The most tokens of the output, as the request tells the server. */
   readonly maxTokens: number;
 }
 
-/** A streamed token takes about 200 bytes with its event. A server that sends far more ignores the limit of the answer. */
+/** A streamed token takes about 200 bytes with its event. A server that sends far more ignores the limit of the output. */
 const BYTES_PER_STREAMED_TOKEN = 1_024;
-const MIN_ANSWER_BYTES = 1_024 * 1_024;
+const MIN_OUTPUT_BYTES = 1_024 * 1_024;
 const EVENTS_PER_TOKEN = 4;
 const MIN_EVENTS = 10_000;
 
 /** The most that is read of a chunk in one turn of the event loop. */
 const PIECE_BYTES = 4 * 1024;
 const MAX_BLOCKS = 1_000;
-/** More than any model writes in one answer. */
+/** More than any model writes in one output. */
 const MAX_CHARACTERS = 1024 * 1024;
 
 const EVENT_STREAM = 'text/event-stream';
 
-/** The longest wait for the end of a response once its answer is complete. Its connection can be reused only then. */
+/** The longest wait for the end of a response once its output is complete. Its connection can be reused only then. */
 const AFTER_WHOLE_MS = 1_000;
 
-/**
- * Yields the answer's text as it arrives and returns once `reader` has the complete answer. Throws `ModelFailure`. The HTTP
- * request has ended when the generator ends, also when the consumer stops early.
- */
+/** Yields text as it arrives and returns once the output is complete; ends the request in any case. Throws `ModelFailure`. */
 export async function* exchangeText(exchange: Exchange): AsyncGenerator<ModelEvent & { type: 'text' }, void> {
   const { reader, endpoint } = exchange;
   using watch = new SilenceWatch(exchange.signal, exchange.silenceMs);
@@ -57,8 +53,7 @@ export async function* exchangeText(exchange: Exchange): AsyncGenerator<ModelEve
     const response = await exchange.send(watch.signal);
     let left = Math.max(MIN_EVENTS, exchange.maxTokens * EVENTS_PER_TOKEN);
     for await (const event of eventsOf(response, watch, exchange)) {
-      left -= 1;
-      if (left < 0) throw tooMuch(exchange);
+      if (--left < 0) throw tooMuch(exchange);
       const text = acceptEvent(reader, event);
       if (text) yield { type: 'text', text };
       if (reader.isWhole) watch.shorten(AFTER_WHOLE_MS);
@@ -66,7 +61,7 @@ export async function* exchangeText(exchange: Exchange): AsyncGenerator<ModelEve
     if (!reader.isWhole) throw connectionFailure(undefined, endpoint);
   } catch (error) {
     if (reader.isWhole) return;
-    const failure = watch.isBroken ? silenceFailure(exchange) : toFailure(error, endpoint);
+    const failure = watch.hasPassed ? silenceFailure(exchange) : toFailure(error, endpoint);
     failure.usage = reader.usage();
     throw failure;
   }
@@ -87,7 +82,7 @@ async function* eventsOf(
   if (mediaType === EVENT_STREAM || reader.isWhole) return;
   throw new ModelFailure(
     'bad-answer',
-    `${endpoint.place} answers with ${mediaType}, not with an event stream. Check model.baseUrl.`,
+    `${endpoint.place} responds with ${mediaType}, not with an event stream. Check model.baseUrl.`,
   );
 }
 
@@ -107,12 +102,12 @@ async function* chunksOf(
   watch: SilenceWatch,
   exchange: Exchange,
 ): AsyncGenerator<Uint8Array, void> {
-  let left = Math.max(MIN_ANSWER_BYTES, exchange.maxTokens * BYTES_PER_STREAMED_TOKEN);
+  let left = Math.max(MIN_OUTPUT_BYTES, exchange.maxTokens * BYTES_PER_STREAMED_TOKEN);
   for await (const chunk of body) {
     watch.rest();
     left -= chunk.byteLength;
     if (left < 0) throw tooMuch(exchange);
-    // A large chunk holds thousands of events, of each of many answers at once: other work runs between its pieces.
+    // A large chunk holds thousands of events, of each of many outputs at once: other work runs between its pieces.
     for (let at = 0; at < chunk.byteLength; at += PIECE_BYTES) {
       if (at > 0) await nextTurn();
       yield chunk.subarray(at, at + PIECE_BYTES);
@@ -128,8 +123,8 @@ function tooMuch({ endpoint, maxTokens }: Exchange): ModelFailure {
   return new ModelFailure('bad-answer', text);
 }
 
-/** The bounds on what a reader keeps of one answer. Its methods throw `bad-answer` beyond them. */
-export class AnswerBounds {
+/** The bounds on what a reader keeps of one output. Its methods throw `bad-answer` beyond them. */
+export class OutputBounds {
   #characters = 0;
 
   /** Counts a chunk of a text or of arguments, and returns it. */
@@ -140,41 +135,27 @@ export class AnswerBounds {
     return text;
   }
 
-  /** Checks the number of blocks. */
   blocks(count: number): void {
     if (count > MAX_BLOCKS)
       throw new ModelFailure('bad-answer', `The model server sent more than ${MAX_BLOCKS} blocks.`);
   }
 }
 
-/**
- * Turns any error into a failure. Both SDKs throw errors with `status`, `headers` and the parsed body as `error`. Any other
- * error means that the connection failed before the answer was complete.
- */
+/** Reads the SDKs' errors, which have `status`, `headers` and the body as `error`. Others mean that the connection failed. */
 function toFailure(error: unknown, endpoint: Endpoint): ModelFailure {
   if (error instanceof ModelFailure) return error;
   const { status, headers, error: body, message } = error as Partial<SdkError>;
   if (typeof status !== 'number') return connectionFailure(error, endpoint);
   const advice = headers?.get('x-should-retry');
-  return vendorFailure(
-    {
-      status,
-      body: body ?? message,
-      shouldRetry: advice ? advice === 'true' : undefined,
-      retryAfterMs: retryAfterMs(headers),
-    },
-    endpoint,
-  );
+  const shouldRetry = advice ? advice === 'true' : undefined;
+  const wait = retryAfterMs(headers);
+  return vendorFailure({ status, body: body ?? message, shouldRetry, retryAfterMs: wait }, endpoint);
 }
 
-interface SdkError extends Error {
-  readonly status: number;
-  readonly headers: Pick<Headers, 'get'>;
-  readonly error: unknown;
-}
+type SdkError = Error & Readonly<{ status: number; headers: Pick<Headers, 'get'>; error: unknown }>;
 
 /** Passes an event to the reader. An event that the reader cannot process is an error of the server. */
-function acceptEvent(reader: AnswerReader, event: ServerEvent): string {
+function acceptEvent(reader: OutputReader, event: ServerEvent): string {
   try {
     return reader.accept(event);
   } catch (error) {
@@ -188,7 +169,7 @@ function acceptEvent(reader: AnswerReader, event: ServerEvent): string {
 
 /** Throws `ModelFailure` when `text` is not a JSON object. */
 export function parseEvent(text: string): JsonObject {
-  const event = parseObject(text);
+  const event = keepableObject(text);
   if (event) return event;
   throw new ModelFailure('bad-answer', 'The model server sent an event that is not a JSON object.');
 }
@@ -198,28 +179,15 @@ function silenceFailure({ endpoint, silenceMs }: Exchange): ModelFailure {
   return new ModelFailure('unreachable', message, { retryable: true });
 }
 
-/**
- * A read deadline for a server's stream. `signal` aborts when the server sends nothing for too long, when `outer` aborts,
- * and on disposal, so that no request outlives the watch.
- */
-export class SilenceWatch implements Disposable {
-  readonly #deadline: Deadline;
+/** A read deadline for a server's stream. It aborts also with `outer` and on disposal, so that no request outlives it. */
+export class SilenceWatch extends Deadline {
   #limitMs: number;
 
   /** Starts the deadline at once. */
   constructor(outer: AbortSignal, limitMs: number) {
-    this.#deadline = new Deadline(outer);
+    super(outer);
     this.#limitMs = limitMs;
     this.wait();
-  }
-
-  get signal(): AbortSignal {
-    return this.#deadline.signal;
-  }
-
-  /** Whether the deadline passed. */
-  get isBroken(): boolean {
-    return this.#deadline.hasPassed;
   }
 
   /** Lowers the limit to `limitMs` for the next waits. Never raises it. */
@@ -229,15 +197,10 @@ export class SilenceWatch implements Disposable {
 
   /** Starts the deadline again: the server has to send something before it passes. */
   wait(): void {
-    this.#deadline.expect(this.#limitMs);
+    this.expect(this.#limitMs);
   }
 
-  /** Stops the deadline until the next `wait`. */
-  rest(): void {
-    this.#deadline.rest();
-  }
-
-  [Symbol.dispose](): void {
-    this.#deadline.abort();
+  override [Symbol.dispose](): void {
+    this.abort();
   }
 }

@@ -10,7 +10,6 @@ export interface Endpoint {
   readonly model: string;
   readonly baseUrl: string;
   readonly apiKey: string | undefined;
-  /** The environment variable that holds the key. */
   readonly keyVariable: string;
 }
 
@@ -21,7 +20,7 @@ export interface FailureDetails {
   readonly about?: RefusalReason;
 }
 
-/** The reason why a model call ended without an answer. It becomes the `error` event. `message` never holds a key. */
+/** The reason why a model call ended without an output. It becomes the `error` event. `message` never holds a key. */
 export class ModelFailure extends Error {
   readonly code: ModelErrorCode;
   readonly retryable: boolean;
@@ -40,7 +39,7 @@ export class ModelFailure extends Error {
   }
 }
 
-/** An error that a vendor sent: as the answer to a request, or in the middle of a stream. */
+/** An error that a vendor sent: as the response to a request, or in the middle of a stream. */
 export interface VendorError {
   /** The vendor's HTTP status; undefined for an error inside a stream. */
   readonly status: number | undefined;
@@ -107,9 +106,9 @@ function verdictOn(kind: Kind, status: string, endpoint: Endpoint): string {
     case 'rate':
       return `limits the rate of requests ${status}. Try again later.`;
     case 'overload':
-      return `cannot answer right now ${status}. Try again later.`;
+      return `cannot respond right now ${status}. Try again later.`;
     case 'redirect':
-      return `answers with a redirect ${status}, which is not followed. Set model.baseUrl to the final address.`;
+      return `responds with a redirect ${status}, which is not followed. Set model.baseUrl to the final address.`;
     case 'other':
       return `rejects the request ${status}. Check model.name and model.baseUrl.`;
   }
@@ -118,7 +117,7 @@ function verdictOn(kind: Kind, status: string, endpoint: Endpoint): string {
 export function vendorFailure(error: VendorError, endpoint: Endpoint): ModelFailure {
   const said = vendorText(error.body, endpoint.apiKey);
   const kind = kindOf(error);
-  const status = error.status === undefined ? '(in its answer)' : `(HTTP ${error.status})`;
+  const status = error.status === undefined ? '(in its response)' : `(HTTP ${error.status})`;
   const message = `${endpoint.place} ${verdictOn(kind, status, endpoint)}${said ? ` It says: ${said}` : ''}`;
   const isTemporary = kind === 'rate' || kind === 'overload';
   const code = kind === 'rate' ? 'rate-limited' : kind === 'overload' ? 'overloaded' : 'rejected';
@@ -184,7 +183,7 @@ const REASONS: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
 };
 
-/** The failure for a connection that could not be opened, or that closed before the answer was complete. */
+/** The failure for a connection that could not be opened, or that closed before the output was complete. */
 export function connectionFailure(error: unknown, endpoint: Endpoint): ModelFailure {
   const causes = causesOf(error);
   const codes = causes.flatMap((cause) => codeOf(cause) ?? []);
@@ -201,6 +200,6 @@ export function connectionFailure(error: unknown, endpoint: Endpoint): ModelFail
   const reason = codes.map((code) => REASONS[code]).find((words) => words !== undefined);
   const message = reason
     ? `${endpoint.place} cannot be reached: ${reason}. Check model.baseUrl, and that the server runs.`
-    : `${endpoint.place} gave no complete answer: the connection failed.`;
+    : `${endpoint.place} gave no complete response: the connection failed.`;
   return new ModelFailure('unreachable', message, { retryable: true });
 }

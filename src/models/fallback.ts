@@ -3,13 +3,10 @@ import type { ModelEvent, ModelProvider, ModelRequest, SpentUsage } from '../cor
 
 type Failure = Extract<ModelEvent, { type: 'error' }>;
 
-/** How long a model rests after a failure. A resting model is asked only when no other one answers. */
+/** How long a model rests after a failure. A resting model is asked only when no other one responds. */
 const REST_MS = 60_000;
 
-/**
- * Creates a model that asks the providers in order until one answers. Each provider makes its own retries first. When one
- * fails in the middle of its answer, the text of the next one replaces its text.
- */
+/** Asks the providers in order until one responds. The text of a later one replaces that of the failed one. */
 export function withFallbacks(providers: readonly ModelProvider[], logger: Logger): ModelProvider {
   const [first, ...others] = providers;
   if (!first || others.length === 0) return first!;
@@ -26,7 +23,7 @@ export function withFallbacks(providers: readonly ModelProvider[], logger: Logge
       for (;;) {
         const provider = queue[0]!;
         let failure: Failure | undefined;
-        for await (const event of answerOf(provider, request, hasText)) {
+        for await (const event of outputOf(provider, request, hasText)) {
           hasText ||= event.type === 'text';
           if (event.type === 'error') failure = event;
           else yield event.type === 'end' ? withFailed(event, failed) : event;
@@ -41,7 +38,7 @@ export function withFallbacks(providers: readonly ModelProvider[], logger: Logge
           return;
         }
         restUntil.set(provider, Date.now() + REST_MS);
-        logger.warn('a model did not answer; the next one is asked', {
+        logger.warn('a model failed; the next one is asked', {
           ...{ model: provider.id, next: next.id, code: failure.code, reason: failure.message },
         });
       }
@@ -51,15 +48,15 @@ export function withFallbacks(providers: readonly ModelProvider[], logger: Logge
 
 type End = Extract<ModelEvent, { type: 'end' }>;
 
-/** Adds the failed attempts of earlier providers to the answer, and names its provider in its own failed attempts. */
+/** Adds the failed attempts of earlier providers to the output, and names its provider in its own failed attempts. */
 function withFailed({ answer, ...end }: End, earlier: readonly SpentUsage[]): End {
   const { by, failed: own = [] } = answer;
   const failed = [...earlier, ...own.map(({ usage }) => ({ usage, ...(by !== undefined && { by }) }))];
   return { ...end, answer: { ...answer, ...(failed.length > 0 && { failed }) } };
 }
 
-/** Yields the answer of one provider. With `replaces`, its first text replaces the text of the provider before. */
-async function* answerOf(
+/** Yields the output of one provider. With `replaces`, its first text replaces the text of the provider before. */
+async function* outputOf(
   provider: ModelProvider,
   request: ModelRequest,
   replaces: boolean,
@@ -73,7 +70,7 @@ async function* answerOf(
   }
 }
 
-/** Whether another model may answer after this failure. A request that one model rejects is rejected by all. */
+/** Whether another model may be asked after this failure. A request that one model rejects is rejected by all. */
 function mayFollow({ code, about }: Failure, failed: ModelProvider, next: ModelProvider): boolean {
   if (code === 'canceled') return false;
   if (code !== 'rejected' || about === 'model-name') return true;

@@ -5,21 +5,20 @@ import { LONGEST_ASKED_MS, retryDelayMs } from '../core/retry.js';
 import { pause } from '../core/time.js';
 import { ModelFailure } from './failure.js';
 
-/** One model call with its retries. */
 export interface Call {
   /** Yields text as it arrives, then one `end`. Throws on failure, and can be called again after that. */
-  attempt(): AsyncIterable<AnswerEvent>;
+  attempt(): AsyncIterable<OutputEvent>;
   readonly maxRetries: number;
   readonly signal: AbortSignal;
   readonly onRetry?: ModelRequest['onRetry'];
   readonly logger: Logger;
 }
 
-export type AnswerEvent = Extract<ModelEvent, { type: 'text' | 'end' }>;
+export type OutputEvent = Extract<ModelEvent, { type: 'text' | 'end' }>;
 
 /**
  * Runs a model call under the contract of a provider: never throws, retries a retryable failure, and ends with exactly one
- * `end` or `error`. The first text after a retry restarts the answer if text was yielded before.
+ * `end` or `error`. The first text after a retry restarts the output if text was yielded before.
  */
 export async function* streamCall(call: Call): AsyncGenerator<ModelEvent, void> {
   let lastTextBy = 0;
@@ -29,14 +28,14 @@ export async function* streamCall(call: Call): AsyncGenerator<ModelEvent, void> 
       for await (const event of call.attempt()) {
         call.signal.throwIfAborted();
         const restarts = event.type === 'text' && lastTextBy > 0 && lastTextBy < failures;
-        if (event.type === 'text') lastTextBy = failures;
-        if (event.type === 'text') yield restarts ? { ...event, restarts } : event;
-        else {
+        if (event.type === 'end') {
           yield { ...event, answer: { ...event.answer, ...(failed.length > 0 && { failed }) } };
           return;
         }
+        lastTextBy = failures;
+        yield restarts ? { ...event, restarts } : event;
       }
-      throw new ModelFailure('bad-answer', 'The model ended without an answer.');
+      throw new ModelFailure('bad-answer', 'The model ended without an output.');
     } catch (error) {
       const failure = toFailure(error, call);
       const usage = error instanceof ModelFailure ? error.usage : undefined;
@@ -69,12 +68,9 @@ async function isWaitOver(
   failure: ModelFailure,
   { signal, onRetry, logger }: Call,
 ): Promise<boolean> {
-  onRetry?.(failure.code, delayMs);
-  logger.warn('a model call failed and is retried', {
-    code: failure.code,
-    reason: failure.message,
-    delayMs: Math.round(delayMs),
-  });
+  const { code, message: reason } = failure;
+  onRetry?.(code, delayMs);
+  logger.warn('a model call failed and is retried', { code, reason, delayMs: Math.round(delayMs) });
   return pause(delayMs, { signal });
 }
 

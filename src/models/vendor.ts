@@ -3,7 +3,7 @@ import type { Logger } from '../core/logger.js';
 import type { ModelProvider, ModelRequest } from '../core/model.js';
 import { LONGEST_TIMER_MS } from '../core/time.js';
 import type { Endpoint } from './failure.js';
-import { streamCall, type AnswerEvent } from './retry.js';
+import { streamCall, type OutputEvent } from './retry.js';
 
 /** Settings of the model's thinking and sampling. An omitted setting has the model's own default. */
 export interface Tuning {
@@ -13,7 +13,6 @@ export interface Tuning {
   readonly temperature?: number | undefined;
 }
 
-/** The options of a vendor's provider. */
 export interface VendorOptions extends Tuning {
   readonly model: string;
   /** Absent for servers that need no key. */
@@ -24,10 +23,7 @@ export interface VendorOptions extends Tuning {
   readonly images?: boolean;
   /** Further attempts after an overload or a lost connection. Default: 3. */
   readonly maxRetries?: number;
-  /**
-   * The read deadline: the longest silence of the server, before its answer and between two chunks of it. Default:
-   * 5 minutes. Node's own `fetch` gives up after 5 minutes in any case.
-   */
+  /** The longest silence of the server. Default: 5 minutes, after which Node's own `fetch` gives up in any case. */
   readonly timeoutMs?: number;
   readonly fetch?: typeof fetch;
   readonly logger: Logger;
@@ -45,10 +41,7 @@ function openEndpoint({ vendor, ...parts }: Omit<Endpoint, 'place'> & { readonly
   return { ...parts, place: `${vendor} at ${url.hostname}:${port}` };
 }
 
-/**
- * The settings that the SDKs of all vendors share. They come from the options alone, so that nothing in the environment
- * redirects a request or its key.
- */
+/** The settings that all SDKs share, from the options alone: nothing in the environment redirects a request or its key. */
 export function sdkSettings({ fetch }: VendorOptions, { baseUrl }: Endpoint) {
   return {
     baseURL: baseUrl,
@@ -71,8 +64,8 @@ interface Vendor<Client> extends Omit<Parameters<typeof openEndpoint>[0], 'model
   readonly name: string;
   /** Loads the vendor's SDK; called at the first request. */
   readonly open: (endpoint: Endpoint) => Promise<Client>;
-  /** One attempt at an answer. */
-  readonly answer: (request: ModelRequest, context: VendorContext<Client>) => AsyncIterable<AnswerEvent>;
+  /** One attempt at an output. */
+  readonly output: (request: ModelRequest, context: VendorContext<Client>) => AsyncIterable<OutputEvent>;
 }
 
 /** The data in the body of a request besides the request itself. */
@@ -92,7 +85,7 @@ export interface VendorContext<Client> extends BodyContext {
 /** Creates a provider that retries failed calls. Throws `LangoError` `invalid-config` when `baseUrl` is not an HTTP or HTTPS URL. */
 export function createVendorProvider<Client>(
   { model, apiKey, timeoutMs, maxRetries, images = true, logger, ...tuning }: VendorOptions,
-  { name, open, answer, ...address }: Vendor<Client>,
+  { name, open, output, ...address }: Vendor<Client>,
 ): ModelProvider {
   const id = `${name}/${model}`;
   const endpoint = openEndpoint({ ...address, model, apiKey });
@@ -107,7 +100,7 @@ export function createVendorProvider<Client>(
     readsImages: images,
     stream: (request) =>
       streamCall({
-        attempt: () => answer(request, context),
+        attempt: () => output(request, context),
         maxRetries: maxRetries ?? DEFAULT_MAX_RETRIES,
         signal: request.signal,
         onRetry: request.onRetry,

@@ -8,7 +8,7 @@ import { performCall, type OwnerService } from './service.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** How often a call is sent to a server that limits the rate of requests. */
+/** The most attempts of a call to a server that limits the rate of requests. */
 const MAX_ATTEMPTS = 30;
 const LONGEST_PAUSE_MS = 10_000;
 

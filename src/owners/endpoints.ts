@@ -8,7 +8,7 @@ import { performCall, type OwnerService } from './service.js';
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Makes a route of each operation. It works on the data of the request's caller. `audit` records each operation that
+ * Makes a route of each operation, on the data of the request's caller. `audit` records each operation that
  * changes something, and each read of other people's data by an operator.
  */
 export function ownerEndpoints(service: OwnerService, audit: Audit): readonly HttpEndpoint[] {

@@ -56,7 +56,7 @@ const finding = z.object({
 });
 const cardFinding = z.object({
   severity: z.enum(['error', 'warning']),
-  /** The place in the card; empty for the card as a whole. It is the subject of `text`. */
+  /** The place in the card, as the subject of `text`; empty for the card as a whole. */
   path: z.string(),
   text: z.string(),
 });
@@ -166,7 +166,7 @@ export const SERVER_OPERATIONS = {
     }),
     result: z.object({ agent: agentStatus }),
   },
-  /** Removes an agent that was added; for operators. It gets no new work, and its current tasks end normally. */
+  /** Removes an agent that was added; for operators. The agent gets no new work, and its current tasks end normally. */
   removeAgent: {
     method: 'delete',
     path: '/lango/agents/:name',

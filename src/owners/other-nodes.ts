@@ -32,9 +32,9 @@ type AskableNode = RemoteNode & { readonly clientFor: NonNullable<RemoteNode['cl
 type Handlers = OperationHandlers<ServerOperations>;
 
 /**
- * The service of a node whose agents may run on other nodes. What an operation's `keptBy` names is kept on the node of the
- * agent that uses it; `data` covers all nodes. Operations reject with `unavailable` when a node does not answer, and with
- * `not-supported` when requests to it do not name the owner.
+ * The service of a node whose agents may run on other nodes. The node of the agent that uses the data of an operation's
+ * `keptBy` keeps that data; `data` covers all nodes. Operations reject with `unavailable` when a node does not respond, and
+ * with `not-supported` when requests to it do not name the owner.
  */
 export function withNodes({ table, handlers, ...service }: OwnerService, others: OtherNodes): OwnerService {
   const listAskable = (): readonly AskableNode[] => {

@@ -18,7 +18,7 @@ const MAX_ASKED = 50;
 const MAX_SPANS = 5_000;
 
 /**
- * Adds the spans of tasks on other nodes below the delegations that began them. A node that does not answer, or does
+ * Adds the spans of tasks on other nodes below the delegations that began them. A node that does not respond, or does
  * not show its task to the owner, adds nothing. The span of a task on another node has its address in `lango.node.url`.
  * `levels`: the longest chain of nodes that ask each other.
  */

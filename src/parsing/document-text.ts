@@ -34,11 +34,11 @@ export async function readDocument(name: string, content: Buffer): Promise<Readi
 
 /** The whole text of a PDF or an HTML file. Rejects with the reason when it has none. */
 export async function readText(name: string, content: Buffer): Promise<string> {
-  const text = PDF.test(name)
-    ? (await pagesOf(content, await loadPdf()))
-        .map((page, index) => `[page ${index + 1}]\n${page}`)
-        .join('\n\n')
-    : (await import('./html.js')).toMarkdown(content.toString('utf8'));
+  let text: string;
+  if (PDF.test(name)) {
+    const pages = await pagesOf(content, await loadPdf());
+    text = pages.map((page, index) => `[page ${index + 1}]\n${page}`).join('\n\n');
+  } else text = (await import('./html.js')).toMarkdown(content.toString('utf8'));
   if (text.replace(/\[page \d+\]/g, '').trim() === '') throw new Error('it contains no text');
   return text;
 }

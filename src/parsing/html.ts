@@ -22,10 +22,7 @@ function lastLines(run: string): string {
   return `\n${run.split('\n').slice(-MAX_NEWLINES).join('\n')}`;
 }
 
-/**
- * Produces the output of the library's visitor in linear time. The library keeps the output as one string and copies all
- * of it at each append, so a page of 500 KB takes half a minute.
- */
+/** Writes the output in linear time. The library's visitor copies all of it at each append: half a minute for 500 KB. */
 class LinearVisitor extends Visitor {
   override appendResult(text: string, start?: number, spaceIfRepeatingChar?: boolean): void {
     if (text === '' && start === undefined) return;

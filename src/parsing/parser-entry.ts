@@ -1,9 +1,6 @@
 import { guardProcess, toPlainError, type PlainError } from './separate-process.js';
 
-/**
- * The parsers of bytes from outside. Even a small input can take minutes or much memory, so they run in this process, which
- * the server can end (`parsers.ts`). Inputs and outputs are plain data.
- */
+/** Parsers of bytes from outside, which may take minutes or much memory: the server can end this process (`parsers.ts`). */
 const PARSERS = {
   html: async (html: string) => (await import('./html.js')).toMarkdown(html),
   document: async ({ name, content }: { readonly name: string; readonly content: Buffer }) =>
@@ -25,7 +22,6 @@ export type ParserOutput<Kind extends ParserKind> = Awaited<ReturnType<(typeof P
 
 /** A module that exports `parse`, for inputs of another kind: a file that is named `*-entry`, for the bundle. */
 export interface ParserModule<Input, Output> {
-  /** The URL of the module. */
   readonly url: string;
   /** Not set. It holds the types of the module's `parse`. */
   readonly parse?: (input: Input) => Promise<Output>;
@@ -38,34 +34,25 @@ export interface ParserRequest {
 }
 
 /** The process has loaded what it needs, and the time of the input begins. */
-export interface ParserBegin {
-  readonly hasBegun: true;
-}
+export type ParserBegin = Readonly<{ hasBegun: true }>;
 
-export type ParserReply = (
-  { readonly output: unknown; readonly error?: undefined } | { readonly error: PlainError }
-) & {
-  readonly hasBegun?: undefined;
-  /** The resident memory of this process after the request. */
-  readonly residentBytes: number;
-};
+/** `residentBytes`: the memory of this process after the request. */
+export type ParserReply = Readonly<{ hasBegun?: undefined; residentBytes: number }> &
+  Readonly<{ output: unknown; error?: undefined } | { error: PlainError }>;
 
 if (process.send) {
   guardProcess();
-  process.on('message', (request) => void answer(request as ParserRequest));
+  process.on('message', (request) => void handle(request as ParserRequest));
   process.on('disconnect', () => process.exit());
 }
 
 type Parse = (input: unknown) => Promise<unknown>;
 
-function isKind(parser: string): parser is ParserKind {
-  return Object.hasOwn(PARSERS, parser);
-}
-
-async function answer({ parser, input }: ParserRequest): Promise<void> {
-  const load = isKind(parser) ? (LOADERS[parser] as Parse) : () => import(parser);
-  const parse: Parse = isKind(parser)
-    ? (PARSERS[parser] as Parse)
+async function handle({ parser, input }: ParserRequest): Promise<void> {
+  const kind = Object.hasOwn(PARSERS, parser) ? (parser as ParserKind) : undefined;
+  const load = kind ? (LOADERS[kind] as Parse) : () => import(parser);
+  const parse: Parse = kind
+    ? (PARSERS[kind] as Parse)
     : async (given) => ((await import(parser)) as { readonly parse: Parse }).parse(given);
   const begin = () => void process.send!({ hasBegun: true } satisfies ParserBegin);
   const parsed = load(input)

@@ -22,11 +22,8 @@ export interface ParserLimits {
   readonly processes: number;
 }
 
-interface ParserCall {
-  /** The owner of the input. Inputs of one owner are parsed one after another, so that owners take turns. */
-  readonly scope: Scope;
-  readonly signal: AbortSignal;
-}
+/** `scope` is the owner of the input. Inputs of one owner are parsed one after another, so that owners take turns. */
+type ParserCall = Readonly<{ scope: Scope; signal: AbortSignal }>;
 
 interface Job extends ParserRequest {
   readonly owner: string;
@@ -44,10 +41,7 @@ const START_MS = 60_000;
 const IDLE_MS = 30_000;
 const BYTES_PER_MIB = 1024 * 1024;
 
-/**
- * Parses bytes from outside in processes apart from the server, within limits of time and memory. Starts processes on
- * demand.
- */
+/** Parses bytes from outside in processes apart from the server, started on demand, within limits of time and memory. */
 export class Parsers {
   readonly #limits: ParserLimits;
   /** The waiting jobs by owner. The first owner is the next one to be served. */
@@ -83,14 +77,8 @@ export class Parsers {
     const all = [...this.#waiting.values()].reduce((sum, { length }) => sum + length, 0);
     if (own.length >= MAX_WAITING_OF_OWNER || all >= MAX_WAITING) throw tooMany();
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const job: Job = {
-      parser: typeof parser === 'string' ? parser : parser.url,
-      input,
-      owner,
-      signal,
-      resolve,
-      reject,
-    };
+    const name = typeof parser === 'string' ? parser : parser.url;
+    const job: Job = { parser: name, input, owner, signal, resolve, reject };
     const onAbort = () => this.#cancel(job);
     signal.addEventListener('abort', onAbort, { once: true });
     this.#waiting.set(owner, [...own, job]);
@@ -111,9 +99,10 @@ export class Parsers {
   }
 
   #cancel(job: Job): void {
+    const own = this.#waiting.get(job.owner) ?? [];
     this.#setWaiting(
       job.owner,
-      (this.#waiting.get(job.owner) ?? []).filter((one) => one !== job),
+      own.filter((one) => one !== job),
     );
     job.reject(job.signal.reason);
   }

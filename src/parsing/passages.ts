@@ -41,10 +41,7 @@ interface Line {
   readonly number: number;
 }
 
-/**
- * Cuts a text into passages: at headings, between paragraphs, otherwise between lines, otherwise between words. Each
- * passage knows its position. Surrounding white space is left out, so a blank text has no passages.
- */
+/** Cuts a text at headings, else between paragraphs, lines or words. A blank text has no passages. */
 export function cutIntoPassages(text: string, options: PassageOptions): readonly Passage[] {
   const blocks = blocksOf(text, options.syntax).flatMap((block) => split(text, block));
   return group(text, blocks).flatMap((members) => toPassage(text, members, options.hasLines) ?? []);

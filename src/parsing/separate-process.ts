@@ -25,10 +25,7 @@ const BYTES_PER_MIB = 1024 * 1024;
 /** The share of the memory for V8's heap. The rest is for buffers, which V8's limit does not count, and for Node itself. */
 const HEAP_SHARE = 1 / 2;
 
-/**
- * Starts a process apart from the server, for work that may take too much time or memory. It inherits nothing of the
- * server's environment and exchanges plain data with the server.
- */
+/** Starts a process for work that may take too much time or memory. It inherits nothing of the server's environment. */
 export function startProcess({
   module,
   beside,
@@ -49,10 +46,7 @@ export function startProcess({
 const MEMORY_SIGNAL = 'SIGUSR2';
 const GUARD_INTERVAL_MS = 20;
 
-/**
- * Runs in a thread of its own, because the work may block the main thread. Ends the process when it takes too much memory
- * (V8's own limit does not count buffers) or when its server is gone.
- */
+/** Ends a process that takes too much memory (V8 does not limit buffers) or outlives its server, also while it is blocked. */
 const GUARD = `
 const { workerData } = require('node:worker_threads');
 const parent = process.ppid;

@@ -5,10 +5,7 @@ import type { Message } from '../core/message.js';
 import type { Scrubber } from '../core/secrets.js';
 import type { EventBody } from '../core/task.js';
 
-/**
- * Scrubs every text in plain data, also the names of members. Returns the same object when nothing was found. In a file
- * part it scrubs the bytes, not their base64 text.
- */
+/** Scrubs texts, names of members and bytes of files in plain data. Returns the same object when nothing was found. */
 export function scrubData<T>(value: T, scrubber: Scrubber): T {
   return scrubber.isEmpty ? value : (scrubValue(value, scrubber) as T);
 }
@@ -65,19 +62,14 @@ function scrubBody(body: EventBody, scrubber: Scrubber): EventBody {
     case 'status':
       return {
         ...members(body, ['metadata']),
-        ...(body.message ? { message: scrubMessage(body.message, scrubber) } : {}),
+        ...(body.message && { message: scrubMessage(body.message, scrubber) }),
       };
     case 'message':
       return { ...members(body, ['request']), message: scrubMessage(body.message, scrubber) };
     case 'turn-end': {
       // A vendor expects its opaque blocks back unchanged, so one that holds a secret is left out.
-      const content = body.content.filter(
-        (block) => block.type !== 'opaque' || scrubData(block, scrubber) === block,
-      );
-      return {
-        ...body,
-        content: content.map((block) => members(block, ['text', 'arguments', 'invalid'])),
-      };
+      const kept = body.content.filter((one) => one.type !== 'opaque' || scrubData(one, scrubber) === one);
+      return { ...body, content: kept.map((one) => members(one, ['text', 'arguments', 'invalid'])) };
     }
     case 'tool-result':
       return { ...members(body, ['asks']), result: members(body.result, ['content', 'images']) };
@@ -89,11 +81,11 @@ function scrubBody(body: EventBody, scrubber: Scrubber): EventBody {
     case 'run-end':
       return {
         ...members(body, ['metadata']),
-        ...('result' in body ? { result: members(body.result, ['content', 'images']) } : {}),
-        ...('message' in body && body.message ? { message: scrubMessage(body.message, scrubber) } : {}),
-        ...(body.questions
-          ? { questions: body.questions.map((one) => members(one, ['text', 'arguments'])) }
-          : {}),
+        ...('result' in body && { result: members(body.result, ['content', 'images']) }),
+        ...('message' in body && body.message && { message: scrubMessage(body.message, scrubber) }),
+        ...(body.questions && {
+          questions: body.questions.map((one) => members(one, ['text', 'arguments'])),
+        }),
       };
     case 'run-start':
     case 'turn-start':
@@ -114,12 +106,9 @@ type MemberOf<T> = T extends unknown ? keyof T : never;
 
 /** Scrubs the named members of an object, where it has them. Its other members stay unchanged. */
 function scrubMembers<T extends object>(value: T, names: readonly MemberOf<T>[], scrubber: Scrubber): T {
-  const entries: [string, unknown][] = Object.entries(value);
-  const scrubbed = entries.filter(([name]) => names.some((one) => one === name));
-  return {
-    ...value,
-    ...Object.fromEntries(scrubbed.map(([name, member]) => [name, scrubData(member, scrubber)])),
-  };
+  const named = Object.entries(value).filter(([name]) => names.some((one) => one === name));
+  const scrubbed = named.map(([name, member]): [string, unknown] => [name, scrubData(member, scrubber)]);
+  return { ...value, ...Object.fromEntries(scrubbed) };
 }
 
 /** Returns a logger that writes no value of a secret, in any form that the scrubber of that moment finds. */

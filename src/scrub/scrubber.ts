@@ -1,13 +1,7 @@
 import { noScrubber, type ScrubStream, type Scrubber } from '../core/secrets.js';
 import { formsOf } from './secret-forms.js';
-import {
-  compileWords,
-  SKIPPED,
-  WordReader,
-  type Fold,
-  type FoundWord,
-  type WordAutomaton,
-} from './word-finder.js';
+import { compileWords, SKIPPED, WordReader } from './word-finder.js';
+import type { Fold, FoundWord, WordAutomaton } from './word-finder.js';
 
 /** A value to remove from texts, and its replacement. */
 export interface HiddenValue {

@@ -37,10 +37,7 @@ function plainForms(value: string): readonly string[] {
   return [...new Set(forms.flatMap((form) => [form, Buffer.from(form, 'utf8').toString('latin1')]))];
 }
 
-/**
- * Returns the base64 texts of a value inside other data: one for each position in a group of three bytes, without the
- * characters at the ends, which also depend on neighboring bytes.
- */
+/** The base64 of a value inside other data: one text for each shift, without the ends, which neighboring bytes change. */
 function base64Forms(bytes: Buffer): readonly string[] {
   return [0, 1, 2].map((shift) => {
     const text = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64');

@@ -1,4 +1,3 @@
-/** A word that was found, by its position in the whole text. */
 export interface FoundWord {
   readonly start: number;
   readonly end: number;

@@ -17,6 +17,23 @@ const SESSION_TYPES = [...SESSION_EVENT_TYPES].map((type) => `'${type}'`).join('
 export const LIVE = "state IN ('submitted', 'working')";
 export const NOT_ENDED = "state NOT IN ('completed', 'failed', 'canceled', 'rejected')";
 
+/** The columns that a new task gets from its message. The database adds the others. */
+export const TASK_COLUMNS = [
+  'id',
+  'tenant',
+  'owner',
+  'agent',
+  'context',
+  'parent',
+  'authority',
+  'level',
+  'state',
+  'status_message',
+  'head',
+  'lease_by',
+  'expires_at',
+] as const satisfies readonly (keyof TaskRow)[];
+
 /** The columns that a further message, an expired question or a cancellation changes. */
 export const CHANGED_COLUMNS = [
   'state',

@@ -1,4 +1,5 @@
 import { LangoError } from '../core/errors.js';
+import { parseJson } from '../core/json.js';
 
 /** A position in a sorted list: the values of the columns that the list is sorted by. */
 type Position = readonly (string | number)[];
@@ -27,10 +28,6 @@ export function parsePosition<Values extends Position>(text: string, start: Valu
 }
 
 function valuesIn(text: string): Position | undefined {
-  try {
-    const values: unknown = JSON.parse(Buffer.from(text, 'base64url').toString());
-    return Array.isArray(values) ? (values as Position) : undefined;
-  } catch {
-    return undefined;
-  }
+  const values = parseJson(Buffer.from(text, 'base64url').toString());
+  return Array.isArray(values) ? (values as Position) : undefined;
 }

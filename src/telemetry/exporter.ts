@@ -22,8 +22,8 @@ export interface TraceExporterOptions {
 }
 
 type SentSpan = Parameters<OTLPTraceExporter['export']>[0][number];
+type ExportResult = Parameters<Parameters<OTLPTraceExporter['export']>[1]>[0];
 
-const PACKAGE = '@opentelemetry/exporter-trace-otlp-proto';
 const REQUEST_MS = 10_000;
 const POLL_MS = 1_000;
 /** The pause after a failure. It doubles with each further failure in a row. */
@@ -44,12 +44,12 @@ const REFUSAL_STATUSES: ReadonlySet<number> = new Set([400, 413]);
  * package is not installed.
  */
 export async function startTraceExport(options: TraceExporterOptions): Promise<() => Promise<void>> {
-  const { OTLPTraceExporter: Exporter } = await loadPackage(
-    PACKAGE,
+  const { OTLPTraceExporter: Collector } = await loadPackage(
+    '@opentelemetry/exporter-trace-otlp-proto',
     () => import('@opentelemetry/exporter-trace-otlp-proto'),
   );
   const { url, headers } = options;
-  const collector = new Exporter({ url, headers: { ...headers }, timeoutMillis: REQUEST_MS });
+  const collector = new Collector({ url, headers: { ...headers }, timeoutMillis: REQUEST_MS });
   const exporter = new TraceExporter(options, collector);
   const stopping = new AbortController();
   const running = exporter.run(stopping.signal);
@@ -158,10 +158,7 @@ class TraceExporter {
     };
   }
 
-  /**
-   * Sends spans. When the collector refuses them, sends them in halves, down to single spans that it refuses, which are
-   * left out with a warning. Rejects when the collector has accepted nothing yet.
-   */
+  /** Leaves out, with a warning, each span that the collector refuses. Rejects when the collector has accepted nothing yet. */
   async #send(spans: readonly SentSpan[]): Promise<void> {
     const refused = await this.#trySend(spans);
     if (refused.length === 0) return;
@@ -185,24 +182,17 @@ class TraceExporter {
     }
   }
 
-  #request(spans: readonly SentSpan[]): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#collector.export([...spans], ({ code, error }) => {
-        if (Number(code) === SUCCESS) resolve();
-        else
-          reject(
-            error ??
-              new LangoError('unavailable', 'The collector did not accept the spans.', { retryable: true }),
-          );
-      });
-    });
+  async #request(spans: readonly SentSpan[]): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<ExportResult>();
+    this.#collector.export([...spans], resolve);
+    const { code, error } = await promise;
+    if (Number(code) === SUCCESS) return;
+    const message = 'The collector did not accept the spans.';
+    throw error ?? new LangoError('unavailable', message, { retryable: true });
   }
 }
 
-interface Refused {
-  readonly span: SentSpan;
-  readonly error: unknown;
-}
+type Refused = Readonly<{ span: SentSpan; error: unknown }>;
 
 /** Values of enumerations in OpenTelemetry's API, copied to avoid loading it. */
 const KINDS = { internal: 0, server: 1, client: 2 } as const;

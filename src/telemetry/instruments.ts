@@ -1,35 +1,4 @@
-/** The part of the package `prom-client` that Lango uses. */
-export interface PromClient {
-  readonly Registry: new () => Registry;
-  readonly Counter: new (options: MetricOptions) => Counter;
-  readonly Histogram: new (options: MetricOptions & { readonly buckets: number[] }) => Histogram;
-  readonly Gauge: new (options: MetricOptions) => Gauge;
-  readonly collectDefaultMetrics: (options: { readonly register: Registry }) => void;
-}
-
-interface Registry {
-  readonly contentType: string;
-  metrics(): Promise<string>;
-}
-
-interface MetricOptions {
-  readonly name: string;
-  readonly help: string;
-  readonly labelNames: readonly string[];
-  readonly registers: Registry[];
-}
-
-interface Counter {
-  inc(labels: Labels, value: number): void;
-}
-
-interface Gauge extends Counter {
-  reset(): void;
-}
-
-interface Histogram {
-  observe(labels: Labels, value: number): void;
-}
+import type * as PromClient from 'prom-client';
 
 /** Each counter with its help and its labels. No label ever names an owner, a task or a context. */
 const COUNTERS = {
@@ -94,24 +63,24 @@ type Labels = Readonly<Record<string, string>>;
 
 /** The registry of this node's metrics. Each label keeps at most 200 values; later ones are counted as "other". */
 export class Instruments {
-  readonly #registry: Registry;
-  readonly #counters = new Map<string, Counter>();
-  readonly #histograms = new Map<string, Histogram>();
-  readonly #gauges = new Map<string, Gauge>();
+  readonly #registry: PromClient.Registry;
+  readonly #counters = new Map<string, PromClient.Counter>();
+  readonly #histograms = new Map<string, PromClient.Histogram>();
+  readonly #gauges = new Map<string, PromClient.Gauge>();
   readonly #known = new Map<string, Set<string>>();
 
-  constructor({ Counter, Gauge, Histogram, Registry, collectDefaultMetrics }: PromClient) {
-    this.#registry = new Registry();
+  constructor(prom: typeof PromClient) {
+    this.#registry = new prom.Registry();
     const of = ([name, help, ...labelNames]: readonly string[]) => {
       return { name: name!, help: `${help!}.`, labelNames, registers: [this.#registry] };
     };
-    for (const [key, text] of Object.entries(COUNTERS)) this.#counters.set(key, new Counter(of(text)));
-    for (const [key, text] of Object.entries(GAUGES)) this.#gauges.set(key, new Gauge(of(text)));
+    for (const [key, text] of Object.entries(COUNTERS)) this.#counters.set(key, new prom.Counter(of(text)));
+    for (const [key, text] of Object.entries(GAUGES)) this.#gauges.set(key, new prom.Gauge(of(text)));
     for (const [key, text] of Object.entries(HISTOGRAMS)) {
-      this.#histograms.set(key, new Histogram({ ...of(text), buckets: BUCKETS_SECONDS }));
+      this.#histograms.set(key, new prom.Histogram({ ...of(text), buckets: BUCKETS_SECONDS }));
     }
     // Process and Node.js: memory, CPU, event loop lag.
-    collectDefaultMetrics({ register: this.#registry });
+    prom.collectDefaultMetrics({ register: this.#registry });
   }
 
   get contentType(): string {
@@ -141,11 +110,9 @@ export class Instruments {
     return Object.fromEntries(
       Object.entries(labels).map(([name, value]) => {
         const known = this.#known.get(name) ?? new Set();
+        if (known.size < MAX_LABEL_VALUES && value.length <= MAX_LABEL_LENGTH) known.add(value);
         this.#known.set(name, known);
-        const isKept =
-          known.has(value) || (known.size < MAX_LABEL_VALUES && value.length <= MAX_LABEL_LENGTH);
-        if (isKept) known.add(value);
-        return [name, isKept ? value : 'other'];
+        return [name, known.has(value) ? value : 'other'];
       }),
     );
   }

@@ -3,7 +3,7 @@ import { LangoError, loadPackage } from '../core/errors.js';
 import type { HttpExchange } from '../core/http.js';
 import type { Audit, AuditEntry, Caller } from '../core/identity.js';
 import type { OpenTaskCount, TaskStore } from '../stores/tasks.js';
-import { Instruments, type PromClient } from './instruments.js';
+import { Instruments } from './instruments.js';
 import { observeStore } from './task-meter.js';
 
 /** The sources that each scrape reads. */
@@ -12,7 +12,6 @@ export interface MetricSources {
   readonly openTasks: () => Promise<readonly OpenTaskCount[]>;
   readonly peers: () => readonly { readonly name: string; readonly state: string }[];
   readonly pushes: () => Promise<Readonly<Record<string, number>> | undefined>;
-  /** Open event streams. */
   readonly streams: () => number;
 }
 
@@ -23,18 +22,15 @@ export interface MetricsOptions {
   readonly mayRead: (caller: Caller) => boolean;
 }
 
-/** One answered HTTP request. */
-export interface AnsweredRequest {
+export interface SentResponse {
   readonly method: string;
   readonly status: number;
   readonly ms: number;
 }
 
-const PACKAGE = 'prom-client';
-
 /** Rejects with `not-supported` without the package `prom-client`. */
 export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
-  const client = (await loadPackage(PACKAGE, () => import('prom-client'))) as unknown as PromClient;
+  const client = await loadPackage('prom-client', () => import('prom-client'));
   return new Metrics(new Instruments(client), options);
 }
 
@@ -70,13 +66,13 @@ export class Metrics {
     };
   }
 
-  answered({ method, status, ms }: AnsweredRequest): void {
+  recordResponse({ method, status, ms }: SentResponse): void {
     this.#instruments.count('httpRequests', { method, status: String(status) });
     this.#instruments.time('httpSeconds', { method }, ms);
   }
 
-  /** Answers a scrape. Rejects with `unauthenticated` or `forbidden`. */
-  async answer(exchange: HttpExchange): Promise<void> {
+  /** Responds to a scrape. Rejects with `unauthenticated` or `forbidden`. */
+  async respond(exchange: HttpExchange): Promise<void> {
     if (!this.#isAllowed(exchange.address) && !this.#options.mayRead(await exchange.caller())) {
       const hint =
         'Use a token with the scope auth.jwt.operatorScope, or add the address to metrics.allowFrom.';
@@ -90,22 +86,16 @@ export class Metrics {
 
   async #readSources(): Promise<void> {
     const { openTasks, peers, pushes, streams } = this.#sources;
-    const tasks = (await openTasks?.()) ?? [];
+    const tasks = ((await openTasks?.()) ?? []).map(({ value, ...labels }) => [labels, value] as const);
+    const states = (peers?.() ?? []).map(({ name, state }) => [{ peer: name, state }, 1] as const);
     const webhooks = Object.entries((await pushes?.()) ?? {});
-    const instruments = this.#instruments;
-    instruments.set(
-      'openTasks',
-      tasks.map(({ value, ...labels }) => [labels, value]),
-    );
-    instruments.set(
-      'peers',
-      (peers?.() ?? []).map(({ name, state }) => [{ peer: name, state }, 1]),
-    );
-    instruments.set(
+    this.#instruments.set('openTasks', tasks);
+    this.#instruments.set('peers', states);
+    this.#instruments.set(
       'webhooks',
-      webhooks.map(([state, value]) => [{ state }, Number(value)]),
+      webhooks.map(([state, count]) => [{ state }, Number(count)]),
     );
-    instruments.set('streams', [[{}, streams?.() ?? 0]]);
+    this.#instruments.set('streams', [[{}, streams?.() ?? 0]]);
   }
 
   #isAllowed(address: string): boolean {
@@ -124,15 +114,9 @@ function networks(given: readonly string[]): BlockList {
       if (bits === undefined) list.addAddress(address, family);
       else list.addSubnet(address, Number(bits), family);
     } catch (cause) {
+      const problem = `metrics.allowFrom: "${text}" is neither an address nor a network.`;
       const hint = 'Write an address (10.0.0.7) or a network (10.0.0.0/8).';
-      throw new LangoError(
-        'invalid-config',
-        `metrics.allowFrom: "${text}" is neither an address nor a network.`,
-        {
-          hint,
-          cause,
-        },
-      );
+      throw new LangoError('invalid-config', problem, { hint, cause });
     }
   }
   return list;

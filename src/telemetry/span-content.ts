@@ -1,4 +1,3 @@
-import type { Part } from '../core/message.js';
 import { textOf } from '../core/message.js';
 import type { AnswerBlock } from '../core/model.js';
 import type { EventBody } from '../core/task.js';
@@ -7,43 +6,40 @@ import { shorten } from '../core/text.js';
 export type Attribute = string | number | readonly string[];
 export type Attributes = Readonly<Record<string, Attribute>>;
 
-/** The longest text of one attribute, in characters. */
 const TEXT_CHARACTERS = 16_384;
 
-/** Returns the texts of people, models and tools in an entry of the journal, as attributes of its span. */
+/** Returns the texts of people, models and tools in an event of the journal, as attributes of its span. */
 export function contentOf(body: EventBody): Attributes {
   switch (body.type) {
     case 'message':
-      return { 'gen_ai.input.messages': saidBy('user', textPart(body.message.parts)) };
+      return { 'gen_ai.input.messages': saidBy('user', toText(textOf(body.message.parts))) };
     case 'turn-end':
-      return { 'gen_ai.output.messages': saidBy('assistant', body.content.flatMap(toPart)) };
+      return { 'gen_ai.output.messages': saidBy('assistant', ...body.content.flatMap(toPart)) };
     case 'tool-call':
       return { 'gen_ai.tool.call.arguments': short(JSON.stringify(body.arguments)) };
     case 'tool-result':
       return { 'gen_ai.tool.call.result': short(body.result.content) };
     case 'delegation-start':
-      return { 'gen_ai.input.messages': saidBy('user', [{ type: 'text', content: short(body.request) }]) };
-    case 'delegation-end': {
-      const parts = [{ type: 'text', content: short(body.result.content) }];
-      return { 'gen_ai.output.messages': saidBy('assistant', parts) };
-    }
+      return { 'gen_ai.input.messages': saidBy('user', toText(body.request)) };
+    case 'delegation-end':
+      return { 'gen_ai.output.messages': saidBy('assistant', toText(body.result.content)) };
     default:
       return {};
   }
 }
 
 /** A list with one message, in the JSON form of the conventions. */
-function saidBy(role: string, parts: readonly object[]): string {
+function saidBy(role: string, ...parts: readonly object[]): string {
   return JSON.stringify([{ role, parts }]);
 }
 
-function textPart(parts: readonly Part[]): readonly object[] {
-  return [{ type: 'text', content: short(textOf(parts)) }];
+function toText(text: string): object {
+  return { type: 'text', content: short(text) };
 }
 
-/** Converts a block of an answer. Leaves out blocks that only their vendor can read, such as signed thoughts. */
+/** Converts a block of a model's output. Leaves out blocks that only their vendor can read, such as signed thoughts. */
 function toPart(block: AnswerBlock): readonly object[] {
-  if (block.type === 'text') return [{ type: 'text', content: short(block.text) }];
+  if (block.type === 'text') return [toText(block.text)];
   if (block.type === 'opaque') return [];
   const given = short(JSON.stringify(block.arguments ?? null));
   return [{ type: 'tool_call', id: block.id, name: block.name, arguments: given }];

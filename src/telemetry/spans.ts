@@ -50,9 +50,8 @@ export function createTaskTraces({ tasks }: { readonly tasks: Tasks }) {
   return async (scope: Scope, taskId: string): Promise<TaskTrace> => {
     const root = await tasks.get(scope, taskId);
     if (!root) {
-      throw new LangoError('not-found', `You have no task "${taskId}" on this server.`, {
-        hint: 'See: lango tasks list',
-      });
+      const message = `You have no task "${taskId}" on this server.`;
+      throw new LangoError('not-found', message, { hint: 'See: lango tasks list' });
     }
     const spans: Span[] = [];
     // A peer on another node may name any task, so only a child of this task is followed, and only once.
@@ -79,12 +78,11 @@ export function createTaskTraces({ tasks }: { readonly tasks: Tasks }) {
 type OpenSpan = { -readonly [Key in keyof Span]: Span[Key] } & { attributes: Record<string, Attribute> };
 
 /** Reads the spans of a task, its own first: at most `MAX_SPANS` and one more. */
-async function spansOf(tasks: Pick<Journal, 'read'>, task: TaskRecord): Promise<readonly OpenSpan[]> {
+async function spansOf(tasks: Tasks, task: TaskRecord): Promise<readonly OpenSpan[]> {
   const projection = new Projection(task);
-  const isFull = (): boolean => projection.spans.length > MAX_SPANS;
   for await (const event of eventsOf(tasks, task)) {
     projection.read(event);
-    if (isFull()) break;
+    if (projection.spans.length > MAX_SPANS) break;
   }
   return projection.spans;
 }
@@ -98,10 +96,7 @@ async function* eventsOf(tasks: Pick<Journal, 'read'>, { id, head }: TaskRecord)
   }
 }
 
-/**
- * Returns the spans of a task that ended after its entry number `after` and up to the head in its record. With `content`,
- * spans contain the texts of people, models and tools.
- */
+/** Returns the spans of a task that ended after its event `after`. With `content`, they hold texts of people and models. */
 export async function endedSpans(
   tasks: Pick<Journal, 'read'>,
   task: TaskRecord,
@@ -228,10 +223,8 @@ class Projection {
       span.name = `chat ${model.slice(slash + 1)}`;
       Object.assign(span.attributes, {
         'gen_ai.provider.name': slash < 0 ? OWN_PROVIDER : model.slice(0, slash),
-        ...{
-          'gen_ai.request.model': model.slice(slash + 1),
-          'gen_ai.response.model': model.slice(slash + 1),
-        },
+        'gen_ai.request.model': model.slice(slash + 1),
+        'gen_ai.response.model': model.slice(slash + 1),
       });
     }
     this.#end(step, at, { ...usageOf(usage), 'gen_ai.response.finish_reasons': [stopReason] });

@@ -8,10 +8,10 @@ import type { Instruments } from './instruments.js';
 interface Observed {
   readonly agent: string;
   /** The time at which this node accepted the task; undefined once its first run has begun. */
-  acceptedAt: number | undefined;
-  runAt: number | undefined;
+  acceptedAt?: number | undefined;
+  runAt?: number;
   /** The start of the current model call, and whether it has produced text. */
-  turn: { readonly at: number; hasText: boolean } | undefined;
+  turn?: { readonly at: number; hasText: boolean } | undefined;
   readonly tools: Map<string, { readonly tool: string; readonly at: number }>;
 }
 
@@ -22,13 +22,13 @@ interface Observed {
 export function observeStore(store: TaskStore, instruments: Instruments): TaskStore {
   const meter = new TaskMeter(instruments);
   const observed: Partial<TaskStore> = {
-    async accept(entry, start) {
-      const outcome = await meter.timed(() => store.accept(entry, start));
+    async accept(task, start) {
+      const outcome = await meter.timed(() => store.accept(task, start));
       if (outcome.kind === 'accepted') {
-        instruments.count('tasks', { agent: entry.agent });
+        instruments.count('tasks', { agent: task.agent });
         instruments.count('events', { type: 'message' });
         meter.begin(outcome.task, performance.now());
-        meter.appended(entry.id, start?.firstEvents ?? []);
+        meter.appended(task.id, start?.firstEvents ?? []);
       }
       return outcome;
     },
@@ -37,8 +37,8 @@ export function observeStore(store: TaskStore, instruments: Instruments): TaskSt
       meter.appended(fence.taskId, events);
       return head;
     },
-    async addInput(entry) {
-      const outcome = await store.addInput(entry);
+    async addInput(input) {
+      const outcome = await store.addInput(input);
       if (outcome.kind !== 'accepted') return outcome;
       instruments.count('events', { type: 'message' });
       if (outcome.leased) meter.begin(outcome.task);
@@ -80,7 +80,7 @@ class TaskMeter {
   /** Adds a task that this node works on. A known task stays unchanged. */
   begin({ id, agent }: TaskRecord, acceptedAt?: number): void {
     if (this.#tasks.has(id)) return;
-    this.#tasks.set(id, { agent, acceptedAt, runAt: undefined, turn: undefined, tools: new Map() });
+    this.#tasks.set(id, { agent, acceptedAt, tools: new Map() });
   }
 
   forget(taskId: string): void {
@@ -119,7 +119,7 @@ class TaskMeter {
       task.runAt = now;
     } else if (body.type === 'turn-start') task.turn = { at: now, hasText: false };
     else if (body.type === 'text-delta') this.#readText(task, now);
-    else if (body.type === 'turn-end') this.#readAnswer(task, body, now);
+    else if (body.type === 'turn-end') this.#readTurnEnd(task, body, now);
     else if (body.type === 'tool-call') task.tools.set(body.step, { tool: body.tool, at: now });
     else if (body.type === 'tool-result') this.#readToolResult(task, body, now);
     else if (body.type === 'delegation-end')
@@ -133,7 +133,7 @@ class TaskMeter {
     this.#instruments.time('firstTokenSeconds', { agent }, now - turn.at);
   }
 
-  #readAnswer(task: Observed, { stopReason, usage }: BodyOf<'turn-end'>, now: number): void {
+  #readTurnEnd(task: Observed, { stopReason, usage }: BodyOf<'turn-end'>, now: number): void {
     const { agent, turn } = task;
     const model = usage.rows?.[0]?.model ?? '';
     this.#instruments.count('modelCalls', { agent, model, outcome: stopReason });

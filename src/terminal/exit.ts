@@ -16,7 +16,6 @@ export const EXIT = {
   terminated: 143,
 } as const;
 
-/** An error with an exit code of its own. */
 export class CommandError extends LangoError {
   readonly exitCode: number;
 
@@ -43,21 +42,18 @@ export function exitCodeOfError(error: unknown): number {
     : EXIT.failure;
 }
 
+const STATE_CODES = {
+  completed: EXIT.ok,
+  failed: EXIT.taskFailed,
+  rejected: EXIT.taskRejected,
+  canceled: EXIT.taskCanceled,
+  'input-required': EXIT.inputRequired,
+  'auth-required': EXIT.inputRequired,
+} as const;
+
 /** `state`: that of a task that has ended or waits. */
 export function exitCodeOfState(state: Exclude<TaskState, 'submitted' | 'working'>): number {
-  switch (state) {
-    case 'completed':
-      return EXIT.ok;
-    case 'failed':
-      return EXIT.taskFailed;
-    case 'rejected':
-      return EXIT.taskRejected;
-    case 'canceled':
-      return EXIT.taskCanceled;
-    case 'input-required':
-    case 'auth-required':
-      return EXIT.inputRequired;
-  }
+  return STATE_CODES[state];
 }
 
 /** Listens for the signals that ask the program to stop. */

@@ -14,10 +14,7 @@ export interface TypedLine {
   readonly pasted: readonly string[];
 }
 
-/**
- * Reads lines that a person types, with a history, until Ctrl-C or Ctrl-D. A paste of several lines is a part of one line.
- * Between two lines the terminal is free for other output.
- */
+/** Reads lines that a person types until Ctrl-C or Ctrl-D, with a history. A paste of several lines is part of one line. */
 export async function* terminalLines(prompt: string): AsyncGenerator<TypedLine, void, undefined> {
   let history: string[] = [];
   for (;;) {
@@ -99,7 +96,6 @@ class PasteReader extends Transform {
   }
 }
 
-/** Reads lines from a pipe or a file. */
 export async function* pipedLines(): AsyncGenerator<TypedLine, void, undefined> {
   for await (const text of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
     yield { text, pasted: [] };

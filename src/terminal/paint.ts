@@ -6,33 +6,20 @@ export type Paint = ReturnType<typeof createPaint>;
 /** The colors of the command line. They only repeat what the words say. */
 export function createPaint(color: boolean) {
   const { bold, cyan, dim, green, italic, magenta, red, yellow } = pc.createColors(color);
-  const state = (name: TaskState): string => {
-    switch (name) {
-      case 'completed':
-        return green('✔ completed');
-      case 'failed':
-      case 'rejected':
-        return red(`✘ ${name}`);
-      case 'canceled':
-        return yellow('✘ canceled');
-      case 'input-required':
-      case 'auth-required':
-        return magenta(`⏸ ${name}`);
-      case 'submitted':
-      case 'working':
-        return dim(name);
-    }
+  const states: Readonly<Record<TaskState, string>> = {
+    completed: green('✔ completed'),
+    failed: red('✘ failed'),
+    rejected: red('✘ rejected'),
+    canceled: yellow('✘ canceled'),
+    'input-required': magenta('⏸ input-required'),
+    'auth-required': magenta('⏸ auth-required'),
+    submitted: dim('submitted'),
+    working: dim('working'),
   };
   return {
+    ...{ bold, cyan, dim, green, italic, red, yellow },
     isColored: color,
-    bold,
-    cyan,
-    dim,
-    green,
-    italic,
-    red,
-    yellow,
-    state,
+    state: (name: TaskState) => states[name],
     author: (name: string) => bold(cyan(name)),
   };
 }

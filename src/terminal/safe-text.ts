@@ -48,12 +48,12 @@ function pictureOf(character: string): string {
 
 /** Escapes the characters of `what` in JSON text. Line feeds stay: they are JSON's own white space. */
 function escaped(json: string, what: RegExp): string {
+  const unitsOf = (character: string) => character.split('').map((unit) => unit.charCodeAt(0).toString(16));
   return json.replace(what, (character) =>
     character === '\n'
       ? character
-      : character
-          .split('')
-          .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      : unitsOf(character)
+          .map((hex) => `\\u${hex.padStart(4, '0')}`)
           .join(''),
   );
 }

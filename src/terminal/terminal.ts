@@ -23,13 +23,11 @@ export interface Terminal extends CommandTerminal {
   readonly ring: () => void;
 }
 
-/** The width of a terminal that does not tell its own. */
 const DEFAULT_COLUMNS = 80;
 
 /** The name of this program before one of its commands. */
 const PROGRAM = /(?<!npx )\blango (?=[a-z]{4,})/g;
 
-/** What the environment says of the terminal. */
 export interface TerminalEnv {
   readonly noColor: boolean;
   readonly forceColor: boolean;
@@ -74,10 +72,7 @@ export function surviveClosedOutput(isServer: boolean): void {
 /** The most characters of a line that a library prints. */
 const MAX_WARNING = 1_000;
 
-/**
- * Sends what libraries print to standard error, without what drives a terminal: their words may quote a server. Standard
- * output is for results alone.
- */
+/** Sends what libraries print to standard error, made safe for a terminal. Standard output is for results alone. */
 export function tameConsole(): void {
   const print = (...words: readonly unknown[]): void =>
     void process.stderr.write(`${safeLine(format(...words), MAX_WARNING)}\n`);

@@ -80,7 +80,7 @@ describeConsole('the console in a browser', () => {
       if (decision === 'Approve') {
         await go('#/approvals');
         await page.getByText('1 waiting.').waitFor();
-        await page.getByText('Without an answer it counts as denied').waitFor();
+        await page.getByText('Without a reply it counts as denied').waitFor();
         await shot('approvals');
         expect(await seriousFaults()).toEqual([]);
       }
@@ -107,7 +107,7 @@ describeConsole('the console in a browser', () => {
   it('shows a question once, and stored data in a readable form', async () => {
     await go('#/chat/lango-orchestrator/asking-once');
     await say(page, 'please delete old');
-    await page.getByText('Without an answer it counts as denied').waitFor();
+    await page.getByText('Without a reply it counts as denied').waitFor();
     expect(await page.getByText('expiresAt').count()).toBe(0);
     await page.getByRole('button', { name: 'Deny', exact: true }).click();
     await page.getByRole('button', { name: 'Really deny fs_delete' }).click();

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { canonicalJson, hashJson } from '../../src/core/canonical-json.js';
 import { newId } from '../../src/core/ids.js';
+import { parseJson, parseObject } from '../../src/core/json.js';
 
 describe('canonicalJson', () => {
   it('gives one text for equal values, in any order of members', () => {
@@ -31,5 +32,18 @@ describe('newId', () => {
     expect(new Set(ids).size).toBe(ids.length);
     expect([...ids].sort()).toEqual(ids);
     expect(ids[0]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  });
+});
+
+describe('A JSON text', () => {
+  it.each([
+    ['{"a":[1]}', { a: [1] }, { a: [1] }],
+    ['[1]', [1], undefined],
+    ['null', null, undefined],
+    ['"a"', 'a', undefined],
+    ['{"a":', undefined, undefined],
+    ['', undefined, undefined],
+  ])('%j is read without an error', (text, value, object) => {
+    expect([parseJson(text), parseObject(text)]).toEqual([value, object]);
   });
 });

@@ -147,7 +147,7 @@ describeSandboxed('a command with a secret of another node', () => {
     expect(ends).toHaveLength(1);
     expect(ends[0]!.state).toBe('completed');
     expect(ends[0]!.text).toMatch(
-      /The server that keeps the secrets, \S+, does not answer: .* Nothing was done\./,
+      /The server that keeps the secrets, \S+, does not respond: .* Nothing was done\./,
     );
     expect([uses, await runs()]).toEqual([3, 0]);
   });

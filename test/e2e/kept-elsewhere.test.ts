@@ -400,7 +400,7 @@ describeSandboxed('with the vault’s and the librarian’s nodes down', () => {
     expect(await ask('alice', 'use the skill stay')).toContain('Stay calm.');
     await keeper.stop();
     const text = await ask('alice', 'run `printenv T` with the secret api as T');
-    expect(text).toContain(`The server that keeps the secrets, ${keeperUrl}, does not answer`);
+    expect(text).toContain(`The server that keeps the secrets, ${keeperUrl}, does not respond`);
     expect(text).toContain('Nothing was done. (Call this again in a moment.');
     expect(await ask('alice', 'use the skill stay')).toContain('Stay calm.');
   });

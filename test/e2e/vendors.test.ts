@@ -143,7 +143,7 @@ describe.each(VENDORS)('a task with a model of $provider', (kind) => {
       {
         state: 'failed',
         text: expect.stringMatching(
-          /cannot answer right now \(in its answer\)\. Try again later\. It says: busy/,
+          /cannot respond right now \(in its response\)\. Try again later\. It says: busy/,
         ),
       },
     ],
@@ -266,7 +266,10 @@ describe('the thinking blocks of Anthropic', () => {
 
   it('are sent back unchanged beside the results, after a pause and over a restart, on a cached prefix', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-thoughts-'));
-    const options = { ...optionsFor(VENDORS[0], false), home };
+    const { settings, ...rest } = optionsFor(VENDORS[0], false);
+    // The stop waits no longer for the model that is silent.
+    const server = { port: 0, limits: { drainSeconds: 1 } };
+    const options = { ...rest, home, settings: { ...settings, server } };
     const search = { type: 'server_tool_use', id: 'srv_1', name: 'web_search', input: { query: 'x' } };
     vendor.willReply(
       events(

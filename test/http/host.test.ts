@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { LangoError } from '../../src/core/errors.js';
-import { answerBrokenRequest } from '../../src/http/node-server.js';
+import { refuseBrokenRequest } from '../../src/http/node-server.js';
 import type { HttpRoute } from '../../src/core/http.js';
 import { sendJson } from '../../src/http/errors.js';
 import type { Host, HostOptions } from '../../src/http/host.js';
@@ -218,7 +218,7 @@ describe('the limits before parsing (3.2 #6)', () => {
     const { port } = server.address() as AddressInfo;
     const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     const [socket] = (await once(server, 'connection')) as [Socket];
-    answerBrokenRequest(Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket);
+    refuseBrokenRequest(Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket);
     await once(socket, 'close');
     client.destroy();
     server.close();

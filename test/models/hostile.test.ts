@@ -1,19 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
-import { AnthropicAnswerReader } from '../../src/models/anthropic/answer-reader.js';
-import type { AnswerReader } from '../../src/models/exchange.js';
-import { OpenaiAnswerReader } from '../../src/models/openai/answer-reader.js';
+import { AnthropicOutputReader } from '../../src/models/anthropic/output-reader.js';
+import type { OutputReader } from '../../src/models/exchange.js';
+import { OpenaiOutputReader } from '../../src/models/openai/output-reader.js';
 import { ResponsesReader } from '../../src/models/openai/responses-reader.js';
 
 const endpoint = { place: 'x', model: 'm', baseUrl: 'http://x', apiKey: undefined, keyVariable: 'K' };
 const ODD = [5, true, [], {}, [null], { a: 1 }];
 
-function fed<Reader extends AnswerReader>(reader: Reader, ...events: readonly object[]): Reader {
+function fed<Reader extends OutputReader>(reader: Reader, ...events: readonly object[]): Reader {
   for (const event of events) reader.accept({ name: '', data: JSON.stringify(event) });
   return reader;
 }
 
-const anthropic = (): AnthropicAnswerReader => new AnthropicAnswerReader('anthropic/m', endpoint);
-const chat = (): OpenaiAnswerReader => new OpenaiAnswerReader(endpoint);
+const anthropic = (): AnthropicOutputReader => new AnthropicOutputReader('anthropic/m', endpoint);
+const chat = (): OpenaiOutputReader => new OpenaiOutputReader(endpoint);
 const responses = (): ResponsesReader => new ResponsesReader('openai/m', endpoint);
 
 const chatCall = (index: number, given: object, id: unknown = `c${index}`): object => ({
@@ -35,11 +35,11 @@ describe('a response whose members have wrong types', () => {
   it.each(ODD)('has no text that is %j', (odd) => {
     const said = fed(anthropic(), block(0, { type: 'text', text: odd }));
     expect(said.content()).toEqual([]);
-    expect(fed(chat(), { choices: [{ delta: { content: odd, refusal: odd } }] }).answer().content).toEqual(
+    expect(fed(chat(), { choices: [{ delta: { content: odd, refusal: odd } }] }).output().content).toEqual(
       [],
     );
     const output = [{ type: 'message', content: [{ text: odd }] }];
-    expect(fed(responses(), { type: 'response.completed', response: { output } }).answer().content).toEqual(
+    expect(fed(responses(), { type: 'response.completed', response: { output } }).output().content).toEqual(
       [],
     );
   });
@@ -50,9 +50,9 @@ describe('a response whose members have wrong types', () => {
     expect(used.content()).toEqual([call]);
     const chosen = { choices: [{ delta: {}, finish_reason: odd }] };
     const called = fed(chat(), chatCall(0, { name: odd }, odd), chosen);
-    expect([called.answer().content, called.isWhole]).toEqual([[call], false]);
+    expect([called.output().content, called.isWhole]).toEqual([[call], false]);
     const given = { type: 'function_call', call_id: odd, name: odd, arguments: odd };
-    expect(fed(responses(), item(0, given)).answer().content).toEqual([call]);
+    expect(fed(responses(), item(0, given)).output().content).toEqual([call]);
   });
 
   it.each([...ODD, -5, 1e308, 'x'].filter((odd) => odd !== 5))('has no token count that is %j', (odd) => {

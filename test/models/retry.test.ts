@@ -3,7 +3,7 @@ import { silentLogger } from '../../src/core/logger.js';
 import { NO_USAGE, type ModelEvent } from '../../src/core/model.js';
 import { ModelFailure } from '../../src/models/failure.js';
 import { retryAfterMs, retryDelayMs } from '../../src/core/retry.js';
-import { streamCall, type AnswerEvent } from '../../src/models/retry.js';
+import { streamCall, type OutputEvent } from '../../src/models/retry.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 
 describe('the pause before the next attempt', () => {
@@ -53,10 +53,10 @@ describe("a vendor's advice to wait", () => {
 });
 
 describe('a model call with retries', () => {
-  const end: AnswerEvent = { type: 'end', answer: { content: [], stopReason: 'end', usage: NO_USAGE } };
+  const end: OutputEvent = { type: 'end', answer: { content: [], stopReason: 'end', usage: NO_USAGE } };
 
   async function eventsOf(
-    attempt: () => AsyncIterable<AnswerEvent>,
+    attempt: () => AsyncIterable<OutputEvent>,
     logger = silentLogger,
   ): Promise<readonly ModelEvent[]> {
     const events: ModelEvent[] = [];

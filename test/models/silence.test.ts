@@ -16,7 +16,7 @@ describe('a watch for silence', () => {
     jest.advanceTimersByTime(999);
     expect(watch.signal.aborted).toBe(false);
     jest.advanceTimersByTime(1);
-    expect([watch.signal.aborted, watch.isBroken]).toEqual([true, true]);
+    expect([watch.signal.aborted, watch.hasPassed]).toEqual([true, true]);
   });
 
   it('restarts with each byte, and pauses while no response is awaited', () => {
@@ -29,7 +29,7 @@ describe('a watch for silence', () => {
     }
     expect(watch.signal.aborted).toBe(false);
     jest.advanceTimersByTime(1_000);
-    expect(watch.isBroken).toBe(true);
+    expect(watch.hasPassed).toBe(true);
   });
 
   it('can lower its limit, and never raise it', () => {
@@ -37,12 +37,12 @@ describe('a watch for silence', () => {
     watch.shorten(5_000);
     watch.wait();
     jest.advanceTimersByTime(1_000);
-    expect(watch.isBroken).toBe(true);
+    expect(watch.hasPassed).toBe(true);
     using other = new SilenceWatch(never(), 1_000);
     other.shorten(100);
     other.wait();
     jest.advanceTimersByTime(100);
-    expect(other.isBroken).toBe(true);
+    expect(other.hasPassed).toBe(true);
   });
 
   it('aborts with the outer signal, also one that is aborted already, and does not report silence then', () => {
@@ -50,14 +50,14 @@ describe('a watch for silence', () => {
     using watch = new SilenceWatch(outer.signal, 1_000);
     outer.abort();
     using late = new SilenceWatch(outer.signal, 1_000);
-    expect([watch.signal.aborted, watch.isBroken]).toEqual([true, false]);
-    expect([late.signal.aborted, late.isBroken]).toEqual([true, false]);
+    expect([watch.signal.aborted, watch.hasPassed]).toEqual([true, false]);
+    expect([late.signal.aborted, late.hasPassed]).toEqual([true, false]);
   });
 
   it('aborts when it is disposed of, and leaves no timer', () => {
     const watch = new SilenceWatch(never(), 1_000);
     watch[Symbol.dispose]();
-    expect([watch.signal.aborted, watch.isBroken]).toEqual([true, false]);
+    expect([watch.signal.aborted, watch.hasPassed]).toEqual([true, false]);
     expect(jest.getTimerCount()).toBe(0);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { transferSpec } from '../../src/agents/transfer.js';
 import type { FunctionCall, ModelMessage, ModelRequest } from '../../src/core/model.js';
 import { toAnthropicRequest } from '../../src/models/anthropic/request.js';
-import { answerTokens, requestTokens } from '../../src/models/conversation.js';
+import { outputTokens, requestTokens } from '../../src/models/conversation.js';
 import { createOfflineProvider } from '../../src/models/offline/provider.js';
 import { toOpenaiRequest } from '../../src/models/openai/request.js';
 import { answerOf, modelRequest, READ_FILE, userMessage } from '../support/model-requests.js';
@@ -58,6 +58,6 @@ describe('the token counts of the offline model', () => {
   });
 
   it('count a response in the form in which it is sent back', () => {
-    expect(answerTokens([call])).toBe(Math.ceil('{"name":"fs_read","input":{"path":"a.txt"}}'.length / 4));
+    expect(outputTokens([call])).toBe(Math.ceil('{"name":"fs_read","input":{"path":"a.txt"}}'.length / 4));
   });
 });

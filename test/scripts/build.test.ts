@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { execFile, execFileSync } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -94,6 +94,16 @@ describe('scripts/build.ts', () => {
     }
     await writeSource('export const port: number = 4100;');
     expect(await build('library')).toEqual(BUILT);
+  });
+
+  it('removes what was built of a source that is gone', async () => {
+    const compiled = () => readdir(path.join(clone, 'dist', 'src'));
+    await writeFile(inClone('src/gone.ts'), 'export const name = 1;');
+    await build('library');
+    expect(await compiled()).toEqual(['cli', 'config', 'gone.d.ts', 'gone.js']);
+    await rm(inClone('src/gone.ts'));
+    await build('library');
+    expect(await compiled()).toEqual(['cli', 'config']);
   });
 
   it('names its steps when it is asked for another', async () => {

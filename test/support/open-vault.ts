@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Logger } from '../../src/core/logger.js';
 import { silentLogger } from '../../src/core/logger.js';
-import { vaultKeyFile } from '../../src/capabilities/secrets/vault/key-file.js';
 import { OwnerSecrets } from '../../src/capabilities/secrets/vault/owner-secrets.js';
 import type { SealedVault } from '../../src/capabilities/secrets/vault/vault.js';
 import { openVault } from '../../src/capabilities/secrets/vault/vault.js';
@@ -23,7 +22,7 @@ export async function openTestVault(logger: Logger = silentLogger): Promise<Test
   const keyFile = path.join(home, 'vault.key');
   const vault = await openVault({
     store: storage.vault,
-    keyFile: vaultKeyFile(keyFile),
+    keyFile,
     passphrase: undefined,
   });
   return {

@@ -1,5 +1,4 @@
 import { commandLine } from '../../command-line.js';
-import { fuzz } from './fuzz.js';
 
 /** `npm run abuse -- fuzz`: sends malformed and mutated requests to its own server over loopback, up to a number and a time. */
 const values = commandLine('abuse fuzz', 'Sends malformed requests to a server of its own, over loopback.', {
@@ -11,6 +10,7 @@ const values = commandLine('abuse fuzz', 'Sends malformed requests to a server o
 });
 
 const { seed, seconds, requests, slow: slowMs } = values;
+const { fuzz } = await import('./fuzz.js');
 const figures = await fuzz({ seed, seconds, requests, slowMs });
 if (values.json) console.log(JSON.stringify(figures));
 else {

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { isJsonObject } from '../../core/json.js';
+import { isLoopback } from '../../core/addresses.js';
+import { isJsonObject, parseObject } from '../../core/json.js';
 import { parseGrpcAddress } from './grpc-transport.js';
 import { BINDINGS } from './link.js';
 
-const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/i;
 const MAX_HEADER = 2_000;
 const MAX_SHOWN = 60;
 const MAX_SKILLS = 64;
@@ -233,7 +233,7 @@ function addressProblem(url: string, binding: string): string | undefined {
   if (parsed.username !== '' || parsed.password !== '')
     return 'holds credentials, and everybody can read the card. Declare a security scheme instead.';
   const isPlain =
-    parsed.protocol !== 'https:' && !(parsed.protocol === 'http:' && LOOPBACK.test(parsed.hostname));
+    parsed.protocol !== 'https:' && !(parsed.protocol === 'http:' && isLoopback(parsed.hostname));
   if (!isPlain || (!isStandard(binding) && parsed.protocol !== 'http:')) return undefined;
   return `is ${show(url)}. A2A requires https outside of this machine, because requests carry credentials.`;
 }
@@ -247,14 +247,9 @@ function isBinding(binding: string): boolean {
 }
 
 function isSignatureHeader(head: string): boolean {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(head.slice(0, MAX_HEADER), 'base64url').toString('utf8'));
-    if (!isJsonObject(value)) return false;
-    const { alg, kid } = value;
-    return typeof alg === 'string' && alg.toLowerCase() !== 'none' && typeof kid === 'string';
-  } catch {
-    return false;
-  }
+  const text = Buffer.from(head.slice(0, MAX_HEADER), 'base64url').toString('utf8');
+  const { alg, kid } = parseObject(text) ?? {};
+  return typeof alg === 'string' && alg.toLowerCase() !== 'none' && typeof kid === 'string';
 }
 
 /** Formats a value for a message: short, and in quotes when it is text. */

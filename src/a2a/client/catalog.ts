@@ -73,15 +73,15 @@ async function entriesOf(catalog: string, { fetchFor }: CatalogSearchOptions): P
   return entries as readonly unknown[];
 }
 
-interface Reading extends CatalogSearchOptions {
-  readonly catalog: string;
-  readonly fail: (reason: string) => void;
-}
-
 /** The agents of a catalog that fit the search, best first. */
 function offersIn(
   entries: readonly unknown[],
-  { catalog, text, isPrivate, fail }: Reading,
+  {
+    catalog,
+    text,
+    isPrivate,
+    fail,
+  }: CatalogSearchOptions & { catalog: string; fail: (reason: string) => void },
 ): readonly OfferedAgent[] {
   const from = new URL(catalog);
   const foreign = new Set<string>();

@@ -1,5 +1,5 @@
 import { hashJson } from '../../core/canonical-json.js';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { isJsonObject, parseObject, type Json, type JsonObject } from '../../core/json.js';
 import { textOf, type Artifact, type Message, type Part } from '../../core/message.js';
 import { answersIn, questionsIn } from '../../core/questions.js';
 import type { Question } from '../../core/task.js';
@@ -83,7 +83,7 @@ function membersOf(schema: JsonObject): string {
 /** The schema for the reply, which a question of Mastra holds. */
 function replySchemaIn(part: Part): JsonObject | undefined {
   const schema = dataOf(part)['resumeSchema'];
-  if (typeof schema === 'string') return objectIn(schema);
+  if (typeof schema === 'string') return parseObject(schema);
   return isJsonObject(schema) ? schema : undefined;
 }
 
@@ -248,7 +248,7 @@ export function inFormOf(questions: readonly Question[], parts: readonly Part[])
  * approval, which text alone does not decide.
  */
 function replyBySchema(schema: JsonObject, text: string): Part | undefined {
-  const filled = isFrame(schema) ? fill(schema, text) : objectIn(text);
+  const filled = isFrame(schema) ? fill(schema, text) : parseObject(text);
   if (isJsonObject(filled)) return replyPart(filled);
   const name = onlyMemberOf(schema);
   if (name === undefined) return undefined;
@@ -277,15 +277,6 @@ function fill(frame: JsonObject, text: string): Json {
   if (constant !== undefined) return constant;
   if (type === 'string' || !isJsonObject(properties)) return text;
   return mapMembers(properties, (member) => (isJsonObject(member) ? fill(member, text) : text));
-}
-
-function objectIn(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function valueOf(schema: Json | undefined, text: string): Json | undefined {

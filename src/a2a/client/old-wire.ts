@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { isJsonObject, parseObject, type Json, type JsonObject } from '../../core/json.js';
 import { SCHEMA_PARTS } from '../translate/old-parts.js';
 import { mapMembers, objectOf } from '../translate/unchecked.js';
 
@@ -97,14 +97,9 @@ function eachLine(convert: (line: string) => string): TransformStream<string, st
 function repairResult(text: string, repair: (result: JsonObject) => JsonObject): string {
   // A failed parse costs 10 µs: a chunk with thousands of lines that are not JSON would block the event loop.
   if (!text.includes('"result"')) return text;
-  let response: unknown;
-  try {
-    response = JSON.parse(text);
-  } catch {
-    return text;
-  }
-  const result = isJsonObject(response) ? response['result'] : undefined;
-  if (!isJsonObject(response) || !isJsonObject(result)) return text;
+  const response = parseObject(text);
+  const result = response?.['result'];
+  if (!isJsonObject(result)) return text;
   const fixed = repair(result);
   return fixed === result ? text : JSON.stringify({ ...response, result: fixed });
 }

@@ -1,4 +1,4 @@
-import type { AgentExtension, AgentInterface, SecurityRequirement } from '@a2a-js/sdk';
+import type { AgentExtension, AgentInterface } from '@a2a-js/sdk';
 import { AgentCard, SecurityScheme } from '@a2a-js/sdk';
 import type { AgentProfile, Skill } from '../../core/agent.js';
 import type { CardFile } from '../../core/card.js';
@@ -140,13 +140,8 @@ export type CardAuth =
       readonly skillScopes: ReadonlyMap<string, string>;
     };
 
-/** The security fields of a card. They declare exactly what is enforced. */
-interface CardSecurity extends Pick<AgentCard, 'securitySchemes' | 'securityRequirements'> {
-  /** The requirements of a skill; empty when they are those of the agent. */
-  readonly ofSkill: (skillId: string) => SecurityRequirement[];
-}
-
-function cardSecurity(auth: CardAuth): CardSecurity {
+/** The security fields of a card. They declare exactly what is enforced. A skill without its own has those of the agent. */
+function cardSecurity(auth: CardAuth) {
   if (auth === 'none') return { securitySchemes: {}, securityRequirements: [], ofSkill: () => [] };
   const schemes = [schemeOf(auth), ...(typeof auth === 'string' ? [] : flowSchemes(auth))];
   const { scopes, skillScopes } = typeof auth === 'string' ? NO_SCOPES : auth;
@@ -157,7 +152,7 @@ function cardSecurity(auth: CardAuth): CardSecurity {
       schemes.map(([name, scheme]) => [name, SecurityScheme.fromJSON(scheme)]),
     ),
     securityRequirements: anyOf(scopes),
-    ofSkill: (skillId) => {
+    ofSkill: (skillId: string) => {
       const scope = skillScopes.get(skillId);
       return scope === undefined ? [] : anyOf([...new Set([...scopes, scope])]);
     },

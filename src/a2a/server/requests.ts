@@ -40,6 +40,9 @@ const CONTENTS = ['text', 'raw', 'url', 'data'] as const;
 
 const id = text(MAX_ID_LENGTH);
 const requiredId = id.min(1, 'must not be empty');
+const count = whole(0).optional();
+const pageToken = text(MAX_PAGE_TOKEN_LENGTH).optional();
+const metadata = jsonObject().optional();
 const texts = z.array(id, 'must be a list of strings').max(MAX_LIST, `must have at most ${MAX_LIST} items`);
 /** None of our interfaces declares a tenant, so a client must leave it out (A2A 1.0 section 3.2.6). */
 const tenant = z.string().max(0, 'must be left out: this interface declares no tenant').optional();
@@ -52,7 +55,7 @@ const partShape = {
     .optional(),
   url: text(MAX_URL_LENGTH).refine(isWebUrl, 'must be an absolute http or https URL').optional(),
   data: z.unknown().optional(),
-  metadata: jsonObject().optional(),
+  metadata,
   filename: text(MAX_FILENAME_LENGTH).optional(),
   mediaType: text(MAX_MEDIA_TYPE_LENGTH).optional(),
 };
@@ -71,7 +74,7 @@ const message = protoObject({
     .array(part, 'must be a list of parts')
     .min(1, 'must have at least one part')
     .max(MAX_PARTS, `must have at most ${MAX_PARTS} parts`),
-  metadata: jsonObject().optional(),
+  metadata,
   extensions: texts.optional(),
   referenceTaskIds: texts.optional(),
 });
@@ -100,32 +103,22 @@ const listPush = protoObject({
   tenant,
   taskId: requiredId,
   pageSize: whole(0, MAX_PAGE_SIZE).optional(),
-  pageToken: text(MAX_PAGE_TOKEN_LENGTH).optional(),
+  pageToken,
 });
 
 const configuration = protoObject({
   acceptedOutputModes: texts.optional(),
   taskPushNotificationConfig: pushOfMessage.optional(),
-  historyLength: whole(0).optional(),
+  historyLength: count,
   returnImmediately: bool().optional(),
-  ifGenerationMatch: whole(0).optional(),
+  ifGenerationMatch: count,
 });
 
-const sendMessage = protoObject({
-  tenant,
-  message,
-  configuration: configuration.optional(),
-  metadata: jsonObject().optional(),
-});
+const sendMessage = protoObject({ tenant, message, configuration: configuration.optional(), metadata });
 
 const taskName = protoObject({ tenant, id: requiredId });
-const getTask = protoObject({
-  tenant,
-  id: requiredId,
-  historyLength: whole(0).optional(),
-  currentGeneration: whole(0).optional(),
-});
-const cancelTask = protoObject({ tenant, id: requiredId, metadata: jsonObject().optional() });
+const getTask = protoObject({ tenant, id: requiredId, historyLength: count, currentGeneration: count });
+const cancelTask = protoObject({ tenant, id: requiredId, metadata });
 const nothing = protoObject({ tenant });
 
 const { UNRECOGNIZED: _, ...STATES } = Object.fromEntries(
@@ -137,8 +130,8 @@ const listTasks = protoObject({
   contextId: id.optional(),
   status: protoEnum(STATES).optional(),
   pageSize: whole(1, MAX_PAGE_SIZE).optional(),
-  pageToken: text(MAX_PAGE_TOKEN_LENGTH).optional(),
-  historyLength: whole(0).optional(),
+  pageToken,
+  historyLength: count,
   statusTimestampAfter: z
     .string('must be a timestamp')
     .refine(

@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { LangoError, errorText } from '../../core/errors.js';
+import { LangoError, errorText, type ErrorCode } from '../../core/errors.js';
 import { referencedSecrets } from '../../core/secrets.js';
 import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
 import { OVERHEAD_MS } from './browser-navigate.js';
 import { ACTIONS, type Action, type Steps } from './driver-messages.js';
 import type { BrowserLimits } from './options.js';
 import { REF_PATTERN, resolveRef, staleRef } from './browser-observe.js';
+import { becomesQuiet, differences, readPageState, type PageState } from './page-change.js';
 import type { ActionResult } from './page-functions.js';
-import { differences, readPageState, PageWatch, type PageState } from './page-change.js';
 import { describePage } from './report.js';
 import type { Session } from './session.js';
 import type { Sessions } from './sessions.js';
@@ -54,13 +54,11 @@ export function actTool(sessions: Sessions, { navigationSeconds }: BrowserLimits
     timeoutMs: 1_000 * navigationSeconds + OVERHEAD_MS,
     async check({ ref, action, value }, context) {
       assertValue(action, value);
-      const browser = await sessions.require(context);
-      await browser.run('find', { ref }, context);
+      await sessions.run('find', { ref }, context);
     },
     async execute({ ref, action, value }, context) {
       assertValue(action, value);
-      const browser = await sessions.require(context);
-      return browser.run('act', { ref, action, value: value ?? '' }, context);
+      return sessions.run('act', { ref, action, value: value ?? '' }, context);
     },
   });
 }
@@ -68,9 +66,7 @@ export function actTool(sessions: Sessions, { navigationSeconds }: BrowserLimits
 export async function act(session: Session, { ref, action, value }: Steps['act']): Promise<ToolOutput> {
   const target = { session, ref, number: await resolveRef(session, ref) };
   const before = await readPageState(session);
-  const watch = new PageWatch(session);
-  const navigationMs = 1_000 * session.limits.navigationSeconds;
-  const isQuiet = await watch.during(() => perform(target, action, value), navigationMs);
+  const isQuiet = await becomesQuiet(session, () => perform(target, action, value));
   const busy = isQuiet ? [] : ['Loading: the page was not quiet in time; this is what it shows now'];
   return { content: await describeChange(session, before, [`Done: ${action} on ${ref}`, ...busy]) };
 }
@@ -83,7 +79,7 @@ function assertValue(action: Action, value: string | undefined): void {
 async function perform(target: Target, action: Action, value: string): Promise<void> {
   switch (action) {
     case 'click':
-      return void (await click(target));
+      return click(target, await accepted(target, target.session.call('point', target.number, true)));
     case 'check':
     case 'uncheck':
       return setChecked(target, action === 'check');
@@ -96,89 +92,77 @@ async function perform(target: Target, action: Action, value: string): Promise<v
   }
 }
 
-async function click(target: Target): Promise<void> {
-  const { x = 0, y = 0 } = await accepted(target, target.session.call('point', target.number, true));
-  await target.session.withTimeout(target.session.page.mouse.click(x, y));
+function click({ session }: Target, { x = 0, y = 0 }: ActionResult): Promise<void> {
+  return session.withTimeout(session.page.mouse.click(x, y));
 }
 
 async function setChecked(target: Target, wanted: boolean): Promise<void> {
-  const { session, number } = target;
-  const { checked, x = 0, y = 0 } = await accepted(target, session.call('point', number, false));
-  if (checked === undefined) {
-    throw new LangoError('invalid-input', `ref: ${target.ref} is not a checkbox; use the action "click".`);
+  const { session, ref, number } = target;
+  const found = await accepted(target, session.call('point', number, false));
+  if (found.checked === undefined) {
+    throw new LangoError('invalid-input', `ref: ${ref} is not a checkbox; use the action "click".`);
   }
-  if (checked === wanted) return;
-  await session.withTimeout(session.page.mouse.click(x, y));
+  if (found.checked === wanted) return;
+  await click(target, found);
   const after = await accepted(target, session.call('checked', number));
-  if (after.checked !== wanted) {
-    throw new LangoError(
-      'tool',
-      `The page kept ${target.ref} ${wanted ? 'unchecked' : 'checked'} after the click.`,
-    );
-  }
+  if (after.checked === wanted) return;
+  const state = wanted ? 'unchecked' : 'checked';
+  throw new LangoError('tool', `The page kept ${ref} ${state} after the click.`);
 }
 
 async function type(target: Target, value: string): Promise<void> {
-  const { page } = target.session;
-  const { isPicker, isPassword } = await accepted(target, target.session.call('focus', target.number, true));
-  if (isPicker) return void (await accepted(target, target.session.call('put', target.number, value)));
+  const { session, number } = target;
+  const { keyboard } = session.page;
+  const { isPicker, isPassword } = await accepted(target, session.call('focus', number, true));
+  if (isPicker) return void (await accepted(target, session.call('put', number, value)));
   const text = await textToType(target, value, isPassword ?? false);
-  await target.session.withTimeout(
-    text === '' ? page.keyboard.press('Delete') : page.keyboard.insertText(text),
-  );
+  await session.withTimeout(text === '' ? keyboard.press('Delete') : keyboard.insertText(text));
 }
 
 /** Resolves secrets for password fields only, because other fields show the value on the page and in screenshots. */
 async function textToType({ session, ref }: Target, value: string, isPassword: boolean): Promise<string> {
   if (referencedSecrets(value).length === 0) return value;
   if (!isPassword) {
-    throw new LangoError(
-      'forbidden',
-      `${ref} is not a password field; secrets are typed into password fields only.`,
-    );
+    const problem = `${ref} is not a password field; secrets are typed into password fields only.`;
+    throw new LangoError('forbidden', problem);
   }
   return session.server.resolveSecrets({ text: value, host: new URL(session.page.url()).hostname });
 }
 
 async function press(target: Target, key: string): Promise<void> {
-  await accepted(target, target.session.call('focus', target.number, false));
+  const { session, number } = target;
+  await accepted(target, session.call('focus', number, false));
   try {
-    await target.session.withTimeout(target.session.page.keyboard.press(key));
+    await session.withTimeout(session.page.keyboard.press(key));
   } catch (error) {
     if (!/Unknown key/.test(errorText(error))) throw error;
-    throw new LangoError(
-      'invalid-input',
-      `value: "${key.slice(0, 50)}" is not a key name; use a name such as "Enter" or "Tab".`,
-    );
+    const problem = `value: "${key.slice(0, 50)}" is not a key name; use a name such as "Enter" or "Tab".`;
+    throw new LangoError('invalid-input', problem);
   }
 }
 
-const PROBLEMS: Readonly<Record<string, (ref: string, by: string) => LangoError>> = {
-  gone: staleRef,
-  disabled: (ref) => new LangoError('conflict', `${ref} is disabled or read-only.`),
-  hidden: (ref) => new LangoError('conflict', `${ref} is not visible on the page.`),
-  covered: (ref, by) =>
-    new LangoError('conflict', `${ref} is covered by another element (${by}).`, {
-      hint: 'Close the covering element first; browser_observe lists the elements.',
-    }),
-  'not-editable': (ref) => new LangoError('invalid-input', `ref: ${ref} is not a text field.`),
-  'not-select': (ref) =>
-    new LangoError('invalid-input', `ref: ${ref} is not a select element; use the action "click".`),
-  'no-option': (ref, by) =>
-    new LangoError('invalid-input', `value: ${ref} has no such option. Its options: ${by}.`),
-  refused: (ref) =>
-    new LangoError(
-      'invalid-input',
-      `value: ${ref} does not accept this value. Dates are written as "2026-01-31".`,
-    ),
+/** For each problem that the page script reports: our error code and a sentence about the element. */
+const PROBLEMS: Readonly<Record<string, readonly [ErrorCode, (ref: string, by: string) => string]>> = {
+  disabled: ['conflict', (ref) => `${ref} is disabled or read-only.`],
+  hidden: ['conflict', (ref) => `${ref} is not visible on the page.`],
+  covered: ['conflict', (ref, by) => `${ref} is covered by another element (${by}).`],
+  'not-editable': ['invalid-input', (ref) => `ref: ${ref} is not a text field.`],
+  'not-select': ['invalid-input', (ref) => `ref: ${ref} is not a select element; use the action "click".`],
+  'no-option': ['invalid-input', (ref, by) => `value: ${ref} has no such option. Its options: ${by}.`],
+  refused: ['invalid-input', (ref) => `value: ${ref} does not accept this value. ${DATE_ADVICE}`],
 };
+const DATE_ADVICE = 'Dates are written as "2026-01-31".';
+const COVERED_HINT = 'Close the covering element first; browser_observe lists the elements.';
 
 /** Throws what the page script says against an action. */
 async function accepted({ ref }: Target, acting: Promise<ActionResult>): Promise<ActionResult> {
-  const answer = await acting;
-  const say = answer.problem === undefined ? undefined : PROBLEMS[answer.problem];
-  if (say) throw say(ref, answer.by ?? '');
-  return answer;
+  const result = await acting;
+  const { problem = '', by = '' } = result;
+  if (problem === 'gone') throw staleRef(ref);
+  const known = PROBLEMS[problem];
+  if (!known) return result;
+  const [code, describe] = known;
+  throw new LangoError(code, describe(ref, by), problem === 'covered' ? { hint: COVERED_HINT } : {});
 }
 
 /** Describes the change: a new page by the start of its text, the same page by its differences. */

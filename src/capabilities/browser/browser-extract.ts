@@ -45,10 +45,7 @@ export function extractTool(sessions: Sessions): Tool {
     schema,
     effect: 'pure',
     bringsOutside: true,
-    async execute({ mode = 'text', offset = 0 }, context) {
-      const browser = await sessions.require(context);
-      return browser.run('extract', { mode, offset }, context);
-    },
+    execute: ({ mode = 'text', offset = 0 }, context) => sessions.run('extract', { mode, offset }, context),
   });
 }
 
@@ -68,8 +65,8 @@ async function readText({ session, offset }: Reading): Promise<Extract> {
 async function readLinks({ session, offset }: Reading): Promise<Extract> {
   const found = await session.call('links', offset, session.limits.elements);
   const lines = found.links.map(({ url, text }) => `- ${text || '(no text)'}: ${url}`);
-  const pageText = lines.join('\n') || '(no links)';
-  return { range: found, unit: 'links', text: pageText, facts: [`Links: ${found.total}`] };
+  const text = lines.join('\n') || '(no links)';
+  return { range: found, unit: 'links', text, facts: [`Links: ${found.total}`] };
 }
 
 async function readMarkdown(reading: Reading): Promise<Extract> {
@@ -81,11 +78,8 @@ async function readArticle(reading: Reading): Promise<Extract> {
   const source = await readFile(createRequire(import.meta.url).resolve(READABILITY), 'utf8');
   const load = `globalThis.langoReadability ??= (() => { const module = {}; ${source}\n; return Readability; })();`;
   const found = await reading.session.callAfter(load, 'article');
-  if (!found) {
-    throw new LangoError('not-found', 'No article was recognized on this page.', {
-      hint: 'Use mode "text" or "markdown".',
-    });
-  }
+  const hint = 'Use mode "text" or "markdown".';
+  if (!found) throw new LangoError('not-found', 'No article was recognized on this page.', { hint });
   const about = Object.entries(found.about).filter(([, value]) => value !== '');
   return convert(found, reading, about.map(([name, value]) => `${name}: ${value}`).join('\n'));
 }

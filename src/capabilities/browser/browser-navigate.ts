@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { limitField, exactField, textField } from '../../core/tool-fields.js';
 import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
 import type { Steps } from './driver-messages.js';
 import { goTo, parseAddress } from './navigation.js';
@@ -12,7 +13,7 @@ export const OVERHEAD_MS = 60_000;
 const PREVIEW_CHARACTERS = 1_000;
 
 const navigateSchema = z.strictObject({
-  url: z.string().min(1).max(2_000).describe('An http:// or https:// URL'),
+  url: exactField('An http:// or https:// URL', 2_000),
 });
 
 /** Opening an address is a GET request, so it is safe to repeat. After a restart it brings the page back. */
@@ -29,8 +30,7 @@ export function navigateTool(sessions: Sessions, { navigationSeconds }: BrowserL
     timeoutMs: 1_000 * navigationSeconds + OVERHEAD_MS,
     async execute({ url }, context) {
       const address = parseAddress(url);
-      const browser = await sessions.open(context);
-      return browser.run('navigate', { url: address.href }, context);
+      return (await sessions.open(context)).run('navigate', { url: address.href }, context);
     },
   });
 }
@@ -46,13 +46,8 @@ const LIMIT_MAX = 50;
 const LINKS_READ = 500;
 
 const searchSchema = z.strictObject({
-  query: z.string().trim().min(1).max(500).describe('The search terms'),
-  limit: z
-    .int()
-    .min(1)
-    .max(LIMIT_MAX)
-    .optional()
-    .describe(`Maximum number of results; ${LIMIT_DEFAULT} by default`),
+  query: textField('The search terms', 500),
+  limit: limitField(`Maximum number of results; ${LIMIT_DEFAULT} by default`, LIMIT_MAX),
 });
 
 /** Searches with the configured search page, in the browser. */
@@ -67,8 +62,7 @@ export function searchTool(sessions: Sessions, limits: BrowserLimits, searchUrl:
     timeoutMs: 1_000 * limits.navigationSeconds + OVERHEAD_MS,
     async execute({ query, limit = LIMIT_DEFAULT }, context) {
       const address = parseAddress(searchUrl.replaceAll('{query}', encodeURIComponent(query)));
-      const browser = await sessions.open(context);
-      return browser.run('search', { url: address.href, limit }, context);
+      return (await sessions.open(context)).run('search', { url: address.href, limit }, context);
     },
   });
 }

@@ -21,10 +21,7 @@ export function observeTool(sessions: Sessions): Tool {
     schema,
     effect: 'pure',
     bringsOutside: true,
-    async execute({ offset = 0 }, context) {
-      const browser = await sessions.require(context);
-      return browser.run('observe', { offset }, context);
-    },
+    execute: ({ offset = 0 }, context) => sessions.run('observe', { offset }, context),
   });
 }
 
@@ -40,22 +37,18 @@ export async function observe(session: Session, { offset }: Steps['observe']): P
 export function describeElement(element: ObservedElement, page: number): string {
   const { number, kind, name, value, checked, disabled, readonly: isFixed, options, url } = element;
   const extras = [
-    ...(value ? [`value "${value}"`] : []),
-    ...(checked === undefined ? [] : [checked ? 'checked' : 'not checked']),
-    ...(disabled ? ['disabled'] : []),
-    ...(isFixed ? ['read-only'] : []),
-    ...(options ? [`options: ${options.join(' | ')}`] : []),
-    ...(url ? [`-> ${url}`] : []),
+    value && `value "${value}"`,
+    checked !== undefined && (checked ? 'checked' : 'not checked'),
+    disabled && 'disabled',
+    isFixed && 'read-only',
+    options && `options: ${options.join(' | ')}`,
+    url && `-> ${url}`,
   ];
-  return [`${toRef(page, number)} ${kind} "${name}"`, ...extras].join(' ');
+  return [`p${page}e${number} ${kind} "${name}"`, ...extras.filter(Boolean)].join(' ');
 }
 
+/** A ref: the number of the document, and that of the element in it. */
 export const REF_PATTERN = /^p(\d{1,9})e(\d{1,9})$/;
-
-/** Names an element by the number of its document and its own number. */
-function toRef(page: number, element: number): string {
-  return `p${page}e${element}`;
-}
 
 /** Returns the number of the element. Rejects with `conflict` when another document is shown by now. */
 export async function resolveRef(session: Session, ref: string): Promise<number> {
@@ -65,7 +58,6 @@ export async function resolveRef(session: Session, ref: string): Promise<number>
 }
 
 export function staleRef(ref: string): LangoError {
-  return new LangoError('conflict', `ref: ${ref} does not belong to the page that is shown now.`, {
-    hint: 'Call browser_observe and use a ref from its result.',
-  });
+  const hint = 'Call browser_observe and use a ref from its result.';
+  return new LangoError('conflict', `ref: ${ref} does not belong to the page that is shown now.`, { hint });
 }

@@ -1,4 +1,3 @@
-import type { Page, PageScreenshotOptions } from 'playwright-core';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
@@ -9,6 +8,7 @@ import type { Sessions } from './sessions.js';
 
 const TIME_MS = 90_000;
 const SHOT_MS = 15_000;
+const FIXED = { scale: 'css', animations: 'disabled', timeout: SHOT_MS } as const;
 /** Formats to try in this order until the file is small enough. */
 const FORMATS = [
   { type: 'png' },
@@ -21,12 +21,6 @@ const schema = z.strictObject({
   fullPage: z.boolean().optional().describe('Capture the whole page instead of the visible part'),
 });
 
-interface Screenshot {
-  readonly bytes: Buffer;
-  readonly type: 'png' | 'jpeg';
-  readonly isPart: boolean;
-}
-
 export function screenshotTool(sessions: Sessions): Tool {
   return defineTool({
     name: 'browser_screenshot',
@@ -36,43 +30,34 @@ export function screenshotTool(sessions: Sessions): Tool {
     effect: 'pure',
     bringsOutside: true,
     timeoutMs: TIME_MS,
-    async execute({ fullPage = false }, context) {
-      const browser = await sessions.require(context);
-      return browser.run('screenshot', { fullPage }, context);
-    },
+    execute: ({ fullPage = false }, context) => sessions.run('screenshot', { fullPage }, context),
   });
 }
 
 export async function screenshot(session: Session, { fullPage }: Steps['screenshot']): Promise<ToolOutput> {
   const { bytes, type, isPart } = await takeScreenshot(session, fullPage);
   const filename = `screenshot.${type === 'png' ? 'png' : 'jpg'}`;
-  const facts = [
-    `Screenshot: ${filename}, ${bytes.length} bytes`,
-    ...(isPart
-      ? ['Part: only the upper part of the page, which is higher than tools.browser.screenshotHeight']
-      : []),
-  ];
+  const part = 'Part: only the upper part of the page, which is higher than tools.browser.screenshotHeight';
+  const facts = [`Screenshot: ${filename}, ${bytes.length} bytes`, ...(isPart ? [part] : [])];
   const content = await describePage(session, facts);
   const mediaType = `image/${type}`;
   return { content, files: [{ kind: 'file', bytes: bytes.toString('base64'), mediaType, filename }] };
 }
 
-async function takeScreenshot(session: Session, fullPage: boolean): Promise<Screenshot> {
+async function takeScreenshot(session: Session, fullPage: boolean) {
   const { page, limits } = session;
   const { width, height } = await session.call('info');
   const shown = fullPage ? Math.min(Math.max(height, 1), limits.screenshotHeight) : undefined;
   const clip = shown === undefined ? {} : { fullPage: true, clip: { x: 0, y: 0, width, height: shown } };
   for (const format of FORMATS) {
-    const bytes = await session.withTimeout(captureImage(page, { ...clip, ...format }), 2 * SHOT_MS);
+    const shot = page.screenshot({ ...FIXED, ...clip, ...format });
+    const bytes = await session.withTimeout(shot, 2 * SHOT_MS);
     if (bytes.length > limits.screenshotBytes) continue;
     return { bytes, type: format.type, isPart: shown !== undefined && shown < height };
   }
   const advice = fullPage ? 'Take one without fullPage' : 'Read the page with browser_extract';
+  const hint = `${advice}, or raise tools.browser.screenshotBytes.`;
   throw new LangoError('too-large', `The screenshot is larger than ${limits.screenshotBytes} bytes.`, {
-    hint: `${advice}, or raise tools.browser.screenshotBytes.`,
+    hint,
   });
-}
-
-function captureImage(page: Page, options: PageScreenshotOptions): Promise<Buffer> {
-  return page.screenshot({ ...options, scale: 'css', animations: 'disabled', timeout: SHOT_MS });
 }

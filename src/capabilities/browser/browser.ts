@@ -1,4 +1,3 @@
-import type { Tool } from '../../core/tool.js';
 import { actTool } from './browser-act.js';
 import { extractTool } from './browser-extract.js';
 import { closeTool, navigateTool, searchTool } from './browser-navigate.js';
@@ -10,15 +9,11 @@ import { Sessions } from './sessions.js';
 export { findChromium } from './chromium.js';
 export type { BrowserOptions } from './options.js';
 
-/** The tools that drive a browser. */
-export interface BrowserFamily {
-  readonly tools: readonly Tool[];
-  /** Ends every browser and removes its profile. Resolves when none is left. */
-  close(): Promise<void>;
-}
-
-/** Creates the tools. A browser starts when a tool needs it, one for each conversation. */
-export function createBrowser(options: BrowserOptions): BrowserFamily {
+/**
+ * Creates the tools that drive browsers, and `close`, which ends every browser and removes its profile. A browser starts
+ * when a tool needs it, one for each conversation.
+ */
+export function createBrowser(options: BrowserOptions) {
   const { limits, searchUrl } = options;
   const sessions = new Sessions(options);
   return {

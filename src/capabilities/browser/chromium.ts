@@ -7,14 +7,11 @@ export interface Chromium {
   readonly executable: string;
   /** Whether Chromium uses its own sandbox. */
   readonly sandbox: boolean;
-  /**
-   * Path of util-linux's setpriv, which drops privileges and ends the browser together with the server. Required when
-   * the server runs as root.
-   */
+  /** Path of util-linux's setpriv, which drops privileges and ends the browser with the server. Root requires it. */
   readonly setpriv: string | undefined;
 }
 
-export interface ChromiumSearch {
+interface ChromiumSearch {
   /** The configured executable. When absent, `findChromium` searches for one. */
   readonly executable?: string;
   readonly sandbox: boolean;
@@ -34,22 +31,17 @@ const KNOWN_PATHS = [
 /** Finds a Chromium without starting it. Rejects with `unavailable` and advice when a browser cannot run here. */
 export async function findChromium(search: ChromiumSearch): Promise<Chromium> {
   if (!isInstalled('playwright-core')) {
-    throw new LangoError(
-      'unavailable',
-      'The package playwright-core, which drives the browser, is not installed.',
-      {
-        hint: 'Install it next to lango: npm install playwright-core',
-      },
-    );
+    const problem = 'The package playwright-core, which drives the browser, is not installed.';
+    const hint = 'Install it next to lango: npm install playwright-core';
+    throw new LangoError('unavailable', problem, { hint });
   }
   const executable = await findExecutable(search);
   const setpriv = await findProgram('setpriv');
   if (setpriv === undefined && process.getuid?.() === 0) {
-    throw new LangoError(
-      'unavailable',
-      'The browser must not run as root, and setpriv, which drops privileges, is not installed.',
-      { hint: 'Run: apt install util-linux. Or run the server as an ordinary user.' },
-    );
+    const problem =
+      'The browser must not run as root, and setpriv, which drops privileges, is not installed.';
+    const hint = 'Run: apt install util-linux. Or run the server as an ordinary user.';
+    throw new LangoError('unavailable', problem, { hint });
   }
   return { executable, sandbox: search.sandbox, setpriv };
 }
@@ -57,22 +49,18 @@ export async function findChromium(search: ChromiumSearch): Promise<Chromium> {
 async function findExecutable({ executable, path }: ChromiumSearch): Promise<string> {
   if (executable !== undefined) {
     if (await isExecutable(executable)) return executable;
-    throw new LangoError('unavailable', `${executable} is not an executable file.`, {
-      hint: 'Correct tools.browser.executable, or remove it to let Lango search for Chromium.',
-    });
+    const hint = 'Correct tools.browser.executable, or remove it to let Lango search for Chromium.';
+    throw new LangoError('unavailable', `${executable} is not an executable file.`, { hint });
   }
   for (const name of NAMES) {
     const found = await findProgram(name);
     if (found !== undefined) return found;
   }
   const folders = path.split(delimiter).filter((folder) => folder.startsWith('/'));
-  for (const candidate of [
-    ...KNOWN_PATHS,
-    ...folders.flatMap((folder) => NAMES.map((name) => join(folder, name))),
-  ]) {
+  const onPath = folders.flatMap((folder) => NAMES.map((name) => join(folder, name)));
+  for (const candidate of [...KNOWN_PATHS, ...onPath]) {
     if (await isExecutable(candidate)) return candidate;
   }
-  throw new LangoError('unavailable', 'Chromium was not found.', {
-    hint: 'Run: apt install chromium. Or set tools.browser.executable.',
-  });
+  const hint = 'Run: apt install chromium. Or set tools.browser.executable.';
+  throw new LangoError('unavailable', 'Chromium was not found.', { hint });
 }

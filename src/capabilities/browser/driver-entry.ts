@@ -5,15 +5,8 @@ import { extract } from './browser-extract.js';
 import { navigate, search } from './browser-navigate.js';
 import { observe, resolveRef } from './browser-observe.js';
 import { screenshot } from './browser-screenshot.js';
-import type {
-  Answer,
-  DriverLaunch,
-  FromDriver,
-  ServerCalls,
-  StepRequest,
-  Steps,
-  ToDriver,
-} from './driver-messages.js';
+import type { CallResponse, DriverLaunch, FromDriver, ServerCalls } from './driver-messages.js';
+import type { StepRequest, Steps, ToDriver } from './driver-messages.js';
 import type { ProxyFailure } from './options.js';
 import { Session } from './session.js';
 
@@ -36,12 +29,12 @@ const STEPS: {
 
 let opened: Session | undefined;
 /** Resolves the call to the server that the current step waits for. A step makes one call at a time. */
-let resolveCall: ((answer: Answer) => void) | undefined;
+let resolveCall: ((response: CallResponse) => void) | undefined;
 
 if (process.send) {
   guardProcess();
   process.on('message', (message: ToDriver) => {
-    if (message.type === 'answer') resolveCall?.(message);
+    if (message.type === 'response') resolveCall?.(message);
     else void run(message);
   });
   process.on('disconnect', () => {
@@ -71,7 +64,7 @@ async function open(_: unknown, launch: DriverLaunch): Promise<ToolOutput> {
 }
 
 async function call(name: keyof ServerCalls, input?: unknown): Promise<unknown> {
-  const { promise, resolve } = Promise.withResolvers<Answer>();
+  const { promise, resolve } = Promise.withResolvers<CallResponse>();
   resolveCall = resolve;
   send({ type: 'call', name, input });
   const { value, error } = await promise;

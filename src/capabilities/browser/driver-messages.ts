@@ -1,3 +1,4 @@
+import { errorText, LangoError } from '../../core/errors.js';
 import type { ToolOutput } from '../../core/tool.js';
 import type { PlainError } from '../../parsing/separate-process.js';
 import type { Chromium } from './chromium.js';
@@ -53,16 +54,26 @@ export interface StepRequest {
   readonly input: unknown;
 }
 
-export interface Answer {
-  readonly type: 'answer';
+/** The response of the server to a call. */
+export interface CallResponse {
+  readonly type: 'response';
   readonly value?: unknown;
   readonly error?: PlainError;
 }
 
-export type ToDriver = StepRequest | Answer;
+export type ToDriver = StepRequest | CallResponse;
 
 export type FromDriver =
   | { readonly type: 'result'; readonly output?: ToolOutput; readonly error?: PlainError }
   | { readonly type: 'call'; readonly name: keyof ServerCalls; readonly input: unknown }
   /** The browser ends: no further step can run. */
   | { readonly type: 'ended' };
+
+export const RESTART_HINT = 'Call browser_navigate to start a new browser.';
+
+/** The error of a step that runs while the browser ends, or after that. */
+export function browserEnded(error?: unknown): LangoError {
+  const cause = error === undefined ? undefined : new Error(errorText(error).slice(0, 500));
+  const problem = 'The browser ended, and its page is lost.';
+  return new LangoError('unavailable', problem, { hint: RESTART_HINT, cause });
+}

@@ -2,12 +2,9 @@ import type { ChildProcess } from 'node:child_process';
 import { LangoError } from '../../core/errors.js';
 import { Timer } from '../../core/time.js';
 import type { ToolContext, ToolOutput } from '../../core/tool.js';
-import {
-  endedForMemory,
-  fromPlainError,
-  startProcess,
-  toPlainError,
-} from '../../parsing/separate-process.js';
+import { endedForMemory, fromPlainError, startProcess } from '../../parsing/separate-process.js';
+import { toPlainError } from '../../parsing/separate-process.js';
+import { browserEnded, RESTART_HINT } from './driver-messages.js';
 import type { FromDriver, SecretRequest, ServerCalls, Steps, ToDriver } from './driver-messages.js';
 import { createProfile, type Profile } from './launch.js';
 import type { BrowserOptions, BrowserProxy, ProxyFailure } from './options.js';
@@ -21,16 +18,12 @@ const MAX_FAILURES = 12;
 
 type Handlers = { readonly [Name in keyof ServerCalls]: (input: never) => Promise<unknown> };
 
-/** The step that the driver's process runs now: the functions that it may call, and how to settle it. */
-interface CurrentStep {
-  readonly handlers: Handlers;
-  readonly resolve: (output: ToolOutput) => void;
-  readonly reject: (error: unknown) => void;
-}
+/** The step that the driver's process runs now, and the functions that it may call. */
+type CurrentStep = PromiseWithResolvers<ToolOutput> & { readonly handlers: Handlers };
 
 /**
  * The browser of one conversation, driven in a separate process (`driver-entry.ts`), with which it ends. Steps run one
- * after the other. The browser ends for good when a step is canceled, when the page does not answer or takes too much
+ * after the other. The browser ends for good when a step is canceled, when the page does not respond or takes too much
  * memory, and when the browser crashes.
  */
 export class Driver {
@@ -132,17 +125,17 @@ export class Driver {
     const { signal } = context;
     signal.throwIfAborted();
     if (this.#hasEnded) throw browserEnded();
-    const { promise, resolve, reject } = Promise.withResolvers<ToolOutput>();
+    const settled = Promise.withResolvers<ToolOutput>();
     const handlers = this.#handlers('key' in context ? context : undefined);
-    this.#currentStep = { handlers, resolve, reject };
+    this.#currentStep = { ...settled, handlers };
     const onAbort = (): void => {
-      reject(signal.reason);
+      settled.reject(signal.reason);
       void this.end();
     };
     signal.addEventListener('abort', onAbort, { once: true });
     this.#send({ type: 'step', step, input });
     try {
-      return await promise;
+      return await settled.promise;
     } finally {
       this.#currentStep = undefined;
       signal.removeEventListener('abort', onAbort);
@@ -182,7 +175,7 @@ export class Driver {
       this.#hasEnded = true;
       if (!waiting) void this.end();
     } else if (message.type === 'call') {
-      if (waiting) void this.#answer(waiting.handlers[message.name](message.input as never));
+      if (waiting) void this.#respond(waiting.handlers[message.name](message.input as never));
     } else if (message.error) {
       waiting?.reject(fromPlainError(message.error));
     } else {
@@ -190,12 +183,12 @@ export class Driver {
     }
   }
 
-  async #answer(call: Promise<unknown>): Promise<void> {
-    const answer = await call.then(
+  async #respond(call: Promise<unknown>): Promise<void> {
+    const response = await call.then(
       (value) => ({ value }),
       (error: unknown) => ({ error: toPlainError(error, 'tool') }),
     );
-    this.#send({ type: 'answer', ...answer });
+    this.#send({ type: 'response', ...response });
   }
 
   /** Sends a message. A message that cannot be sent is dropped: the process ends, and the step rejects. */
@@ -226,17 +219,8 @@ export class Driver {
   }
 }
 
-function browserEnded(): LangoError {
-  return new LangoError('unavailable', 'The browser ended, and its page is lost.', { hint: RESTART_HINT });
-}
-
 function tooLarge(): LangoError {
   const mib = MAX_MEMORY_BYTES / (1024 * 1024);
-  return new LangoError(
-    'too-large',
-    `The page sent the browser's driver more than fits into ${mib} MiB of memory, and was closed.`,
-    { hint: RESTART_HINT },
-  );
+  const problem = `The page sent the browser's driver more than fits into ${mib} MiB of memory, and was closed.`;
+  return new LangoError('too-large', problem, { hint: RESTART_HINT });
 }
-
-const RESTART_HINT = 'Call browser_navigate to start a new browser.';

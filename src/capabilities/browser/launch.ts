@@ -50,15 +50,10 @@ export async function createProfile({ setpriv }: Chromium, slot: number): Promis
     await chmod(outer, 0o711);
     await chown(folder, uid, uid);
   }
-  const account = isRoot && setpriv !== undefined ? [setpriv, ...dropPrivileges(uid)] : [];
-  const killWithServer = setpriv === undefined ? [] : ['--pdeathsig', 'KILL', '--'];
-  const program = account.length > 0 || setpriv === undefined ? account : [setpriv];
-  return {
-    folder,
-    artifacts,
-    prefix: [...program, ...killWithServer],
-    remove: () => removeAs(account, outer),
-  };
+  const account = isRoot && setpriv !== undefined ? dropPrivileges(setpriv, uid) : [];
+  const endsWithServer = ['--pdeathsig', 'KILL', '--'];
+  const prefix = setpriv === undefined ? [] : [...(isRoot ? account : [setpriv]), ...endsWithServer];
+  return { folder, artifacts, prefix, remove: () => removeAs(account, outer) };
 }
 
 const REMOVE_TRIES = 10;
@@ -81,9 +76,10 @@ async function removeAs(account: readonly string[], outer: string): Promise<void
   }
 }
 
-function dropPrivileges(uid: number): readonly string[] {
+/** The start of a command line that runs a program as this user, without privileges. */
+function dropPrivileges(setpriv: string, uid: number): readonly string[] {
   const account = ['--reuid', String(uid), '--regid', String(uid), '--clear-groups'];
-  return [...account, '--inh-caps=-all', '--bounding-set=-all', '--no-new-privs'];
+  return [setpriv, ...account, '--inh-caps=-all', '--bounding-set=-all', '--no-new-privs'];
 }
 
 /** Removes the profiles that killed servers left behind. Never rejects. */
@@ -101,7 +97,7 @@ export async function removeStaleProfiles(chromium: Chromium): Promise<void> {
 async function removeStale({ setpriv }: Chromium, outer: string): Promise<void> {
   const { uid = 0 } = await stat(join(outer, 'profile')).catch(() => ({ uid: 0 }));
   const isOther = uid !== 0 && process.getuid?.() === 0 && setpriv !== undefined;
-  await removeAs(isOther ? [setpriv, ...dropPrivileges(uid)] : [], outer);
+  await removeAs(isOther ? dropPrivileges(setpriv, uid) : [], outer);
 }
 
 function isAlive(pid: number): boolean {
@@ -122,91 +118,56 @@ const START_MS = 20_000;
 /** Script memory of one page. */
 const HEAP_MB = 512;
 
+/** Features that send requests of their own, or change those of a page. */
+const DISABLED_FEATURES = [
+  ...['AutofillServerCommunication', 'DialMediaRouteProvider', 'GlobalMediaControls', 'MediaRouter'],
+  ...['HttpsFirstBalancedModeAutoEnable', 'HttpsUpgrades', 'InterestFeedContentSuggestions'],
+  ...['NetworkTimeServiceQuerying', 'OptimizationHints', 'PreconnectToSearch', 'Prerender2', 'Translate'],
+];
+
 /** Flags that disable background traffic, connections that bypass the proxy, and persistent state. */
 const FLAGS = [
-  '--headless',
-  '--remote-debugging-pipe',
-  '--no-startup-window',
-  '--no-first-run',
-  '--no-default-browser-check',
-  '--no-service-autorun',
-  '--no-pings',
-  '--hide-scrollbars',
-  '--mute-audio',
-  '--disable-gpu',
-  '--disable-quic',
-  '--disable-sync',
-  '--disable-breakpad',
-  '--disable-crash-reporter',
-  '--disable-extensions',
-  '--disable-default-apps',
-  '--disable-component-update',
-  '--disable-component-extensions-with-background-pages',
-  '--disable-background-networking',
-  '--disable-back-forward-cache',
-  '--disable-client-side-phishing-detection',
-  '--disable-domain-reliability',
-  '--disable-field-trial-config',
-  '--disable-search-engine-choice-screen',
-  '--disable-dev-shm-usage',
-  '--disable-notifications',
-  '--disable-print-preview',
-  '--deny-permission-prompts',
-  '--metrics-recording-only',
-  '--password-store=basic',
-  '--use-mock-keychain',
-  '--force-color-profile=srgb',
-  '--renderer-process-limit=8',
+  ...['--headless', '--remote-debugging-pipe', '--no-startup-window', '--hide-scrollbars', '--mute-audio'],
+  ...['--no-first-run', '--no-default-browser-check', '--no-service-autorun', '--no-pings'],
+  ...['--disable-gpu', '--disable-quic', '--disable-sync', '--disable-breakpad', '--disable-crash-reporter'],
+  ...['--disable-extensions', '--disable-default-apps', '--disable-component-update'],
+  ...['--disable-component-extensions-with-background-pages', '--disable-background-networking'],
+  ...['--disable-back-forward-cache', '--disable-client-side-phishing-detection'],
+  ...['--disable-domain-reliability', '--disable-search-engine-choice-screen', '--disable-notifications'],
+  ...['--disable-field-trial-config', '--disable-dev-shm-usage', '--disable-print-preview'],
+  ...['--deny-permission-prompts', '--metrics-recording-only', '--password-store=basic'],
+  ...['--use-mock-keychain', '--force-color-profile=srgb', '--renderer-process-limit=8'],
   `--js-flags=--max-old-space-size=${HEAP_MB}`,
   '--webrtc-ip-handling-policy=disable_non_proxied_udp',
   '--force-webrtc-ip-handling-policy=disable_non_proxied_udp',
   // The proxy resolves names; the browser never does.
   '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',
-  '--disable-features=' +
-    [
-      'AutofillServerCommunication',
-      'DialMediaRouteProvider',
-      'GlobalMediaControls',
-      'HttpsFirstBalancedModeAutoEnable',
-      'HttpsUpgrades',
-      'InterestFeedContentSuggestions',
-      'MediaRouter',
-      'NetworkTimeServiceQuerying',
-      'OptimizationHints',
-      'PreconnectToSearch',
-      'Prerender2',
-      'Translate',
-    ].join(','),
+  `--disable-features=${DISABLED_FEATURES.join(',')}`,
 ];
 
 /** Starts a browser in its profile with the proxy at `port` as its only connection. Rejects with `unavailable`. */
 export async function launchChromium(
-  chromium: Chromium,
-  profile: ProfileFiles,
+  { executable, sandbox }: Chromium,
+  { prefix, folder, artifacts }: ProfileFiles,
   port: number,
 ): Promise<Browser> {
-  const { chromium: playwright } = await import('playwright-core');
-  const command = [
-    ...profile.prefix,
-    chromium.executable,
+  const { chromium } = await import('playwright-core');
+  const [executablePath, ...args] = [
+    ...prefix,
+    executable,
     ...FLAGS,
-    `--user-data-dir=${profile.folder}`,
+    `--user-data-dir=${folder}`,
     `--proxy-server=http://127.0.0.1:${port}`,
     '--proxy-bypass-list=<-loopback>',
-    ...(chromium.sandbox ? [] : ['--no-sandbox']),
+    ...(sandbox ? [] : ['--no-sandbox']),
   ];
   try {
-    return await playwright.launch({
-      executablePath: command[0]!,
-      args: command.slice(1),
+    return await chromium.launch({
+      executablePath: executablePath!,
+      args,
       ignoreDefaultArgs: true,
-      artifactsDir: profile.artifacts,
-      env: {
-        PATH: '/usr/local/bin:/usr/bin:/bin',
-        HOME: profile.folder,
-        TMPDIR: profile.folder,
-        LANG: 'C.UTF-8',
-      },
+      artifactsDir: artifacts,
+      env: { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: folder, TMPDIR: folder, LANG: 'C.UTF-8' },
       handleSIGINT: false,
       handleSIGTERM: false,
       handleSIGHUP: false,
@@ -217,18 +178,14 @@ export async function launchChromium(
   }
 }
 
-function launchError(error: unknown): LangoError {
-  const isSandbox = /No usable sandbox|namespace sandbox failed|credentials\.cc|zygote_host_impl/i.test(
-    errorText(error),
-  );
-  if (isSandbox) {
-    return new LangoError('unavailable', 'Chromium cannot set up its sandbox on this machine.', {
-      cause: error,
-      hint: 'Allow user namespaces (in a container: seccomp=unconfined, or a profile that permits them). As a last resort set tools.browser.sandbox: false.',
-    });
-  }
-  return new LangoError('unavailable', 'Chromium could not be started.', {
-    cause: error,
-    hint: 'Start the program by hand to see its error, and check tools.browser.executable.',
-  });
+const SANDBOX_PROBLEM = /No usable sandbox|namespace sandbox failed|credentials\.cc|zygote_host_impl/i;
+const SANDBOX_HINT =
+  'Allow user namespaces (in a container: seccomp=unconfined, or a profile that permits them). As a last resort set tools.browser.sandbox: false.';
+const START_HINT = 'Start the program by hand to see its error, and check tools.browser.executable.';
+
+function launchError(cause: unknown): LangoError {
+  if (!SANDBOX_PROBLEM.test(errorText(cause)))
+    return new LangoError('unavailable', 'Chromium could not be started.', { cause, hint: START_HINT });
+  const problem = 'Chromium cannot set up its sandbox on this machine.';
+  return new LangoError('unavailable', problem, { cause, hint: SANDBOX_HINT });
 }

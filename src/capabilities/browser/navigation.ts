@@ -9,7 +9,7 @@ const ATTEMPTS_MAX = 5;
 const PAUSE_MS = 50;
 const OTHER_SCHEME = /^(?!https?:\/\/)([a-z][a-z0-9+.-]*:(?!\d{1,5}(?:[/?#]|$))|[a-z][a-z0-9+.-]*:\/\/)/i;
 
-/** Parses an address as a person writes it; without a scheme it is https. Throws `invalid-input`. */
+/** Parses an address as a person writes it; without a scheme the scheme is https. Throws `invalid-input`. */
 export function parseAddress(given: string): URL {
   const text = given.trim();
   const isOther = OTHER_SCHEME.test(text);
@@ -24,16 +24,13 @@ export function parseAddress(given: string): URL {
   return url;
 }
 
-/**
- * Opens the address in the page of the session and resolves with facts about the load. Rejects with errors written for
- * a model.
- */
+/** Opens the address in the page and resolves with facts about the load. Rejects with errors written for a model. */
 export async function goTo(session: Session, url: URL): Promise<readonly string[]> {
   const { page, notes, server, limits } = session;
   const { navigationSeconds: seconds } = limits;
   notes.clear();
   await server.renewProxy();
-  const trail = trackNavigation(page, url);
+  using trail = trackNavigation(page, url);
   const limit = 1_000 * seconds;
   const until = Date.now() + limit;
   try {
@@ -49,8 +46,6 @@ export async function goTo(session: Session, url: URL): Promise<readonly string[
     await session.stopLoading();
     await assertPublicTarget(session, trail.target);
     throw navigationError(error, trail.target, seconds);
-  } finally {
-    trail.end();
   }
 }
 
@@ -71,9 +66,8 @@ async function startNavigation(page: Page, url: URL, timeout: number): Promise<R
   }
 }
 
-/** Tracks a navigation through its redirects. `failed` aborts when the document fails to load. */
+/** Tracks a navigation through its redirects, until it is disposed. `failed` aborts when the document fails to load. */
 function trackNavigation(page: Page, url: URL) {
-  const trail = { target: url.href, failed: new AbortController(), end };
   const isDocument = (request: Request) =>
     request.isNavigationRequest() && request.frame() === page.mainFrame();
   const onRequest = (request: Request): void => {
@@ -82,12 +76,13 @@ function trackNavigation(page: Page, url: URL) {
   const onFailed = (request: Request): void => {
     if (isDocument(request)) trail.failed.abort();
   };
+  const trail = {
+    target: url.href,
+    failed: new AbortController(),
+    [Symbol.dispose]: () => void page.off('request', onRequest).off('requestfailed', onFailed),
+  };
   page.on('request', onRequest).on('requestfailed', onFailed);
   return trail;
-
-  function end(): void {
-    page.off('request', onRequest).off('requestfailed', onFailed);
-  }
 }
 
 /** Resolves with whether the document loaded completely. Images and scripts may still be loading. */
@@ -105,11 +100,9 @@ async function assertPublicTarget(session: Session, target: string): Promise<voi
   const host = hostOf(target);
   await session.readFailures();
   if (session.notes.failureOf(host) !== 'private') return;
-  throw new LangoError(
-    'forbidden',
-    `${host} has a private or loopback address, which the browser must not open.`,
-    { hint: `To allow it, add "${host}" to tools.browser.allowHosts.` },
-  );
+  const problem = `${host} has a private or loopback address, which the browser must not open.`;
+  const hint = `To allow it, add "${host}" to tools.browser.allowHosts.`;
+  throw new LangoError('forbidden', problem, { hint });
 }
 
 function hostOf(target: string): string {
@@ -122,7 +115,7 @@ const CAUSES: readonly (readonly [RegExp, (host: string) => string])[] = [
   [/ERR_TOO_MANY_REDIRECTS/, (host) => `${host} redirects without end.`],
   [/ERR_CERT|ERR_SSL/, (host) => `The certificate of ${host} is not valid.`],
   [/ERR_TUNNEL|ERR_CONNECTION|ERR_NAME|ERR_ADDRESS|ERR_PROXY/, (host) => `${host} cannot be reached.`],
-  [/ERR_HTTP_RESPONSE_CODE/, (host) => `${host} answered with an error status and no page.`],
+  [/ERR_HTTP_RESPONSE_CODE/, (host) => `${host} responded with an error status and no page.`],
   [/ERR_EMPTY_RESPONSE|ERR_INVALID_HTTP/, (host) => `${host} sent no valid HTTP response.`],
   [/ERR_(UNSAFE_PORT|DISALLOWED)/, (host) => `Browsers refuse to open the port of ${host}.`],
 ];

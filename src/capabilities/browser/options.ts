@@ -1,6 +1,8 @@
+import type { SettingsContext } from '../../core/capability.js';
 import type { Logger } from '../../core/logger.js';
 import type { Parsers } from '../../parsing/parsers.js';
 import type { Chromium } from './chromium.js';
+import type { BROWSER_SETTINGS } from './settings.js';
 
 export interface BrowserOptions {
   readonly chromium: Chromium;
@@ -14,31 +16,17 @@ export interface BrowserOptions {
   readonly logger: Logger;
 }
 
-export interface BrowserLimits {
-  /** Maximum time from a navigation to the loaded page. */
-  readonly navigationSeconds: number;
-  /** A browser that is idle for this time is closed. */
-  readonly idleSeconds: number;
-  /** Maximum number of browsers at once, one for each conversation that uses one. */
-  readonly contexts: number;
-  /** Maximum bytes that a page may load from the network. */
-  readonly pageBytes: number;
-  /** Maximum characters of page text in one result. */
-  readonly textCharacters: number;
-  /** Maximum elements or links in one result. */
-  readonly elements: number;
-  /** Maximum size of a screenshot file. The journal stores it with the task. */
-  readonly screenshotBytes: number;
-  /** Maximum height of a full-page screenshot, in pixels. */
-  readonly screenshotHeight: number;
-}
+type Settings = SettingsContext<typeof BROWSER_SETTINGS>['settings']['tools.browser'];
+
+/** The limits of the settings, which say what each of them means. */
+export type BrowserLimits = Omit<Settings, 'enabled' | 'executable' | 'sandbox' | 'allowHosts' | 'searchUrl'>;
 
 type OpenBrowserProxy = (onFailure: (failure: ProxyFailure) => void) => Promise<BrowserProxy>;
 
 /** An HTTP proxy on 127.0.0.1 that belongs to one browser. */
 export interface BrowserProxy {
   readonly port: number;
-  /** The credentials without which the proxy refuses requests. It answers requests for `url` itself. */
+  /** The credentials without which the proxy refuses requests. It responds to requests for `url` itself. */
   readonly login: { readonly username: string; readonly password: string; readonly url: string };
   /** Resets the byte count of the current page. */
   renew(): void;

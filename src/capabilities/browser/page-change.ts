@@ -11,58 +11,39 @@ const SETTLE_MAX_MS = 5_000;
 /** Types of requests that stay open or change nothing visible. */
 const ENDLESS = new Set(['eventsource', 'websocket', 'media', 'ping']);
 
-/** Watches the requests of a page during an action. */
-export class PageWatch {
-  readonly #session: Session;
-  readonly #open = new Set<Request>();
-  #loadedAt = Date.now();
-
-  constructor(session: Session) {
-    this.#session = session;
-  }
-
-  /** Runs the action and resolves with whether the page became quiet after it. A navigation may take `navigationMs`. */
-  async during(action: () => Promise<void>, navigationMs: number): Promise<boolean> {
-    const { page } = this.#session;
-    page.on('request', this.#begin).on('requestfinished', this.#end).on('requestfailed', this.#end);
-    try {
-      await action();
-      return await this.#settle(navigationMs);
-    } finally {
-      page.off('request', this.#begin).off('requestfinished', this.#end).off('requestfailed', this.#end);
-    }
-  }
-
-  async #settle(navigationMs: number): Promise<boolean> {
+/** Runs the action, and resolves with whether the page became quiet after it within the time of a navigation. */
+export async function becomesQuiet(session: Session, action: () => Promise<void>): Promise<boolean> {
+  const { page, limits } = session;
+  const open = new Set<Request>();
+  let loadedAt = 0;
+  const begin = (request: Request): void => {
+    if (!ENDLESS.has(request.resourceType())) open.add(request);
+  };
+  const end = (request: Request): void => {
+    if (open.delete(request)) loadedAt = Date.now();
+  };
+  const isOfDocument = (request: Request) =>
+    request.isNavigationRequest() && request.frame() === page.mainFrame();
+  page.on('request', begin).on('requestfinished', end).on('requestfailed', end);
+  try {
+    await action();
     const start = Date.now();
-    this.#loadedAt = start;
     for (;;) {
       await pause(POLL_MS);
-      const limit = this.#isNavigating() ? Math.max(navigationMs, SETTLE_MAX_MS) : SETTLE_MAX_MS;
-      if (this.#session.hasEnded || Date.now() - start >= limit) return false;
-      const isLoaded = this.#open.size === 0 && Date.now() - this.#loadedAt >= QUIET_MS;
-      if (isLoaded && (await this.#isStill())) return true;
+      const navigationMs = [...open].some(isOfDocument) ? 1_000 * limits.navigationSeconds : 0;
+      const longestMs = Math.max(navigationMs, SETTLE_MAX_MS);
+      if (session.hasEnded || Date.now() - start >= longestMs) return false;
+      const isLoaded = open.size === 0 && Date.now() - Math.max(start, loadedAt) >= QUIET_MS;
+      if (isLoaded && (await isStill(session))) return true;
     }
+  } finally {
+    page.off('request', begin).off('requestfinished', end).off('requestfailed', end);
   }
+}
 
-  /** Whether the document stopped changing. False also while another document replaces it. */
-  async #isStill(): Promise<boolean> {
-    const still = await this.#session.call('stillFor').catch(() => 0);
-    return still >= QUIET_MS;
-  }
-
-  #isNavigating(): boolean {
-    const main = this.#session.page.mainFrame();
-    return [...this.#open].some((one) => one.isNavigationRequest() && one.frame() === main);
-  }
-
-  readonly #begin = (request: Request): void => {
-    if (!ENDLESS.has(request.resourceType())) this.#open.add(request);
-  };
-
-  readonly #end = (request: Request): void => {
-    if (this.#open.delete(request)) this.#loadedAt = Date.now();
-  };
+/** Whether the document stopped changing. False also while another document replaces it. */
+async function isStill(session: Session): Promise<boolean> {
+  return (await session.call('stillFor').catch(() => 0)) >= QUIET_MS;
 }
 
 /** The visible state of a page: its address, its lines of text and its elements by number. */

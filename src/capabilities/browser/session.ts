@@ -1,15 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core';
-import { errorText, isLangoError, LangoError } from '../../core/errors.js';
+import type { Browser, CDPSession, Page } from 'playwright-core';
+import { isLangoError, LangoError } from '../../core/errors.js';
 import { abortable, Deadline, Timer } from '../../core/time.js';
-import type { DriverLaunch, ServerCalls } from './driver-messages.js';
+import { browserEnded, RESTART_HINT, type DriverLaunch, type ServerCalls } from './driver-messages.js';
 import { launchChromium } from './launch.js';
 import type { BrowserLimits, BrowserProxy } from './options.js';
 import { PageNotes } from './page-notes.js';
 import type { PageFunctions } from './page-functions.js';
 
-/** Time limit for one step inside a page. A page that does not answer in this time is closed. */
+/** Time limit for one step inside a page. A page that does not respond in this time is closed. */
 const STEP_MS = 10_000;
 const SCRIPT_MS = 5_000;
 const CLOSE_MS = 5_000;
@@ -27,15 +27,14 @@ interface SessionParts {
   readonly pid: number;
   readonly page: Page;
   readonly cdp: CDPSession;
-  readonly notes: PageNotes;
 }
 
 /**
  * One browser with one page, for one conversation, in the driver's process. The session ends for good when the page does
- * not answer, and when the browser crashes, because the state of the page is unknown then.
+ * not respond, and when the browser crashes, because the state of the page is unknown then.
  */
 export class Session {
-  readonly notes: PageNotes;
+  readonly notes = new PageNotes();
   readonly page: Page;
   readonly limits: BrowserLimits;
   readonly server: ServerCalls;
@@ -48,7 +47,6 @@ export class Session {
   private constructor(parts: SessionParts, onEnd: () => void) {
     this.#parts = parts;
     this.#onEnd = onEnd;
-    this.notes = parts.notes;
     this.page = parts.page;
     this.limits = parts.limits;
     this.server = parts.server;
@@ -74,7 +72,7 @@ export class Session {
       await context.grantPermissions([]);
       const cdp = await context.newCDPSession(page);
       await logIn(page, cdp, proxy.login);
-      return new Session({ limits, server, browser, pid, page, cdp, notes: new PageNotes() }, onEnd);
+      return new Session({ limits, server, browser, pid, page, cdp }, onEnd);
     } catch (error) {
       await browser.close().catch(() => undefined);
       throw isLangoError(error) ? error : browserEnded(error);
@@ -85,10 +83,7 @@ export class Session {
     return this.#ending !== undefined;
   }
 
-  /**
-   * Runs one step. If the browser ends meanwhile, rejects with `unavailable` in place of the step's error, unless the page
-   * did not answer in time.
-   */
+  /** Runs one step. Rejects with `unavailable` if the browser ends meanwhile, but with `timeout` of a silent page. */
   async use<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
     if (this.hasEnded) throw browserEnded();
     try {
@@ -104,11 +99,11 @@ export class Session {
     for (const failure of await this.server.takeFailures()) this.notes.recordFailure(failure);
   }
 
-  /** Waits for an answer of the page. After `ms`, rejects with `timeout` and ends the session. */
+  /** Waits for the page. After `ms`, rejects with `timeout` and ends the session. */
   async withTimeout<Result>(promise: Promise<Result>, ms = STEP_MS): Promise<Result> {
     using deadline = new Deadline().expect(ms, () => {
-      const text = `The page did not answer within ${ms / 1_000} s and was closed.`;
-      return new LangoError('timeout', text, { hint: 'Call browser_navigate to start a new browser.' });
+      const text = `The page did not respond within ${ms / 1_000} s and was closed.`;
+      return new LangoError('timeout', text, { hint: RESTART_HINT });
     });
     try {
       return await abortable(promise, deadline.signal);
@@ -191,8 +186,7 @@ export class Session {
   }
 
   #watch(): void {
-    const { page, notes } = this.#parts;
-    const context: BrowserContext = page.context();
+    const { page, notes } = this;
     let popups = 0;
     page.on('dialog', (dialog) => {
       notes.add(`the page opened a dialog (${dialog.type()}), which was dismissed: "${dialog.message()}"`);
@@ -208,7 +202,7 @@ export class Session {
       notes.add(`the page went to ${frame.url()}, which is not a web address; the page was closed`);
       page.goto('about:blank').catch(() => undefined);
     });
-    context.on('page', (popup) => {
+    page.context().on('page', (popup) => {
       popups += 1;
       const closing = popups > POPUPS_AT_ONCE ? Promise.resolve() : waitForAddress(popup);
       void closing
@@ -225,27 +219,18 @@ async function waitForAddress(popup: Page): Promise<void> {
   await popup.waitForURL(/^https?:/, { timeout: POPUP_MS, waitUntil: 'commit' }).catch(() => undefined);
 }
 
-function browserEnded(cause?: unknown): LangoError {
-  const details = cause === undefined ? {} : { cause: new Error(errorText(cause).slice(0, 500)) };
-  return new LangoError('unavailable', 'The browser ended, and its page is lost.', {
-    ...details,
-    hint: 'Call browser_navigate to start a new browser.',
-  });
-}
-
 /**
  * Logs in to the proxy. The browser then sends the password on all later connections of this context. A page cannot obtain
- * it, because only challenges of the proxy are answered, and only during this call.
+ * it, because the session responds only to challenges of the proxy, and only during this call.
  */
 async function logIn(page: Page, cdp: CDPSession, { url, ...account }: BrowserProxy['login']): Promise<void> {
   cdp.on('Fetch.requestPaused', ({ requestId }) => {
     void cdp.send('Fetch.continueRequest', { requestId }).catch(() => undefined);
   });
   cdp.on('Fetch.authRequired', ({ requestId, authChallenge: { source } }) => {
-    const authChallengeResponse =
-      source === 'Proxy'
-        ? { response: 'ProvideCredentials' as const, ...account }
-        : { response: 'CancelAuth' as const };
+    const refusal = { response: 'CancelAuth' as const };
+    const login = { response: 'ProvideCredentials' as const, ...account };
+    const authChallengeResponse = source === 'Proxy' ? login : refusal;
     void cdp.send('Fetch.continueWithAuth', { requestId, authChallengeResponse }).catch(() => undefined);
   });
   await cdp.send('Fetch.enable', { handleAuthRequests: true });

@@ -1,12 +1,13 @@
 import { LangoError, serverStopping } from '../../core/errors.js';
-import type { ToolContext } from '../../core/tool.js';
+import type { ToolContext, ToolOutput } from '../../core/tool.js';
 import type { BrowserOptions } from './options.js';
 import { SLOTS, removeStaleProfiles } from './launch.js';
 import { Driver } from './driver.js';
+import type { Steps } from './driver-messages.js';
 
 type SessionScope = Pick<ToolContext, 'tenant' | 'owner' | 'contextId'>;
 
-interface Entry {
+interface OpenBrowser {
   readonly slot: number;
   readonly driver: Promise<Driver>;
   /** Set once the browser is open. */
@@ -16,7 +17,7 @@ interface Entry {
 /** The open browsers: one for each conversation of an owner. */
 export class Sessions {
   readonly #options: BrowserOptions;
-  readonly #entries = new Map<string, Entry>();
+  readonly #browsers = new Map<string, OpenBrowser>();
   #swept: Promise<void> | undefined;
   #isClosed = false;
 
@@ -28,44 +29,47 @@ export class Sessions {
   async open(scope: SessionScope): Promise<Driver> {
     if (this.#isClosed) throw serverStopping();
     const key = keyOf(scope);
-    const known = this.#entries.get(key);
+    const known = this.#browsers.get(key);
     if (known && !known.opened?.hasEnded) return known.driver;
     if (known) await this.#close(key, known);
     this.#closeOldestIfFull();
     const slot = this.#freeSlot();
-    const entry: Entry = { slot, driver: this.#launch(slot, () => this.#forget(key, entry)) };
-    this.#entries.set(key, entry);
+    const browser: OpenBrowser = { slot, driver: this.#launch(slot, () => this.#forget(key, browser)) };
+    this.#browsers.set(key, browser);
     try {
-      entry.opened = await entry.driver;
-      return entry.opened;
+      browser.opened = await browser.driver;
+      return browser.opened;
     } catch (error) {
-      this.#forget(key, entry);
+      this.#forget(key, browser);
       throw error;
     }
   }
 
-  /** Returns the browser of the conversation. Rejects with `not-found` when there is none. */
-  async require(scope: SessionScope): Promise<Driver> {
-    const entry = this.#entries.get(keyOf(scope));
-    if (entry && !entry.opened?.hasEnded) return entry.driver;
-    throw new LangoError('not-found', 'No page is open in this conversation.', {
-      hint: 'Call browser_navigate first. A restart of the server and a long idle time close the page.',
-    });
+  /** Runs a step in the browser of the conversation. Rejects with `not-found` when there is none. */
+  async run<Name extends keyof Steps>(
+    step: Name,
+    input: Steps[Name],
+    context: ToolContext,
+  ): Promise<ToolOutput> {
+    const browser = this.#browsers.get(keyOf(context));
+    if (browser && !browser.opened?.hasEnded) return (await browser.driver).run(step, input, context);
+    const hint = 'Call browser_navigate first. A restart of the server and a long idle time close the page.';
+    throw new LangoError('not-found', 'No page is open in this conversation.', { hint });
   }
 
   /** Closes the browser of the conversation. Resolves with whether one was open. */
   async close(scope: SessionScope): Promise<boolean> {
     const key = keyOf(scope);
-    const entry = this.#entries.get(key);
-    if (!entry) return false;
-    const wasOpen = !entry.opened?.hasEnded;
-    await this.#close(key, entry);
+    const browser = this.#browsers.get(key);
+    if (!browser) return false;
+    const wasOpen = !browser.opened?.hasEnded;
+    await this.#close(key, browser);
     return wasOpen;
   }
 
   async closeAll(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all([...this.#entries].map(([key, entry]) => this.#close(key, entry)));
+    await Promise.all([...this.#browsers].map(([key, browser]) => this.#close(key, browser)));
   }
 
   async #launch(slot: number, onEnd: () => void): Promise<Driver> {
@@ -73,41 +77,36 @@ export class Sessions {
     return Driver.open(this.#options, slot, onEnd);
   }
 
-  async #close(key: string, entry: Entry): Promise<void> {
-    const driver = await entry.driver.catch(() => undefined);
+  async #close(key: string, browser: OpenBrowser): Promise<void> {
+    const driver = await browser.driver.catch(() => undefined);
     await driver?.end();
-    this.#forget(key, entry);
+    this.#forget(key, browser);
   }
 
-  #forget(key: string, entry: Entry): void {
-    if (this.#entries.get(key) === entry) this.#entries.delete(key);
+  #forget(key: string, browser: OpenBrowser): void {
+    if (this.#browsers.get(key) === browser) this.#browsers.delete(key);
   }
 
   /** At the limit, closes the browser that has been idle for longest. Throws `too-many` when all are busy. */
   #closeOldestIfFull(): void {
-    if (this.#entries.size < this.#maxSessions()) return;
-    const idle = [...this.#entries].filter(([, { opened }]) => opened && !opened.isBusy);
+    const most = Math.min(this.#options.limits.contexts, SLOTS);
+    if (this.#browsers.size < most) return;
+    const idle = [...this.#browsers].filter(([, { opened }]) => opened && !opened.isBusy);
     const [oldest] = idle.sort(([, a], [, b]) => a.opened!.usedAt - b.opened!.usedAt);
     if (!oldest) {
-      throw new LangoError('too-many', `All ${this.#maxSessions()} browsers are busy.`, {
-        hint: 'Try again later, or raise tools.browser.contexts.',
-        retryable: true,
-      });
+      const hint = 'Try again later, or raise tools.browser.contexts.';
+      throw new LangoError('too-many', `All ${most} browsers are busy.`, { hint, retryable: true });
     }
-    const [key, entry] = oldest;
-    this.#entries.delete(key);
-    void entry.opened?.end();
+    const [key, browser] = oldest;
+    this.#browsers.delete(key);
+    void browser.opened?.end();
   }
 
   #freeSlot(): number {
-    const taken = new Set([...this.#entries.values()].map(({ slot }) => slot));
+    const taken = new Set([...this.#browsers.values()].map(({ slot }) => slot));
     let slot = 0;
     while (taken.has(slot)) slot += 1;
     return slot;
-  }
-
-  #maxSessions(): number {
-    return Math.min(this.#options.limits.contexts, SLOTS);
   }
 }
 

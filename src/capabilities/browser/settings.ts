@@ -19,7 +19,7 @@ const browserTools = group('The browser.', {
     'Hosts with a private or loopback address that the browser may open, as `name` or `name:port`. The hosts of `egress.allowPrivate` are allowed too.',
   ),
   searchUrl: optional(
-    searchUrl(),
+    z.string().refine(isSearchUrl, 'must be an http:// or https:// address with {query} in it'),
     'A search page, such as `https://search.example/?q={query}`. Default: none, and `browser_search` is not offered.',
   ),
   navigationSeconds: seconds(30, 'The longest time for a page to load.'),
@@ -44,10 +44,6 @@ const browserTools = group('The browser.', {
   ),
   screenshotHeight: count(6_000, 'The largest height of a full-page screenshot, in pixels.', { max: 20_000 }),
 });
-
-function searchUrl(): z.ZodString {
-  return z.string().refine(isSearchUrl, 'must be an http:// or https:// address with {query} in it');
-}
 
 function isSearchUrl(value: string): boolean {
   const url = value.replaceAll('{query}', 'query');

@@ -10,23 +10,14 @@ import { counted } from '../../core/text.js';
 import { usageError } from '../../terminal/exit.js';
 import { safeLine } from '../../terminal/safe-text.js';
 import { findFiles, type Found, type FoundFile, type Skipped } from './found-files.js';
-import { KNOWLEDGE_OPERATIONS } from './operations.js';
-import { DEFAULT_COLLECTION, type Submission } from './stores/library.js';
+import { KNOWLEDGE_OPERATIONS, type Submission } from './operations.js';
+import { DEFAULT_COLLECTION } from './stores/library.js';
 
-type Call<Flags> = CommandCall<unknown, Flags>;
+type Call = CommandCall<
+  unknown,
+  { readonly collection?: string; readonly reembed?: boolean; readonly all?: boolean }
+>;
 type Owner = OperationClient<typeof KNOWLEDGE_OPERATIONS>;
-
-interface DocumentFlags {
-  readonly collection?: string;
-}
-
-interface IngestFlags extends DocumentFlags {
-  readonly reembed?: boolean;
-}
-
-interface RemoveFlags extends DocumentFlags {
-  readonly all?: boolean;
-}
 
 type ListedDocument = ResultOf<(typeof KNOWLEDGE_OPERATIONS)['listDocuments']>['documents'][number];
 
@@ -35,7 +26,7 @@ const BINARY_SAMPLE = 8_000;
 const REMOVED_AT_ONCE = 100;
 
 /** `lango ingest PATH…` and `lango ingest --reembed`. */
-export async function ingest(call: Call<IngestFlags>, paths: readonly string[]): Promise<Report> {
+export async function ingest(call: Call, paths: readonly string[]): Promise<Report> {
   const { flags, terminal } = call;
   if (paths.length === 0 && !flags.reembed) {
     throw usageError('Say what to add: lango ingest PATH…', 'See: lango ingest --help');
@@ -96,34 +87,27 @@ class Ingestion {
    * now, or takes too much time or memory to read.
    */
   async #submitFile({ file, name }: FoundFile, maxBytes: number): Promise<boolean> {
-    let isKept = false;
-    const read = await readWhole(file, maxBytes).catch((error: unknown) => {
-      isKept = true;
-      return { reason: `it cannot be read: ${errorText(error)}` };
-    });
-    const [collection, origin] = [this.#collection, originOf(file)];
-    const outcome =
-      'reason' in read
-        ? { outcome: 'skipped' as const, reason: read.reason }
-        : await this.#owner.submitDocument({ collection, origin, name, ...read }).catch((error: unknown) => {
-            if (!isLangoError(error, 'timeout') && !isLangoError(error, 'too-large')) throw error;
-            isKept = true;
-            return {
-              outcome: 'skipped' as const,
-              reason: `it cannot be read: ${error.message.replace(/\.$/, '')}`,
-            };
-          });
-    if (outcome.outcome === 'skipped') {
-      this.#skipped.push({ file, reason: outcome.reason });
+    const skip = (reason: string, isKept: boolean): boolean => {
+      this.#skipped.push({ file, reason });
       return isKept;
+    };
+    const read = await readWhole(file, maxBytes).catch(errorText);
+    if (typeof read === 'string') return skip(`it cannot be read: ${read}`, true);
+    if ('reason' in read) return skip(read.reason, false);
+    const [collection, origin] = [this.#collection, originOf(file)];
+    try {
+      const accepted = await this.#owner.submitDocument({ collection, origin, name, ...read });
+      if (accepted.outcome === 'skipped') return skip(accepted.reason, false);
+      this.#counts[accepted.outcome] += 1;
+      return true;
+    } catch (error) {
+      if (!isLangoError(error, 'timeout') && !isLangoError(error, 'too-large')) throw error;
+      return skip(`it cannot be read: ${error.message.replace(/\.$/, '')}`, true);
     }
-    this.#counts[outcome.outcome] += 1;
-    return true;
   }
 
   async embed(): Promise<void> {
-    let isMore = true;
-    while (isMore) {
+    for (let isMore = true; isMore;) {
       this.#terminal.progress.label(`making vectors: ${this.#counts.embedded} passages`);
       const { done, more, note } = await this.#owner.updateVectors({ action: 'embed' });
       this.#counts.embedded += done;
@@ -165,7 +149,7 @@ async function readWhole(
 }
 
 /** `lango ingest list` */
-export async function listDocuments(call: Call<DocumentFlags>): Promise<Report> {
+export async function listDocuments(call: Call): Promise<Report> {
   const documents = await call.withOwner(KNOWLEDGE_OPERATIONS, (owner) =>
     listAll(owner, call.flags.collection),
   );
@@ -181,7 +165,7 @@ function lineOf({ collection, name, origin, passages }: ListedDocument): string 
 }
 
 /** `lango ingest remove PATH…` and `lango ingest remove --all`. */
-export async function removeDocuments(call: Call<RemoveFlags>, paths: readonly string[]): Promise<Report> {
+export async function removeDocuments(call: Call, paths: readonly string[]): Promise<Report> {
   const { all = false, collection = DEFAULT_COLLECTION } = call.flags;
   if (all === paths.length > 0) throw usageError('Say what to remove: paths, or --all.');
   const places = await Promise.all(paths.map((given) => realpath(given).catch(() => path.resolve(given))));

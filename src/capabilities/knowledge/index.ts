@@ -1,17 +1,76 @@
-import { defineCapability } from '../../core/capability.js';
+import { defineCapability, type SentenceRow } from '../../core/capability.js';
+import type { Command, CommandOption } from '../../core/command.js';
 import { lazyOwnedData } from '../../core/page.js';
-import { KNOWLEDGE_COMMANDS } from './command-list.js';
 import type { OpenKnowledge } from './opening.js';
 import { KNOWLEDGE_OPERATIONS } from './operations.js';
-import { KNOWLEDGE_RULES } from './rules.js';
-import { KNOWLEDGE_SENTENCES } from './sentences.js';
-import { KNOWLEDGE_SETTINGS } from './settings.js';
+import { KNOWLEDGE_RULES, KNOWLEDGE_SETTINGS } from './settings.js';
 import { KNOWLEDGE_TABLES } from './sql/tables.js';
 import { AGENT_COLLECTIONS } from './stores/library.js';
 
 const DOCUMENTS_PER_PAGE = 500;
 
-/** What agents know: documents, saved knowledge, learnings and facts, a graph of triples, and the search in all of it. */
+const COLLECTION: CommandOption = {
+  flags: '--collection <name>',
+  description: 'the collection of documents; default: documents',
+};
+
+const loadCommands = () => import('./commands.js');
+
+const COMMANDS: readonly Command[] = [
+  {
+    usage: 'ingest [path...]',
+    description: 'add documents, so that agents find them; unchanged files are skipped',
+    arguments: { path: 'files, folders, and patterns such as "docs/**/*.md"' },
+    options: [
+      COLLECTION,
+      {
+        flags: '--reembed',
+        description: 'compute all vectors again, after a change of the embedding model',
+      },
+    ],
+    works: 'server',
+    run: async (call, paths) => (await loadCommands()).ingest(call, paths),
+  },
+  {
+    usage: 'ingest list',
+    description: 'list the documents; default: of all collections',
+    options: [COLLECTION],
+    works: 'server',
+    run: async (call) => (await loadCommands()).listDocuments(call),
+  },
+  {
+    usage: 'ingest remove [path...]',
+    description: 'remove documents',
+    arguments: { path: 'files or folders that were added' },
+    options: [COLLECTION, { flags: '--all', description: 'every document of the collection' }],
+    works: 'server',
+    run: async (call, paths) => (await loadCommands()).removeDocuments(call, paths),
+  },
+];
+
+const DEPENDS_ON = { predicate: 'depends on' };
+
+const SENTENCES: readonly SentenceRow[] = [
+  ['save knowledge {key}: {content...}', 'save_knowledge'],
+  ['what do you know about {query...}?', 'search_knowledge'],
+  ['search the knowledge for {query...}', 'search_knowledge'],
+  ['save learning {trigger}: {fix...}', 'save_learning'],
+  ['what did you learn about {query...}?', 'search_learnings'],
+  ['search the web for {query...}', 'search_web'],
+  ['retrieve passages about {query...}', 'rag_retrieve'],
+  ['add to the graph that {subject} depends on {object...}', 'graph_add', DEPENDS_ON],
+  ['what depends on {object...}?', 'graph_query', DEPENDS_ON],
+  ['what is connected to {start...}?', 'graph_traverse'],
+  ['remove from the graph that {subject} depends on {object...}', 'graph_remove', DEPENDS_ON],
+  ['remember that {fact...}', 'memory_store'],
+  ['remember: {fact...}', 'memory_store'],
+  ['what do you remember about {query...}?', 'memory_recall'],
+  ['recall {query...}', 'memory_recall'],
+  ['forget that {fact...}', 'memory_forget'],
+  ['forget what you remember about {query...}', 'memory_forget'],
+];
+
+/** The knowledge of agents: documents, saved knowledge, learnings and facts, a graph of triples, and the search in all of it. */
 export const knowledge = defineCapability({
   name: 'knowledge',
   settings: KNOWLEDGE_SETTINGS,
@@ -31,9 +90,9 @@ export const knowledge = defineCapability({
   ],
   tables: KNOWLEDGE_TABLES,
   operations: KNOWLEDGE_OPERATIONS,
-  sentences: KNOWLEDGE_SENTENCES,
+  sentences: SENTENCES,
   forgets: { knowledge: 'knowledge', learning: 'learnings', fact: 'facts' },
-  commands: KNOWLEDGE_COMMANDS,
+  commands: COMMANDS,
   open(context) {
     let opened: Promise<OpenKnowledge> | undefined;
     const open = () =>

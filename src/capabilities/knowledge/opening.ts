@@ -1,59 +1,43 @@
 import type { CapabilityContext } from '../../core/capability.js';
 import { isLangoError } from '../../core/errors.js';
 import { NO_USAGE, type EmbeddingProvider } from '../../core/model.js';
-import type { OwnedData } from '../../core/page.js';
+import type { Run } from '../../core/run.js';
 import type { Scope } from '../../core/task.js';
-import { missing, off, type ToolFamily } from '../../core/tool-family.js';
+import { missing, off, on, type ToolFamily } from '../../core/tool-family.js';
 import { PARSERS } from '../../parsing/parsers.js';
 import { createHttpEmbeddings } from './embeddings/http.js';
 import { openLocalEmbeddings } from './embeddings/local.js';
 import { createFactTools, recallFacts } from './facts/index.js';
-import { Extractor, createGraphTools } from './graph/index.js';
+import { Extractor } from './graph/extractor.js';
+import { createGraphTools } from './graph/index.js';
 import { ownedKnowledge } from './owned-data.js';
-import { createRag, createRagTools } from './rag/index.js';
+import { DocumentIndex } from './rag/document-index.js';
+import { PassageEmbedder } from './rag/passage-embedder.js';
+import { Retrieval } from './rag/retrieval.js';
 import { createKnowledgeTools } from './saving/index.js';
-import { createSearchTools, createWebSearchTools } from './search/index.js';
-import { DEFAULT_OPENAI_EMBEDDING, DEFAULT_VOYAGE_EMBEDDING, type KNOWLEDGE_SETTINGS } from './settings.js';
+import { createSearchTools, retrieveTool, searchWebTool } from './search/index.js';
+import { DEFAULT_MODELS, type KNOWLEDGE_SETTINGS } from './settings.js';
 import { openStores, purgeWords, type KnowledgeStores } from './stores.js';
-import {
-  KNOWLEDGE_COLLECTION,
-  LEARNINGS_COLLECTION,
-  MEMORY_COLLECTION,
-  type DocumentIndex,
-  type Retrieval,
-} from './stores/library.js';
+import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION, MEMORY_COLLECTION } from './stores/library.js';
 
 type Context = CapabilityContext<typeof KNOWLEDGE_SETTINGS>;
 
-/** The knowledge of a node, or of a data folder. */
-export interface OpenKnowledge {
-  readonly ownedData: OwnedData;
-  documents(): Promise<DocumentIndex>;
-  families(): Promise<readonly ToolFamily[]>;
-  close(): Promise<void>;
-}
+export type OpenKnowledge = ReturnType<typeof openKnowledge>;
 
-export function openKnowledge(context: Context): OpenKnowledge {
+/** The knowledge of a node, or of a data folder. */
+export function openKnowledge(context: Context) {
   const { database } = context;
   const stores = openStores(database);
   const purge = () => purgeWords(database);
-  let library: Promise<Library> | undefined;
+  let library: ReturnType<typeof openLibrary> | undefined;
   let extractor: Extractor | undefined;
   const open = () => (library ??= openLibrary(context, stores, () => extractor?.wake()));
   return {
     ownedData: ownedKnowledge(stores, purge),
     documents: async () => (await open()).documents,
-    async families() {
+    async families(): Promise<readonly ToolFamily[]> {
       extractor = await startExtraction(context, stores);
-      const { retrieval, rag } = await open();
-      return [
-        savingFamily(context, stores, retrieval),
-        searchFamily(context, retrieval),
-        webFamily(context),
-        rag,
-        graphFamily(context, stores),
-        factFamily(context, stores, retrieval),
-      ];
+      return familiesOf(context, stores, await open());
     },
     async close() {
       await extractor?.close();
@@ -62,33 +46,23 @@ export function openKnowledge(context: Context): OpenKnowledge {
   };
 }
 
-interface Library {
-  readonly retrieval: Retrieval;
-  readonly documents: DocumentIndex;
-  readonly rag: ToolFamily;
-}
-
 /** Opens the library. Without an embedding provider, searches use words only, and the family `rag` says what is missing. */
-async function openLibrary(
-  context: Context,
-  { library }: KnowledgeStores,
-  onAdded: () => void,
-): Promise<Library> {
+async function openLibrary(context: Context, { library }: KnowledgeStores, onAdded: () => void) {
   const { settings, services, database, logger } = context;
   const { provider, absent } = await openEmbeddings(context);
-  const { retrieval, documents } = createRag({
-    ...{ library, logger, onAdded, maxFileBytes: settings.ingest.maxFileBytes },
+  const onTokens = billEmbeddings(context);
+  const embedder = provider && new PassageEmbedder({ library, provider, onTokens, logger });
+  const retrieval = new Retrieval({ library, embedder, onAdded, logger });
+  const documents = new DocumentIndex({
+    ...{ library, onAdded, maxBytes: settings.ingest.maxFileBytes },
+    embedder: embedder ?? toSentences(absent!),
     parsers: services.require(PARSERS),
-    provider: provider ?? toSentences(absent),
     async purge() {
       await purgeWords(database);
       await database.purge();
     },
-    onTokens: billEmbeddings(context),
   });
-  const rag: ToolFamily = provider
-    ? { name: 'rag', state: 'on', tools: createRagTools(retrieval), note: provider.id }
-    : absent;
+  const rag: ToolFamily = provider ? { ...on('rag', [retrieveTool(retrieval)]), note: provider.id } : absent;
   return { retrieval, documents, rag };
 }
 
@@ -98,14 +72,9 @@ type Embeddings =
   | { readonly provider?: undefined; readonly absent: ToolFamily };
 
 const NO_EMBEDDINGS: ToolFamily = {
-  name: 'rag',
-  state: 'off',
-  tools: [],
+  ...off('rag', 'embedding.provider'),
   note: 'no embedding provider is configured, so everything is found by words',
-  hint: 'Set embedding.provider.',
 };
-
-const DEFAULT_MODELS = { openai: DEFAULT_OPENAI_EMBEDDING, voyage: DEFAULT_VOYAGE_EMBEDDING } as const;
 
 async function openEmbeddings({ settings, createFetch, logger }: Context): Promise<Embeddings> {
   const { embedding } = settings;
@@ -120,21 +89,16 @@ async function openEmbeddings({ settings, createFetch, logger }: Context): Promi
     }
   }
   const model = embedding.model ?? DEFAULT_MODELS[provider];
-  const options = {
-    ...{ vendor: provider, model, apiKey, minSimilarity, maxRetries, dimension, baseUrl, logger },
-    fetch: createFetch({ configuredUrl: baseUrl, timeoutMs: 1_000 * timeoutSeconds }),
-  };
-  return { provider: createHttpEmbeddings(options) };
+  const fetch = createFetch({ configuredUrl: baseUrl, timeoutMs: 1_000 * timeoutSeconds });
+  const options = { vendor: provider, model, apiKey, minSimilarity, maxRetries, dimension, baseUrl };
+  return { provider: createHttpEmbeddings({ ...options, fetch, logger }) };
 }
 
 /** Puts the tokens of embeddings on the bill of the owner of the texts. A model on this machine costs nothing. */
 function billEmbeddings({ settings, models }: Context): (scope: Scope, tokens: number) => void {
-  const { provider } = settings.embedding;
-  const name =
-    settings.embedding.model ??
-    (provider === 'openai' || provider === 'voyage' ? DEFAULT_MODELS[provider] : undefined);
+  const { provider, model = DEFAULT_MODELS[provider] } = settings.embedding;
   return (scope, tokens) => {
-    const by = { model: `${provider}/${name}`, agent: 'embedding' };
+    const by = { model: `${provider}/${model}`, agent: 'embedding' };
     if (tokens > 0) models.bill(scope, by, { ...NO_USAGE, input: tokens });
   };
 }
@@ -143,51 +107,37 @@ function toSentences({ note = '', hint = '' }: ToolFamily): string {
   return `${note.charAt(0).toUpperCase()}${note.slice(1).replace(/\.$/, '')}. ${hint}`;
 }
 
-function savingFamily(
-  { settings }: Context,
-  { knowledge }: KnowledgeStores,
-  retrieval: Retrieval,
-): ToolFamily {
-  const { enabled, maxCharacters } = settings['tools.knowledge'];
-  if (!enabled) return off('knowledge');
-  const tools = createKnowledgeTools({ store: knowledge, retrieval, maxCharacters });
-  return { name: 'knowledge', state: 'on', tools };
-}
-
-function searchFamily({ settings }: Context, retrieval: Retrieval): ToolFamily {
-  if (!settings['tools.search'].enabled) return off('search');
-  return { name: 'search', state: 'on', tools: createSearchTools(retrieval) };
+function familiesOf(
+  context: Context,
+  { knowledge: store, graph }: KnowledgeStores,
+  { retrieval, rag }: Awaited<ReturnType<typeof openLibrary>>,
+): readonly ToolFamily[] {
+  const { settings } = context;
+  const { 'tools.knowledge': saving, 'tools.search': search, 'tools.memory': facts } = settings;
+  const { maxCharacters } = saving;
+  const { promptTokens } = facts;
+  const memory = {
+    recall: (run: Run) => recallFacts(run, { retrieval, promptTokens }),
+    runEnded: () => undefined,
+  };
+  return [
+    saving.enabled
+      ? on('knowledge', createKnowledgeTools({ store, retrieval, maxCharacters }))
+      : off('knowledge'),
+    search.enabled ? on('search', createSearchTools(retrieval)) : off('search'),
+    webFamily(context),
+    rag,
+    settings.graph.enabled ? on('graph', createGraphTools(graph)) : off('graph', 'graph.enabled'),
+    facts.enabled ? { ...on('memory', createFactTools({ store, retrieval })), memory } : off('memory'),
+  ];
 }
 
 function webFamily({ settings, createFetch }: Context): ToolFamily {
   const name = 'web search';
   const { provider, baseUrl, apiKey, timeoutSeconds } = settings.webSearch;
-  if (provider === 'none') {
-    const note = 'no provider is configured';
-    return { name, state: 'off', tools: [], note, hint: 'Set webSearch.provider.' };
-  }
+  if (provider === 'none') return { ...off(name, 'webSearch.provider'), note: 'no provider is configured' };
   const fetch = createFetch({ configuredUrl: baseUrl, timeoutMs: 1_000 * timeoutSeconds });
-  const tools = createWebSearchTools({ provider, fetch, baseUrl, apiKey });
-  return { name, state: 'on', tools, note: provider };
-}
-
-function graphFamily({ settings }: Context, { graph }: KnowledgeStores): ToolFamily {
-  if (!settings.graph.enabled) return off('graph', 'graph.enabled');
-  return { name: 'graph', state: 'on', tools: createGraphTools(graph) };
-}
-
-function factFamily({ settings }: Context, { knowledge }: KnowledgeStores, retrieval: Retrieval): ToolFamily {
-  const { enabled, promptTokens } = settings['tools.memory'];
-  if (!enabled) return off('memory');
-  return {
-    name: 'memory',
-    state: 'on',
-    tools: createFactTools({ store: knowledge, retrieval }),
-    memory: {
-      recall: (run) => recallFacts(run, { retrieval, promptTokens }),
-      runEnded: () => undefined,
-    },
-  };
+  return { ...on(name, [searchWebTool({ provider, fetch, baseUrl, apiKey })]), note: provider };
 }
 
 /** Starts to extract triples from kept documents; undefined when that is switched off or no model can do it. */

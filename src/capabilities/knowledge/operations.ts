@@ -14,13 +14,35 @@ const document = z.object({
   modifiedAt: z.number(),
   passages: z.number(),
 });
-/** The outcome for a submitted file. */
+/** A file to ingest. */
+const submission = z.object({
+  collection: z.string(),
+  /** The address of the file. */
+  origin: z.string().default(''),
+  /** The name in citations. Its extension gives the format. */
+  name: z.string().default(''),
+  /** Milliseconds since 1970. */
+  modifiedAt: z.coerce.number<number | string>().int().nonnegative().default(0),
+  content: z.custom<Buffer>((value) => Buffer.isBuffer(value)),
+});
+/** The outcome for a submitted file. Of a skipped one nothing is kept, and an earlier document of that origin is removed. */
 const accepted = z.union([
   z.object({ outcome: z.enum(['added', 'changed', 'unchanged']), passages: z.number() }),
   z.object({ outcome: z.literal('skipped'), reason: z.string() }),
 ]);
+const embedded = z.object({
+  done: z.number().default(0),
+  /** Whether there may be more to do. */
+  more: z.boolean().default(false),
+  /** Why no more vectors are made, as a sentence. */
+  note: z.string().optional(),
+});
 
-/** What owners may do with their documents. */
+export type Submission = z.output<typeof submission>;
+export type Accepted = z.output<typeof accepted>;
+export type EmbeddingProgress = z.output<typeof embedded>;
+
+/** The operations of owners on their documents. */
 export const KNOWLEDGE_OPERATIONS = {
   /** Without a collection, lists the documents of all collections except those that agents write to. */
   listDocuments: {
@@ -47,14 +69,7 @@ export const KNOWLEDGE_OPERATIONS = {
     isRepeated: true,
     query: ['origin', 'name', 'modifiedAt'],
     bytes: 'content',
-    input: z.object({
-      collection: z.string(),
-      origin: z.string().default(''),
-      name: z.string().default(''),
-      /** Milliseconds since 1970. */
-      modifiedAt: z.coerce.number<number | string>().int().nonnegative().default(0),
-      content: z.custom<Buffer>((value) => Buffer.isBuffer(value)),
-    }),
+    input: submission,
     result: accepted,
   },
   removeDocuments: {
@@ -84,13 +99,6 @@ export const KNOWLEDGE_OPERATIONS = {
       action: z.enum(['embed', 'drop-vectors']),
       collections: z.array(z.string()).max(MAX_COLLECTIONS).readonly().optional(),
     }),
-    result: z.object({
-      dropped: z.number().default(0),
-      done: z.number().default(0),
-      /** Whether there may be more to do. */
-      more: z.boolean().default(false),
-      /** Why no more vectors are made, as a sentence. */
-      note: z.string().optional(),
-    }),
+    result: z.object({ dropped: z.number().default(0), ...embedded.shape }),
   },
 } as const satisfies OperationTable;

@@ -1,12 +1,4 @@
-import {
-  invalidCursor,
-  pageBySize,
-  type Counts,
-  type OwnedData,
-  type OwnedKind,
-  type Page,
-  type SizedPage,
-} from '../../core/page.js';
+import { invalidCursor, pageBySize, type OwnedData, type OwnedKind, type Page } from '../../core/page.js';
 import type { Scope } from '../../core/task.js';
 import { factKey } from './facts/index.js';
 import type { EntryId, EntryKind } from './stores/knowledge.js';
@@ -41,30 +33,26 @@ export function ownedKnowledge(stores: KnowledgeStores, purge: () => Promise<voi
   };
 }
 
+/** Lists one version at a time, because each may be large; the oldest version of each entry first. */
 function entries(
   { knowledge }: KnowledgeStores,
   kind: EntryKind,
   keyOf = (name: string): EntryId['key'] => name,
 ): OwnedKind {
   return {
-    list: entryPages(knowledge, kind),
-    forget: async (scope, name): Promise<Counts> => ({
+    list: (scope, after) =>
+      pageBySize(after, async (cursor) => {
+        const [, version, key] = /^(\d{1,9}) (.*)$/s.exec(cursor) ?? [];
+        if (cursor !== '' && key === undefined) throw invalidCursor();
+        const position = key === undefined ? {} : { after: { key, version: Number(version) } };
+        const [entry] = await knowledge.history(scope, kind, { limit: 1, ...position });
+        if (!entry) return { items: [], size: 0, next: undefined };
+        return { items: [entry], size: entry.content.length, next: `${entry.version} ${entry.key}` };
+      }),
+    forget: async (scope, name) => ({
       versions: await knowledge.forget(scope, { kind, key: keyOf(name) }),
     }),
   };
-}
-
-/** Reads one version at a time, because each may be large; the oldest version of each entry first. */
-function entryPages(knowledge: KnowledgeStores['knowledge'], kind: EntryKind): OwnedKind['list'] {
-  return (scope, after) =>
-    pageBySize(after, async (cursor): Promise<SizedPage> => {
-      const [, version, key] = /^(\d{1,9}) (.*)$/s.exec(cursor) ?? [];
-      if (cursor !== '' && key === undefined) throw invalidCursor();
-      const query = key === undefined ? { limit: 1 } : { limit: 1, after: { key, version: Number(version) } };
-      const [entry] = await knowledge.history(scope, kind, query);
-      if (!entry) return { items: [], size: 0, next: undefined };
-      return { items: [entry], size: entry.content.length, next: `${entry.version} ${entry.key}` };
-    });
 }
 
 /** Lists the records of ingested files, without their text. */

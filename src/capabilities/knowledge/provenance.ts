@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Entry, KnowledgeStore, NewEntry } from './stores/knowledge.js';
-import type { Retrieval } from './stores/library.js';
+import type { KnowledgeEntry, KnowledgeStore, NewEntry } from './stores/knowledge.js';
+import type { Retrieval } from './rag/retrieval.js';
 import type { ToolContext } from '../../core/tool.js';
 
 /** The store of entries and the search over them. */
@@ -16,7 +16,7 @@ export async function saveEntry(
   { store, retrieval }: KnowledgeAccess,
   { source, fromOutside, ...entry }: EntryToKeep,
   context: ToolContext,
-): Promise<Entry> {
+): Promise<KnowledgeEntry> {
   const { tenant, owner, taskId, contextId, key: callKey } = context;
   const provenance = {
     ...(source === undefined ? {} : { source }),
@@ -39,7 +39,7 @@ export function outsideField() {
 }
 
 /** The arguments of a call that state the origin of an entry. */
-export interface ProvenanceInput {
+interface ProvenanceInput {
   readonly fromOutside?: boolean | undefined;
   /** A source that is a URL marks the entry as from outside. */
   readonly source?: string | undefined;

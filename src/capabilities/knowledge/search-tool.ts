@@ -1,13 +1,8 @@
 import { z } from 'zod';
-import {
-  AGENT_COLLECTIONS,
-  MEMORY_COLLECTION,
-  type CollectionFilter,
-  type Hit,
-  type Retrieval,
-  type SearchAnswer,
-} from './stores/library.js';
+import { limitField, textField } from '../../core/tool-fields.js';
 import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
+import type { Retrieval, SearchResult } from './rag/retrieval.js';
+import { AGENT_COLLECTIONS, MEMORY_COLLECTION, type CollectionFilter, type Hit } from './stores/library.js';
 
 const QUERY_MAX_LENGTH = 2_000;
 export const LIMIT_DEFAULT = 5;
@@ -15,15 +10,10 @@ const LIMIT_MAX = 20;
 /** Maximum number of collections that one search may name. */
 const COLLECTIONS_MAX = 20;
 
-/** A text that is neither empty nor blank. */
-export function textField(description: string, maxLength: number): z.ZodString {
-  return z.string().trim().min(1).max(maxLength).describe(description);
-}
-
 /** The arguments of every search. */
 export const SEARCH_FIELDS = {
   query: textField('The search terms or the question, in plain words', QUERY_MAX_LENGTH),
-  limit: z.int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} results by default`),
+  limit: limitField(`${LIMIT_DEFAULT} results by default`, LIMIT_MAX),
 };
 const SEARCH_SCHEMA = z.strictObject({
   ...SEARCH_FIELDS,
@@ -65,7 +55,7 @@ const SOURCE_MAX_LENGTH = 300;
  * Describes search results for a model: each with its source, and its text quoted line by line, so that nothing in it
  * can pass for another result or an instruction.
  */
-function describeFindings(query: string, { hits, note }: SearchAnswer): ToolOutput {
+function describeFindings(query: string, { hits, note }: SearchResult): ToolOutput {
   const end = note === undefined ? [] : [`[${note}]`];
   if (hits.length === 0) return { content: [`Nothing was found for "${query}".`, ...end].join('\n\n') };
   const count = hits.length === 1 ? 'One result' : `${hits.length} results`;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { RuleResult, SettingsRule } from '../../core/capability.js';
 import {
   MIB,
   choice,
@@ -13,9 +14,15 @@ import {
   switchOf,
   text,
 } from '../../core/fields.js';
+import { finding } from '../../core/findings.js';
 
-export const DEFAULT_OPENAI_EMBEDDING = 'text-embedding-3-small';
-export const DEFAULT_VOYAGE_EMBEDDING = 'voyage-3.5';
+/** The embedding model of each provider, without `embedding.model`. */
+export const DEFAULT_MODELS = {
+  none: undefined,
+  local: undefined,
+  openai: 'text-embedding-3-small',
+  voyage: 'voyage-3.5',
+} as const;
 
 const embedding = group('Embeddings, for search by meaning.', {
   provider: choice(
@@ -25,7 +32,7 @@ const embedding = group('Embeddings, for search by meaning.', {
   ),
   model: optional(
     text(),
-    `The embedding model. Default: \`${DEFAULT_OPENAI_EMBEDDING}\` for \`openai\`, \`${DEFAULT_VOYAGE_EMBEDDING}\` for \`voyage\`. After a change, run \`lango ingest --reembed\`.`,
+    `The embedding model. Default: \`${DEFAULT_MODELS.openai}\` for \`openai\`, \`${DEFAULT_MODELS.voyage}\` for \`voyage\`. After a change, run \`lango ingest --reembed\`.`,
   ),
   baseUrl: optional(
     httpUrl(),
@@ -117,3 +124,40 @@ export const KNOWLEDGE_SETTINGS = {
   ingest,
   webSearch,
 };
+
+export const KNOWLEDGE_RULES: readonly SettingsRule<typeof KNOWLEDGE_SETTINGS>[] = [
+  {
+    keys: ['embedding.provider', 'embedding.apiKey', 'embedding.baseUrl', 'embedding.folder'],
+    isForServersOnly: true,
+    check({ embedding: { provider, apiKey, baseUrl, folder } }) {
+      let need: string | undefined;
+      if (provider === 'local' && folder === undefined) need = 'a model: set embedding.folder';
+      if (provider === 'voyage' && apiKey === undefined)
+        need = 'a key: set embedding.apiKey or VOYAGE_API_KEY';
+      if (provider === 'openai' && apiKey === undefined && baseUrl === undefined)
+        need = 'a key or another server: set embedding.apiKey, OPENAI_API_KEY or embedding.baseUrl';
+      return providerResult('embedding', { need, apiKey, baseUrl });
+    },
+  },
+  {
+    keys: ['webSearch.provider', 'webSearch.apiKey', 'webSearch.baseUrl'],
+    isForServersOnly: true,
+    check({ webSearch: { provider, apiKey, baseUrl } }) {
+      let need: string | undefined;
+      if (provider === 'searxng' && baseUrl === undefined) need = 'an address: set webSearch.baseUrl';
+      if (provider === 'brave' && apiKey === undefined) need = 'a key: set webSearch.apiKey';
+      return providerResult('webSearch', { need, apiKey, baseUrl });
+    },
+  },
+];
+
+/** `need` says what the provider lacks. Its key is sent to its address. */
+function providerResult(
+  group: string,
+  { need, apiKey, baseUrl }: Readonly<Record<'need' | 'apiKey' | 'baseUrl', string | undefined>>,
+): RuleResult {
+  return {
+    findings: need === undefined ? [] : finding([group, 'provider'], `needs ${need}`),
+    sent: apiKey === undefined ? [] : [{ path: [group, 'baseUrl'], url: baseUrl }],
+  };
+}

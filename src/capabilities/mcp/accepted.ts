@@ -17,12 +17,8 @@ const STORED_MAX = 1_000;
 export type Verdict = 'accepted' | 'new' | 'changed';
 
 /** The hash of the members that the model and the approval depend on. */
-export function definitionHash({
-  name,
-  description = '',
-  inputSchema,
-  annotations = {},
-}: Definition): string {
+export function definitionHash(definition: Definition): string {
+  const { name, description = '', inputSchema, annotations = {} } = definition;
   return hashJson({ name, description, inputSchema, annotations });
 }
 
@@ -51,7 +47,8 @@ export class AcceptedTools {
       }),
     );
     const of = (wanted: Verdict) => hashesOf(definitions.filter(({ name }) => verdicts.get(name) === wanted));
-    const next = { tools: { ...tools, ...of('new') }, held: newest({ ...held, ...of('changed') }) };
+    const newest = Object.entries({ ...held, ...of('changed') }).slice(-STORED_MAX);
+    const next = { tools: { ...tools, ...of('new') }, held: Object.fromEntries(newest) };
     if (canonicalJson(next) !== canonicalJson({ tools, held })) await this.#write(next);
     return verdicts;
   }
@@ -70,10 +67,9 @@ export class AcceptedTools {
       return target === this.#target ? kept : nothing;
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return nothing;
-      throw new LangoError('storage', `${this.#file} cannot be read, so no tool of this server is offered.`, {
-        hint: 'Delete the file to accept the tools as they are now.',
-        cause: error,
-      });
+      const problem = `${this.#file} cannot be read, so no tool of this server is offered.`;
+      const hint = 'Delete the file to accept the tools as they are now.';
+      throw new LangoError('storage', problem, { hint, cause: error });
     }
   }
 
@@ -83,11 +79,6 @@ export class AcceptedTools {
     await writeFile(draft, JSON.stringify({ target: this.#target, ...kept }, null, 2), { mode: 0o600 });
     await rename(draft, this.#file);
   }
-}
-
-/** Returns the newest entries of a record, at most `STORED_MAX`. */
-function newest(hashes: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(hashes).slice(-STORED_MAX));
 }
 
 function hashesOf(definitions: readonly Definition[]): Record<string, string> {

@@ -3,14 +3,8 @@ import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { LONGEST_TIMER_MS } from '../../core/time.js';
 import { outsideText, type CallToolResult, type Connection } from './connection.js';
-import {
-  answersByRequest,
-  converse,
-  withAnswers,
-  type CallEnd,
-  type CallWork,
-  type State,
-} from './conversation.js';
+import { converse, repliesByRequest, withReplies } from './conversation.js';
+import type { CallEnd, CallWork, State } from './conversation.js';
 import { LiveCall, type CallStep, type Untimed } from './live-call.js';
 import type { CallContext } from './mcp-tool.js';
 import type { McpServerOptions } from './options.js';
@@ -23,11 +17,11 @@ const LONGEST_LIVE_MS = 60 * 60 * 1_000;
 const NO_SESSION = 404;
 
 interface Reach {
-  /** Rejects with a sentence when the server cannot be reached. */
+  /** Rejects when the server cannot be reached. */
   ready(signal: AbortSignal): Promise<Connection>;
   /** Forgets the connection. */
   drop(): Promise<void>;
-  /** Is told of a call without an answer. */
+  /** Is called after a call without a response. */
   onSilent(connection: Connection): void;
 }
 
@@ -40,7 +34,7 @@ interface OneCall {
 interface Attempt {
   readonly connection: Connection;
   readonly signal: AbortSignal;
-  /** Begins the time of the call anew after its work. Default: no time is running. */
+  /** Runs work, and starts the time of the call again after it. Default: no time is running. */
   readonly untimed?: Untimed;
 }
 
@@ -52,7 +46,7 @@ interface Kept {
   readonly timer: NodeJS.Timeout;
 }
 
-/** The calls of the tools of one server, with the questions that it asks in them. */
+/** The calls of the tools of one server, with the questions that the server asks during them. */
 export class Calls {
   readonly #options: Pick<McpServerOptions, 'name' | 'effect' | 'timeoutMs'>;
   readonly #reach: Reach;
@@ -65,7 +59,7 @@ export class Calls {
 
   async call(tool: string, input: JsonObject, context: CallContext): Promise<CallEnd> {
     const about = { server: this.#options.name, tool };
-    const answered = context.answered && withAnswers(about, context.answered);
+    const answered = context.answered && withReplies(about, context.answered);
     if (answered && 'asks' in answered) return answered;
     const call = { tool, input, context };
     try {
@@ -87,12 +81,12 @@ export class Calls {
     for (const id of this.#kept.keys()) this.#take(id)?.live.end(new Error('this node stops'));
   }
 
-  /** A call in the middle of which the server may ask. It is kept in this process until a person has answered. */
+  /** Makes a call in which the server may ask. The call stays open in this process until a person has replied. */
   async #callLive(connection: Connection, call: OneCall, state: State | undefined): Promise<CallEnd> {
     const { tool, input, context } = call;
     const kept = state?.live === undefined ? undefined : this.#take(state.live);
     if (state?.live !== undefined && !kept && this.#options.effect !== 'pure')
-      throw this.#lost('the process that waited for the answer has ended');
+      throw this.#lost('the process that waited for the reply has ended');
     const live =
       kept?.live ??
       new LiveCall(async (signal, onProgress, untimed) =>
@@ -104,11 +98,11 @@ export class Calls {
     const owner = JSON.stringify([context.tenant, context.owner]);
     const work: CallWork = {
       ...{ server: this.#options.name, tool, live: randomUUID() },
-      // A call that is made again has the answers that were given before.
-      known: kept || !state ? new Map() : answersByRequest(state),
+      // A call that is made again has the replies that were given before.
+      known: kept || !state ? new Map() : repliesByRequest(state),
       mayAsk: () => this.#mayKeep(owner),
-      next: (answers) => {
-        const options = { ...this.#optionsOf(call), answers };
+      next: (replies) => {
+        const options = { ...this.#optionsOf(call), replies };
         return on.liveCalls ? on.liveCalls.next(live, options) : live.next(options);
       },
     };
@@ -127,7 +121,7 @@ export class Calls {
   }
 
   #keep(id: string, kept: Omit<Kept, 'timer'>): void {
-    const timer = setTimeout(() => this.#take(id)?.live.end(new Error('nobody answered')), LONGEST_LIVE_MS);
+    const timer = setTimeout(() => this.#take(id)?.live.end(new Error('nobody replied')), LONGEST_LIVE_MS);
     this.#kept.set(id, { ...kept, timer: timer.unref() });
   }
 
@@ -143,7 +137,7 @@ export class Calls {
     return ofOwner.length < MOST_KEPT_OF_OWNER && this.#kept.size < MOST_KEPT;
   }
 
-  /** Makes the call, once more when the server has forgotten the session: it has not made the call then. */
+  /** Makes the call, and makes it again when the server has forgotten the session, so that nothing was done. */
   async #tried(
     { connection, signal, untimed = (work) => work() }: Attempt,
     make: (on: Connection) => Promise<CallStep>,
@@ -151,11 +145,11 @@ export class Calls {
     try {
       return await make(connection);
     } catch (error) {
-      if (statusOf(error) === NO_SESSION) {
+      if ((error as { readonly status?: unknown } | undefined)?.status === NO_SESSION) {
         await this.#reach.drop();
         return make(await untimed(() => this.#reach.ready(signal)));
       }
-      if (!isAnswer(error)) this.#reach.onSilent(connection);
+      if (!isErrorResponse(error)) this.#reach.onSilent(connection);
       throw error;
     }
   }
@@ -174,28 +168,24 @@ export class Calls {
   #explained(error: unknown, signal: AbortSignal): Error {
     if (signal.aborted) return signal.reason as Error;
     if (error instanceof LangoError) return error;
-    if (isAnswer(error))
+    if (isErrorResponse(error))
       return new LangoError('tool', `The MCP server ${this.#options.name} refused: ${outsideText(error)}`);
     return this.#lost(outsideText(error), error);
   }
 
   #lost(why: string, cause?: unknown): LangoError {
-    const text = `The MCP server ${this.#options.name} gave no answer (${why}). Whether it did the work is not known.`;
+    const text = `The MCP server ${this.#options.name} gave no response (${why}). Whether it did the work is not known.`;
     return new LangoError('outcome-unknown', text, { cause });
   }
 }
 
 function withNote(result: CallToolResult): CallEnd {
   const text =
-    'The server asked a question in this call. It was answered with cancel, because another call was under way and nothing says which of the two asked. Call it again to be asked.';
+    'The server asked a question in this call. Lango replied with cancel, because another call was under way and nothing says which of the two asked. Call it again to be asked.';
   return { result: { ...result, content: [...result.content, { type: 'text', text }] } };
 }
 
-function statusOf(error: unknown): unknown {
-  return (error as { readonly status?: unknown } | undefined)?.status;
-}
-
-/** Whether the server itself answered with this error. */
-function isAnswer(error: unknown): boolean {
+/** Whether the server itself responded with this error. */
+function isErrorResponse(error: unknown): boolean {
   return error instanceof Error && error.name === 'ProtocolError';
 }

@@ -1,10 +1,5 @@
-import type {
-  CallToolResult,
-  Client,
-  InputRequiredResult,
-  Transport,
-  Tool as Definition,
-} from '@modelcontextprotocol/client';
+import type { CallToolResult, Client, InputRequiredResult } from '@modelcontextprotocol/client';
+import type { Tool as Definition, Transport } from '@modelcontextprotocol/client';
 import type * as Library from '@modelcontextprotocol/client';
 import { causesOf, errorText, LangoError } from '../../core/errors.js';
 import { oneLine, shorten } from '../../core/text.js';
@@ -12,7 +7,7 @@ import { assertJsonValue, type JsonObject } from '../../core/json.js';
 import { boundedFetch } from './bounded-fetch.js';
 import type { McpServerOptions } from './options.js';
 import { ProcessTransport } from './process-transport.js';
-import type { Answers } from './elicitation.js';
+import type { Replies } from './elicitation.js';
 import { LiveCalls, PAGE, type CallStep, type OnProgress } from './live-call.js';
 
 export type { CallToolResult, Definition };
@@ -21,18 +16,18 @@ interface CallOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
   readonly onProgress: OnProgress;
-  /** The answers to what the server asked, and its own note. */
-  readonly inputResponses?: Answers;
+  /** The replies to what the server asked, and its own note. */
+  readonly inputResponses?: Replies;
   readonly requestState?: string | undefined;
 }
 
-/** A connection to a server that has answered the handshake. */
+/** A connection to a server, after the handshake. */
 export interface Connection {
   readonly isClosed: boolean;
   /** Lists all tools, page by page. */
   list(timeoutMs?: number): Promise<readonly Definition[]>;
   call(tool: string, input: JsonObject, options: CallOptions): Promise<CallStep>;
-  /** The calls in the middle of which the server may ask; undefined for a server that asks by the answer to a call. */
+  /** The calls during which the server may ask; undefined when the server asks in its response to a call. */
   readonly liveCalls: LiveCalls | undefined;
   close(): Promise<void>;
 }
@@ -43,17 +38,17 @@ interface Listener {
 }
 
 const CONNECT_MS = 30_000;
-/** How long the question for the protocol version waits: an old server may not answer it. */
+/** The longest wait for the protocol version: an old server may not respond to that question. */
 const PROBE_MS = 3_000;
 const LIST_MS = 20_000;
 const CHANGE_PAUSE_MS = 200;
 const MOST_PAGES = 16;
-/** The functions that read an answer recurse. */
+/** The functions that read a response recurse. */
 const JSON_LIMITS = { depth: 64, keys: 10_000 };
 const STDERR_CHARACTERS = 500;
 const LONGEST_MESSAGE = 2_000;
 
-/** Connects and agrees on a version of the protocol. Rejects with `unavailable` and a sentence, and leaves nothing open. */
+/** Connects and agrees on a version of the protocol. Rejects with `unavailable` and leaves nothing open. */
 export async function openConnection(options: McpServerOptions, listener: Listener): Promise<Connection> {
   // The package is optional; the first connection loads it.
   const library = await import('@modelcontextprotocol/client');
@@ -62,7 +57,7 @@ export async function openConnection(options: McpServerOptions, listener: Listen
     { name: 'lango', version: '1' },
     {
       capabilities: { elicitation: { form: {}, url: {} } },
-      // A person answers later, maybe in another process.
+      // A person replies later, maybe in another process.
       inputRequired: { autoFulfill: false },
       versionNegotiation: { mode: 'auto', probe: { timeoutMs: PROBE_MS } },
       listChanged: {
@@ -73,7 +68,7 @@ export async function openConnection(options: McpServerOptions, listener: Listen
         },
       },
       listMaxPages: MOST_PAGES,
-      // The patterns of a schema are the server's: checking its answers by them could block this process.
+      // The patterns of a schema are the server's: checking its results by them could block this process.
       jsonSchemaValidator: {
         getValidator: () => (value) => ({ valid: true, data: value as never, errorMessage: undefined }),
       },
@@ -89,7 +84,7 @@ export async function openConnection(options: McpServerOptions, listener: Listen
     isClosed = true;
     listener.onClosed();
   };
-  // Only logged: a call that fails because of it rejects too.
+  // The error is only logged, because a call that fails with it also rejects.
   client.onerror = (error) =>
     options.logger.debug('an MCP server misbehaves', { server: options.name, error: errorText(error) });
   try {
@@ -129,7 +124,7 @@ async function openTransport(
 }
 
 async function listTools(client: Client, timeoutMs: number): Promise<readonly Definition[]> {
-  // The library would answer the same, with a line on our standard output.
+  // The library would return the same, with a line on our standard output.
   if (!client.getServerCapabilities()?.tools) return [];
   const { tools } = await client.listTools(undefined, {
     timeout: timeoutMs,
@@ -146,15 +141,15 @@ async function callTool(
   given: CallOptions & { readonly definition: Definition | undefined },
 ): Promise<CallStep> {
   const { signal, timeoutMs, onProgress, inputResponses, requestState, definition } = given;
-  // A question would fail the check that the answer of a tool with this schema has data.
+  // A question would fail the check that the result of a tool with this schema has data.
   const { outputSchema, ...rest } = definition ?? {};
-  const answers = {
+  const continued = {
     ...(inputResponses && Object.keys(inputResponses).length > 0 && { inputResponses }),
     ...(requestState !== undefined && { requestState }),
   };
   try {
     const result: CallToolResult | InputRequiredResult = await client.callTool(
-      { ...params, ...answers },
+      { ...params, ...continued },
       {
         ...{ signal, timeout: timeoutMs, maxTotalTimeout: timeoutMs, allowInputRequired: true },
         onprogress: ({ progress, total }) => onProgress(progress, total),
@@ -182,7 +177,7 @@ function isInputRequired(result: CallToolResult | InputRequiredResult): result i
 
 const PAGES_FIRST = -32042;
 
-/** The pages that a person must open before the call, as the version of 2025-11-25 says so. Else throws the error. */
+/** Reads from an error the pages that a person must open before the call (2025-11-25). Throws any other error. */
 function pagesIn(error: unknown): Readonly<Record<string, unknown>> {
   const { code, data } = error as {
     readonly code?: unknown;
@@ -200,15 +195,13 @@ function unreachable(error: unknown, stderr: string): LangoError {
   if (own) return own;
   const end = oneLine(stderr).slice(-STDERR_CHARACTERS);
   const printed = end === '' ? '' : ` It printed: ${end}`;
-  return new LangoError('unavailable', `It did not answer the handshake (${outsideText(error)}).${printed}`, {
-    cause: error,
-    retryable: true,
-  });
+  const problem = `It did not respond to the handshake (${outsideText(error)}).${printed}`;
+  return new LangoError('unavailable', problem, { cause: error, retryable: true });
 }
 
 /** The text of an error that a server may have written. */
 export function outsideText(error: unknown): string {
-  // The library recurses into an answer before it is checked here.
-  if (error instanceof RangeError) return 'its answer cannot be read';
+  // The library recurses into a response before it is checked here.
+  if (error instanceof RangeError) return 'its response cannot be read';
   return shorten(oneLine(errorText(error)), LONGEST_MESSAGE);
 }

@@ -5,21 +5,15 @@ import { hashJson } from '../../core/canonical-json.js';
 import { pause } from '../../core/time.js';
 import type { ToolContext, ToolOutput } from '../../core/tool.js';
 import type { CallToolResult } from './connection.js';
-import {
-  elicitation,
-  questionText,
-  readElicitation,
-  resultOf,
-  type Answers,
-  type ElicitResult,
-} from './elicitation.js';
+import { elicitation, questionText, readElicitation, resultOf } from './elicitation.js';
+import type { ElicitResult, Replies } from './elicitation.js';
 import { PAGE, type CallStep } from './live-call.js';
 
-/** How often one call may ask. Further questions are canceled. */
+/** The most questions, one after another, of one call. Further questions are canceled. */
 const MOST_ROUNDS = 8;
 const MOST_REQUESTS = 4;
 const LONGEST_STATE = 64 * 1024;
-/** The pause before a call that is to be made again without an answer. */
+/** The pause before a call that is to be made again without a reply. */
 const PAUSE_MS = 250;
 
 const result = z.union([
@@ -39,12 +33,12 @@ const state = z.object({
   requestState: z.string().optional(),
   /** The open questions, by the names that the server gave. */
   open: z.record(z.string(), elicitation),
-  /** The answers that there are already. */
+  /** The replies that there are already. */
   given: z.record(z.string(), result),
 });
 
 export type State = z.output<typeof state>;
-/** How a call ended for now: with a result, or with questions to a person. */
+/** The end of a call for now: a result, or questions to a person. */
 export type CallEnd =
   { readonly result: CallToolResult } | { readonly asks: NonNullable<ToolOutput['asks']> };
 
@@ -54,12 +48,12 @@ export interface CallWork {
   readonly tool: string;
   /** The id under which the next step finds the call, when it stays open at the server. */
   readonly live?: string;
-  /** Answers that a person gave before, by the hash of what was asked. */
+  /** Replies that a person gave before, by the hash of what was asked. */
   readonly known?: ReadonlyMap<string, ElicitResult>;
   /** Whether a person may be asked now. Default: yes. */
   mayAsk?(): boolean;
-  /** Makes the next step, with answers to what was asked last. */
-  next(answers: Answers, requestState: string | undefined): Promise<CallStep>;
+  /** Makes the next step, with replies to what was asked last. */
+  next(replies: Replies, requestState: string | undefined): Promise<CallStep>;
 }
 
 /** Makes a call, or goes on with one, until it has a result or a person must be asked. */
@@ -92,29 +86,26 @@ export async function converse(work: CallWork, before: State | undefined): Promi
   return { result: step.result };
 }
 
-/** Goes on with the answers. Pages that a server wants opened before a call are no part of the call. */
-function stepAfter(work: CallWork, given: Answers, requestState: string | undefined): Promise<CallStep> {
+/** Goes on with the replies. Pages that a server wants opened before a call are no part of the call. */
+function stepAfter(work: CallWork, given: Replies, requestState: string | undefined): Promise<CallStep> {
   const pages = Object.entries(given).filter(([name]) => name.startsWith(PAGE));
   if (pages.length === 0) return work.next(given, requestState);
   if (pages.every(([, { action }]) => action === 'accept')) return work.next({}, undefined);
   throw new LangoError('tool', `The MCP server ${work.server} wants a page opened first, and nobody did.`);
 }
 
-/** Adds a person's answers to what is known. Returns what must be asked again, because an answer does not fit. */
-export function withAnswers(
+/** Adds a person's replies to what is known. Returns what must be asked again, because a reply does not fit. */
+export function withReplies(
   work: Pick<CallWork, 'server' | 'tool'>,
   answered: NonNullable<ToolContext['answered']>,
 ): { readonly state: State } | Extract<CallEnd, { readonly asks: unknown }> {
   const before = state.parse(answered.state);
-  const read = Object.entries(before.open).map(([name, asked], at) => ({
-    ...{ name, asked },
-    result: resultOf(asked, answered.answers[at]),
-  }));
   const isLast = before.round >= MOST_ROUNDS;
   const open: State['open'] = {};
   const problems: Record<string, string> = {};
   const given: State['given'] = { ...before.given };
-  for (const { name, asked, result } of read) {
+  for (const [at, [name, asked]] of Object.entries(before.open).entries()) {
+    const result = resultOf(asked, answered.answers[at]);
     if (!('problem' in result)) given[name] = result;
     else if (isLast) given[name] = { action: 'cancel' };
     else {
@@ -127,14 +118,10 @@ export function withAnswers(
   return { asks: asksOf(work, { ...next, round: before.round + 1 }, problems) };
 }
 
-/** The answers by what was asked: a server that is called again gets them for the same questions. */
-export function answersByRequest({ open, given }: State): ReadonlyMap<string, ElicitResult> {
-  return new Map(
-    Object.entries(open).flatMap(([name, asked]) => {
-      const answer = given[name];
-      return answer ? [[hashJson(asked), answer]] : [];
-    }),
-  );
+/** The replies by what was asked: a server that is called again gets them for the same questions. */
+export function repliesByRequest({ open, given }: State): ReadonlyMap<string, ElicitResult> {
+  const known = Object.entries(open).filter(([name]) => given[name]);
+  return new Map(known.map(([name, asked]) => [hashJson(asked), given[name]!]));
 }
 
 function asksOf(
@@ -142,9 +129,8 @@ function asksOf(
   asked: State,
   problems: Readonly<Record<string, string>> = {},
 ): NonNullable<ToolOutput['asks']> {
-  const questions = Object.entries(asked.open).map(([name, one]) => {
-    const problem = problems[name];
-    return questionText(one, { server, tool, ...(problem === undefined ? {} : { problem }) });
-  });
+  const questions = Object.entries(asked.open).map(([name, one]) =>
+    questionText(one, { server, tool, problem: problems[name] }),
+  );
   return { questions, state: JSON.parse(JSON.stringify(asked)) as Json };
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isJsonObject } from '../../core/json.js';
+import { isJsonObject, parseObject } from '../../core/json.js';
 import { shorten } from '../../core/text.js';
 import type { ToolContext } from '../../core/tool.js';
 
@@ -9,7 +9,7 @@ const MOST_CHOICES = 64;
 const LONGEST_MESSAGE = 1_000;
 const LONGEST_WORDS = 200;
 const LONGEST_URL = 2_000;
-const LONGEST_ANSWER = 8_000;
+const LONGEST_REPLY = 8_000;
 /** A name that a person can type before a colon. */
 const FIELD_NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_ .-]{0,63}$/u;
 
@@ -58,13 +58,13 @@ type Form = Extract<Elicitation, { mode: 'form' }>;
 type Field = z.output<typeof field>;
 type Value = NonNullable<Field['default']>;
 
-/** The answer to a server. */
+/** A person's reply to a server. */
 export type ElicitResult =
   | { readonly action: 'accept'; readonly content?: Record<string, Value> }
   | { readonly action: 'decline' | 'cancel' };
 
-/** Answers by the names of what was asked. */
-export type Answers = Readonly<Record<string, ElicitResult>>;
+/** Replies by the names of the questions. */
+export type Replies = Readonly<Record<string, ElicitResult>>;
 
 /** Reads a request for input. Returns undefined for one that no person is shown: too large, or not in the form of one. */
 export function readElicitation(params: unknown): Elicitation | undefined {
@@ -75,9 +75,13 @@ export function readElicitation(params: unknown): Elicitation | undefined {
 /** The question for a person. All that the server says is quoted on one line, so that it cannot look like our words. */
 export function questionText(
   asked: Elicitation,
-  { server, tool, problem }: { readonly server: string; readonly tool: string; readonly problem?: string },
+  {
+    server,
+    tool,
+    problem,
+  }: { readonly server: string; readonly tool: string; readonly problem?: string | undefined },
 ): string {
-  const start = `${problem === undefined ? '' : `${problem}\n`}The MCP server ${server} asks, while it runs ${quoted(tool)}`;
+  const start = `${problem ? `${problem}\n` : ''}The MCP server ${server} asks, while it runs ${quoted(tool)}`;
   const message = quoted(asked.message, LONGEST_MESSAGE);
   if (asked.mode === 'url') {
     const { host, href } = new URL(asked.url);
@@ -87,16 +91,13 @@ export function questionText(
       'Nothing has opened it. Look at the host before you do. Reply: done, once you have; or: decline.',
     ].join('\n');
   }
-  const fields = Object.entries(asked.requestedSchema.properties);
-  const lines = fields.map(([name, one]) => `- ${fieldText(name, one, isRequired(asked, name))}`);
+  const { properties, required } = asked.requestedSchema;
+  const fields = Object.entries(properties);
+  const lines = fields.map(([name, one]) => `- ${fieldText(name, one, required.includes(name))}`);
   const how =
     fields.length === 0 ? 'yes' : fields.length === 1 ? 'the value' : 'a line "name: value" for each';
   const end = `Reply with ${how}; or with: decline. The server gets what you write: no password.`;
   return [`${start}: ${message}`, ...lines, end].join('\n');
-}
-
-function isRequired({ requestedSchema: { required } }: Form, name: string): boolean {
-  return required.includes(name);
 }
 
 function fieldText(name: string, one: Field, required: boolean): string {
@@ -143,14 +144,14 @@ function quoted(text: string, longest = LONGEST_WORDS): string {
 
 type Given = NonNullable<ToolContext['answered']>['answers'][number];
 
-/** The answer to the server, from what a person said; or what is wrong with it. */
+/** Reads a person's text as the reply to the server, or says what is wrong with the text. */
 export function resultOf(asked: Elicitation, given: Given): ElicitResult | { readonly problem: string } {
   if (!given) return { action: 'cancel' };
   if (given.decision === 'deny') return { action: 'decline' };
   const text = given.text?.trim() ?? '';
   const word = /^(decline|cancel)[.!]?$/i.exec(text)?.[1]?.toLowerCase();
   if (word) return { action: word as 'decline' | 'cancel' };
-  if (text.length > LONGEST_ANSWER) return { problem: `That is longer than ${LONGEST_ANSWER} characters.` };
+  if (text.length > LONGEST_REPLY) return { problem: `That is longer than ${LONGEST_REPLY} characters.` };
   if (asked.mode === 'url') {
     if (/^(done|yes|ok)?[.!]?$/i.test(text)) return { action: 'accept' };
     return { problem: 'That is neither "done" nor "decline".' };
@@ -159,14 +160,14 @@ export function resultOf(asked: Elicitation, given: Given): ElicitResult | { rea
 }
 
 function filledIn(asked: Form, text: string): ElicitResult | { readonly problem: string } {
-  const { properties } = asked.requestedSchema;
+  const { properties, required } = asked.requestedSchema;
   const given = valuesIn(text, asked);
   const stray = [...given.keys()].find((name) => !Object.hasOwn(properties, name));
   if (stray !== undefined) return { problem: `There is no field ${quoted(stray)}.` };
   const content: [string, Value][] = [];
   for (const [name, one] of Object.entries(properties)) {
     const value = given.get(name) ?? one.default;
-    if (value === undefined && isRequired(asked, name)) return { problem: `A value for ${name} is missing.` };
+    if (value === undefined && required.includes(name)) return { problem: `A value for ${name} is missing.` };
     if (value === undefined) continue;
     const read = valueOf(value, one);
     if (read === undefined)
@@ -177,11 +178,9 @@ function filledIn(asked: Form, text: string): ElicitResult | { readonly problem:
 }
 
 /** The values by field: a JSON object, lines "name: value", or the value of the only field that needs one. */
-function valuesIn(
-  text: string,
-  { requestedSchema: { properties, required } }: Form,
-): ReadonlyMap<string, unknown> {
-  const object = objectIn(text);
+function valuesIn(text: string, { requestedSchema }: Form): ReadonlyMap<string, unknown> {
+  const { properties, required } = requestedSchema;
+  const object = parseObject(text);
   if (object) return new Map(Object.entries(object));
   const names = Object.keys(properties);
   if (text === '' || names.length === 0) return new Map();
@@ -196,15 +195,6 @@ function valuesIn(
   return new Map([[shorten(text, LONGEST_WORDS), text]]);
 }
 
-function objectIn(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 /** The value as the field wants it; undefined when it does not fit. */
 function valueOf(given: unknown, one: Field): Value | undefined {
   if (Array.isArray(given)) return one.type === 'array' ? chosenOf(given, one) : undefined;
@@ -217,17 +207,13 @@ function valueOf(given: unknown, one: Field): Value | undefined {
     case 'number':
     case 'integer': {
       const value = typeof given === 'boolean' || String(given).trim() === '' ? NaN : Number(given);
-      const isWhole = one.type === 'number' || Number.isInteger(value);
-      return Number.isFinite(value) && isWhole && isWithin(value, one.minimum, one.maximum)
-        ? value
-        : undefined;
+      const isFit = one.type === 'number' ? Number.isFinite(value) : Number.isInteger(value);
+      return isFit && isWithin(value, one.minimum, one.maximum) ? value : undefined;
     }
     case 'array': {
       const items = String(given).split(',');
-      return chosenOf(
-        items.filter((item) => item.trim() !== ''),
-        one,
-      );
+      const wanted = items.filter((item) => item.trim() !== '');
+      return chosenOf(wanted, one);
     }
     case 'string': {
       const value = choicesOf(one) ? choiceOf(String(given), one) : String(given);

@@ -51,7 +51,7 @@ export const mcp = defineCapability({
     families: async () => [await openFamily(context)],
   }),
   trialSettings: () => ({ 'mcp.servers': {} }),
-  /** Reaches each server and reads its tools; of one at which people sign in, whether this person has. */
+  /** Reaches each server and reads its tools. Where people sign in, says whether this person is signed in. */
   async diagnose(context) {
     const servers = Object.entries(context.settings['mcp.servers']);
     if (servers.length === 0) return [];
@@ -62,13 +62,13 @@ export const mcp = defineCapability({
 
 const NAME = 'mcp';
 
-/** Reaches the configured servers in the background: one that is away does not delay the start. */
+/** Reaches the configured servers in the background: a server that is away does not delay the start. */
 async function openFamily(context: Context): Promise<ToolFamily> {
   if (Object.keys(context.settings['mcp.servers']).length === 0)
     return { ...off(NAME), note: 'no server is named', hint: 'Name servers in mcp.servers.' };
   if (!isInstalled(PACKAGE)) return missing(NAME, MISSING);
   const { openServersHere } = await import('./opening.js');
-  const open = await openServersHere(context);
+  const open = openServersHere(context);
   for (const server of open.servers.values()) void server.start();
   return {
     name: NAME,
@@ -78,6 +78,6 @@ async function openFamily(context: Context): Promise<ToolFamily> {
     get findings() {
       return open.findings();
     },
-    close: () => open.close(),
+    close: () => open[Symbol.asyncDispose](),
   };
 }

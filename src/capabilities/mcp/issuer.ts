@@ -1,9 +1,9 @@
-import type { AuthorizationServerMetadata } from '@modelcontextprotocol/client';
+import type { AuthorizationServerMetadata as Metadata } from '@modelcontextprotocol/client';
 import type { ClientAuth } from 'openid-client';
 import { causesOf, isLangoError, LangoError } from '../../core/errors.js';
 import { oneLine, shorten } from '../../core/text.js';
 
-/** How a person signs in at one server. */
+/** The way in which a person signs in at one server. */
 export interface LoginOptions {
   readonly name: string;
   readonly url: string;
@@ -24,12 +24,12 @@ export interface LoginOptions {
   readonly basicAuth: (secret: string) => ClientAuth;
 }
 
-/** How the issuer of one server is reached. */
+/** The way to the issuer of one server. */
 export type IssuerReach = Pick<LoginOptions, 'name' | 'url' | 'issuer' | 'tokenUrl' | 'fetch' | 'basicAuth'>;
 
-/** The issuer that was found, and what is asked of it. */
+/** The issuer that was found, with the scope and the resource to ask for. */
 export interface Issuer {
-  readonly metadata: AuthorizationServerMetadata;
+  readonly metadata: Metadata;
   readonly scope: string | undefined;
   readonly resource: string;
 }
@@ -44,37 +44,31 @@ export async function findIssuer(options: LoginOptions): Promise<Issuer> {
   const library = await mcpLibrary();
   const { resourceMetadataUrl, scope: asked } = await challengeOf(options);
   if (resourceMetadataUrl && resourceMetadataUrl.origin !== new URL(url).origin)
-    throw lies(`The MCP server ${name} says that its metadata is at ${resourceMetadataUrl.origin}`);
-  const described = await library
-    .discoverOAuthProtectedResourceMetadata(
-      url,
-      resourceMetadataUrl ? { resourceMetadataUrl } : {},
-      fetch as never,
-    )
-    .catch((error: unknown) => {
-      const own = causesOf(error).find((cause) => isLangoError(cause));
-      if (own) throw own;
-      return undefined;
-    });
+    throw mismatch(`The MCP server ${name} says that its metadata is at ${resourceMetadataUrl.origin}`);
+  const discover = library.discoverOAuthProtectedResourceMetadata;
+  const described = await discover(url, { resourceMetadataUrl }, fetch as never).catch((error: unknown) => {
+    const own = causesOf(error).find((cause) => isLangoError(cause));
+    if (own) throw own;
+    return undefined;
+  });
   const resource = described?.resource ?? url;
   if (!library.checkResourceAllowed({ requestedResource: url, configuredResource: resource }))
-    throw lies(`The metadata of the MCP server ${name} is that of ${resource}`);
+    throw mismatch(`The metadata of the MCP server ${name} is that of ${resource}`);
   const named: readonly string[] = described?.authorization_servers ?? [];
   if (wanted !== undefined && named.length > 0 && !named.some((one) => isSameUrl(one, wanted)))
-    throw lies(`The MCP server ${name} names the issuer ${named[0]}, and not ${wanted}`);
+    throw mismatch(`The MCP server ${name} names the issuer ${named[0]}, and not ${wanted}`);
   const issuer = wanted ?? named[0] ?? new URL('/', url).href;
   const isKnown = wanted !== undefined || URL.parse(issuer)?.origin === new URL(url).origin;
-  if (!isKnown && !issuer.startsWith('https:'))
-    throw lies(
-      `The MCP server ${name} names the issuer ${issuer}, which has no https`,
-      `Nobody was signed in. If it is the right issuer, set mcp.servers.${name}.login.issuer to it.`,
-    );
+  if (!isKnown && !issuer.startsWith('https:')) {
+    const hint = `Nobody was signed in. If it is the right issuer, set mcp.servers.${name}.login.issuer to it.`;
+    throw mismatch(`The MCP server ${name} names the issuer ${issuer}, which has no https`, hint);
+  }
   const metadata = await library.discoverAuthorizationServerMetadata(issuer, { fetchFn: fetch });
   if (!metadata) throw unusable(options, `its issuer ${issuer} has no metadata`);
   if (options.tokenUrl !== undefined) metadata.token_endpoint = options.tokenUrl;
   assertOwnEndpoints(metadata, issuer, options);
   const wantedScopes = options.scopes.join(' ') || asked || described?.scopes_supported?.join(' ') || '';
-  // Without it, many issuers give no refresh token.
+  // Without `offline_access`, many issuers give no refresh token.
   const offline = (metadata.scopes_supported ?? []).filter((scope) => scope === 'offline_access');
   const scopes = new Set([...wantedScopes.split(' '), ...options.furtherScopes, ...offline].filter(Boolean));
   return { metadata, resource, scope: [...scopes].join(' ') || undefined };
@@ -83,21 +77,17 @@ export async function findIssuer(options: LoginOptions): Promise<Issuer> {
 /** Reads the challenge with which the server refuses a request without a token. */
 async function challengeOf({ url, fetch: send }: LoginOptions) {
   const { extractWWWAuthenticateParams } = await mcpLibrary();
-  const answer = await send(url, {
+  const response = await send(url, {
     method: 'POST',
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
     headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
   });
-  await answer.body?.cancel().catch(() => undefined);
-  return extractWWWAuthenticateParams(answer);
+  await response.body?.cancel().catch(() => undefined);
+  return extractWWWAuthenticateParams(response);
 }
 
 /** Metadata must not send codes, secrets or tokens to another server than the issuer. */
-function assertOwnEndpoints(
-  metadata: AuthorizationServerMetadata,
-  issuer: string,
-  { tokenUrl }: LoginOptions,
-): void {
+function assertOwnEndpoints(metadata: Metadata, issuer: string, { tokenUrl }: LoginOptions): void {
   const { token_endpoint, registration_endpoint } = metadata;
   const named = {
     ...(tokenUrl === undefined && { token_endpoint }),
@@ -108,7 +98,7 @@ function assertOwnEndpoints(
   for (const [member, endpoint] of Object.entries(named)) {
     const other = endpoint === undefined ? origin : URL.parse(endpoint)?.origin;
     if (other !== origin)
-      throw lies(`The issuer ${issuer} names the ${member} at ${other ?? 'no address'}`, TOKEN_URL_HINT);
+      throw mismatch(`The issuer ${issuer} names the ${member} at ${other ?? 'no address'}`, TOKEN_URL_HINT);
   }
 }
 
@@ -117,7 +107,7 @@ const TOKEN_URL_HINT =
 
 /** Returns an endpoint that only some kinds of metadata have by their types. */
 export function endpointIn(
-  metadata: AuthorizationServerMetadata,
+  metadata: Metadata,
   name: 'device_authorization_endpoint' | 'revocation_endpoint',
 ): string | undefined {
   const endpoint = (metadata as Readonly<Record<string, unknown>>)[name];
@@ -133,19 +123,18 @@ export async function assertScope(response: Response, { name }: Pick<LoginOption
   const { error, scope = '' } = extractWWWAuthenticateParams(response);
   if (error !== 'insufficient_scope' || !PLAIN_SCOPES.test(scope)) return;
   await response.body?.cancel().catch(() => undefined);
-  throw new LangoError('forbidden', `The MCP server ${name} wants the scope ${scope}.`, {
-    hint: `Run: lango mcp login ${name} --scope "${scope}"`,
-  });
+  const hint = `Run: lango mcp login ${name} --scope "${scope}"`;
+  throw new LangoError('forbidden', `The MCP server ${name} wants the scope ${scope}.`, { hint });
 }
 
-function lies(what: string, hint = 'Nobody was signed in. Ask who runs that server.'): LangoError {
+function mismatch(what: string, hint = 'Nobody was signed in. Ask who runs that server.'): LangoError {
   const text = `${shorten(oneLine(what), LONGEST_TEXT)}: nothing was sent there.`;
   return new LangoError('forbidden', text, { hint });
 }
 
 export function unusable({ name }: LoginOptions, why: string, hint?: string): LangoError {
   const text = `Nobody can sign in at the MCP server ${name}: ${shorten(oneLine(why), LONGEST_TEXT)}.`;
-  return new LangoError('unavailable', text, hint === undefined ? {} : { hint });
+  return new LangoError('unavailable', text, { hint });
 }
 
 function isSameUrl(one: string, other: string): boolean {

@@ -1,8 +1,8 @@
 import { errorText, isLangoError, LangoError } from '../../core/errors.js';
+import { parseJson } from '../../core/json.js';
 import type { Scope } from '../../core/task.js';
 import { pause } from '../../core/time.js';
-import type { OpenedEntry, SecretStore } from '../../core/vault.js';
-import { SIGN_INS } from '../../core/vault.js';
+import { SIGN_INS, type OpenedEntry, type Revocation, type SecretStore } from '../../core/vault.js';
 import type { IssuerReach, LoginOptions } from './issuer.js';
 import { notSignedIn, renew, revoke, signIn, type SignIn } from './login.js';
 
@@ -11,10 +11,9 @@ export interface OwnSecrets extends Pick<SecretStore, 'store'> {
   open(scope: Scope, name: string): Promise<OpenedEntry | undefined>;
 }
 
-/** How long an issuer may take to answer. */
-export const ISSUER_ANSWER_MS = 15_000;
-/** How long a process may take to renew tokens; others wait for that long. */
-const RENEWAL_MS = 2 * ISSUER_ANSWER_MS;
+export const ISSUER_TIMEOUT_MS = 15_000;
+/** The longest time in which a process renews tokens; others wait for that long. */
+const RENEWAL_MS = 2 * ISSUER_TIMEOUT_MS;
 const RENEWAL_CHECK_MS = 250;
 /** A token that ends sooner is renewed. */
 const MARGIN_MS = 30_000;
@@ -27,7 +26,7 @@ export function signInName(server: string): string {
 interface KeptSignIn {
   readonly options: LoginOptions;
   readonly secrets: OwnSecrets;
-  /** Whose sign-in it is. */
+  /** The owner who signed in. */
   readonly scope: Scope;
   /** The token that the server refused last. */
   readonly refusedToken: string | undefined;
@@ -65,18 +64,12 @@ export async function currentSignIn(parts: KeptSignIn): Promise<SignIn> {
       // After a logout in the meantime, nobody may use the new tokens. After another sign-in, its tokens are used.
       if (!(await secrets.open(scope, name))) await revoke(options, renewed).catch(() => undefined);
     }
-    if (Date.now() > until)
-      throw new LangoError('timeout', `The sign-in at the MCP server ${options.name} is not renewed yet.`, {
-        retryable: true,
-      });
+    if (Date.now() > until) {
+      const problem = `The sign-in at the MCP server ${options.name} is not renewed yet.`;
+      throw new LangoError('timeout', problem, { retryable: true });
+    }
     await pause(RENEWAL_CHECK_MS, { ref: false });
   }
-}
-
-/** Whether the issuer has ended the tokens of a sign-in, and why not. */
-export interface Revocation {
-  readonly isRevoked: boolean;
-  readonly why?: string;
 }
 
 /** Lets the issuer end the tokens of a sign-in. Never rejects. `value` is undefined when the vault could not open it. */
@@ -96,9 +89,5 @@ function undefinedOnConflict(error: unknown): undefined {
 }
 
 function signInIn(value: Uint8Array | undefined): SignIn | undefined {
-  try {
-    return signIn.safeParse(JSON.parse(Buffer.from(value ?? []).toString('utf8'))).data;
-  } catch {
-    return undefined;
-  }
+  return signIn.safeParse(parseJson(Buffer.from(value ?? []).toString('utf8'))).data;
 }

@@ -1,50 +1,47 @@
 import type { CallToolResult } from '@modelcontextprotocol/client';
-import type { Answers, ElicitResult } from './elicitation.js';
+import type { ElicitResult, Replies } from './elicitation.js';
 
-/** How questions are named that a server wants answered before a call: the call is made again then. */
+/** The start of the names of questions before a call: the call is made again after the replies. */
 export const PAGE = 'page-first ';
 
 export type OnProgress = (done: number, total: number | undefined) => void;
 
-/** How a server's work on a call went on: it has a result, or it asks for input. */
+/** The next step of a server's work on a call: the server has a result, or it asks for input. */
 export type CallStep =
   | { readonly type: 'result'; readonly result: CallToolResult }
   | {
       readonly type: 'asks';
-      /** The requests of the server, unchecked, by names that the answers have too. */
+      /** The requests of the server, unchecked, by names that the replies have too. */
       readonly requests: Readonly<Record<string, unknown>>;
-      /** The server's own note, which goes back with the answers. */
+      /** The server's own note, which goes back with the replies. */
       readonly requestState?: string | undefined;
     };
 
 interface StepOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
-  /** The answers to what was asked last, by its names. */
-  readonly answers: Answers;
+  /** The replies to what was asked last, by its names. */
+  readonly replies: Replies;
   readonly onProgress: OnProgress;
 }
 
-/** Does work in a call that takes none of its time. */
+/** Runs work whose duration does not count against the time limit of the call. */
 export type Untimed = <T>(work: () => Promise<T>) => Promise<T>;
 
 type Start = (signal: AbortSignal, onProgress: OnProgress, untimed: Untimed) => Promise<CallStep>;
 type Ask = (params: unknown) => Promise<ElicitResult>;
 
-/**
- * A call of a server that asks in the middle of it, as the versions before 2026-07-28 do: the call stays open at the
- * server while a person is asked.
- */
+/** A call that stays open while its server asks a person, as in the versions of MCP before 2026-07-28. */
 export class LiveCall {
   readonly #start: Start;
   readonly #stop = new AbortController();
   #result: Promise<CallStep> | undefined;
   #onProgress: OnProgress = () => undefined;
-  #asked: { readonly params: unknown; readonly answer: (result: ElicitResult) => void }[] = [];
+  #asked: { readonly params: unknown; readonly reply: (result: ElicitResult) => void }[] = [];
   #onAsked: (() => void) | undefined;
   #timeoutMs = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** Whether the server works on the call. Otherwise it waits for an answer. */
+  /** Whether the server works on the call. Otherwise it waits for a reply. */
   isActive = false;
   /** Whether a question was refused because it might have been that of another call. */
   wasMistakable = false;
@@ -53,15 +50,15 @@ export class LiveCall {
     this.#start = start;
   }
 
-  /** Takes a question of the server, and resolves with the person's answer. */
+  /** Takes a question of the server, and resolves with the person's reply. */
   readonly ask: Ask = (params) =>
-    new Promise((answer) => {
-      this.#asked.push({ params, answer });
+    new Promise((reply) => {
+      this.#asked.push({ params, reply });
       this.#onAsked?.();
     });
 
   /** Begins the call or goes on with it. Resolves with the next step; ends the call when `signal` aborts or the time is over. */
-  async next({ signal, timeoutMs, answers, onProgress }: StepOptions): Promise<CallStep> {
+  async next({ signal, timeoutMs, replies, onProgress }: StepOptions): Promise<CallStep> {
     signal.throwIfAborted();
     const end = () => this.end(signal.reason as Error);
     this.#timeoutMs = timeoutMs;
@@ -75,8 +72,13 @@ export class LiveCall {
         (done, total) => this.#onProgress(done, total),
         this.#untimed,
       );
-      this.#answer(answers);
-      return await Promise.race([this.#result.then((step) => this.#settled(step)), this.#nextQuestions()]);
+      this.#reply(replies);
+      const settled = this.#result.then((step) => {
+        // After pages that a person must open first, the call is made again.
+        if (step.type === 'asks') this.#result = undefined;
+        return step;
+      });
+      return await Promise.race([settled, this.#nextQuestions()]);
     } finally {
       this.isActive = false;
       this.#onProgress = () => undefined;
@@ -87,10 +89,10 @@ export class LiveCall {
     }
   }
 
-  /** Ends the call: the server is told, and its questions are canceled. */
+  /** Ends the call at the server and cancels its questions. */
   end(reason: Error): void {
     this.#stop.abort(reason);
-    this.#answer(Object.fromEntries(this.#asked.map((_, index) => [index, { action: 'cancel' }])));
+    this.#reply(Object.fromEntries(this.#asked.map((_, index) => [index, { action: 'cancel' }])));
   }
 
   #beginTime(): void {
@@ -107,21 +109,11 @@ export class LiveCall {
     }
   };
 
-  /** After pages that a person must open first, the call is made again. */
-  #settled(step: CallStep): CallStep {
-    if (step.type === 'asks') this.#result = undefined;
-    return step;
-  }
-
-  #answer(answers: StepOptions['answers']): void {
+  #reply(replies: Replies): void {
     const asked = this.#asked;
-    this.#asked = [];
-    for (const [index, { params, answer }] of asked.entries()) {
-      const given = answers[index];
-      // A question that came after the others has no answer yet.
-      if (given) answer(given);
-      else this.#asked.push({ params, answer });
-    }
+    // A question that came after the others has no reply yet.
+    this.#asked = asked.filter((_, index) => !replies[index]);
+    for (const [index, { reply }] of asked.entries()) if (replies[index]) reply(replies[index]);
   }
 
   async #nextQuestions(): Promise<CallStep> {
@@ -130,7 +122,7 @@ export class LiveCall {
   }
 }
 
-/** The live calls of one connection, and the question whose call it is. */
+/** The live calls of one connection. Finds the call that a question belongs to. */
 export class LiveCalls {
   readonly #calls = new Set<LiveCall>();
   #turn: Promise<unknown> = Promise.resolve();
@@ -142,7 +134,7 @@ export class LiveCalls {
 
   /**
    * Passes a question on to the call that it belongs to. These versions do not say which: with several calls under way the
-   * question is refused, because its answer could go to another owner's call. From then on one call at a time is made.
+   * question is refused, because its reply could go to another owner's call. From then on one call at a time is made.
    */
   readonly ask: Ask = async (params) => {
     this.#asks = true;

@@ -28,9 +28,8 @@ export async function login(call: McpCall<LoginFlags>, name: string): Promise<Re
   const flow = await flowOf(call, name, flags.scope?.split(' '));
   using stop = new Deadline();
   process.once('SIGINT', () => stop.abort(new LangoError('canceled', 'The sign-in was given up.')));
-  const late = new LangoError('timeout', 'Nobody signed in within 10 minutes.', {
-    hint: `Try again: lango mcp login ${name}`,
-  });
+  const hint = `Try again: lango mcp login ${name}`;
+  const late = new LangoError('timeout', 'Nobody signed in within 10 minutes.', { hint });
   const { signal } = stop.expect(WAIT_MS, () => late);
   const kept = await (flags.device
     ? flow.byDevice({
@@ -86,7 +85,7 @@ async function withCallback<T>(use: (callback: Callback) => Promise<T>): Promise
       address.searchParams.get('state') === waiting.state;
     response.writeHead(isIt ? 200 : 400, { 'content-type': 'text/html; charset=utf-8', connection: 'close' });
     response.end(
-      `${PAGE}${isIt ? 'You can close this page. See the terminal.' : 'This is no answer to a sign-in.'}`,
+      `${PAGE}${isIt ? 'You can close this page. See the terminal.' : 'No sign-in waits for this request.'}`,
     );
     if (isIt) waiting?.take(address);
   });
@@ -94,10 +93,7 @@ async function withCallback<T>(use: (callback: Callback) => Promise<T>): Promise
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`;
   try {
-    return await use({
-      url,
-      receive: (state) => new Promise((take) => (waiting = { state, take })),
-    });
+    return await use({ url, receive: (state) => new Promise((take) => (waiting = { state, take })) });
   } finally {
     server.close();
     server.closeIdleConnections();

@@ -2,15 +2,8 @@ import type { Configuration, ServerMetadata } from 'openid-client';
 import { z } from 'zod';
 import { causesOf, isLangoError, LangoError, loadPackage } from '../../core/errors.js';
 import { abortable } from '../../core/time.js';
-import {
-  endpointIn,
-  findIssuer,
-  mcpLibrary,
-  unusable,
-  type Issuer,
-  type IssuerReach,
-  type LoginOptions,
-} from './issuer.js';
+import { endpointIn, findIssuer, mcpLibrary, unusable } from './issuer.js';
+import type { Issuer, IssuerReach, LoginOptions } from './issuer.js';
 
 /** The kept tokens of a person, with what is needed to renew them. All of it is a secret. */
 export const signIn = z.object({
@@ -86,8 +79,8 @@ export function signInByBrowser(
     show({ url: page.href });
     const address = await abortable(callback.receive(state), signal);
     const checks = { expectedState: state, pkceCodeVerifier: verifier };
-    const answer = await library.authorizationCodeGrant(configuration, address, checks, { resource });
-    return kept(issuer, answer, { ...client, url: options.url });
+    const tokens = await library.authorizationCodeGrant(configuration, address, checks, { resource });
+    return kept(issuer, tokens, { ...client, url: options.url });
   });
 }
 
@@ -112,13 +105,9 @@ export function signInByDevice(options: LoginOptions, { signal, show }: Flow): P
     const { user_code: code, verification_uri: url } = devicePage.parse(begun);
     show({ url, code });
     const interval = Math.max(SHORTEST_INTERVAL_SECONDS, begun.interval ?? 5);
-    const answer = await library.pollDeviceAuthorizationGrant(
-      configuration,
-      { ...begun, interval },
-      { resource },
-      { signal },
-    );
-    return kept(issuer, answer, { ...client, url: options.url });
+    const poll = library.pollDeviceAuthorizationGrant;
+    const tokens = await poll(configuration, { ...begun, interval }, { resource }, { signal });
+    return kept(issuer, tokens, { ...client, url: options.url });
   });
 }
 
@@ -154,7 +143,7 @@ export async function revoke(options: IssuerReach, kept: SignIn): Promise<void> 
   throw notEnded(`The access token works until ${new Date(expiresAt).toISOString()}. ${access}`);
 }
 
-/** Why the issuer has not ended a token. Quotes no text of its answer. */
+/** Says why the issuer has not ended a token. Quotes no text of its response. */
 function refusalOf(error: unknown): string {
   const own = causesOf(error).find((cause) => isLangoError(cause));
   if (own) return own.message;
@@ -162,8 +151,8 @@ function refusalOf(error: unknown): string {
   if (code !== undefined) return `Its issuer refused: ${code}.`;
   const { cause } = error as { readonly cause?: unknown };
   return cause instanceof Response
-    ? `Its issuer answered ${cause.status}.`
-    : 'The answer of its issuer is wrong.';
+    ? `Its issuer responded with ${cause.status}.`
+    : 'The response of its issuer is wrong.';
 }
 
 function notEnded(why: string): LangoError {
@@ -172,9 +161,8 @@ function notEnded(why: string): LangoError {
 
 /** The error of a sign-in that has ended, or was never made. */
 export function notSignedIn({ name }: Pick<LoginOptions, 'name'>): LangoError {
-  return new LangoError('unauthenticated', `Nobody is signed in at the MCP server ${name}, or no longer.`, {
-    hint: `Run: lango mcp login ${name}`,
-  });
+  const problem = `Nobody is signed in at the MCP server ${name}, or no longer.`;
+  return new LangoError('unauthenticated', problem, { hint: `Run: lango mcp login ${name}` });
 }
 
 type Client = Pick<SignIn, 'clientId' | 'clientSecret' | 'authMethod'>;
@@ -184,27 +172,19 @@ async function register(issuer: Issuer, options: LoginOptions, redirectUrl: stri
   const { metadata, scope } = issuer;
   const { clientId, clientSecret, fetch } = options;
   const { registerClient, selectClientAuthMethod } = await mcpLibrary();
-  if (clientId === undefined && metadata.registration_endpoint === undefined)
-    throw unusable(
-      options,
-      'its issuer registers no clients by itself',
-      `Register Lango at ${metadata.issuer}, and set mcp.servers.${options.name}.login.clientId.`,
-    );
+  if (clientId === undefined && metadata.registration_endpoint === undefined) {
+    const hint = `Register Lango at ${metadata.issuer}, and set mcp.servers.${options.name}.login.clientId.`;
+    throw unusable(options, 'its issuer registers no clients by itself', hint);
+  }
+  const clientMetadata = {
+    ...{ client_name: 'Lango', application_type: 'native', redirect_uris: [redirectUrl] },
+    grant_types: ['authorization_code', 'refresh_token', DEVICE_GRANT],
+    ...{ response_types: ['code'], token_endpoint_auth_method: 'none' },
+  };
+  const request = { metadata, clientMetadata, ...(scope !== undefined && { scope }), fetchFn: fetch };
   const information =
     clientId === undefined
-      ? await registerClient(metadata.issuer, {
-          metadata,
-          clientMetadata: {
-            client_name: 'Lango',
-            application_type: 'native',
-            redirect_uris: [redirectUrl],
-            grant_types: ['authorization_code', 'refresh_token', DEVICE_GRANT],
-            response_types: ['code'],
-            token_endpoint_auth_method: 'none',
-          },
-          ...(scope === undefined ? {} : { scope }),
-          fetchFn: fetch,
-        })
+      ? await registerClient(metadata.issuer, request)
       : { client_id: clientId, ...(clientSecret && { client_secret: clientSecret }) };
   const methods = metadata.token_endpoint_auth_methods_supported ?? [];
   const client = {
@@ -277,20 +257,19 @@ async function explained<T>(options: LoginOptions, work: () => Promise<T>): Prom
   }
 }
 
-/** Errors quote no text of an answer, which may repeat what was sent. */
+/** Errors quote no text of a response, which may repeat what was sent. */
 function typed(options: Pick<LoginOptions, 'name'>, error: unknown): Error {
   const own = causesOf(error).find((cause) => isLangoError(cause));
   if (own) return own;
   const code = codeIn(error);
-  if (code !== undefined)
-    return new LangoError('unauthenticated', `The issuer of ${options.name} signed nobody in: ${code}.`, {
-      hint: `Try again: lango mcp login ${options.name}`,
-    });
+  if (code !== undefined) {
+    const hint = `Try again: lango mcp login ${options.name}`;
+    const problem = `The issuer of ${options.name} signed nobody in: ${code}.`;
+    return new LangoError('unauthenticated', problem, { hint });
+  }
   const { name } = error as { readonly name?: unknown };
   const why = typeof name === 'string' && /^[A-Za-z]{1,60}$/.test(name) ? name : 'Error';
-  return new LangoError(
-    'unavailable',
-    `The sign-in at the MCP server ${options.name} failed (${why}): the answers of its issuer are wrong.`,
-    { cause: error },
-  );
+  const failure = `The sign-in at the MCP server ${options.name} failed (${why})`;
+  const problem = `${failure}: the responses of its issuer are wrong.`;
+  return new LangoError('unavailable', problem, { cause: error });
 }

@@ -12,7 +12,7 @@ import { argumentsSchema } from './schema.js';
 const LONGEST_NAME = 64;
 const LONGEST_DESCRIPTION = 1_024;
 const MARK_LENGTH = 6;
-/** How long a call may wait until a server that has ended is started again. Only then its own time begins. */
+/** The longest wait of a call for a server that is started again. The time of the call begins after it. */
 const LONGEST_START_MS = 60_000;
 
 export type CallContext = Pick<ToolContext, 'signal' | 'progress' | 'answered'> &
@@ -20,7 +20,7 @@ export type CallContext = Pick<ToolContext, 'signal' | 'progress' | 'answered'> 
 
 /** The server that a tool calls. */
 interface ToolServer {
-  /** Rejects with a sentence when the server cannot be reached. */
+  /** Rejects when the server cannot be reached. */
   ready(signal: AbortSignal): Promise<unknown>;
   call(tool: string, input: JsonObject, context: CallContext): Promise<CallEnd>;
 }

@@ -6,54 +6,57 @@ import { hashJson } from '../../core/canonical-json.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
 import { PROGRAMS, type Programs } from '../../core/program.js';
 import type { Scope } from '../../core/task.js';
+import { LONGEST_TIMER_MS } from '../../core/time.js';
 import { SIGN_INS, VAULT, type Revocation } from '../../core/vault.js';
 import { makeFolder } from '../../disk/private-file.js';
 import { isInstalled } from '../../disk/programs.js';
 import { basicAuth, createTokenRequest } from '../../http/oauth-client.js';
 import { assertScope, type IssuerReach, type LoginOptions } from './issuer.js';
-import { currentSignIn, endSignIn, ISSUER_ANSWER_MS, signInName, type OwnSecrets } from './kept-sign-in.js';
+import { currentSignIn, endSignIn, ISSUER_TIMEOUT_MS, signInName, type OwnSecrets } from './kept-sign-in.js';
 import { notSignedIn, signInByBrowser, signInByDevice } from './login.js';
 import { MISSING, PACKAGE } from './package.js';
-import { createMcp, type Mcp, type McpReach, type McpServerOptions } from './servers.js';
+import type { McpReach, McpServerOptions } from './options.js';
+import { openOwnedServers } from './owned-servers.js';
+import { McpServer } from './server.js';
 import type { MCP_SETTINGS } from './settings.js';
 
 type Context = SettingsContext<typeof MCP_SETTINGS>;
 type Server = Context['settings']['mcp.servers'][string];
-type Entry = readonly [string, Server];
+type NamedServer = readonly [name: string, settings: Server];
+/** The MCP servers of a node. */
+type Mcp = ReturnType<typeof createServers>;
 
-const LARGEST_ANSWER_BYTES = 2 * 1024 * 1024;
-/** Streams wait for news of a server. A call has a time limit of its own. */
-const STREAM_IDLE_MS = 2 ** 31 - 1;
+const LARGEST_RESPONSE_BYTES = 2 * 1024 * 1024;
 
 /** Opens the servers whose tools the agents of this node have. */
-export function openServersHere(context: Context): Promise<Mcp> {
+export function openServersHere(context: Context): Mcp {
   const { settings, node } = context;
   const here = Object.entries(settings['mcp.servers']).filter(([, { agent }]) => node.runsAgent(agent));
-  const isApart = ([, { login }]: Entry) => login !== undefined && node.hasSeveralOwners;
-  return createServers(
-    context,
-    here.filter((entry) => !isApart(entry)),
-    here.filter(isApart),
+  const { apart = [], shared = [] } = Object.groupBy(here, ([, { login }]) =>
+    login !== undefined && node.hasSeveralOwners ? 'apart' : 'shared',
   );
+  return createServers(context, shared, apart);
 }
 
-/** Opens all servers for a command, without reaching them. Rejects with `unavailable` when their package is missing. */
-export async function openServers(context: Context): Promise<Mcp> {
+/** Opens all servers for a command, without reaching them. Throws `unavailable` when their package is missing. */
+export function openServers(context: Context): Mcp {
   const servers = Object.entries(context.settings['mcp.servers']);
-  if (servers.length > 0 && !isInstalled(PACKAGE))
-    throw new LangoError('unavailable', MISSING.message, MISSING);
+  if (servers.length > 0) assertPackage();
   return createServers(context, servers);
+}
+
+function assertPackage(): void {
+  if (!isInstalled(PACKAGE)) throw new LangoError('unavailable', MISSING.message, MISSING);
 }
 
 /** The ways to sign in at a server. Throws `not-found` when no entry of this name has `login`. */
 export function openLogin(context: Context, name: string, furtherScopes: readonly string[] = []) {
   const entry = context.settings['mcp.servers'][name];
   if (!entry?.login) {
-    throw new LangoError('not-found', `Nobody signs in at an MCP server ${name}.`, {
-      hint: `Set mcp.servers.${name}.url and mcp.servers.${name}.login, as docs/guides/use-mcp.md says.`,
-    });
+    const hint = `Set mcp.servers.${name}.url and mcp.servers.${name}.login, as docs/guides/use-mcp.md says.`;
+    throw new LangoError('not-found', `Nobody signs in at an MCP server ${name}.`, { hint });
   }
-  if (!isInstalled(PACKAGE)) throw new LangoError('unavailable', MISSING.message, MISSING);
+  assertPackage();
   const options = { ...loginOptionsOf([name, entry], context), furtherScopes };
   return {
     secretName: signInName(name),
@@ -64,32 +67,34 @@ export function openLogin(context: Context, name: string, furtherScopes: readonl
 
 interface ServerParts extends Context {
   readonly programs: () => Promise<Programs>;
-  /** Whose sign-in is used. */
+  /** The owner whose sign-in is used. */
   readonly scope: Scope;
 }
 
-async function createServers(
-  context: Context,
-  entries: readonly Entry[],
-  apart: readonly Entry[] = [],
-): Promise<Mcp> {
+/** Makes the servers that all owners share, and those at which each owner signs in. */
+function createServers(context: Context, shared: readonly NamedServer[], apart: readonly NamedServer[] = []) {
   let opened: Promise<Programs> | undefined;
   const programs = () => (opened ??= context.services.require(PROGRAMS)());
-  const parts = { ...context, programs };
-  const mcp = createMcp(
-    entries.map((entry) => optionsOf(entry, { ...parts, scope: context.node.ownOwner })),
-    apart.map((entry) => [entry[0], (scope) => optionsOf(entry, { ...parts, scope })]),
+  const serverOf = (entry: NamedServer, scope: Scope) =>
+    new McpServer(optionsOf(entry, { ...context, programs, scope }));
+  const servers: ReadonlyMap<string, McpServer> = new Map(
+    shared.map((entry) => [entry[0], serverOf(entry, context.node.ownOwner)]),
   );
+  const owned = apart.map((entry) => openOwnedServers(entry[0], (scope) => serverOf(entry, scope)));
+  const sources = [...servers.values(), ...owned];
   return {
-    ...mcp,
-    async close() {
-      await mcp.close();
+    /** The servers that all owners share. */
+    servers,
+    sources,
+    findings: () => sources.map((server) => server.finding()),
+    async [Symbol.asyncDispose]() {
+      await Promise.all(sources.map((server) => server.close()));
       await (await opened)?.close();
     },
   };
 }
 
-function optionsOf([name, entry]: Entry, parts: ServerParts): McpServerOptions {
+function optionsOf([name, entry]: NamedServer, parts: ServerParts): McpServerOptions {
   const { node, logger } = parts;
   const { include, exclude, approval, effect, timeoutSeconds, command, args, url } = entry;
   return {
@@ -102,7 +107,7 @@ function optionsOf([name, entry]: Entry, parts: ServerParts): McpServerOptions {
   };
 }
 
-function reachOf([name, entry]: Entry, parts: ServerParts): McpReach {
+function reachOf([name, entry]: NamedServer, parts: ServerParts): McpReach {
   const { node, createFetch, programs, scope } = parts;
   const { url, oauth2, command, args, env, writable, readable, network, sandbox, token } = entry;
   if (url !== undefined) {
@@ -110,8 +115,9 @@ function reachOf([name, entry]: Entry, parts: ServerParts): McpReach {
     const fetch = createFetch({
       configuredUrl: url,
       timeoutMs: entry.timeoutSeconds * 1_000,
-      idleMs: STREAM_IDLE_MS,
-      maxBytes: LARGEST_ANSWER_BYTES,
+      // Streams wait for news of a server. A call has a time limit of its own.
+      idleMs: LONGEST_TIMER_MS,
+      maxBytes: LARGEST_RESPONSE_BYTES,
       isBoundedJson: true,
     });
     if (entry.login !== undefined) {
@@ -120,10 +126,8 @@ function reachOf([name, entry]: Entry, parts: ServerParts): McpReach {
       return { kind: 'http', url, headers, fetch: signedIn };
     }
     if (oauth2 === undefined) return { kind: 'http', url, headers, fetch };
-    const credential = new KeptCredential(
-      [{ type: 'oauth2', scopes: oauth2.scopes }],
-      tokenLoader(oauth2, createFetch),
-    );
+    const kinds = [{ type: 'oauth2' as const, scopes: oauth2.scopes }];
+    const credential = new KeptCredential(kinds, tokenLoader(oauth2, createFetch));
     const bound = createOriginFetch({ fetch, origin: new URL(url).origin, credential });
     return { kind: 'http', url, headers, fetch: bound };
   }
@@ -140,9 +144,9 @@ function reachOf([name, entry]: Entry, parts: ServerParts): McpReach {
   };
 }
 
-/** How long tokens stay in memory: after a logout they are used for no longer than that. */
+/** The longest time that tokens stay in memory, also after a logout. */
 const KEPT_SECONDS = 60;
-const ISSUER_ANSWER_BYTES = 64 * 1024;
+const ISSUER_RESPONSE_BYTES = 64 * 1024;
 
 /** Lets the issuer end the tokens of a deleted sign-in, where the configuration says how it is reached. Never rejects. */
 export async function signOut(
@@ -157,7 +161,7 @@ export async function signOut(
   return endSignIn(issuerReachOf([name, entry], context), value);
 }
 
-function loginOptionsOf(entry: Entry, context: Context): LoginOptions {
+function loginOptionsOf(entry: NamedServer, context: Context): LoginOptions {
   const [, { login }] = entry;
   return {
     ...issuerReachOf(entry, context),
@@ -168,7 +172,7 @@ function loginOptionsOf(entry: Entry, context: Context): LoginOptions {
   };
 }
 
-function issuerReachOf([name, { url = '', login }]: Entry, { createFetch }: Context): IssuerReach {
+function issuerReachOf([name, { url = '', login }]: NamedServer, { createFetch }: Context): IssuerReach {
   const chosen = [url, login?.issuer, login?.tokenUrl].flatMap((address) =>
     address === undefined ? [] : [new URL(address).host],
   );
@@ -177,8 +181,8 @@ function issuerReachOf([name, { url = '', login }]: Entry, { createFetch }: Cont
     // An issuer that only the server names may not have a private address.
     fetch: createFetch({
       allowPrivate: chosen,
-      timeoutMs: ISSUER_ANSWER_MS,
-      maxBytes: ISSUER_ANSWER_BYTES,
+      timeoutMs: ISSUER_TIMEOUT_MS,
+      maxBytes: ISSUER_RESPONSE_BYTES,
       privateHint: `If it is the right issuer, set mcp.servers.${name}.login.issuer to it.`,
     }),
   };
@@ -187,7 +191,7 @@ function issuerReachOf([name, { url = '', login }]: Entry, { createFetch }: Cont
 interface SignedInParts {
   readonly options: LoginOptions;
   readonly services: Context['services'];
-  /** Whose sign-in it is. */
+  /** The owner who signed in. */
   readonly scope: Scope;
   readonly send: typeof fetch;
 }
@@ -228,12 +232,11 @@ export function signedInFetch({ options, services, scope, send }: SignedInParts)
 async function secretsOf(services: Context['services'], { name }: LoginOptions): Promise<OwnSecrets> {
   const open = services.find(VAULT);
   if (open) return (await open()).secrets;
-  throw new LangoError('unavailable', `Only the server uses the sign-in at ${name}.`, {
-    hint: 'Ask an agent that has its tools: lango send --agent operator "…"',
-  });
+  const hint = 'Ask an agent that has its tools: lango send --agent operator "…"';
+  throw new LangoError('unavailable', `Only the server uses the sign-in at ${name}.`, { hint });
 }
 
-/** The largest answer of a token endpoint. */
+/** The largest response of a token endpoint. */
 const TOKEN_BYTES = 64 * 1024;
 const TOKEN_MS = 10_000;
 

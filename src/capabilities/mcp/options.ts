@@ -1,19 +1,17 @@
+import type { SettingsContext } from '../../core/capability.js';
 import type { Logger } from '../../core/logger.js';
 import type { RunningProgram } from '../../core/program.js';
+import type { MCP_SETTINGS } from './settings.js';
+
+type Settings = SettingsContext<typeof MCP_SETTINGS>['settings']['mcp.servers'][string];
 
 /** One MCP server, as the configuration describes it. */
-export interface McpServerOptions {
+export interface McpServerOptions extends Pick<Settings, 'include' | 'exclude' | 'approval' | 'effect'> {
   /** Lower-case letters and digits: a part of the names of its tools. */
   readonly name: string;
-  /** How to reach it. */
   readonly reach: McpReach;
   /** Identifies the server that `reach` leads to. The accepted definitions of tools belong to it. */
   readonly target: string;
-  /** The tools to offer, by the server's own names. Undefined: all. */
-  readonly include: readonly string[] | undefined;
-  readonly exclude: readonly string[];
-  readonly approval: 'annotations' | 'always' | 'never';
-  readonly effect: 'unsafe' | 'pure';
   readonly timeoutMs: number;
   /** The file with the accepted definitions of tools. Its folder is created if it is missing. */
   readonly acceptedFile: string;

@@ -9,10 +9,7 @@ const LINES_PER_SECOND = 2_000;
 const SECOND_MS = 1_000;
 const LINE_FEED = 0x0a;
 
-/**
- * Sends messages to a process and reads its messages, one a line. Ignores lines that are not messages, because programs
- * print to their stdout by mistake.
- */
+/** Exchanges messages with a process, one a line. Ignores other lines, which programs print to stdout by mistake. */
 export class ProcessTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
@@ -38,10 +35,10 @@ export class ProcessTransport implements Transport {
   }
 
   send(message: JSONRPCMessage): Promise<void> {
+    const { stdin } = this.#process;
+    const line = `${JSON.stringify(message)}\n`;
     return new Promise((resolve, reject) => {
-      this.#process.stdin.write(`${JSON.stringify(message)}\n`, (error) =>
-        error ? reject(error) : resolve(),
-      );
+      stdin.write(line, (error) => (error ? reject(error) : resolve()));
     });
   }
 

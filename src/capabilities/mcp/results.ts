@@ -17,7 +17,7 @@ export function outputOf({ content, structuredContent, isError }: CallToolResult
   const hasText = texts.some((text) => text !== '');
   if (!hasText && structuredContent !== undefined) texts.push(JSON.stringify(structuredContent));
   return {
-    content: texts.filter((text) => text !== '').join('\n') || 'The server answered without content.',
+    content: texts.filter((text) => text !== '').join('\n') || 'The server responded without content.',
     isError: isError === true,
     ...(files.length === 0 ? {} : { files }),
   };
@@ -51,7 +51,7 @@ interface File {
 function addFile({ bytes, mediaType, name }: File, files: Part[]): string {
   const size = Buffer.byteLength(bytes, 'base64');
   const about = `${name}, ${mediaType ?? 'of unknown type'}, ${size} bytes`;
-  if (files.length >= FILES_MAX) return `[left out, as an answer may hold ${FILES_MAX} files: ${about}]`;
+  if (files.length >= FILES_MAX) return `[left out, as a result may hold ${FILES_MAX} files: ${about}]`;
   if (size > FILE_MAX_BYTES) return `[left out, as it is larger than ${FILE_MAX_BYTES} bytes: ${about}]`;
   const filename = name.split('/').at(-1) || 'file';
   files.push({ kind: 'file', bytes, filename, ...(mediaType === undefined ? {} : { mediaType }) });

@@ -7,10 +7,7 @@ const DESCRIPTION_MAX_LENGTH = 500;
 const SCHEMA_MAX_BYTES = 16 * 1024;
 const DEPTH_MAX = 12;
 
-/**
- * The keywords that are kept. Patterns are left out, because matching a pattern of the server could block this process. The
- * server checks the arguments itself.
- */
+/** The kept keywords. Patterns are left out: matching one could block this process, and the server does it anyway. */
 const KEYWORDS = new Set([
   ...['type', 'description', 'properties', 'required', 'items', 'prefixItems', 'enum', 'const', 'default'],
   ...['anyOf', 'oneOf', 'allOf', 'additionalProperties', '$ref', '$defs', 'definitions', 'title'],
@@ -19,10 +16,7 @@ const KEYWORDS = new Set([
 const MAPS = new Set(['properties', '$defs', 'definitions']);
 const VALUES = new Set(['enum', 'const', 'default', 'required', 'type']);
 
-/**
- * Converts a server's JSON Schema of arguments. Throws `tool` for a schema that describes no object, is too large, or
- * cannot be converted.
- */
+/** Converts a server's JSON Schema of arguments. Throws `tool` for one that is too large or describes no object. */
 export function argumentsSchema(given: unknown): z.ZodObject {
   if (Buffer.byteLength(JSON.stringify(given) ?? '') > SCHEMA_MAX_BYTES)
     throw unreadable(`it is larger than ${SCHEMA_MAX_BYTES} bytes`);

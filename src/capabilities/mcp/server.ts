@@ -11,16 +11,16 @@ import type { CallEnd } from './conversation.js';
 import { mcpTool, signInTool, toolNames, type CallContext } from './mcp-tool.js';
 import type { McpServerOptions } from './options.js';
 
-/** How long a run waits for a server that is being reached. */
+/** The longest time that a run waits for a server that is being reached. */
 const RUN_WAITS_MS = 3_000;
 const PAUSES = { firstMs: 1_000, longestMs: 60_000 };
 /** A server that takes longer than this to list its tools counts as hanging. */
 const ALIVE_MS = 2_000;
 const MOST_TOOLS = 128;
-/** As the protocol recommends it. */
+/** The longest name that the protocol recommends, in characters. */
 const LONGEST_TOOL_NAME = 128;
 
-/** A tool of a server, and what became of it. */
+/** A tool of a server, with the decision whether agents get it. */
 export interface OfferedTool {
   /** The name on the server. */
   readonly tool: string;
@@ -28,16 +28,17 @@ export interface OfferedTool {
   readonly name: string;
   readonly description: string;
   readonly state: 'offered' | 'excluded' | 'changed' | 'unusable';
-  /** Why it is unusable. */
+  /** The reason why the tool is unusable. */
   readonly reason?: string;
   readonly danger?: 'dangerous' | 'moderate' | 'safe';
 }
 
 /**
- * One server with its connection. It connects in the background, and connects again on use when the connection was lost,
- * after a failure no sooner than a pause that doubles. Tools that were read once stay offered while it is away.
+ * One server with its connection. The server is connected in the background, and again on use when the connection was
+ * lost; after a failure, no sooner than a pause that doubles. Known tools stay offered while the server is away.
  */
 export class McpServer implements ToolSource {
+  readonly name: string;
   readonly kind: ToolSource['kind'];
   readonly #options: McpServerOptions;
   readonly #accepted: AcceptedTools;
@@ -51,12 +52,13 @@ export class McpServer implements ToolSource {
   #offers: readonly OfferedTool[] = [];
   #tools: ReadonlyMap<string, { readonly hash: string; readonly tool: Tool }> = new Map();
   #reading: Promise<void> = Promise.resolve();
-  /** Settles once it is known whether a server that gave no answer answers at all. */
+  /** Settles once it is known whether a server that gave no response to a call responds at all. */
   #checking: Promise<void> = Promise.resolve();
   #isClosed = false;
 
   constructor(options: McpServerOptions) {
     this.#options = options;
+    this.name = options.name;
     this.kind = { name: `mcp_${options.name}_` };
     this.#signIn = signInTool(options.name);
     this.#accepted = new AcceptedTools(options.acceptedFile, options.target);
@@ -100,21 +102,15 @@ export class McpServer implements ToolSource {
 
   /** The state of the server, for its operator. */
   finding(): NodeFinding {
-    const subject = `mcp ${this.#options.name}`;
+    const subject = `mcp ${this.name}`;
     if (this.#failure) {
       const { message, hint } = this.#failure.error;
-      const text = `the MCP server ${this.#options.name} cannot be used: ${message.replace(/\.$/, '')}`;
-      return {
-        code: 'mcp-unreachable',
-        subject,
-        state: 'warn',
-        text,
-        ...(hint === undefined ? {} : { hint }),
-      };
+      const text = `the MCP server ${this.name} cannot be used: ${message.replace(/\.$/, '')}`;
+      return { code: 'mcp-unreachable', subject, state: 'warn', text, ...(hint && { hint }) };
     }
     const changed = this.#offers.filter(({ state }) => state === 'changed').map(({ tool }) => tool);
     if (changed.length > 0) {
-      const text = `the MCP server ${this.#options.name} changed ${changed.join(', ')}: held back until accepted`;
+      const text = `the MCP server ${this.name} changed ${changed.join(', ')}: held back until accepted`;
       return { code: 'mcp-changed', subject, state: 'warn', text, hint: this.#acceptHint() };
     }
     if (!this.#connection) return { code: 'mcp-starting', subject, state: 'ok', text: 'not reached yet' };
@@ -128,10 +124,8 @@ export class McpServer implements ToolSource {
 
   async ready(signal: AbortSignal): Promise<Connection> {
     if (this.#failure && Date.now() < this.#failure.retryAt) throw this.#failure.error;
-    return abortable(
-      this.#checking.then(() => this.#connect()),
-      signal,
-    );
+    const connection = this.#checking.then(() => this.#connect());
+    return abortable(connection, signal);
   }
 
   call(tool: string, input: JsonObject, context: CallContext): Promise<CallEnd> {
@@ -146,7 +140,7 @@ export class McpServer implements ToolSource {
     await this.#drop();
   }
 
-  /** After a call without an answer: a server that answers nothing else either is ended, and started again on use. */
+  /** After a call without a response: ends a server that responds to nothing else either. It starts again on use. */
   async #endIfHanging(connection: Connection): Promise<void> {
     if (connection.isClosed) return;
     await connection.list(ALIVE_MS).catch(() => connection.close().catch(() => undefined));
@@ -181,15 +175,11 @@ export class McpServer implements ToolSource {
       const isSignIn = isLangoError(error, 'unauthenticated');
       // A person may sign in at any time.
       const failures = isSignIn ? 1 : (this.#failure?.failures ?? 0) + 1;
-      const known =
-        error instanceof LangoError
-          ? error
-          : new LangoError('unavailable', outsideText(error), { cause: error });
+      const foreign = new LangoError('unavailable', outsideText(error), { cause: error });
+      const known = error instanceof LangoError ? error : foreign;
       if (this.#failure?.error.message !== known.message) {
-        logger.warn(`the MCP server ${name} cannot be used: ${errorText(known)}`, {
-          server: name,
-          hint: known.hint,
-        });
+        const text = `the MCP server ${name} cannot be used: ${known.message}`;
+        logger.warn(text, { server: name, hint: known.hint });
       }
       this.#failure = { error: known, retryAt: Date.now() + backoffMs(failures, PAUSES), failures };
       throw known;
@@ -209,9 +199,8 @@ export class McpServer implements ToolSource {
       .then(async () => {
         const definitions = await this.#connection?.list();
         if (!definitions) return;
-        this.#definitions = definitions
-          .filter(({ name }) => name.length <= LONGEST_TOOL_NAME)
-          .slice(0, MOST_TOOLS);
+        const named = definitions.filter(({ name }) => name.length <= LONGEST_TOOL_NAME);
+        this.#definitions = named.slice(0, MOST_TOOLS);
         await this.#judge();
       });
     this.#reading = next;
@@ -222,38 +211,32 @@ export class McpServer implements ToolSource {
   async #judge(): Promise<void> {
     const { include, exclude, name, logger } = this.#options;
     const verdicts = await this.#accepted.judge(this.#definitions);
-    const names = toolNames(
-      this.kind.name,
-      this.#definitions.map((each) => each.name),
-    );
+    const given = this.#definitions.map((each) => each.name);
+    const names = toolNames(this.kind.name, given);
     const tools = new Map<string, { readonly hash: string; readonly tool: Tool }>();
     const offers = this.#definitions.map((definition): OfferedTool => {
-      const own = {
-        tool: definition.name,
-        name: names.get(definition.name)!,
-        description: definition.description ?? '',
-      };
-      if ((include && !include.includes(own.tool)) || exclude.includes(own.tool))
+      const { name: tool, description = '' } = definition;
+      const own = { tool, name: names.get(tool)!, description };
+      if ((include && !include.includes(tool)) || exclude.includes(tool))
         return { ...own, state: 'excluded' };
-      if (verdicts.get(own.tool) === 'changed') return { ...own, state: 'changed' };
+      if (verdicts.get(tool) === 'changed') return { ...own, state: 'changed' };
       try {
         const hash = definitionHash(definition);
         const known = this.#tools.get(own.name);
-        const tool =
-          known?.hash === hash
-            ? known.tool
-            : mcpTool(definition, { name: own.name, options: this.#options, server: this });
-        tools.set(own.name, { hash, tool });
-        return { ...own, state: 'offered', danger: tool.danger({}) };
+        const make = () => mcpTool(definition, { name: own.name, options: this.#options, server: this });
+        const made = known?.hash === hash ? known : { hash, tool: make() };
+        tools.set(own.name, made);
+        return { ...own, state: 'offered', danger: made.tool.danger({}) };
       } catch (error) {
         return { ...own, state: 'unusable', reason: errorText(error) };
       }
     });
-    for (const { tool, state, reason } of offers.filter((each) => isNews(each, this.#offers))) {
+    const before = new Map(this.#offers.map(({ tool, state }) => [tool, state]));
+    for (const { tool, state, reason } of offers) {
+      if (state === before.get(tool)) continue;
+      const hint = this.#acceptHint();
       if (state === 'changed')
-        logger.warn(`the MCP server ${name} changed its tool ${tool}: held back`, {
-          hint: this.#acceptHint(),
-        });
+        logger.warn(`the MCP server ${name} changed its tool ${tool}: held back`, { hint });
       if (state === 'unusable')
         logger.warn(`the tool ${tool} of the MCP server ${name} is left out: ${reason}`, { server: name });
     }
@@ -262,10 +245,6 @@ export class McpServer implements ToolSource {
   }
 
   #acceptHint(): string {
-    return `Look at it with lango mcp list, and accept it with lango mcp accept ${this.#options.name}.`;
+    return `Look at it with lango mcp list, and accept it with lango mcp accept ${this.name}.`;
   }
-}
-
-function isNews({ tool, state }: OfferedTool, before: readonly OfferedTool[]): boolean {
-  return before.find((each) => each.tool === tool)?.state !== state;
 }

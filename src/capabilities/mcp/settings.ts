@@ -1,19 +1,6 @@
 import { z } from 'zod';
-import {
-  choice,
-  flag,
-  httpUrl,
-  list,
-  optional,
-  path,
-  seconds,
-  secret,
-  secretHeaders,
-  secretLine,
-  subAgentName,
-  text,
-  variableName,
-} from '../../core/fields.js';
+import { choice, flag, httpUrl, list, optional, path, seconds, subAgentName } from '../../core/fields.js';
+import { secret, secretHeaders, secretLine, text, variableName } from '../../core/fields.js';
 import { oauth2 } from '../../core/oauth2-fields.js';
 
 /** The names of the server's tools contain it, followed by "_", so it contains none itself. */

@@ -45,7 +45,7 @@ export interface Reflection {
 
 export type NewReflection = Omit<Reflection, 'id'>;
 
-export interface ObservationBatch {
+interface ObservationBatch {
   readonly agent: string;
   readonly contextId: string;
   /** The mark before this batch: the last observed task; undefined for the first batch. */
@@ -55,7 +55,7 @@ export interface ObservationBatch {
   readonly observations: readonly NewObservation[];
 }
 
-export interface ObservationQuery {
+interface ObservationQuery {
   readonly contextId?: string;
   /** Only observations without a reflection. */
   readonly open?: boolean;

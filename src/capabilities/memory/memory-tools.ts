@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ToolFamily } from '../../core/tool-family.js';
+import { limitField } from '../../core/tool-fields.js';
 import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
 import type { MemoryStore } from './memory-store.js';
 import { recall, type RecollectionOptions } from './recollection.js';
@@ -30,7 +31,7 @@ export function createMemory(
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
 
-const limit = z.int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} by default, newest first`);
+const limit = limitField(`${LIMIT_DEFAULT} by default, newest first`, LIMIT_MAX);
 
 function listObservationsTool(memory: MemoryStore): Tool {
   return defineTool({

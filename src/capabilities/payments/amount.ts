@@ -1,5 +1,7 @@
+import { z } from 'zod';
+
 /** The form of an address. It does not check the checksum (EIP-55). */
-export const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
+export const ADDRESS = z.string().regex(/^0x[0-9a-fA-F]{40}$/, 'must be an address: "0x" and 40 hex digits');
 
 /** The decimal places of USDC. */
 export const DECIMALS = 6;
@@ -8,6 +10,14 @@ export const GAS_DECIMALS = 18;
 
 /** At most 12 digits: more than exists of any such token. Sums stay far below what a database can count. */
 const PATTERN = /^(\d{1,12})(?:\.(\d{1,18}))?$/;
+
+/** A decimal number as a text, since numbers of JSON and YAML are floats. `problemOf` says why a text is refused. */
+export function amountText(problemOf: (text: string) => string | undefined): z.ZodString {
+  return z.string().superRefine((text, context) => {
+    const problem = problemOf(text);
+    if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+  });
+}
 
 /** Says why `text` is not an amount with at most `decimals` places; undefined when it is. Zero is an amount. */
 export function amountProblem(text: string, decimals = DECIMALS): string | undefined {

@@ -49,11 +49,8 @@ export class Connection {
   async checksum(address: string): Promise<Hex> {
     const { getAddress, isAddress } = await loadViem();
     if (isAddress(address)) return getAddress(address);
-    throw new LangoError(
-      'invalid-input',
-      `to: the checksum of ${address} is wrong, so the address contains a typing error.`,
-      { hint: 'Copy the address again from its source.' },
-    );
+    const text = `to: the checksum of ${address} is wrong, so the address contains a typing error.`;
+    throw new LangoError('invalid-input', text, { hint: 'Copy the address again from its source.' });
   }
 
   token(): Promise<Hex> {
@@ -130,14 +127,8 @@ export class Connection {
 
   /** Whether an authorization (EIP-3009) was redeemed. */
   isRedeemed(authorizer: Hex, nonce: Hex): Promise<boolean> {
-    return this.#query(({ client, abi, token }) =>
-      client.readContract({
-        abi,
-        address: token,
-        functionName: 'authorizationState',
-        args: [authorizer, nonce],
-      }),
-    );
+    const call = { functionName: 'authorizationState', args: [authorizer, nonce] } as const;
+    return this.#query(({ client, abi, token }) => client.readContract({ abi, address: token, ...call }));
   }
 
   async #query<Result>(ask: (opened: Opened) => Promise<Result>): Promise<Result> {
@@ -163,31 +154,26 @@ async function open({ network, fetch, requestMs }: ConnectionOptions) {
   const viem = await loadViem();
   const client = viem.createPublicClient({
     transport: viem.http(network.rpcUrl, {
-      fetchFn: fetch,
-      timeout: requestMs + 1_000,
-      retryCount: 1,
-      retryDelay: 200,
+      ...{ fetchFn: fetch, timeout: requestMs + 1_000, retryCount: 1, retryDelay: 200 },
     }),
   });
   const token = viem.getAddress(network.token);
   const abi = viem.parseAbi(TOKEN_ABI);
   const chainId = await client.getChainId();
   if (chainId !== network.chainId) {
-    throw new LangoError(
-      'invalid-config',
-      `The RPC server is on chain ${chainId}, but ${network.title} is configured.`,
-      { hint: 'Correct payment.rpcUrl or payment.network. Nothing was sent.' },
-    );
+    const text = `The RPC server is on chain ${chainId}, but ${network.title} is configured.`;
+    throw new LangoError('invalid-config', text, {
+      hint: 'Correct payment.rpcUrl or payment.network. Nothing was sent.',
+    });
   }
   const read = client.readContract({ abi, address: token, functionName: 'decimals' });
   const decimals = await read.catch(withoutFunction);
   if (decimals !== DECIMALS) {
     const what = decimals === undefined ? 'no token contract' : `a token with ${decimals} decimal places`;
-    throw new LangoError(
-      'invalid-config',
-      `There is ${what} at ${token} on ${network.title}, but a token with ${DECIMALS} decimal places is required.`,
-      { hint: 'Correct payment.tokenAddress, payment.network or payment.rpcUrl. Nothing was sent.' },
-    );
+    const text = `There is ${what} at ${token} on ${network.title}, but a token with ${DECIMALS} decimal places is required.`;
+    throw new LangoError('invalid-config', text, {
+      hint: 'Correct payment.tokenAddress, payment.network or payment.rpcUrl. Nothing was sent.',
+    });
   }
   return { viem, client, token, abi };
 }

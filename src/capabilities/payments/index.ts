@@ -16,6 +16,7 @@ type Context = CapabilityContext<typeof PAYMENT_SETTINGS>;
 /** Payments of USDC on Base, from a wallet in the vault, and for paid endpoints (x402). */
 export const payments = defineCapability({
   name: 'payments',
+  decidedSingly: /^pay[a-z]+_/,
   settings: PAYMENT_SETTINGS,
   tables: PAYMENT_TABLES,
   operations: PAYMENT_OPERATIONS,

@@ -10,16 +10,12 @@ const PAUSES = { firstMs: 100, longestMs: 2_000, growth: 1.5 };
 const MAX_PAYMENTS_PER_ROUND = 200;
 const ROUNDS = { firstMs: 15_000, longestMs: 600_000 };
 
-/**
- * Refusals after which the server has certainly discarded the transaction. Any other response leaves the outcome open.
- */
+/** Refusals after which the server has certainly discarded the transaction. Any other response leaves the outcome open. */
 const REFUSAL =
   /insufficient funds|gas required exceeds|intrinsic gas|exceeds (?:the )?block gas limit|max fee per gas less than block base fee|fee cap (?:less than|lower)|underpriced|gas price too low|type not supported|invalid sender|invalid chain id/i;
 const ALREADY_KNOWN = /already known|already imported|known transaction|already in (?:the )?mempool/i;
 
-/**
- * Sends signed transactions, and determines the outcome of open payments from the chain and the store. It never signs.
- */
+/** Sends signed transactions, and determines the outcome of open payments from the chain and the store. It never signs. */
 export class Ledger {
   readonly #context: PaymentContext;
   #isClosed = false;
@@ -124,7 +120,7 @@ type Outcome =
       readonly isUnseen?: true;
     };
 
-/** How often a missing receipt is queried before a payment counts as replaced: servers differ by a block or two. */
+/** The number of queries for a missing receipt before a payment counts as replaced: servers differ by a block or two. */
 const RECEIPT_QUERIES = 5;
 const RECEIPT_PAUSE_MS = 1_000;
 
@@ -133,39 +129,37 @@ async function queryTransfer(
   connection: Connection,
   confirmations: number,
 ): Promise<Outcome> {
-  const from = payment.from as Hex;
-  const hash = payment.hash as Hex;
   for (let query = 1; ; query += 1) {
-    const receipt = await connection.receipt(hash);
+    const receipt = await connection.receipt(payment.hash as Hex);
     if (receipt) {
       const { number } = await connection.head();
-      const depth = Number(number - receipt.block) + 1;
-      if (depth < confirmations)
-        return {
-          state: 'open',
-          note: `in block ${receipt.block}, ${depth} of ${confirmations} confirmations`,
-        };
-      if (!receipt.isSuccess)
-        return { state: 'failed', note: `reverted in block ${receipt.block}: no USDC moved` };
-      if (receipt.transfers.some((transfer) => isTransferOf(transfer, payment))) {
-        return { state: 'confirmed', note: `block ${receipt.block}` };
-      }
-      return {
-        state: 'failed',
-        note: `block ${receipt.block} contains the transaction, but the token reports no such transfer`,
-      };
+      return outcomeOf(receipt, payment, { head: number, confirmations });
     }
-    const used = await connection.transactionCount(from, 'latest');
+    const used = await connection.transactionCount(payment.from as Hex, 'latest');
     if (used <= payment.nonce!) return { state: 'open', note: 'no block contains it yet', isUnseen: true };
     // The nonce is used: by this transaction, unless its receipt stays missing.
-    if (query === RECEIPT_QUERIES) {
-      return {
-        state: 'failed',
-        note: 'another transaction of this wallet used its nonce: it can never be confirmed',
-      };
-    }
+    if (query === RECEIPT_QUERIES)
+      return failed('another transaction of this wallet used its nonce: it can never be confirmed');
     await pause(RECEIPT_PAUSE_MS);
   }
+}
+
+function outcomeOf(
+  { block, isSuccess, transfers }: Receipt,
+  payment: Payment,
+  { head, confirmations }: { readonly head: bigint; readonly confirmations: number },
+): Outcome {
+  const depth = Number(head - block) + 1;
+  if (depth < confirmations)
+    return { state: 'open', note: `in block ${block}, ${depth} of ${confirmations} confirmations` };
+  if (!isSuccess) return failed(`reverted in block ${block}: no USDC moved`);
+  if (transfers.some((transfer) => isTransferOf(transfer, payment)))
+    return { state: 'confirmed', note: `block ${block}` };
+  return failed(`block ${block} contains the transaction, but the token reports no such transfer`);
+}
+
+function failed(note: string): Outcome {
+  return { state: 'failed', note };
 }
 
 async function queryAuthorization(payment: Payment, connection: Connection): Promise<Outcome> {
@@ -175,7 +169,7 @@ async function queryAuthorization(payment: Payment, connection: Connection): Pro
   const { seconds } = await connection.head();
   if (await connection.isRedeemed(payment.from as Hex, nonce))
     return { state: 'confirmed', note: 'the payee redeemed it' };
-  if (seconds >= BigInt(validBefore)) return { state: 'failed', note: 'it expired unused: no USDC moved' };
+  if (seconds >= BigInt(validBefore)) return failed('it expired unused: no USDC moved');
   return { state: 'open', note: 'the payee has not redeemed it yet' };
 }
 

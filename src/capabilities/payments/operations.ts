@@ -3,7 +3,7 @@ import type { OperationTable } from '../../core/operation.js';
 
 const WALLET = { what: 'The wallet', tools: ['payment_send', 'secrets_list'] };
 
-/** What owners may do with their wallet. No result holds a private key. */
+/** The operations of owners on their wallet. No result holds a private key. */
 export const PAYMENT_OPERATIONS = {
   readWallet: {
     method: 'get',

@@ -11,19 +11,17 @@ import { describeOutcome } from './report.js';
 import { requireTokens } from './transfer.js';
 import {
   asksForPayment,
-  readResponse,
-  readRequired,
-  withPayment,
-  type PaidResponse,
-  type WebRequest,
-} from './x402-http.js';
-import {
   isSameAddress,
+  type PaidResponse,
+  type PayableTerms,
+  readRequired,
+  readResponse,
   readSigned,
   signAuthorization,
-  whyNotPayable,
-  type PayableTerms,
   type SignedAuthorization,
+  type WebRequest,
+  whyNotPayable,
+  withPayment,
 } from './x402.js';
 
 /** An order whose price the endpoint names. `to` is the approved payee. */
@@ -126,11 +124,8 @@ export class PaidFetch {
     const amount = BigInt(offer.amount);
     const { payment, account } = await this.#payer.reserve({ ...order, amount }, 'x402');
     if (payment.amount !== amount || !isSameAddress(payment.to, order.to)) {
-      throw new LangoError(
-        'conflict',
-        `The offer has changed since its approval: it was ${usdc(payment.amount)} to ${payment.to}.`,
-        { hint: 'Ask for the price again. Nothing more was paid.' },
-      );
+      const text = `The offer has changed since its approval: it was ${usdc(payment.amount)} to ${payment.to}.`;
+      throw new LangoError('conflict', text, { hint: 'Ask for the price again. Nothing more was paid.' });
     }
     if (isOpen(payment.state)) return readSigned(payment.signed!);
     if (payment.state !== 'reserved') {
@@ -171,10 +166,7 @@ function unpaidResponse({ text, isOk }: PaidResponse): ToolOutput {
   return { content: `The endpoint did not ask for a payment.\n${text}`, isError: !isOk };
 }
 
-/**
- * Returns why an offer is not paid, or undefined. The payee must be the approved one and the price within the approved
- * maximum.
- */
+/** Returns why an offer is not paid, or undefined. The payee must be the approved one, and the price within the maximum. */
 function whyRefused(
   offer: PaymentRequirements,
   terms: PayableTerms,

@@ -1,10 +1,8 @@
-import type { PrivateKeyAccount } from 'viem/accounts';
 import { errorText, LangoError } from '../../core/errors.js';
 import { KeyedMutex } from '../../core/keyed-mutex.js';
 import type { Scope } from '../../core/task.js';
 import type { Payment } from './payment-store.js';
 import { usdc } from './amount.js';
-import type { Hex } from './connection.js';
 import type { PaymentContext } from './context.js';
 import type { Ledger } from './ledger.js';
 import { priceTransfer, signTransfer } from './transfer.js';
@@ -52,11 +50,10 @@ export class Payer {
   async resume(payment: Payment, signal: AbortSignal): Promise<Payment> {
     const { chainId } = this.#context.connection.network;
     if (payment.chainId === chainId) return this.#ledger.waitForOutcome(payment, signal);
-    throw new LangoError(
-      'conflict',
-      `This payment was started on chain ${payment.chainId}, but chain ${chainId} is configured now.`,
-      { hint: 'Restore payment.network to see the outcome. Nothing was sent again.' },
-    );
+    const text = `This payment was started on chain ${payment.chainId}, but chain ${chainId} is configured now.`;
+    throw new LangoError('conflict', text, {
+      hint: 'Restore payment.network to see the outcome. Nothing was sent again.',
+    });
   }
 
   /** Rejects with the reason when the order cannot be paid now. Reserves and signs nothing. */
@@ -74,10 +71,7 @@ export class Payer {
    * Resolves with the owner's wallet and the checksummed address of the payee. Rejects without a wallet, and for a payee
    * that must not be paid.
    */
-  async assertPayee(
-    scope: Scope,
-    address: string,
-  ): Promise<{ readonly account: PrivateKeyAccount; readonly to: Hex }> {
+  async assertPayee(scope: Scope, address: string) {
     const { connection, wallets } = this.#context;
     const account = await wallets.require(scope);
     const to = await connection.checksum(address);
@@ -121,20 +115,18 @@ export class Payer {
   #assertPerTransaction(amount: bigint): void {
     const { perTransaction } = this.#context.limits;
     if (amount <= perTransaction) return;
-    throw new LangoError(
-      'limit-reached',
-      `amount: ${usdc(amount)} exceeds the limit for one payment, ${usdc(perTransaction)}.`,
-      { hint: 'Only the operator can raise it: payment.limits.perTransaction. Nothing was sent.' },
-    );
+    const text = `amount: ${usdc(amount)} exceeds the limit for one payment, ${usdc(perTransaction)}.`;
+    throw new LangoError('limit-reached', text, {
+      hint: 'Only the operator can raise it: payment.limits.perTransaction. Nothing was sent.',
+    });
   }
 
   #overDaily(amount: bigint, spent: bigint): LangoError {
     const { daily } = this.#context.limits;
     const left = spent < daily ? daily - spent : 0n;
-    return new LangoError(
-      'limit-reached',
-      `amount: ${usdc(amount)} exceeds the limit of ${usdc(daily)} in any 24 hours; ${usdc(left)} is left.`,
-      { hint: 'Wait, or ask the operator to raise payment.limits.daily. Nothing was sent.' },
-    );
+    const text = `amount: ${usdc(amount)} exceeds the limit of ${usdc(daily)} in any 24 hours; ${usdc(left)} is left.`;
+    return new LangoError('limit-reached', text, {
+      hint: 'Wait, or ask the operator to raise payment.limits.daily. Nothing was sent.',
+    });
   }
 }

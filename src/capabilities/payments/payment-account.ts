@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Scope } from '../../core/task.js';
+import { limitField } from '../../core/tool-fields.js';
 import { defineTool, type Tool, type ToolDefinition } from '../../core/tool.js';
 import { eth, usdc } from './amount.js';
 import type { PaymentContext } from './context.js';
@@ -42,12 +43,7 @@ const LIMIT_MAX = 100;
 const MAX_REFRESHED = 5;
 
 const schema = z.strictObject({
-  limit: z
-    .int()
-    .min(1)
-    .max(LIMIT_MAX)
-    .optional()
-    .describe(`Maximum number of payments; ${LIMIT_DEFAULT} by default`),
+  limit: limitField(`Maximum number of payments; ${LIMIT_DEFAULT} by default`, LIMIT_MAX),
 });
 
 export function historyTool({ store, connection, queryTimeoutMs }: PaymentContext, ledger: Ledger): Tool {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { ADDRESS, amountProblem, toUnits, usdc } from './amount.js';
+import { ADDRESS, amountProblem, amountText, toUnits, usdc } from './amount.js';
+import { textField } from '../../core/tool-fields.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import type { PaymentContext } from './context.js';
 import type { Payer } from './payer.js';
@@ -12,12 +13,10 @@ const schema = z.strictObject({
   amount: amountField(
     'The amount of USDC as a decimal string with at most six decimal places, such as "0.50"',
   ),
-  purpose: z
-    .string()
-    .trim()
-    .min(1)
-    .max(MAX_PURPOSE_CHARACTERS)
-    .describe('The purpose of the payment, shown to the person who approves it'),
+  purpose: textField(
+    'The purpose of the payment, shown to the person who approves it',
+    MAX_PURPOSE_CHARACTERS,
+  ),
 });
 
 export function sendTool({ store, connection, paymentTimeoutMs }: PaymentContext, payer: Payer): Tool {
@@ -50,16 +49,12 @@ export function sendTool({ store, connection, paymentTimeoutMs }: PaymentContext
 
 /** A decimal string of USDC greater than zero. */
 export function amountField(description: string): z.ZodString {
-  return z
-    .string()
-    .superRefine((text, context) => {
-      const problem = amountProblem(text) ?? (toUnits(text) === 0n ? 'must be more than zero' : undefined);
-      if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
-    })
-    .describe(description);
+  const problemOf = (text: string) =>
+    amountProblem(text) ?? (toUnits(text) === 0n ? 'must be more than zero' : undefined);
+  return amountText(problemOf).describe(description);
 }
 
 /** Checks the form of an address; its checksum is checked on use. */
 export function addressField(description: string): z.ZodString {
-  return z.string().regex(ADDRESS, 'must be an address: "0x" and 40 hex digits').describe(description);
+  return ADDRESS.describe(description);
 }

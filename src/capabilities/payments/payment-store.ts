@@ -48,7 +48,7 @@ export interface Payment extends NewPayment {
   readonly updatedAt: number;
 }
 
-export type Reservation =
+type Reservation =
   | { readonly kind: 'reserved'; readonly payment: Payment }
   /** The payment of a known key. An expired reservation was made again. */
   | { readonly kind: 'repeated'; readonly payment: Payment }
@@ -61,14 +61,14 @@ export interface PaymentChange {
   readonly note?: string;
 }
 
-export interface SignedForm {
+interface SignedForm {
   readonly signed: string;
   readonly nonce?: number;
   readonly hash?: string;
 }
 
 /** A wallet on a chain. */
-export interface WalletOnChain {
+interface WalletOnChain {
   readonly chainId: number;
   readonly from: string;
 }
@@ -76,11 +76,11 @@ export interface WalletOnChain {
 export interface Spending {
   /** The amounts in the window of payments that have not failed, and of reservations that have not expired. */
   readonly spent: bigint;
-  /** When the oldest of them leaves the window; undefined without any. */
+  /** The time at which the oldest of them leaves the window; undefined without any. */
   readonly freesAt: number | undefined;
 }
 
-export interface OpenTransfers {
+interface OpenTransfers {
   /** The sum of the open transfers of the wallet. */
   readonly amount: bigint;
   readonly count: number;
@@ -93,17 +93,6 @@ export const LIMIT_WINDOW_MS = 24 * 60 * 60 * 1_000;
 
 /** After this time, a reservation that is not signed expires. */
 export const RESERVATION_MS = 5 * 60 * 1_000;
-
-interface TransfersRow {
-  readonly amount: string;
-  readonly count: number;
-  readonly next: number;
-}
-
-interface SpendingRow {
-  readonly spent: string;
-  readonly oldest: number | null;
-}
 
 /** Amounts are read as text, because they may exceed the exact range of a number. */
 const COLUMNS = `tenant, owner, key, kind, chain_id, token, "from", "to", CAST(amount AS TEXT) AS amount, purpose, state, nonce,
@@ -203,7 +192,13 @@ export class PaymentStore {
   }
 
   async openTransfers({ chainId, from }: WalletOnChain): Promise<OpenTransfers> {
-    const row = await this.#database.read(() => first<TransfersRow>(SQL.transfers, chainId, from));
+    const row = await this.#database.read(() =>
+      first<{ readonly amount: string; readonly count: number; readonly next: number }>(
+        SQL.transfers,
+        chainId,
+        from,
+      ),
+    );
     const { amount, count, next } = row!;
     return { amount: BigInt(amount), count, nextNonce: next };
   }
@@ -248,7 +243,7 @@ function* find({ tenant, owner }: Scope, key: string): Query<Payment | undefined
 }
 
 function* spending({ tenant, owner }: Scope, chainId: number, now: number): Query<Spending> {
-  const row = yield* first<SpendingRow>(SQL.spending, {
+  const row = yield* first<{ readonly spent: string; readonly oldest: number | null }>(SQL.spending, {
     ...{ tenant, owner, chainId },
     ...{ since: now - LIMIT_WINDOW_MS, reservedSince: now - RESERVATION_MS },
   });

@@ -74,10 +74,9 @@ function checkRules(
     });
   }
   if (maxAmount > rules.maxAmount) {
-    throw new LangoError(
-      'limit-reached',
-      `maxAmount: ${usdc(maxAmount)} exceeds the limit for one request, ${usdc(rules.maxAmount)}.`,
-      { hint: 'Only the operator can raise it: payment.x402.maxAmount.' },
-    );
+    const text = `maxAmount: ${usdc(maxAmount)} exceeds the limit for one request, ${usdc(rules.maxAmount)}.`;
+    throw new LangoError('limit-reached', text, {
+      hint: 'Only the operator can raise it: payment.x402.maxAmount.',
+    });
   }
 }

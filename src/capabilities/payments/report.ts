@@ -3,12 +3,11 @@ import { isOpen, type Payment } from './payment-store.js';
 import type { ToolOutput } from '../../core/tool.js';
 import type { Network } from './networks.js';
 
-interface OutcomeReport extends ToolOutput {
-  readonly content: string;
-}
-
 /** Reports the outcome of a payment to the model. Only a confirmed payment is a success. */
-export function describeOutcome(payment: Payment, network: Network): OutcomeReport {
+export function describeOutcome(
+  payment: Payment,
+  network: Network,
+): ToolOutput & { readonly content: string } {
   const what = `${usdc(payment.amount)} to ${payment.to} on ${network.title}`;
   const transaction = payment.hash === undefined ? '' : ` Transaction: ${payment.hash}.`;
   const note = payment.note === undefined ? '' : ` (${payment.note})`;

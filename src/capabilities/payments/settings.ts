@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import {
   choice,
   count,
@@ -11,32 +10,25 @@ import {
   optional,
   seconds,
 } from '../../core/fields.js';
-import { ADDRESS, DECIMALS, GAS_DECIMALS, amountProblem } from './amount.js';
+import { ADDRESS, amountProblem, amountText, DECIMALS, GAS_DECIMALS } from './amount.js';
 
-/** A decimal number as a string, since numbers of YAML and JSON are floats. */
-function amount(decimals: number): z.ZodString {
-  return z.string().superRefine((text, context) => {
-    const problem = amountProblem(text, decimals);
-    if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
-  });
+function amount(fallback: string, description: string, decimals = DECIMALS) {
+  return amountText((text) => amountProblem(text, decimals))
+    .default(fallback)
+    .describe(description);
 }
 
-const spendingLimits = group('Spending limits. An amount is reserved before anything is signed.', {
-  perTransaction: amount(DECIMALS)
-    .default('1.00')
-    .describe('The largest single payment, in USDC. A quoted string.'),
-  daily: amount(DECIMALS)
-    .default('5.00')
-    .describe('The most that one user may pay in any 24 hours, in USDC. A quoted string.'),
-  gasCost: amount(GAS_DECIMALS)
-    .default('0.0005')
-    .describe('The most gas that one payment may cost, in ETH. A quoted string.'),
+const limits = group('Spending limits. An amount is reserved before anything is signed.', {
+  perTransaction: amount('1.00', 'The largest single payment, in USDC. A quoted string.'),
+  daily: amount('5.00', 'The most that one user may pay in any 24 hours, in USDC. A quoted string.'),
+  gasCost: amount('0.0005', 'The most gas that one payment may cost, in ETH. A quoted string.', GAS_DECIMALS),
 });
 
 const x402 = group('Payment for web requests (HTTP status 402).', {
-  maxAmount: amount(DECIMALS)
-    .default('0.10')
-    .describe('The most that one request to a paid endpoint may cost, in USDC. A quoted string.'),
+  maxAmount: amount(
+    '0.10',
+    'The most that one request to a paid endpoint may cost, in USDC. A quoted string.',
+  ),
   allowHosts: list(
     distinct(host(), (name) => name),
     'Hosts of paid endpoints, as `name` or `name:port`. Only these are called; an empty list allows none.',
@@ -52,7 +44,7 @@ const payment = group('Payments by the vault agent. Off by default.', {
   ),
   rpcUrl: optional(httpUrl(), 'The RPC server of the chain. Default: the public one of the network.'),
   tokenAddress: optional(
-    z.string().regex(ADDRESS, 'must be an address: "0x" and 40 hex digits'),
+    ADDRESS,
     'The contract of the token. Default: USDC on the network. Other tokens are for tests.',
   ),
   confirmations: count(2, 'Confirmations (blocks, including its own) after which a payment counts as made.', {
@@ -63,7 +55,7 @@ const payment = group('Payments by the vault agent. Off by default.', {
     'How long a call waits for the confirmations. After that, the payment is tracked in the background.',
   ),
   requestSeconds: seconds(10, 'The time the RPC server has for one answer.'),
-  limits: spendingLimits,
+  limits,
   x402,
 });
 

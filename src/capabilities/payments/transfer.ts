@@ -47,11 +47,8 @@ export async function signTransfer(reserved: Payment, context: SigningContext): 
     const now = await store.get(reserved, reserved.key);
     if (now && now.state !== 'reserved') return now;
   }
-  throw new LangoError(
-    'conflict',
-    'The payment got no free nonce, because other payments of this wallet took each one first.',
-    { hint: 'Nothing was signed. Try again.', retryable: true },
-  );
+  const text = 'The payment got no free nonce, because other payments of this wallet took each one first.';
+  throw new LangoError('conflict', text, { hint: 'Nothing was signed. Try again.', retryable: true });
 }
 
 /** Computes the data, the gas and the fees of a transfer. Rejects when the wallet cannot pay the amount and the gas. */
@@ -65,11 +62,10 @@ export async function priceTransfer(transfer: TransferParties, context: PaymentC
   const gas = ((await estimateGas(connection, transfer.from as Hex, data)) * GAS_MARGIN_PERCENT) / 100n;
   const cost = gas * fees.maxFeePerGas;
   if (cost > maxGasCost) {
-    throw new LangoError(
-      'limit-reached',
-      `The gas of this payment would cost up to ${eth(cost)}; the limit is ${eth(maxGasCost)}.`,
-      { hint: 'Try again when gas is cheaper, or raise payment.limits.gasCost. Nothing was sent.' },
-    );
+    const text = `The gas of this payment would cost up to ${eth(cost)}; the limit is ${eth(maxGasCost)}.`;
+    throw new LangoError('limit-reached', text, {
+      hint: 'Try again when gas is cheaper, or raise payment.limits.gasCost. Nothing was sent.',
+    });
   }
   const needed = cost * BigInt(openTransfers + 1);
   if (coins < needed) {

@@ -7,8 +7,8 @@ import type { Hex } from './connection.js';
 /** The vault that stores the wallet keys. */
 export type WalletVault = Pick<Vault, 'get' | 'put'>;
 
-/** An owner has one wallet, so its entry has a fixed name. */
-const ENTRY = { kind: 'wallet', name: 'main' } as const;
+/** The key of an owner's wallet in the vault. An owner has one wallet, so the name is fixed. */
+const WALLET = { kind: 'wallet', name: 'main' } as const;
 
 const PRIVATE_KEY = /^(?:0x)?([0-9a-fA-F]{64})$/;
 
@@ -39,7 +39,7 @@ export class Wallets {
     const key = generatePrivateKey();
     const { address } = await accountOf(key);
     try {
-      await this.#vault.put(scope, { ...ENTRY, value: Buffer.from(key), metadata: { address } }, 0);
+      await this.#vault.put(scope, { ...WALLET, value: Buffer.from(key), metadata: { address } }, 0);
       return { address, isNew: true };
     } catch (error) {
       if (!isLangoError(error, 'conflict')) throw error;
@@ -56,11 +56,10 @@ export class Wallets {
     const digits = PRIVATE_KEY.exec(text.trim())?.[1];
     const account = digits === undefined ? undefined : await accountOf(`0x${digits}`).catch(() => undefined);
     if (!account) {
-      throw new LangoError(
-        'invalid-input',
-        'This is not a private key. A private key has 64 hex digits, with or without "0x".',
-        { hint: 'Nothing was stored. Recovery phrases are not supported.' },
-      );
+      const problem = 'This is not a private key. A private key has 64 hex digits, with or without "0x".';
+      throw new LangoError('invalid-input', problem, {
+        hint: 'Nothing was stored. Recovery phrases are not supported.',
+      });
     }
     const { address } = account;
     // A damaged key cannot be compared, so `replace` overwrites it.
@@ -74,13 +73,13 @@ export class Wallets {
         hint: 'Replacing it would lose its key and its funds. To replace it anyway, use --replace.',
       });
     }
-    const entry = { ...ENTRY, value: Buffer.from(`0x${digits}`), metadata: { address } };
+    const entry = { ...WALLET, value: Buffer.from(`0x${digits}`), metadata: { address } };
     await this.#vault.put(scope, entry, replace ? undefined : 0);
     return address;
   }
 
   async #find(scope: Scope): Promise<PrivateKeyAccount | undefined> {
-    const entry = await this.#vault.get(scope, ENTRY.kind, ENTRY.name);
+    const entry = await this.#vault.get(scope, WALLET.kind, WALLET.name);
     return entry && accountOf(Buffer.from(entry.value).toString());
   }
 }

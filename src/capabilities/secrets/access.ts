@@ -38,7 +38,7 @@ const PAUSES_MS = [250, 1_000];
 
 /**
  * Asks for a secret before a call has any effect, so it is safe to ask again for calls of every effect class: when the
- * node answers again within a second, the call continues; otherwise it fails with nothing done. The model, or the
+ * node responds again within a second, the call continues; otherwise it fails with nothing done. The model, or the
  * person who approved an unsafe call, decides whether to try later.
  */
 function askOf(node: KeepingNode): BorrowedSecretsOptions['ask'] {
@@ -46,7 +46,7 @@ function askOf(node: KeepingNode): BorrowedSecretsOptions['ask'] {
     for (let attempt = 0; ; attempt += 1) {
       try {
         const client = await node.clientFor(VAULT_OPERATIONS, scope, signal);
-        // The places that are no place of this operation were refused before.
+        // `BorrowedSecrets` refuses the other places before it asks.
         const use = { name, tool, place: place as 'exec' | 'http', ...(host !== undefined && { host }) };
         return (await client.useSecret(use)).value;
       } catch (error) {
@@ -60,24 +60,20 @@ function askOf(node: KeepingNode): BorrowedSecretsOptions['ask'] {
   };
 }
 
-function isPassing(error: unknown): boolean {
+function isPassing(error: unknown): error is LangoError {
   return isLangoError(error) && PASSING.includes(error.code);
 }
 
-/** The error of a node that does not answer, or does not know this one. The refusals of a use stay as they are. */
+/** The error of a node that cannot be reached, or does not know this one. The refusals of a use stay as they are. */
 function explained(cause: unknown, url: string): unknown {
-  if (!isLangoError(cause)) return cause;
   const server = `The server that keeps the secrets, ${url},`;
-  if (cause.code === 'unauthenticated') {
-    return new LangoError('unavailable', `${server} does not know this one. Nothing was done.`, {
-      hint: 'Its operator names this server in auth.nodes there, with may: [secrets]. Its log says what is wrong.',
-      cause,
-    });
+  if (isLangoError(cause, 'unauthenticated')) {
+    const advice = 'Its operator names this server in auth.nodes there, with may: [secrets].';
+    const problem = `${server} does not know this one. Nothing was done.`;
+    return new LangoError('unavailable', problem, { hint: `${advice} Its log says what is wrong.`, cause });
   }
   if (!isPassing(cause)) return cause;
-  return new LangoError('unavailable', `${server} does not answer: ${cause.message} Nothing was done.`, {
-    hint: 'Call this again in a moment. If it fails again, tell the person that this server is away.',
-    retryable: true,
-    cause,
-  });
+  const problem = `${server} does not respond: ${cause.message} Nothing was done.`;
+  const hint = 'Call this again in a moment. If it fails again, tell the person that this server is away.';
+  return new LangoError('unavailable', problem, { hint, retryable: true, cause });
 }

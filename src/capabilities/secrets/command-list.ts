@@ -17,11 +17,7 @@ const load = () => import('./commands.js');
 
 /** `lango secrets` */
 export const SECRET_COMMANDS: readonly Command[] = [
-  {
-    usage: 'secrets',
-    description: 'store and manage secrets',
-    works: 'owner',
-  },
+  { usage: 'secrets', description: 'store and manage secrets', works: 'owner' },
   {
     usage: 'secrets set <name>',
     description: 'store a secret; its value is read from the terminal or standard input',

@@ -16,7 +16,7 @@ interface PermissionFlags {
   readonly host?: readonly string[];
 }
 
-interface ReplaceFlags {
+interface SetFlags extends PermissionFlags {
   readonly replace?: boolean;
 }
 
@@ -26,7 +26,7 @@ interface RotateFlags {
 }
 
 /** `lango secrets set`: reads the value from the terminal, without echo, or from standard input. */
-export async function setSecret(call: Call<PermissionFlags & ReplaceFlags>, name: string): Promise<Report> {
+export async function setSecret(call: Call<SetFlags>, name: string): Promise<Report> {
   const { flags, terminal } = call;
   const isGiven = flags.for !== undefined || flags.host !== undefined;
   const given = permissionIn(flags);
@@ -55,10 +55,8 @@ export async function allowSecret(call: Call<PermissionFlags>, name: string): Pr
 /** `lango secrets delete` */
 export async function deleteSecret(call: Call, name: string): Promise<Report> {
   const json = await call.withOwner(VAULT_OPERATIONS, (owner) => owner.deleteSecret({ name }));
-  return {
-    json,
-    lines: [`Deleted the secret ${safeLine(name)}.`, ...unrevokedLines(json).map((line) => safeLine(line))],
-  };
+  const unrevoked = unrevokedLines(json).map((line) => safeLine(line));
+  return { json, lines: [`Deleted the secret ${safeLine(name)}.`, ...unrevoked] };
 }
 
 /** `lango secrets rotate`: makes a new master key. The server must be stopped: it would use the old key. */
@@ -135,10 +133,8 @@ function permissionIn({ for: given = [], host = [] }: PermissionFlags): SecretPe
   const sending = places.filter((place) => SENDING_PLACES.includes(place));
   const lists = new Set(sending.map((place) => named(place).join()));
   if (lists.size > 1) {
-    throw usageError(
-      'A host is allowed for requests and pages alike.',
-      'Name the same hosts for http and browser, or store the value twice.',
-    );
+    const hint = 'Name the same hosts for http and browser, or store the value twice.';
+    throw usageError('A host is allowed for requests and pages alike.', hint);
   }
   const hosts = [...new Set([...host, ...sending.flatMap(named)])];
   return { places: hosts.length > 0 && sending.length === 0 ? [...places, 'http'] : places, hosts };

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { defineCapability, type CapabilityContext } from '../../core/capability.js';
 import { LangoError, isLangoError } from '../../core/errors.js';
 import { KEEPING_NODE, type KeepingNode } from '../../core/keeping-nodes.js';
@@ -7,11 +8,11 @@ import type { Scope } from '../../core/task.js';
 import { missing, off, type ToolFamily } from '../../core/tool-family.js';
 import { SIGN_INS, SIGN_OUT, VAULT, type Revocation } from '../../core/vault.js';
 import { SECRET_COMMANDS } from './command-list.js';
-import { diagnoseVault } from './diagnosis.js';
 import { VAULT_OPERATIONS } from '../../core/vault-operations.js';
+import { OTHERS_PERMISSIONS } from '../../disk/private-file.js';
 import { SECRET_SENTENCES } from './sentences.js';
 import { SECRET_SETTINGS } from './settings.js';
-import { SEALED_VAULT, type OpenSealedVault } from './vault/sealed-vault.js';
+import { openSealedVault, SEALED_VAULT, type OpenSealedVault } from './vault/sealed-vault.js';
 import { VAULT_TABLES } from './vault/tables.js';
 
 type Context = CapabilityContext<typeof SECRET_SETTINGS>;
@@ -38,7 +39,23 @@ export const secrets = defineCapability({
   operations: VAULT_OPERATIONS,
   sentences: SECRET_SENTENCES,
   commands: SECRET_COMMANDS,
-  diagnose: diagnoseVault,
+  decidedSingly: /^(secrets|crypto)_/,
+  /** Checks that no other user can read the key of the vault. */
+  async diagnose({ settings }) {
+    const { keyFile, passphrase } = settings.vault;
+    const found = await stat(keyFile).catch(() => undefined);
+    const isOpen = found !== undefined && (found.mode & OTHERS_PERMISSIONS) !== 0;
+    if (isOpen) {
+      const text = `${keyFile} is open to other users.`;
+      return [{ subject: 'vault', state: 'fail', text, hint: `Run: chmod 600 ${keyFile}` }];
+    }
+    const missing =
+      passphrase === undefined
+        ? `a new one makes ${keyFile} for its first secret or key`
+        : 'opened with a passphrase';
+    const text = found ? `its key is in ${keyFile}; keep a copy elsewhere` : missing;
+    return [{ subject: 'vault', state: 'ok', text }];
+  },
   open(context) {
     let opened: Promise<OpenSealedVault> | undefined;
     const openVault = () => (opened ??= openSealedVault(context));
@@ -68,9 +85,8 @@ export const secrets = defineCapability({
           const store = await ownSecrets();
           const revoke = await signOutOf(context, store, { scope, name });
           if (await store.delete(scope, name)) return { deleted: name, ...(await revoke?.()) };
-          throw new LangoError('not-found', `There is no secret "${name}".`, {
-            hint: 'See: lango secrets list',
-          });
+          const hint = 'See: lango secrets list';
+          throw new LangoError('not-found', `There is no secret "${name}".`, { hint });
         },
         useSecret: async ({ name, ...use }, { scope }) => ({
           value: await (await ownSecrets()).use(scope, name, use),
@@ -81,13 +97,7 @@ export const secrets = defineCapability({
   },
 });
 
-async function openSealedVault({ settings, database, logger }: Context): Promise<OpenSealedVault> {
-  const { openVaultOf } = await import('./vault/open-vault.js');
-  const { keyFile, passphrase } = settings.vault;
-  return openVaultOf({ keyFile, passphrase, database, logger });
-}
-
-/** Reads the sign-in that a secret holds. Resolves with what ends it at its issuer; undefined for other secrets. */
+/** Reads the sign-in that a secret holds. Resolves with a function that ends it at its issuer. */
 async function signOutOf(
   { services }: Context,
   store: OpenSealedVault['secrets'],

@@ -2,18 +2,14 @@ import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { SECRET_PLACES } from '../../core/secrets.js';
+import { exactField } from '../../core/tool-fields.js';
 import type { SecretItem, SecretStore } from '../../core/vault.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { nameField } from '../../core/vault-fields.js';
 
 /** The tools that manage secrets. None of their results contains a value. */
 export function createSecretsTools(secrets: SecretStore): readonly Tool[] {
-  return [
-    secretsStoreTool(secrets),
-    secretsGetTool(secrets),
-    secretsListTool(secrets),
-    secretsDeleteTool(secrets),
-  ];
+  return [storeTool(secrets), getTool(secrets), listTool(secrets), deleteTool(secrets)];
 }
 
 const VALUE_MAX_LENGTH = 16 * 1024;
@@ -21,11 +17,7 @@ const HOSTS_MAX = 50;
 
 const storeSchema = z.strictObject({
   name: nameField('The name of the secret, such as "github"'),
-  value: z
-    .string()
-    .min(1)
-    .max(VALUE_MAX_LENGTH)
-    .describe('The value of the secret, exactly as the person gave it'),
+  value: exactField('The value of the secret, exactly as the person gave it', VALUE_MAX_LENGTH),
   for: z
     .array(z.enum(SECRET_PLACES))
     .max(SECRET_PLACES.length)
@@ -41,7 +33,7 @@ const storeSchema = z.strictObject({
   replace: z.boolean().optional().describe('Replace an existing secret of this name; refused by default'),
 });
 
-function secretsStoreTool(secrets: SecretStore): Tool {
+function storeTool(secrets: SecretStore): Tool {
   return defineTool({
     name: 'secrets_store',
     description:
@@ -54,21 +46,16 @@ function secretsStoreTool(secrets: SecretStore): Tool {
     describe: ({ name, replace }) => `${replace ? 'replace' : 'store'} the secret "${name}"`,
     async execute({ name, value, for: places = [], hosts = [], replace = false }, { key, ...scope }) {
       const item = await secrets.store(scope, { name, value, places, hosts, replace, key });
-      return {
-        content: {
-          stored: described(item),
-          note:
-            'The stored request still contains the value; from now on it is removed everywhere. ' +
-            `To keep a value out of conversations entirely: lango secrets set ${name}`,
-        },
-      };
+      const note = 'The stored request still contains the value; from now on it is removed everywhere.';
+      const advice = `To keep a value out of conversations entirely: lango secrets set ${name}`;
+      return { content: { stored: described(item), note: `${note} ${advice}` } };
     },
   });
 }
 
 const nameSchema = z.strictObject({ name: nameField('The name of the secret') });
 
-function secretsGetTool(secrets: SecretStore): Tool {
+function getTool(secrets: SecretStore): Tool {
   return defineTool({
     name: 'secrets_get',
     description:
@@ -84,7 +71,7 @@ function secretsGetTool(secrets: SecretStore): Tool {
   });
 }
 
-function secretsListTool(secrets: SecretStore): Tool {
+function listTool(secrets: SecretStore): Tool {
   return defineTool({
     name: 'secrets_list',
     description: 'Lists the secrets by name and reference, without their values.',
@@ -97,7 +84,7 @@ function secretsListTool(secrets: SecretStore): Tool {
   });
 }
 
-function secretsDeleteTool(secrets: SecretStore): Tool {
+function deleteTool(secrets: SecretStore): Tool {
   return defineTool({
     name: 'secrets_delete',
     description: 'Deletes a secret permanently. Its value is no longer removed from texts.',

@@ -14,9 +14,7 @@ import { markFromOutside, parseSkillText, SKILL_FILE, type SkillText } from './s
 export interface StoredSkill extends Omit<SkillText, 'instructions'> {
   /** Absolute, without symbolic links. */
   readonly folder: string;
-  /**
-   * `server`: installed for every owner. `owner`: saved by one owner. `workspace`: in a folder that agents can write to.
-   */
+  /** `server`: installed for every owner. `owner`: saved by one owner. `workspace`: in a folder that agents can write to. */
   readonly origin: 'server' | 'owner' | 'workspace';
 }
 
@@ -33,7 +31,7 @@ export interface SkillCatalogOptions {
   readonly logger: Logger;
 }
 
-export interface SaveSkillOptions {
+interface SaveSkillOptions {
   /** Replaces an existing skill of this name. */
   readonly replace: boolean;
   /** The skill stems from text from outside and is marked accordingly. */
@@ -110,7 +108,10 @@ export class SkillCatalog {
     const files = options.fromOutside ? await Promise.all(given.map(withOutsideMark)) : given;
     const main = files.find(({ path }) => path === SKILL_FILE);
     if (!main) throw new LangoError('invalid-input', `The skill has no ${SKILL_FILE}.`);
-    if (main.content.length > SKILL_FILE_MAX_BYTES) throw skillFileTooLarge();
+    if (main.content.length > SKILL_FILE_MAX_BYTES)
+      throw new LangoError('too-large', `${SKILL_FILE} is larger than ${SKILL_FILE_MAX_BYTES / 1_024} KiB.`, {
+        hint: 'Move details into additional files of the skill.',
+      });
     const { name, description, fromOutside } = await parseSkillText(main.content.toString('utf8'));
     const known = this.list(scope).find((skill) => skill.name === name);
     if (known && !options.replace && !(await hasSameContent(known.folder, files))) throw nameTaken(known);
@@ -151,9 +152,8 @@ export class SkillCatalog {
       // Agents may write to the workspace what they read outside, so its skills count as from outside.
       return { name, description, fromOutside: fromOutside || origin === 'workspace', folder, origin };
     } catch (error) {
-      if (!this.#warned.has(folder)) {
+      if (!this.#warned.has(folder))
         this.#options.logger.warn('a skill was left out', { folder, error: errorText(error) });
-      }
       this.#warned.add(folder);
       return undefined;
     }
@@ -178,19 +178,11 @@ async function withOutsideMark(file: SkillFile): Promise<SkillFile> {
   return { ...file, content: Buffer.from(await markFromOutside(file.content.toString('utf8'))) };
 }
 
-function skillFileTooLarge(): LangoError {
-  const most = `${SKILL_FILE_MAX_BYTES / 1_024} KiB`;
-  return new LangoError('too-large', `${SKILL_FILE} is larger than ${most}.`, {
-    hint: 'Move details into additional files of the skill.',
-  });
-}
-
 async function hasSameContent(folder: string, files: readonly SkillFile[]): Promise<boolean> {
   const stored = await readFolder(folder).catch(() => []);
   const contents = new Map(stored.map(({ path, content }) => [path, content]));
-  return (
-    stored.length === files.length && files.every(({ path, content }) => contents.get(path)?.equals(content))
-  );
+  const isStored = ({ path, content }: SkillFile) => contents.get(path)?.equals(content);
+  return stored.length === files.length && files.every(isStored);
 }
 
 /** Writes the files to a new folder next to the old one, swaps the two, and then deletes the old one. */

@@ -2,6 +2,7 @@ import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, extname, resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
+import { textField } from '../../core/tool-fields.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { ENTRY_BYTES } from '../../disk/disk-use.js';
 import type { ParserModule } from '../../parsing/parser-entry.js';
@@ -27,19 +28,14 @@ const createSchema = z.strictObject({
     .max(NAME_MAX_LENGTH)
     .regex(NAME_PATTERN, 'must be lower-case words of letters and digits, joined by "-"')
     .describe('The name, such as "release-notes"'),
-  description: z
-    .string()
-    .trim()
-    .min(1)
-    .max(DESCRIPTION_MAX_LENGTH)
-    .optional()
-    .describe('What the skill does and when to use it; the first line of the instructions by default'),
-  instructions: z
-    .string()
-    .trim()
-    .min(1)
-    .max(INSTRUCTIONS_MAX)
-    .describe('The instructions in Markdown, for the agent that will use the skill'),
+  description: textField(
+    'What the skill does and when to use it; the first line of the instructions by default',
+    DESCRIPTION_MAX_LENGTH,
+  ).optional(),
+  instructions: textField(
+    'The instructions in Markdown, for the agent that will use the skill',
+    INSTRUCTIONS_MAX,
+  ),
   files: z
     .record(z.string(), z.string())
     .refine((files) => Object.keys(files).length <= FILES_MAX, `at most ${FILES_MAX} files`)
@@ -87,24 +83,19 @@ function bytesOf(files: readonly SkillFile[]): number {
 }
 
 function firstLine(instructions: string): string {
-  const line = instructions
-    .split('\n')[0]!
-    .replace(/^#+\s*/, '')
-    .trim();
+  const [first = ''] = instructions.split('\n');
+  const line = first.replace(/^#+\s*/, '').trim();
   return (line === '' ? instructions.trim() : line).slice(0, DESCRIPTION_MAX_LENGTH);
 }
 
 const IMPORT_TIME_MS = 120_000;
 const PATH_MAX = 4_096;
 
+const SOURCE =
+  'A folder in the workspace that contains SKILL.md, or a .zip, .skill or .tar.gz of such a folder';
+
 const importSchema = z.strictObject({
-  path: z
-    .string()
-    .min(1)
-    .max(PATH_MAX)
-    .describe(
-      'A folder in the workspace that contains SKILL.md, or a .zip, .skill or .tar.gz of such a folder',
-    ),
+  path: z.string().min(1).max(PATH_MAX).describe(SOURCE),
   replace: replaceField,
 });
 
@@ -145,17 +136,12 @@ async function readSource(path: string, roots: readonly string[]): Promise<reado
   return (await readInside(dirname(real), basename(real), SKILL_MAX_BYTES)).content;
 }
 
-/**
- * Resolves the real path. Rejects with `not-found` for every path outside the workspace, so that nothing is revealed
- * about it.
- */
+/** Resolves the real path. Rejects with `not-found` for every path outside the workspace, and so reveals nothing about it. */
 async function insideWorkspace(path: string, roots: readonly string[]): Promise<string> {
   const real = await realpath(resolve(roots[0] ?? '/', path)).catch(() => undefined);
   const limits = await Promise.all(roots.map((root) => realpath(root).catch(() => undefined)));
   if (real !== undefined && limits.some((limit) => limit !== undefined && real.startsWith(limit + sep)))
     return real;
-  throw new LangoError(
-    'not-found',
-    `path: ${JSON.stringify(path.slice(0, 200))} does not exist in the workspace.`,
-  );
+  const quoted = JSON.stringify(path.slice(0, 200));
+  throw new LangoError('not-found', `path: ${quoted} does not exist in the workspace.`);
 }

@@ -16,10 +16,7 @@ export const SKILL_MAX_BYTES = 20 * 1024 * 1024;
 const DEPTH_MAX = 10;
 export const EXECUTABLE = 0o111;
 
-/**
- * Returns the path. Throws `invalid-input` for a path that is absolute, leads outside its folder, or is not valid in a
- * file system.
- */
+/** Returns the path. Throws `invalid-input` for one that is absolute, leads outside, or is not valid in a file system. */
 export function checkedPath(path: string): string {
   const parts = path.split('/');
   const isWrong =
@@ -28,13 +25,12 @@ export function checkedPath(path: string): string {
     path.includes('\0') ||
     parts.length > DEPTH_MAX ||
     parts.some((part) => part === '' || part === '.' || part === '..' || part.length > 255);
-  if (isWrong) {
-    throw new LangoError(
-      'invalid-input',
-      `The path ${JSON.stringify(path.slice(0, 200))} is invalid or leads outside the folder of the skill.`,
-    );
-  }
-  return path;
+  if (!isWrong) return path;
+  const quoted = JSON.stringify(path.slice(0, 200));
+  throw new LangoError(
+    'invalid-input',
+    `The path ${quoted} is invalid or leads outside the folder of the skill.`,
+  );
 }
 
 /** Adds up the files of a skill. Throws `too-large` at the first file over a limit. */
@@ -51,10 +47,7 @@ export class SkillSize {
   }
 }
 
-/**
- * Lists the files below a folder in sorted order, without symbolic links. `folder` must be a path without symbolic
- * links.
- */
+/** Lists the files below a folder in sorted order, without symbolic links. `folder` must be a path without symbolic links. */
 export async function listFiles(folder: string): Promise<readonly string[]> {
   if ((await realpath(folder)) !== folder) return [];
   const found: string[] = [];

@@ -9,7 +9,7 @@ const skillFile = z.object({ path: z.string(), base64: z.base64(), isExecutable:
 export type SkillVersion = z.infer<typeof skill>;
 export type SavedSkillFile = z.infer<typeof skillFile>;
 
-/** What nodes may read of the skills that an owner saved, on behalf of the owner. */
+/** The operations by which other nodes read the skills that an owner saved, on behalf of the owner. */
 export const SKILL_OPERATIONS = {
   /** Lists the skills that the owner saved; without them when their version is the one that the caller has. */
   listSkills: {

@@ -60,9 +60,7 @@ export function toSkillText({ name, description, instructions }: Omit<SkillText,
   return `---\nname: ${name}\ndescription: ${JSON.stringify(description)}\n---\n\n${instructions.trim()}\n`;
 }
 
-/**
- * Marks the text as one from outside and leaves the rest unchanged. Rejects with `invalid-input` like `parseSkillText`.
- */
+/** Marks the text as one from outside and leaves the rest unchanged. Rejects with `invalid-input` like `parseSkillText`. */
 export async function markFromOutside(text: string): Promise<string> {
   const { fromOutside } = await parseSkillText(text);
   if (fromOutside) return text;

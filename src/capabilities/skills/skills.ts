@@ -7,7 +7,7 @@ import { createSkillTool, importSkillTool } from './create-skill.js';
 import { copiedSkills, ownedSkills, savedSkills } from './owned.js';
 import { listSkillsTool, SKILL_KIND, skillTool } from './skill-tool.js';
 
-export interface SkillsOptions extends SkillCatalogOptions {
+interface SkillsOptions extends SkillCatalogOptions {
   /** Reads archives of skills. */
   readonly parsers: Parsers;
   /** The node that keeps the skills of owners; `owned` then holds copies. Default: this one keeps them. */

@@ -6,8 +6,9 @@ import { offer } from '../../core/service.js';
 import { off, type ToolFamily } from '../../core/tool-family.js';
 import { DISK } from '../../disk/disk.js';
 import { openCommands, serviceFetch, type WorkspaceContext } from './commands.js';
+import { SandboxedPrograms } from './exec/index.js';
 import { UnfinishedWrites, createFsTools, createOwnedFiles } from './fs/index.js';
-import { createHttpTools } from './requests/index.js';
+import { httpTool } from './requests/index.js';
 import { WORKSPACE_SENTENCES } from './sentences.js';
 import { WORKSPACE_SETTINGS } from './settings.js';
 
@@ -20,20 +21,10 @@ export const workspace = defineCapability({
   open(context) {
     const { settings, services } = context;
     return {
-      offers: [
-        offer(PROGRAMS, async () => {
-          const { SandboxedPrograms } = await import('./exec/index.js');
-          return new SandboxedPrograms(settings['tools.exec']);
-        }),
-      ],
+      offers: [offer(PROGRAMS, async () => new SandboxedPrograms(settings['tools.exec']))],
       get ownedData(): OwnedData | undefined {
         const disk = services.require(DISK);
-        if (!disk.folders.isApart) return undefined;
-        const owned = createOwnedFiles(disk);
-        return {
-          kinds: { files: owned.files },
-          removeAll: async (scope) => ({ files: await owned.removeAll(scope) }),
-        };
+        return disk.folders.isApart ? createOwnedFiles(disk) : undefined;
       },
       families: async () => [
         ...(await Promise.all([openCommands(context), openFiles(context)])),
@@ -55,5 +46,5 @@ async function openFiles({ settings, node, services }: WorkspaceContext): Promis
 function openRequests(context: WorkspaceContext): ToolFamily {
   const { enabled, timeoutSeconds } = context.settings['tools.http'];
   if (!enabled) return off('http');
-  return { name: 'http', state: 'on', tools: createHttpTools(serviceFetch(context), timeoutSeconds) };
+  return { name: 'http', state: 'on', tools: [httpTool(serviceFetch(context), timeoutSeconds)] };
 }

@@ -1,17 +1,7 @@
-import { useState } from 'preact/hooks';
 import { newId, owner } from './api.js';
-import { agentsOf, loadNode, node, type Peer } from './node.js';
-import { Ago, link, Note, TwoClicks, useLoaded } from './page.js';
+import { agentsOf, loadNode, node, readCard, type Peer } from './node.js';
+import { Ago, Form, link, Note, TwoClicks, useAction, useLoaded } from './page.js';
 import { visible } from './parts.js';
-
-interface Card {
-  readonly name: string;
-  readonly description?: string;
-  readonly version?: string;
-  readonly supportedInterfaces?: readonly { readonly url: string; readonly protocolBinding: string }[];
-  readonly skills?: readonly { readonly id: string; readonly name: string }[];
-  readonly signatures?: readonly unknown[];
-}
 
 const REFRESH_MS = 5_000;
 const MOST_CHARACTERS = 2_000;
@@ -20,7 +10,8 @@ export function AgentsView() {
   const { fault, reload } = useLoaded(loadNode, [], REFRESH_MS);
   const status = node.value;
   if (!status) return <Note>{fault || 'Loading the agents…'}</Note>;
-  const remote = status.peers.filter(({ kind }) => kind === 'remote');
+  const { peers, findings = [] } = status;
+  const remote = peers.filter(({ kind }) => kind === 'remote');
   return (
     <section>
       <h2>Agents of this server</h2>
@@ -34,8 +25,8 @@ export function AgentsView() {
         <RemoteAgent key={peer.name} peer={peer} root={status.root} onChange={reload} />
       ))}
       <AddAgent onAdded={reload} />
-      {(status.findings ?? []).length > 0 && <h2>Findings</h2>}
-      {(status.findings ?? []).map(({ subject, text, hint }) => (
+      {findings.length > 0 && <h2>Findings</h2>}
+      {findings.map(({ subject, text, hint }) => (
         <article key={`${subject} ${text}`}>
           <p class="text">
             {subject}: {text} {hint}
@@ -46,14 +37,7 @@ export function AgentsView() {
   );
 }
 
-interface Finding {
-  readonly severity: string;
-  readonly path: string;
-  readonly text: string;
-}
-
-/** The findings about the card of an agent, as `lango card --check` reports them. */
-function Lint({ findings }: { readonly findings: readonly Finding[] }) {
+function Lint({ findings }: Pick<Awaited<ReturnType<typeof readCard>>, 'findings'>) {
   if (findings.length === 0) return <p>Nothing is wrong with its card.</p>;
   return (
     <details>
@@ -71,12 +55,8 @@ function Lint({ findings }: { readonly findings: readonly Finding[] }) {
   );
 }
 
-/** The card of an agent, with the findings about it. */
 function CardOf({ name }: { readonly name: string }) {
-  const { value, fault } = useLoaded(
-    () => owner<{ card: Card; findings: readonly Finding[] }>(`agents/${encodeURIComponent(name)}/card`),
-    [name],
-  );
+  const { value, fault } = useLoaded(() => readCard(name), [name]);
   if (!value) return <p>{fault || 'Loading its card…'}</p>;
   const {
     description = '',
@@ -112,19 +92,10 @@ function OwnAgent({ name, isRoot }: { readonly name: string; readonly isRoot: bo
   );
 }
 
-interface RemoteAgentProps {
-  readonly peer: Peer;
-  readonly root: string;
-  readonly onChange: () => void;
-}
-
-function RemoteAgent({ peer, root, onChange }: RemoteAgentProps) {
+function RemoteAgent({ peer, root, onChange }: Readonly<{ peer: Peer; root: string; onChange: () => void }>) {
   const { name, state, url, since, reason, hint, description } = peer;
-  const [note, setNote] = useState('');
-  const remove = () =>
-    void owner(`agents/${encodeURIComponent(name)}`, 'DELETE').then(onChange, (error: Error) =>
-      setNote(error.message),
-    );
+  const { note, act } = useAction();
+  const remove = () => act(() => owner(`agents/${encodeURIComponent(name)}`, 'DELETE').then(onChange));
   return (
     <section class="card" aria-label={name}>
       <h3>
@@ -142,40 +113,34 @@ function RemoteAgent({ peer, root, onChange }: RemoteAgentProps) {
       {note && <Note>{note}</Note>}
       <p class="buttons">
         <a href={link('chat', root, newId())}>Try it: ask {root} for it</a>
-        <TwoClicks label="Remove" confirm={`Really remove ${name}`} kind="danger" onConfirm={remove} />
+        <TwoClicks
+          label="Remove"
+          confirm={`Really remove ${name}`}
+          kind="danger"
+          onConfirm={() => void remove()}
+        />
       </p>
     </section>
   );
 }
 
-function AddAgent({ onAdded }: { readonly onAdded: () => void }) {
-  const [note, setNote] = useState('');
+function AddAgent({ onAdded }: Readonly<{ onAdded: () => void }>) {
+  const { note, act } = useAction();
   const add = async (form: HTMLFormElement) => {
     const fields = new FormData(form);
     const text = (name: string) => (fields.get(name) as string | null)?.trim() ?? '';
-    setNote('Reading its card…');
-    try {
-      await owner('agents', 'POST', {
-        name: text('name'),
-        url: text('url'),
-        ...(text('token') === '' ? {} : { token: text('token') }),
-        ...(fields.has('private') ? { allowPrivate: true } : {}),
-      });
-      setNote('Added, also for later starts.');
-      form.reset();
-      onAdded();
-    } catch (error) {
-      setNote((error as Error).message);
-    }
+    await owner('agents', 'POST', {
+      name: text('name'),
+      url: text('url'),
+      ...(text('token') === '' ? {} : { token: text('token') }),
+      ...(fields.has('private') ? { allowPrivate: true } : {}),
+    });
+    form.reset();
+    onAdded();
+    return 'Added, also for later starts.';
   };
   return (
-    <form
-      class="card"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void add(event.currentTarget);
-      }}
-    >
+    <Form class="card" onSend={(form) => act(() => add(form), 'Reading its card…')}>
       <h3>Add a remote agent</h3>
       <label>
         Address <input name="url" type="url" required placeholder="https://example.org/agents/weather" />
@@ -191,6 +156,6 @@ function AddAgent({ onAdded }: { readonly onAdded: () => void }) {
       </label>
       <button class="primary">Add</button>
       {note && <Note>{note}</Note>}
-    </form>
+    </Form>
   );
 }

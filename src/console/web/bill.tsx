@@ -1,8 +1,9 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { UsageRow } from '../../core/model.js';
 import { owner, readOf, viewed, type Owner } from './api.js';
 import { otherOwners, wordsOf } from './owners.js';
-import { money, Note, number, Table, useLoaded } from './page.js';
+import { Choice, money, Note, number, Table, useLoaded } from './page.js';
 
 interface BillRow extends UsageRow {
   readonly day: string;
@@ -24,7 +25,6 @@ async function readBill(of?: Owner): Promise<readonly BillRow[]> {
   return rows;
 }
 
-/** The bills of all owners, for an operator. */
 async function readBills(): Promise<readonly BillRow[]> {
   const rows = (await readBill()).map((row) => ({ ...row, owner: 'yourself' }));
   for (const other of await otherOwners())
@@ -47,14 +47,7 @@ export function BillView() {
     <section>
       <h2>Bill</h2>
       <div class="filters">
-        <label>
-          By{' '}
-          <select value={group} onChange={({ currentTarget }) => setGroup(currentTarget.value as Group)}>
-            {offered.map((name) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
-        </label>
+        <Choice label="By" value={group} names={offered} onChoose={(name) => setGroup(name as Group)} />
         <button type="button" onClick={reload}>
           Read again
         </button>
@@ -68,25 +61,13 @@ export function BillView() {
         >
           <tbody>
             {groups.map(([name, rows]) => (
-              <tr key={name}>
-                <th scope="row">{name}</th>
-                <td>
-                  <meter max={most} value={tokens(rows)} aria-label={`Tokens of ${name}`} />
-                </td>
-                <td class="number">{number(rows.reduce((sum, { input }) => sum + input, 0))}</td>
-                <td class="number">{number(rows.reduce((sum, { output }) => sum + output, 0))}</td>
-                <td class="number">{money(rows) || 'no price'}</td>
-              </tr>
+              <Sums key={name} name={name} rows={rows}>
+                <meter max={most} value={tokens(rows)} aria-label={`Tokens of ${name}`} />
+              </Sums>
             ))}
           </tbody>
           <tfoot>
-            <tr>
-              <th scope="row">in all</th>
-              <td />
-              <td class="number">{number(value.reduce((sum, { input }) => sum + input, 0))}</td>
-              <td class="number">{number(value.reduce((sum, { output }) => sum + output, 0))}</td>
-              <td class="number">{money(value) || 'no price'}</td>
-            </tr>
+            <Sums name="in all" rows={value} />
           </tfoot>
         </Table>
       )}
@@ -97,5 +78,21 @@ export function BillView() {
         </p>
       )}
     </section>
+  );
+}
+
+function Sums({
+  name,
+  rows,
+  children,
+}: Readonly<{ name: string; rows: readonly BillRow[]; children?: ComponentChildren }>) {
+  return (
+    <tr>
+      <th scope="row">{name}</th>
+      <td>{children}</td>
+      <td class="number">{number(rows.reduce((sum, { input }) => sum + input, 0))}</td>
+      <td class="number">{number(rows.reduce((sum, { output }) => sum + output, 0))}</td>
+      <td class="number">{money(rows) || 'no price'}</td>
+    </tr>
   );
 }

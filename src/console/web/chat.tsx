@@ -1,10 +1,10 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { ask, newId } from './api.js';
+import { ask, listTasks, newId } from './api.js';
 import { Conversation } from './conversation.js';
 import { useFollowed } from './follow.js';
 import { viewAt } from './fold.js';
 import { agentsOf, node } from './node.js';
-import { link, names, Note, useLoaded } from './page.js';
+import { Choice, Form, link, names, Note, useAction, useLoaded } from './page.js';
 import { Parts, sizeOf } from './parts.js';
 import { Questions } from './questions.js';
 import { hasEnded, stateWords, waits, type Message, type Part, type Task } from './wire.js';
@@ -20,17 +20,12 @@ export function ChatView() {
   );
 }
 
-function NewChat({ agent }: { readonly agent: string }) {
+function NewChat({ agent }: Readonly<{ agent: string }>) {
   useEffect(() => location.replace(link('chat', agent, newId())), [agent]);
   return null;
 }
 
-interface ChatProps {
-  readonly agent: string;
-  readonly contextId: string;
-}
-
-function Chat({ agent, contextId }: ChatProps) {
+function Chat({ agent, contextId }: Readonly<{ agent: string; contextId: string }>) {
   const [begun, setBegun] = useState<readonly Task[]>([]);
   const [replies, setReplies] = useState<readonly Message[]>([]);
   const [open, setOpen] = useState<Task>();
@@ -38,13 +33,10 @@ function Chat({ agent, contextId }: ChatProps) {
   const all = [...new Map([...(earlier ?? []), ...begun].map((task) => [task.id, task])).values()];
   const send = async (message: Message) => {
     const place = open && waits(open.status.state) ? { taskId: open.id } : {};
-    const answer = await ask<Partial<Task> & { readonly task?: Task; readonly message?: Message }>(
-      agent,
-      'SendMessage',
-      { message: { ...message, contextId, ...place }, configuration: { returnImmediately: true } },
-    );
-    if (answer.task) setBegun((before) => [...before, answer.task!]);
-    else if (answer.message) setReplies((before) => [...before, answer.message!]);
+    const sent = { message: { ...message, contextId, ...place }, configuration: { returnImmediately: true } };
+    const result = await ask<{ task?: Task; message?: Message }>(agent, 'SendMessage', sent);
+    if (result.task) setBegun((before) => [...before, result.task!]);
+    else if (result.message) setReplies((before) => [...before, result.message!]);
   };
   if (!earlier && !fault) return <Note>Loading the conversation…</Note>;
   return (
@@ -52,7 +44,7 @@ function Chat({ agent, contextId }: ChatProps) {
       <h2>Chat</h2>
       <AgentChoice agent={agent} />
       {fault && <Note>{fault}</Note>}
-      {all.length === 0 && <Note>Ask {agent} something. The answer comes as it is written.</Note>}
+      {all.length === 0 && <Note>Ask {agent} something. The output comes as it is written.</Note>}
       <div role="log" aria-label="Conversation">
         {all.map((task) => (
           <Turn key={task.id} agent={agent} id={task.id} onChange={setOpen} />
@@ -70,43 +62,29 @@ function Chat({ agent, contextId }: ChatProps) {
 
 /** The tasks of a conversation, oldest first. */
 async function tasksOf(agent: string, contextId: string): Promise<readonly Task[]> {
-  const { tasks } = await ask<{ readonly tasks: readonly Task[] }>(agent, 'ListTasks', {
-    contextId,
-    pageSize: 100,
-  });
-  return [...tasks].sort((a, b) => (a.id < b.id ? -1 : 1));
+  const { tasks } = await listTasks(agent, { contextId });
+  return tasks.toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-function AgentChoice({ agent }: { readonly agent: string }) {
+function AgentChoice({ agent }: Readonly<{ agent: string }>) {
   const choices = node.value ? agentsOf(node.value) : [agent];
+  const choose = (name: string) => (location.hash = link('chat', name, newId()));
   return (
     <div class="filters">
-      <label>
-        Agent{' '}
-        <select
-          value={agent}
-          onChange={({ currentTarget }) => (location.hash = link('chat', currentTarget.value, newId()))}
-        >
-          {choices.map((name) => (
-            <option key={name}>{name}</option>
-          ))}
-        </select>
-      </label>
+      <Choice label="Agent" value={agent} names={choices} onChoose={choose} />
       <a href={link('chat', agent, newId())}>New chat</a>
     </div>
   );
 }
 
-interface TurnProps {
-  readonly agent: string;
-  readonly id: string;
-  readonly onChange: (task: Task) => void;
-}
-
 /** One task of the conversation, which streams while it works. */
-function Turn({ agent, id, onChange }: TurnProps) {
+function Turn({
+  agent,
+  id,
+  onChange,
+}: Readonly<{ agent: string; id: string; onChange: (task: Task) => void }>) {
   const { task, events, count, fault, isAway } = useFollowed(agent, id);
-  const [note, setNote] = useState('');
+  const { note, act } = useAction();
   const total = count.value;
   const view = useMemo(() => task.value && viewAt(task.value, events, total), [task.value, total]);
   useEffect(() => {
@@ -114,7 +92,7 @@ function Turn({ agent, id, onChange }: TurnProps) {
   }, [task.value, view?.status.state]);
   if (!task.value || !view) return <Note>{fault.value || 'Loading…'}</Note>;
   const { state } = view.status;
-  const cancel = () => void ask(agent, 'CancelTask', { id }).catch((error: Error) => setNote(error.message));
+  const cancel = () => void act(() => ask(agent, 'CancelTask', { id }));
   return (
     <>
       <Conversation view={view} />
@@ -126,19 +104,17 @@ function Turn({ agent, id, onChange }: TurnProps) {
             Cancel
           </button>
         )}{' '}
-        {isAway.value && 'The connection is lost. The answer continues as soon as the server answers.'} {note}
+        {isAway.value && 'The connection is lost. The output continues as soon as the server responds.'}{' '}
+        {note}
       </p>
     </>
   );
 }
 
 /** A message on its way. Sending it again uses the same id, so that the server takes it once. */
-interface Draft {
-  readonly message: Message;
-  readonly fault: string;
-}
+type Draft = Readonly<{ message: Message; fault: string }>;
 
-function Composer({ onSend }: { readonly onSend: (message: Message) => Promise<void> }) {
+function Composer({ onSend }: Readonly<{ onSend: (message: Message) => Promise<void> }>) {
   const [text, setText] = useState('');
   const [files, setFiles] = useState<readonly File[]>([]);
   const [draft, setDraft] = useState<Draft>();
@@ -159,13 +135,7 @@ function Composer({ onSend }: { readonly onSend: (message: Message) => Promise<v
   };
   const isBusy = draft?.fault === '';
   return (
-    <form
-      class="composer"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void compose();
-      }}
-    >
+    <Form class="composer" onSend={compose}>
       <label>
         Message
         <textarea
@@ -202,7 +172,7 @@ function Composer({ onSend }: { readonly onSend: (message: Message) => Promise<v
           </button>
         </p>
       )}
-    </form>
+    </Form>
   );
 }
 

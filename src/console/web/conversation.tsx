@@ -4,14 +4,14 @@ import { answersIn, isAnswer, questionsIn } from '../../core/questions.js';
 import type { Item, View } from './fold.js';
 import { duration } from './page.js';
 import { Json, Parts, visible } from './parts.js';
-import { Given } from './questions.js';
+import { GivenReply } from './questions.js';
 import { hasEnded, stateWords } from './wire.js';
 
-/** The newest items that are shown at once: thousands of them take a page too long. */
+/** The newest items that are shown at once. To draw thousands of them takes too long. */
 const SHOWN_ITEMS = 200;
 
 /** A task as people read it: what was said, done and made, in its order. */
-export function Conversation({ view: { items, status } }: { readonly view: View }) {
+export function Conversation({ view: { items, status } }: Readonly<{ view: View }>) {
   const [room, setRoom] = useState(SHOWN_ITEMS);
   const hidden = Math.max(0, items.length - room);
   return (
@@ -28,19 +28,19 @@ export function Conversation({ view: { items, status } }: { readonly view: View 
   );
 }
 
-function ItemView({ item, isOpen }: { readonly item: Item; readonly isOpen: boolean }) {
+function ItemView({ item, isOpen }: Readonly<{ item: Item; isOpen: boolean }>) {
   switch (item.kind) {
     case 'user': {
-      const answers = answersIn(item.parts).filter(isAnswer);
+      const replies = answersIn(item.parts).filter(isAnswer);
       return (
         <article class="user" aria-label="You">
           <p class="author">You</p>
-          {answers.map((answer) => (
-            <p key={answer.hash}>
-              <Given answer={answer} />
+          {replies.map((reply) => (
+            <p key={reply.hash}>
+              <GivenReply reply={reply} />
             </p>
           ))}
-          {answers.length === 0 && <Parts parts={item.parts} />}
+          {replies.length === 0 && <Parts parts={item.parts} />}
         </article>
       );
     }
@@ -100,14 +100,12 @@ function ItemView({ item, isOpen }: { readonly item: Item; readonly isOpen: bool
   }
 }
 
-interface StepProps {
-  readonly kind: string;
-  readonly summary: ComponentChildren;
-  readonly inside: () => ComponentChildren;
-}
-
-/** A line that opens. What is inside is made when it is opened: a task may have thousands of them. */
-function Step({ kind, summary, inside }: StepProps) {
+/** A line that opens. Its inside is made when a person opens it, because a task may have thousands of them. */
+function Step({
+  kind,
+  summary,
+  inside,
+}: Readonly<{ kind: string; summary: ComponentChildren; inside: () => ComponentChildren }>) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details class={kind} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>

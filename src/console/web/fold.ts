@@ -13,31 +13,25 @@ import {
 /** One thing that people see of a task, in the order in which it began. */
 export type Item =
   | { readonly kind: 'user'; readonly key: string; readonly parts: readonly Part[] }
-  | { readonly kind: 'text'; readonly key: string; readonly author: string; parts: Part[] }
-  | { readonly kind: 'artifact'; readonly key: string; readonly author: string; name: string; parts: Part[] }
-  | ToolCall
-  | Delegation;
+  | (ByAgent & { readonly kind: 'text'; parts: Part[] })
+  | (ByAgent & { readonly kind: 'artifact'; readonly name: string; parts: Part[] })
+  | (ByAgent & {
+      readonly kind: 'tool';
+      readonly tool: string;
+      readonly arguments: unknown;
+      result?: { readonly text: string; readonly isError: boolean };
+    })
+  | (ByAgent & {
+      readonly kind: 'delegation';
+      readonly agent: string;
+      readonly request: string;
+      readonly startedAt: number;
+      endedAt?: number;
+      state?: string;
+      reason?: string;
+    });
 
-interface ToolCall {
-  readonly kind: 'tool';
-  readonly key: string;
-  readonly author: string;
-  readonly tool: string;
-  readonly arguments: unknown;
-  result?: { readonly text: string; readonly isError: boolean };
-}
-
-interface Delegation {
-  readonly kind: 'delegation';
-  readonly key: string;
-  readonly author: string;
-  readonly agent: string;
-  readonly request: string;
-  readonly startedAt: number;
-  endedAt?: number;
-  state?: string;
-  reason?: string;
-}
+type ByAgent = Readonly<{ key: string; author: string }>;
 
 export interface View {
   readonly items: readonly Item[];
@@ -49,8 +43,7 @@ export function viewAt(task: Task, events: readonly StreamEvent[], count: number
   const items: Item[] = [];
   const open = new Map<string, Item>();
   const said = saidAt(task, events);
-  const start = { state: 'TASK_STATE_SUBMITTED' };
-  let status: Status = count === 0 && events.length === 0 ? task.status : start;
+  let status: Status = events.length === 0 ? task.status : { state: 'TASK_STATE_SUBMITTED' };
   let next = 0;
   const addSaid = (before: number) => {
     for (; next < said.length && said[next]!.after < before; next += 1) {
@@ -111,11 +104,9 @@ function addStatus({ statusUpdate }: StreamEvent, { items, open }: Building): vo
       if (activity.id !== undefined && !known) open.set(`text ${activity.id}`, items.at(-1)!);
       return;
     }
-    case 'tool-call': {
-      const { tool, arguments: given } = activity;
-      items.push({ kind: 'tool', key, author, tool, arguments: given });
+    case 'tool-call':
+      items.push({ kind: 'tool', key, author, tool: activity.tool, arguments: activity.arguments });
       return;
-    }
     case 'tool-result': {
       const call = items.findLast(
         (item) =>
@@ -143,14 +134,8 @@ function addStatus({ statusUpdate }: StreamEvent, { items, open }: Building): vo
   }
 }
 
-interface Said {
-  readonly message: Message;
-  /** The number of the last event before the message. */
-  readonly after: number;
-}
-
-/** A message of a person has no event in the stream. Its place is after the message of an agent that precedes it. */
-function saidAt({ id, history = [] }: Task, events: readonly StreamEvent[]): readonly Said[] {
+/** The messages of people, each after the message of an agent that precedes it: they have no events in the stream. */
+function saidAt({ id, history = [] }: Task, events: readonly StreamEvent[]) {
   const places = new Map<string, number>();
   for (const event of events) {
     const { status, metadata } = event.statusUpdate ?? {};
@@ -160,7 +145,7 @@ function saidAt({ id, history = [] }: Task, events: readonly StreamEvent[]): rea
       places.set(`${id}:${activity.id}`, seqOf(event));
   }
   let after = 0;
-  return history.flatMap((message) => {
+  return history.flatMap((message): { message: Message; after: number }[] => {
     if (message.role === 'ROLE_USER') return [{ message, after }];
     after = Math.max(after, places.get(message.messageId) ?? 0);
     return [];

@@ -27,13 +27,8 @@ export interface Followed {
 export function useFollowed(agent: string, id: string): Followed {
   const followed = useMemo<Followed>(
     () => ({
-      agent,
-      id,
-      task: signal(undefined),
-      events: [],
-      count: signal(0),
-      fault: signal(''),
-      isAway: signal(false),
+      ...{ agent, id, events: [] },
+      ...{ task: signal(undefined), count: signal(0), fault: signal(''), isAway: signal(false) },
     }),
     [agent, id],
   );
@@ -75,21 +70,13 @@ async function readEvents({ agent, id, task, events, count, isAway }: Followed, 
     isDrawing = false;
     count.value = events.length;
   };
-  for await (const batch of subscribe({ agent, id, after, signal })) {
+  for await (const batch of subscribe(agent, id, { after, signal })) {
     isAway.value = false;
     for (const event of batch) {
       if (seqOf(event) <= after) continue;
       // A message of a person is not in the stream. The task has it as soon as it continues.
-      if (
-        goesOn(
-          events.findLast(({ statusUpdate }) => statusUpdate),
-          event,
-        )
-      )
-        getTask(agent, id).then(
-          (fresh) => (task.value = fresh),
-          () => undefined,
-        );
+      const before = events.findLast(({ statusUpdate }) => statusUpdate);
+      if (goesOn(before, event)) getTask(agent, id).then((fresh) => (task.value = fresh), ignore);
       after = seqOf(event);
       events.push(event);
     }
@@ -102,6 +89,8 @@ async function readEvents({ agent, id, task, events, count, isAway }: Followed, 
   }
   draw();
 }
+
+const ignore = () => undefined;
 
 function goesOn(before: StreamEvent | undefined, event: StreamEvent): boolean {
   const state = before?.statusUpdate?.status.state ?? '';

@@ -1,30 +1,23 @@
-import { ask, getTask } from './api.js';
+import { getTask, listTasks } from './api.js';
 import { agentsOf, node } from './node.js';
 import { Ago, link, Note, useLoaded } from './page.js';
 import { Decisions, Questions } from './questions.js';
 import { parentIn, questionsOf, type Task } from './wire.js';
-
-interface Waiting {
-  readonly agent: string;
-  readonly task: Task;
-}
 
 const REFRESH_MS = 3_000;
 
 /** The tasks of the last look. */
 let seenBefore: ReadonlySet<string> = new Set();
 
+type WaitingTask = Readonly<{ agent: string; task: Task }>;
+
 /** All tasks that wait for a person, the one that waits longest first. */
-async function waitingTasks(agents: readonly string[]): Promise<readonly Waiting[]> {
+async function waitingTasks(agents: readonly string[]): Promise<readonly WaitingTask[]> {
   const states = ['TASK_STATE_INPUT_REQUIRED', 'TASK_STATE_AUTH_REQUIRED'];
   const lists = await Promise.all(
     agents.flatMap((agent) =>
       states.map(async (status) => {
-        const { tasks } = await ask<{ readonly tasks: readonly Task[] }>(agent, 'ListTasks', {
-          status,
-          pageSize: 100,
-          historyLength: 100,
-        });
+        const { tasks } = await listTasks(agent, { status, historyLength: 100 });
         return tasks.map((task) => ({ agent, task }));
       }),
     ),
@@ -62,10 +55,10 @@ export function InboxView() {
           </p>
           {questionsOf(task).length === 0 && (
             <p>
-              It waits for a message: <a href={link('chat', agent, task.contextId)}>answer in its chat</a>.
+              It waits for a message: <a href={link('chat', agent, task.contextId)}>reply in its chat</a>.
             </p>
           )}
-          <Questions agent={agent} task={task} onAnswer={reload} />
+          <Questions agent={agent} task={task} onReply={reload} />
           <Before agent={agent} id={task.id} />
         </section>
       ))}
@@ -73,7 +66,7 @@ export function InboxView() {
   );
 }
 
-function Before({ agent, id }: { readonly agent: string; readonly id: string }) {
+function Before({ agent, id }: Readonly<{ agent: string; id: string }>) {
   const { value } = useLoaded(() => getTask(agent, id), [agent, id]);
   return (
     <details>

@@ -2,25 +2,25 @@ import { signal } from '@preact/signals';
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { AgentsView } from './agents.js';
-import { AWAY, call, isOnline, isSignedIn, viewed } from './api.js';
+import { AWAY, call, isOnline, isSignedIn, readJson, viewed } from './api.js';
 import { BillView } from './bill.js';
 import { ChatView } from './chat.js';
 import { DataView } from './data.js';
 import { InboxView } from './inbox.js';
 import { OwnerChoice, Viewing } from './owners.js';
 import { loadNode } from './node.js';
-import { link, names, place, useLoaded } from './page.js';
+import { Form, link, names, place, useLoaded } from './page.js';
 import { TaskView } from './task.js';
 import { TasksView } from './tasks.js';
 
-const VIEWS = [
-  { name: 'tasks', title: 'Tasks' },
-  { name: 'approvals', title: 'Approvals' },
-  { name: 'chat', title: 'Chat' },
-  { name: 'agents', title: 'Agents' },
-  { name: 'bill', title: 'Bill' },
-  { name: 'data', title: 'Kept data' },
-] as const;
+const VIEWS = {
+  tasks: { title: 'Tasks', page: TasksView },
+  approvals: { title: 'Approvals', page: InboxView },
+  chat: { title: 'Chat', page: ChatView },
+  agents: { title: 'Agents', page: AgentsView },
+  bill: { title: 'Bill', page: BillView },
+  data: { title: 'Kept data', page: DataView },
+};
 
 const HOW_TO_SIGN_IN =
   'Run "npx lango console" where the server runs, or give its token. The page then goes on where it was.';
@@ -29,18 +29,9 @@ const fault = signal('');
 
 function SignIn() {
   const [token, setToken] = useState('');
-  const oidc = useLoaded(
-    async () => ((await (await call('oidc')).json()) as { readonly enabled: boolean }).enabled,
-    [],
-  );
+  const oidc = useLoaded(() => readJson<{ enabled: boolean }>('oidc'), []);
   return (
-    <form
-      class="card"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void signIn({ Authorization: `Bearer ${token}` });
-      }}
-    >
+    <Form class="card" onSend={() => signIn({ Authorization: `Bearer ${token}` })}>
       <h2>Sign in</h2>
       <p role="status">{fault.value || HOW_TO_SIGN_IN}</p>
       <label>
@@ -54,35 +45,27 @@ function SignIn() {
         />
       </label>
       <button class="primary">Sign in</button>
-      {oidc.value && <a href="oidc/begin">Sign in at the issuer of your organization</a>}
-    </form>
+      {oidc.value?.enabled && <a href="oidc/begin">Sign in at the issuer of your organization</a>}
+    </Form>
   );
 }
 
+function viewOf(name: string) {
+  return Object.hasOwn(VIEWS, name) ? VIEWS[name as keyof typeof VIEWS] : VIEWS.tasks;
+}
+
 function View() {
-  const [view, agent, id] = names();
+  const [view = 'tasks', agent, id] = names();
   if (view === 'tasks' && agent !== undefined && id !== undefined)
     return <TaskView key={`${agent} ${id}`} agent={agent} id={id} />;
-  switch (view) {
-    case 'chat':
-      return <ChatView />;
-    case 'approvals':
-      return <InboxView />;
-    case 'agents':
-      return <AgentsView />;
-    case 'bill':
-      return <BillView />;
-    case 'data':
-      return <DataView />;
-    default:
-      return <TasksView />;
-  }
+  const { page: Page } = viewOf(view);
+  return <Page />;
 }
 
 function Console() {
   const isKnown = isSignedIn.value !== false;
   const [current = 'tasks'] = names();
-  const title = VIEWS.find(({ name }) => name === current)?.title ?? 'Tasks';
+  const { title } = viewOf(current);
   useEffect(() => {
     document.title = `${title} – Lango`;
   }, [title]);
@@ -106,7 +89,7 @@ function Console() {
         </h1>
         {isKnown && (
           <nav aria-label="Views">
-            {VIEWS.map(({ name, title: words }) => (
+            {Object.entries(VIEWS).map(([name, { title: words }]) => (
               <a key={name} href={link(name)} aria-current={name === current ? 'page' : undefined}>
                 {words}
               </a>

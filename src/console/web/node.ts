@@ -20,7 +20,23 @@ export interface NodeStatus {
   readonly findings?: readonly { readonly subject: string; readonly text: string; readonly hint?: string }[];
 }
 
-/** The server, once it has answered. */
+export interface Card {
+  readonly name?: string;
+  readonly description?: string;
+  readonly version?: string;
+  readonly supportedInterfaces?: readonly { readonly url: string; readonly protocolBinding: string }[];
+  readonly skills?: readonly { readonly id: string; readonly name: string }[];
+  readonly signatures?: readonly unknown[];
+}
+
+/** The card of an agent, with the findings about it, as `lango card --check` reports them. */
+export const readCard = (agent: string) =>
+  owner<{
+    readonly card: Card;
+    readonly findings: readonly { readonly severity: string; readonly path: string; readonly text: string }[];
+  }>(`agents/${encodeURIComponent(agent)}/card`);
+
+/** The status of the server, once it has come. */
 export const node = signal<NodeStatus | undefined>(undefined);
 
 export async function loadNode(): Promise<NodeStatus> {

@@ -1,5 +1,5 @@
 import { owner, Refusal, viewed, type Owner } from './api.js';
-import { useLoaded } from './page.js';
+import { Choice, useLoaded } from './page.js';
 
 const MOST_OWNERS = 1_000;
 
@@ -29,20 +29,13 @@ export function OwnerChoice() {
     (one) => one.owner === viewed.value?.owner && one.tenant === viewed.value.tenant,
   );
   return (
-    <label>
-      Data of{' '}
-      <select
-        value={chosen}
-        onChange={({ currentTarget }) => (viewed.value = value[Number(currentTarget.value)])}
-      >
-        <option value={-1}>yourself</option>
-        {value.map((one, index) => (
-          <option key={wordsOf(one)} value={index}>
-            {wordsOf(one)}
-          </option>
-        ))}
-      </select>
-    </label>
+    <Choice
+      label="Data of"
+      value={String(chosen)}
+      names={[-1, ...value.keys()].map(String)}
+      wordsOf={(index) => (index === '-1' ? 'yourself' : wordsOf(value[Number(index)]!))}
+      onChoose={(index) => (viewed.value = value[Number(index)])}
+    />
   );
 }
 

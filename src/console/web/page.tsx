@@ -7,24 +7,13 @@ export const place = signal(location.hash);
 addEventListener('hashchange', () => (place.value = location.hash));
 
 export const link = (...names: readonly string[]) => `#/${names.map(encodeURIComponent).join('/')}`;
-/** The names in the place. */
 export function names(): readonly string[] {
   const [path = ''] = place.value.replace(/^#\/?/, '').split('?');
   return path.split('/').filter(Boolean).map(decodeURIComponent);
 }
 
-export interface Loaded<Value> {
-  readonly value: Value | undefined;
-  readonly fault: string;
-  readonly reload: () => void;
-}
-
 /** Loads a value at once and, with `everyMs`, again and again while the page is visible. */
-export function useLoaded<Value>(
-  load: () => Promise<Value>,
-  inputs: readonly unknown[],
-  everyMs?: number,
-): Loaded<Value> {
+export function useLoaded<Value>(load: () => Promise<Value>, inputs: readonly unknown[], everyMs?: number) {
   const [value, setValue] = useState<Value>();
   const [fault, setFault] = useState('');
   const [round, setRound] = useState(0);
@@ -53,8 +42,60 @@ export function useLoaded<Value>(
   return { value, fault, reload: () => setRound((before) => before + 1) };
 }
 
-/** Says why there is nothing to see: it loads, it failed, or there is nothing. */
-export function Note({ children }: { readonly children: ComponentChildren }) {
+/** Runs what a person asks for. The note is `first`, then `begins`, then the words of the result, or the fault. */
+export function useAction(first = '') {
+  const [note, setNote] = useState(first);
+  const act = async (work: () => Promise<unknown>, begins?: string) => {
+    if (begins !== undefined) setNote(begins);
+    try {
+      const words = await work();
+      if (typeof words === 'string') setNote(words);
+    } catch (error) {
+      setNote((error as Error).message);
+    }
+  };
+  return { note, act };
+}
+
+export function Form({ onSend, children, ...others }: FormProps) {
+  const onSubmit = (event: SubmitEvent) => {
+    event.preventDefault();
+    void onSend(event.currentTarget as HTMLFormElement);
+  };
+  return <form {...{ ...others, onSubmit }}>{children}</form>;
+}
+
+type FormProps = Readonly<{
+  class?: string;
+  onSend: (form: HTMLFormElement) => unknown;
+  children: ComponentChildren;
+}>;
+
+export function Choice({ label, value, names: offered, wordsOf = (name) => name, onChoose }: ChoiceProps) {
+  return (
+    <label>
+      {label}{' '}
+      <select value={value} onChange={({ currentTarget }) => onChoose(currentTarget.value)}>
+        {offered.map((name) => (
+          <option key={name} value={name}>
+            {wordsOf(name)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+type ChoiceProps = Readonly<{
+  label: string;
+  value: string;
+  names: readonly string[];
+  wordsOf?: (name: string) => string;
+  onChoose: (name: string) => void;
+}>;
+
+/** Says why nothing can be seen: it loads, it failed, or there is nothing. */
+export function Note({ children }: Readonly<{ children: ComponentChildren }>) {
   return (
     <p class="note" role="status">
       {children}
@@ -62,14 +103,12 @@ export function Note({ children }: { readonly children: ComponentChildren }) {
   );
 }
 
-interface TableProps {
-  readonly caption: string;
-  readonly heads: readonly string[];
-  readonly children: ComponentChildren;
-}
-
 /** A table that scrolls by itself when it is wider than the page. */
-export function Table({ caption, heads, children }: TableProps) {
+export function Table({
+  caption,
+  heads,
+  children,
+}: Readonly<{ caption: string; heads: readonly string[]; children: ComponentChildren }>) {
   return (
     <div class="table" tabIndex={0} role="region" aria-label={caption}>
       <table>
@@ -89,15 +128,13 @@ export function Table({ caption, heads, children }: TableProps) {
   );
 }
 
-interface TwoClicksProps {
-  readonly label: string;
-  readonly confirm: string;
-  readonly kind?: string;
-  readonly onConfirm: () => void;
-}
-
 /** A button that asks once more before it acts, and forgets the first click after some seconds. */
-export function TwoClicks({ label, confirm, kind = '', onConfirm }: TwoClicksProps) {
+export function TwoClicks({
+  label,
+  confirm,
+  kind = '',
+  onConfirm,
+}: Readonly<{ label: string; confirm: string; kind?: string; onConfirm: () => void }>) {
   const [isArmed, setArmed] = useState(false);
   useEffect(() => {
     if (!isArmed) return undefined;
@@ -191,12 +228,12 @@ export function duration(ms: number): string {
 
 export const number = (value: number) => value.toLocaleString();
 
-/** Sums of money by currency; undefined cost means that a model has no price. */
+/** Sums of money by currency. A row without cost has no price. */
 export function money(rows: readonly { readonly cost?: number; readonly currency: string }[]): string {
-  const sums = new Map<string, number>();
-  for (const { cost, currency } of rows)
-    if (cost !== undefined) sums.set(currency, (sums.get(currency) ?? 0) + cost);
-  return [...sums]
-    .map(([currency, sum]) => `${sum.toLocaleString(undefined, { maximumSignificantDigits: 3 })} ${currency}`)
-    .join(', ');
+  const priced = rows.filter(({ cost }) => cost !== undefined);
+  const sums = [...Map.groupBy(priced, ({ currency }) => currency)].map(([currency, costs]) => {
+    const sum = costs.reduce((total, { cost = 0 }) => total + cost, 0);
+    return `${sum.toLocaleString(undefined, { maximumSignificantDigits: 3 })} ${currency}`;
+  });
+  return sums.join(', ');
 }

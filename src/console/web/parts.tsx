@@ -34,10 +34,7 @@ function Markdown({ text }: { readonly text: string }) {
   return <div class="text" dir="auto" dangerouslySetInnerHTML={{ __html: html as unknown as string }} />;
 }
 
-/**
- * A text in which the characters that turn the direction of others or hide text can be seen. What the writing of languages
- * and emoji needs stays as it is, as in cli/safe-text.ts.
- */
+/** Shows characters that turn or hide text, but for those that languages and emoji need, as in terminal/safe-text.ts. */
 export const visible = (text: string) =>
   text.replace(
     // eslint-disable-next-line no-misleading-character-class -- each stands for itself
@@ -47,7 +44,7 @@ export const visible = (text: string) =>
 
 const escaped = (sign: string) => `\\u{${sign.codePointAt(0)!.toString(16)}}`;
 
-export function Text({ text: given }: { readonly text: string }) {
+export function Text({ text: given }: Readonly<{ text: string }>) {
   const text = visible(given);
   if (text.length <= MARKDOWN_CHARACTERS) return <Markdown text={text} />;
   return (
@@ -71,7 +68,7 @@ export function Json({ value, label }: { readonly value: unknown; readonly label
   );
 }
 
-/** Pieces of streamed text are one text. */
+/** Shows all chunks of streamed text as one text. */
 export function Parts({ parts }: { readonly parts: readonly Part[] }) {
   const text = textOf(parts);
   const others = parts.filter((part) => part.text === undefined);

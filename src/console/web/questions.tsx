@@ -3,39 +3,37 @@ import { EXTENSIONS } from '../../core/extensions.js';
 import { answersIn, isAnswer, questionsIn } from '../../core/questions.js';
 import type { Answer, Question } from '../../core/task.js';
 import { ask, newId, viewed } from './api.js';
-import { Note, TwoClicks } from './page.js';
+import { Form, Note, TwoClicks } from './page.js';
 import { Json, Text } from './parts.js';
 import { questionsOf, type Task } from './wire.js';
 
-type Waiting = Pick<Task, 'id' | 'contextId' | 'status'>;
+/** A task that may wait for a person. */
+type WaitingTask = Pick<Task, 'id' | 'contextId' | 'status'>;
 
-/** Answers a question of a task. Resolves once the server has stored the answer. */
-async function send(agent: string, { id, contextId }: Waiting, answer: Answer): Promise<void> {
-  const part = { data: { answer }, mediaType: 'application/json' };
+/** Resolves once the server has stored the reply. */
+async function send(agent: string, { id, contextId }: WaitingTask, reply: Answer): Promise<void> {
+  const part = { data: { answer: reply }, mediaType: 'application/json' };
   const place = { messageId: newId(), taskId: id, contextId };
   const message = { ...place, role: 'ROLE_USER', extensions: [EXTENSIONS.approval], parts: [part] };
   await ask(agent, 'SendMessage', { message, configuration: { returnImmediately: true } });
 }
 
-interface QuestionsProps {
-  readonly agent: string;
-  readonly task: Waiting;
-  /** Called once an answer was stored. */
-  readonly onAnswer?: () => void;
-}
-
-/** The questions of a task to a person, with the exact calls. */
-export function Questions({ agent, task, onAnswer }: QuestionsProps) {
-  const [answered, setAnswered] = useState<Readonly<Record<string, string>>>({});
-  const say = (hash: string, words: string) => setAnswered((before) => ({ ...before, [hash]: words }));
-  const decide = async (answer: Answer) => {
+/** The questions of a task to a person, with the exact calls. Calls `onReply` once a reply was stored. */
+export function Questions({
+  agent,
+  task,
+  onReply,
+}: Readonly<{ agent: string; task: WaitingTask; onReply?: () => void }>) {
+  const [notes, setNotes] = useState<Readonly<Record<string, string>>>({});
+  const decide = async (reply: Answer) => {
+    const say = (words: string) => setNotes((before) => ({ ...before, [reply.hash]: words }));
     try {
-      say(answer.hash, 'Sending…');
-      await send(agent, task, answer);
-      say(answer.hash, answer.decision === 'approve' ? 'Answered.' : 'Denied.');
-      onAnswer?.();
+      say('Sending…');
+      await send(agent, task, reply);
+      say(reply.decision === 'approve' ? 'Answered.' : 'Denied.');
+      onReply?.();
     } catch (error) {
-      say(answer.hash, (error as Error).message);
+      say((error as Error).message);
     }
   };
   return (
@@ -44,18 +42,18 @@ export function Questions({ agent, task, onAnswer }: QuestionsProps) {
         <article key={question.hash} class="question" aria-label={`Question of ${question.author}`}>
           <Asked question={question} />
           {question.kind === 'input' ? (
-            <Reply question={question} onAnswer={(answer) => void decide(answer)} />
+            <Reply question={question} onReply={(reply) => void decide(reply)} />
           ) : (
-            <Decision question={question} onAnswer={(answer) => void decide(answer)} />
+            <Decision question={question} onReply={(reply) => void decide(reply)} />
           )}
-          {answered[question.hash] && <Note>{answered[question.hash]}</Note>}
+          {notes[question.hash] && <Note>{notes[question.hash]}</Note>}
         </article>
       ))}
     </>
   );
 }
 
-function Asked({ question }: { readonly question: Question }) {
+function Asked({ question }: Readonly<{ question: Question }>) {
   const { author, text, tool, arguments: given, expiresAt } = question;
   return (
     <>
@@ -85,18 +83,15 @@ function Countdown({ at }: { readonly at: number }) {
   const left = `${two(seconds / 3600)}:${two((seconds / 60) % 60)}:${two(seconds % 60)}`;
   return (
     <p>
-      Without an answer it counts as denied in <span class="number">{left}</span>, at{' '}
+      Without a reply it counts as denied in <span class="number">{left}</span>, at{' '}
       {new Date(at).toLocaleString()}.
     </p>
   );
 }
 
-interface AnswerProps {
-  readonly question: Question;
-  readonly onAnswer: (answer: Answer) => void;
-}
+type ReplyProps = Readonly<{ question: Question; onReply: (reply: Answer) => void }>;
 
-function Decision({ question: { hash, tool = 'it' }, onAnswer }: AnswerProps) {
+function Decision({ question: { hash, tool = 'it' }, onReply }: ReplyProps) {
   const [reason, setReason] = useState('');
   const why = reason.trim() === '' ? {} : { text: reason };
   return (
@@ -106,13 +101,13 @@ function Decision({ question: { hash, tool = 'it' }, onAnswer }: AnswerProps) {
           label="Approve"
           confirm={`Really approve ${tool}`}
           kind="primary"
-          onConfirm={() => onAnswer({ hash, decision: 'approve' })}
+          onConfirm={() => onReply({ hash, decision: 'approve' })}
         />
         <TwoClicks
           label="Deny"
           confirm={`Really deny ${tool}`}
           kind="danger"
-          onConfirm={() => onAnswer({ hash, decision: 'deny', ...why })}
+          onConfirm={() => onReply({ hash, decision: 'deny', ...why })}
         />
       </p>
       <label>
@@ -123,20 +118,15 @@ function Decision({ question: { hash, tool = 'it' }, onAnswer }: AnswerProps) {
   );
 }
 
-/** Some questions have several fields, each answered by a line of its own. */
+/** Some questions have several fields, each with a line of the reply. */
 const ROWS = 3;
 
-function Reply({ question: { hash }, onAnswer }: AnswerProps) {
+function Reply({ question: { hash }, onReply }: ReplyProps) {
   const [text, setText] = useState('');
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        onAnswer({ hash, decision: 'approve', text });
-      }}
-    >
+    <Form onSend={() => onReply({ hash, decision: 'approve', text })}>
       <label>
-        Your answer{' '}
+        Your reply{' '}
         <textarea
           required
           rows={ROWS}
@@ -144,36 +134,33 @@ function Reply({ question: { hash }, onAnswer }: AnswerProps) {
           onInput={({ currentTarget }) => setText(currentTarget.value)}
         />
       </label>
-      <button class="primary">Answer</button>
-    </form>
+      <button class="primary">Reply</button>
+    </Form>
   );
 }
 
 /** The earlier decisions in a task, oldest first. The owner of a task is the only one who can decide in it. */
-export function Decisions({ task: { history = [] } }: { readonly task: Task }) {
+export function Decisions({ task: { history = [] } }: Readonly<{ task: Task }>) {
   const asked = new Map(
     history.flatMap(({ parts }) => questionsIn(parts)).map((question) => [question.hash, question]),
   );
-  const answers = history.flatMap(({ parts }) => answersIn(parts)).filter(isAnswer);
-  if (answers.length === 0) return <p>Nothing was decided in this task before.</p>;
+  const replies = history.flatMap(({ parts }) => answersIn(parts)).filter(isAnswer);
+  if (replies.length === 0) return <p>Nothing was decided in this task before.</p>;
   return (
     <ul class="plain">
-      {answers.map((answer) => (
-        <li key={answer.hash}>
-          <Given answer={answer} question={asked.get(answer.hash)} />
+      {replies.map((reply) => (
+        <li key={reply.hash}>
+          <GivenReply reply={reply} question={asked.get(reply.hash)} />
         </li>
       ))}
     </ul>
   );
 }
 
-interface GivenProps {
-  readonly answer: Answer;
-  readonly question?: Question | undefined;
-}
-
-/** An answer, as it was given. */
-export function Given({ answer: { decision, text }, question }: GivenProps) {
+export function GivenReply({
+  reply: { decision, text },
+  question,
+}: Readonly<{ reply: Answer; question?: Question | undefined }>) {
   const what = question?.tool ?? question?.text ?? 'the call';
   const isReply = question?.kind === 'input';
   const who = viewed.value?.owner ?? 'You';

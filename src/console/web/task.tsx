@@ -3,7 +3,7 @@ import { ask } from './api.js';
 import { Conversation } from './conversation.js';
 import { useFollowed, type Followed } from './follow.js';
 import { artifactsIn, viewAt, type View } from './fold.js';
-import { link, names, Note, place, Rows, TwoClicks } from './page.js';
+import { link, names, Note, place, Rows, TwoClicks, useAction } from './page.js';
 import { Json, Parts, visible } from './parts.js';
 import { Decisions, Questions } from './questions.js';
 import { titleOf } from './tasks.js';
@@ -64,7 +64,7 @@ export function TaskView({ agent, id }: { readonly agent: string; readonly id: s
   );
 }
 
-const AWAY = 'The connection is lost. The page continues as soon as the server answers.';
+const AWAY = 'The connection is lost. The page continues as soon as the server responds.';
 
 /** The event that the address names, so that a link shows the task as it was. */
 function eventInPlace(): number | undefined {
@@ -77,16 +77,14 @@ function rememberEvent(at: number | undefined): void {
   history.replaceState(null, '', at === undefined ? path : `${path}?event=${at}`);
 }
 
-interface HeadProps {
-  readonly followed: Followed;
-  readonly task: Task;
-  readonly view: View;
-}
-
-function Head({ followed: { agent, id }, task, view: { status } }: HeadProps) {
-  const [note, setNote] = useState('');
+function Head({
+  followed: { agent, id },
+  task,
+  view: { status },
+}: Readonly<{ followed: Followed; task: Task; view: View }>) {
+  const { note, act } = useAction();
   const isOver = hasEnded(task.status.state);
-  const cancel = () => void ask(agent, 'CancelTask', { id }).catch((error: Error) => setNote(error.message));
+  const cancel = () => void act(() => ask(agent, 'CancelTask', { id }));
   return (
     <>
       <h2 class="title" dir="auto">
@@ -103,16 +101,12 @@ function Head({ followed: { agent, id }, task, view: { status } }: HeadProps) {
   );
 }
 
-interface TabProps {
-  readonly tab: string;
-  readonly followed: Followed;
-  readonly task: Task;
-  readonly shown: {
-    readonly view: View;
-    readonly count: number;
-    readonly move: (event: number) => void;
-  };
-}
+type TabProps = Readonly<{
+  tab: string;
+  followed: Followed;
+  task: Task;
+  shown: Readonly<{ view: View; count: number; move: (event: number) => void }>;
+}>;
 
 function Tab({ tab, followed, task, shown: { view, count, move } }: TabProps) {
   const { agent, id, events } = followed;
@@ -198,13 +192,7 @@ function lineOf(event: StreamEvent): string {
   return [seqOf(event), clock, authorIn({ metadata }), what.slice(0, LINE_CHARACTERS)].join('  ');
 }
 
-interface RawProps {
-  readonly agent: string;
-  readonly id: string;
-  readonly events: readonly StreamEvent[];
-}
-
-function Raw({ agent, id, events }: RawProps) {
+function Raw({ agent, id, events }: Readonly<{ agent: string; id: string; events: readonly StreamEvent[] }>) {
   const [note, setNote] = useState('');
   const address = new URL(`../agents/${encodeURIComponent(agent)}`, location.href).href;
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id } });

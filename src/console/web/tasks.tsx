@@ -1,20 +1,15 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ask } from './api.js';
+import { listTasks, type TaskPage } from './api.js';
 import { agentsOf, node } from './node.js';
-import { Ago, link, money, Note, number, Rows } from './page.js';
+import { Ago, Choice, link, money, Note, number, Rows } from './page.js';
 import { visible } from './parts.js';
 import { stateWords, textOf, usageIn, waits, type Task } from './wire.js';
 
-interface Page {
-  readonly tasks: readonly Task[];
-  readonly nextPageToken?: string;
-  readonly totalSize?: number;
-}
-
-const PAGE = 100;
 const REFRESH_MS = 5_000;
 const ROW_PIXELS = 64;
-const STATES = ['SUBMITTED', 'WORKING', 'INPUT_REQUIRED', 'COMPLETED', 'FAILED', 'CANCELED', 'REJECTED'];
+const STATES = ['', 'SUBMITTED', 'WORKING', 'INPUT_REQUIRED', 'COMPLETED', 'FAILED', 'CANCELED', 'REJECTED'];
+
+const choiceWords = (state: string) => (state === '' ? 'all' : stateWords(state.replaceAll('_', '-')));
 
 /** Reads the tasks of an agent page by page, and again and again what has changed. */
 class TaskPages {
@@ -37,7 +32,8 @@ class TaskPages {
     try {
       const page = await this.#read(this.next);
       this.next = page.nextPageToken || undefined;
-      this.#add(page.tasks);
+      const known = new Set(this.tasks.map(({ id }) => id));
+      this.tasks = [...this.tasks, ...page.tasks.filter(({ id }) => !known.has(id))];
     } finally {
       this.#isBusy = false;
     }
@@ -49,9 +45,8 @@ class TaskPages {
     this.tasks = [...page.tasks, ...this.tasks.filter(({ id }) => !fresh.has(id))];
   }
 
-  async #read(pageToken: string): Promise<Page> {
-    const page = await ask<Page>(this.#agent, 'ListTasks', {
-      pageSize: PAGE,
+  async #read(pageToken: string): Promise<TaskPage> {
+    const page = await listTasks(this.#agent, {
       historyLength: 5,
       ...(this.#state === '' ? {} : { status: `TASK_STATE_${this.#state}` }),
       ...(pageToken === '' ? {} : { pageToken }),
@@ -59,21 +54,13 @@ class TaskPages {
     this.total = page.totalSize ?? 0;
     return page;
   }
-
-  #add(tasks: readonly Task[]): void {
-    const known = new Set(this.tasks.map(({ id }) => id));
-    this.tasks = [...this.tasks, ...tasks.filter(({ id }) => !known.has(id))];
-  }
 }
 
 /** The words by which people know a task: what was asked first, as far as it is known. */
 export function titleOf({ id, history = [] }: Pick<Task, 'id' | 'history'>): string {
   const asked = history.find(({ role, parts }) => role === 'ROLE_USER' && textOf(parts) !== '') ?? history[0];
-  return (
-    textOf(asked?.parts ?? [])
-      .slice(0, 200)
-      .trim() || id
-  );
+  const title = textOf(asked?.parts ?? []).slice(0, 200);
+  return title.trim() || id;
 }
 
 export function TasksView() {
@@ -116,10 +103,18 @@ export function TasksView() {
   return (
     <section>
       <h2>Tasks</h2>
-      <Filters
-        {...{ agents: agentsOf(status), agent: chosen!, state, search }}
-        {...{ setAgent, setState, setSearch }}
-      />
+      <div class="filters">
+        <Choice label="Agent" value={chosen!} names={agentsOf(status)} onChoose={setAgent} />
+        <Choice label="State" value={state} names={STATES} wordsOf={choiceWords} onChoose={setState} />
+        <label>
+          Search{' '}
+          <input
+            type="search"
+            value={search}
+            onInput={({ currentTarget }) => setSearch(currentTarget.value)}
+          />
+        </label>
+      </div>
       <Note>{fault || countWords(found.length, tasks.length, { total, isSearching })}</Note>
       {found.length > 0 && (
         <Rows
@@ -134,59 +129,18 @@ export function TasksView() {
   );
 }
 
-interface FiltersProps {
-  readonly agents: readonly string[];
-  readonly agent: string;
-  readonly state: string;
-  readonly search: string;
-  readonly setAgent: (name: string) => void;
-  readonly setState: (state: string) => void;
-  readonly setSearch: (words: string) => void;
-}
-
-function Filters({ agents, agent, state, search, setAgent, setState, setSearch }: FiltersProps) {
-  return (
-    <div class="filters">
-      <label>
-        Agent{' '}
-        <select value={agent} onChange={({ currentTarget }) => setAgent(currentTarget.value)}>
-          {agents.map((name) => (
-            <option key={name}>{name}</option>
-          ))}
-        </select>
-      </label>
-      <label>
-        State{' '}
-        <select value={state} onChange={({ currentTarget }) => setState(currentTarget.value)}>
-          <option value="">all</option>
-          {STATES.map((name) => (
-            <option key={name} value={name}>
-              {stateWords(name.replaceAll('_', '-'))}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        Search{' '}
-        <input type="search" value={search} onInput={({ currentTarget }) => setSearch(currentTarget.value)} />
-      </label>
-    </div>
-  );
-}
-
-interface Counted {
-  readonly total: number;
-  readonly isSearching: boolean;
-}
-
-function countWords(found: number, known: number, { total, isSearching }: Counted): string {
+function countWords(
+  found: number,
+  known: number,
+  { total, isSearching }: Readonly<{ total: number; isSearching: boolean }>,
+): string {
   if (known === 0) return 'There are no such tasks. Begin one in the chat.';
   if (found < known)
     return `${number(found)} of ${number(known)} tasks match${isSearching ? '; searching on…' : '.'}`;
   return `${number(Math.max(total, known))} tasks, newest first.`;
 }
 
-function TaskRow({ agent, task }: { readonly agent: string; readonly task: Task }) {
+function TaskRow({ agent, task }: Readonly<{ agent: string; task: Task }>) {
   const { id, status } = task;
   const usage = usageIn(task);
   const facts = [usage && `${number(usage.input + usage.output)} tokens`, money(usage?.rows ?? [])];

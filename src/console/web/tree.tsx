@@ -1,5 +1,5 @@
 import { owner } from './api.js';
-import { agentsOf, node } from './node.js';
+import { agentsOf, node, readCard } from './node.js';
 import { visible } from './parts.js';
 import { duration, link, money, Note, number, Table, useLoaded } from './page.js';
 import { hasEnded, stateWords, usageIn, type Task } from './wire.js';
@@ -15,10 +15,7 @@ interface Span {
   readonly attributes: Readonly<Record<string, unknown>>;
 }
 
-interface Trace {
-  readonly spans: readonly Span[];
-  readonly isCut: boolean;
-}
+type Trace = Readonly<{ spans: readonly Span[]; isCut: boolean }>;
 
 /** The spans below each span, as they were at a time. */
 type Below = ReadonlyMap<string | undefined, readonly Span[]>;
@@ -26,14 +23,8 @@ type Below = ReadonlyMap<string | undefined, readonly Span[]>;
 const REFRESH_MS = 500;
 const TOOLS_SHOWN = 20;
 
-interface TreeProps {
-  readonly task: Task;
-  /** Milliseconds since the epoch; undefined shows the tree as it is now. */
-  readonly at: number | undefined;
-}
-
-/** The delegations below a task, with the time, tokens and money of each. */
-export function Tree({ task, at }: TreeProps) {
+/** The delegations below a task, with the time, tokens and money of each, as they were at `at` (in ms) or as they are now. */
+export function Tree({ task, at }: Readonly<{ task: Task; at: number | undefined }>) {
   const isOver = hasEnded(task.status.state);
   const { value, fault } = useLoaded(
     () => owner<Trace>(`tasks/${encodeURIComponent(task.id)}/trace`),
@@ -72,7 +63,7 @@ const textIn = ({ attributes }: Span, name: string) => {
 };
 
 /** An agent at work: the task that was asked for, or a delegation with the task that it began. */
-function Agent({ span, below }: { readonly span: Span; readonly below: Below }) {
+function Agent({ span, below }: Readonly<{ span: Span; below: Below }>) {
   const agent = textIn(span, 'gen_ai.agent.name') ?? '';
   const own = below.get(span.id) ?? [];
   // Below a delegation is the task of the agent, where it is known here; below that is what the agent did.
@@ -116,15 +107,12 @@ function Agent({ span, below }: { readonly span: Span; readonly below: Below }) 
   );
 }
 
-interface NameProps {
-  readonly agent: string;
-  readonly child: string | undefined;
-  /** The span of the task that the delegation began, where it is known here. */
-  readonly task: Span | undefined;
-}
-
-/** Leads to the task of a delegation, wherever it ran. */
-function Name({ agent, child, task }: NameProps) {
+/** Leads to the task of a delegation, wherever it ran. `task` is the span of that task, where it is known here. */
+function Name({
+  agent,
+  child,
+  task,
+}: Readonly<{ agent: string; child: string | undefined; task: Span | undefined }>) {
   const status = node.value;
   const url = task && textIn(task, 'lango.node.url');
   if (task && child !== undefined && url !== undefined && isWeb(url)) {
@@ -138,11 +126,8 @@ function Name({ agent, child, task }: NameProps) {
 }
 
 /** Leads to the console of the node that the card of a remote agent names. */
-function RemoteName({ agent, child }: { readonly agent: string; readonly child: string }) {
-  const { value } = useLoaded(
-    () => owner<{ card: FarCard }>(`agents/${encodeURIComponent(agent)}/card`),
-    [agent],
-  );
+function RemoteName({ agent, child }: Readonly<{ agent: string; child: string }>) {
+  const { value } = useLoaded(() => readCard(agent), [agent]);
   const url = value?.card.supportedInterfaces?.find((one) => isWeb(one.url))?.url;
   if (!value || url === undefined) return <strong>{visible(agent)}</strong>;
   return <FarLink agent={agent} url={url} place={link('tasks', value.card.name ?? agent, child)} />;
@@ -150,25 +135,14 @@ function RemoteName({ agent, child }: { readonly agent: string; readonly child: 
 
 const isWeb = (url: string) => /^https?:/.test(url);
 
-interface FarLinkProps {
-  readonly agent: string;
-  /** The address of the agent. */
-  readonly url: string;
-  readonly place: string;
-}
-
-function FarLink({ agent, url, place }: FarLinkProps) {
+/** A link to a place in the console of the node whose agent has the address `url`. */
+function FarLink({ agent, url, place }: Readonly<{ agent: string; url: string; place: string }>) {
   const base = url.replace(/(\/agents\/[^/]+|\/\.well-known\/.*)?\/?$/, '');
   return (
     <a href={`${base}/console/${place}`} target="_blank" rel="noreferrer">
       {visible(agent)} on its node
     </a>
   );
-}
-
-interface FarCard {
-  readonly name?: string;
-  readonly supportedInterfaces?: readonly { readonly url: string }[];
 }
 
 /** The cost of a span; while it works, the cost of the calls below it. */
@@ -178,10 +152,7 @@ function spentWords(span: Span, below: Below): string {
   return `${number(tokens)} tokens${sum === '' ? '' : `, ${sum}`}`;
 }
 
-interface Spent {
-  readonly tokens: number;
-  readonly costs: readonly { readonly cost: number; readonly currency: string }[];
-}
+type Spent = Readonly<{ tokens: number; costs: readonly { cost: number; currency: string }[] }>;
 
 function spent(span: Span, below: Below): Spent {
   const { attributes } = span;
@@ -202,7 +173,7 @@ function spent(span: Span, below: Below): Spent {
 }
 
 /** What each agent and model used, on each node. */
-export function Spending({ task }: { readonly task: Task }) {
+export function Spending({ task }: Readonly<{ task: Task }>) {
   const { rows = [] } = usageIn(task) ?? {};
   if (rows.length === 0) return null;
   return (

@@ -13,20 +13,16 @@ import {
 } from '../../core/model.js';
 import { exchangeText } from '../exchange.js';
 import { ModelFailure, type Endpoint } from '../failure.js';
-import type { AnswerEvent } from '../retry.js';
+import type { OutputEvent } from '../retry.js';
 import { createVendorProvider, sdkSettings, type VendorContext, type VendorOptions } from '../vendor.js';
-import { AnthropicAnswerReader } from './answer-reader.js';
+import { AnthropicOutputReader } from './output-reader.js';
 import { toAnthropicRequest } from './request.js';
 
 const DEFAULT_BASE_URL = 'https://api.anthropic.com';
 
-/** How often the model may pause in one answer. */
 const MAX_PAUSES = 8;
 
-/**
- * Claude through the Messages API. Loads the vendor's SDK at the first call, not before. Throws
- * `LangoError` `invalid-config` when `baseUrl` is not an HTTP or HTTPS URL.
- */
+/** Claude through the Messages API. Loads the vendor's SDK at the first call. Throws like `createVendorProvider`. */
 export function createAnthropicProvider(options: VendorOptions): ModelProvider {
   return createVendorProvider(options, {
     name: 'anthropic',
@@ -34,7 +30,7 @@ export function createAnthropicProvider(options: VendorOptions): ModelProvider {
     baseUrl: options.baseUrl ?? DEFAULT_BASE_URL,
     keyVariable: 'ANTHROPIC_API_KEY',
     open: (endpoint) => openClient(options, endpoint),
-    answer,
+    output: streamOutput,
   });
 }
 
@@ -46,14 +42,14 @@ async function openClient(options: VendorOptions, endpoint: Endpoint): Promise<A
   return new Anthropic({ ...sdkSettings(options, endpoint), apiKey, openTelemetry: false });
 }
 
-/** Streams one answer. After each pause of the model, another request continues it. */
-async function* answer(request: ModelRequest, context: Context): AsyncGenerator<AnswerEvent, void> {
+/** Streams one output. After each pause of the model, another request continues it. */
+async function* streamOutput(request: ModelRequest, context: Context): AsyncGenerator<OutputEvent, void> {
   const client = await context.connect();
   let content: readonly AnswerBlock[] = [];
   let usage = NO_USAGE;
   for (let pauses = 0; pauses <= MAX_PAUSES; pauses++) {
-    const reader = new AnthropicAnswerReader(context.id, context.endpoint);
-    const next = { ...request, ...continuation(request, content, usage) };
+    const reader = new AnthropicOutputReader(context.id, context.endpoint);
+    const next = continuation(request, content, usage);
     const body = toAnthropicRequest(next, context);
     try {
       yield* exchangeText({
@@ -77,17 +73,17 @@ async function* answer(request: ModelRequest, context: Context): AsyncGenerator<
   throw new ModelFailure('bad-answer', `The model paused more than ${MAX_PAUSES} times in one answer.`);
 }
 
-/** The request that continues a paused answer: it holds the answer so far, and the limit is lowered by its tokens. */
-function continuation(
-  { messages, maxTokens }: ModelRequest,
-  content: readonly AnswerBlock[],
-  usage: Usage,
-): Pick<ModelRequest, 'messages' | 'maxTokens'> {
+/** The request that continues a paused output: it holds the output so far, and the limit is lowered by its tokens. */
+function continuation(request: ModelRequest, content: readonly AnswerBlock[], usage: Usage): ModelRequest {
   const begun: ModelMessage = { role: 'assistant', author: '', content };
-  return { messages: [...messages, begun], maxTokens: maxTokens - usage.output };
+  return {
+    ...request,
+    messages: [...request.messages, begun],
+    maxTokens: request.maxTokens - usage.output,
+  };
 }
 
-/** A pause ends the answer only when the limit is used up. An unknown reason counts as a normal end. */
+/** A pause ends the output only when the limit is used up. An unknown reason counts as a normal end. */
 function toStopReason(reason: string, content: readonly AnswerBlock[]): StopReason {
   switch (reason) {
     case 'max_tokens':

@@ -26,7 +26,7 @@ const CACHED = { cache_control: { type: 'ephemeral' } } as const;
 /**
  * Makes the body of a Messages API request; opaque blocks of the provider are sent back. The API accepts four cache marks.
  * They are at the last function, at the last stable block of the instruction, at the end of the conversation, with which
- * the next request begins, and at the end of the turn before the last answer, where the previous request ended.
+ * the next request begins, and at the end of the turn before the last output, where the previous request ended.
  */
 export function toAnthropicRequest(
   request: ModelRequest,
@@ -39,7 +39,7 @@ export function toAnthropicRequest(
     model: endpoint.model,
     max_tokens: request.maxTokens,
     stream: true,
-    ...outputConfig(request.output, effort),
+    ...((request.output || effort) && { output_config: outputConfig(request.output, effort) }),
     ...thinkingField(tuning, request.maxTokens, turns),
     ...(temperature !== undefined && { temperature }),
     ...(system.length > 0 ? { system } : {}),
@@ -48,27 +48,18 @@ export function toAnthropicRequest(
   };
 }
 
-function outputConfig(
-  output: JsonObject | undefined,
-  effort: Tuning['effort'],
-): Pick<MessageCreateParamsStreaming, 'output_config'> {
-  if (!output && !effort) return {};
+function outputConfig(output: JsonObject | undefined, effort: Tuning['effort']): OutputConfig {
   return {
-    output_config: {
-      // `config check` refuses the levels that only OpenAI has.
-      ...(effort && { effort: effort as OutputConfig['effort'] }),
-      ...(output && { format: { type: 'json_schema', schema: { ...output } } }),
-    },
+    // `config check` refuses the levels that only OpenAI has.
+    ...(effort && { effort: effort as OutputConfig['effort'] }),
+    ...(output && { format: { type: 'json_schema', schema: { ...output } } }),
   };
 }
 
 /** The smallest budget that the API accepts. */
 const MIN_THINKING_TOKENS = 1_024;
 
-/**
- * Sets the budget for thinking, which counts towards the limit of the answer. Sets none after results for an answer that
- * began without thinking, as those of another model do: the API would refuse it.
- */
+/** Sets no budget after results for an output that began without thinking (of another model): the API would refuse it. */
 function thinkingField(
   { thinking }: Tuning,
   maxTokens: number,
@@ -88,10 +79,7 @@ function systemBlocks(system: readonly SystemBlock[]): TextBlockParam[] {
   return system.map(({ text }, index) => ({ type: 'text', text, ...(index === lastStable ? CACHED : {}) }));
 }
 
-/**
- * The functions that may be called. The API refuses a conversation with calls when no tool is declared. Without functions,
- * the tools called before are declared, and `tool_choice` forbids to call them.
- */
+/** The API refuses calls in a conversation when no tool is declared: functions called before are declared and forbidden. */
 function toolFields(
   functions: VendorRequest['functions'],
   turns: readonly Turn[],
@@ -123,14 +111,14 @@ function toMessage(turn: Turn, index: number, turns: readonly Turn[]): MessagePa
   return { role: 'user', content: isMarked ? withMarkAtEnd(blocks) : blocks };
 }
 
-/** The last request of the user, the answer before it, and the request before that. */
+/** The last request of the user, the output before it, and the request before that. */
 const MARKED_TURNS = 3;
 
 function withMarkAtEnd<Block extends object>(blocks: readonly Block[]): Block[] {
   return blocks.map((block, at) => (at === blocks.length - 1 ? { ...block, ...CACHED } : block));
 }
 
-/** The API refuses a message that ends with a thinking block, as a truncated answer may. */
+/** The API refuses a message that ends with a thinking block, as a truncated output may. */
 function mayBeLast({ type }: ContentBlockParam): boolean {
   return type !== 'thinking' && type !== 'redacted_thinking';
 }
@@ -159,8 +147,5 @@ function toResultBlock({ id, content, images, isError }: FunctionResult): ToolRe
 
 function toContentBlock(content: Content): TextBlockParam | ImageBlockParam {
   if (content.type === 'text') return content;
-  return {
-    type: 'image',
-    source: { type: 'base64', media_type: content.mediaType, data: content.bytes },
-  };
+  return { type: 'image', source: { type: 'base64', media_type: content.mediaType, data: content.bytes } };
 }

@@ -2,7 +2,7 @@ import { isJsonObject } from '../../core/json.js';
 import { textOf } from '../../core/message.js';
 import type { FunctionCall, FunctionSpec, ModelMessage, ModelRequest } from '../../core/model.js';
 import { functionCalls } from '../../core/model.js';
-import { labeled, outline, quoted, readable, refusal, smallTalk, type Offers } from './answers.js';
+import { labeled, outline, quoted, readable, refusal, smallTalk, type Offers } from './texts.js';
 import { MAX_STEPS, readRequest, type Step, type ToolCall } from './request.js';
 import { PLAN, TRANSFER, type SentenceTable } from './table.js';
 
@@ -14,7 +14,7 @@ export interface OfflineRules {
   readonly table: SentenceTable;
 }
 
-/** The model's answer: text, a refusal with its reason, or calls. */
+/** The model's output: text, a refusal with its reason, or calls. */
 export type Decision =
   | { readonly type: 'text' | 'refusal'; readonly text: string }
   | { readonly type: 'calls'; readonly calls: readonly FunctionCall[] };
@@ -25,7 +25,7 @@ const ID_PREFIX = 'offline_';
 const UNREAD = 'The offline model reads text only. It did not read the files and data of the message.';
 const NO_RESULT = { content: 'No result came back.', isError: true };
 
-/** Decides from the request alone: the same request gets the same answer, ids of calls included. */
+/** Decides from the request alone: the same request gets the same output, ids of calls included. */
 export function decide({ functions, messages }: ModelRequest, { agentOf, table }: OfflineRules): Decision {
   const current = currentRequest(messages);
   const agents = agentsIn(functions);
@@ -49,7 +49,7 @@ interface CurrentRequest {
   readonly hasAttachments: boolean;
   /** The calls that this model made for it so far, in order. */
   readonly calls: readonly FunctionCall[];
-  readonly resultOf: (call: FunctionCall) => Omit<Entry, 'job'>;
+  readonly resultOf: (call: FunctionCall) => Omit<DoneStep, 'job'>;
   /** The ids of all calls of the conversation. */
   readonly usedIds: ReadonlySet<string>;
 }
@@ -141,11 +141,7 @@ function obstacleTo(jobs: readonly Step[], agents: readonly string[] | undefined
   return undefined;
 }
 
-interface Entry {
-  readonly job: Step;
-  readonly text: string;
-  readonly isError: boolean;
-}
+type DoneStep = Readonly<{ job: Step; text: string; isError: boolean }>;
 
 /** Returns the calls of the first round that is not done yet, else the report. A failed round is the last one. */
 function work(
@@ -154,7 +150,7 @@ function work(
   { isTeam, offers }: { readonly isTeam: boolean; readonly offers: Offers },
 ): Decision {
   const made = [...current.calls];
-  const done: Entry[] = [];
+  const done: DoneStep[] = [];
   for (const round of roundsOf(jobs)) {
     const open: Step[] = [];
     for (const job of round) {
@@ -195,13 +191,13 @@ function toCalls(jobs: readonly Step[], usedIds: ReadonlySet<string>): readonly 
 }
 
 /** The results in the order of the steps, then the steps that were not done. */
-function report(jobs: readonly Step[], done: readonly Entry[], hasAttachments: boolean): string {
-  const entries = done.map(({ job, text, isError }, index) => {
+function report(jobs: readonly Step[], done: readonly DoneStep[], hasAttachments: boolean): string {
+  const lines = done.map(({ job, text, isError }, index) => {
     if (isError) return `I could not do this: ${quoted(job.text)}\n${text}`;
     if (jobs.length === 1) return text || 'Done.';
     return labeled(`${index + 1}. ${job.text}`, text || 'done');
   });
-  const left = jobs.filter((job) => !done.some((entry) => entry.job === job)).map(({ text }) => quoted(text));
-  if (left.length > 0) entries.push(`Not done: ${left.join(', ')}.`);
-  return (hasAttachments ? [...entries, UNREAD] : entries).join('\n\n');
+  const left = jobs.filter((job) => !done.some((one) => one.job === job)).map(({ text }) => quoted(text));
+  if (left.length > 0) lines.push(`Not done: ${left.join(', ')}.`);
+  return (hasAttachments ? [...lines, UNREAD] : lines).join('\n\n');
 }

@@ -2,7 +2,7 @@ import type { SentenceRow } from '../../core/capability.js';
 import type { ModelAnswer, ModelEvent, ModelProvider, ModelRequest } from '../../core/model.js';
 import { answerText } from '../../core/model.js';
 import { BYTES_PER_TOKEN, estimateTokens } from '../../core/text.js';
-import { answerTokens, requestTokens } from '../conversation.js';
+import { outputTokens, requestTokens } from '../conversation.js';
 import type { AgentOf, Decision, OfflineRules } from './decide.js';
 
 const ID = 'offline';
@@ -18,10 +18,7 @@ interface OfflineOptions {
   readonly agentOf?: AgentOf;
 }
 
-/**
- * A model of fixed rules that needs no key and no network. It understands the sentences of its table and refuses everything
- * else. Deterministic.
- */
+/** A deterministic model of fixed rules, without key or network. It refuses what is not in its table of sentences. */
 export function createOfflineProvider({
   sentences,
   agentOf = () => undefined,
@@ -37,15 +34,15 @@ export function createOfflineProvider({
 type LoadRules = () => Promise<OfflineRules>;
 
 async function* stream(request: ModelRequest, load: LoadRules): AsyncGenerator<ModelEvent, void> {
-  const answer = await tryToAnswer(request, load);
-  // The text of a refusal is the reason of the task's end, so it is not streamed as an answer.
-  const text = answer && answer.stopReason !== 'refusal' ? answerText(answer.content) : '';
+  const output = await tryToWrite(request, load);
+  // The text of a refusal is the reason of the task's end, so it is not streamed as an output.
+  const text = output && output.stopReason !== 'refusal' ? answerText(output.content) : '';
   for (const [chunk] of text.matchAll(CHUNK)) {
     if (request.signal.aborted) break;
     yield { type: 'text', text: chunk };
   }
   if (request.signal.aborted) yield failure('canceled', 'The request was canceled.');
-  else if (answer) yield { type: 'end', answer };
+  else if (output) yield { type: 'end', answer: output };
   else yield failure('bad-answer', UNREADABLE);
 }
 
@@ -54,12 +51,12 @@ function failure(code: 'canceled' | 'bad-answer', message: string): ModelEvent {
 }
 
 /** Returns undefined for a request that breaks its contract, since a provider never throws. Loads the rules on first use. */
-async function tryToAnswer(request: ModelRequest, load: LoadRules): Promise<ModelAnswer | undefined> {
+async function tryToWrite(request: ModelRequest, load: LoadRules): Promise<ModelAnswer | undefined> {
   try {
     const { decide } = await import('./decide.js');
-    const answer = withinLimit(decide(request, await load()), request.maxTokens);
-    const usage = { input: requestTokens(request, ID), output: answerTokens(answer.content), cached: 0 };
-    return { ...answer, usage };
+    const output = withinLimit(decide(request, await load()), request.maxTokens);
+    const usage = { input: requestTokens(request, ID), output: outputTokens(output.content), cached: 0 };
+    return { ...output, usage };
   } catch {
     return undefined;
   }
@@ -68,9 +65,9 @@ async function tryToAnswer(request: ModelRequest, load: LoadRules): Promise<Mode
 /** Cuts text at the limit. Replaces calls that exceed the limit by a refusal. */
 function withinLimit(decision: Decision, maxTokens: number): Pick<ModelAnswer, 'content' | 'stopReason'> {
   if (decision.type === 'calls') {
-    const needed = answerTokens(decision.calls);
+    const needed = outputTokens(decision.calls);
     if (needed <= maxTokens) return { content: decision.calls, stopReason: 'function-calls' };
-    const text = `This needs an answer of ${needed} tokens; agent.limits.answerTokens allows ${maxTokens}.`;
+    const text = `This needs an output of ${needed} tokens; agent.limits.answerTokens allows ${maxTokens}.`;
     return withinLimit({ type: 'refusal', text }, maxTokens);
   }
   const stopReason = decision.type === 'refusal' ? 'refusal' : 'end';

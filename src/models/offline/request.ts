@@ -1,6 +1,6 @@
 import type { SentenceRow } from '../../core/capability.js';
 import type { JsonObject } from '../../core/json.js';
-import { parseObject } from '../conversation.js';
+import { keepableObject } from '../conversation.js';
 import { matchSentence, toTokens, type Token } from './sentence.js';
 import type { SentenceTable } from './table.js';
 
@@ -92,7 +92,7 @@ function toCall([, tool, others = {}]: SentenceRow, values: Values): ToolCall | 
   const { arguments: json, ...own } = Object.fromEntries(
     [...values].filter(([name]) => !used.includes(`{${name}}`)),
   );
-  const given = json === undefined ? own : parseObject(json);
+  const given = json === undefined ? own : keepableObject(json);
   if (!given) return undefined;
   const name = tool === '{tool}' ? fill(tool, values) : fill(tool, values).replaceAll('-', '_');
   return { name, arguments: { ...given, ...fillAll(others, values) } };

@@ -28,10 +28,7 @@ const CLOSING_QUOTES: Readonly<Record<string, string>> = { '"': '"', "'": "'", '
 const MAX_WORD_LENGTH = 40;
 const PUNCTUATION = /[,.;:!?]{0,4}/y;
 
-/**
- * Splits a text at white space. A quotation stays one token. A quote that is never closed counts as an ordinary
- * character. Takes time in proportion to the length of the text.
- */
+/** Splits a text at white space in linear time. A quotation is one token; a quote that is never closed is a character. */
 export function toTokens(text: string): readonly Token[] {
   const tokens: Token[] = [];
   const unclosed = new Set<string>();

@@ -1,11 +1,10 @@
 import type { OpenAI } from 'openai';
 import { loadPackage } from '../../core/errors.js';
 import type { ModelAnswer, ModelProvider, ModelRequest } from '../../core/model.js';
-import { exchangeText, type AnswerReader, type Exchange } from '../exchange.js';
+import { exchangeText, type OutputReader, type Exchange } from '../exchange.js';
 import type { Endpoint } from '../failure.js';
-import type { AnswerEvent } from '../retry.js';
 import { createVendorProvider, sdkSettings, type VendorContext, type VendorOptions } from '../vendor.js';
-import { OpenaiAnswerReader } from './answer-reader.js';
+import { OpenaiOutputReader } from './output-reader.js';
 import { toOpenaiRequest } from './request.js';
 import { ResponsesReader } from './responses-reader.js';
 import { toResponsesRequest } from './responses-request.js';
@@ -21,8 +20,8 @@ export interface OpenaiOptions extends VendorOptions {
 const WITHOUT_REASONING = /^(ft:)?(gpt-[34]|chatgpt)/;
 
 /**
- * OpenAI, and any server that speaks Chat Completions or Responses: Ollama, vLLM and others. Loads the vendor's SDK at the
- * first call, not before. Throws `LangoError` `invalid-config` when `baseUrl` is not an HTTP or HTTPS URL.
+ * OpenAI, and any server that speaks Chat Completions or Responses. Loads the SDK at the first call. Throws like
+ * `createVendorProvider`.
  */
 export function createOpenaiProvider(options: OpenaiOptions): ModelProvider {
   const { api = 'auto', model, baseUrl = DEFAULT_BASE_URL } = options;
@@ -35,7 +34,8 @@ export function createOpenaiProvider(options: OpenaiOptions): ModelProvider {
     baseUrl,
     keyVariable: 'OPENAI_API_KEY',
     open: (endpoint) => openClient(options, endpoint),
-    answer: speaksResponses ? answerByResponses : answerByChat,
+    output: (request, context) =>
+      streamOutput(speaksResponses ? outputByResponses : outputByChat, request, context),
   });
 }
 
@@ -55,36 +55,32 @@ async function openClient(options: OpenaiOptions, endpoint: Endpoint): Promise<O
   });
 }
 
-async function* answerByChat(request: ModelRequest, context: Context): AsyncGenerator<AnswerEvent, void> {
-  const client = await context.connect();
+const outputByChat: OutputBy = (client, request, context) => {
   const body = toOpenaiRequest(request, context);
-  yield* streamAnswer(request, context, {
-    reader: new OpenaiAnswerReader(context.endpoint),
+  return {
+    reader: new OpenaiOutputReader(context.endpoint),
     send: (signal) => client.chat.completions.create(body, { signal }).asResponse(),
-  });
-}
+  };
+};
 
-async function* answerByResponses(
-  request: ModelRequest,
-  context: Context,
-): AsyncGenerator<AnswerEvent, void> {
-  const client = await context.connect();
+const outputByResponses: OutputBy = (client, request, context) => {
   const body = toResponsesRequest(request, context);
-  yield* streamAnswer(request, context, {
+  return {
     reader: new ResponsesReader(context.id, context.endpoint),
     send: (signal) => client.responses.create(body, { signal }).asResponse(),
-  });
-}
+  };
+};
 
-interface Wire extends Pick<Exchange, 'send'> {
-  readonly reader: AnswerReader & { answer(): ModelAnswer };
-}
-
-async function* streamAnswer(
-  { signal, maxTokens }: ModelRequest,
+type OutputBy = (
+  client: OpenAI,
+  request: ModelRequest,
   context: Context,
-  wire: Wire,
-): AsyncGenerator<AnswerEvent, void> {
-  yield* exchangeText({ ...context, ...wire, signal, maxTokens });
-  yield { type: 'end', answer: wire.reader.answer() };
+) => Pick<Exchange, 'send'> & {
+  readonly reader: OutputReader & { output(): ModelAnswer };
+};
+
+async function* streamOutput(by: OutputBy, request: ModelRequest, context: Context) {
+  const exchange = by(await context.connect(), request, context);
+  yield* exchangeText({ ...context, ...exchange, signal: request.signal, maxTokens: request.maxTokens });
+  yield { type: 'end', answer: exchange.reader.output() } as const;
 }

@@ -27,7 +27,7 @@ export function toOpenaiRequest(
   }));
   return {
     model: endpoint.model,
-    ...answerLimit(request.maxTokens, endpoint),
+    ...outputLimit(request.maxTokens, endpoint),
     ...(effort && { reasoning_effort: effort }),
     ...(temperature !== undefined && { temperature }),
     ...(request.output && {
@@ -40,7 +40,8 @@ export function toOpenaiRequest(
     stream_options: { include_usage: true },
     ...(tools.length > 0 ? { tools } : {}),
     messages: [
-      ...systemMessage(system),
+      // One message: many chat templates accept only a single one of the system, at the start.
+      ...(system.length > 0 ? [{ role: 'system' as const, content: textOf(system) }] : []),
       ...turns.flatMap((turn) =>
         turn.role === 'user' ? userMessages(turn) : [assistantMessage(turn.content)],
       ),
@@ -48,41 +49,31 @@ export function toOpenaiRequest(
   };
 }
 
-/** The schema for the answer. Only with `strict` does a server guarantee that the answer matches it. */
+/** The schema for the output. Only with `strict` does a server guarantee that the output matches it. */
 export function outputFormat(schema: JsonObject) {
   return { schema: { ...schema }, strict: isStrict(schema) };
 }
 
-/** Whether OpenAI can hold an answer to this schema: each object lists all its keys and requires each of them. */
+/** Whether OpenAI can hold an output to this schema: each object lists all its keys and requires each of them. */
 function isStrict(schema: Json | undefined): boolean {
   if (Array.isArray(schema)) return schema.every(isStrict);
   if (!isJsonObject(schema)) return true;
   const { properties, required, additionalProperties } = schema;
   const names = isJsonObject(properties) ? Object.keys(properties) : [];
-  const isClosed =
-    schema.type !== 'object' ||
-    (additionalProperties === false &&
-      Array.isArray(required) &&
-      names.every((name) => required.includes(name)));
+  const isComplete = Array.isArray(required) && names.every((name) => required.includes(name));
+  const isClosed = schema.type !== 'object' || (additionalProperties === false && isComplete);
   return isClosed && Object.values(schema).every(isStrict);
 }
 
-/**
- * The field that limits the answer. Newer models of OpenAI and Azure accept `max_completion_tokens` only. Other servers
- * support `max_tokens`, and some of them ignore the newer name.
- */
-function answerLimit(
-  maxTokens: number,
-  { baseUrl }: BodyContext['endpoint'],
-): Pick<ChatCompletionCreateParamsStreaming, 'max_tokens' | 'max_completion_tokens'> {
+/** Newer models of OpenAI and Azure accept `max_completion_tokens` only; some other servers ignore that name. */
+function outputLimit(maxTokens: number, { baseUrl }: BodyContext['endpoint']) {
   const isOpenai = /(^|\.)openai\.(com|azure\.com)$/.test(new URL(baseUrl).hostname);
   return isOpenai ? { max_completion_tokens: maxTokens } : { max_tokens: maxTokens };
 }
 
-/** Joins the blocks to one message: many chat templates accept only a single system message, at the start. */
-function systemMessage(system: readonly SystemBlock[]): readonly ChatCompletionMessageParam[] {
-  const texts = system.map((block) => block.text);
-  return texts.length > 0 ? [{ role: 'system', content: texts.join('\n\n') }] : [];
+/** The blocks of an instruction as one text. */
+export function textOf(system: readonly SystemBlock[]): string {
+  return system.map(({ text }) => text).join('\n\n');
 }
 
 /** One message for each result, then one for the images in them, since a tool message holds text only. */
@@ -98,11 +89,11 @@ function userMessages({ results, content }: UserTurn): readonly ChatCompletionMe
   ];
 }
 
-function imagesOf({ id, name, images }: FunctionResult): readonly Content[] {
-  const content = toContent(images ?? []);
-  return content.length > 0
-    ? [{ type: 'text', text: `From the result of ${name} (${id}):` }, ...content]
-    : [];
+function imagesOf({ id, name, images = [] }: FunctionResult): readonly Content[] {
+  const content = toContent(images);
+  return content.length === 0
+    ? []
+    : [{ type: 'text', text: `From the result of ${name} (${id}):` }, ...content];
 }
 
 /** A plain string for text alone: some servers accept no list of parts. */

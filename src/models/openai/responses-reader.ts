@@ -2,24 +2,24 @@ import { isJsonObject, type JsonObject } from '../../core/json.js';
 import { type AnswerBlock, type ModelAnswer, type StopReason, type Usage } from '../../core/model.js';
 import { toFunctionCall } from '../conversation.js';
 import type { ServerEvent } from '../event-stream.js';
-import { AnswerBounds, parseEvent, type AnswerReader } from '../exchange.js';
+import { OutputBounds, parseEvent, type OutputReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
 import { countIn, listIn, objectIn, textIn } from '../loose.js';
 import { PHASE } from './responses-request.js';
 
-/** An item of the answer whose stream may not have ended. */
+/** An item of the output whose stream may not have ended. */
 interface Draft {
   item: JsonObject;
   /** The text, or the arguments of a call, that has arrived so far. */
   text: string;
 }
 
-/** Assembles the events of one Responses stream into an answer. */
-export class ResponsesReader implements AnswerReader {
+/** Assembles the events of one Responses stream into an output. */
+export class ResponsesReader implements OutputReader {
   readonly #providerId: string;
   readonly #endpoint: Endpoint;
   readonly #drafts = new Map<number, Draft>();
-  readonly #bounds = new AnswerBounds();
+  readonly #bounds = new OutputBounds();
   #end: JsonObject | undefined;
   #counts: unknown;
   #hasRefused = false;
@@ -62,10 +62,18 @@ export class ResponsesReader implements AnswerReader {
   }
 
   usage(): Usage {
-    return toUsage(this.#counts);
+    const counts = objectIn(this.#counts);
+    const details = objectIn(counts.input_tokens_details);
+    const written = countIn(details.cache_write_tokens);
+    return {
+      input: countIn(counts.input_tokens),
+      output: countIn(counts.output_tokens),
+      cached: countIn(details.cached_tokens),
+      ...(written ? { written } : {}),
+    };
   }
 
-  answer(): ModelAnswer {
+  output(): ModelAnswer {
     const drafts = [...this.#drafts].sort(([a], [b]) => a - b).map(([, draft]) => draft);
     const content = drafts.flatMap((draft) => this.#finished(draft));
     const hasCalls = content.some(({ type }) => type === 'function-call');
@@ -100,13 +108,11 @@ export class ResponsesReader implements AnswerReader {
 
   #finished({ item, text }: Draft): readonly AnswerBlock[] {
     switch (item.type) {
-      case 'message':
-        return text
-          ? [
-              ...(textIn(item.phase) ? [this.#opaque({ type: PHASE, phase: item.phase })] : []),
-              { type: 'text', text },
-            ]
-          : [];
+      case 'message': {
+        if (text === '') return [];
+        const phase = textIn(item.phase) ? [this.#opaque({ type: PHASE, phase: item.phase })] : [];
+        return [...phase, { type: 'text', text }];
+      }
       case 'function_call': {
         const argumentsText = textIn(item.arguments) || text;
         return [toFunctionCall({ id: textIn(item.call_id), name: textIn(item.name), argumentsText })];
@@ -135,16 +141,4 @@ function textOf({ content }: JsonObject, field: 'text' | 'refusal'): string {
   return listIn(content)
     .map((part) => textIn(objectIn(part)[field]))
     .join('');
-}
-
-function toUsage(given: unknown): Usage {
-  const counts = objectIn(given);
-  const details = objectIn(counts.input_tokens_details);
-  const written = countIn(details.cache_write_tokens);
-  return {
-    input: countIn(counts.input_tokens),
-    output: countIn(counts.output_tokens),
-    cached: countIn(details.cached_tokens),
-    ...(written ? { written } : {}),
-  };
 }

@@ -7,12 +7,9 @@ import type {
 import type { AnswerBlock, FunctionResult, ModelRequest } from '../../core/model.js';
 import { argumentsToSend, toContent, toVendorRequest, type Content, type UserTurn } from '../conversation.js';
 import type { BodyContext } from '../vendor.js';
-import { outputFormat } from './request.js';
+import { outputFormat, textOf } from './request.js';
 
-/**
- * Makes the body of a Responses request. The vendor stores nothing: it sends reasoning encrypted, as opaque blocks, which
- * go back with the conversation.
- */
+/** The body of a Responses request. The vendor stores nothing: encrypted reasoning goes back as opaque blocks. */
 export function toResponsesRequest(
   request: ModelRequest,
   { id, endpoint, tuning: { effort, temperature } }: BodyContext,
@@ -36,7 +33,7 @@ export function toResponsesRequest(
     stream: true,
     store: false,
     include: ['reasoning.encrypted_content'],
-    ...(system.length > 0 ? { instructions: system.map(({ text }) => text).join('\n\n') } : {}),
+    ...(system.length > 0 ? { instructions: textOf(system) } : {}),
     ...(tools.length > 0 ? { tools } : {}),
     input: turns.flatMap((turn) =>
       turn.role === 'user' ? userItems(turn) : turn.content.filter(isFollowed).flatMap(toItems),
@@ -65,7 +62,7 @@ function toInput(content: Content): Input {
   return { type: 'input_image', image_url: url, detail: 'auto' };
 }
 
-/** Whether an item follows a block of reasoning. A truncated answer may have none, and the API refuses such reasoning. */
+/** Whether an item follows a block of reasoning. A truncated output may have none, and the API refuses such reasoning. */
 function isFollowed(block: AnswerBlock, index: number, blocks: readonly AnswerBlock[]): boolean {
   return block.type !== 'opaque' || blocks.slice(index).some(({ type }) => type !== 'opaque');
 }

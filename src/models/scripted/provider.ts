@@ -3,7 +3,7 @@ import type { JsonObject } from '../../core/json.js';
 import type { AnswerBlock, ModelEvent, ModelProvider, ModelRequest } from '../../core/model.js';
 import { estimateTokens } from '../../core/text.js';
 
-/** An answer of a scripted model: a text, calls of tools with or without a text before them, or a failure. */
+/** An output of a scripted model: a text, calls of tools with or without a text before them, or a failure. */
 export type ScriptedAnswer =
   | string
   | {
@@ -12,7 +12,7 @@ export type ScriptedAnswer =
     }
   | { readonly error: string };
 
-/** The answers in the order of the model's calls, or a function that answers each request. */
+/** The outputs in the order of the model's calls, or a function that makes one for each request. */
 export type ModelScript = readonly ScriptedAnswer[] | ((request: ModelRequest) => ScriptedAnswer);
 
 export interface ScriptedModel extends ModelProvider {
@@ -24,8 +24,8 @@ export interface ScriptedModel extends ModelProvider {
 const DELTA_CHARACTERS = 4;
 
 /**
- * Makes a model for tests of agents. It needs no key and answers by the script, in small chunks. A call after the last
- * answer of a list fails with `bad-answer`. Agents that work at the same time need a function, or a model each.
+ * Makes a model for tests of agents. It needs no key and writes what the script says, in small chunks. A call after the last
+ * output of a list fails with `bad-answer`. Agents that work at the same time need a function, or a model each.
  */
 export function scriptedModel(script: ModelScript): ScriptedModel {
   const requests: ModelRequest[] = [];
@@ -35,18 +35,18 @@ export function scriptedModel(script: ModelScript): ScriptedModel {
     async *stream(request) {
       requests.push(request);
       const number = requests.length;
-      const answer = typeof script === 'function' ? script(request) : script[number - 1];
-      yield* play(answer ?? { error: `The script has no answer for call ${number} of the model.` }, request);
+      const output = typeof script === 'function' ? script(request) : script[number - 1];
+      yield* play(output ?? { error: `The script has no output for call ${number} of the model.` }, request);
     },
   };
 }
 
-async function* play(answer: ScriptedAnswer, request: ModelRequest): AsyncGenerator<ModelEvent, void> {
-  if (typeof answer === 'object' && 'error' in answer) {
-    yield failure('bad-answer', answer.error);
+async function* play(output: ScriptedAnswer, request: ModelRequest): AsyncGenerator<ModelEvent, void> {
+  if (typeof output === 'object' && 'error' in output) {
+    yield failure('bad-answer', output.error);
     return;
   }
-  const { text = '', calls } = typeof answer === 'string' ? { text: answer, calls: [] } : answer;
+  const { text = '', calls } = typeof output === 'string' ? { text: output, calls: [] } : output;
   for (const chunk of text.match(CHUNKS) ?? []) {
     // Each chunk has a turn of the event loop of its own, as over a connection.
     await nextTurn();

@@ -1,10 +1,5 @@
-import { codeOf, errorText, LangoError } from '../../core/errors.js';
-
-interface Advice {
-  readonly message: string;
-  readonly hint: string;
-  readonly retryable?: boolean;
-}
+import { codeOf, errorText, type LangoError } from '../../core/errors.js';
+import { advised, type Advice } from '../advice.js';
 
 const GONE: Advice = {
   message: 'The PostgreSQL server cannot be reached, or it ended the connection.',
@@ -63,19 +58,9 @@ const BROKEN =
 /** How long clients should wait before they retry after a temporary failure. */
 const RETRY_AFTER_MS = 2_000;
 
-const OTHER: Advice = {
-  message: 'The database refused the operation.',
-  hint: 'See the server log for details.',
-};
-
 /** Wraps an error of the driver in a `LangoError` `storage` with advice. Returns a `LangoError` unchanged. */
 export function storageError(cause: unknown): LangoError {
-  if (cause instanceof LangoError) return cause;
-  const { message, hint, retryable = false } = adviceFor(cause) ?? OTHER;
-  return new LangoError('storage', message, {
-    ...{ hint, cause, retryable },
-    ...(retryable ? { retryAfterMs: RETRY_AFTER_MS } : {}),
-  });
+  return advised(cause, adviceFor(cause), RETRY_AFTER_MS);
 }
 
 function adviceFor(error: unknown): Advice | undefined {

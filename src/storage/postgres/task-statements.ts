@@ -1,30 +1,12 @@
 import { createHash } from 'node:crypto';
 import { LEASE_MS, LEASE_RENEW_MS } from '../../stores/tasks.js';
 import type { Scope } from '../../core/task.js';
-import type { TaskRow } from '../rows.js';
 import { first, run } from '../../core/sql.js';
 import type { Inbox, SentMessage } from '../task-changes.js';
-import { LIVE, NOT_ENDED } from '../task-sql.js';
+import { LIVE, NOT_ENDED, TASK_COLUMNS } from '../task-sql.js';
 
 /** The clock, read once per statement, so that `clock.now` is the same in all of its parts. */
 const CLOCK = 'clock AS MATERIALIZED (SELECT lango_now() AS now)';
-
-/** The columns that a new task gets from its message. The database adds the others. */
-export const TASK_COLUMNS = [
-  'id',
-  'tenant',
-  'owner',
-  'agent',
-  'context',
-  'parent',
-  'authority',
-  'level',
-  'state',
-  'status_message',
-  'head',
-  'lease_by',
-  'expires_at',
-] as const satisfies readonly (keyof TaskRow)[];
 
 /**
  * Accepts a message in one statement: its row in the inbox, the task, and its first events. Returns no row, and writes

@@ -34,12 +34,11 @@ import {
 } from '../task-changes.js';
 import { assertUnbroken, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
 import { listTasks } from '../task-list.js';
-import type { TaskSql } from '../task-sql.js';
+import type { TASK_COLUMNS, TaskSql } from '../task-sql.js';
 import { taskSql } from '../task-sql.js';
 import type { PostgresDatabase } from './database.js';
 import type { AppendListeners } from './append-listeners.js';
 import type { Liveness } from './liveness.js';
-import type { TASK_COLUMNS } from './task-statements.js';
 import { ACCEPT, APPEND, inboxOf, keyOfSent, RENEW } from './task-statements.js';
 
 interface Parts {

@@ -1,10 +1,5 @@
-import { codeOf, isLangoError, LangoError } from '../../core/errors.js';
-
-interface Advice {
-  readonly message: string;
-  readonly hint: string;
-  readonly retryable?: boolean;
-}
+import { codeOf, isLangoError, type LangoError } from '../../core/errors.js';
+import { advised, type Advice } from '../advice.js';
 
 const RESTORE =
   'Restore a backup (lango restore FILE). To start with an empty database, move it away and run: lango serve --accept-damage';
@@ -58,19 +53,9 @@ const OF_SYSTEM: Readonly<Record<string, string>> = {
 /** How long clients should wait before they retry after a temporary failure. */
 const RETRY_AFTER_MS = 5_000;
 
-const OTHER: Advice = {
-  message: 'The database refused the operation.',
-  hint: 'See the server log for details.',
-};
-
 /** Wraps an error of the driver in a `LangoError` `storage` with advice. Returns a `LangoError` unchanged. */
 export function storageError(cause: unknown): LangoError {
-  if (cause instanceof LangoError) return cause;
-  const { message, hint, retryable } = ADVICE[primaryCode(cause)] ?? OTHER;
-  return new LangoError('storage', message, {
-    ...{ hint, cause, retryable: retryable ?? false },
-    ...(retryable ? { retryAfterMs: RETRY_AFTER_MS } : {}),
-  });
+  return advised(cause, ADVICE[primaryCode(cause)], RETRY_AFTER_MS);
 }
 
 /** Whether the database as a whole failed, and not one operation: it is full, locked, damaged or gone. */

@@ -3,7 +3,7 @@ import type { TaskState } from '../../core/task.js';
 import { isTerminal } from '../../core/task.js';
 import type { TaskHead } from '../../stores/tasks.js';
 import type { EventRow, TaskRow } from '../rows.js';
-import { LIVE, NOT_ENDED } from '../task-sql.js';
+import { LIVE, NOT_ENDED, TASK_COLUMNS } from '../task-sql.js';
 import type { Value } from './prepared.js';
 import { RowInsert } from './prepared.js';
 
@@ -16,33 +16,16 @@ type StateChange = [
 
 const ENDED_BEFORE = 'iif(?, (SELECT coalesce(max(key), 0) + 1 FROM tasks), NULL)';
 
-/** The columns of a new task. The database adds the key. */
-const TASK_COLUMNS = [
-  'id',
-  'tenant',
-  'owner',
-  'agent',
-  'context',
-  'parent',
-  'authority',
-  'level',
-  'state',
-  'status_message',
-  'status_at',
-  'created_at',
-  'head',
-  'epoch',
-  'lease_by',
-  'lease_until',
-  'crashes',
-  'expires_at',
-  'cancel_requested',
-] as const satisfies readonly (keyof TaskRow)[];
+/** The database adds the key. */
+const NEW_COLUMNS = [
+  ...TASK_COLUMNS,
+  ...(['status_at', 'created_at', 'epoch', 'lease_until', 'crashes', 'cancel_requested'] as const),
+] satisfies readonly (keyof TaskRow)[];
 
 const EVENT_COLUMNS = ['task', 'seq', 'at', 'author', 'type', 'body', 'checksum'];
 
 export function taskValues(row: Omit<TaskRow, 'key'>): Value[] {
-  return [...TASK_COLUMNS.map((column) => row[column]), isTerminal(row.state) ? 1 : 0];
+  return [...NEW_COLUMNS.map((column) => row[column]), isTerminal(row.state) ? 1 : 0];
 }
 
 export type Statements = ReturnType<typeof prepareStatements>;
@@ -75,8 +58,8 @@ function prepareTasks(prepare: Prepare) {
       'SELECT * FROM tasks WHERE id = ? AND tenant = ? AND owner = ?',
     ),
     head: prepare<[id: string], Pick<TaskRow, 'head'>>('SELECT head FROM tasks WHERE id = ?'),
-    insertTask: prepare<Value[]>(`INSERT INTO tasks (${TASK_COLUMNS.join(', ')}, ended_before)
-      VALUES (${TASK_COLUMNS.map(() => '?').join(', ')}, ${ENDED_BEFORE})`),
+    insertTask: prepare<Value[]>(`INSERT INTO tasks (${NEW_COLUMNS.join(', ')}, ended_before)
+      VALUES (${NEW_COLUMNS.map(() => '?').join(', ')}, ${ENDED_BEFORE})`),
     inbox: prepare<
       [...InboxKey, knownSince: number],
       { readonly request_hash: string; readonly task: string; readonly seq: number }

@@ -8,7 +8,7 @@ import { describe } from '@jest/globals';
 import type { ToolContext, ToolOutput } from '../../../src/core/tool.js';
 import { silentLogger } from '../../../src/core/logger.js';
 import { openBrowsingProxy } from '../../../src/http/browsing-proxy.js';
-import type { BrowserFamily, BrowserOptions } from '../../../src/capabilities/browser/browser.js';
+import type { BrowserOptions } from '../../../src/capabilities/browser/browser.js';
 import { createBrowser, findChromium } from '../../../src/capabilities/browser/browser.js';
 import { callerOf } from '../../support/tool-call.js';
 import { PARSERS } from '../../support/parsers.js';
@@ -45,7 +45,7 @@ const LIMITS: BrowserOptions['limits'] = {
 };
 
 export interface Stage {
-  readonly family: BrowserFamily;
+  readonly family: ReturnType<typeof createBrowser>;
   call(name: string, input?: object, changes?: Partial<ToolContext>): Promise<ToolOutput>;
   /** The text that a model gets. */
   say(name: string, input?: object, changes?: Partial<ToolContext>): Promise<string>;

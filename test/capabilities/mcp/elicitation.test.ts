@@ -200,7 +200,7 @@ describe('a server that asks a question during a call', () => {
     const asked = await ask('notes_book');
     await ask('notes_die');
     const { end } = await reply(asked, '{"seat":"window","count":1,"name":"Ann"}');
-    expect(end.text).toMatch(/gave no answer \(.*\)\. Whether it did the work is not known/);
+    expect(end.text).toMatch(/gave no response \(.*\)\. Whether it did the work is not known/);
     expect(end.state).toBe('completed');
   });
 

@@ -167,7 +167,7 @@ describe('lango mcp login', () => {
       {
         answer: ({ url }, response) => url === '/revoke' && Boolean(response.writeHead(500).end('{"a":"b"}')),
       },
-      'Its issuer answered 500.',
+      'Its issuer responded with 500.',
     ],
     [
       'ends refresh tokens only',
@@ -329,7 +329,7 @@ describe('a hostile issuer', () => {
   it("is refused when its metadata is another issuer's, also where no redirect has an iss", async () => {
     const metadata = { issuer: other.url };
     for (const flags of [[], ['--device']])
-      expect(await login({ metadata }, {}, flags)).toMatch(/the answers of its issuer are wrong/);
+      expect(await login({ metadata }, {}, flags)).toMatch(/the responses of its issuer are wrong/);
   });
 
   it('is refused without PKCE', async () => {

@@ -5,10 +5,9 @@ import type { EmbeddingProvider } from '../../../core/model.js';
 import { LONGEST_ASKED_MS, retryAfterMs, retryDelayMs } from '../../../core/retry.js';
 import { oneLine } from '../../../core/text.js';
 import { pause } from '../../../core/time.js';
-import { minSimilarityOf } from './similarity.js';
-import { toUnitVectors } from './vectors.js';
+import { minSimilarityOf, toUnitVectors } from './vectors.js';
 
-/** The vendors. Their requests differ in a few members; the address, `/embeddings`, and the answer are the same. */
+/** The vendors. Their requests differ in a few members; the address, `/embeddings`, and the response are the same. */
 const VENDORS = {
   /** OpenAI, and every server with its embeddings API: Ollama, vLLM, LM Studio, llama.cpp. */
   openai: {
@@ -24,7 +23,7 @@ const VENDORS = {
   },
 } as const;
 
-export interface HttpEmbeddingOptions {
+interface HttpEmbeddingOptions {
   readonly vendor: keyof typeof VENDORS;
   readonly model: string;
   /** Default: by the model. */
@@ -44,7 +43,7 @@ export interface HttpEmbeddingOptions {
 const TEXTS_PER_REQUEST = 64;
 const MAX_QUOTE_CHARACTERS = 300;
 
-const answerSchema = z.object({
+const responseSchema = z.object({
   data: z.array(z.object({ index: z.int().min(0), embedding: z.array(z.number()).min(1) })).min(1),
   usage: z
     .object({ total_tokens: z.int().min(0) })
@@ -99,7 +98,7 @@ async function requestVectors(
     signal,
   });
   if (!response.ok) throw await failureOf(response, options, url);
-  const parsed = answerSchema.safeParse(await response.json().catch(() => undefined));
+  const parsed = responseSchema.safeParse(await response.json().catch(() => undefined));
   const data = parsed.data?.data.toSorted((a, b) => a.index - b.index);
   if (data?.length !== body.input.length || data.some(({ index }, at) => index !== at)) {
     throw new LangoError('unavailable', `${url.host} did not answer with a vector for each text.`, {
@@ -131,9 +130,8 @@ async function failureOf(
       ...(asked === undefined ? {} : { retryAfterMs: asked }),
     });
   }
-  return new LangoError(
-    'invalid-config',
-    `${url.host} rejects the embedding request (HTTP ${status}).${words}`,
-    { hint: `Check embedding.model ("${model}"), embedding.dimension and embedding.baseUrl.` },
-  );
+  const rejects = `${url.host} rejects the embedding request (HTTP ${status}).${words}`;
+  return new LangoError('invalid-config', rejects, {
+    hint: `Check embedding.model ("${model}"), embedding.dimension and embedding.baseUrl.`,
+  });
 }

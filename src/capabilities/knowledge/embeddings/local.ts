@@ -3,10 +3,9 @@ import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { codeOf, errorText, LangoError } from '../../../core/errors.js';
 import type { EmbeddingProvider } from '../../../core/model.js';
-import { minSimilarityOf } from './similarity.js';
-import { toUnitVectors } from './vectors.js';
+import { minSimilarityOf, toUnitVectors } from './vectors.js';
 
-export interface LocalOptions {
+interface LocalOptions {
   /**
    * Absolute path of a model in ONNX format: config.json, tokenizer.json, and onnx/model.onnx or another of its files.
    */

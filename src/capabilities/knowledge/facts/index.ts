@@ -1,17 +1,22 @@
 import { z } from 'zod';
 import { LangoError } from '../../../core/errors.js';
-import { oneLine } from '../../../core/text.js';
-import { nameKey } from '../stores/graph.js';
+import { textOf } from '../../../core/message.js';
+import { NOTHING_RECALLED, type Recollection, type Run } from '../../../core/run.js';
 import type { Scope } from '../../../core/task.js';
+import { estimateTokens, oneLine } from '../../../core/text.js';
+import { abortable, Deadline } from '../../../core/time.js';
+import { textField } from '../../../core/tool-fields.js';
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../../core/tool.js';
-import { searchTool, textField } from '../search-tool.js';
 import { saveEntry, outsideField, type KnowledgeAccess } from '../provenance.js';
-import { FACTS } from './recollection.js';
+import type { Retrieval } from '../rag/retrieval.js';
+import { searchTool } from '../search-tool.js';
+import { nameKey } from '../stores/graph.js';
+import { MEMORY_COLLECTION } from '../stores/library.js';
 
+/** Selects the facts in a search. */
+const FACTS = { only: [MEMORY_COLLECTION] };
 const FACT_MAX_LENGTH = 1_000;
 const MATCHES_MAX = 20;
-
-export { recallFacts } from './recollection.js';
 
 /** The tools that remember facts, separately for each owner. */
 export function createFactTools(options: KnowledgeAccess): readonly Tool[] {
@@ -111,4 +116,44 @@ function containsAll(text: string, words: string): boolean {
 /** The key of a fact: its words without closing punctuation. */
 export function factKey(fact: string): string {
   return oneLine(fact).replace(/[\s.!。！]+$/u, '') || oneLine(fact);
+}
+
+interface FactRecollectionOptions {
+  readonly retrieval: Retrieval;
+  /** Maximum (estimated) tokens of facts in one prompt. */
+  readonly promptTokens: number;
+}
+
+const QUERY_MAX_LENGTH = 1_000;
+const FACTS_MAX = 20;
+/** Maximum time that a run waits for the search. */
+const SEARCH_MS = 2_000;
+
+/**
+ * Finds the facts that match the last message of a person, best first, as many as fit into `promptTokens`. A delegated
+ * run gets none, because its request contains what it needs. Rejects when the search takes too long.
+ */
+export async function recallFacts(run: Run, options: FactRecollectionOptions): Promise<Recollection> {
+  const query = textOf(run.inputs.at(-1)?.message.parts ?? [])
+    .slice(0, QUERY_MAX_LENGTH)
+    .trim();
+  if (run.grant.chain.length > 0 || query === '') return NOTHING_RECALLED;
+  using deadline = new Deadline(run.signal).expect(SEARCH_MS);
+  const search = options.retrieval.search(run.task, { query, limit: FACTS_MAX, ...FACTS }, deadline.signal);
+  // The search itself may ignore the signal.
+  const { hits } = await abortable(search, deadline.signal);
+  const lines: string[] = [];
+  let left = options.promptTokens;
+  let fromOutside = false;
+  for (const { text, facts, savedAt } of hits) {
+    const day = new Date(savedAt).toISOString().slice(0, 10);
+    const line = `- ${day}: ${text}${facts.fromOutside ? ' [from outside]' : ''}`;
+    const tokens = estimateTokens(line);
+    if (tokens > left) continue;
+    left -= tokens;
+    fromOutside ||= facts.fromOutside;
+    lines.push(line);
+  }
+  const text = lines.length === 0 ? undefined : ['Remembered facts:', ...lines].join('\n');
+  return { text, upTo: undefined, fromOutside };
 }

@@ -7,7 +7,7 @@ import { backoffMs, Deadline, pause } from '../../../core/time.js';
 import { nameKey, type Triple } from '../stores/graph.js';
 import { NAME_MAX, TRIPLES_MAX } from './fields.js';
 
-export interface ExtractorOptions {
+interface ExtractorOptions {
   readonly store: ExtractionStore;
   readonly distiller: Distiller;
   /** The collections whose documents are read. */

@@ -2,7 +2,7 @@ import { nameKey } from '../stores/graph.js';
 import type { Direction, GraphStore, KnownTriple } from '../stores/graph.js';
 import type { Scope } from '../../../core/task.js';
 
-export interface TraversalOptions {
+interface TraversalOptions {
   readonly scope: Scope;
   readonly start: string;
   readonly maxDepth: number;
@@ -19,7 +19,7 @@ interface Step {
   readonly triple: KnownTriple;
 }
 
-export interface Traversal {
+interface Traversal {
   readonly steps: readonly Step[];
   /** Whether there are more triples than `limit`. */
   readonly isCut: boolean;

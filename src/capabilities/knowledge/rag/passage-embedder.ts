@@ -1,11 +1,13 @@
 import type { EmbeddingProvider } from '../../../core/model.js';
 import { errorText, isLangoError, LangoError } from '../../../core/errors.js';
-import type { Unembedded, EmbeddingProgress } from '../stores/library.js';
+import type { EmbeddingProgress } from '../operations.js';
+import type { Unembedded } from '../stores/library.js';
+import { KeyedMutex } from '../../../core/keyed-mutex.js';
 import type { Logger } from '../../../core/logger.js';
 import type { LibraryStore } from '../stores/library-store.js';
 import { scopeKey, type Scope } from '../../../core/task.js';
 
-export interface PassageEmbedderOptions {
+interface PassageEmbedderOptions {
   readonly library: LibraryStore;
   readonly provider: EmbeddingProvider;
   /** Called with the tokens that the vendor charges for an owner's texts. */
@@ -20,8 +22,7 @@ export class PassageEmbedder {
   readonly #closing = new AbortController();
   /** Background work, by owner. */
   readonly #working = new Map<string, Promise<void>>();
-  /** The last batch of each owner. The next batch waits for it. */
-  readonly #batches = new Map<string, Promise<unknown>>();
+  readonly #batches = new KeyedMutex();
 
   constructor(options: PassageEmbedderOptions) {
     this.#options = options;
@@ -39,12 +40,11 @@ export class PassageEmbedder {
   /** Computes vectors until all are done or the time is over. Rejects with the error of the provider or the store. */
   async embedUntil(scope: Scope, untilMs: number, signal: AbortSignal): Promise<EmbeddingProgress> {
     const either = AbortSignal.any([signal, this.#closing.signal]);
-    let done = 0;
-    for (;;) {
+    for (let done = 0; ;) {
       const made = await this.#batch(scope, either);
       done += made;
-      if (made === 0) return { done, more: false, note: undefined };
-      if (Date.now() >= untilMs) return { done, more: true, note: undefined };
+      if (made === 0) return { done, more: false };
+      if (Date.now() >= untilMs) return { done, more: true };
     }
   }
 
@@ -71,16 +71,8 @@ export class PassageEmbedder {
   }
 
   /** Runs batches of one owner one after the other: parallel batches would compute the same vectors twice. */
-  async #batch(scope: Scope, signal: AbortSignal): Promise<number> {
-    const name = scopeKey(scope);
-    const before = this.#batches.get(name) ?? Promise.resolve();
-    const batch = before.catch(() => undefined).then(() => this.#embed(scope, signal));
-    this.#batches.set(name, batch);
-    try {
-      return await batch;
-    } finally {
-      if (this.#batches.get(name) === batch) this.#batches.delete(name);
-    }
+  #batch(scope: Scope, signal: AbortSignal): Promise<number> {
+    return this.#batches.run(scopeKey(scope), () => this.#embed(scope, signal));
   }
 
   async #embed(scope: Scope, signal: AbortSignal): Promise<number> {

@@ -1,49 +1,66 @@
-import type { EmbeddingProvider } from '../../../core/model.js';
 import { errorText } from '../../../core/errors.js';
-import type {
-  CollectionRecord,
-  Hit,
-  CollectionFilter,
-  Retrieval,
-  SearchAnswer,
-  SearchRequest,
-} from '../stores/library.js';
 import type { Logger } from '../../../core/logger.js';
-import type { LibraryStore } from '../stores/library-store.js';
+import type { EmbeddingProvider } from '../../../core/model.js';
 import type { Scope } from '../../../core/task.js';
+import type { LibraryStore } from '../stores/library-store.js';
+import type { CollectionFilter, CollectionRecord, Hit } from '../stores/library.js';
 import type { PassageEmbedder } from './passage-embedder.js';
 
-export interface RetrievalOptions {
+interface RetrievalOptions {
   readonly library: LibraryStore;
   /** Undefined for search by words only. */
   readonly embedder: PassageEmbedder | undefined;
+  /** Called whenever something was added. Must not throw. */
   readonly onAdded: () => void;
   readonly logger: Logger;
+}
+
+interface SearchRequest extends CollectionFilter {
+  readonly query: string;
+  readonly limit: number;
+}
+
+export interface SearchResult {
+  /** The best first. */
+  readonly hits: readonly Hit[];
+  /** A sentence that says why the search was limited; undefined when it was not. */
+  readonly note: string | undefined;
 }
 
 /** Each search finds this many times the requested results, so that the fusion can choose among them. */
 const DEPTH_FACTOR = 4;
 const DEPTH_MIN = 20;
 
-export function createRetrieval(options: RetrievalOptions): Retrieval {
-  const { library, embedder, onAdded, logger } = options;
-  return {
-    async search(scope, request, signal) {
-      const depth = Math.max(DEPTH_MIN, request.limit * DEPTH_FACTOR);
-      const { query, limit, ...filter } = request;
-      const byWords = library.findText(scope, { ...filter, text: query, limit: depth });
-      if (!embedder) return { hits: (await byWords).slice(0, limit), note: undefined };
-      const byMeaning = searchVectors(scope, { ...request, limit: depth }, { embedder, library, signal });
-      const [words, meaning] = await Promise.all([byWords, byMeaning]);
-      if (meaning.note !== undefined) logger.warn('searched by words only', { reason: meaning.note });
-      return { hits: fuse([words, meaning.hits], limit), note: meaning.note };
-    },
-    catchUp(scope) {
-      embedder?.catchUp(scope);
-      onAdded();
-    },
-    close: async () => embedder?.close(),
-  };
+/** Searches an owner's stored texts by words and, with an embedding provider, by meaning. */
+export class Retrieval {
+  readonly #options: RetrievalOptions;
+
+  constructor(options: RetrievalOptions) {
+    this.#options = options;
+  }
+
+  /** When the embedding provider fails, searches by words only and says so in `note`. */
+  async search(scope: Scope, request: SearchRequest, signal: AbortSignal): Promise<SearchResult> {
+    const { library, embedder, logger } = this.#options;
+    const depth = Math.max(DEPTH_MIN, request.limit * DEPTH_FACTOR);
+    const { query, limit, ...filter } = request;
+    const byWords = library.findText(scope, { ...filter, text: query, limit: depth });
+    if (!embedder) return { hits: (await byWords).slice(0, limit), note: undefined };
+    const byMeaning = searchVectors(scope, { ...request, limit: depth }, { embedder, library, signal });
+    const [words, meaning] = await Promise.all([byWords, byMeaning]);
+    if (meaning.note !== undefined) logger.warn('searched by words only', { reason: meaning.note });
+    return { hits: fuse([words, meaning.hits], limit), note: meaning.note };
+  }
+
+  /** Starts to make vectors and triples for new documents, in the background. */
+  catchUp(scope: Scope): void {
+    this.#options.embedder?.catchUp(scope);
+    this.#options.onAdded();
+  }
+
+  async close(): Promise<void> {
+    await this.#options.embedder?.close();
+  }
 }
 
 interface VectorSearch {
@@ -56,9 +73,9 @@ async function searchVectors(
   scope: Scope,
   { query, limit, ...filter }: SearchRequest,
   { embedder, library, signal }: VectorSearch,
-): Promise<SearchAnswer> {
+): Promise<SearchResult> {
   const { provider } = embedder;
-  const collections = selectCollections(await library.collections(scope), filter);
+  const collections = await library.collections(scope, filter);
   const stale = collections.filter(({ embedding }) => embedding && embedding.model !== provider.id);
   const note = stale.length === 0 ? undefined : staleVectorsNote(stale, provider);
   const current = collections.filter(({ embedding }) => embedding?.model === provider.id);
@@ -66,23 +83,15 @@ async function searchVectors(
   if (current.length === 0) return { hits: [], note };
   try {
     const vector = await embedder.embedQuery(scope, query, signal);
+    if (!vector) return { hits: [], note };
     const only = current.map(({ name }) => name);
-    const hits: readonly Hit[] = vector
-      ? await library.findNear(scope, { vector, model: provider.id, limit, only })
-      : [];
+    const hits = await library.findNear(scope, { vector, model: provider.id, limit, only });
     const minScore = provider.minSimilarity ?? -1;
     return { hits: hits.filter(({ score }) => score >= minScore), note };
   } catch (error) {
     signal.throwIfAborted();
     return { hits: [], note: `Searched by words only: ${errorText(error)}` };
   }
-}
-
-function selectCollections(
-  collections: readonly CollectionRecord[],
-  { only, except }: CollectionFilter,
-): readonly CollectionRecord[] {
-  return collections.filter(({ name }) => (only?.includes(name) ?? true) && !except?.includes(name));
 }
 
 function staleVectorsNote(stale: readonly CollectionRecord[], { id }: EmbeddingProvider): string {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Entry } from '../stores/knowledge.js';
+import type { KnowledgeEntry } from '../stores/knowledge.js';
+import { textField } from '../../../core/tool-fields.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
-import { textField } from '../search-tool.js';
 import { cutIntoPassages, type Passage } from '../../../parsing/passages.js';
 import { saveEntry, outsideField, type KnowledgeAccess } from '../provenance.js';
 
@@ -10,7 +10,7 @@ export function createKnowledgeTools(options: KnowledgeOptions): readonly Tool[]
   return [saveKnowledgeTool(options), saveLearningTool(options)];
 }
 
-export interface KnowledgeOptions extends KnowledgeAccess {
+interface KnowledgeOptions extends KnowledgeAccess {
   /** Maximum length of one entry. */
   readonly maxCharacters: number;
 }
@@ -52,7 +52,7 @@ function saveKnowledgeTool({ maxCharacters, ...knowledge }: KnowledgeOptions): T
   });
 }
 
-function describe({ key, version }: Entry): string {
+function describe({ key, version }: KnowledgeEntry): string {
   if (version === 1) return `Saved knowledge "${key}".`;
   return `Saved knowledge "${key}" as version ${version}; the older ${version === 2 ? 'one is' : 'ones are'} kept.`;
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { LEARNINGS_COLLECTION, type Retrieval } from '../stores/library.js';
+import type { Retrieval } from '../rag/retrieval.js';
+import { LEARNINGS_COLLECTION, MEMORY_COLLECTION } from '../stores/library.js';
 import { counted, oneLine, shorten } from '../../../core/text.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
 import { LIMIT_DEFAULT, SEARCH_FIELDS, searchTool } from '../search-tool.js';
@@ -23,16 +24,22 @@ export function createSearchTools(retrieval: Retrieval): readonly Tool[] {
   ];
 }
 
-/** The tool that searches the web. */
-export function createWebSearchTools(options: WebSearchOptions): readonly Tool[] {
-  return [searchWebTool(options)];
+/** The tool that searches by meaning. */
+export function retrieveTool(retrieval: Retrieval): Tool {
+  return searchTool(retrieval, {
+    name: 'rag_retrieve',
+    description:
+      'Finds passages of documents and knowledge by meaning and by words, the best match first. Each result names its document, lines and headings: cite them.',
+    filter: { except: [MEMORY_COLLECTION] },
+    takesCollections: true,
+  });
 }
 
 const TITLE_MAX_LENGTH = 200;
 const TEXT_MAX_LENGTH = 500;
 const URL_MAX_LENGTH = 500;
 
-function searchWebTool(options: WebSearchOptions): Tool {
+export function searchWebTool(options: WebSearchOptions): Tool {
   return defineTool({
     name: 'search_web',
     description: 'Searches the web. Returns titles, URLs and short excerpts, the best match first.',

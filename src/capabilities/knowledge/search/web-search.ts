@@ -18,11 +18,11 @@ export interface WebSearchOptions {
 
 const BRAVE_URL = 'https://api.search.brave.com/res/v1/web/search';
 const BRAVE_RESULTS_MAX = 20;
-/** Brave answers 422 for an unknown key. */
+/** Brave sends 422 for an unknown key. */
 const REFUSAL_STATUSES: readonly number[] = [401, 403, 422];
 
-const searxngAnswer = z.object({ results: z.array(z.unknown()) });
-const braveAnswer = z.object({ web: z.object({ results: z.array(z.unknown()) }).nullish() });
+const searxngResponse = z.object({ results: z.array(z.unknown()) });
+const braveResponse = z.object({ web: z.object({ results: z.array(z.unknown()) }).nullish() });
 /** SearXNG uses `content`, Brave `description`. */
 const result = z.object({
   title: z.string(),
@@ -46,8 +46,9 @@ export async function searchWeb(options: WebSearchOptions, search: Search): Prom
 async function searxng(options: WebSearchOptions, { query, signal }: Search): Promise<readonly WebHit[]> {
   const url = new URL(`${(options.baseUrl ?? '').replace(/\/+$/, '')}/search`);
   url.search = new URLSearchParams({ q: query, format: 'json' }).toString();
-  const headers = options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` };
-  const { results } = parse(searxngAnswer, await ask(options, url, { headers, signal }), url);
+  const headers: WebRequest['headers'] =
+    options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` };
+  const { results } = await request(searxngResponse, url, { ...options, headers, signal });
   return results.flatMap(toHit);
 }
 
@@ -56,12 +57,10 @@ async function brave(
   { query, limit, signal }: Search,
 ): Promise<readonly WebHit[]> {
   const url = new URL(options.baseUrl ?? BRAVE_URL);
-  url.search = new URLSearchParams({
-    q: query,
-    count: String(Math.min(limit, BRAVE_RESULTS_MAX)),
-  }).toString();
+  const count = String(Math.min(limit, BRAVE_RESULTS_MAX));
+  url.search = new URLSearchParams({ q: query, count }).toString();
   const headers = { 'x-subscription-token': options.apiKey ?? '' };
-  const { web } = parse(braveAnswer, await ask(options, url, { headers, signal }), url);
+  const { web } = await request(braveResponse, url, { ...options, headers, signal });
   return (web?.results ?? []).flatMap(toHit);
 }
 
@@ -71,29 +70,36 @@ function toHit(given: unknown): readonly WebHit[] {
   return data ? [{ title: data.title, url: data.url, text: data.content ?? data.description ?? '' }] : [];
 }
 
-async function ask(options: WebSearchOptions, url: URL, init: RequestInit): Promise<unknown> {
-  const headers = { accept: 'application/json', ...init.headers };
-  const response = await options.fetch(url, { ...init, headers });
-  if (response.ok) return response.json().catch(() => undefined);
-  await response.body?.cancel();
-  const { status } = response;
-  if (REFUSAL_STATUSES.includes(status)) {
-    throw new LangoError('invalid-config', `${url.host} refuses the search (HTTP ${status}).`, {
-      hint: 'Check webSearch.apiKey; a SearXNG server has to allow the format json in its settings.',
-    });
-  }
-  const waitMs = retryAfterMs(response.headers);
-  const when = waitMs === undefined ? '' : ` Try again in ${Math.ceil(waitMs / 1_000)} seconds.`;
-  throw new LangoError('unavailable', `${url.host} cannot search right now (HTTP ${status}).${when}`, {
-    retryable: status === 429 || status >= 500,
-    ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }),
+interface WebRequest extends Pick<WebSearchOptions, 'fetch'> {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
+async function request<Schema extends z.ZodType>(
+  schema: Schema,
+  url: URL,
+  { headers, signal, ...web }: WebRequest,
+): Promise<z.infer<Schema>> {
+  const response = await web.fetch(url, { headers: { accept: 'application/json', ...headers }, signal });
+  if (!response.ok) throw await failureOf(response, url);
+  const { success, data } = schema.safeParse(await response.json().catch(() => undefined));
+  if (success) return data;
+  throw new LangoError('unavailable', `${url.host} did not answer with search results.`, {
+    hint: 'Check webSearch.baseUrl; a SearXNG server has to allow the format json in its settings.',
   });
 }
 
-function parse<Schema extends z.ZodType>(schema: Schema, answer: unknown, url: URL): z.infer<Schema> {
-  const parsed = schema.safeParse(answer);
-  if (parsed.success) return parsed.data;
-  throw new LangoError('unavailable', `${url.host} did not answer with search results.`, {
-    hint: 'Check webSearch.baseUrl; a SearXNG server has to allow the format json in its settings.',
+async function failureOf({ status, headers, body }: Response, url: URL): Promise<LangoError> {
+  await body?.cancel();
+  if (REFUSAL_STATUSES.includes(status)) {
+    return new LangoError('invalid-config', `${url.host} refuses the search (HTTP ${status}).`, {
+      hint: 'Check webSearch.apiKey; a SearXNG server has to allow the format json in its settings.',
+    });
+  }
+  const waitMs = retryAfterMs(headers);
+  const when = waitMs === undefined ? '' : ` Try again in ${Math.ceil(waitMs / 1_000)} seconds.`;
+  return new LangoError('unavailable', `${url.host} cannot search right now (HTTP ${status}).${when}`, {
+    retryable: status === 429 || status >= 500,
+    ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }),
   });
 }

@@ -66,19 +66,17 @@ export function* findCollections(
   return rows.filter(({ name }) => (only?.includes(name) ?? true) && !except?.includes(name));
 }
 
-/** Returns a collection, and creates it if it does not exist. Throws `too-many` if the owner has too many already. */
+/**
+ * Returns a collection, and creates it if it does not exist. Call it inside a write. Throws `too-many`, before it writes
+ * anything, if the owner has too many already.
+ */
 export function* requireCollection(scope: Scope, name: string): Query<CollectionRow> {
   const all = yield* findCollections(scope, {});
   const known = all.find((row) => row.name === name);
   if (known) return known;
   if (all.length >= MAX_COLLECTIONS) {
-    throw new LangoError(
-      'too-many',
-      `This owner has ${MAX_COLLECTIONS} collections already, which is the limit.`,
-      {
-        hint: 'Use one of them, or remove one.',
-      },
-    );
+    const text = `This owner has ${MAX_COLLECTIONS} collections already, which is the limit.`;
+    throw new LangoError('too-many', text, { hint: 'Use one of them, or remove one.' });
   }
   assertKeys({ tenant: scope.tenant, owner: scope.owner, collection: name });
   const row = yield* first<Pick<CollectionRow, 'id'>>(ADD_COLLECTION, scope.tenant, scope.owner, name);

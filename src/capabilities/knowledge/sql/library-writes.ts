@@ -20,18 +20,8 @@ export interface Removed {
 const FIND = 'SELECT id, origin, name, hash, facts FROM documents WHERE collection = ? AND origin = ?';
 const REFRESH = 'UPDATE documents SET name = ?, modified_at = ?, facts = ? WHERE id = ?';
 const ADD_DOCUMENT = `${insertInto('documents', [
-  ...[
-    'collection',
-    'origin',
-    'name',
-    'hash',
-    'modifiedAt',
-    'bytes',
-    'facts',
-    'savedAt',
-    'passages',
-    'readsLeft',
-  ],
+  ...['collection', 'origin', 'name', 'hash', 'modifiedAt', 'bytes', 'facts', 'savedAt', 'passages'],
+  'readsLeft',
 ])} RETURNING id`;
 const PASSAGE_MEMBERS = ['document', 'collection', 'start', 'end', 'lines', 'heading', 'text'];
 /** The passages that one statement inserts. */

@@ -3,7 +3,7 @@ import { textTerms } from './search-terms.js';
 
 /** The terms of a passage: those of its text, and those of its name, headings, category and tags. */
 export interface PassageTerms {
-  /** How often each term occurs. */
+  /** The number of occurrences of each term. */
   readonly counts: ReadonlyMap<string, number>;
   /** See `SearchTerms.names`. */
   readonly names: ReadonlySet<string>;
@@ -18,7 +18,7 @@ export type DescribedPassage = Pick<Hit, 'name' | 'heading' | 'facts' | 'text'>;
 export interface QueryTerm {
   /** The weight of the term, as `rarity` computes it. */
   readonly weight: number;
-  /** How often the term occurs in a passage. */
+  /** The number of occurrences of the term in a passage. */
   readonly countIn: (terms: PassageTerms) => number;
 }
 

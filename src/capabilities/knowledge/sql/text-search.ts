@@ -22,8 +22,9 @@ const MAX_COUNTED = 2_000;
 const MAX_COMBINED = 4;
 
 /** The index to search. */
-export interface TextIndex {
+interface TextIndex {
   readonly dialect: Dialect;
+  readonly words: WordIndex;
   readonly counts: TermCounts;
 }
 
@@ -43,16 +44,15 @@ interface IndexedTerm extends QueryTerm {
  * scores them exactly.
  */
 export function* searchText(
-  index: TextIndex,
+  { dialect, counts }: Omit<TextIndex, 'words'>,
   collections: readonly CollectionRow[],
   query: TextQuery,
 ): Query<readonly Hit[]> {
-  const { dialect } = index;
-  const words = yield* lookUp(index, collections, queryWords(query.text));
-  const terms = [...new Map(words.flat().map((term) => [term.expression, term])).values()];
-  const wordIndex = wordIndexOf(dialect);
-  const queries = indexQueries(wordIndex, words, terms);
-  const likeliest = yield* rankRoughly(wordIndex, queries, Math.max(MAX_SCORED, query.limit));
+  const words = wordIndexOf(dialect);
+  const found = yield* lookUp({ dialect, words, counts }, collections, queryWords(query.text));
+  const terms = [...new Map(found.flat().map((term) => [term.expression, term])).values()];
+  const queries = indexQueries(words, found, terms);
+  const likeliest = yield* rankRoughly(words, queries, Math.max(MAX_SCORED, query.limit));
   return (yield* readHits(dialect, likeliest))
     .map((hit) => ({ ...hit, score: relevance(terms, passageTerms(hit)) }))
     .filter(({ score }) => score > 0)
@@ -125,11 +125,10 @@ function rarestFirst(terms: readonly IndexedTerm[]): readonly IndexedTerm[] {
 
 /** Returns the term, if a passage has it. */
 function* knownTerm(
-  { dialect, counts }: TextIndex,
+  { words, counts }: TextIndex,
   collections: readonly CollectionRow[],
   { term, total }: { readonly term: string; readonly total: number },
 ): Query<readonly IndexedTerm[]> {
-  const words = wordIndexOf(dialect);
   const matches: { readonly id: number; readonly count: number }[] = [];
   for (const collection of collections) {
     const count = yield* counts.count(collection, term);
@@ -150,12 +149,11 @@ function* knownTerm(
 
 /** Matches `part` approximately: as the prefix of a term, or as a substring of a name. */
 function* approximate(
-  { dialect }: TextIndex,
+  { words }: TextIndex,
   collections: readonly CollectionRow[],
   { part, total }: { readonly part: string; readonly total: number },
 ): Query<readonly IndexedTerm[]> {
   if (collections.length === 0) return [];
-  const words = wordIndexOf(dialect);
   const trigrams = trigramsOf(part);
   const expression = words.or(
     collections.flatMap(({ id }) => [

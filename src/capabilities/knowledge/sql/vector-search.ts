@@ -106,7 +106,7 @@ export class VectorSearch {
       const table = await cached.reading;
       if (this.#database.isShared) await this.#catchUp(collection.id, cached, table);
       cached.bytes = table.bytes;
-      // It may have been dropped meanwhile.
+      // A write may have dropped the table meanwhile.
       if (this.#tables.get(collection.id) === cached) this.#tables.set(collection.id, cached, cached.bytes);
       return table;
     } catch (error) {
@@ -150,11 +150,8 @@ export class VectorSearch {
 
 export function assertDimension({ name, dimension }: CollectionRow, given: number): void {
   if (dimension === 0 || dimension === given) return;
-  throw new LangoError(
-    'conflict',
-    `The vectors of the collection ${name} have ${dimension} numbers, and these have ${given}.`,
-    { hint: 'Compute them again with: lango ingest --reembed' },
-  );
+  const text = `The vectors of the collection ${name} have ${dimension} numbers, and these have ${given}.`;
+  throw new LangoError('conflict', text, { hint: 'Compute them again with: lango ingest --reembed' });
 }
 
 /** Copies the bytes, because the driver's memory may not be aligned for floats. */

@@ -13,9 +13,9 @@ export interface WordIndex {
   readonly remove: string;
   /** The ids of the newest passages that match an expression, up to a limit. */
   readonly newest: string;
-  /** How many passages match an expression, counted up to a limit. */
+  /** The number of passages that match an expression, counted up to a limit. */
   readonly countUpTo: string;
-  /** How many passages have a term, as `doc`. The value is the term itself. */
+  /** The number of passages that have a term, as `doc`. The value is the term itself. */
   readonly countTerm: string;
 }
 

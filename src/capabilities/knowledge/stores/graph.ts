@@ -40,7 +40,7 @@ export interface KnownTriple extends Triple {
 }
 
 /** A member that is absent matches anything. */
-export interface TriplePattern {
+interface TriplePattern {
   readonly subject?: string;
   readonly predicate?: string;
   readonly object?: string;
@@ -48,7 +48,7 @@ export interface TriplePattern {
 
 export type Direction = 'out' | 'in' | 'both';
 
-export interface EdgeQuery {
+interface EdgeQuery {
   /** `out`: the node is the subject; `in`: it is the object. */
   readonly direction: Direction;
   /** Undefined for all. */
@@ -123,9 +123,9 @@ interface ListRow extends Triple {
 type Ids = Readonly<Record<'subject' | 'predicate' | 'object' | 'source' | 'context', number>>;
 
 /**
- * An owner's triples, each stored as the ids of four names of this owner. Names with the same `nameKey` are the same name and are shown as first written. Writes resolve
- * after commit and reject with code `storage`. Adding is atomic. Removing runs in steps, so that other work is not held
- * up; when one fails, a repeated call continues.
+ * An owner's triples, each stored as the ids of four names of this owner. Names with the same `nameKey` are the same name
+ * and are shown as first written. Writes resolve after commit and reject with code `storage`. Adding is atomic. Removing
+ * runs in steps, so that other work is not held up; when one fails, a repeated call continues.
  */
 export class GraphStore {
   readonly #database: SqlDatabase;

@@ -3,6 +3,7 @@ import { all, lockOf, run, type Dialect, type Query, type SqlDatabase } from '..
 import type { Scope } from '../../../core/task.js';
 import type { Passage } from '../../../parsing/passages.js';
 import { assertKeys, insertInto, toParameters, toRecord, type Row } from '../../../stores/records.js';
+import { requireCollection } from '../sql/library-rows.js';
 import { nameKey } from './graph.js';
 import type { LibraryStore, RemovedDocuments } from './library-store.js';
 import {
@@ -36,7 +37,7 @@ export interface NewEntry {
 }
 
 /** One version of an entry. */
-export interface Entry extends Omit<NewEntry, 'callKey' | 'passages'> {
+export interface KnowledgeEntry extends Omit<NewEntry, 'callKey' | 'passages'> {
   /** Counts from 1. Searches find the highest. */
   readonly version: number;
   /** Milliseconds since the epoch. */
@@ -48,17 +49,17 @@ export interface EntryId {
   readonly key: string;
 }
 
-export interface EntryQuery {
+interface EntryQuery {
   readonly kind: EntryKind;
   readonly limit: number;
   /** The last key of the page before. */
   readonly after?: string;
 }
 
-export interface HistoryQuery {
+interface HistoryQuery {
   readonly limit: number;
   /** The last version of the page before. */
-  readonly after?: Pick<Entry, 'key' | 'version'>;
+  readonly after?: Pick<KnowledgeEntry, 'key' | 'version'>;
 }
 
 const COLLECTIONS: Readonly<Record<EntryKind, string>> = {
@@ -104,7 +105,7 @@ export class KnowledgeStore {
   }
 
   /** Resolves with the new version, or with the version that this call made before. */
-  async save(scope: Scope, entry: NewEntry): Promise<Entry> {
+  async save(scope: Scope, entry: NewEntry): Promise<KnowledgeEntry> {
     assertKeys({ key: entry.key });
     const { saved, placed } = await this.#database.write(lockOf(scope), (now) =>
       this.#save(scope, entry, now),
@@ -114,23 +115,27 @@ export class KnowledgeStore {
   }
 
   /** Returns the newest version, or the given one. */
-  async get(scope: Scope, id: EntryId, version?: number): Promise<Entry | undefined> {
+  async get(scope: Scope, id: EntryId, version?: number): Promise<KnowledgeEntry | undefined> {
     if (version === undefined) return (await this.versions(scope, id, 1))[0];
     return (await this.#database.read(() => readEntries(VERSION, ...keyOf(scope, id), version)))[0];
   }
 
   /** Lists the versions of an entry, the newest first. */
-  async versions(scope: Scope, id: EntryId, limit: number): Promise<readonly Entry[]> {
+  async versions(scope: Scope, id: EntryId, limit: number): Promise<readonly KnowledgeEntry[]> {
     return this.#database.read(() => readEntries(VERSIONS, ...keyOf(scope, id), limit));
   }
 
   /** Lists the newest version of each entry, by key. */
-  async list(scope: Scope, { kind, limit, after = '' }: EntryQuery): Promise<readonly Entry[]> {
+  async list(scope: Scope, { kind, limit, after = '' }: EntryQuery): Promise<readonly KnowledgeEntry[]> {
     return this.#database.read(() => readEntries(LIST, ...keyOf(scope, { kind, key: after }), limit));
   }
 
   /** Lists every version of each entry, by key and version. */
-  async history(scope: Scope, kind: EntryKind, { limit, after }: HistoryQuery): Promise<readonly Entry[]> {
+  async history(
+    scope: Scope,
+    kind: EntryKind,
+    { limit, after }: HistoryQuery,
+  ): Promise<readonly KnowledgeEntry[]> {
     const { key, version } = after ?? { key: '', version: 0 };
     return this.#database.read(() => readEntries(HISTORY, ...keyOf(scope, { kind, key }), version, limit));
   }
@@ -159,7 +164,7 @@ export class KnowledgeStore {
   *#save(scope: Scope, entry: NewEntry, now: number) {
     const [before] = yield* readEntries(BY_CALL, scope.tenant, scope.owner, entry.callKey);
     if (before) return { saved: before, placed: undefined };
-    const row = yield* this.#library.requireInTransaction(scope, COLLECTIONS[entry.kind]);
+    const row = yield* requireCollection(scope, COLLECTIONS[entry.kind]);
     const saved = yield* addEntry(scope, entry, now);
     const document = documentOf(entry, saved);
     return {
@@ -205,16 +210,16 @@ function* addEntry(
   { tenant, owner }: Scope,
   { callKey, passages: _, ...entry }: NewEntry,
   now: number,
-): Query<Entry> {
+): Query<KnowledgeEntry> {
   const [newest] = yield* readEntries(VERSIONS, ...keyOf({ tenant, owner }, entry), 1);
   const version = (newest?.version ?? 0) + 1;
-  const saved: Entry = { ...entry, key: entry.key.trim(), version, savedAt: now };
+  const saved: KnowledgeEntry = { ...entry, key: entry.key.trim(), version, savedAt: now };
   const nameKeyed = { tenant, owner, nameKey: nameKey(entry.key), callKey };
   yield* run(ADD, toParameters({ diagnosis: undefined, ...saved, ...nameKeyed }));
   return saved;
 }
 
-function* readEntries(sql: string, ...values: readonly unknown[]): Query<readonly Entry[]> {
+function* readEntries(sql: string, ...values: readonly unknown[]): Query<readonly KnowledgeEntry[]> {
   return (yield* all<Row>(sql, ...values)).map((row) => toRecord(row, FORMAT));
 }
 
@@ -226,7 +231,7 @@ function originOf({ kind, key }: EntryId): string {
   return `${kind}:${nameKey(key)}`;
 }
 
-function documentOf({ passages }: NewEntry, saved: Entry): NewDocument {
+function documentOf({ passages }: NewEntry, saved: KnowledgeEntry): NewDocument {
   const { kind, key, version, category, content, diagnosis, tags, provenance } = saved;
   return {
     collection: COLLECTIONS[kind],

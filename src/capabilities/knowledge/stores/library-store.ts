@@ -103,11 +103,6 @@ export class LibraryStore {
     }
   }
 
-  /** Call it inside a write. Throws before it writes anything. */
-  requireInTransaction(scope: Scope, collection: string): Query<CollectionRow> {
-    return requireCollection(scope, collection);
-  }
-
   /** Call it inside a write of another store, which passes the removed passages to `forgetVectors` after the commit. */
   *putInTransaction(scope: Scope, row: CollectionRow, document: WholeDocument) {
     const { outcome, removed, id, left } = yield* putDocument(this.#targetOf(row), document);
@@ -168,8 +163,8 @@ export class LibraryStore {
     };
   }
 
-  async collections(scope: Scope): Promise<readonly CollectionRecord[]> {
-    return (await this.#find(scope, {})).map(({ id: _, model, dimension, ...counts }) => ({
+  async collections(scope: Scope, filter: CollectionFilter = {}): Promise<readonly CollectionRecord[]> {
+    return (await this.#find(scope, filter)).map(({ id: _, model, dimension, ...counts }) => ({
       ...counts,
       embedding: counts.embedded > 0 ? { model, dimension } : undefined,
     }));
@@ -232,7 +227,7 @@ export class LibraryStore {
   }
 
   *#put(scope: Scope, document: NewDocument, savedAt: number) {
-    const row = yield* this.requireInTransaction(scope, document.collection);
+    const row = yield* requireCollection(scope, document.collection);
     return yield* this.putInTransaction(scope, row, { ...document, savedAt, atOnce: PASSAGES_AT_ONCE });
   }
 
@@ -267,16 +262,6 @@ function* originsIn(scope: Scope, collection: string): Query<readonly string[]> 
   return row ? yield* column<string>(ORIGINS, row.id) : [];
 }
 
-interface NewVectors {
-  readonly model: string;
-  readonly vectors: ReadonlyMap<number, Float32Array>;
-}
-
-interface PassagePlace {
-  readonly id: number;
-  readonly collection: number;
-}
-
 interface PlacedVectors {
   readonly collection: CollectionRow;
   readonly vectors: ReadonlyMap<number, Float32Array>;
@@ -286,11 +271,14 @@ interface PlacedVectors {
 function* addVectors(
   dialect: Dialect,
   scope: Scope,
-  { model, vectors }: NewVectors,
+  { model, vectors }: { readonly model: string; readonly vectors: ReadonlyMap<number, Float32Array> },
 ): Query<readonly PlacedVectors[]> {
   const collections = new Map((yield* findCollections(scope, {})).map((row) => [row.id, row]));
   const ids = JSON.stringify([...vectors.keys()]);
-  const found = yield* all<PassagePlace>(`${COLLECTION_OF} ${dialect.items('number')}`, ids);
+  const found = yield* all<Record<'id' | 'collection', number>>(
+    `${COLLECTION_OF} ${dialect.items('number')}`,
+    ids,
+  );
   const groups = Map.groupBy(
     found.filter(({ collection }) => collections.has(collection)),
     ({ collection }) => collection,
@@ -316,13 +304,8 @@ function assertFits(
   vectors: ReadonlyMap<number, Float32Array>,
 ): void {
   if (!isFor(collection, model)) {
-    throw new LangoError(
-      'conflict',
-      `The collection ${collection.name} has vectors of ${collection.model}, not of ${model}.`,
-      {
-        hint: 'Compute them again with: lango ingest --reembed',
-      },
-    );
+    const text = `The collection ${collection.name} has vectors of ${collection.model}, not of ${model}.`;
+    throw new LangoError('conflict', text, { hint: 'Compute them again with: lango ingest --reembed' });
   }
   const lengths = new Set(Array.from(vectors.values(), ({ length }) => length));
   if (lengths.size > 1)

@@ -1,5 +1,4 @@
 import type { Passage } from '../../../parsing/passages.js';
-import type { Scope } from '../../../core/task.js';
 
 /** The origin of kept text. */
 export interface Provenance {
@@ -116,66 +115,3 @@ export const AGENT_COLLECTIONS: readonly string[] = [
   MEMORY_COLLECTION,
 ];
 export const DEFAULT_COLLECTION = 'documents';
-
-export interface SearchRequest extends CollectionFilter {
-  readonly query: string;
-  readonly limit: number;
-}
-
-export interface SearchAnswer {
-  /** The best first. */
-  readonly hits: readonly Hit[];
-  /** A sentence that says why the search was limited; undefined when it was not. */
-  readonly note: string | undefined;
-}
-
-/** Searches an owner's stored texts by words and, with an embedding provider, by meaning. */
-export interface Retrieval {
-  /** When the embedding provider fails, searches by words only and says so in `note`. */
-  search(scope: Scope, request: SearchRequest, signal: AbortSignal): Promise<SearchAnswer>;
-  /** Starts to make vectors and triples for new documents, in the background. */
-  catchUp(scope: Scope): void;
-  close(): Promise<void>;
-}
-
-/** A file to ingest. */
-export interface Submission {
-  readonly collection: string;
-  /** The address of the file. */
-  readonly origin: string;
-  /** The name in citations. Its extension gives the format. */
-  readonly name: string;
-  readonly modifiedAt: number;
-  readonly content: Buffer;
-}
-
-export type Accepted =
-  | { readonly outcome: 'added' | 'changed' | 'unchanged'; readonly passages: number }
-  /** Nothing was kept, and an earlier document of that origin was removed. */
-  | { readonly outcome: 'skipped'; readonly reason: string };
-
-export interface EmbeddingProgress {
-  readonly done: number;
-  /** Whether there may be more. */
-  readonly more: boolean;
-  /** A sentence that says why embedding stopped. */
-  readonly note: string | undefined;
-}
-
-/** Ingests and lists the documents of an owner. */
-export interface DocumentIndex {
-  /** The largest file that is accepted. */
-  readonly maxBytes: number;
-  /**
-   * Rejects with `timeout` and `too-large` when the file takes too much time or memory to read, and with `too-many` when
-   * too many files wait. What was stored of the file before stays.
-   */
-  submit(scope: Scope, file: Submission, signal: AbortSignal): Promise<Accepted>;
-  list(scope: Scope, query: DocumentQuery): Promise<DocumentPage>;
-  collections(scope: Scope): Promise<readonly CollectionRecord[]>;
-  remove(scope: Scope, collection: string, origins?: readonly string[]): Promise<number>;
-  /** Makes missing vectors for a few seconds. */
-  embed(scope: Scope, signal: AbortSignal): Promise<EmbeddingProgress>;
-  /** Removes the vectors, so that `embed` makes them again. Resolves with their number. */
-  dropVectors(scope: Scope, collections: CollectionFilter): Promise<number>;
-}

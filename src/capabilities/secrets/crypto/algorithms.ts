@@ -1,18 +1,17 @@
-import {
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  randomBytes,
-  sign,
-  verify,
-  type KeyObject,
-} from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto';
+import { sign, verify, type KeyObject } from 'node:crypto';
 import { LangoError } from '../../../core/errors.js';
 
 /** `ed25519` and `p256` sign; `aes256` encrypts. */
 export const KEY_ALGORITHMS = ['ed25519', 'p256', 'aes256'] as const;
 export type KeyAlgorithm = (typeof KEY_ALGORITHMS)[number];
-export type SigningAlgorithm = Exclude<KeyAlgorithm, 'aes256'>;
+type SigningAlgorithm = Exclude<KeyAlgorithm, 'aes256'>;
+
+/** A key that signs, or its public part, which verifies. */
+export interface SigningKey {
+  readonly key: KeyObject;
+  readonly algorithm: SigningAlgorithm;
+}
 
 const AES_KEY_BYTES = 32;
 /** The digest that `sign` and `verify` take. Ed25519 includes its own. */
@@ -32,21 +31,13 @@ export function privateKeyOf(value: Uint8Array): KeyObject {
   return createPrivateKey({ key: Buffer.from(value), format: 'der', type: 'pkcs8' });
 }
 
-/**
- * Reads a public key from PEM (SubjectPublicKeyInfo) or a JWK, and determines its algorithm. Throws `invalid-input` for
- * other text.
- */
-export function readPublicKey(text: string): {
-  readonly key: KeyObject;
-  readonly algorithm: SigningAlgorithm;
-} {
+/** Reads a public key from PEM (SubjectPublicKeyInfo) or a JWK. Throws `invalid-input` for other text. */
+export function readPublicKey(text: string): SigningKey {
   const key = parsePublicKey(text.trim());
   if (key?.asymmetricKeyType === 'ed25519') return { key, algorithm: 'ed25519' };
   if (key?.asymmetricKeyDetails?.namedCurve === 'prime256v1') return { key, algorithm: 'p256' };
-  throw new LangoError(
-    'invalid-input',
-    'publicKey: it must be an Ed25519 or P-256 public key, as PEM ("-----BEGIN PUBLIC KEY-----") or as a JWK.',
-  );
+  const forms = 'as PEM ("-----BEGIN PUBLIC KEY-----") or as a JWK';
+  throw new LangoError('invalid-input', `publicKey: it must be an Ed25519 or P-256 public key, ${forms}.`);
 }
 
 function parsePublicKey(text: string): KeyObject | undefined {
@@ -60,19 +51,13 @@ function parsePublicKey(text: string): KeyObject | undefined {
 }
 
 /** Signs data: Ed25519 (RFC 8032) gives 64 bytes; P-256 with SHA-256 (FIPS 186-5) gives DER, as in openssl. */
-export function signBytes(key: KeyObject, algorithm: SigningAlgorithm, data: Buffer): Buffer {
+export function signBytes({ key, algorithm }: SigningKey, data: Buffer): Buffer {
   return sign(DIGESTS[algorithm], data, key);
 }
 
 /** Verifies a signature; accepts P-256 in DER, and as r and s, as in JOSE. */
-export function verifyBytes(
-  { key, algorithm }: { readonly key: KeyObject; readonly algorithm: SigningAlgorithm },
-  data: Buffer,
-  signature: Buffer,
-): boolean {
+export function verifyBytes({ key, algorithm }: SigningKey, data: Buffer, signature: Buffer): boolean {
   const digest = DIGESTS[algorithm];
-  return (
-    verify(digest, data, key, signature) ||
-    (algorithm === 'p256' && verify(digest, data, { key, dsaEncoding: 'ieee-p1363' }, signature))
-  );
+  if (verify(digest, data, key, signature)) return true;
+  return algorithm === 'p256' && verify(digest, data, { key, dsaEncoding: 'ieee-p1363' }, signature);
 }

@@ -2,6 +2,7 @@ import { createPublicKey } from 'node:crypto';
 import { z } from 'zod';
 import { LangoError } from '../../../core/errors.js';
 import type { Scope } from '../../../core/task.js';
+import { exactField } from '../../../core/tool-fields.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
 import { readPublicKey, signBytes, verifyBytes } from './algorithms.js';
 import { isJws, signJws, verifyJws } from './jws.js';
@@ -36,7 +37,7 @@ export function cryptoSignTool(keys: Keys): Tool {
         const jws = await signJws(signing, name, text);
         return { content: { key: name, algorithm, format: 'JWS compact (RFC 7515)', signature: jws } };
       }
-      const signature = signBytes(signing.key, algorithm, Buffer.from(text)).toString('base64');
+      const signature = signBytes(signing, Buffer.from(text)).toString('base64');
       return { content: { key: name, algorithm, format: FORMATS[algorithm], signature } };
     },
   });
@@ -46,11 +47,10 @@ const PUBLIC_KEY_MAX_LENGTH = 2_000;
 const SIGNATURE_MAX_LENGTH = 400_000;
 
 const verifySchema = z.strictObject({
-  signature: z
-    .string()
-    .min(1)
-    .max(SIGNATURE_MAX_LENGTH)
-    .describe('The signature in base64, as returned by crypto_sign, or a compact JWS'),
+  signature: exactField(
+    'The signature in base64, as returned by crypto_sign, or a compact JWS',
+    SIGNATURE_MAX_LENGTH,
+  ),
   text: textField('The signed text; may be omitted for a JWS, which contains it').optional(),
   key: keyField().optional(),
   publicKey: z
@@ -75,20 +75,13 @@ export function cryptoVerifyTool(keys: Keys): Tool {
       if (isJws(signature)) {
         const signed = await verifyJws(signature, verifying);
         if (signed === undefined) return { content: { valid: false, algorithm } };
-        const isSame = text === undefined || text === signed;
-        return {
-          content: {
-            valid: isSame,
-            algorithm,
-            ...(isSame ? { text: signed } : { note: 'the signature is for another text' }),
-          },
-        };
+        if (text === undefined || text === signed)
+          return { content: { valid: true, algorithm, text: signed } };
+        return { content: { valid: false, algorithm, note: 'the signature is for another text' } };
       }
       if (text === undefined) {
-        throw new LangoError(
-          'invalid-input',
-          'text: it is required, because this signature does not contain it.',
-        );
+        const problem = 'text: it is required, because this signature does not contain it.';
+        throw new LangoError('invalid-input', problem);
       }
       const valid = verifyBytes(verifying, Buffer.from(text), Buffer.from(signature, 'base64'));
       return { content: { valid, algorithm } };

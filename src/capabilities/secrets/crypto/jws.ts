@@ -1,17 +1,11 @@
-import type { KeyObject } from 'node:crypto';
 import { CompactEncrypt, CompactSign, compactDecrypt, compactVerify } from 'jose';
 import { LangoError } from '../../../core/errors.js';
-import type { SigningAlgorithm } from './algorithms.js';
+import type { SigningKey } from './algorithms.js';
 
 /** The accepted algorithm names of RFC 7518 and RFC 8037. New signatures use the first. */
 const JOSE_NAMES = { ed25519: ['EdDSA', 'Ed25519'], p256: ['ES256'] } as const;
 /** Direct encryption with the key itself, by AES-256-GCM. */
 const DIRECT = { alg: 'dir', enc: 'A256GCM' } as const;
-
-interface SigningKey {
-  readonly key: KeyObject;
-  readonly algorithm: SigningAlgorithm;
-}
 
 export function isJws(text: string): boolean {
   return /^[\w-]+\.[\w-]*\.[\w-]+$/.test(text.trim());
@@ -47,10 +41,7 @@ export async function decryptJwe(key: Uint8Array, name: string, jwe: string): Pr
     });
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(plaintext);
   } catch (cause) {
-    throw new LangoError(
-      'invalid-input',
-      `ciphertext: it is not a compact JWE (dir, A256GCM) of a text that was encrypted with the key "${name}", or it was modified.`,
-      { cause },
-    );
+    const text = `a compact JWE (dir, A256GCM) of a text that was encrypted with the key "${name}"`;
+    throw new LangoError('invalid-input', `ciphertext: it is not ${text}, or it was modified.`, { cause });
   }
 }

@@ -1,11 +1,11 @@
-import { createPublicKey, type KeyObject } from 'node:crypto';
+import { createPublicKey } from 'node:crypto';
 import { z } from 'zod';
 import { LangoError } from '../../../core/errors.js';
 import type { JsonObject } from '../../../core/json.js';
 import type { Scope } from '../../../core/task.js';
 import type { OpenedEntry, Vault, VaultItem } from '../../../core/vault.js';
 import { nameField } from '../../../core/vault-fields.js';
-import { KEY_ALGORITHMS, privateKeyOf, type KeyAlgorithm, type SigningAlgorithm } from './algorithms.js';
+import { KEY_ALGORITHMS, privateKeyOf, type KeyAlgorithm, type SigningKey } from './algorithms.js';
 
 const TEXT_MAX_LENGTH = 256 * 1024;
 
@@ -26,31 +26,22 @@ export class Keys {
   }
 
   /** Returns a key that signs. Rejects with `not-found`, and with `invalid-input` for a key that encrypts. */
-  async requireSigning(
-    scope: Scope,
-    name: string,
-  ): Promise<{ readonly key: KeyObject; readonly algorithm: SigningAlgorithm }> {
+  async requireSigning(scope: Scope, name: string): Promise<SigningKey> {
     const { algorithm, value } = await this.#require(scope, name);
     if (algorithm !== 'aes256') return { key: privateKeyOf(value), algorithm };
-    throw new LangoError(
-      'invalid-input',
-      `key: "${name}" is for encryption (aes256) and cannot sign or verify.`,
-    );
+    const problem = `key: "${name}" is for encryption (aes256) and cannot sign or verify.`;
+    throw new LangoError('invalid-input', problem);
   }
 
   /** Returns the bytes of a key that encrypts. Rejects with `not-found`, and with `invalid-input` for a key that signs. */
   async requireEncrypting(scope: Scope, name: string): Promise<Uint8Array> {
     const { algorithm, value } = await this.#require(scope, name);
     if (algorithm === 'aes256') return new Uint8Array(value);
-    throw new LangoError(
-      'invalid-input',
-      `key: "${name}" is for signatures (${algorithm}) and cannot encrypt; make one with algorithm aes256.`,
-    );
+    const problem = `key: "${name}" is for signatures (${algorithm}) and cannot encrypt`;
+    throw new LangoError('invalid-input', `${problem}; make one with algorithm aes256.`);
   }
 
-  /**
-   * Stores a new key. A repeated call returns the key that it created. Rejects with `conflict` when the name is in use.
-   */
+  /** Stores a new key. A repeated call returns the key that it created. Rejects with `conflict` for a known name. */
   async create(scope: Scope, made: { name: string; algorithm: KeyAlgorithm; call: string; value: Buffer }) {
     const { name, algorithm, call, value } = made;
     const known = await this.#vault.get(scope, 'key', name);
@@ -73,10 +64,8 @@ export class Keys {
   async #require(scope: Scope, name: string) {
     const entry = await this.#vault.get(scope, 'key', name);
     if (entry) return { algorithm: algorithmOf(entry), value: entry.value };
-    throw new LangoError(
-      'not-found',
-      `key: there is no key "${name}". crypto_keys lists the keys, crypto_create_key creates one.`,
-    );
+    const advice = 'crypto_keys lists the keys, crypto_create_key creates one';
+    throw new LangoError('not-found', `key: there is no key "${name}". ${advice}.`);
   }
 }
 

@@ -1,10 +1,10 @@
 import { BoundedCache } from '../../../core/bounded-cache.js';
 import { LangoError } from '../../../core/errors.js';
 import type { Logger } from '../../../core/logger.js';
-import type { Scrubber, SecretGuard, SecretUse } from '../../../core/secrets.js';
 import { referencedSecrets, replaceReferences } from '../../../core/secrets.js';
+import type { Scrubber, SecretGuard, SecretUse } from '../../../core/secrets.js';
 import { scopeKey, type Scope } from '../../../core/task.js';
-import { bothScrubbers, compileValues, LiveScrubber } from './value-scrubber.js';
+import { bothScrubbers, compileValues, liveScrubber } from './value-scrubber.js';
 
 export interface BorrowedSecretsOptions {
   /** Asks the node that stores the secrets for a value. Rejects with `not-found`, `forbidden` or `unavailable`. */
@@ -32,7 +32,7 @@ export class BorrowedSecrets implements SecretGuard {
   readonly #options: BorrowedSecretsOptions;
   /** The values to search for, by owner. */
   readonly #held = new Map<string, ReadonlySet<Held>>();
-  /** How to drop each value that commands got, by owner, name and value. The one that was not given for longest is first. */
+  /** Drops a value that commands got, by owner, name and value. The value given longest ago is first. */
   readonly #given = new BoundedCache<string, () => void>(GIVEN_MAX, { onDropped: (_, drop) => drop() });
   /** The scrubbers by owner, and '' for all owners. Compiled at first use after a change. */
   readonly #compiled = new Map<string, Scrubber>();
@@ -43,37 +43,31 @@ export class BorrowedSecrets implements SecretGuard {
 
   /** The scrubber for the log, which removes the secrets of all owners. */
   get everywhere(): Scrubber {
-    const held = new LiveScrubber(() => this.#compile('', [...this.#held.values()]));
+    const held = liveScrubber(() => this.#compile('', [...this.#held.values()]));
     return bothScrubbers(this.#options.ownEverywhere, held);
   }
 
   scrubber(scope: Scope): Scrubber {
     const owner = scopeKey(scope);
-    const held = new LiveScrubber(() => this.#compile(owner, [this.#held.get(owner) ?? new Set()]));
+    const held = liveScrubber(() => this.#compile(owner, [this.#held.get(owner) ?? new Set()]));
     return bothScrubbers(this.#options.own.scrubber(scope), held);
   }
 
   async resolve(scope: Scope, text: string, use: SecretUse): Promise<string> {
     const names = referencedSecrets(text);
     if (names.length > 0 && use.place === 'browser') {
-      throw new LangoError(
-        'not-supported',
-        'A secret that another server stores cannot be typed into a page here.',
-        {
-          hint: 'Send it in a header with http_request, or run the browser agent on the server that stores the secret.',
-        },
-      );
+      const problem = 'A secret that another server stores cannot be typed into a page here.';
+      const advice = 'Send it in a header with http_request';
+      const hint = `${advice}, or run the browser agent on the server that stores the secret.`;
+      throw new LangoError('not-supported', problem, { hint });
     }
     const values = new Map<string, string>();
     for (const name of names) {
       const value = await this.#options.ask(scope, name, use);
       this.#hold(scope, { name, value }, use);
       values.set(name, value);
-      this.#options.logger.info('a secret was borrowed', {
-        secret: name,
-        owner: scope.owner,
-        tool: use.tool,
-      });
+      const { owner } = scope;
+      this.#options.logger.info('a secret was borrowed', { secret: name, owner, tool: use.tool });
     }
     return replaceReferences(text, (name) => values.get(name)!);
   }

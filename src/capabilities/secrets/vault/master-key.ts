@@ -2,25 +2,12 @@ import { randomBytes, scrypt } from 'node:crypto';
 import { LangoError } from '../../../core/errors.js';
 import type { MasterRecord, MasterSource } from '../../../core/vault.js';
 import { KEY_BYTES, keyId } from '../../../core/sealing.js';
-
-/** The file with the master key. Only its owner can read it, and its writes resolve once they are durable. */
-export interface KeyFile {
-  readonly path: string;
-  /** Returns the file whose path is this one's followed by `suffix`. */
-  withSuffix(suffix: string): KeyFile;
-  /** Undefined without such a file. Rejects if other users can read it. */
-  load(): Promise<string | undefined>;
-  /** Creates the file, unless another process just did. Resolves with its content in both cases. */
-  create(text: string): Promise<string>;
-  /** Replaces the content in one step. */
-  replace(text: string): Promise<void>;
-  remove(): Promise<void>;
-}
+import type { PrivateFile } from '../../../disk/private-file.js';
 
 /** The possible sources of the master key. */
 export interface KeySources {
   /** Used, and created, if there is no passphrase. */
-  readonly keyFile: KeyFile;
+  readonly keyFile: PrivateFile;
   readonly passphrase: string | undefined;
 }
 
@@ -28,6 +15,8 @@ export interface MasterKey {
   readonly record: MasterRecord;
   readonly key: Buffer;
 }
+
+type PassphraseSource = Extract<MasterSource, { readonly kind: 'passphrase' }>;
 
 /** A master key that will replace the current one. */
 export interface NextMasterKey extends MasterKey {
@@ -41,25 +30,18 @@ const SCRYPT_BLOCK = 8;
 const SALT_BYTES = 16;
 
 /** Loads the key that `record` describes. Rejects with advice if it is missing or wrong. */
-export async function unlock(record: MasterRecord, sources: KeySources): Promise<MasterKey> {
-  const { source } = record;
-  return {
-    record,
-    key: source.kind === 'file' ? await keyFromFile(record, sources) : await fromPassphrase(),
-  };
-
-  async function fromPassphrase(): Promise<Buffer> {
-    if (sources.passphrase === undefined) {
-      throw new LangoError('invalid-config', 'The vault is locked with a passphrase, and none is given.', {
-        hint: 'Set LANGO_VAULT_PASSPHRASE, or vault.passphrase in the configuration.',
-      });
-    }
-    const key = await derive(sources.passphrase, source);
-    if (keyId(key) === record.id) return key;
-    throw new LangoError('invalid-config', 'The passphrase of the vault is wrong.', {
-      hint: 'Use the passphrase that the vault was locked with. Nothing was changed.',
-    });
+export async function unlock(record: MasterRecord, { keyFile, passphrase }: KeySources): Promise<MasterKey> {
+  const { source, id } = record;
+  if (source.kind === 'file') return { record, key: await keyFromFile(id, keyFile) };
+  if (passphrase === undefined) {
+    const hint = 'Set LANGO_VAULT_PASSPHRASE, or vault.passphrase in the configuration.';
+    const problem = 'The vault is locked with a passphrase, and none is given.';
+    throw new LangoError('invalid-config', problem, { hint });
   }
+  const key = await derive(passphrase, source);
+  if (keyId(key) === id) return { record, key };
+  const hint = 'Use the passphrase that the vault was locked with. Nothing was changed.';
+  throw new LangoError('invalid-config', 'The passphrase of the vault is wrong.', { hint });
 }
 
 /** Creates the key of a new vault. */
@@ -70,7 +52,7 @@ export async function createMaster({ keyFile, passphrase }: KeySources): Promise
 }
 
 /** Creates a key to rotate to: from `passphrase`, or a random key in the key file if there is none. */
-export async function nextMaster(keyFile: KeyFile, passphrase?: string): Promise<NextMasterKey> {
+export async function nextMaster(keyFile: PrivateFile, passphrase?: string): Promise<NextMasterKey> {
   if (passphrase !== undefined) {
     return { ...(await newFromPassphrase(passphrase)), finish: () => keyFile.remove() };
   }
@@ -79,7 +61,7 @@ export async function nextMaster(keyFile: KeyFile, passphrase?: string): Promise
   return { ...masterKeyOf({ kind: 'file' }, key), finish: () => finishRotation(keyFile, key) };
 }
 
-async function keyFromFile({ id }: MasterRecord, { keyFile }: KeySources): Promise<Buffer> {
+async function keyFromFile(id: string, keyFile: PrivateFile): Promise<Buffer> {
   const key = await readKey(keyFile);
   if (key && keyId(key) === id) return key;
   // A rotation was interrupted after the vault was encrypted under its new key.
@@ -89,20 +71,17 @@ async function keyFromFile({ id }: MasterRecord, { keyFile }: KeySources): Promi
     return next;
   }
   const problem = key ? 'holds the key of another vault' : 'is missing';
-  throw new LangoError('unavailable', `The key file of the vault ${keyFile.path} ${problem}.`, {
-    hint: 'Restore it from a backup. Without it, nothing in the vault can be read. Nothing was changed.',
-  });
+  const hint = 'Restore it from a backup. Without it, nothing in the vault can be read. Nothing was changed.';
+  throw new LangoError('unavailable', `The key file of the vault ${keyFile.path} ${problem}.`, { hint });
 }
 
 async function newFromPassphrase(passphrase: string): Promise<MasterKey> {
   const salt = randomBytes(SALT_BYTES).toString('base64url');
-  const source: MasterSource = { kind: 'passphrase', salt, cost: SCRYPT_COST };
+  const source: PassphraseSource = { kind: 'passphrase', salt, cost: SCRYPT_COST };
   return masterKeyOf(source, await derive(passphrase, source));
 }
 
-function derive(passphrase: string, source: MasterSource): Promise<Buffer> {
-  if (source.kind !== 'passphrase')
-    throw new TypeError('The key of a key file is not derived from a passphrase.');
+function derive(passphrase: string, source: PassphraseSource): Promise<Buffer> {
   const { cost } = source;
   const options = { N: cost, r: SCRYPT_BLOCK, p: 1, maxmem: 256 * SCRYPT_BLOCK * cost };
   const salt = Buffer.from(source.salt, 'base64url');
@@ -117,12 +96,12 @@ function masterKeyOf(source: MasterSource, key: Buffer): MasterKey {
   return { key, record: { id: keyId(key), source } };
 }
 
-function nextFile(keyFile: KeyFile): KeyFile {
+function nextFile(keyFile: PrivateFile): PrivateFile {
   return keyFile.withSuffix('.next');
 }
 
 /** Makes the key of a finished rotation the key of the vault. */
-async function finishRotation(keyFile: KeyFile, key: Buffer): Promise<void> {
+async function finishRotation(keyFile: PrivateFile, key: Buffer): Promise<void> {
   await keyFile.replace(textOf(key));
   await nextFile(keyFile).remove();
 }
@@ -134,20 +113,19 @@ function textOf(key: Buffer): string {
   return `${PREFIX}${key.toString('base64url')}\n`;
 }
 
-async function readKey(file: KeyFile): Promise<Buffer | undefined> {
+async function readKey(file: PrivateFile): Promise<Buffer | undefined> {
   const text = await file.load();
   return text === undefined ? undefined : parseKey(text, file);
 }
 
 /** Creates the key file. Two processes that create it at the same time get the same key. */
-async function createKey(file: KeyFile): Promise<Buffer> {
+async function createKey(file: PrivateFile): Promise<Buffer> {
   return parseKey(await file.create(textOf(randomBytes(KEY_BYTES))), file);
 }
 
-function parseKey(text: string, { path }: KeyFile): Buffer {
+function parseKey(text: string, { path }: PrivateFile): Buffer {
   const key = Buffer.from(LINE.exec(text)?.[1] ?? '', 'base64url');
   if (key.length === KEY_BYTES) return key;
-  throw new LangoError('invalid-config', `The key file of the vault ${path} is damaged: it holds no key.`, {
-    hint: 'Restore it from a backup. Nothing was changed.',
-  });
+  const problem = `The key file of the vault ${path} is damaged: it holds no key.`;
+  throw new LangoError('invalid-config', problem, { hint: 'Restore it from a backup. Nothing was changed.' });
 }

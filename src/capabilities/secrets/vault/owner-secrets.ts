@@ -2,24 +2,12 @@ import { LangoError, errorText } from '../../../core/errors.js';
 import type { JsonObject } from '../../../core/json.js';
 import type { Logger } from '../../../core/logger.js';
 import type { Scrubber, SecretGuard, SecretPlace, SecretUse } from '../../../core/secrets.js';
-import {
-  SECRET_PLACES,
-  referencedSecrets,
-  replaceReferences,
-  secretReference,
-  noScrubber,
-} from '../../../core/secrets.js';
-import type { Scope } from '../../../core/task.js';
-import { scopeKey } from '../../../core/task.js';
-import type {
-  NewSecret,
-  OpenedEntry,
-  SecretItem,
-  SecretPermission,
-  SecretStore,
-  VaultItem,
-} from '../../../core/vault.js';
-import { compileValues, LiveScrubber, MIN_SECRET } from './value-scrubber.js';
+import { noScrubber, SECRET_PLACES, secretReference } from '../../../core/secrets.js';
+import { referencedSecrets, replaceReferences } from '../../../core/secrets.js';
+import { scopeKey, type Scope } from '../../../core/task.js';
+import type { NewSecret, SecretItem, SecretPermission, SecretStore } from '../../../core/vault.js';
+import type { OpenedEntry, VaultItem } from '../../../core/vault.js';
+import { compileValues, liveScrubber, MIN_SECRET } from './value-scrubber.js';
 import type { SealedVault } from './vault.js';
 
 const MAX_CHARACTERS = 16 * 1024;
@@ -58,13 +46,13 @@ export class OwnerSecrets implements SecretStore, SecretGuard {
   }
 
   /** The scrubber for the log, which removes the secrets of all owners. */
-  readonly everywhere: Scrubber = new LiveScrubber(
+  readonly everywhere: Scrubber = liveScrubber(
     () => (this.#all ??= compileValues([...this.#owned.values()].flatMap(({ values }) => [...values]))),
   );
 
   scrubber(scope: Scope): Scrubber {
     const name = scopeKey(scope);
-    return new LiveScrubber(() => {
+    return liveScrubber(() => {
       const owned = this.#owned.get(name);
       return owned ? (owned.scrubber ??= compileValues([...owned.values])) : noScrubber;
     });
@@ -79,12 +67,8 @@ export class OwnerSecrets implements SecretStore, SecretGuard {
       throw error;
     });
     if (before && key !== undefined && before.metadata['key'] === key) return toItem(before);
-    const entry = {
-      kind: 'secret' as const,
-      name,
-      value: Buffer.from(value, 'utf8'),
-      metadata: { ...permission, ...(key === undefined ? {} : { key }) },
-    };
+    const metadata = { ...permission, ...(key === undefined ? {} : { key }) };
+    const entry = { kind: 'secret' as const, name, value: Buffer.from(value, 'utf8'), metadata };
     const item = await this.#vault.put(scope, entry, replace ? expected : 0);
     this.#setValue(scope, name, value);
     return toItem(item);
@@ -138,9 +122,8 @@ export class OwnerSecrets implements SecretStore, SecretGuard {
   async #require(scope: Scope, name: string) {
     const entry = await this.#vault.get(scope, 'secret', name);
     if (entry) return entry;
-    throw new LangoError('not-found', `There is no secret "${name}".`, {
-      hint: `Its owner stores it with: lango secrets set ${name}`,
-    });
+    const hint = `Its owner stores it with: lango secrets set ${name}`;
+    throw new LangoError('not-found', `There is no secret "${name}".`, { hint });
   }
 
   async #load(scope: Scope, name: string): Promise<void> {
@@ -159,13 +142,10 @@ export class OwnerSecrets implements SecretStore, SecretGuard {
     this.#changed(scope);
   }
 
-  #of({ tenant, owner }: Scope): SecretsOfOwner {
-    const name = scopeKey({ tenant, owner });
-    const known = this.#owned.get(name);
-    if (known) return known;
-    const made: SecretsOfOwner = { values: new Map(), scrubber: undefined };
-    this.#owned.set(name, made);
-    return made;
+  #of(scope: Scope): SecretsOfOwner {
+    const known = this.#owned.get(scopeKey(scope)) ?? { values: new Map(), scrubber: undefined };
+    this.#owned.set(scopeKey(scope), known);
+    return known;
   }
 
   #changed(scope: Scope): void {
@@ -192,9 +172,8 @@ function checkedPermission({ places, hosts }: SecretPermission) {
   const names = [...new Set(hosts.map((host) => host.toLowerCase()))].sort();
   const wrong = names.find((host) => !HOST.test(host));
   if (wrong !== undefined) {
-    throw new LangoError('invalid-input', `"${wrong.slice(0, 80)}" is not a host name.`, {
-      hint: 'Write it without a scheme, port or path, such as api.example.com.',
-    });
+    const hint = 'Write it without a scheme, port or path, such as api.example.com.';
+    throw new LangoError('invalid-input', `"${wrong.slice(0, 80)}" is not a host name.`, { hint });
   }
   if (names.length > MAX_HOSTS)
     throw new LangoError('invalid-input', `At most ${MAX_HOSTS} hosts can be allowed.`);
@@ -208,36 +187,33 @@ function assertAllowed(
   const isKnownHost = host !== undefined && hosts.includes(host.toLowerCase());
   if (places.includes(place) && (place === 'exec' || isKnownHost)) return;
   const where = place === 'exec' ? 'in commands' : `for ${host ?? 'an unknown host'} (${place})`;
-  const flags = [...new Set([...places, place])].map((each) => ` --for ${each}`).join('');
-  const hostFlags = [...hosts, ...(host === undefined || isKnownHost ? [] : [host])].map(
-    (each) => ` --host ${each}`,
-  );
-  throw new LangoError('forbidden', `The secret "${name}" may not be used ${where}.`, {
-    hint: `Its owner allows that with: lango secrets allow ${name}${flags}${hostFlags.join('')}`,
-  });
+  const wantedHosts = host === undefined || isKnownHost ? hosts : [...hosts, host];
+  const flags = [
+    ...[...new Set([...places, place])].map((each) => ` --for ${each}`),
+    ...wantedHosts.map((each) => ` --host ${each}`),
+  ];
+  const hint = `Its owner allows that with: lango secrets allow ${name}${flags.join('')}`;
+  throw new LangoError('forbidden', `The secret "${name}" may not be used ${where}.`, { hint });
 }
 
 function assertValue(name: string, value: string): void {
-  if (value.trim().length < MIN_SECRET) {
-    throw new LangoError('invalid-input', `A secret has at least ${MIN_SECRET} characters.`, {
-      hint: 'A shorter one could not be distinguished from ordinary text, and so not be removed from texts.',
-    });
-  }
   const [known] = referencedSecrets(value);
+  const refuse = (problem: string, hint?: string): never => {
+    throw new LangoError('invalid-input', problem, { hint });
+  };
+  if (value.trim().length < MIN_SECRET) {
+    const reason =
+      'A shorter one could not be distinguished from ordinary text, and so not be removed from texts.';
+    refuse(`A secret has at least ${MIN_SECRET} characters.`, reason);
+  }
   if (known !== undefined) {
-    throw new LangoError('invalid-input', `The value holds a reference to the secret "${known}".`, {
-      hint: `The server replaces stored values in a request by their reference. To store the value under a second name: lango secrets set ${name}`,
-    });
+    const reason = 'The server replaces stored values in a request by their reference.';
+    const advice = `To store the value under a second name: lango secrets set ${name}`;
+    refuse(`The value holds a reference to the secret "${known}".`, `${reason} ${advice}`);
   }
-  if (secretReference(name).includes(value.trim())) {
-    throw new LangoError('invalid-input', `The name "${name}" would reveal the value.`, {
-      hint: 'Choose another name.',
-    });
-  }
-  if (value.length > MAX_CHARACTERS) {
-    throw new LangoError('invalid-input', `A secret has at most ${MAX_CHARACTERS} characters.`);
-  }
-  if (!value.isWellFormed() || value.includes('\0')) {
-    throw new LangoError('invalid-input', 'A secret must not hold U+0000 or lone surrogates.');
-  }
+  if (secretReference(name).includes(value.trim()))
+    refuse(`The name "${name}" would reveal the value.`, 'Choose another name.');
+  if (value.length > MAX_CHARACTERS) refuse(`A secret has at most ${MAX_CHARACTERS} characters.`);
+  if (!value.isWellFormed() || value.includes('\0'))
+    refuse('A secret must not hold U+0000 or lone surrogates.');
 }

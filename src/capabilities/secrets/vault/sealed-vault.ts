@@ -1,5 +1,7 @@
+import type { CapabilityContext } from '../../../core/capability.js';
 import { Contract } from '../../../core/service.js';
 import type { OpenVault } from '../../../core/vault.js';
+import type { SECRET_SETTINGS } from '../settings.js';
 import type { OwnerSecrets } from './owner-secrets.js';
 import type { SealedVault } from './vault.js';
 
@@ -12,3 +14,15 @@ export interface OpenSealedVault extends OpenVault {
 }
 
 export const SEALED_VAULT = new Contract<() => Promise<OpenSealedVault>>('vault');
+
+type Context = Pick<CapabilityContext<typeof SECRET_SETTINGS>, 'settings' | 'database' | 'logger'>;
+
+/** Opens the vault in the database. Rejects with a `LangoError` that says why it cannot be opened. */
+export async function openSealedVault({ settings, database, logger }: Context): Promise<OpenSealedVault> {
+  const { openVault } = await import('./vault.js');
+  const { OwnerSecrets } = await import('./owner-secrets.js');
+  const { sqlVaultStore } = await import('./sql-vault-store.js');
+  const { keyFile, passphrase } = settings.vault;
+  const vault = await openVault({ store: sqlVaultStore(database), keyFile, passphrase });
+  return { vault, secrets: await OwnerSecrets.open(vault, logger), keyFile };
+}

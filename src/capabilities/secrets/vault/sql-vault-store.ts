@@ -1,18 +1,9 @@
 import { LangoError } from '../../../core/errors.js';
-import type { Scope } from '../../../core/task.js';
-import { scopeKey } from '../../../core/task.js';
-import type {
-  MasterRecord,
-  NewSealedEntry,
-  ScopedKey,
-  SealedEntry,
-  VaultKind,
-  VaultStore,
-} from '../../../core/vault.js';
-import type { Row } from '../../../stores/records.js';
-import { assertKeys, toRecord } from '../../../stores/records.js';
-import type { Query, SqlDatabase } from '../../../core/sql.js';
-import { all, column, first, run } from '../../../core/sql.js';
+import { scopeKey, type Scope } from '../../../core/task.js';
+import type { MasterRecord, NewSealedEntry, ScopedKey, SealedEntry } from '../../../core/vault.js';
+import type { VaultKind, VaultStore } from '../../../core/vault.js';
+import { assertKeys, toRecord, type Row } from '../../../stores/records.js';
+import { all, column, first, run, type Query, type SqlDatabase } from '../../../core/sql.js';
 
 const FORMAT = { json: ['metadata', 'source'] };
 
@@ -43,60 +34,34 @@ const SQL = {
 const LOCK = 'vault';
 
 /** Stores the vault's keys and entries, all of them encrypted. */
-export class SqlVaultStore implements VaultStore {
-  readonly #database: SqlDatabase;
-
-  constructor(database: SqlDatabase) {
-    this.#database = database;
-  }
-
-  async master(): Promise<MasterRecord | undefined> {
-    return this.#database.read(readMaster);
-  }
-
-  async createMaster(record: MasterRecord): Promise<void> {
-    await this.#database.write(LOCK, () => createMaster(record));
-  }
-
-  async dataKey({ tenant, owner }: Scope): Promise<Uint8Array | undefined> {
-    return (await this.#database.read(() => column<Buffer>(SQL.dataKey, tenant, owner)))[0];
-  }
-
-  async dataKeys(): Promise<readonly ScopedKey[]> {
-    return this.#database.read(() => all<ScopedKey>(SQL.dataKeys));
-  }
-
-  async addDataKey(key: ScopedKey): Promise<Uint8Array> {
-    assertKeys({ tenant: key.tenant, owner: key.owner });
-    return this.#database.write(LOCK, () => addDataKey(key));
-  }
-
-  async rotate(from: string, to: MasterRecord, keys: readonly ScopedKey[]): Promise<void> {
-    await this.#database.write(LOCK, () => rotate(from, to, keys));
-  }
-
-  async entry(scope: Scope, kind: VaultKind, name: string): Promise<SealedEntry | undefined> {
-    const row = await this.#database.read(() => first<Row>(SQL.entry, ...keyOf(scope, kind, name)));
-    return row && toRecord(row, FORMAT);
-  }
-
-  async entries({ tenant, owner }: Scope, kind: VaultKind): Promise<readonly SealedEntry[]> {
-    const rows = await this.#database.read(() => all<Row>(SQL.entries, tenant, owner, kind));
-    return rows.map((row) => toRecord(row, FORMAT));
-  }
-
-  async scopes(kind: VaultKind): Promise<readonly Scope[]> {
-    return this.#database.read(() => all<Scope>(SQL.scopes, kind));
-  }
-
-  async putEntry(scope: Scope, entry: NewSealedEntry, max: number): Promise<SealedEntry> {
-    assertKeys({ tenant: scope.tenant, owner: scope.owner, name: entry.name });
-    return this.#database.write(LOCK, (now) => putEntry(scope, entry, { max, now }));
-  }
-
-  async deleteEntry(scope: Scope, kind: VaultKind, name: string): Promise<boolean> {
-    return (await this.#database.write(LOCK, () => run(SQL.remove, ...keyOf(scope, kind, name)))) > 0;
-  }
+export function sqlVaultStore(database: SqlDatabase): VaultStore {
+  return {
+    master: () => database.read(readMaster),
+    createMaster: (record) => database.write(LOCK, () => createMaster(record)),
+    dataKey: async ({ tenant, owner }) =>
+      (await database.read(() => column<Buffer>(SQL.dataKey, tenant, owner)))[0],
+    dataKeys: () => database.read(() => all<ScopedKey>(SQL.dataKeys)),
+    async addDataKey(key) {
+      assertKeys({ tenant: key.tenant, owner: key.owner });
+      return database.write(LOCK, () => addDataKey(key));
+    },
+    rotate: (from, to, keys) => database.write(LOCK, () => rotate(from, to, keys)),
+    async entry(scope, kind, name) {
+      const row = await database.read(() => first<Row>(SQL.entry, ...keyOf(scope, kind, name)));
+      return row && toRecord(row, FORMAT);
+    },
+    async entries({ tenant, owner }, kind) {
+      const rows = await database.read(() => all<Row>(SQL.entries, tenant, owner, kind));
+      return rows.map((row) => toRecord(row, FORMAT));
+    },
+    scopes: (kind) => database.read(() => all<Scope>(SQL.scopes, kind)),
+    async putEntry(scope, entry, max) {
+      assertKeys({ tenant: scope.tenant, owner: scope.owner, name: entry.name });
+      return database.write(LOCK, (now) => putEntry(scope, entry, { max, now }));
+    },
+    deleteEntry: async (scope, kind, name) =>
+      (await database.write(LOCK, () => run(SQL.remove, ...keyOf(scope, kind, name)))) > 0,
+  };
 }
 
 function* readMaster(): Query<MasterRecord | undefined> {
@@ -105,10 +70,10 @@ function* readMaster(): Query<MasterRecord | undefined> {
 }
 
 function* createMaster({ id, source }: MasterRecord): Query<void> {
-  if (yield* readMaster())
-    throw new LangoError('conflict', 'The vault has a master key already: another process created it.', {
-      hint: 'Try again.',
-    });
+  if (yield* readMaster()) {
+    const problem = 'The vault has a master key already: another process created it.';
+    throw new LangoError('conflict', problem, { hint: 'Try again.' });
+  }
   yield* run(SQL.insertMaster, id, JSON.stringify(source));
 }
 
@@ -122,9 +87,8 @@ function* rotate(from: string, to: MasterRecord, keys: readonly ScopedKey[]): Qu
   const given = new Set(keys.map(scopeKey));
   const isComplete = known.every((scope) => given.has(scopeKey(scope)));
   if ((yield* readMaster())?.id !== from || !isComplete || given.size !== known.length) {
-    throw new LangoError('conflict', 'The vault changed during the rotation, so no key was rotated.', {
-      hint: 'Try again.',
-    });
+    const problem = 'The vault changed during the rotation, so no key was rotated.';
+    throw new LangoError('conflict', problem, { hint: 'Try again.' });
   }
   for (const { tenant, owner, wrapped } of keys) yield* run(SQL.updateDataKey, wrapped, tenant, owner);
   yield* run(SQL.updateMaster, to.id, JSON.stringify(to.source));
@@ -142,9 +106,8 @@ function* putEntry(
   const { tenant, owner } = scope;
   const [count = 0] = yield* column<number>(SQL.count, tenant, owner, kind);
   if (!before && count >= max) {
-    throw new LangoError('too-many', `There are ${max} entries of this kind already, which is the limit.`, {
-      hint: 'Delete one that is not needed any more.',
-    });
+    const problem = `There are ${max} entries of this kind already, which is the limit.`;
+    throw new LangoError('too-many', problem, { hint: 'Delete one that is not needed any more.' });
   }
   const createdAt = before?.created_at ?? now;
   yield* run(SQL.put, ...key, version, JSON.stringify(metadata), sealed, createdAt, now);

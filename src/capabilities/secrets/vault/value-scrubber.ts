@@ -1,4 +1,5 @@
-import { secretReference, type ScrubStream, type Scrubber } from '../../../core/secrets.js';
+import { parseObject } from '../../../core/json.js';
+import { secretReference, type Scrubber } from '../../../core/secrets.js';
 import { compileScrubber } from '../../../scrub/scrubber.js';
 
 /** A shorter value could not be told apart from ordinary text, in characters. */
@@ -35,36 +36,22 @@ export function compileValues(secrets: readonly (readonly [name: string, value: 
 const HIDDEN_MEMBER = /(token|secret|password|private_?key)$/i;
 
 function hiddenMembers(value: string): readonly string[] {
-  if (!value.startsWith('{')) return [];
-  try {
-    const members = Object.entries(JSON.parse(value) as object);
-    return members.flatMap(([name, member]: [string, unknown]) =>
-      HIDDEN_MEMBER.test(name) && typeof member === 'string' && member.length >= MIN_SECRET ? [member] : [],
-    );
-  } catch {
-    return [];
-  }
+  const parsed = value.startsWith('{') ? parseObject(value) : undefined;
+  const members = Object.entries(parsed ?? {});
+  return members.flatMap(([name, member]) =>
+    HIDDEN_MEMBER.test(name) && typeof member === 'string' && member.length >= MIN_SECRET ? [member] : [],
+  );
 }
 
 /** A scrubber for the secrets at the time of each call. */
-export class LiveScrubber implements Scrubber {
-  readonly #current: () => Scrubber;
-
-  constructor(current: () => Scrubber) {
-    this.#current = current;
-  }
-
-  get isEmpty(): boolean {
-    return this.#current().isEmpty;
-  }
-
-  text(text: string): string {
-    return this.#current().text(text);
-  }
-
-  stream(): ScrubStream {
-    return this.#current().stream();
-  }
+export function liveScrubber(current: () => Scrubber): Scrubber {
+  return {
+    get isEmpty() {
+      return current().isEmpty;
+    },
+    text: (text) => current().text(text),
+    stream: () => current().stream(),
+  };
 }
 
 /** Returns a scrubber that applies `first` and then `second`. */

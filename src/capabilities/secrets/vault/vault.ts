@@ -1,12 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { LangoError } from '../../../core/errors.js';
 import { canonicalJson } from '../../../core/canonical-json.js';
-import type { Scope } from '../../../core/task.js';
-import { scopeKey } from '../../../core/task.js';
+import { scopeKey, type Scope } from '../../../core/task.js';
+import { VAULT_NAME, type MasterSource, type NewSealedEntry, type OpenedEntry } from '../../../core/vault.js';
 import type {
-  OpenedEntry,
-  MasterSource,
-  NewSealedEntry,
   SealedEntry,
   Vault,
   VaultEntry,
@@ -14,23 +11,30 @@ import type {
   VaultKind,
   VaultStore,
 } from '../../../core/vault.js';
-import { VAULT_NAME } from '../../../core/vault.js';
-import type { KeySources, MasterKey } from './master-key.js';
-import { createMaster, nextMaster, unlock } from './master-key.js';
+import { PrivateFile } from '../../../disk/private-file.js';
+import { createMaster, nextMaster, unlock, type KeySources, type MasterKey } from './master-key.js';
 import { KEY_BYTES, seal, unseal } from '../../../core/sealing.js';
 
 const MAX_VALUE_BYTES = 64 * 1024;
 const MAX_ENTRIES = 1_000;
 
-export interface VaultOptions extends KeySources {
+interface VaultOptions extends KeySources {
   readonly store: VaultStore;
+}
+
+interface VaultPlace extends Pick<VaultOptions, 'store' | 'passphrase'> {
+  /** The path of the key file. Its folder must exist: a missing one may be a disk that is not mounted. */
+  readonly keyFile: string;
 }
 
 /**
  * Opens the vault of a data folder. An empty vault has no key yet; the first `put` creates it. Rejects and changes nothing
  * if the passphrase is wrong, or the key file is missing, damaged or readable by other users.
  */
-export async function openVault(options: VaultOptions): Promise<SealedVault> {
+export async function openVault({ keyFile: path, ...place }: VaultPlace): Promise<SealedVault> {
+  const hint = 'Let this user read and write it, or name another file in vault.keyFile.';
+  const keyFile = new PrivateFile(path, { title: 'key file of the vault', hint, createsFolder: false });
+  const options = { ...place, keyFile };
   const record = await options.store.master();
   return new SealedVault(options, record && (await unlock(record, options)));
 }
@@ -38,8 +42,8 @@ export async function openVault(options: VaultOptions): Promise<SealedVault> {
 /** Encrypts the values of each owner with the owner's data key, and the data keys with the master key. */
 export class SealedVault implements Vault {
   readonly #options: VaultOptions;
-  #source: MasterSource['kind'] | undefined;
   readonly #dataKeys = new Map<string, Promise<Buffer>>();
+  #source: MasterSource['kind'] | undefined;
   #master: Promise<MasterKey> | undefined;
 
   constructor(options: VaultOptions, master: MasterKey | undefined) {
@@ -156,9 +160,9 @@ function toItem({ sealed: _sealed, ...item }: SealedEntry): VaultItem {
 
 function assertEntry({ kind, name, value }: VaultEntry): void {
   if (!VAULT_NAME.test(name)) {
-    throw new LangoError('invalid-input', `"${name.slice(0, 80)}" cannot be the name of a ${kind}.`, {
-      hint: 'A name is a letter, then up to 63 letters, digits, "_", "." or "-".',
-    });
+    const hint = 'A name is a letter, then up to 63 letters, digits, "_", "." or "-".';
+    const problem = `"${name.slice(0, 80)}" cannot be the name of a ${kind}.`;
+    throw new LangoError('invalid-input', problem, { hint });
   }
   if (value.length < 1 || value.length > MAX_VALUE_BYTES) {
     throw new LangoError('invalid-input', `A ${kind} has 1 to ${MAX_VALUE_BYTES} bytes.`);
@@ -166,7 +170,6 @@ function assertEntry({ kind, name, value }: VaultEntry): void {
 }
 
 function damaged(message: string): LangoError {
-  return new LangoError('storage', message, {
-    hint: 'Restore the database from a backup, or delete this entry and store it again. Other entries are not affected.',
-  });
+  const advice = 'Restore the database from a backup, or delete this entry and store it again.';
+  return new LangoError('storage', message, { hint: `${advice} Other entries are not affected.` });
 }

@@ -20,7 +20,7 @@ const SYSTEM_FOLDERS = ['/usr', '/etc', '/bin', '/sbin', '/lib', '/lib64', '/pro
  */
 export async function prepareAccount(given: readonly string[]): Promise<Account> {
   const roots = await Promise.all(given.map((root) => realpath(root)));
-  for (const root of roots) assertNotSystem(root);
+  roots.forEach(assertNotSystem);
   const uid = process.getuid?.() ?? NOBODY;
   const gid = process.getgid?.() ?? NOBODY;
   if (uid !== 0) return { uid, gid, roots };
@@ -44,16 +44,15 @@ async function ownerOf(root: string): Promise<{ uid: number; gid: number }> {
 async function transferOwnership(root: string, account: { uid: number; gid: number }): Promise<void> {
   if ((await stat(root)).uid !== 0) return;
   if ((await readdir(root)).length > 0) {
-    throw new LangoError(
-      'unavailable',
-      `The workspace ${root} belongs to root, and commands do not run as root. Run chown -R ${account.uid}:${account.gid} ${root}, or run the server as an ordinary user.`,
-    );
+    const advice = `Run chown -R ${account.uid}:${account.gid} ${root}, or run the server as an ordinary user.`;
+    const problem = `The workspace ${root} belongs to root, and commands do not run as root.`;
+    throw new LangoError('unavailable', `${problem} ${advice}`);
   }
   await chown(root, account.uid, account.gid);
 }
 
 /**
- * How a root server enters the sandbox. If root started bubblewrap, commands would keep root as the kernel's uid; if an
+ * The way of a root server into the sandbox. If root started bubblewrap, commands would keep root as the kernel's uid; if an
  * ordinary account started it, a workspace below a folder that is closed to others would be out of reach. So the roots
  * are first bind-mounted to an open folder, in a mount namespace of this command alone, and then root drops its
  * privileges for good. Each program replaces the one before (exec): a process without rights in between could not
@@ -89,10 +88,8 @@ export async function preparePrivilegeDrop({ uid, gid, roots }: Account): Promis
     roots.every((root) => !`${root}/`.startsWith(`${folder}/`)),
   );
   if (mountPoint === undefined) {
-    throw new LangoError(
-      'invalid-config',
-      `The workspace roots lie in all of ${MOUNT_PARENTS.join(', ')}, and one of these must stay free. Move a root.`,
-    );
+    const problem = `The workspace roots lie in all of ${MOUNT_PARENTS.join(', ')}`;
+    throw new LangoError('invalid-config', `${problem}, and one of these must stay free. Move a root.`);
   }
   const account = ['--reuid', String(uid), '--regid', String(gid), '--clear-groups'];
   const noCapabilities = ['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs'];

@@ -5,17 +5,13 @@ import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../
 import { BackgroundProcesses, type BackgroundProcess } from './background.js';
 import { diskNotes } from './exec.js';
 import type { ExecOptions } from './launch.js';
-import {
-  COMMAND_FIELDS,
-  describeCommand,
-  secretsNote,
-  secretsOf,
-  withSecrets,
-  type Runner,
-} from './runner.js';
+import { COMMAND_FIELDS, describeCommand, secretsNote, secretsOf, withSecrets } from './runner.js';
+import type { Runner } from './runner.js';
 
 /** The size of the longest UTF-8 character. */
 const LIMIT_MIN_BYTES = 4;
+
+const OFFSET = 'output: where to continue, in bytes: nextOffset of the previous result';
 
 const schema = z.strictObject({
   action: z.enum(['start', 'status', 'output', 'stop']),
@@ -25,11 +21,7 @@ const schema = z.strictObject({
   env: COMMAND_FIELDS.env.describe('start: additional environment variables, as for exec'),
   id: z.string().max(64).optional().describe('The id from start. For status, omit it to list all processes'),
   stream: z.enum(['stdout', 'stderr']).optional().describe('output: stdout by default'),
-  offset: z
-    .int()
-    .min(0)
-    .optional()
-    .describe('output: where to continue, in bytes: nextOffset of the previous result'),
+  offset: z.int().min(0).optional().describe(OFFSET),
   limit: z.int().min(LIMIT_MIN_BYTES).optional().describe('output: maximum number of bytes to read'),
 });
 
@@ -40,10 +32,10 @@ export function backgroundTool(runner: Runner, { sandbox, limits }: ExecOptions)
   const actions: Record<Input['action'], (input: Input, context: ToolContext) => Promise<ToolOutput>> = {
     async start(input, context) {
       context.signal.throwIfAborted();
-      const line = required(input, 'command');
-      const what = { command: line, secrets: secretsOf(input) };
-      const { id, command, secrets } = await processes.start(context, what, async () =>
-        runner.start(await withSecrets({ ...input, command: line }, context), context),
+      const command = required(input, 'command');
+      const secrets = secretsOf(input);
+      const { id } = await processes.start(context, { command, secrets }, async () =>
+        runner.start(await withSecrets({ ...input, command }, context), context),
       );
       return { content: { id, command, state: 'running', ...secretsNote(secrets) } };
     },
@@ -96,8 +88,7 @@ function describeProcess({ id, command, process, startedAt, end }: BackgroundPro
   return {
     id,
     command,
-    state: end === undefined ? 'running' : 'ended',
-    ...(end === undefined ? {} : { exitCode: end.exitCode }),
+    ...(end ? { state: 'ended', exitCode: end.exitCode } : { state: 'running' }),
     seconds: Math.round(((end?.at ?? Date.now()) - startedAt) / 1000),
     stdoutBytes: process.stdout.totalBytes,
     stderrBytes: process.stderr.totalBytes,
@@ -105,11 +96,8 @@ function describeProcess({ id, command, process, startedAt, end }: BackgroundPro
   };
 }
 
-function readOutput(
-  { process, end, secrets }: BackgroundProcess,
-  input: Input,
-  maxBytes: number,
-): JsonObject {
+function readOutput(started: BackgroundProcess, input: Input, maxBytes: number): JsonObject {
+  const { process, end, secrets } = started;
   const { stream = 'stdout', offset = 0, limit = maxBytes } = input;
   const slice = process[stream].slice(offset, Math.max(Math.min(limit, maxBytes), LIMIT_MIN_BYTES));
   const missingBytes = Math.max(0, slice.offset - offset);

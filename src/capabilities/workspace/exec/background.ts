@@ -13,13 +13,10 @@ export interface BackgroundProcess {
   readonly process: Command;
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
-  /** Undefined while it runs. */
-  readonly end: (ExitStatus & { readonly at: number }) | undefined;
-}
-
-type Entry = { -readonly [Key in keyof BackgroundProcess]: BackgroundProcess[Key] } & {
   readonly scope: Scope;
-};
+  /** Undefined while it runs. */
+  end: (ExitStatus & { readonly at: number }) | undefined;
+}
 
 const RUNNING_PER_OWNER = 8;
 const RUNNING_IN_ALL = 64;
@@ -27,11 +24,9 @@ const RUNNING_IN_ALL = 64;
 const ENDED_PER_OWNER = 8;
 const ENDED_IN_ALL = 64;
 
-/**
- * The background processes of this server. The list is in memory only: a restart ends the processes and forgets their ids.
- */
+/** The background processes of this server, in memory only: a restart ends the processes and forgets their ids. */
 export class BackgroundProcesses {
-  readonly #entries = new Map<string, Entry>();
+  readonly #known = new Map<string, BackgroundProcess>();
   readonly #starting = new Set<{ readonly scope: Scope }>();
 
   /** Starts a process. Rejects with `too-many` at the limit per owner or per server. */
@@ -44,8 +39,15 @@ export class BackgroundProcesses {
     const reservation = { scope };
     this.#starting.add(reservation);
     try {
-      const process = await launch();
-      return this.#add({ id: randomBytes(4).toString('hex'), ...what, process, scope });
+      const id = randomBytes(4).toString('hex');
+      return this.#add({
+        id,
+        ...what,
+        process: await launch(),
+        scope,
+        startedAt: Date.now(),
+        end: undefined,
+      });
     } finally {
       this.#starting.delete(reservation);
     }
@@ -53,65 +55,50 @@ export class BackgroundProcesses {
 
   /** Lists the owner's processes, oldest first. */
   list(scope: Scope): readonly BackgroundProcess[] {
-    return this.#entriesOf(scope);
+    return [...this.#known.values()].filter((process) => belongsTo(process, scope));
   }
 
   /** Throws `not-found`, also for a process of another owner. */
   require(scope: Scope, id: string): BackgroundProcess {
-    const found = this.#entriesOf(scope).find((entry) => entry.id === id);
-    if (found !== undefined) return found;
-    throw new LangoError(
-      'not-found',
-      `id: there is no process "${id}". Call the action status without an id to list the processes. A restart of the server ends all of them.`,
-    );
+    const found = this.#known.get(id);
+    if (found && belongsTo(found, scope)) return found;
+    const advice = 'Call the action status without an id to list the processes.';
+    const problem = `id: there is no process "${id}". ${advice} A restart of the server ends all of them.`;
+    throw new LangoError('not-found', problem);
   }
 
   #assertCapacity(scope: Scope): void {
-    const running = [...this.#entries.values()].filter(({ end }) => end === undefined);
+    const running = [...this.#known.values()].filter(({ end }) => end === undefined);
     const taken = [...running, ...this.#starting];
-    const own = taken.filter((entry) => belongsTo(entry, scope));
+    const own = taken.filter((process) => belongsTo(process, scope));
     if (own.length >= RUNNING_PER_OWNER) {
-      throw new LangoError(
-        'too-many',
-        `The limit of ${own.length} running processes for one user is reached. Stop one with the action stop first.`,
-      );
+      const problem = `The limit of ${own.length} running processes for one user is reached.`;
+      throw new LangoError('too-many', `${problem} Stop one with the action stop first.`);
     }
     if (taken.length < RUNNING_IN_ALL) return;
-    throw new LangoError(
-      'too-many',
-      'The limit of running processes on this server is reached. Try again later.',
-      {
-        retryable: true,
+    const problem = 'The limit of running processes on this server is reached. Try again later.';
+    throw new LangoError('too-many', problem, { retryable: true });
+  }
+
+  #add(started: BackgroundProcess): BackgroundProcess {
+    this.#known.set(started.id, started);
+    started.process.ended.then(
+      (status) => {
+        started.end = { ...status, at: Date.now() };
+        this.#dropOldest(this.list(started.scope), ENDED_PER_OWNER);
+        this.#dropOldest([...this.#known.values()], ENDED_IN_ALL);
       },
+      () => this.#known.delete(started.id),
     );
+    return started;
   }
 
-  #add(started: Omit<Entry, 'startedAt' | 'end'>): BackgroundProcess {
-    const entry: Entry = { ...started, startedAt: Date.now(), end: undefined };
-    this.#entries.set(entry.id, entry);
-    entry.process.ended.then(
-      (ending) => this.#finish(entry, ending),
-      () => this.#entries.delete(entry.id),
-    );
-    return entry;
-  }
-
-  #finish(entry: Entry, ending: ExitStatus): void {
-    entry.end = { ...ending, at: Date.now() };
-    this.#dropOldest(this.#entriesOf(entry.scope), ENDED_PER_OWNER);
-    this.#dropOldest([...this.#entries.values()], ENDED_IN_ALL);
-  }
-
-  #dropOldest(entries: readonly Entry[], max: number): void {
-    const ended = entries.filter(({ end }) => end !== undefined);
-    for (const { id } of ended.slice(0, -max)) this.#entries.delete(id);
-  }
-
-  #entriesOf(scope: Scope): readonly Entry[] {
-    return [...this.#entries.values()].filter((entry) => belongsTo(entry, scope));
+  #dropOldest(processes: readonly BackgroundProcess[], max: number): void {
+    const ended = processes.filter(({ end }) => end !== undefined);
+    for (const { id } of ended.slice(0, -max)) this.#known.delete(id);
   }
 }
 
-function belongsTo(entry: Pick<Entry, 'scope'>, scope: Scope): boolean {
-  return scopeKey(entry.scope) === scopeKey(scope);
+function belongsTo(process: Pick<BackgroundProcess, 'scope'>, scope: Scope): boolean {
+  return scopeKey(process.scope) === scopeKey(scope);
 }

@@ -3,47 +3,29 @@ import { LangoError } from '../../../core/errors.js';
 import type { Account, PrivilegeDrop } from './account.js';
 import { limitedShell, type Sandbox, type ShellCommand } from './launch.js';
 
-/** An entry of the sandbox at `path`: the host's `source`, read-only, or a symbolic link to it. */
-interface Entry {
-  readonly kind: 'file' | 'link';
+/** A path that commands see: the host's `source`, writable or read-only, or a symbolic link to it. */
+interface Mount {
+  readonly kind: '--bind' | '--ro-bind' | '--symlink';
   readonly source: string;
   readonly path: string;
-}
-
-/** A folder of the host (`source`) that commands see at `path`. */
-interface Bind {
-  readonly source: string;
-  readonly path: string;
-  readonly kind: '--bind' | '--ro-bind';
 }
 
 const SYSTEM_LINKS = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 const ETC = [
-  '/etc/alternatives',
-  '/etc/ca-certificates',
-  '/etc/ld.so.cache',
-  '/etc/ld.so.conf',
-  '/etc/ld.so.conf.d',
-  '/etc/localtime',
-  '/etc/mime.types',
-  '/etc/pki/tls/certs',
-  '/etc/ssl/certs',
-  '/etc/ssl/openssl.cnf',
+  ...['/etc/alternatives', '/etc/ca-certificates', '/etc/localtime', '/etc/mime.types'],
+  ...['/etc/ld.so.cache', '/etc/ld.so.conf', '/etc/ld.so.conf.d'],
+  ...['/etc/pki/tls/certs', '/etc/ssl/certs', '/etc/ssl/openssl.cnf'],
 ];
-const ETC_NETWORK = [
-  '/etc/hosts',
-  '/etc/nsswitch.conf',
-  '/etc/protocols',
-  '/etc/resolv.conf',
-  '/etc/services',
-];
+const ETC_NETWORK = ['hosts', 'nsswitch.conf', 'protocols', 'resolv.conf', 'services'].map(
+  (name) => `/etc/${name}`,
+);
 
 const ARGUMENTS_FD = '3';
 const PASSWD_FD = '4';
 const GROUP_FD = '5';
 const FILTER_FD = '6';
 
-interface BubblewrapOptions {
+export interface BubblewrapOptions {
   /** Required for a server that is root. */
   readonly privilegeDrop?: PrivilegeDrop | undefined;
   /** The filter of system calls: see `seccompFilter`. */
@@ -73,18 +55,12 @@ export function bubblewrap(
       const shell = limitedShell(command, command.limits.processes);
       const { writable, readable } = command;
       const folders = [...writable, ...readable];
-      const binds = folders.map((path, index): Bind => {
+      const binds = folders.map((path, index): Mount => {
         const kind = index < writable.length ? '--bind' : '--ro-bind';
         return { path, source: privilegeDrop?.mountPointOf(index) ?? path, kind };
       });
-      const [file, ...args] = [
-        ...(privilegeDrop?.commandPrefix(folders) ?? []),
-        bwrap,
-        '--args',
-        ARGUMENTS_FD,
-        '--',
-        ...shell,
-      ];
+      const prefix = privilegeDrop?.commandPrefix(folders) ?? [];
+      const [file, ...args] = [...prefix, bwrap, '--args', ARGUMENTS_FD, '--', ...shell];
       return {
         file: file!,
         args,
@@ -106,39 +82,42 @@ export function bubblewrap(
   };
 }
 
-function readTree(etc: readonly string[]): readonly Entry[] {
+function readTree(etc: readonly string[]): readonly Mount[] {
   const present = [...SYSTEM_LINKS, ...etc].filter((path) => existsSync(path));
-  return [{ kind: 'file', source: '/usr', path: '/usr' }, ...present.map(readEntry)];
+  return [{ kind: '--ro-bind', source: '/usr', path: '/usr' }, ...present.map(systemMount)];
 }
 
-function readEntry(path: string): Entry {
+function systemMount(path: string): Mount {
   const isSystemLink = SYSTEM_LINKS.includes(path) && lstatSync(path).isSymbolicLink();
-  if (isSystemLink) return { kind: 'link', source: readlinkSync(path), path };
-  return { kind: 'file', source: realpathSync(path), path };
+  if (isSystemLink) return { kind: '--symlink', source: readlinkSync(path), path };
+  return { kind: '--ro-bind', source: realpathSync(path), path };
 }
 
 interface SandboxContent {
   readonly command: ShellCommand;
-  readonly binds: readonly Bind[];
-  readonly tree: readonly Entry[];
+  readonly binds: readonly Mount[];
+  readonly tree: readonly Mount[];
   readonly network: boolean;
   readonly hasNoProc: boolean;
 }
 
 /** bubblewrap reads these arguments from a descriptor, so that no process list shows the environment. */
 function sandboxArguments({ command, binds, tree, network, hasNoProc }: SandboxContent): string[] {
+  const mounted = (mounts: readonly Mount[]) =>
+    mounts.flatMap(({ kind, source, path }) => [kind, source, path]);
+  const outerFirst = binds.toSorted((a, b) => a.path.length - b.path.length);
   const memory = ['--perms', '1777', '--size', String(command.limits.memoryMb * 1024 * 1024)];
   return [
     ...['--die-with-parent', '--unshare-user', '--unshare-pid', '--unshare-ipc'],
     ...['--unshare-uts', '--unshare-cgroup-try', ...(network ? [] : ['--unshare-net'])],
     ...['--cap-drop', 'ALL', '--hostname', 'lango'],
     ...[...memory, '--tmpfs', '/tmp'],
-    ...tree.flatMap(({ kind, source, path }) => [kind === 'link' ? '--symlink' : '--ro-bind', source, path]),
+    ...mounted(tree),
     ...['--perms', '0444', '--ro-bind-data', PASSWD_FD, '/etc/passwd'],
     ...['--perms', '0444', '--ro-bind-data', GROUP_FD, '/etc/group'],
     ...(hasNoProc ? [] : ['--disable-userns', '--proc', '/proc']),
     ...['--dev', '/dev', ...memory, '--tmpfs', '/dev/shm'],
-    ...outerFirst(binds).flatMap(({ source, path, kind }) => [kind, source, path]),
+    ...mounted(outerFirst),
     ...['--remount-ro', '/dev', '--remount-ro', '/'],
     ...Object.entries(command.env).flatMap(([name, value]) => ['--setenv', name, value]),
     ...['--chdir', command.cwd],
@@ -149,9 +128,4 @@ function sandboxArguments({ command, binds, tree, network, hasNoProc }: SandboxC
 function joinArguments(args: readonly string[]): string {
   if (args.every((arg) => !arg.includes('\0'))) return args.join('\0');
   throw new LangoError('invalid-input', 'env, cwd: a variable or a path must not contain a NUL character.');
-}
-
-/** Sorts outer folders before the folders inside them. */
-function outerFirst(binds: readonly Bind[]): readonly Bind[] {
-  return [...binds].sort((a, b) => a.path.length - b.path.length);
 }

@@ -8,10 +8,7 @@ export interface Slice {
 
 const HEAD_SHARE = 0.7;
 
-/**
- * Keeps the head and the tail of an output of any length in a fixed amount of memory. Positions are byte offsets in the
- * whole output.
- */
+/** Keeps the head and the tail of an output in a fixed amount of memory. Positions are bytes of the whole output. */
 export class Capture {
   readonly #head: Buffer;
   readonly #ring: Buffer;
@@ -45,10 +42,7 @@ export class Capture {
     this.#total += chunk.length;
   }
 
-  /**
-   * The whole output, or its head and tail with a mark between them that holds the number of missing bytes and
-   * `advice`.
-   */
+  /** The whole output, or its head and tail with a mark between them: the number of missing bytes and `advice`. */
   text(advice: string): string {
     if (!this.isCut) return this.#bytes(0, this.#total).toString('utf8');
     const head = wholeCharacters(this.#bytes(0, this.#head.length));
@@ -57,9 +51,7 @@ export class Capture {
     return `${head.toString('utf8')}\n[… ${missing} bytes left out; ${advice} …]\n${tail.toString('utf8')}`;
   }
 
-  /**
-   * Returns at most `maxBytes` (4 at least) from `offset` on, or from the start of the tail when that part was dropped.
-   */
+  /** Returns at most `maxBytes` (4 or more) from `offset` on, or from the tail when that part was dropped. */
   slice(offset: number, maxBytes: number): Slice {
     const inGap = this.isCut && offset >= this.#head.length && offset < this.#tailStart();
     const start = Math.min(inGap ? this.#tailStart() : offset, this.#total);
@@ -74,14 +66,10 @@ export class Capture {
 
   /** The kept bytes of `[start, end)`, which must not overlap the dropped part. */
   #bytes(start: number, end: number): Buffer {
-    const fromHead = this.#head.subarray(
-      Math.min(start, this.#head.length),
-      Math.min(end, this.#head.length),
-    );
-    const parts = [fromHead];
+    const parts = [this.#head.subarray(start, end)];
     for (let at = Math.max(start, this.#head.length); at < end;) {
       const index = (at - this.#head.length) % this.#ring.length;
-      const part = this.#ring.subarray(index, Math.min(this.#ring.length, index + end - at));
+      const part = this.#ring.subarray(index, index + end - at);
       parts.push(part);
       at += part.length;
     }

@@ -29,22 +29,15 @@ export function withDescriptors<Child>(
 
 let inheritedDescriptors: readonly number[] | undefined;
 
-/**
- * Inherited descriptors in ascending order; empty where /proc is missing. Node.js itself opens none that children
- * inherit.
- */
+/** Inherited descriptors in ascending order; none where /proc is missing. Node.js itself opens no such descriptor. */
 function listInherited(): readonly number[] {
-  inheritedDescriptors ??= listDescriptors().filter(
-    (descriptor) => descriptor > STDERR && isInherited(descriptor),
-  );
-  return inheritedDescriptors;
+  return (inheritedDescriptors ??= listDescriptors().filter((each) => each > STDERR && isInherited(each)));
 }
 
 function listDescriptors(): number[] {
   try {
-    return readdirSync('/proc/self/fd')
-      .map(Number)
-      .sort((a, b) => a - b);
+    const names = readdirSync('/proc/self/fd');
+    return names.map(Number).sort((a, b) => a - b);
   } catch {
     return [];
   }

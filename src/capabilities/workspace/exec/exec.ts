@@ -1,22 +1,11 @@
 import { z } from 'zod';
 import { Deadline } from '../../../core/time.js';
-import { defineTool, type Tool, type ToolContext } from '../../../core/tool.js';
+import { defineTool, type Tool } from '../../../core/tool.js';
 import type { ExecOptions } from './launch.js';
-import type { Process } from './process.js';
-import {
-  COMMAND_FIELDS,
-  describeCommand,
-  secretsNote,
-  secretsOf,
-  withSecrets,
-  type Command,
-  type Runner,
-} from './runner.js';
+import { COMMAND_FIELDS, describeCommand, secretsNote, secretsOf, withSecrets } from './runner.js';
+import type { Command, Runner } from './runner.js';
 
-/**
- * Added to the time limit, so that this tool stops the command and reports its output before the loop's own limit
- * aborts the call.
- */
+/** Added to the time limit, so that this tool reports the output of a command before the loop aborts the call. */
 const TIMEOUT_MARGIN_MS = 10_000;
 /** Exit code of a command that exceeds its CPU limit: 128 + SIGXCPU. */
 const CPU_LIMIT_EXIT_CODE = 152;
@@ -49,22 +38,28 @@ export function execTool(runner: Runner, { limits, sandbox, openForwarder }: Exe
     timeoutMs: (input) => seconds(input) * 1000 + TIMEOUT_MARGIN_MS,
     secretPlace: 'exec',
     async execute(input, context) {
-      context.signal.throwIfAborted();
+      const { signal } = context;
+      signal.throwIfAborted();
       const child = await runner.start(await withSecrets(input, context), context);
       const timeoutSeconds = seconds(input);
-      const { exitCode, isTimeout } = await waitFor(child, timeoutSeconds, context);
+      using deadline = new Deadline(signal).expect(timeoutSeconds * 1000);
+      deadline.signal.addEventListener('abort', () => void child.stop());
+      if (signal.aborted) void child.stop();
+      const { exitCode } = await child.ended;
+      signal.throwIfAborted();
+      const isTimeout = deadline.hasPassed;
       const notes = [
-        ...(isTimeout ? [`stopped after its time limit of ${timeoutSeconds} s`] : []),
-        ...(exitCode === CPU_LIMIT_EXIT_CODE
-          ? [`stopped by the limit of ${limits.cpuSeconds} s CPU time`]
-          : []),
-        ...(exitCode === FILE_LIMIT_EXIT_CODE ? ['stopped because a file reached the maximum size'] : []),
+        isTimeout && `stopped after its time limit of ${timeoutSeconds} s`,
+        exitCode === CPU_LIMIT_EXIT_CODE && `stopped by the limit of ${limits.cpuSeconds} s CPU time`,
+        exitCode === FILE_LIMIT_EXIT_CODE && 'stopped because a file reached the maximum size',
         ...diskNotes(child),
-      ];
+      ].filter((note) => note !== false);
+      const advice = 'write it to a file and read that in parts';
       return {
         content: {
           exitCode,
-          ...output(child),
+          stdout: child.stdout.text(advice),
+          stderr: child.stderr.text(advice),
           ...(notes.length === 0 ? {} : { note: notes.join('; ') }),
           ...secretsNote(secretsOf(input)),
         },
@@ -75,25 +70,7 @@ export function execTool(runner: Runner, { limits, sandbox, openForwarder }: Exe
   });
 }
 
-/**
- * Resolves when the command and its child processes have ended. Rejects with the reason of the signal when it is
- * aborted.
- */
-async function waitFor(child: Process, timeoutSeconds: number, { signal }: ToolContext) {
-  using deadline = new Deadline(signal).expect(timeoutSeconds * 1000);
-  deadline.signal.addEventListener('abort', () => void child.stop());
-  if (signal.aborted) void child.stop();
-  const { exitCode } = await child.ended;
-  signal.throwIfAborted();
-  return { exitCode, isTimeout: deadline.hasPassed };
-}
-
-function output({ stdout, stderr }: Process): { stdout: string; stderr: string } {
-  const advice = 'write it to a file and read that in parts';
-  return { stdout: stdout.text(advice), stderr: stderr.text(advice) };
-}
-
-/** Why the disk budget stopped a command, for the model. */
+/** The reason why the disk budget stopped a command, for the model. */
 export function diskNotes(command: Command): readonly string[] {
   const problem = command.problem();
   return problem === undefined ? [] : [`stopped: ${problem.message} ${problem.hint}`];

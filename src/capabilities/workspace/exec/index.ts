@@ -1,4 +1,3 @@
-import type { Tool } from '../../../core/tool.js';
 import { backgroundTool } from './background-tool.js';
 import { execTool } from './exec.js';
 import type { ExecOptions } from './launch.js';
@@ -8,21 +7,11 @@ export type { ExecLimits, ExecOptions } from './launch.js';
 export { SandboxedPrograms } from './programs.js';
 export { findSandbox } from './sandbox.js';
 
-/** The tools that run commands. */
-export interface Exec {
-  readonly tools: readonly Tool[];
-  /** Ends all running commands and refuses new ones. Resolves when none is left. */
-  close(): Promise<void>;
-}
-
 /**
- * Creates the tools. Commands in the sandbox end even when the server is killed; commands outside of it end only when
- * the server stops normally.
+ * Creates the tools that run commands, and `close`, which ends all running commands and refuses new ones. Commands in the
+ * sandbox end even when the server is killed; commands outside of it end only when the server stops normally.
  */
-export function createExec(options: ExecOptions): Exec {
+export function createExec(options: ExecOptions) {
   const runner = new Runner(options);
-  return {
-    tools: [execTool(runner, options), backgroundTool(runner, options)],
-    close: () => runner.close(),
-  };
+  return { tools: [execTool(runner, options), backgroundTool(runner, options)], close: () => runner.close() };
 }

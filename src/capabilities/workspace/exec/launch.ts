@@ -1,10 +1,12 @@
+import type { SettingsContext } from '../../../core/capability.js';
 import type { Logger } from '../../../core/logger.js';
 import type { Scrubber } from '../../../core/secrets.js';
 import type { Scope } from '../../../core/task.js';
 import type { DiskBudget } from '../../../disk/disk-budget.js';
 import type { WorkFolders } from '../../../disk/work-folders.js';
+import type { WORKSPACE_SETTINGS } from '../settings.js';
 
-/** How to start a program. */
+/** The way to start a program. */
 export interface Launch {
   readonly file: string;
   readonly args: readonly string[];
@@ -42,33 +44,20 @@ export interface Sandbox {
   launch(command: ShellCommand, network: boolean): Launch;
 }
 
-export interface ExecLimits {
-  /** Maximum wall-clock time of one `exec` call. */
-  readonly timeoutSeconds: number;
-  /** Maximum CPU time of each process. */
-  readonly cpuSeconds: number;
-  /**
-   * Maximum private memory of each process, and the size of /tmp and of /dev/shm. The limit is RLIMIT_DATA, because a
-   * limit on address space would stop every program that reserves more than it uses, such as Node.js. Node.js needs
-   * 1,024.
-   */
-  readonly memoryMb: number;
-  /**
-   * Maximum number of processes and threads in one sandbox. Not set outside the sandbox, where it would count all
-   * processes of the account.
-   */
-  readonly processes: number;
-  /** Maximum bytes kept of stdout, and of stderr. */
-  readonly outputBytes: number;
-}
+type Settings = SettingsContext<typeof WORKSPACE_SETTINGS>['settings']['tools.exec'];
+
+/** The limits of the settings, which say what each of them means. */
+export type ExecLimits = Omit<Settings, 'enabled' | 'sandbox' | 'network' | 'envAllow'>;
 
 /** Unit of `ulimit -f` in POSIX. */
 const FILE_BLOCK_BYTES = 512;
 
 /**
  * Sets the limits and executes the shell. Tells the kernel to kill these processes first when memory runs out. The soft
- * CPU limit (SIGXCPU) fires one second before the hard one, so that it can be distinguished from other kills. `-u`
- * limits processes in bash, `-p` in dash.
+ * CPU limit (SIGXCPU) fires one second before the hard one, so that it can be distinguished from other kills. The memory
+ * limit is RLIMIT_DATA, because a limit on address space would stop every program that reserves more than it uses, such as
+ * Node.js, which needs 1,024 MB. `-u` limits processes in bash, `-p` in dash; outside a sandbox, neither is set, because
+ * the limit would count all processes of the account.
  */
 const LIMITS_SCRIPT = `ulimit -c 0
 ulimit -t "$(($1 + 1))" && ulimit -S -t "$1" && ulimit -d "$2" && ulimit -f "$3" || exit 125
@@ -80,14 +69,16 @@ exec "$@"`;
 /** Returns the command line that runs the command under its limits. */
 export function limitedShell(command: ShellCommand, processes: number | 'unlimited'): readonly string[] {
   const { cpuSeconds, memoryMb } = command.limits;
-  const values = [
-    Math.ceil(cpuSeconds),
-    memoryMb * 1024,
-    Math.ceil(command.fileBytes / FILE_BLOCK_BYTES),
-    processes,
-  ];
+  const fileBlocks = Math.ceil(command.fileBytes / FILE_BLOCK_BYTES);
+  const values = [Math.ceil(cpuSeconds), memoryMb * 1024, fileBlocks, processes];
   const limits = ['/bin/sh', '-c', LIMITS_SCRIPT, 'sh', ...values.map(String)];
   return [...limits, command.shell, '-c', command.command];
+}
+
+/** The environment that every program gets. */
+export function baseEnvironment(home: string): Readonly<Record<string, string>> {
+  const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+  return { PATH: path, HOME: home, LANG: 'C.UTF-8', TMPDIR: '/tmp' };
 }
 
 /** Returns how to start `command` without a sandbox: as the server's own user, with all rights of that user. */

@@ -15,15 +15,9 @@ import type { Launch } from './launch.js';
 export interface Process {
   readonly stdout: Capture;
   readonly stderr: Capture;
-  /**
-   * Resolves when the program has ended and its child processes are killed. Rejects with `unavailable` when it could
-   * not be started.
-   */
+  /** Resolves when the program and its child processes have ended. Rejects with `unavailable` if it did not start. */
   readonly ended: Promise<ExitStatus>;
-  /**
-   * Ends the program with its child processes and resolves like `ended`. A contained program is killed at once, any
-   * other 2 s after SIGTERM.
-   */
+  /** Ends it with its child processes, then resolves like `ended`: if contained at once, else 2 s after SIGTERM. */
   stop(): Promise<ExitStatus>;
   /** Sends SIGKILL without waiting, for a server that is about to exit. */
   killNow(): void;
@@ -35,7 +29,7 @@ export interface ExitStatus {
 }
 
 const TERM_GRACE_MS = 2_000;
-/** How long a pipe may stay open after its program ended: an escaped child process may hold it. */
+/** The longest time that a pipe stays open after its program ended: an escaped child process may hold it. */
 const PIPE_GRACE_MS = 1_000;
 /** Pause between reads of 64 KiB once an output exceeds its limit, so that endless output does not occupy a CPU core. */
 const READ_PAUSE_MS = 5;
@@ -79,7 +73,15 @@ function open(launch: Launch, stdin: 'ignore' | 'pipe') {
   const ended = waitForEnd(child, mark);
   ended.catch(() => undefined);
   const killNow = () => signalGroup(child, 'SIGKILL');
-  return { child, ended, killNow, stop: () => stopProcess({ child, ended, contained }) };
+  const stop = async (): Promise<ExitStatus> => {
+    if (!contained) {
+      signalGroup(child, 'SIGTERM');
+      await waitAtMost(TERM_GRACE_MS, ended);
+    }
+    killNow();
+    return ended;
+  };
+  return { child, ended, killNow, stop };
 }
 
 /** Separate from `open`, so that its closures do not keep the environment, which may contain secrets, in memory. */
@@ -136,27 +138,16 @@ async function waitForEnd(child: ChildProcess, mark: string | undefined): Promis
   return { exitCode: code ?? 128 + (signal === null ? 0 : constants.signals[signal]) };
 }
 
-interface Stoppable {
-  readonly child: ChildProcess;
-  readonly ended: Promise<ExitStatus>;
-  readonly contained: boolean;
+function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid !== undefined) sendSignal(-pid, signal);
 }
 
-async function stopProcess({ child, ended, contained }: Stoppable): Promise<ExitStatus> {
-  if (!contained) {
-    signalGroup(child, 'SIGTERM');
-    await waitAtMost(TERM_GRACE_MS, ended);
-  }
-  signalGroup(child, 'SIGKILL');
-  return ended;
-}
-
-function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
-  if (child.pid === undefined) return;
+/** Signals a process, or with a negative id a process group. Does nothing when it has ended. */
+function sendSignal(id: number, signal: NodeJS.Signals): void {
   try {
-    process.kill(-child.pid, signal);
+    process.kill(id, signal);
   } catch {
-    // The process group is already empty.
+    // The process has ended.
   }
 }
 
@@ -175,7 +166,7 @@ async function killMarked(mark: string): Promise<void> {
   for (let round = 0; round < ROUNDS; round += 1) {
     const marked = await findMarkedProcesses(`${MARK_VARIABLE}=${mark}\0`);
     if (marked.length === 0) return;
-    marked.forEach(kill);
+    for (const id of marked) sendSignal(id, 'SIGKILL');
     await pause(ROUND_MS);
   }
 }
@@ -187,12 +178,4 @@ async function findMarkedProcesses(entry: string): Promise<number[]> {
     ids.map((id) => readFile(`/proc/${id}/environ`, 'latin1').catch(() => '')),
   );
   return ids.filter((_, index) => environments[index]!.includes(entry)).map(Number);
-}
-
-function kill(id: number): void {
-  try {
-    process.kill(id, 'SIGKILL');
-  } catch {
-    // The process has already ended.
-  }
 }

@@ -1,13 +1,13 @@
 import { realpath } from 'node:fs/promises';
 import { LangoError } from '../../../core/errors.js';
 import type { Program, Programs } from '../../../core/program.js';
-import { unsandboxedLaunch, type ExecLimits, type ShellCommand } from './launch.js';
+import { baseEnvironment, unsandboxedLaunch, type ExecLimits, type ShellCommand } from './launch.js';
 import { startPiped, type PipedProcess } from './process.js';
 import { findSandbox, type SandboxFinding } from './sandbox.js';
 
 const STDERR_BYTES = 4096;
 /** Practically unlimited, because a program may run for weeks. */
-const CPU_SECONDS = 10_000_000;
+const SECONDS = 10_000_000;
 const FILE_BYTES = 1024 ** 3;
 
 type ProgramLimits = Pick<ExecLimits, 'memoryMb' | 'processes'>;
@@ -26,24 +26,18 @@ export class SandboxedPrograms implements Programs {
 
   /** Rejects with `unavailable` when the sandbox that the program must run in does not work here. */
   async start(program: Program): Promise<PipedProcess> {
-    const writable = await Promise.all(
-      [program.folder, ...program.writable].map((folder) => realpath(folder)),
-    );
+    const realPaths = (paths: readonly string[]) => Promise.all(paths.map((path) => realpath(path)));
+    const writable = await realPaths([program.folder, ...program.writable]);
     const folder = writable[0]!;
     const command: ShellCommand = {
       shell: '/bin/sh',
       command: `exec ${[program.command, ...program.args].map(quoted).join(' ')}`,
       cwd: folder,
-      env: { ...environment(folder), ...program.env },
+      env: { ...baseEnvironment(folder), ...program.env },
       writable,
-      readable: await Promise.all(program.readable.map((one) => realpath(one))),
+      readable: await realPaths(program.readable),
       fileBytes: FILE_BYTES,
-      limits: {
-        ...this.#limits,
-        cpuSeconds: CPU_SECONDS,
-        timeoutSeconds: CPU_SECONDS,
-        outputBytes: STDERR_BYTES,
-      },
+      limits: { ...this.#limits, cpuSeconds: SECONDS, timeoutSeconds: SECONDS, outputBytes: STDERR_BYTES },
     };
     const sandbox = program.isSandboxed ? await this.#sandboxFor(writable) : undefined;
     const launch = sandbox?.launch(command, program.network) ?? unsandboxedLaunch(command);
@@ -67,23 +61,10 @@ export class SandboxedPrograms implements Programs {
     const { sandbox, reason } = await finding;
     if (sandbox) return sandbox;
     this.#sandboxes.delete(key);
-    throw new LangoError(
-      'unavailable',
-      `The program must run in a sandbox, and none works here. ${reason ?? ''}`.trim(),
-      {
-        hint: 'If you trust the program with all rights of this server, set sandbox: false in its entry.',
-      },
-    );
+    const problem = `The program must run in a sandbox, and none works here. ${reason ?? ''}`.trim();
+    const hint = 'If you trust the program with all rights of this server, set sandbox: false in its entry.';
+    throw new LangoError('unavailable', problem, { hint });
   }
-}
-
-function environment(home: string): Record<string, string> {
-  return {
-    PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-    HOME: home,
-    LANG: 'C.UTF-8',
-    TMPDIR: '/tmp',
-  };
 }
 
 /** Quotes a word for the shell. */

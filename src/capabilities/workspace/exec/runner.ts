@@ -8,7 +8,8 @@ import type { Scope } from '../../../core/task.js';
 import type { ToolContext } from '../../../core/tool.js';
 import type { Writer } from '../../../disk/disk-budget.js';
 import { missingWorkspace } from '../../../disk/work-folders.js';
-import { unsandboxedLaunch, type ExecOptions, type ShellCommand } from './launch.js';
+import { withoutNul } from '../fs/paths.js';
+import { baseEnvironment, unsandboxedLaunch, type ExecOptions, type ShellCommand } from './launch.js';
 import { startProcess, type Process } from './process.js';
 
 /** The kernel accepts 128 KiB per argument, and a character has at most 3 bytes here. */
@@ -17,25 +18,12 @@ const VARIABLES_MAX = 64;
 
 /** The input fields that `exec` and `exec_background` share. */
 export const COMMAND_FIELDS = {
-  command: z
-    .string()
-    .min(1)
-    .max(COMMAND_MAX_LENGTH)
-    .regex(/^[^\0]*$/, 'must not contain a NUL character')
-    .describe('A shell command line'),
-  cwd: z
-    .string()
-    .max(4096)
-    .regex(/^[^\0]*$/, 'must not contain a NUL character')
-    .optional()
-    .describe('The workspace by default'),
+  command: withoutNul(COMMAND_MAX_LENGTH).min(1).describe('A shell command line'),
+  cwd: withoutNul(4_096).optional().describe('The workspace by default'),
   env: z
     .record(
       z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a variable name of letters, digits and _'),
-      z
-        .string()
-        .max(COMMAND_MAX_LENGTH)
-        .regex(/^[^\0]*$/, 'must not contain a NUL character'),
+      withoutNul(COMMAND_MAX_LENGTH),
     )
     .refine((env) => Object.keys(env).length <= VARIABLES_MAX, `at most ${VARIABLES_MAX} variables`)
     .optional()
@@ -62,7 +50,6 @@ export class Runner {
   readonly #shell = existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh';
   readonly #killAll = () => this.#running.forEach((child) => child.killNow());
   #isClosed = false;
-
   readonly #options: ExecOptions;
 
   constructor(options: ExecOptions) {
@@ -110,13 +97,9 @@ export class Runner {
       await forwarder?.close();
       throw serverStopping();
     }
-    const command = forwarder
-      ? {
-          ...given,
-          env: { LANGO_HTTP: forwarder.socket, ...given.env },
-          readable: [...given.readable, forwarder.folder],
-        }
-      : given;
+    const env = forwarder ? { LANGO_HTTP: forwarder.socket, ...given.env } : given.env;
+    const readable = forwarder ? [...given.readable, forwarder.folder] : given.readable;
+    const command = { ...given, env, readable };
     let child: Process;
     try {
       const launch = sandbox?.launch(command, network) ?? unsandboxedLaunch(command);
@@ -156,14 +139,7 @@ export class Runner {
       const value = environment[name];
       return value === undefined ? [] : [[name, value] as const];
     });
-    return {
-      PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-      HOME: home,
-      LANG: 'C.UTF-8',
-      TERM: 'dumb',
-      TMPDIR: '/tmp',
-      ...Object.fromEntries(allowed),
-    };
+    return { ...baseEnvironment(home), TERM: 'dumb', ...Object.fromEntries(allowed) };
   }
 }
 
@@ -180,10 +156,7 @@ export function describeCommand({ command = '', ...input }: Partial<CommandInput
   return `${what} with the value of the secret ${names.join(', ')}, which the command can read, change and print`;
 }
 
-/**
- * Tells the model, and people who read the task, that the output may contain these secrets in a form that the scrubber
- * does not recognize.
- */
+/** Tells readers that the output may contain these secrets in a form that the scrubber does not recognize. */
 export function secretsNote(names: readonly string[]) {
   return names.length === 0 ? {} : { mayContainSecrets: names };
 }
@@ -249,10 +222,7 @@ function quoteAfter(character: string, quote: Quote): Quote {
   return quote === character ? '' : quote;
 }
 
-/**
- * Expands the variable. The shell expands nothing inside single quotes, so these end before the variable and start
- * again after it.
- */
+/** Expands the variable. Single quotes, in which the shell expands nothing, end before it and start again after it. */
 function expansion(variable: string, quote: Quote): string {
   if (quote === '"') return `\${${variable}}`;
   return quote === "'" ? `'"\${${variable}}"'` : `"\${${variable}}"`;

@@ -1,9 +1,9 @@
 import { errorText, LangoError } from '../../../core/errors.js';
 import { Timer } from '../../../core/time.js';
 import { findProgram } from '../../../disk/programs.js';
-import { preparePrivilegeDrop, prepareAccount, type Account } from './account.js';
-import { bubblewrap } from './bubblewrap.js';
-import type { ExecLimits, Sandbox } from './launch.js';
+import { preparePrivilegeDrop, prepareAccount } from './account.js';
+import { bubblewrap, type BubblewrapOptions } from './bubblewrap.js';
+import type { Sandbox } from './launch.js';
 import { startProcess } from './process.js';
 import { seccompFilter } from './seccomp.js';
 
@@ -16,19 +16,12 @@ interface SandboxSearch {
 
 export interface SandboxFinding {
   readonly sandbox?: Sandbox;
-  /** Why there is no sandbox and what to do about it: one or two sentences. */
+  /** The reason why there is no sandbox, and advice: one or two sentences. */
   readonly reason?: string;
 }
 
 /** Enough for a shell with a few commands. */
-const PROBE_LIMITS: ExecLimits = {
-  timeoutSeconds: 10,
-  cpuSeconds: 5,
-  memoryMb: 64,
-  processes: 16,
-  outputBytes: 4096,
-};
-
+const PROBE_LIMITS = { timeoutSeconds: 10, cpuSeconds: 5, memoryMb: 64, processes: 16, outputBytes: 4096 };
 const PROBE_FILE_BYTES = 1024;
 
 /** A command that fails unless it runs without privileges. Without /proc it cannot see its capabilities. */
@@ -37,10 +30,7 @@ test ! -e /proc || grep -Eq '^CapEff:[[:space:]]*0+$' /proc/self/status ||
   { echo "the command has capabilities"; exit 1; }
 test -w . || { echo "the account that commands run as (uid $(id -u)) cannot write to the workspace $PWD"; exit 1; }`;
 
-/**
- * Finds a sandbox and verifies it by running a command in it. A server that is root may hand over an empty workspace root
- * to the unprivileged account that commands run as.
- */
+/** Finds a sandbox and runs a command in it. As root, may give an empty root to the account that commands run as. */
 export async function findSandbox(search: SandboxSearch): Promise<SandboxFinding> {
   if (search.mode === 'off') return { reason: 'The sandbox is switched off in the configuration.' };
   try {
@@ -48,18 +38,15 @@ export async function findSandbox(search: SandboxSearch): Promise<SandboxFinding
   } catch (error) {
     const reason = errorText(error);
     if (search.mode === 'auto') return { reason };
-    throw new LangoError('unavailable', `Commands must run in a sandbox, and none works here. ${reason}`, {
-      cause: error,
-    });
+    const problem = `Commands must run in a sandbox, and none works here. ${reason}`;
+    throw new LangoError('unavailable', problem, { cause: error });
   }
 }
 
 async function openSandbox(roots: readonly string[]): Promise<Sandbox> {
   if (process.platform !== 'linux') {
-    throw new LangoError(
-      'unavailable',
-      `There is no sandbox for ${process.platform}. Run the server on Linux.`,
-    );
+    const problem = `There is no sandbox for ${process.platform}. Run the server on Linux.`;
+    throw new LangoError('unavailable', problem);
   }
   const bwrap = await findProgram('bwrap');
   if (bwrap === undefined) {
@@ -70,28 +57,21 @@ async function openSandbox(roots: readonly string[]): Promise<Sandbox> {
   const isRoot = process.getuid?.() === 0;
   const privilegeDrop = isRoot ? await preparePrivilegeDrop(account) : undefined;
   const filter = seccompFilter();
-  const unfiltered = bubblewrap(bwrap, account, { privilegeDrop });
-  if (!filter)
-    return probed({ ...unfiltered, lacks: `a filter of system calls for ${process.arch}` }, account);
+  const probed = async (options: BubblewrapOptions, lacks?: string): Promise<Sandbox> => {
+    const sandbox = { ...bubblewrap(bwrap, account, { privilegeDrop, ...options }), lacks };
+    for (const root of account.roots) await probe(sandbox, account.roots, root);
+    return sandbox;
+  };
+  if (!filter) return probed({}, `a filter of system calls for ${process.arch}`);
   try {
-    return await probed(bubblewrap(bwrap, account, { privilegeDrop, filter }), account);
+    return await probed({ filter });
   } catch (error) {
     const problem = errorText(error);
-    if (NO_PROC.test(problem)) {
-      const noProc = bubblewrap(bwrap, account, { privilegeDrop, filter, hasNoProc: true });
-      return probed(
-        { ...noProc, lacks: 'a /proc for commands, because that of this container is masked' },
-        account,
-      );
-    }
+    const masked = 'a /proc for commands, because that of this container is masked';
+    if (NO_PROC.test(problem)) return probed({ filter, hasNoProc: true }, masked);
     if (!/seccomp/i.test(problem)) throw error;
-    return probed({ ...unfiltered, lacks: 'seccomp, a filter of system calls, in its kernel' }, account);
+    return probed({}, 'seccomp, a filter of system calls, in its kernel');
   }
-}
-
-async function probed(sandbox: Sandbox, { roots }: Account): Promise<Sandbox> {
-  for (const root of roots) await probe(sandbox, roots, root);
-  return sandbox;
 }
 
 async function probe(sandbox: Sandbox, roots: readonly string[], root: string): Promise<void> {
@@ -110,10 +90,7 @@ async function probe(sandbox: Sandbox, roots: readonly string[], root: string): 
   using _late = new Timer(PROBE_LIMITS.timeoutSeconds * 1000, () => void child.stop());
   const { exitCode } = await child.ended;
   if (exitCode === 0) return;
-  const output = [child.stderr, child.stdout]
-    .map((stream) => stream.text('').trim())
-    .join(' ')
-    .trim();
+  const output = `${child.stderr.text('').trim()} ${child.stdout.text('').trim()}`.trim();
   throw new LangoError('unavailable', `The sandbox does not work here: ${advise(output)}`);
 }
 

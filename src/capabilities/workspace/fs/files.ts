@@ -25,10 +25,9 @@ export function typeOf(opened: OpenPath): string {
 
 /** Throws `invalid-input` for everything but regular files; `shown` is the path for the message. */
 export function assertFile(opened: OpenPath, shown: string): void {
-  if (opened.stats.isFile()) return;
-  const advice = opened.stats.isDirectory()
-    ? 'use fs_list for it'
-    : 'only regular files are read and written';
+  const { stats } = opened;
+  if (stats.isFile()) return;
+  const advice = stats.isDirectory() ? 'use fs_list for it' : 'only regular files are read and written';
   throw new LangoError('invalid-input', `path: "${shown}" is ${describeType(opened)}; ${advice}.`);
 }
 
@@ -46,27 +45,17 @@ export async function openFile(opened: OpenPath, shown: string): Promise<FileHan
 export function assertSize(argument: string, content: string | Buffer, maxBytes: number): void {
   const bytes = Buffer.byteLength(content);
   if (bytes <= maxBytes) return;
-  throw new LangoError(
-    'too-large',
-    `${argument}: the file would have ${bytes} bytes; at most ${maxBytes} are allowed.`,
-  );
+  const text = `${argument}: the file would have ${bytes} bytes; at most ${maxBytes} are allowed.`;
+  throw new LangoError('too-large', text);
 }
 
 /** Reads a whole file. Rejects with `too-large` beyond `maxBytes`. */
 export async function readWhole(opened: OpenPath, shown: string, maxBytes: number): Promise<Buffer> {
-  const handle = await openFile(opened, shown);
-  try {
-    const { size } = await handle.stat();
-    if (size > maxBytes) {
-      throw new LangoError(
-        'too-large',
-        `path: "${shown}" has ${size} bytes; at most ${maxBytes} can be changed.`,
-      );
-    }
-    return await handle.readFile();
-  } finally {
-    await handle.close();
-  }
+  await using handle = await openFile(opened, shown);
+  const { size } = await handle.stat();
+  if (size <= maxBytes) return await handle.readFile();
+  const text = `path: "${shown}" has ${size} bytes; at most ${maxBytes} can be changed.`;
+  throw new LangoError('too-large', text);
 }
 
 interface ReplaceContext {
@@ -89,7 +78,7 @@ export async function replaceFile(
 ): Promise<void> {
   const { existing } = target;
   if (existing !== undefined) await access(existing.at, constants.W_OK);
-  const before = existing === undefined ? 0 : bytesOnDisk(existing.stats);
+  const before = existing ? bytesOnDisk(existing.stats) : 0;
   const more = Math.max(Buffer.byteLength(content), ENTRY_BYTES) - before;
   await workspace.budget.spend(context, more, () => writeAndRename(target, content, { context, workspace }));
 }
@@ -116,30 +105,19 @@ async function writeAndRename(
   await syncFolder(folder);
 }
 
-async function writeNew(
-  path: string,
-  content: string | Buffer,
-  { folder, existing }: PathTarget,
-): Promise<void> {
+async function writeNew(path: string, content: string | Buffer, target: PathTarget): Promise<void> {
+  const { folder, existing } = target;
   const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
-  const handle = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, NEW_FILE_MODE);
-  try {
-    const owner = ownerOfNewEntry(existing ?? folder);
-    if (owner !== undefined) await handle.chown(owner.uid, owner.gid);
-    if (existing !== undefined) await handle.chmod(existing.stats.mode & MODE_BITS);
-    await handle.writeFile(content);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, NEW_FILE_MODE);
+  const owner = ownerOfNewEntry(existing ?? folder);
+  if (owner !== undefined) await handle.chown(owner.uid, owner.gid);
+  if (existing !== undefined) await handle.chmod(existing.stats.mode & MODE_BITS);
+  await handle.writeFile(content);
+  await handle.sync();
 }
 
 /** Makes created, moved and removed names in the folder durable. */
 export async function syncFolder(folder: OpenPath): Promise<void> {
-  const handle = await open(folder.at, constants.O_RDONLY | constants.O_DIRECTORY);
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(folder.at, constants.O_RDONLY | constants.O_DIRECTORY);
+  await handle.sync();
 }

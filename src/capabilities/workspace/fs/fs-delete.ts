@@ -1,18 +1,15 @@
 import { opendir, rmdir, unlink } from 'node:fs/promises';
 import { z } from 'zod';
-import { codeOf, isLangoError, LangoError } from '../../../core/errors.js';
+import { codeOf, LangoError } from '../../../core/errors.js';
 import { counted } from '../../../core/text.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
 import { syncFolder } from './files.js';
 import { bytesOnDisk } from '../../../disk/disk-use.js';
 import type { OpenPath } from '../../../disk/open-path.js';
-import { pathArgument, pathField } from './paths.js';
+import { pathArgument, pathField, undefinedIfMissing } from './paths.js';
 import type { PathTarget, WorkspaceAccess, Workspace } from './workspace.js';
 
-const schema = z.strictObject({
-  path: pathField(),
-  recursive: z.boolean().optional(),
-});
+const schema = z.strictObject({ path: pathField(), recursive: z.boolean().optional() });
 
 export function deleteTool(workspace: Workspace): Tool {
   return defineTool({
@@ -40,21 +37,17 @@ export function deleteTool(workspace: Workspace): Tool {
       }),
     settle: ({ path }, context) =>
       workspace.read(context, pathArgument(path), async (access) => {
-        const target = await access
-          .target(pathArgument(path), { follow: false, make: false })
-          .catch((error: unknown) => {
-            if (isLangoError(error, 'not-found')) return undefined;
-            throw error;
-          });
+        const found = access.target(pathArgument(path), { follow: false, make: false });
+        const target = await found.catch(undefinedIfMissing);
         return target?.existing === undefined ? { content: `deleted ${path}` } : undefined;
       }),
   });
 }
 
 interface ClearOptions {
-  readonly signal: AbortSignal;
+  readonly signal?: AbortSignal;
   /** Called for each deleted entry. */
-  readonly onDeleted: (deleted: OpenPath) => void;
+  readonly onDeleted?: (deleted: OpenPath) => void;
 }
 
 /**
@@ -64,17 +57,17 @@ interface ClearOptions {
 export async function clearFolder(
   access: WorkspaceAccess,
   folder: OpenPath,
-  { signal, onDeleted }: ClearOptions,
+  options: ClearOptions = {},
 ): Promise<number> {
   if (!folder.stats.isDirectory()) return 0;
   let deleted = 0;
   for await (const { name } of await opendir(folder.at)) {
-    signal.throwIfAborted();
+    options.signal?.throwIfAborted();
     const opened = await access.child(folder, name);
     if (opened === undefined) continue;
-    deleted += 1 + (await clearFolder(access, opened, { signal, onDeleted }));
+    deleted += 1 + (await clearFolder(access, opened, options));
     await remove(opened, `${folder.at}/${name}`);
-    onDeleted(opened);
+    options.onDeleted?.(opened);
     await access.release(opened);
   }
   return deleted;
@@ -85,13 +78,12 @@ async function removeTarget({ folder, name, existing }: PathTarget, shown: strin
     await remove(existing!, `${folder.at}/${name}`);
   } catch (error) {
     if (codeOf(error) !== 'ENOTEMPTY') throw error;
-    const advice = 'recursive: true deletes it with all its content';
-    throw new LangoError('conflict', `path: "${shown}" is a folder that is not empty; ${advice}.`, {
-      cause: error,
-    });
+    const text = `path: "${shown}" is a folder that is not empty; recursive: true deletes it with all its content.`;
+    throw new LangoError('conflict', text, { cause: error });
   }
 }
 
-function remove({ stats }: OpenPath, at: string): Promise<void> {
+/** Deletes a file, a link or an empty folder. */
+export function remove({ stats }: OpenPath, at: string): Promise<void> {
   return stats.isDirectory() ? rmdir(at) : unlink(at);
 }

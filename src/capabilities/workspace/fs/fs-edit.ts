@@ -4,7 +4,7 @@ import { counted } from '../../../core/text.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
 import { pathArgument, pathField } from './paths.js';
 import { assertFile, assertSize, readWhole, replaceFile } from './files.js';
-import { missingPath, type PathTarget, type WorkspaceAccess, type Workspace } from './workspace.js';
+import { missingPath, type WorkspaceAccess, type Workspace } from './workspace.js';
 
 const schema = z.strictObject({
   path: pathField(),
@@ -38,19 +38,14 @@ export function editTool(workspace: Workspace, maxBytes: number): Tool {
         const others = newText.includes(oldText) ? text.replaceAll(newText, '\0') : text;
         if (others.includes(oldText)) return undefined;
         if (text.includes(newText)) return { content: describe(input, access.displayPath(target.path)) };
-        throw new LangoError(
-          'outcome-unknown',
-          `${access.displayPath(target.path)} contains neither oldText nor newText: another program has changed it.`,
-        );
+        const shown = access.displayPath(target.path);
+        const problem = `${shown} contains neither oldText nor newText: another program has changed it.`;
+        throw new LangoError('outcome-unknown', problem);
       }),
   });
 }
 
-async function load(
-  access: WorkspaceAccess,
-  path: string,
-  maxBytes: number,
-): Promise<{ target: PathTarget; text: string }> {
+async function load(access: WorkspaceAccess, path: string, maxBytes: number) {
   const target = await access.target(pathArgument(path), { follow: true, make: false });
   if (target.existing === undefined) throw missingPath(pathArgument(path));
   const shown = access.displayPath(target.path);
@@ -59,9 +54,8 @@ async function load(
   try {
     return { target, text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) };
   } catch (cause) {
-    throw new LangoError('invalid-input', `path: "${shown}" is not UTF-8 text; only text can be edited.`, {
-      cause,
-    });
+    const problem = `path: "${shown}" is not UTF-8 text; only text can be edited.`;
+    throw new LangoError('invalid-input', problem, { cause });
   }
 }
 

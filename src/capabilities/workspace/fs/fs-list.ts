@@ -26,10 +26,7 @@ export function listTool(workspace: Workspace): Tool {
       'Lists a folder, files with their size. For a file, or with itself: true, returns type, size, time and mode.',
     schema,
     effect: 'pure',
-    execute: (
-      { path = '.', recursive = false, itself = false, limit = LIMIT_DEFAULT },
-      { signal, ...scope },
-    ) =>
+    execute: ({ path = '.', recursive = false, itself, limit = LIMIT_DEFAULT }, { signal, ...scope }) =>
       workspace.read(scope, pathArgument(path), async (access) => {
         const folder = await access.find(pathArgument(path));
         const shown = access.displayPath(folder.path);
@@ -52,8 +49,8 @@ export function listTool(workspace: Workspace): Tool {
 
 /** "2 files, 1 folder" */
 function countTypes(types: readonly string[]): string {
-  const each = [...new Set(types)].map((type) => counted(types.filter((one) => one === type).length, type));
-  return each.join(', ');
+  const byType = Map.groupBy(types, (type) => type);
+  return [...byType].map(([type, { length }]) => counted(length, type)).join(', ');
 }
 
 async function describeEntry(access: WorkspaceAccess, entry: TreeEntry, recursive: boolean): Promise<string> {

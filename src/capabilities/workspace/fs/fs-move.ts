@@ -1,8 +1,8 @@
 import { rename } from 'node:fs/promises';
 import { z } from 'zod';
-import { isLangoError, LangoError } from '../../../core/errors.js';
+import { LangoError } from '../../../core/errors.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
-import { pathField, type PathArgument } from './paths.js';
+import { pathField, undefinedIfMissing, type PathArgument } from './paths.js';
 import { describeType, syncFolder } from './files.js';
 import type { PathTarget, WorkspaceAccess, Workspace } from './workspace.js';
 
@@ -38,14 +38,11 @@ export function moveTool(workspace: Workspace): Tool {
       }),
     settle: (input, context) =>
       workspace.read(context, bothArguments(input), async (access) => {
-        if ((await findOptional(access, fromArgument(input))) !== undefined) return undefined;
-        const target = await findOptional(access, toArgument(input));
-        if (target !== undefined)
-          return { content: `moved ${input.from} to ${access.displayPath(target.path)}` };
-        throw new LangoError(
-          'outcome-unknown',
-          'Neither from nor to exists: another program has moved or deleted it.',
-        );
+        if (await access.find(fromArgument(input)).catch(undefinedIfMissing)) return undefined;
+        const target = await access.find(toArgument(input)).catch(undefinedIfMissing);
+        if (target) return { content: `moved ${input.from} to ${access.displayPath(target.path)}` };
+        const problem = 'Neither from nor to exists: another program has moved or deleted it.';
+        throw new LangoError('outcome-unknown', problem);
       }),
   });
 }
@@ -65,9 +62,8 @@ function toArgument({ to }: MoveInput): PathArgument {
 /** Returns `to` itself, or the name of the moved entry inside `to` when that is a folder. */
 async function findTarget(access: WorkspaceAccess, input: MoveInput, name: string): Promise<PathTarget> {
   const argument = toArgument(input);
-  const found = await findOptional(access, argument);
-  const folder = found?.stats.isDirectory() ? found : undefined;
-  if (folder === undefined) return access.target(argument, { follow: false, make: true });
+  const folder = await access.find(argument).catch(undefinedIfMissing);
+  if (!folder?.stats.isDirectory()) return access.target(argument, { follow: false, make: true });
   return { folder, name, path: `${folder.path}/${name}`, existing: await access.child(folder, name) };
 }
 
@@ -77,15 +73,5 @@ function assertFree(access: WorkspaceAccess, { path, existing }: PathTarget, { o
   if (existing.stats.isDirectory()) throw new LangoError('conflict', `${problem}; choose another name.`);
   if (overwrite !== true) {
     throw new LangoError('conflict', `${problem}; choose another name, or set overwrite to true.`);
-  }
-}
-
-/** Finds the object at a path; undefined when it does not exist. */
-async function findOptional(access: WorkspaceAccess, argument: PathArgument) {
-  try {
-    return await access.find(argument);
-  } catch (error) {
-    if (isLangoError(error, 'not-found')) return undefined;
-    throw error;
   }
 }

@@ -30,42 +30,32 @@ export function readTool(workspace: Workspace, maxBytes: number): Tool {
       workspace.read(scope, pathArgument(path), async (access) => {
         const opened = await access.find(pathArgument(path));
         const shown = access.displayPath(opened.path);
-        const handle = await openFile(opened, shown);
-        try {
-          const { buffer, bytesRead } = await handle.read(Buffer.alloc(SAMPLE_BYTES), 0, SAMPLE_BYTES, 0);
-          const kind = binaryKind(buffer.subarray(0, bytesRead));
-          if (kind !== undefined) return { content: describeBinary(shown, kind, opened.stats.size) };
+        await using handle = await openFile(opened, shown);
+        const { buffer, bytesRead } = await handle.read(Buffer.alloc(SAMPLE_BYTES), 0, SAMPLE_BYTES, 0);
+        const kind = binaryKind(buffer.subarray(0, bytesRead));
+        if (kind === undefined) {
           const page = await readLines(handle, { offset, limit, maxBytes, signal });
           return { content: describePage(shown, offset, page) };
-        } finally {
-          await handle.close();
         }
+        const about = `${kind}, ${counted(opened.stats.size, 'byte')}`;
+        return { content: `${shown} is a binary file, ${about}; fs_read shows text only.` };
       }),
   });
 }
 
-function describeBinary(shown: string, kind: string, bytes: number): string {
-  return `${shown} is a binary file, ${kind}, ${counted(bytes, 'byte')}; fs_read shows text only.`;
-}
-
-function describePage(
-  shown: string,
-  offset: number,
-  { bytes, lines, seen, hasMore, isCut }: LinePage,
-): string {
-  if (lines === 0 && offset > 1) {
-    throw new LangoError(
-      'invalid-input',
-      `offset: ${offset} is past the end; ${shown} has ${counted(seen, 'line')}.`,
-    );
+function describePage(shown: string, offset: number, page: LinePage): string {
+  const { bytes, lines, seen, hasMore, isCut } = page;
+  if (lines === 0) {
+    if (offset === 1) return `${shown} is empty.`;
+    const problem = `offset: ${offset} is past the end; ${shown} has ${counted(seen, 'line')}.`;
+    throw new LangoError('invalid-input', problem);
   }
-  if (lines === 0) return `${shown} is empty.`;
   const text = bytes.toString('utf8');
   const notes = [
-    ...(isCut ? [`line ${offset} is longer than a page and is cut here`] : []),
-    ...(!isUtf8(bytes) ? ['not all of it is UTF-8 text: invalid bytes are shown as \uFFFD'] : []),
-    ...(hasMore ? [`lines ${offset}-${offset + lines - 1}; continue with offset ${offset + lines}`] : []),
-  ];
+    isCut && `line ${offset} is longer than a page and is cut here`,
+    !isUtf8(bytes) && 'not all of it is UTF-8 text: invalid bytes are shown as \uFFFD',
+    hasMore && `lines ${offset}-${offset + lines - 1}; continue with offset ${offset + lines}`,
+  ].filter((note) => note !== false);
   return notes.length === 0 ? text : `${text.replace(/\n$/, '')}\n[${notes.join('; ')}]`;
 }
 
@@ -128,7 +118,6 @@ class PageBuilder {
   #seen = 0;
   #isCut = false;
   #isOpen = false;
-
   readonly #range: LineRange;
 
   constructor(range: LineRange) {

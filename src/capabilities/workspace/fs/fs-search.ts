@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { globFilter, type PathFilter } from './glob.js';
 import { counted, shorten } from '../../../core/text.js';
+import { limitField, exactField } from '../../../core/tool-fields.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
 import { binaryKind, SAMPLE_BYTES } from '../../../disk/file-kind.js';
 import { readWhole } from './files.js';
@@ -20,15 +21,11 @@ const LIMIT_MAX = 500;
 const LINE_MAX_LENGTH = 200;
 
 const schema = z.strictObject({
-  pattern: z
-    .string()
-    .min(1)
-    .max(1000)
-    .describe('The text to find; without upper-case letters it ignores case'),
+  pattern: exactField('The text to find; without upper-case letters it ignores case', 1000),
   regex: z.boolean().optional().describe('A JavaScript regular expression'),
   path: pathField('The workspace by default').optional(),
-  glob: z.string().min(1).max(1000).optional().describe('Only files such as "src/**/*.{ts,tsx}"'),
-  limit: z.number().int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} matches by default`),
+  glob: exactField('Only files such as "src/**/*.{ts,tsx}"', 1000).optional(),
+  limit: limitField(`${LIMIT_DEFAULT} matches by default`, LIMIT_MAX),
 });
 
 export function searchTool(workspace: Workspace): Tool {
@@ -42,15 +39,11 @@ export function searchTool(workspace: Workspace): Tool {
     execute: ({ pattern, regex = false, path = '.', glob, limit = LIMIT_DEFAULT }, { signal, ...scope }) =>
       workspace.read(scope, pathArgument(path), async (access) => {
         const top = await access.find(pathArgument(path));
-        const matcher = regex ? regexMatcher(pattern, signal) : literalMatcher(pattern);
+        await using matcher = regex ? regexMatcher(pattern, signal) : literalMatcher(pattern);
         const filter = glob === undefined ? () => true : globFilter(glob);
-        try {
-          const search = new Search({ access, matcher, filter, limit });
-          await search.run(top, signal);
-          return { content: search.report(pattern) };
-        } finally {
-          await matcher.close();
-        }
+        const search = new Search({ access, matcher, filter, limit });
+        await search.run(top, signal);
+        return { content: search.report(pattern) };
       }),
   });
 }
@@ -70,7 +63,6 @@ class Search {
   #bytes = 0;
   #skippedFiles = 0;
   #stopReason: string | undefined;
-
   readonly #options: SearchOptions;
 
   constructor(options: SearchOptions) {
@@ -87,17 +79,12 @@ class Search {
   }
 
   report(pattern: string): string {
-    const notes = [
-      ...(this.#stopReason === undefined ? [] : [this.#stopReason]),
-      ...(this.#skippedFiles === 0
-        ? []
-        : [`${this.#skippedFiles} binary or very large files were not searched`]),
-    ];
-    const found =
-      this.#found.length === 0
-        ? [`No match for "${pattern}" in ${counted(this.#files, 'file')}.`]
-        : this.#found;
-    return [...found, ...(notes.length === 0 ? [] : [`[${notes.join('; ')}]`])].join('\n');
+    const skipped = `${this.#skippedFiles} binary or very large files were not searched`;
+    const notes = [this.#stopReason, this.#skippedFiles > 0 ? skipped : undefined];
+    const note = notes.filter((text) => text !== undefined).join('; ');
+    const nothing = `No match for "${pattern}" in ${counted(this.#files, 'file')}.`;
+    const found = this.#found.length > 0 ? this.#found : [nothing];
+    return [...found, ...(note === '' ? [] : [`[${note}]`])].join('\n');
   }
 
   /** `path` is relative to the searched folder. */
@@ -114,25 +101,21 @@ class Search {
   }
 
   #add(line: string): void {
-    if (this.#found.length < this.#options.limit) this.#found.push(line);
-    else
-      this.#stopReason = `the first ${this.#options.limit} matches; narrow it down with path or glob, or raise limit`;
+    const { limit } = this.#options;
+    if (this.#found.length < limit) this.#found.push(line);
+    else this.#stopReason = `the first ${limit} matches; narrow it down with path or glob, or raise limit`;
   }
 
   /** Returns an empty text for a file that is not searched. */
   async #readText(opened: OpenPath, shown: string): Promise<string> {
     this.#files += 1;
-    const bytes = await this.#readBytes(opened, shown);
+    const bytes = await readWhole(opened, shown, FILE_MAX_BYTES).catch(() => undefined);
     if (bytes === undefined || binaryKind(bytes.subarray(0, SAMPLE_BYTES)) !== undefined) {
       this.#skippedFiles += 1;
       return '';
     }
     this.#bytes += bytes.length;
     return bytes.toString('utf8');
-  }
-
-  #readBytes(opened: OpenPath, shown: string): Promise<Buffer | undefined> {
-    return readWhole(opened, shown, FILE_MAX_BYTES).catch(() => undefined);
   }
 
   #checkLimits(): void {

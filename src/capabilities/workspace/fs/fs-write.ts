@@ -9,13 +9,12 @@ import type { PathTarget, Workspace, WorkspaceAccess } from './workspace.js';
 
 const LINE_FEED = 10;
 
+const ATTACHMENT = 'Writes the file of this name that the user sent, in place of content';
+
 const schema = z.strictObject({
   path: pathField('Missing folders are made'),
   content: z.string().optional().describe('None for a folder'),
-  attachment: z
-    .string()
-    .optional()
-    .describe('Writes the file of this name that the user sent, in place of content'),
+  attachment: z.string().optional().describe(ATTACHMENT),
   mode: z.enum(['replace', 'append', 'folder']).optional().describe('replace by default'),
 });
 
@@ -45,10 +44,8 @@ export function writeTool(workspace: Workspace, maxBytes: number): Tool {
     execute({ path, content: text, attachment, mode = 'replace' }, context) {
       const given = [text, attachment].filter((each) => each !== undefined).length;
       if (given !== (mode === 'folder' ? 0 : 1) || (mode === 'append' && text === '')) {
-        throw new LangoError(
-          'invalid-input',
-          'content: replace and append require it, or an attachment; folder does not take it.',
-        );
+        const problem = 'content: replace and append require it, or an attachment; folder does not take it.';
+        throw new LangoError('invalid-input', problem);
       }
       const content = (attachment === undefined ? text : context.attachment?.(attachment)) ?? '';
       assertSize('content', content, maxBytes);

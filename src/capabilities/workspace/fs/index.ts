@@ -14,18 +14,16 @@ export { UnfinishedWrites } from './unfinished-writes.js';
 export interface FsOptions extends WorkspaceParts {
   /** Maximum size of one page of `fs_read`: no larger than the tool output that a model is given. */
   readonly maxReadBytes: number;
-  /** Maximum size of a file that is written or edited; 10 MiB by default. */
-  readonly maxWriteBytes?: number;
+  /** Maximum size of a file that is written or edited. */
+  readonly maxWriteBytes: number;
 }
-
-const MAX_WRITE_BYTES = 10 * 1024 * 1024;
 
 /** Creates the tools that work on files. They neither read, change nor reveal anything outside the folders of the owner. */
 export function createFsTools(options: FsOptions): readonly Tool[] {
   const workspace = new Workspace(options);
-  const maxWriteBytes = options.maxWriteBytes ?? MAX_WRITE_BYTES;
+  const { maxReadBytes, maxWriteBytes } = options;
   return [
-    readTool(workspace, options.maxReadBytes),
+    readTool(workspace, maxReadBytes),
     listTool(workspace),
     searchTool(workspace),
     writeTool(workspace, maxWriteBytes),

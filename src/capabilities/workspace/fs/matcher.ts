@@ -9,9 +9,8 @@ interface Match {
 }
 
 /** Finds a pattern in file names and texts. */
-export interface Matcher {
+export interface Matcher extends AsyncDisposable {
   match(name: string, text: string): Promise<Match>;
-  close(): Promise<void>;
 }
 
 const LINES_MAX = 1_000;
@@ -38,16 +37,16 @@ export function literalMatcher(pattern: string): Matcher {
       }
       return { name: fold(name).includes(pattern), lines };
     },
-    async close() {},
+    async [Symbol.asyncDispose]() {},
   };
 }
 
 /** The worker's code is a string because a worker file would exist only after the build. */
 const WORKER_CODE = `
 const { parentPort, workerData } = require('node:worker_threads');
-const expression = new RegExp(workerData.pattern, workerData.flags);
-parentPort.on('message', ({ name, text, max }) => {
-  const lines = [];
+const { pattern, flags, max } = workerData;
+const expression = new RegExp(pattern, flags);
+parentPort.on('message', ({ name, text }) => { const lines = [];
   for (const [index, line] of text.split('\\n').entries()) {
     if (expression.test(line)) lines.push(index + 1);
     if (lines.length === max) break;
@@ -70,25 +69,25 @@ export function regexMatcher(pattern: string, signal: AbortSignal): Matcher {
   const worker = new Worker(WORKER_CODE, {
     eval: true,
     env: {},
-    workerData: { pattern, flags },
+    workerData: { pattern, flags, max: LINES_MAX },
     resourceLimits: { maxOldGenerationSizeMb: WORKER_MEMORY_MB },
   });
   worker.on('error', () => undefined); // The current match reports the error.
   return {
-    match: (name, text) => matchInWorker(worker, { name, text, max: LINES_MAX }, signal),
-    close: async () => void (await worker.terminate()),
+    match: (name, text) => matchInWorker(worker, { name, text }, signal),
+    [Symbol.asyncDispose]: async () => void (await worker.terminate()),
   };
 }
 
-interface MatchRequest {
-  readonly name: string;
-  readonly text: string;
-  readonly max: number;
-}
-
-async function matchInWorker(worker: Worker, request: MatchRequest, signal: AbortSignal): Promise<Match> {
+async function matchInWorker(
+  worker: Worker,
+  request: { readonly name: string; readonly text: string },
+  signal: AbortSignal,
+): Promise<Match> {
   signal.throwIfAborted();
-  const late = (): LangoError => tooSlow(request.name);
+  const advice = 'avoid nested repetitions, or search for a literal text';
+  const problem = `pattern: the regular expression takes too long on "${request.name}"; ${advice}.`;
+  const late = () => new LangoError('timeout', problem);
   using deadline = new Deadline(signal).expect(MATCH_TIME_MS, late);
   const { promise, resolve, reject } = Promise.withResolvers<Match>();
   worker.once('message', resolve).once('exit', () => reject(late()));
@@ -98,9 +97,4 @@ async function matchInWorker(worker: Worker, request: MatchRequest, signal: Abor
   } finally {
     worker.removeAllListeners('message').removeAllListeners('exit');
   }
-}
-
-function tooSlow(name: string): LangoError {
-  const advice = 'avoid nested repetitions, or search for a literal text';
-  return new LangoError('timeout', `pattern: the regular expression takes too long on "${name}"; ${advice}.`);
 }

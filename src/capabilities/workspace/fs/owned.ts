@@ -1,11 +1,9 @@
-import { readdir, rmdir, unlink } from 'node:fs/promises';
-import { isLangoError } from '../../../core/errors.js';
-import { invalidCursor, type OwnedKind, type Page } from '../../../core/page.js';
-import type { Scope } from '../../../core/task.js';
+import { readdir } from 'node:fs/promises';
+import { invalidCursor, type OwnedData, type OwnedKind, type Page } from '../../../core/page.js';
 import type { OpenPath } from '../../../disk/open-path.js';
 import { openFile } from './files.js';
-import { clearFolder } from './fs-delete.js';
-import { pathArgument } from './paths.js';
+import { clearFolder, remove } from './fs-delete.js';
+import { pathArgument, undefinedIfMissing } from './paths.js';
 import { Workspace, type WorkspaceAccess, type WorkspaceParts } from './workspace.js';
 
 /** A file, or a part of a long one. */
@@ -23,42 +21,29 @@ const WHOLE = pathArgument('.');
 /** The number of the root folder, the offset in a file, and the path of the file in the folder. */
 const CURSOR = /^(\d{1,3}) (\d{1,15}) (.+)$/s;
 
-interface OwnedFiles {
-  readonly files: OwnedKind;
-  /** Resolves with the number of removed files and folders. */
-  removeAll(scope: Scope): Promise<number>;
-}
-
 /** Lists, in parts of bounded size, and deletes the files of owners who have separate folders. Does not list links. */
-export function createOwnedFiles(parts: WorkspaceParts): OwnedFiles {
+export function createOwnedFiles(parts: WorkspaceParts): OwnedData {
   const workspace = new Workspace(parts);
-  const clear = (access: WorkspaceAccess, folder: OpenPath): Promise<number> =>
-    clearFolder(access, folder, { signal: new AbortController().signal, onDeleted: () => undefined });
   const files: OwnedKind = {
     list: (scope, after) => workspace.read(scope, WHOLE, (access) => readPage(access, after)),
     async forget(scope, name) {
       const argument = { name: 'name', value: name };
-      try {
-        return await workspace.change(scope, argument, async (access) => {
-          const target = await access.removable(argument);
-          const at = `${target.folder.at}/${target.name}`;
-          const count = await clear(access, target.existing);
-          await (target.existing.stats.isDirectory() ? rmdir(at) : unlink(at));
-          return { files: count + 1 };
-        });
-      } catch (error) {
-        if (isLangoError(error, 'not-found')) return { files: 0 };
-        throw error;
-      }
+      const removal = workspace.change(scope, argument, async (access) => {
+        const { folder, existing, name } = await access.removable(argument);
+        const count = await clearFolder(access, existing);
+        await remove(existing, `${folder.at}/${name}`);
+        return { files: count + 1 };
+      });
+      return (await removal.catch(undefinedIfMissing)) ?? { files: 0 };
     },
   };
   return {
-    files,
+    kinds: { files },
     removeAll: (scope) =>
       workspace.change(scope, WHOLE, async (access) => {
         let count = 0;
-        for (const root of await access.openRoots()) count += await clear(access, root);
-        return count;
+        for (const root of await access.openRoots()) count += await clearFolder(access, root);
+        return { files: count };
       }),
   };
 }
@@ -71,10 +56,7 @@ async function readPage(access: WorkspaceAccess, after: string): Promise<Page<Fi
   for (const [index, folder] of (await access.openRoots()).entries()) {
     if (index < Number(root)) continue;
     const start = index === Number(root) ? from : '';
-    for await (const { opened, inside } of filesFrom(access, folder, {
-      inside: '',
-      from: start.split('/'),
-    })) {
+    for await (const { opened, inside } of filesFrom(access, folder, { from: start.split('/') })) {
       const startOffset = start !== '' && inside === start ? Number(offset) : undefined;
       const part = await readPart(access, opened, startOffset);
       if (part === undefined) continue;
@@ -91,22 +73,18 @@ async function readPage(access: WorkspaceAccess, after: string): Promise<Page<Fi
 /** Reads the part at `startOffset`, or the first one. Resolves with undefined when the file ends there. */
 async function readPart(access: WorkspaceAccess, opened: OpenPath, startOffset: number | undefined) {
   const path = access.displayPath(opened.path);
-  const handle = await openFile(opened, path);
-  try {
-    const { size: bytes } = await handle.stat();
-    const offset = startOffset ?? 0;
-    if (startOffset !== undefined && offset >= bytes) return undefined;
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(PART_BYTES), 0, PART_BYTES, offset);
-    const base64 = buffer.toString('base64', 0, bytesRead);
-    return { item: { path, offset, bytes, base64 }, length: bytesRead };
-  } finally {
-    await handle.close();
-  }
+  await using handle = await openFile(opened, path);
+  const { size: bytes } = await handle.stat();
+  const offset = startOffset ?? 0;
+  if (startOffset !== undefined && offset >= bytes) return undefined;
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(PART_BYTES), 0, PART_BYTES, offset);
+  const base64 = buffer.toString('base64', 0, bytesRead);
+  return { item: { path, offset, bytes, base64 }, length: bytesRead };
 }
 
 interface Start {
   /** The path of the folder inside its root; empty for the root. */
-  readonly inside: string;
+  readonly inside?: string;
   /** The names that lead to the first file. */
   readonly from: readonly string[];
 }
@@ -115,7 +93,7 @@ interface Start {
 async function* filesFrom(
   access: WorkspaceAccess,
   folder: OpenPath,
-  { inside, from: [first = '', ...rest] }: Start,
+  { inside = '', from: [first = '', ...rest] }: Start,
 ): AsyncGenerator<{ readonly opened: OpenPath; readonly inside: string }> {
   for (const name of (await readdir(folder.at)).sort()) {
     const opened = name < first ? undefined : await access.child(folder, name);

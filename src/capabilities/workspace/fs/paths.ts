@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { codeOf, LangoError, type ErrorCode } from '../../../core/errors.js';
+import { codeOf, isLangoError, LangoError, type ErrorCode } from '../../../core/errors.js';
 
 /** A path argument of a tool call, as the model gave it. */
 export interface PathArgument {
@@ -7,13 +7,15 @@ export interface PathArgument {
   readonly value: string;
 }
 
-const PATH_MAX_LENGTH = 4096;
+const PATH = withoutNul(4_096).min(1);
 
-const PATH = z
-  .string()
-  .min(1)
-  .max(PATH_MAX_LENGTH)
-  .regex(/^[^\0]*$/, 'must not contain a NUL character');
+/** A text that the operating system accepts: at most `longest` characters, none of them NUL. */
+export function withoutNul(longest: number): z.ZodString {
+  return z
+    .string()
+    .max(longest)
+    .regex(/^[^\0]*$/, 'must not contain a NUL character');
+}
 
 /** A path. Its description need not say that paths are relative to the workspace, because the prompt does. */
 export function pathField(description?: string): z.ZodString {
@@ -44,9 +46,12 @@ const PROBLEMS_BY_CODE: Readonly<Record<string, readonly [ErrorCode, string]>> =
   EXDEV: ['not-supported', 'it is on another file system; write the content there and delete the original'],
 };
 
-/**
- * Translates a system error for the model; `subject` names the argument and its value. Returns other errors unchanged.
- */
+/** For a promise of a path: resolves with undefined if the path does not exist, and rejects with other errors. */
+export function undefinedIfMissing(error: unknown): undefined {
+  if (!isLangoError(error, 'not-found')) throw error;
+}
+
+/** Translates a system error into a sentence about `subject`, for the model. Returns other errors unchanged. */
 export function explainFailure(error: unknown, subject: string): unknown {
   const { syscall } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
   const code = codeOf(error);

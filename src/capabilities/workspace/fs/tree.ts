@@ -1,4 +1,3 @@
-import type { Dir } from 'node:fs';
 import { opendir } from 'node:fs/promises';
 import { codeOf } from '../../../core/errors.js';
 import type { OpenPath } from '../../../disk/open-path.js';
@@ -13,9 +12,11 @@ export interface TreeEntry {
   readonly isEntered: boolean;
 }
 
-export interface TreeOptions {
+interface TreeOptions {
   readonly recursive: boolean;
   readonly signal: AbortSignal;
+  /** The number of folders between the first one and this one. */
+  readonly depth?: number;
 }
 
 /** Large folders that a project contains but did not write. */
@@ -28,18 +29,17 @@ const ENTRIES_MAX = 20_000;
 export async function* walkTree(
   access: WorkspaceAccess,
   folder: OpenPath,
-  options: TreeOptions & { readonly depth?: number },
+  { recursive, signal, depth = 0 }: TreeOptions,
 ): AsyncGenerator<TreeEntry> {
-  const depth = options.depth ?? 0;
+  const mayEnter = recursive && depth < DEPTH_MAX;
   for (const name of await listNames(folder)) {
-    options.signal.throwIfAborted();
+    signal.throwIfAborted();
     const opened = await access.child(folder, name);
     if (opened === undefined) continue;
-    const isEntered =
-      options.recursive && opened.stats.isDirectory() && !NOT_ENTERED.has(name) && depth < DEPTH_MAX;
+    const isEntered = mayEnter && opened.stats.isDirectory() && !NOT_ENTERED.has(name);
     try {
       yield { opened, name, folder, isEntered };
-      if (isEntered) yield* walkTree(access, opened, { ...options, depth: depth + 1 });
+      if (isEntered) yield* walkTree(access, opened, { recursive, signal, depth: depth + 1 });
     } finally {
       await access.release(opened);
     }
@@ -48,17 +48,14 @@ export async function* walkTree(
 
 /** Names in sorted order; empty for a folder that the server cannot read. */
 async function listNames(folder: OpenPath): Promise<string[]> {
-  let entries: Dir;
-  try {
-    entries = await opendir(folder.at);
-  } catch (error) {
-    if (codeOf(error) === 'EACCES') return [];
-    throw error;
-  }
   const names: string[] = [];
-  for await (const { name } of entries) {
-    names.push(name);
-    if (names.length === ENTRIES_MAX) break;
+  try {
+    for await (const { name } of await opendir(folder.at)) {
+      names.push(name);
+      if (names.length === ENTRIES_MAX) break;
+    }
+  } catch (error) {
+    if (codeOf(error) !== 'EACCES') throw error;
   }
   return names.sort();
 }

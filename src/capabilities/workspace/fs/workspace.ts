@@ -31,8 +31,6 @@ interface Root {
   readonly real: string;
 }
 
-type WalkResult = PathTarget | { readonly link: string } | OpenPath;
-
 const LINKS_MAX = 40;
 
 export interface WorkspaceParts {
@@ -41,6 +39,8 @@ export interface WorkspaceParts {
   /** Records temporary files for removal at the next start. Undefined: a killed server may leave some behind. */
   readonly unfinished?: UnfinishedWrites | undefined;
 }
+
+type Work<Result> = (access: WorkspaceAccess) => Promise<Result>;
 
 /** The folders that the tools may access: for each call, those of its owner. */
 export class Workspace {
@@ -59,42 +59,31 @@ export class Workspace {
    * Runs `work` and closes everything that it opened. Translates system errors into sentences about `subject`. Rejects
    * with `unavailable` when a root is missing.
    */
-  async read<Result>(
-    scope: Scope,
-    subject: PathArgument,
-    work: (access: WorkspaceAccess) => Promise<Result>,
-  ): Promise<Result> {
+  async read<Result>(scope: Scope, subject: PathArgument, work: Work<Result>): Promise<Result> {
     const folders = await this.#folders.open(scope);
     const roots = await Promise.all(
       folders.map(async (given) => ({ given: resolve(given), real: await realpath(given) })),
     ).catch((cause: unknown) => {
       throw missingWorkspace(cause);
     });
-    const access = new WorkspaceAccess(roots);
+    await using access = new WorkspaceAccess(roots);
     try {
       return await work(access);
     } catch (error) {
       throw explainFailure(error, quote(subject));
-    } finally {
-      await access.close();
     }
   }
 
   /** Like `read`, but runs the calls of one workspace one after another, so that simultaneous edits are not lost. */
-  change<Result>(
-    scope: Scope,
-    subject: PathArgument,
-    work: (access: WorkspaceAccess) => Promise<Result>,
-  ): Promise<Result> {
+  change<Result>(scope: Scope, subject: PathArgument, work: Work<Result>): Promise<Result> {
     const key = this.#folders.isApart ? scopeKey(scope) : '';
     return this.#changes.run(key, () => this.read(scope, subject, work));
   }
 }
 
 /** The workspace as one call accesses it. Every folder on the way to a path is opened relative to the one before it. */
-export class WorkspaceAccess {
+export class WorkspaceAccess implements AsyncDisposable {
   readonly #opened = new Set<OpenPath>();
-
   readonly #roots: readonly Root[];
 
   constructor(roots: readonly Root[]) {
@@ -114,17 +103,12 @@ export class WorkspaceAccess {
     throw missingPath(argument);
   }
 
-  /**
-   * Resolves a name that may be created, replaced or removed. Rejects for a root, and like `find` for the folder of the
-   * name.
-   */
+  /** Resolves a name to create, replace or remove. Rejects for a root, and like `find` for the folder of the name. */
   async target(argument: PathArgument, options: TargetOptions): Promise<PathTarget> {
     const end = await this.#walk(argument, options);
     if (isTarget(end)) return end;
-    throw new LangoError(
-      'invalid-input',
-      `${quote(argument)} is the workspace itself; choose a path inside it.`,
-    );
+    const problem = `${quote(argument)} is the workspace itself; choose a path inside it.`;
+    throw new LangoError('invalid-input', problem);
   }
 
   /** Like `target`, for an existing object to move or delete. Rejects when the object is or contains a root. */
@@ -133,10 +117,8 @@ export class WorkspaceAccess {
     const { existing } = target;
     if (existing === undefined) throw missingPath(argument);
     if (!this.#roots.some(({ real }) => isInside(real, target.path))) return { ...target, existing };
-    throw new LangoError(
-      'forbidden',
-      `${quote(argument)} contains the workspace; choose a path inside the workspace.`,
-    );
+    const problem = `${quote(argument)} contains the workspace; choose a path inside the workspace.`;
+    throw new LangoError('forbidden', problem);
   }
 
   /** Opens `name` in the folder without following a link; undefined when it does not exist. */
@@ -173,7 +155,7 @@ export class WorkspaceAccess {
     if (this.#opened.delete(opened)) await opened.close();
   }
 
-  async close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#opened].map((opened) => this.release(opened)));
   }
 
@@ -212,14 +194,12 @@ export class WorkspaceAccess {
   async #descend(
     argument: PathArgument,
     { root, names, follow, make }: TargetOptions & { readonly root: Root; readonly names: readonly string[] },
-  ): Promise<WalkResult> {
+  ): Promise<PathTarget | { readonly link: string } | OpenPath> {
     let folder = await this.#open(root.real, root.real);
     for (const [index, name] of names.entries()) {
       if (!folder.stats.isDirectory()) {
-        throw new LangoError(
-          'invalid-input',
-          `${quote(argument)}: "${this.displayPath(folder.path)}" is not a folder.`,
-        );
+        const problem = `${quote(argument)}: "${this.displayPath(folder.path)}" is not a folder.`;
+        throw new LangoError('invalid-input', problem);
       }
       const isLast = index === names.length - 1;
       const opened = await this.child(folder, name);
@@ -246,10 +226,8 @@ function quote({ name, value }: PathArgument): string {
 }
 
 export function missingPath(argument: PathArgument): LangoError {
-  return new LangoError(
-    'not-found',
-    `${quote(argument)} does not exist; call fs_list to see the existing files.`,
-  );
+  const problem = `${quote(argument)} does not exist; call fs_list to see the existing files.`;
+  return new LangoError('not-found', problem);
 }
 
 function isTarget(end: PathTarget | OpenPath): end is PathTarget {

@@ -3,12 +3,8 @@ import { referencedSecrets } from '../../../core/secrets.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
 import { answerText, headersField, REQUEST_FIELDS, requestInit } from '../../../core/web-request.js';
 
-const schema = z.strictObject({
-  url: REQUEST_FIELDS.url,
-  method: REQUEST_FIELDS.method,
-  body: REQUEST_FIELDS.body,
-  headers: headersField(),
-});
+const { url, method, body } = REQUEST_FIELDS;
+const schema = z.strictObject({ url, method, body, headers: headersField() });
 
 type Input = z.infer<typeof schema>;
 
@@ -16,31 +12,29 @@ type Input = z.infer<typeof schema>;
  * Creates the tool that sends a request to a service. A secret in a header is sent only to a host that its owner permitted,
  * and no model or command ever sees its value.
  */
-export function createHttpTools(webFetch: typeof fetch, timeoutSeconds: number): readonly Tool[] {
+export function httpTool(webFetch: typeof fetch, timeoutSeconds: number): Tool {
   const changes = ({ method = 'GET' }: Input) => method !== 'GET';
-  return [
-    defineTool({
-      name: 'http_request',
-      description:
-        'Sends one HTTP request to a service and returns its answer. To authenticate, pass a ' +
-        'secret by its reference in a header, such as {"Authorization": "Bearer {{secret:github}}"}. Redirects are not followed.',
-      schema,
-      isRare: true,
-      effect: 'unsafe',
-      effectOf: (input) => (changes(input) ? 'unsafe' : 'pure'),
-      danger: (input) => (changes(input) ? 'dangerous' : 'moderate'),
-      bringsOutside: true,
-      secretPlace: 'http',
-      timeoutMs: timeoutSeconds * 1_000,
-      describe: ({ url, method = 'GET', body, headers = {} }) => {
-        const names = referencedSecrets(Object.values(headers).join('\n'));
-        const secrets = names.length === 0 ? '' : ` with the secret ${names.join(', ')}`;
-        return `send ${method} ${url}${secrets}${body === undefined ? '' : ` and the body ${JSON.stringify(body)}`}`;
-      },
-      async execute(input, context) {
-        const response = await webFetch(input.url, await requestInit(input, context));
-        return { content: await answerText(response), isError: !response.ok };
-      },
-    }),
-  ];
+  return defineTool({
+    name: 'http_request',
+    description:
+      'Sends one HTTP request to a service and returns its answer. To authenticate, pass a ' +
+      'secret by its reference in a header, such as {"Authorization": "Bearer {{secret:github}}"}. Redirects are not followed.',
+    schema,
+    isRare: true,
+    effect: 'unsafe',
+    effectOf: (input) => (changes(input) ? 'unsafe' : 'pure'),
+    danger: (input) => (changes(input) ? 'dangerous' : 'moderate'),
+    bringsOutside: true,
+    secretPlace: 'http',
+    timeoutMs: timeoutSeconds * 1_000,
+    describe: ({ url, method = 'GET', body, headers = {} }) => {
+      const names = referencedSecrets(Object.values(headers).join('\n'));
+      const secrets = names.length === 0 ? '' : ` with the secret ${names.join(', ')}`;
+      return `send ${method} ${url}${secrets}${body === undefined ? '' : ` and the body ${JSON.stringify(body)}`}`;
+    },
+    async execute(input, context) {
+      const response = await webFetch(input.url, await requestInit(input, context));
+      return { content: await answerText(response), isError: !response.ok };
+    },
+  });
 }

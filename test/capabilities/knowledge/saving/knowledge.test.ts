@@ -2,9 +2,8 @@ import { openSqliteStores, type AllStores } from '../../../../lab/all-stores.js'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { silentLogger } from '../../../../src/core/logger.js';
 import { createKnowledgeTools } from '../../../../src/capabilities/knowledge/saving/index.js';
-import { createRag } from '../../../../src/capabilities/knowledge/rag/index.js';
+import { Retrieval } from '../../../../src/capabilities/knowledge/rag/retrieval.js';
 import { callerOf } from '../../../support/tool-call.js';
-import { PARSERS } from '../../../support/parsers.js';
 
 const ALICE = { tenant: '', owner: 'alice' };
 
@@ -14,10 +13,8 @@ describe('the tools that keep knowledge', () => {
   beforeEach(() => {
     storage = openSqliteStores({ file: ':memory:', synchronous: 'normal', logger: silentLogger });
     const { library, knowledge: store } = storage;
-    const { retrieval } = createRag({
-      ...{ library, parsers: PARSERS, provider: 'There is none.', maxFileBytes: 1_000, logger: silentLogger },
-      purge: () => storage.purge(),
-    });
+    const onAdded = () => undefined;
+    const retrieval = new Retrieval({ library, embedder: undefined, onAdded, logger: silentLogger });
     call = callerOf(createKnowledgeTools({ store, retrieval, maxCharacters: 1_000 }));
   });
   afterEach(() => storage.close());

@@ -14,7 +14,6 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '../../../../src/core/logger.js';
-import { vaultKeyFile } from '../../../../src/capabilities/secrets/vault/key-file.js';
 import type { SealedVault } from '../../../../src/capabilities/secrets/vault/vault.js';
 import { openVault } from '../../../../src/capabilities/secrets/vault/vault.js';
 
@@ -50,7 +49,7 @@ async function open(passphrase?: string): Promise<SealedVault> {
     logger: silentLogger,
   });
   opened.push(storage);
-  return openVault({ store: storage.vault, keyFile: vaultKeyFile(keyFile), passphrase });
+  return openVault({ store: storage.vault, keyFile, passphrase });
 }
 
 function secret(name: string, value = VALUE) {

@@ -8,7 +8,6 @@ import type { ToolOutput } from '../../../../src/core/tool.js';
 import {
   createExec,
   findSandbox,
-  type Exec,
   type ExecLimits,
   type ExecOptions,
 } from '../../../../src/capabilities/workspace/exec/index.js';
@@ -44,7 +43,7 @@ if (!isPossible) {
 export const describeSandboxed = isPossible ? describe : describe.skip;
 
 export interface Stage {
-  readonly exec: Exec;
+  readonly exec: ReturnType<typeof createExec>;
   readonly root: string;
   readonly close: () => Promise<void>;
 }

@@ -180,7 +180,11 @@ describe('the border of the workspace', () => {
     onStage(async ({ root, call }) => {
       await mkdir(join(root, 'inner/deep'), { recursive: true });
       const both = callerOf(
-        createFsTools({ ...sharedDisk(root, join(root, 'inner/deep')), maxReadBytes: 1000 }),
+        createFsTools({
+          ...sharedDisk(root, join(root, 'inner/deep')),
+          maxReadBytes: 1000,
+          maxWriteBytes: 5000,
+        }),
       );
       for (const path of ['.', root, 'inner/..', `${root}/`]) {
         await expect(call('fs_delete', { path, recursive: true })).rejects.toThrow('the workspace itself');
@@ -196,7 +200,9 @@ describe('the border of the workspace', () => {
 
   it('covers several roots; paths in a further one are absolute', () =>
     onStage(async ({ root, outside }) => {
-      const call = callerOf(createFsTools({ ...sharedDisk(root, outside), maxReadBytes: 1000 }));
+      const call = callerOf(
+        createFsTools({ ...sharedDisk(root, outside), maxReadBytes: 1000, maxWriteBytes: 5000 }),
+      );
       const path = join(outside, 'a.txt');
       expect((await call('fs_write', { path, content: 'x' })).content).toBe(`wrote 1 byte to ${path}`);
       expect((await call('fs_move', { from: path, to: 'b.txt' })).content).toBe(`moved ${path} to b.txt`);
@@ -212,7 +218,7 @@ describe('the border of the workspace', () => {
   it('reports a missing workspace without a path of the machine', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'lango-gone-'));
     await rm(folder, { recursive: true });
-    const call = callerOf(createFsTools({ ...sharedDisk(folder), maxReadBytes: 1000 }));
+    const call = callerOf(createFsTools({ ...sharedDisk(folder), maxReadBytes: 1000, maxWriteBytes: 5000 }));
     await expect(call('fs_list', {})).rejects.toMatchObject({
       code: 'unavailable',
       message: 'The workspace folder is missing.',

@@ -77,7 +77,12 @@ describe('fs_write', () => {
       await new UnfinishedWrites(folder).removeLeft();
       expect(await readdir(root)).toEqual(['other']);
       expect(await readdir(folder)).toEqual([]);
-      const [, , , write] = createFsTools({ ...sharedDisk(root), maxReadBytes: 1000, unfinished });
+      const [, , , write] = createFsTools({
+        ...sharedDisk(root),
+        maxReadBytes: 1000,
+        maxWriteBytes: 5000,
+        unfinished,
+      });
       await write!.execute({ path: 'f', content: 'x' }, toolContext());
       expect(await readdir(folder)).toEqual([]);
     }));

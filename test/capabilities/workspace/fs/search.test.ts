@@ -74,7 +74,7 @@ describe('regexMatcher', () => {
   it('notices a cancel that came before the match', async () => {
     const matcher = regexMatcher('^(a+)+$', AbortSignal.abort(new LangoError('canceled', 'enough')));
     await expect(matcher.match('f', `${'a'.repeat(60)}!`)).rejects.toThrow('enough');
-    await matcher.close();
+    await matcher[Symbol.asyncDispose]();
   });
 });
 

@@ -1,27 +1,18 @@
 import type { JsonObject } from '../../core/json.js';
-import {
-  NO_USAGE,
-  type AnswerBlock,
-  type FunctionCall,
-  type ModelAnswer,
-  type StopReason,
-  type Usage,
-} from '../../core/model.js';
+import { NO_USAGE, type AnswerBlock, type FunctionCall, type ModelAnswer } from '../../core/model.js';
+import type { StopReason, Usage } from '../../core/model.js';
 import type { ServerEvent } from '../event-stream.js';
-import { parseObject, toFunctionCall } from '../conversation.js';
-import { AnswerBounds, parseEvent, type AnswerReader } from '../exchange.js';
+import { keepableObject, toFunctionCall } from '../conversation.js';
+import { OutputBounds, parseEvent, type OutputReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
 import { countIn, listIn, objectIn, textIn } from '../loose.js';
 
 const DONE = '[DONE]';
 
-/**
- * Assembles the chunks of one Chat Completions stream into an answer. Real servers leave out any field, and some send
- * `message` in place of `delta`.
- */
-export class OpenaiAnswerReader implements AnswerReader {
+/** Assembles a Chat Completions stream. Real servers leave out any field, and some send `message` in place of `delta`. */
+export class OpenaiOutputReader implements OutputReader {
   readonly #endpoint: Endpoint;
-  readonly #bounds = new AnswerBounds();
+  readonly #bounds = new OutputBounds();
   readonly #calls = new CallCollector(this.#bounds);
   #text = '';
   #hasDelta = false;
@@ -57,7 +48,7 @@ export class OpenaiAnswerReader implements AnswerReader {
     return this.#usage;
   }
 
-  answer(): ModelAnswer {
+  output(): ModelAnswer {
     const calls = this.#calls.calls();
     const text: readonly AnswerBlock[] = this.#text ? [{ type: 'text', text: this.#text }] : [];
     return {
@@ -130,9 +121,9 @@ interface Draft {
  */
 class CallCollector {
   readonly #drafts: Draft[] = [];
-  readonly #bounds: AnswerBounds;
+  readonly #bounds: OutputBounds;
 
-  constructor(bounds: AnswerBounds) {
+  constructor(bounds: OutputBounds) {
     this.#bounds = bounds;
   }
 
@@ -173,5 +164,5 @@ function beginsAnother({ index, id, name }: NamedCall, open: Draft): boolean {
   if (id && open.id) return id !== open.id;
   if (index === undefined) return true;
   open.parses += 1;
-  return open.parses <= MAX_PARSES && parseObject(open.argumentsText) !== undefined;
+  return open.parses <= MAX_PARSES && keepableObject(open.argumentsText) !== undefined;
 }

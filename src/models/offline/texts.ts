@@ -17,7 +17,7 @@ export interface Offers {
   readonly has: (tool: string) => boolean;
 }
 
-/** Returns the answer to small talk; undefined for any other text. */
+/** Returns the output to small talk; undefined for any other text. */
 export function smallTalk(text: string, offers: Offers): string | undefined {
   if (text.length > MAX_TALK_LENGTH) return undefined;
   const plain = text.toLowerCase().replace(/[\s.,!?]+$/, '');

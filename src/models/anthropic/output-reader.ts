@@ -1,22 +1,13 @@
-import type { RawMessageStreamEvent } from '@anthropic-ai/sdk/resources/messages/messages';
 import type { JsonObject } from '../../core/json.js';
 import type { AnswerBlock, Usage } from '../../core/model.js';
 import type { ServerEvent } from '../event-stream.js';
-import { AnswerBounds, parseEvent, type AnswerReader } from '../exchange.js';
+import { OutputBounds, parseEvent, type OutputReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
-import { parseObject, toFunctionCall } from '../conversation.js';
+import { keepableObject, toFunctionCall } from '../conversation.js';
 import { countIn, objectIn, textIn } from '../loose.js';
 
-const EVENTS: ReadonlySet<string> = new Set<RawMessageStreamEvent['type'] | 'error' | ''>([
-  'message_start',
-  'content_block_start',
-  'content_block_delta',
-  'content_block_stop',
-  'message_delta',
-  'message_stop',
-  'error',
-  '',
-]);
+/** Others are ignored unparsed. */
+const EVENTS = /^(|error|message_(start|delta|stop)|content_block_(start|delta|stop))$/;
 
 /** A content block whose stream has not ended. */
 interface Draft {
@@ -25,12 +16,12 @@ interface Draft {
   inputText: string;
 }
 
-/** Assembles the events of one Messages API stream into an answer. */
-export class AnthropicAnswerReader implements AnswerReader {
+/** Assembles the events of one Messages API stream into an output. */
+export class AnthropicOutputReader implements OutputReader {
   readonly #providerId: string;
   readonly #endpoint: Endpoint;
   readonly #drafts = new Map<number, Draft>();
-  readonly #bounds = new AnswerBounds();
+  readonly #bounds = new OutputBounds();
   #counts: JsonObject = {};
   #stopReason: string | undefined;
 
@@ -49,14 +40,14 @@ export class AnthropicAnswerReader implements AnswerReader {
   }
 
   accept({ name, data }: ServerEvent): string {
-    if (!EVENTS.has(name)) return '';
+    if (!EVENTS.test(name)) return '';
     const event = parseEvent(data);
     switch (event.type) {
       case 'error':
         throw inStreamFailure(event, this.#endpoint);
       case 'message_start':
         this.#count(objectIn(event.message).usage);
-        return '';
+        break;
       case 'content_block_start':
         return this.#begin(countIn(event.index), objectIn(event.content_block));
       case 'content_block_delta':
@@ -64,13 +55,13 @@ export class AnthropicAnswerReader implements AnswerReader {
       case 'message_delta':
         this.#count(event.usage);
         this.#stopReason = textIn(objectIn(event.delta).stop_reason) || this.#stopReason;
-        return '';
+        break;
       case 'message_stop':
         this.#stopReason ??= '';
-        return '';
+        break;
       default:
-        return '';
     }
+    return '';
   }
 
   /** The blocks in the order in which the model wrote them. */
@@ -108,21 +99,16 @@ export class AnthropicAnswerReader implements AnswerReader {
     const draft = this.#drafts.get(index);
     if (!draft) return '';
     const { block } = draft;
+    const append = (member: 'text' | 'thinking'): string => {
+      const added = this.#bounds.chunk(textIn(delta[member]));
+      draft.block = { ...block, [member]: textIn(block[member]) + added };
+      return added;
+    };
     if (delta.type === 'input_json_delta') draft.inputText += this.#bounds.chunk(textIn(delta.partial_json));
-    if (delta.type === 'text_delta' && block.type === 'text') {
-      const text = this.#bounds.chunk(textIn(delta.text));
-      draft.block = { ...block, text: textIn(block.text) + text };
-      return text;
-    }
-    if (delta.type === 'thinking_delta' && block.type === 'thinking') {
-      draft.block = {
-        ...block,
-        thinking: textIn(block.thinking) + this.#bounds.chunk(textIn(delta.thinking)),
-      };
-    }
-    if (delta.type === 'signature_delta' && block.type === 'thinking') {
-      draft.block = { ...block, signature: textIn(delta.signature) };
-    }
+    if (delta.type === 'text_delta' && block.type === 'text') return append('text');
+    if (block.type !== 'thinking') return '';
+    if (delta.type === 'thinking_delta') append('thinking');
+    if (delta.type === 'signature_delta') draft.block = { ...block, signature: textIn(delta.signature) };
     return '';
   }
 
@@ -135,7 +121,7 @@ export class AnthropicAnswerReader implements AnswerReader {
     }
     // An incomplete thinking block has no signature. The API refuses it when it is sent back.
     if (textIn(type) === '' || (type === 'thinking' && !textIn(block.signature))) return [];
-    const whole = inputText ? { ...block, input: parseObject(inputText) ?? {} } : block;
+    const whole = inputText ? { ...block, input: keepableObject(inputText) ?? {} } : block;
     return [{ type: 'opaque', provider: this.#providerId, block: whole }];
   }
 }
