@@ -133,9 +133,7 @@ export function parseCard(json: JsonObject): AgentCard {
   return { ...card, supportedInterfaces };
 }
 
-const legacyResolver: DefaultAgentCardResolver = new DefaultAgentCardResolver({
-  legacyCompat: { enabled: true },
-});
+const legacyResolver = new DefaultAgentCardResolver({ legacyCompat: { enabled: true } });
 
 function assertFields(json: JsonObject): void {
   for (const field of ['name', 'version'] as const) {

@@ -1,5 +1,4 @@
-import type { AgentCard, AgentInterface, SendMessageRequest, StreamResponse, TaskStatus } from '@a2a-js/sdk';
-import { TaskState } from '@a2a-js/sdk';
+import type { AgentCard, AgentInterface, SendMessageRequest, StreamResponse } from '@a2a-js/sdk';
 import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
 import {
   ClientCallContext,
@@ -13,6 +12,7 @@ import {
 import { LangoError } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
 import type { Grant, Scope, Trace } from '../../core/task.js';
+import { isInWork } from '../translate/content.js';
 import { fromWireError } from '../translate/errors.js';
 import { EXTENSIONS, OUR_EXTENSIONS } from '../../core/extensions.js';
 import type { Breaker } from './breaker.js';
@@ -198,11 +198,6 @@ export async function* send(
 
 type Events = AsyncGenerator<StreamResponse, void, undefined>;
 
-const IN_WORK_STATES: ReadonlySet<TaskState | undefined> = new Set([
-  TaskState.TASK_STATE_SUBMITTED,
-  TaskState.TASK_STATE_WORKING,
-]);
-
 /**
  * Wraps a transport whose streams lose whether a chunk continues the previous one, as the SDK's proto codec of 0.3 does.
  * Chunks are dropped, and the whole task is read when it ends or asks a question.
@@ -255,8 +250,4 @@ export function withMaskedErrors(transport: Transport, mask: (text: string) => s
       return (...given: unknown[]) => call(member as Parameters<typeof call>[0], given);
     },
   });
-}
-
-function isInWork(status: TaskStatus | undefined): boolean {
-  return IN_WORK_STATES.has(status?.state);
 }

@@ -270,7 +270,7 @@ class AgentTasks {
 
   async *events(
     task: TaskRecord,
-    { after, call, isLast }: EventRange,
+    { after, call, isLast }: { after: number; call: Call; isLast: (event: TaskEvent) => boolean },
   ): AsyncGenerator<NumberedResponse, void, undefined> {
     const ids = { taskId: task.id, contextId: task.contextId };
     const isNumbered = wantsGeneration(call.extensions);
@@ -302,12 +302,6 @@ class AgentTasks {
   read(record: TaskRecord, view: TaskView): Promise<Task> {
     return readTask(this.#journal, record, { view, authorOf: this.#authorOf });
   }
-}
-
-interface EventRange {
-  readonly after: number;
-  readonly call: Call;
-  readonly isLast: (event: TaskEvent) => boolean;
 }
 
 /** The events of a run before anything that its agent says. */

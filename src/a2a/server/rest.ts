@@ -28,16 +28,11 @@ function dialectOf(path: string): RestDialect {
   return OLD_PATH.test(path) ? REST_0_3 : REST_1_0;
 }
 
-interface RestTarget {
-  readonly agent: PublishedAgent;
-  readonly streaming: Streaming;
-  /** The path below the agent's own. */
-  readonly path: string;
-}
-
-/** Serves one request of the HTTP+JSON binding (A2A 1.0 section 11). Never rejects. */
-export async function serveRest(exchange: HttpExchange, target: RestTarget): Promise<void> {
-  const { agent, streaming, path } = target;
+/** Serves one request of the HTTP+JSON binding (A2A 1.0 section 11), at a path below the agent's own. Never rejects. */
+export async function serveRest(
+  exchange: HttpExchange,
+  { agent, streaming, path }: { agent: PublishedAgent; streaming: Streaming; path: string },
+): Promise<void> {
   const dialect = dialectOf(path);
   try {
     const route = dialect.routes.find((candidate) => candidate.path.test(path));

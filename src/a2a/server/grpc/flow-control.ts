@@ -10,7 +10,7 @@ export class EventWriter {
   readonly #limits: StreamLimits;
   /** Bytes that the reader has not read. */
   #unread = 0;
-  #onRead = ignore;
+  #onRead: (() => void) | undefined;
 
   constructor(call: Out, limits: StreamLimits) {
     this.#call = call;
@@ -25,7 +25,7 @@ export class EventWriter {
     this.#unread += event.length;
     this.#call.write(event, () => {
       this.#unread -= event.length;
-      this.#onRead();
+      this.#onRead?.();
     });
     await this.#untilUnread(this.#limits.streamBufferBytes, signal);
   }
@@ -41,7 +41,7 @@ export class EventWriter {
       const leave = (): void => {
         clearTimeout(timer);
         signal.removeEventListener('abort', leave);
-        this.#onRead = ignore;
+        this.#onRead = undefined;
         resolve();
       };
       const timer = setTimeout(() => {
@@ -58,8 +58,6 @@ export class EventWriter {
 function tooMany(message: string, hint: string): LangoError {
   return new LangoError('too-many', message, { retryable: true, hint });
 }
-
-function ignore(): void {}
 
 type OpenCall = Pick<ServerUnaryCall<unknown, unknown>, 'getPeer' | 'cancelled'> & {
   once(event: 'cancelled', listener: () => void): unknown;

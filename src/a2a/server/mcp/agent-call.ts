@@ -1,8 +1,9 @@
-import { TaskState, type StreamResponse, type Task } from '@a2a-js/sdk';
+import type { StreamResponse, Task } from '@a2a-js/sdk';
 import { isLangoError } from '../../../core/errors.js';
 import { newId } from '../../../core/ids.js';
 import type { JsonObject } from '../../../core/json.js';
 import { toCallContext, type Call } from '../../translate/call.js';
+import { isInWork } from '../../translate/content.js';
 import { authorIn } from '../../translate/extensions.js';
 import { OPERATIONS, type PublishedAgent, type Request, type UnaryOperation } from '../operations.js';
 import type { CallArguments } from './tools.js';
@@ -19,11 +20,6 @@ interface AgentCallOptions {
   readonly isCanceled: () => boolean;
 }
 
-const IN_WORK: readonly (TaskState | undefined)[] = [
-  TaskState.TASK_STATE_SUBMITTED,
-  TaskState.TASK_STATE_WORKING,
-];
-
 /**
  * Carries out one tool call by the operations of A2A, which admit the caller, check, limit and audit it. Resolves once the
  * task has ended or waits for a person, or the client has closed the connection. Throws like the operations.
@@ -34,7 +30,7 @@ export async function callAgent(given: CallArguments, options: AgentCallOptions)
   const isSent = message !== undefined || answers !== undefined;
   if (!isSent) {
     const task = await taskOf(OPERATIONS.GetTask, taskId!, options);
-    if (!isInWork(task)) return task;
+    if (!isInWork(task.status)) return task;
   }
   const events = isSent
     ? OPERATIONS.SendStreamingMessage.events(requestOf({ message: toMessage(given) }, options))
@@ -46,7 +42,7 @@ export async function callAgent(given: CallArguments, options: AgentCallOptions)
   const detached = { scope, trace, after: undefined, ...(from !== undefined && { from }) };
   const later = { ...options, call: { ...detached, signal: AbortSignal.any([]) } };
   const task = await taskOf(OPERATIONS.GetTask, id!, later);
-  if (!signal.aborted || !options.isCanceled() || !isInWork(task)) return task;
+  if (!signal.aborted || !options.isCanceled() || !isInWork(task.status)) return task;
   return taskOf(OPERATIONS.CancelTask, task.id, later);
 }
 
@@ -78,13 +74,13 @@ async function follow(
         ({ id } = payload.value);
         await progress(`task ${id}`);
         // The task that a reply was sent to may still wait for it.
-        if (!isSent && !isInWork(payload.value)) break;
+        if (!isSent && !isInWork(payload.value.status)) break;
         continue;
       }
       if (payload?.$case !== 'statusUpdate') continue;
       const line = lineOf(payload.value.metadata);
       if (line !== undefined) await progress(line);
-      if (!IN_WORK.includes(payload.value.status?.state)) break;
+      if (!isInWork(payload.value.status)) break;
     }
   } catch (error) {
     // The task has ended since it was read above.
@@ -108,10 +104,6 @@ function lineOf(metadata: unknown): string | undefined {
     default:
       return undefined;
   }
-}
-
-function isInWork({ status }: Task): boolean {
-  return IN_WORK.includes(status?.state);
 }
 
 async function taskOf(operation: UnaryOperation, id: string, options: AgentCallOptions): Promise<Task> {
