@@ -25,10 +25,7 @@ const MAX_CARD_BYTES = 64 * 1024;
  * Checks an agent card against A2A 1.0, and whether it helps a foreign orchestrator. Takes any value and never throws.
  * Does no I/O, so it checks only the form of signatures. Returns errors before warnings.
  */
-export function lintCard(
-  card: unknown,
-  { isTemplate = false, bytes = 0 }: LintOptions = {},
-): readonly CardFinding[] {
+export function lintCard(card: unknown, { isTemplate = false, bytes = 0 }: LintOptions = {}) {
   const result = (isTemplate ? templateSchema : cardSchema).safeParse(card);
   const found = (result.error?.issues ?? []).map((issue): CardFinding => {
     const isWarning = issue.code === 'custom' && issue.params === WARNING;

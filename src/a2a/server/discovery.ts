@@ -49,11 +49,7 @@ function catalogLink({ baseUrl }: HttpExchange): string {
   ].join(', ');
 }
 
-function servedCard(
-  json: JsonObject,
-  version: ProtocolVersion | undefined,
-  key: SigningKey | undefined,
-): JsonObject {
+function servedCard(json: JsonObject, version: ProtocolVersion | undefined, key: SigningKey | undefined) {
   const old = toOldCard(json);
   if (!old || version === '1.0') return signedJson(json, key);
   return version === '0.3' ? old : signedJson(toCardOfBoth(json, old), key, json);

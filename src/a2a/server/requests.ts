@@ -222,10 +222,7 @@ function isWebUrl(value: string): boolean {
 }
 
 /** Returns what an executor gets of a request besides the message. The push config is left out, since it holds secrets. */
-export function requestForExecutor(
-  { configuration, metadata }: SendMessageRequest,
-  { extensions }: Call,
-): JsonObject {
+export function requestForExecutor({ configuration, metadata }: SendMessageRequest, { extensions }: Call) {
   const sent = configuration && { ...configuration, taskPushNotificationConfig: undefined };
   return {
     ...(metadata ? { metadata } : {}),
