@@ -10,8 +10,7 @@ export interface BodyLimits {
   readonly bodyBytes: number;
   readonly jsonDepth: number;
   readonly jsonKeys: number;
-  /** Time the whole body may take to arrive. */
-  readonly bodySeconds: number;
+  readonly bodySeconds: number; // Time the whole body may take to arrive.
 }
 
 type BytesLimits = Pick<BodyLimits, 'bodyBytes' | 'bodySeconds'>;
@@ -20,7 +19,7 @@ type BytesLimits = Pick<BodyLimits, 'bodyBytes' | 'bodySeconds'>;
 const USUAL_TYPE = 'application/json';
 const JSON_TYPE = /^application\/(?:json|[\w.+-]+\+json)$/;
 const BYTE_ORDER_MARK = '\uFEFF';
-/** Limits for reading the rest of a body that is too large, so that the client gets the answer and not a reset. */
+/** Limits for reading the rest of a body that is too large, so that the client gets the response and not a reset. */
 const DISCARD_BYTES = 16 * 1024 * 1024;
 const DISCARD_MS = 1_000;
 
@@ -108,9 +107,7 @@ function assertJsonType(request: IncomingMessage): void {
   if (charset && !/^charset="?utf-?8"?$/.test(charset)) throw unsupported('The body must be in UTF-8.');
 }
 
-function unsupported(message: string): LangoError {
-  return new LangoError('content-type-not-supported', message);
-}
+const unsupported = (message: string): LangoError => new LangoError('content-type-not-supported', message);
 
 async function readBody(request: IncomingMessage, limits: BytesLimits): Promise<Buffer> {
   const declared = Number(request.headers['content-length'] ?? 0);

@@ -33,8 +33,7 @@ export interface HostOptions extends PipelineOptions {
 export interface HostAddress {
   readonly host: string;
   readonly port: number;
-  /** The URL at which a client on this machine reaches the server. */
-  readonly origin: string;
+  readonly origin: string; // The URL at which a client on this machine reaches the server.
 }
 
 const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::', '']);
@@ -125,6 +124,4 @@ export class Host {
   }
 }
 
-function hostInUrl(host: string): string {
-  return host.includes(':') ? `[${host}]` : host;
-}
+const hostInUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);

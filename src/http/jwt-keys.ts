@@ -18,10 +18,7 @@ const DISCOVERY_PATH = '/.well-known/openid-configuration';
 
 type Find = LocalJWKSet;
 
-interface LoadedKeys {
-  readonly find: Find;
-  readonly at: number;
-}
+type LoadedKeys = Readonly<{ find: Find; at: number }>;
 
 /** Keys that cannot be renewed stay trusted for this many times `refreshSeconds`. After that, every token is refused. */
 const MAX_AGE_IN_REFRESHES = 12;
@@ -137,9 +134,7 @@ export function keysFromIssuer(
   };
 }
 
-export function discoveryUrl(issuer: string): string {
-  return issuer.replace(/\/+$/, '') + DISCOVERY_PATH;
-}
+export const discoveryUrl = (issuer: string): string => issuer.replace(/\/+$/, '') + DISCOVERY_PATH;
 
 async function readJson(url: string, send: typeof fetch): Promise<unknown> {
   const response = await send(url, { headers: { accept: 'application/json' } });

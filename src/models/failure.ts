@@ -5,8 +5,7 @@ import { oneLine } from '../core/text.js';
 
 /** The address of a model server, and how messages name it. */
 export interface Endpoint {
-  /** The subject of error messages: "Anthropic at api.anthropic.com:443". */
-  readonly place: string;
+  readonly place: string; // The subject of error messages: "Anthropic at api.anthropic.com:443".
   readonly model: string;
   readonly baseUrl: string;
   readonly apiKey: string | undefined;

@@ -78,6 +78,4 @@ function mayFollow({ code, about }: Failure, failed: ModelProvider, next: ModelP
   return (about === 'key' || about === 'credit') && vendorOf(failed) !== vendorOf(next);
 }
 
-function vendorOf({ id }: ModelProvider): string {
-  return id.split('/', 1)[0]!;
-}
+const vendorOf = ({ id }: ModelProvider): string => id.split('/', 1)[0]!;

@@ -70,8 +70,7 @@ interface Vendor<Client> extends Omit<Parameters<typeof openEndpoint>[0], 'model
 
 /** The data in the body of a request besides the request itself. */
 export interface BodyContext {
-  /** The id of the provider, whose opaque blocks are sent back. */
-  readonly id: string;
+  readonly id: string; // The id of the provider, whose opaque blocks are sent back.
   readonly endpoint: Pick<Endpoint, 'model' | 'baseUrl'>;
   readonly tuning: Tuning;
 }

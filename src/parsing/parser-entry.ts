@@ -28,8 +28,7 @@ export interface ParserModule<Input, Output> {
 }
 
 export interface ParserRequest {
-  /** A kind, or the URL of a module. */
-  readonly parser: string;
+  readonly parser: string; // A kind, or the URL of a module.
   readonly input: unknown;
 }
 

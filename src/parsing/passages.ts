@@ -36,8 +36,7 @@ interface Block {
 
 interface Line {
   readonly start: number;
-  /** Without the line break. */
-  readonly end: number;
+  readonly end: number; // Without the line break.
   readonly number: number;
 }
 

@@ -45,17 +45,13 @@ function base64Forms(bytes: Buffer): readonly string[] {
   });
 }
 
-function escaped(text: string): string {
-  return JSON.stringify(text).slice(1, -1);
-}
+const escaped = (text: string): string => JSON.stringify(text).slice(1, -1);
 
 function asciiJson(json: string): string {
   return json.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-function lowerEscapes(url: string): string {
-  return url.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase());
-}
+const lowerEscapes = (url: string): string => url.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase());
 
 /** Encodes like an HTML form, which escapes more than `encodeURIComponent` and writes spaces as "+". */
 function formEncoded(url: string): string {

@@ -8,8 +8,7 @@ import { observeStore } from './task-meter.js';
 
 /** The sources that each scrape reads. */
 export interface MetricSources {
-  /** The unfinished tasks of all owners. */
-  readonly openTasks: () => Promise<readonly OpenTaskCount[]>;
+  readonly openTasks: () => Promise<readonly OpenTaskCount[]>; // The unfinished tasks of all owners.
   readonly peers: () => readonly { readonly name: string; readonly state: string }[];
   readonly pushes: () => Promise<Readonly<Record<string, number>> | undefined>;
   readonly streams: () => number;
@@ -22,11 +21,7 @@ export interface MetricsOptions {
   readonly mayRead: (caller: Caller) => boolean;
 }
 
-export interface SentResponse {
-  readonly method: string;
-  readonly status: number;
-  readonly ms: number;
-}
+export type SentResponse = Readonly<{ method: string; status: number; ms: number }>;
 
 /** Rejects with `not-supported` without the package `prom-client`. */
 export async function openMetrics(options: MetricsOptions): Promise<Metrics> {

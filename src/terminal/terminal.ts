@@ -28,11 +28,7 @@ const DEFAULT_COLUMNS = 80;
 /** The name of this program before one of its commands. */
 const PROGRAM = /(?<!npx )\blango (?=[a-z]{4,})/g;
 
-export interface TerminalEnv {
-  readonly noColor: boolean;
-  readonly forceColor: boolean;
-  readonly isStartedByNpm: boolean;
-}
+export type TerminalEnv = Readonly<{ noColor: boolean; forceColor: boolean; isStartedByNpm: boolean }>;
 
 export type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>;
 
@@ -84,9 +80,7 @@ function hasColor(stream: NodeJS.WriteStream, { noColor, forceColor }: TerminalE
 }
 
 /** Node leaves `isTTY` undefined for a pipe, in spite of its type. */
-function isTerminal({ isTTY }: { readonly isTTY?: boolean }): boolean {
-  return isTTY === true;
-}
+const isTerminal = ({ isTTY }: { readonly isTTY?: boolean }): boolean => isTTY === true;
 
 export type { Report } from '../core/command.js';
 

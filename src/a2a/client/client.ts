@@ -7,24 +7,21 @@ import type { JsonObject } from '../../core/json.js';
 import { textOf, type Part, type Artifact, type Message } from '../../core/message.js';
 import type { TaskState, Question } from '../../core/task.js';
 import { CARD_TYPE, CATALOG_PATHS } from '../translate/catalog.js';
-import {
-  toSendRequest,
-  toWireState,
-  fromWireArtifact,
-  fromWireMessage,
-  fromWireState,
-} from '../translate/content.js';
+import { toWireState, fromWireArtifact, fromWireMessage, fromWireState } from '../translate/content.js';
 import { fromWireError } from '../translate/errors.js';
 import { objects } from '../translate/unchecked.js';
 import { fetchCard } from './card.js';
 import { tokenCredential } from '../../core/credential.js';
 import { inFormOf, questionsInSnapshot, typedQuestions } from './foreign-question.js';
 import type { GrpcRules } from './grpc-transport.js';
-import { requestOptions, type Binding, type Link } from './link.js';
+import type { Binding, WireLink } from './link.js';
 import { openRemote } from './load.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
-import { TaskReader, type ClientEvent } from './reader.js';
-import { DEFAULT_RETRY, watchTask, type RetryRules } from './watch.js';
+import type { ClientEvent } from './reader.js';
+import { TaskReader } from './reader.js';
+import type { RetryRules } from './watch.js';
+import { DEFAULT_RETRY, watchTask } from './watch.js';
+import { requestOptions } from './wire-tasks.js';
 
 export interface ClientOptions {
   /** The address of a Lango server, or of any A2A agent. */
@@ -109,7 +106,7 @@ export function createClient(options: ClientOptions): AgentClient {
 class Client implements AgentClient {
   readonly #options: ClientOptions;
   readonly #retry: RetryRules;
-  readonly #links = new Map<string, Promise<Link>>();
+  readonly #links = new Map<string, Promise<WireLink>>();
 
   constructor(options: ClientOptions) {
     this.#options = options;
@@ -125,7 +122,7 @@ class Client implements AgentClient {
       contextId: contextId || undefined,
       isAnswer: taskId !== '',
     });
-    const start = { request: toSendRequest({ id: newId(), role: 'user', parts }, { taskId, contextId }) };
+    const start = { request: { message: { id: newId(), role: 'user', parts } as const, taskId, contextId } };
     yield* this.#watch({ reader, agent, signal, start });
   }
 
@@ -187,7 +184,7 @@ class Client implements AgentClient {
   }
 
   async *#watch({ reader, agent, signal, start }: WatchFacts): AsyncGenerator<ClientEvent, void, undefined> {
-    let link: Link;
+    let link: WireLink;
     try {
       link = await this.#link(agent);
     } catch (error) {
@@ -210,7 +207,7 @@ class Client implements AgentClient {
   }
 
   /** Opens a link once per agent. A failed attempt is not kept. */
-  #link(agent = ''): Promise<Link> {
+  #link(agent = ''): Promise<WireLink> {
     const known = this.#links.get(agent);
     if (known) return known;
     const { token, fetch: fetchImpl, grpc, binding } = this.#options;
@@ -248,7 +245,7 @@ interface WatchFacts {
   readonly start: Pick<Parameters<typeof watchTask>[0], 'request' | 'after'>;
 }
 
-type LinkCallback<T> = (link: Link, options: RequestOptions) => Promise<T>;
+type LinkCallback<T> = (link: WireLink, options: RequestOptions) => Promise<T>;
 
 /** Reads an entry of a catalog. Its media type is in `type`, or in `mediaType`, the older name. */
 function toCatalogEntry(entry: JsonObject): readonly CatalogEntry[] {

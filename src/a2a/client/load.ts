@@ -1,7 +1,5 @@
-import { GRPC_TLS } from '../../core/extensions.js';
 import { hashJson } from '../../core/canonical-json.js';
 import { AgentCard } from '@a2a-js/sdk';
-import type { A2ARequestHandler } from '@a2a-js/sdk/server';
 import type { AgentProfile, Peer } from '../../core/agent.js';
 import { LangoError, errorText } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
@@ -9,6 +7,8 @@ import type { JsonObject } from '../../core/json.js';
 import type { Logger } from '../../core/logger.js';
 import { shorten } from '../../core/text.js';
 import { fromWireError } from '../translate/errors.js';
+import { GRPC_TLS } from '../../core/extensions.js';
+import type { LocalAgent } from '../translate/task-calls.js';
 import type { CardTrust, HeldCards } from './card.js';
 import {
   UntrustedCard,
@@ -21,22 +21,24 @@ import {
 } from './card.js';
 import { tokenCredential, type PeerCredential } from '../../core/credential.js';
 import type { GrpcRules } from './grpc-transport.js';
-import { createInProcessTransport } from './in-process.js';
-import { CLIENT_LIMITS, REMOTE_LIMITS, type WatchLimits } from './limits.js';
-import type { Binding, CredentialFor, Link } from './link.js';
+import type { WatchLimits } from './limits.js';
+import { CLIENT_LIMITS, REMOTE_LIMITS } from './limits.js';
+import type { Binding, Link, WireLink } from './link.js';
 import { createLink, createRemoteTransport, MovingLink, withMaskedErrors } from './link.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
 import { Deadline } from '../../core/time.js';
 import { createPeer } from './peer.js';
 import { securityNote } from './security.js';
-import { DEFAULT_RETRY, type RetryRules } from './watch.js';
+import type { RetryRules } from './watch.js';
+import { DEFAULT_RETRY } from './watch.js';
+import type { CredentialFor } from './wire-tasks.js';
 
 export type CardSource = LocalSource | RemoteSource;
 
 interface LocalSource {
   readonly kind: 'local';
   readonly name: string;
-  readonly handler: A2ARequestHandler;
+  readonly handler: LocalAgent;
 }
 
 export interface RemoteSource {
@@ -227,28 +229,27 @@ function renamer(source: CardSource, card: AgentCard, { name }: AgentProfile): (
     author === card.name || author === name ? name : shorten(`${name}/${author}`, MAX_AUTHOR);
 }
 
-interface OpenAgent {
+interface OpenAgent<Connection extends Link = Link> {
   readonly card: AgentCard;
   /** The card as it was received. */
   readonly json: JsonObject;
   /** The address of the card; undefined for an agent in this process. */
   readonly url?: string;
-  readonly link: Link;
+  readonly link: Connection;
   /** A sentence about a credential that the card asks for and the entry does not have; undefined when they fit. */
   readonly note?: SkipReason | undefined;
 }
 
 async function openLocal({ handler }: LocalSource): Promise<OpenAgent> {
   const json = AgentCard.toJSON(await handler.getAgentCard()) as JsonObject;
-  const card = parseCard(json);
-  return { card, json, link: createLink(createInProcessTransport(handler), card) };
+  return { card: parseCard(json), json, link: { tasks: handler.tasks, streams: true, replays: true } };
 }
 
 /** Loads a remote card and opens a link to its agent. Throws a `LangoError`. */
 export async function openRemote(
   source: Omit<RemoteSource, 'kind'>,
   options: OpenOptions,
-): Promise<OpenAgent> {
+): Promise<OpenAgent<WireLink>> {
   const { timeoutMs = DEFAULT_TIMEOUT_MS, cardBytes = DEFAULT_CARD_BYTES } = options;
   if (!/^https?:\/\//i.test(source.url) || !URL.canParse(source.url)) {
     throw new LangoError('invalid-config', `"${source.url}" is not an http or https address.`);

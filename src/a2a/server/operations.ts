@@ -13,6 +13,7 @@ import type { Json } from '../../core/json.js';
 import { traceIdOf } from '../../core/trace.js';
 import { callOf } from '../translate/call.js';
 import { jsonWithGenerations } from '../translate/generation.js';
+import type { LocalAgent } from '../translate/task-calls.js';
 import { cardJson } from './card.js';
 import { parseAs } from './proto-json.js';
 import { REQUESTS, type OperationName, type Params } from './requests.js';
@@ -20,7 +21,7 @@ import { REQUESTS, type OperationName, type Params } from './requests.js';
 /** An agent as the bindings see it. */
 export interface PublishedAgent {
   readonly name: string;
-  readonly handler: A2ARequestHandler;
+  readonly handler: A2ARequestHandler & LocalAgent;
   /** The public card, for the address that a client uses. */
   readonly card: (baseUrl?: string) => AgentCard;
   /** The scope that callers need, where callers are told apart by scopes. */

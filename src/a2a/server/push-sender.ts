@@ -34,14 +34,14 @@ const GONE = 410;
 /** Sends each event as one signed POST. */
 export function createPushSender(options: PushSenderOptions): PushSender {
   return {
-    // Whether an event is shown does not depend on the ids of its task.
-    shows: (event) => toStreamResponse(event, { taskId: '', contextId: '' }, '') !== undefined,
+    // Whether an event is shown does not depend on the context of its task.
+    shows: (event) => toStreamResponse(event, '', '') !== undefined,
     async send(delivery, event, signal) {
       const authorOf: AuthorOf = ({ author }) => author ?? options.rootAgentName;
       const response =
         event.seq === delivery.cursor
           ? await taskAtCursor(options.journal, delivery, authorOf)
-          : toStreamResponse(event, delivery, authorOf(event));
+          : toStreamResponse(event, delivery.contextId, authorOf(event));
       if (!response) return;
       const isCurrent = delivery.version === '1.0';
       const body = isCurrent ? JSON.stringify(StreamResponse.toJSON(response)) : await legacyBody(response);

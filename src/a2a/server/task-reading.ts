@@ -4,7 +4,9 @@ import type { Journal } from '../../core/journal.js';
 import { isTerminal, stateAfter, type TaskEvent, type TaskRecord } from '../../core/task.js';
 import { withAuthor } from '../translate/events.js';
 import { wantsGeneration } from '../translate/generation.js';
-import { TaskFold, type TaskStatus, type TaskView } from '../translate/task.js';
+import type { TaskStatus, TaskView } from '../translate/task.js';
+import { TaskFold } from '../translate/task.js';
+import type { TaskSnapshot } from '../translate/updates.js';
 
 const PAGE = 1_000;
 /**
@@ -53,6 +55,10 @@ export class TaskReading {
 
   toTask(view: TaskView): Task {
     return this.#fold.toTask({ ...this.#record, head: this.#head }, view);
+  }
+
+  toSnapshot(): TaskSnapshot {
+    return this.#fold.toSnapshot({ ...this.#record, head: this.#head });
   }
 }
 

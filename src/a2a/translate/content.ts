@@ -127,7 +127,7 @@ export function fromWireMessage(message: WireMessage): Message {
   };
 }
 
-export function fromWireParts(parts: readonly WirePart[]): readonly Part[] {
+function fromWireParts(parts: readonly WirePart[]): readonly Part[] {
   return parts.flatMap((part) => fromWirePart(part) ?? []);
 }
 

@@ -1,11 +1,12 @@
-import type { StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent } from '@a2a-js/sdk';
-import type { JsonObject } from '../../core/json.js';
-import { textOf, textPart, type Artifact, type Message } from '../../core/message.js';
-import type { Activity, EventBody, TaskEvent, TaskState } from '../../core/task.js';
-import { toWireArtifact, toWireMessage, toWireState, type MessageIds } from './content.js';
-import { authorMetadata, cursorMetadata, usageMetadata } from './extensions.js';
+import type { StreamResponse } from '@a2a-js/sdk';
+import type { Artifact, Message } from '../../core/message.js';
+import { textOf, textPart } from '../../core/message.js';
+import type { Usage } from '../../core/model.js';
+import type { Activity, EventBody, TaskEvent } from '../../core/task.js';
+import { authorMetadata, type AuthorMark } from './extensions.js';
+import { toWireUpdate, type ArtifactUpdate, type StatusUpdate } from './updates.js';
 
-/** The name of the artifact that holds an agent's output. */
+/** The name of the artifact that holds an agent's answer. */
 export const OUTPUT_ARTIFACT_NAME = 'answer';
 
 /** A stream event with the number of its journal event, which the metadata may not show. */
@@ -13,54 +14,63 @@ export type NumberedResponse = StreamResponse & { readonly seq?: number | undefi
 
 const RESULT_PREVIEW_CHARACTERS = 2_000;
 
-/**
- * Converts a journal event into its stream event; undefined for events that clients do not see. `author` is the resolved
- * author (requirements A1 and A2).
- */
+/** Converts a journal event into the event of a stream; undefined for events that clients do not see. See `toUpdate`. */
 export function toStreamResponse(
   event: TaskEvent,
-  ids: MessageIds,
+  contextId: string,
   author: string,
 ): StreamResponse | undefined {
-  const { body } = event;
-  switch (body.type) {
-    case 'run-start':
-      return status(event, ids, { state: 'working', metadata: authorMetadata({ author }) });
-    case 'run-end':
-    case 'status': {
-      const { state, message, metadata } = body;
-      const own =
-        body.type === 'run-end'
-          ? closingMetadata(body, author)
-          : authorMetadata({ author, ...activityIn(message) });
-      const authored = message && withAuthor(message, author);
-      return status(event, ids, { state, message: authored, metadata: { ...metadata, ...own } });
-    }
-    case 'text-delta': {
-      const { artifactId: id, text, name, replace, lastChunk } = body;
-      if (body.isMessage)
-        return working(event, ids, {
-          author,
-          activity: { type: 'text', id, text, ...(replace && { replace }) },
-        });
-      const chunk = { ...textArtifact(id, text, author), ...(name !== undefined && { name }) };
-      return artifact(event, ids, { artifact: chunk, append: !replace, lastChunk });
-    }
-    case 'artifact':
-      return artifact(event, ids, { ...body, artifact: withAuthor(body.artifact, author) });
-    default: {
-      const activity = activityOf(event);
-      return activity && working(event, ids, { author, activity });
-    }
-  }
+  const update = toUpdate(event, contextId, author);
+  return update && toWireUpdate(update);
 }
 
-/** The metadata of the event that ends a run. */
-export function closingMetadata(
+/**
+ * Converts a journal event into what a watcher of the task is told; undefined for events that clients do not see. `author`
+ * is the resolved author (requirements A1 and A2).
+ */
+export function toUpdate(
+  { seq, at, body, taskId }: TaskEvent,
+  contextId: string,
+  author: string,
+): StatusUpdate | ArtifactUpdate | undefined {
+  const about = { taskId, contextId, seq };
+  switch (body.type) {
+    case 'run-start':
+      return { type: 'status', ...about, at, state: 'working', mark: { author } };
+    case 'run-end':
+    case 'status': {
+      const { state, metadata } = body;
+      const message = body.message && withAuthor(body.message, author);
+      const closing =
+        body.type === 'run-end' ? closingOf(body, author) : { mark: { author, ...activityIn(body.message) } };
+      return { type: 'status', ...about, at, state, message, metadata, ...closing };
+    }
+    case 'text-delta': {
+      if (body.isMessage) break;
+      const { artifactId, text, name, replace, lastChunk = false } = body;
+      const artifact = { ...textArtifact(artifactId, text, author), ...(name === undefined ? {} : { name }) };
+      return { type: 'artifact', ...about, artifact, append: !replace, lastChunk };
+    }
+    case 'artifact': {
+      const { append, lastChunk = false, metadata } = body;
+      const artifact = withAuthor(body.artifact, author);
+      return { type: 'artifact', ...about, artifact, append, lastChunk, metadata };
+    }
+    default:
+      break;
+  }
+  const activity = activityOf(body);
+  if (!activity) return undefined;
+  const message = activity.type === 'text' ? textMessage({ taskId, seq }, author, activity.text) : undefined;
+  return { type: 'status', ...about, at, state: 'working', message, mark: { author, activity } };
+}
+
+/** What the end of a run says besides its state. */
+export function closingOf(
   { usage, fromOutside = false }: Extract<EventBody, { type: 'run-end' }>,
   author: string,
-): JsonObject {
-  return { ...authorMetadata({ author, fromOutside }), ...usageMetadata(usage) };
+): { readonly mark: AuthorMark; readonly usage: Usage } {
+  return { mark: { author, fromOutside }, usage };
 }
 
 /** An executor's message to the people who watch, as the author extension reports it. */
@@ -70,10 +80,14 @@ function activityIn(message: Message | undefined): { readonly activity?: Activit
 }
 
 /** The activity that an event reports; undefined when it reports none. */
-function activityOf({ body }: TaskEvent): Activity | undefined {
+function activityOf(body: EventBody): Activity | undefined {
   switch (body.type) {
     case 'activity':
       return body.activity;
+    case 'text-delta': {
+      const { artifactId: id, text, replace } = body;
+      return { type: 'text', id, text, ...(replace ? { replace } : {}) };
+    }
     case 'turn-start':
       return { type: 'turn-start' };
     case 'tool-call':
@@ -93,20 +107,14 @@ function activityOf({ body }: TaskEvent): Activity | undefined {
   }
 }
 
-function working(
-  event: TaskEvent,
-  ids: MessageIds,
-  mark: { readonly author: string; readonly activity: Activity },
-): StreamResponse {
-  const message =
-    mark.activity.type === 'text' ? textMessage(event, mark.author, mark.activity.text) : undefined;
-  return status(event, ids, { state: 'working', message, metadata: authorMetadata(mark) });
-}
-
-/** A text of the agent before its final output, as a message of the task. */
-export function textMessage(event: TaskEvent, author: string, text: string): Message {
+/** A text of the agent before its answer, as a message of the task. */
+export function textMessage(
+  { taskId, seq }: Pick<TaskEvent, 'taskId' | 'seq'>,
+  author: string,
+  text: string,
+): Message {
   return {
-    id: `${event.taskId}:${event.seq}`,
+    id: `${taskId}:${seq}`,
     role: 'agent',
     parts: [textPart(text)],
     metadata: authorMetadata({ author }),
@@ -120,38 +128,4 @@ export function textArtifact(id: string, text: string, author: string): Artifact
 /** Adds the author to an artifact or message (requirements A1 and A2). */
 export function withAuthor<Whole extends Artifact | Message>(whole: Whole, author: string): Whole {
   return { ...whole, metadata: { ...whole.metadata, ...authorMetadata({ author }) } };
-}
-
-interface StatusFields {
-  readonly state: TaskState;
-  readonly message?: Message | undefined;
-  readonly metadata: JsonObject;
-}
-
-function status(event: TaskEvent, ids: MessageIds, fields: StatusFields): StreamResponse {
-  const value: TaskStatusUpdateEvent = {
-    taskId: ids.taskId,
-    contextId: ids.contextId,
-    status: {
-      state: toWireState(fields.state),
-      message: fields.message && toWireMessage(fields.message, ids),
-      timestamp: new Date(event.at).toISOString(),
-    },
-    metadata: { ...fields.metadata, ...cursorMetadata(event.seq) },
-  };
-  return { payload: { $case: 'statusUpdate', value } };
-}
-
-type ArtifactFields = Omit<Extract<EventBody, { type: 'artifact' }>, 'type'>;
-
-function artifact(event: TaskEvent, ids: MessageIds, fields: ArtifactFields): StreamResponse {
-  const value: TaskArtifactUpdateEvent = {
-    taskId: ids.taskId,
-    contextId: ids.contextId,
-    artifact: toWireArtifact(fields.artifact),
-    append: fields.append,
-    lastChunk: fields.lastChunk ?? false,
-    metadata: { ...fields.metadata, ...cursorMetadata(event.seq) },
-  };
-  return { payload: { $case: 'artifactUpdate', value } };
 }

@@ -95,8 +95,9 @@ const rowsSchema = z.array(row).max(MAX_ROWS);
 /** Reads reported usage; a malformed report counts as none. Tokens count even when their rows are malformed or too many. */
 export function usageIn(metadata: unknown): Usage {
   const mark = extensionIn(metadata, EXTENSIONS.usage);
+  if (!mark) return NO_USAGE;
   const { data: usage = NO_USAGE } = counted.safeParse(mark);
-  const { data: rows } = rowsSchema.safeParse(mark?.['rows']);
+  const { data: rows } = rowsSchema.safeParse(mark['rows']);
   return { ...usage, ...(rows && { rows }) };
 }
 

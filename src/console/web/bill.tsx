@@ -7,8 +7,7 @@ import { Choice, money, Note, number, Table, useLoaded } from './page.js';
 
 interface BillRow extends UsageRow {
   readonly day: string;
-  /** For a bill of all owners. */
-  readonly owner?: string;
+  readonly owner?: string; // For a bill of all owners.
 }
 
 const GROUPS = ['day', 'agent', 'model', 'node', 'owner'] as const;

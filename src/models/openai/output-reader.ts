@@ -101,11 +101,7 @@ function toUsage(usage: JsonObject): Usage {
 const MAX_PARSES = 100;
 
 /** The call that a fragment names. A fragment may leave out any of these. */
-interface NamedCall {
-  readonly index: number | undefined;
-  readonly id: string;
-  readonly name: string;
-}
+type NamedCall = Readonly<{ index: number | undefined; id: string; name: string }>;
 
 interface Draft {
   readonly index: number | undefined;
