@@ -351,7 +351,10 @@ function findRing(graph: ReadonlyMap<string, readonly string[]>): readonly strin
 /** Whether a file imports, by value, something that can open a connection. */
 function connects(text: string): boolean {
   const statics = [...text.matchAll(/^import (?!type\b)([^;]*?) from '([^']+)'/gm)].filter(
-    ([, what = '']) => what.match(/\w+/g)?.some((name) => name !== 'type' && !HARMLESS.has(name)) ?? true,
+    ([, what = '']) => {
+      const values = what.replace(/\btype \w+( as \w+)?/g, '').match(/\w+/g);
+      return values?.some((name) => !HARMLESS.has(name)) ?? true;
+    },
   );
   const names = [...statics.map((match) => match[2]!), ...loadedLater(text)];
   return names.some((name) => CONNECTING.test(name));

@@ -1,17 +1,17 @@
-import type { AgentCard, AgentInterface, StreamResponse, TaskStatus } from '@a2a-js/sdk';
-import { TaskState } from '@a2a-js/sdk';
+import type { AgentCard, AgentInterface, StreamResponse } from '@a2a-js/sdk';
 import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
 import { JsonRpcTransportFactory, RestTransportFactory, TenantTransportDecorator } from '@a2a-js/sdk/client';
 import { LangoError } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
 import type { Grant, Scope } from '../../core/task.js';
 import { EXTENSIONS, OUR_EXTENSIONS } from '../../core/extensions.js';
+import { isInWork } from '../translate/content.js';
 import { fromWireError } from '../translate/errors.js';
 import type { TaskCalls } from '../translate/task-calls.js';
 import type { Breaker } from './breaker.js';
 import type { GrpcPeer } from './grpc-transport.js';
 import { createGrpcTransport } from './grpc-transport.js';
-import { fetchOfLangGraph, fetchOfNew, fetchOfOld } from './old-wire.js';
+import { fetchForLangGraph, fetchForVersion03, fetchForVersion10 } from './old-wire.js';
 import { WireTasks, type CredentialFor, type WireFacts } from './wire-tasks.js';
 
 /** How the extensions of LangGraph's servers begin. */
@@ -101,7 +101,8 @@ export async function createRemoteTransport(card: AgentCard, connectors: Connect
   const isLangGraph = card.capabilities?.extensions.some(({ uri }) => uri.startsWith(LANGCHAIN));
   for (const agentInterface of inOrder(offered)) {
     const { url, protocolBinding, tenant } = agentInterface;
-    const mended = isOld(agentInterface) ? fetchOfOld : isLangGraph ? fetchOfLangGraph : fetchOfNew;
+    const fetchForNew = isLangGraph ? fetchForLangGraph : fetchForVersion10;
+    const mended = isOld(agentInterface) ? fetchForVersion03 : fetchForNew;
     const fetchImpl = protocolBinding === JSON_RPC && !isLango ? mended(connectors.fetch) : connectors.fetch;
     const options = { fetchImpl, legacyCompat: { enabled: true } };
     const factories = [new JsonRpcTransportFactory(options), new RestTransportFactory(options)];
@@ -132,11 +133,6 @@ function isOld({ protocolVersion }: AgentInterface): boolean {
 }
 
 type Events = AsyncGenerator<StreamResponse, void, undefined>;
-
-const IN_WORK_STATES: ReadonlySet<TaskState | undefined> = new Set([
-  TaskState.TASK_STATE_SUBMITTED,
-  TaskState.TASK_STATE_WORKING,
-]);
 
 /**
  * Wraps a transport whose streams lose whether a chunk continues the previous one, as the SDK's proto codec of 0.3 does.
@@ -190,8 +186,4 @@ export function withMaskedErrors(transport: Transport, mask: (text: string) => s
       return (...given: unknown[]) => call(member as Parameters<typeof call>[0], given);
     },
   });
-}
-
-function isInWork(status: TaskStatus | undefined): boolean {
-  return IN_WORK_STATES.has(status?.state);
 }

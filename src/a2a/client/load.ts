@@ -1,9 +1,9 @@
+import { hashJson } from '../../core/canonical-json.js';
 import { AgentCard } from '@a2a-js/sdk';
 import type { AgentProfile, Peer } from '../../core/agent.js';
 import { LangoError, errorText } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
 import type { JsonObject } from '../../core/json.js';
-import { hashJson } from '../../core/canonical-json.js';
 import type { Logger } from '../../core/logger.js';
 import { shorten } from '../../core/text.js';
 import { fromWireError } from '../translate/errors.js';
@@ -33,7 +33,6 @@ import type { RetryRules } from './watch.js';
 import { DEFAULT_RETRY } from './watch.js';
 import type { CredentialFor } from './wire-tasks.js';
 
-/** The source of an agent card. */
 export type CardSource = LocalSource | RemoteSource;
 
 interface LocalSource {
@@ -72,7 +71,6 @@ export interface LoadOptions extends OpenOptions {
 }
 
 export interface OpenOptions {
-  /** Sends every request to a remote agent. */
   readonly fetch: typeof fetch;
   /** The rules for gRPC connections. Without them gRPC is not used. */
   readonly grpc?: GrpcRules;
@@ -93,7 +91,6 @@ export interface OpenOptions {
 export interface LoadedAgent {
   readonly source: CardSource;
   readonly peer: Peer;
-  /** The connection that the peer uses. */
   readonly link: MovingLink;
   /** The card as it was received. */
   readonly card: JsonObject;
@@ -111,7 +108,6 @@ interface SkippedAgent extends SkipReason {
   readonly label: string;
 }
 
-/** Why a source has no agent. */
 export interface SkipReason {
   readonly reason: string;
   /** The advice for the person, as a sentence. */
@@ -165,7 +161,6 @@ export function labelOf(source: CardSource): string {
   return source.name ?? (source.kind === 'remote' ? source.url : '');
 }
 
-/** The reason for an agent whose name an earlier source has. */
 export function nameTaken({ peer: { name } }: LoadedAgent): SkipReason {
   return {
     reason: `The name ${name} is taken by another agent.`,
@@ -187,14 +182,7 @@ async function tryLoad(source: CardSource, options: LoadOptions): Promise<Loaded
     return {
       source,
       link,
-      peer: createPeer({
-        profile,
-        link,
-        retry,
-        limits,
-        rename: renamer(source, card, profile),
-        isRemote,
-      }),
+      peer: createPeer({ profile, link, retry, limits, rename: renamer(source, card, profile), isRemote }),
       card: opened.json,
       cardUrl: opened.url,
       fingerprint: fingerprint(source, profile, card),
@@ -216,7 +204,6 @@ export function skipReason({ reason, hint }: { reason: string; hint?: string | u
   return { reason, ...(hint === undefined ? {} : { hint }) };
 }
 
-/** Advice for the operator of this server. */
 function adviceFor({ code, hint }: LangoError): string {
   if (hint !== undefined) return hint;
   switch (code) {
@@ -273,40 +260,26 @@ export async function openRemote(
   using deadline = new Deadline(options.signal).expect(timeoutMs, () => {
     return new LangoError('timeout', `The server did not send the card within ${timeoutMs} ms.`);
   });
-  const { json, url } = await fetchCard({
-    url: source.url,
-    fetch: bound,
-    maxBytes: cardBytes,
-    held: heldCardsOf(source),
-    signal: deadline.signal,
-  });
+  const held = heldCards.get(source) ?? new Map<string, never>();
+  heldCards.set(source, held);
+  const request = { url: source.url, fetch: bound, maxBytes: cardBytes, held, signal: deadline.signal };
+  const { json, url } = await fetchCard(request);
   if (source.trust) await assertTrustedCard(json, source.trust);
   const named = parseCard(json);
   const card = options.relocate === true ? relocated(named, origin) : named;
   assertReachable(card, origin);
-  const isSecure = origin.startsWith('https:') || declaresGrpcTls(card);
+  const declaresTls = card.capabilities?.extensions.some(({ uri }) => uri === GRPC_TLS) ?? false;
+  const isSecure = origin.startsWith('https:') || declaresTls;
   const grpc = options.grpc && { rules: options.grpc, credential, isSecure };
   const transport = await createRemoteTransport(card, { fetch: bound, grpc, binding: options.binding });
-  const kinds = [
-    ...(credential?.kinds ?? []),
-    ...(source.credentialFor ? [{ type: 'bearer' } as const] : []),
-  ];
+  const ofCaller = source.credentialFor ? [{ type: 'bearer' } as const] : [];
+  const kinds = [...(credential?.kinds ?? []), ...ofCaller];
   const shown = credential ? withMaskedErrors(transport, (text) => credential.mask(text)) : transport;
   const link = createLink(shown, card, source.credentialFor);
   return { card, json, url, link, note: securityNote(card, kinds) };
 }
 
 const heldCards = new WeakMap<object, HeldCards>();
-
-function heldCardsOf(source: object): HeldCards {
-  const held = heldCards.get(source) ?? new Map<string, never>();
-  heldCards.set(source, held);
-  return held;
-}
-
-function declaresGrpcTls({ capabilities }: AgentCard): boolean {
-  return capabilities?.extensions.some(({ uri }) => uri === GRPC_TLS) ?? false;
-}
 
 function fingerprint({ kind }: CardSource, profile: AgentProfile, card: AgentCard): string {
   const { supportedInterfaces, capabilities } = AgentCard.toJSON(card) as Record<string, unknown>;

@@ -7,7 +7,7 @@ import { authorMetadata, type AuthorMark } from './extensions.js';
 import { toWireUpdate, type ArtifactUpdate, type StatusUpdate } from './updates.js';
 
 /** The name of the artifact that holds an agent's answer. */
-export const ANSWER_ARTIFACT_NAME = 'answer';
+export const OUTPUT_ARTIFACT_NAME = 'answer';
 
 /** A stream event with the number of its journal event, which the metadata may not show. */
 export type NumberedResponse = StreamResponse & { readonly seq?: number | undefined };
@@ -122,7 +122,7 @@ export function textMessage(
 }
 
 export function textArtifact(id: string, text: string, author: string): Artifact {
-  return { id, name: ANSWER_ARTIFACT_NAME, parts: [textPart(text)], metadata: authorMetadata({ author }) };
+  return { id, name: OUTPUT_ARTIFACT_NAME, parts: [textPart(text)], metadata: authorMetadata({ author }) };
 }
 
 /** Adds the author to an artifact or message (requirements A1 and A2). */

@@ -1,16 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Task } from '@a2a-js/sdk';
 import type { JsonObject } from '../../core/json.js';
-import type { Artifact, Message, Part } from '../../core/message.js';
-import { textOf, textPart } from '../../core/message.js';
+import { textOf, textPart, type Artifact, type Message, type Part } from '../../core/message.js';
 import { answerText } from '../../core/model.js';
 import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import { isPlainText, toWireArtifact, toWireMessage, toWireState } from './content.js';
 import { closingOf, withAuthor, textMessage, textArtifact } from './events.js';
 import { keepAsked } from './asked.js';
 import { authorMetadata, cursorMetadata, usageMetadata } from './extensions.js';
-import { GENERATION } from '../../core/extensions.js';
-import { Changes, withGeneration } from './generation.js';
+import { Changes, wantsGeneration, withGeneration } from './generation.js';
 import type { TaskSnapshot } from './updates.js';
 
 export interface TaskView {
@@ -118,7 +116,7 @@ export class TaskFold {
       },
       view.asked,
     );
-    return withGeneration(task, view.asked?.has(GENERATION) ? this.#changes.generation : undefined);
+    return withGeneration(task, wantsGeneration(view.asked) ? this.#changes.generation : undefined);
   }
 
   /** Ids of artifacts and messages that began before the first added event. */
