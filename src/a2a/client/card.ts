@@ -70,10 +70,9 @@ export async function fetchFirst(
     if (etag !== null) request.held?.set(url, { etag, json });
     return { url, json };
   }
-  throw new LangoError(
-    'not-found',
-    `There is no ${what === 'card' ? 'agent card' : what} at ${request.url}.`,
-  );
+  const { url } = request;
+  const text = what === 'card' ? `There is no agent card at ${url}.` : `There is no ${what} at ${url}.`;
+  throw new LangoError('not-found', text);
 }
 
 function cardUrls(url: string): readonly string[] {
