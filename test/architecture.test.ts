@@ -86,7 +86,9 @@ const HARMLESS = new Set([
     'ServerInterceptingCall',
     'logVerbosity',
     'setLogVerbosity',
-    'ClientCallContextKey',
+    'ServiceParameters',
+    'withA2AExtensions',
+    'withA2AVersion',
   ],
 ]);
 
@@ -174,6 +176,21 @@ describe('the sources', () => {
       .filter(({ text }) => /(?<![.\w])(fetch\(|new (WebSocket|EventSource)\b)/.test(code(text)))
       .map(({ file }) => file);
     expect(globalFetch.filter((file) => file !== 'http/egress.ts')).toEqual([]);
+  });
+
+  it('hand the events of an agent to a peer of the same process without the protocol in between', () => {
+    const direct = [
+      'server/agent-tasks',
+      'server/local-tasks',
+      'client/peer',
+      'client/watch',
+      'client/reader',
+    ];
+    const ofWire = /@a2a-js\/sdk|\b(?:to|from)Wire(?!Error\b)\w*/;
+    const found = direct.filter((name) =>
+      ofWire.test(sources.find(({ file }) => file === `a2a/${name}.ts`)?.text ?? '@a2a-js/sdk'),
+    );
+    expect(found).toEqual([]);
   });
 
   it('have no default exports, no any, and no banned words in file names', () => {
@@ -334,7 +351,10 @@ function findRing(graph: ReadonlyMap<string, readonly string[]>): readonly strin
 /** Whether a file imports, by value, something that can open a connection. */
 function connects(text: string): boolean {
   const statics = [...text.matchAll(/^import (?!type\b)([^;]*?) from '([^']+)'/gm)].filter(
-    ([, what = '']) => what.match(/\w+/g)?.some((name) => name !== 'type' && !HARMLESS.has(name)) ?? true,
+    ([, what = '']) => {
+      const values = what.replace(/\btype \w+( as \w+)?/g, '').match(/\w+/g);
+      return values?.some((name) => !HARMLESS.has(name)) ?? true;
+    },
   );
   const names = [...statics.map((match) => match[2]!), ...loadedLater(text)];
   return names.some((name) => CONNECTING.test(name));

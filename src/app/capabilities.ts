@@ -31,7 +31,7 @@ import { findKeepingNode } from './peers.js';
 import { createDisk, isShipped } from './stores.js';
 
 /** `model`: that of the program that uses Lango as a library; undefined for the configured one. */
-export interface CapabilityParts extends LoadedConfig, Parts<'storage' | 'parsers' | 'keys' | 'logger'> {
+interface CapabilityParts extends LoadedConfig, Parts<'storage' | 'parsers' | 'keys' | 'logger'> {
   readonly model?: ModelProvider | undefined;
 }
 

@@ -197,7 +197,7 @@ export function isOperator(
 }
 
 /** `config`: the settings that the node was started with. `guard` resolves references to values in the vault. */
-export interface CredentialParts extends Parts<'guard' | 'config' | 'hidden' | 'logger'> {
+interface CredentialParts extends Parts<'guard' | 'config' | 'hidden' | 'logger'> {
   readonly agent: RemoteAgentConfig;
   readonly values: RemoteSecrets;
 }

@@ -5,7 +5,7 @@ import { createOwnerClient } from '../owners/client.js';
 import { egressOf, type Parts } from './node.js';
 import { RefreshingDirectory } from '../a2a/client/directory.js';
 import type { GrpcRules } from '../a2a/client/grpc-transport.js';
-import type { CredentialFor } from '../a2a/client/link.js';
+import type { CredentialFor } from '../a2a/client/wire-tasks.js';
 import type { CardSource, OpenOptions, RemoteSource } from '../a2a/client/load.js';
 import { createOriginFetch } from '../core/origin-fetch.js';
 import { signJwt } from '../a2a/server/signing.js';
@@ -208,7 +208,7 @@ export type ReadConfig = (added?: readonly AddedAgent[]) => Promise<LoadedConfig
 /** Without `read`, the newest configuration stays, and only the files of the TLS certificate are read again. */
 export type Reload = (read?: ReadConfig) => Promise<void>;
 
-export interface ReloadParts
+interface ReloadParts
   extends LoadedConfig, Parts<'hidden' | 'guard' | 'peers' | 'keys' | 'stopping' | 'logger'> {
   /** The sources of the node's own peers, which stay. */
   readonly local: readonly CardSource[];

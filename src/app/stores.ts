@@ -72,7 +72,7 @@ export async function openStorage(sources: StorageSources): Promise<Storage> {
 /** Moves an embedded database into the empty one of the configuration. After a rejection nothing was moved. */
 export async function moveDatabase(
   { config, secrets, schema, logger }: StorageSources,
-  { file = config.storage.sqlite.file, onTable }: { file?: string; onTable?: (name: string) => void },
+  { file, onTable }: { readonly file: string; readonly onTable: (name: string) => void },
 ): Promise<Moved> {
   const { sqlite, ...server } = config.storage;
   const url = requireUrl(secrets);

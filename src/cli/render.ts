@@ -42,7 +42,7 @@ function progressLabel(event: ClientEvent): string {
   return activity.type === 'delegation-start' ? `${activity.agent} works` : `${author} thinks`;
 }
 
-export interface RendererOptions {
+interface RendererOptions {
   readonly color: boolean;
   /** Whether outputs are written as they arrive. Otherwise each is written once, when it is complete. */
   readonly live: boolean;

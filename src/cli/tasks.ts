@@ -16,12 +16,11 @@ export interface TaskFlags extends ConnectionFlags {
   readonly json?: boolean;
 }
 
+/** `agent`: undefined for all agents. `limit`: 1 to 100. */
 interface TaskFilter {
-  /** Undefined for all agents. */
   readonly agent?: string | undefined;
   readonly state?: TaskState;
   readonly context?: string;
-  /** 1 to 100. */
   readonly limit: number;
 }
 
@@ -111,11 +110,11 @@ async function withRequest(task: ListedTask, { client }: Connection): Promise<Li
   return { ...task, history };
 }
 
-/** A task on one line: with a short id on a terminal, with the whole one elsewhere. */
+/** A task on one line: on a terminal with the end of its id, which is random, unlike the beginning; elsewhere with all of it. */
 export function rowOf(task: ListedTask, { paint, isLive }: Pick<Terminal, 'paint' | 'isLive'>): string {
   const { id, state, stateAt = '', text, agent } = task;
   const columns = [
-    isLive ? shortId(id) : safeLine(id),
+    safeLine(isLive && id.length === 36 ? id.slice(-8) : id),
     paint.dim(safeLine(stateAt)),
     paint.author(safeLine(agent ?? 'agent')),
     paint.state(state),
@@ -151,7 +150,7 @@ function toJson({ stateAt, agent, ...task }: ListedTask) {
   return { ...task, agent: agent ?? null, stateAt: stateAt ?? null };
 }
 
-export interface LocatedTask {
+interface LocatedTask {
   /** Undefined for the agent that answers at the root of the server. */
   readonly agent: string | undefined;
   readonly task: TaskView;
@@ -190,11 +189,6 @@ export async function contextOf(connection: Connection, given: string): Promise<
 const SEARCHED_TASKS = 100;
 const SHORT_ID = /^[0-9a-f-]{4,35}$/i;
 const GIVE_MORE = 'Give more characters of its beginning or end.';
-
-/** The characters of an id that people are shown. The end of an id is random; its beginning is the time. */
-export function shortId(id: string): string {
-  return safeLine(id.length === 36 ? id.slice(-8) : id);
-}
 
 function isPartOf(given: string, id: string): boolean {
   return id.startsWith(given.toLowerCase()) || id.endsWith(given.toLowerCase());

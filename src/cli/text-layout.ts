@@ -1,6 +1,6 @@
 import type { Paint } from '../terminal/paint.js';
 
-export interface LayoutOptions {
+interface LayoutOptions {
   /** The width of the terminal. Lines break between words before it. */
   readonly columns: number;
   readonly paint: Pick<Paint, 'isColored' | 'bold' | 'cyan' | 'dim' | 'italic'>;

@@ -5,7 +5,7 @@ import { ENTRY, leavesOf } from './schema.js';
 import { valuesByKey } from './secrets.js';
 
 /** One key of the resolved configuration. May be logged. */
-export interface DescribedKey {
+interface DescribedKey {
   /** "server.port", "a2a.remoteAgents[0].url". */
   readonly key: string;
   /** The value in effect; undefined if there is none. For a secret, only "set" or "not set". */
@@ -19,28 +19,24 @@ export function describeConfig({ config, schema, origins }: LoadedConfig): reado
     .flatMap(({ key, schema }) =>
       keysOf(key, config).map((one): DescribedKey => {
         const origin = origins.get(one) ?? 'default';
-        if (schema.writeOnly) return { key: one, value: isSet(one, origins) ? 'set' : 'not set', origin };
-        return { key: one, value: valueAt(config, one), origin };
+        if (!schema.writeOnly) return { key: one, value: valueAt(config, one), origin };
+        // A map of secrets is set when one of its entries is.
+        const isSet = [...origins.keys()].some((other) => other === one || other.startsWith(`${one}.`));
+        return { key: one, value: isSet ? 'set' : 'not set', origin };
       }),
     )
     .filter(({ value }) => !isListOfGroups(value));
 }
 
-/** Whether the configuration has a value for the key, or for an entry of the map at the key. */
-function isSet(key: string, origins: LoadedConfig['origins']): boolean {
-  return origins.has(key) || [...origins.keys()].some((one) => one.startsWith(`${key}.`));
-}
-
 /** "list[].name" or "map.NAME.name" once for each entry; any other key unchanged. */
 function keysOf(key: string, config: unknown): readonly string[] {
-  const [map, member] = key.split(`.${ENTRY}.`);
-  if (map !== undefined && member !== undefined) {
-    return Object.keys(valueAt(config, map) ?? {}).flatMap((name) =>
-      keysOf(`${map}.${name}.${member}`, config),
-    );
+  const [map = '', member] = key.split(`.${ENTRY}.`);
+  if (member !== undefined) {
+    const names = Object.keys(valueAt(config, map) ?? {});
+    return names.flatMap((name) => keysOf(`${map}.${name}.${member}`, config));
   }
-  const [list, field] = key.split('[]');
-  if (list === undefined || field === undefined) return [key];
+  const [list = '', field] = key.split('[]');
+  if (field === undefined) return [key];
   const entries = valueAt(config, list);
   return Array.isArray(entries) ? entries.map((_, index) => `${list}[${index}]${field}`) : [];
 }

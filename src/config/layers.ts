@@ -29,7 +29,7 @@ interface Override {
   readonly isExposed?: boolean;
 }
 
-export interface Layered {
+interface Layered {
   readonly values: unknown;
   /** By key ("server.port", "a2a.remoteAgents[0].url"). A key that is not in it has its default. */
   readonly origins: ReadonlyMap<string, Origin>;

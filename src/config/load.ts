@@ -43,7 +43,7 @@ export interface LoadOptions {
   readonly added?: readonly AddedAgent[] | undefined;
 }
 
-export interface ResolveOptions extends LoadOptions {
+interface ResolveOptions extends LoadOptions {
   /** Used instead of a file. */
   readonly settings?: SettingsInput;
   /** Capabilities of the program, besides the shipped ones. */

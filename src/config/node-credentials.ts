@@ -31,7 +31,7 @@ type KeyFile = z.output<typeof keyFile>;
 type KeyEntry = z.output<typeof keyEntry>;
 
 /** The keys of this node. */
-export interface NodeKeys {
+interface NodeKeys {
   readonly read: ReadKeys;
   /** The key that encrypts secrets in the database. */
   readonly seal: Buffer;

@@ -53,10 +53,12 @@ export async function findingOfError(
   }
 }
 
-/** Finds the schemas at a path, to suggest the nearest known key. */
-export type SchemasAt = (path: Path) => readonly KeySchema[];
+type SchemasAt = (path: Path) => readonly KeySchema[];
 
-/** Translates zod's issues into messages for the person who edits the file: one for each wrong key or value. */
+/**
+ * Translates zod's issues into messages for the person who edits the file: one for each wrong key or value. `schemasAt`
+ * finds the keys of which the nearest is suggested.
+ */
 export function findingsOf(
   issues: readonly Issue[],
   schemasAt: SchemasAt,
@@ -142,13 +144,10 @@ function unknownKey(key: string, known: readonly string[]): string {
 
 /** The known word with the fewest edits, if at most a third of the letters differ (2 for short words). */
 export function nearestOf(word: string, known: readonly string[]): string | undefined {
-  const ranked = known
+  const [best] = known
     .map((candidate) => ({ candidate, edits: editDistance(word.toLowerCase(), candidate.toLowerCase()) }))
     .sort((a, b) => a.edits - b.edits);
-  const best = ranked[0];
-  return best !== undefined && best.edits <= Math.max(2, Math.floor(word.length / 3))
-    ? best.candidate
-    : undefined;
+  return best && best.edits <= Math.max(2, Math.floor(word.length / 3)) ? best.candidate : undefined;
 }
 
 /** Insertions, deletions, replacements, and swaps of neighbors that turn `a` into `b`. */

@@ -5,7 +5,7 @@ import type { Config } from './config.js';
 import { packageRoot } from './package-root.js';
 
 /** The sections of the single agent's instruction that come from files (requirement O7). */
-export interface PromptSections {
+interface PromptSections {
   /** AGENTS.md: who the agent is. */
   readonly identity: string;
   /** TOOL_USAGE.md: how it uses tools. */

@@ -57,11 +57,8 @@ example. With [config.schema.json](config.schema.json), editors complete and che
 
 /** The reference page, docs/reference/configuration.md. */
 export function renderReference({ json, capabilities }: SettingsSchema): string {
-  const described = [
-    ...Object.values(ENV_VARIABLES),
-    ...capabilities.flatMap(({ variables = [] }) => variables),
-  ];
-  const variables = described.flatMap(({ name, description }) =>
+  const ofCapabilities = capabilities.flatMap(({ variables = [] }) => variables);
+  const variables = [...Object.values(ENV_VARIABLES), ...ofCapabilities].flatMap(({ name, description }) =>
     description === undefined ? [] : [`| \`${name}\` | ${description} |`],
   );
   const groups = Object.entries(json.properties ?? {}).map(([name, schema]) => groupText(name, schema));
@@ -77,12 +74,8 @@ function groupText(name: string, schema: KeySchema): string {
 }
 
 function rowText({ key, schema, required }: Leaf): string {
-  const cells = [
-    `\`${key}\``,
-    kindText(schema),
-    required ? 'required' : defaultText(schema),
-    schema.description ?? '',
-  ];
+  const fallback = required ? 'required' : defaultText(schema);
+  const cells = [`\`${key}\``, kindText(schema), fallback, schema.description ?? ''];
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 }
 

@@ -6,7 +6,7 @@ import { isReadableByAll } from './risks.js';
 export type Variables = Readonly<Record<string, string | undefined>>;
 
 /** The value of a variable NAME that is in the file that NAME_FILE names, as containers pass secrets. */
-export type SecretFile =
+type SecretFile =
   | { readonly value: string; readonly isExposed: boolean; readonly problem?: undefined }
   /** As a part of a sentence about the key. */
   | { readonly value?: undefined; readonly isExposed?: undefined; readonly problem: string };

@@ -44,18 +44,14 @@ export function secretsOf(
     ofCapabilities: new Map(schema.capabilities.flatMap((one) => secretsIn(one, settings))),
     otlpHeaders: telemetry.otlp.headers,
     databaseUrl: storage.url,
-    remotes: new Map(
-      a2a.remoteAgents.map(({ name, token, auth }) => [
-        name,
-        {
-          bearer: token ?? auth?.bearer,
-          apiKey: auth?.apiKey?.value,
-          password: auth?.basic?.password,
-          clientSecret: auth?.oauth2?.clientSecret,
-        },
-      ]),
-    ),
+    remotes: new Map(a2a.remoteAgents.map((agent) => [agent.name, remoteSecretsOf(agent)])),
   };
+}
+
+function remoteSecretsOf({ token, auth }: Settings['a2a']['remoteAgents'][number]): RemoteSecrets {
+  const { bearer, apiKey, basic, oauth2 } = auth ?? {};
+  const [password, clientSecret] = [basic?.password, oauth2?.clientSecret];
+  return { bearer: token ?? bearer, apiKey: apiKey?.value, password, clientSecret };
 }
 
 /** The secrets in the settings of a capability, by key. */

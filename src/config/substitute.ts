@@ -4,7 +4,7 @@ const REFERENCE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{/g;
 /** For the text after the last closing brace, in which `REFERENCE` would search from each variable to the end. */
 const UNCLOSED = /\$\$\{|\$\{/g;
 
-export type Substituted =
+type Substituted =
   /** `isExposed`: a part comes from a file that other users can read. */
   | { readonly text: string; readonly changed: boolean; readonly isExposed?: boolean }
   /** `isUnset`: a variable has no value. */

@@ -14,7 +14,7 @@ export interface Source {
   locateKey(path: Path): string;
 }
 
-export interface SourceOptions {
+interface SourceOptions {
   /** The name of the file in messages. */
   readonly file: string;
   readonly syntax: 'yaml' | 'json';

@@ -53,9 +53,8 @@ export class OidcSignIn {
       const tokens = await client.authorizationCodeGrant(await this.#discover(), address, checks);
       return `Bearer ${tokens.access_token}`;
     } catch (cause) {
-      throw new LangoError('unauthenticated', `The issuer did not sign you in: ${errorText(cause)}`, {
-        cause,
-      });
+      const message = `The issuer did not sign you in: ${errorText(cause)}`;
+      throw new LangoError('unauthenticated', message, { cause });
     }
   }
 

@@ -3,13 +3,12 @@ import { extname, join } from 'node:path';
 import { LangoError } from '../core/errors.js';
 import type { HttpExchange, HttpRoute } from '../core/http.js';
 import type { OidcSignIn } from './oidc.js';
-import { flowCookie, flowOf, LINK_SECONDS, sessionCookie, sessionIdOf, type Sessions } from './sessions.js';
+import { cookieIn, LINK_SECONDS, setCookie, type Sessions } from './sessions.js';
 
 export interface ConsoleOptions {
   readonly folder: string;
   readonly sessions: Sessions;
-  /** Undefined: people sign in with a token only. */
-  readonly oidc?: OidcSignIn | undefined;
+  readonly oidc?: OidcSignIn | undefined; // Undefined: people sign in with a token only.
 }
 
 const PAGES = '/console/';
@@ -33,6 +32,8 @@ const POLICY = [
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
 ].join('; ');
+const NO_STORE = { 'Cache-Control': 'no-store' };
+const JSON_HEADERS = { ...NO_STORE, 'Content-Type': 'application/json' };
 const SAFE_HEADERS = {
   'Content-Security-Policy': POLICY,
   'X-Content-Type-Options': 'nosniff',
@@ -40,31 +41,29 @@ const SAFE_HEADERS = {
   'Cross-Origin-Opener-Policy': 'same-origin',
 };
 
-export function isConsolePath(path: string): boolean {
-  return path === '/console' || path.startsWith(PAGES);
-}
+export const isConsolePath = (path: string): boolean => path === '/console' || path.startsWith(PAGES);
 
-/** Answers the paths of the console: its pages, which are public, and the sign-in. */
+/** Serves the console: its pages, which are public, and the sign-in. */
 export function createConsoleRoute({ folder, sessions, oidc }: ConsoleOptions): HttpRoute {
   let files: Promise<ReadonlyMap<string, Buffer>> | undefined;
   return async (exchange) => {
     const { path, request, response } = exchange;
     if (!isConsolePath(path)) return false;
-    if (path === SESSION) await answerSession(exchange, sessions);
-    else if (path === LINK) await answerLink(exchange, sessions);
-    else if (path.startsWith(OIDC) && request.method === 'GET') await answerOidc(exchange, sessions, oidc);
+    if (path === SESSION) await handleSession(exchange, sessions);
+    else if (path === LINK) await handleLink(exchange, sessions);
+    else if (path.startsWith(OIDC) && request.method === 'GET') await handleOidc(exchange, sessions, oidc);
     else {
       exchange.anyone();
       if (request.method !== 'GET' && request.method !== 'HEAD') throw nothingAt(exchange);
       if (path === '/console') response.writeHead(308, { Location: `${exchange.baseUrl}${PAGES}` }).end();
-      else answerFile(exchange, await (files ??= readPages(folder)));
+      else sendFile(exchange, await (files ??= readPages(folder)));
     }
     return true;
   };
 }
 
 /** POST exchanges the bearer token of the request, or a sign-in link, for a session. DELETE ends the session. */
-async function answerSession(exchange: HttpExchange, sessions: Sessions): Promise<void> {
+async function handleSession(exchange: HttpExchange, sessions: Sessions): Promise<void> {
   const { request, response, baseUrl } = exchange;
   if (request.method !== 'POST' && request.method !== 'DELETE') throw nothingAt(exchange);
   const linked = request.method === 'POST' ? sessions.redeemLink(request) : undefined;
@@ -73,47 +72,44 @@ async function answerSession(exchange: HttpExchange, sessions: Sessions): Promis
   // A session cannot open another one; otherwise it could be extended forever.
   const authorization = linked ?? request.headers.authorization;
   if (request.method === 'DELETE') {
-    sessions.close(sessionIdOf(request, baseUrl) ?? '');
-    response.setHeader('Set-Cookie', sessionCookie(baseUrl));
+    sessions.close(cookieIn(request, baseUrl, 'session') ?? '');
+    response.setHeader('Set-Cookie', setCookie(baseUrl, 'session'));
   } else if (authorization !== undefined) {
-    response.setHeader('Set-Cookie', sessionCookie(baseUrl, sessions.open(authorization)));
+    response.setHeader('Set-Cookie', setCookie(baseUrl, 'session', sessions.open(authorization)));
   }
-  response.writeHead(204, { 'Cache-Control': 'no-store' }).end();
+  response.writeHead(204, NO_STORE).end();
 }
 
 /** POST creates a sign-in link for the bearer token of the request. Without authentication there is no token and no link. */
-async function answerLink(exchange: HttpExchange, sessions: Sessions): Promise<void> {
+async function handleLink(exchange: HttpExchange, sessions: Sessions): Promise<void> {
   const { request, response } = exchange;
   if (request.method !== 'POST') throw nothingAt(exchange);
   await exchange.caller();
   const { authorization } = request.headers;
   const link =
     authorization === undefined ? {} : { code: sessions.openLink(authorization), seconds: LINK_SECONDS };
-  response.writeHead(200, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' });
-  response.end(JSON.stringify(link));
+  response.writeHead(200, JSON_HEADERS).end(JSON.stringify(link));
 }
 
 /** GET tells whether people can sign in at an issuer. `begin` redirects the browser to it, and `callback` opens the session. */
-async function answerOidc(exchange: HttpExchange, sessions: Sessions, oidc?: OidcSignIn): Promise<void> {
+async function handleOidc(exchange: HttpExchange, sessions: Sessions, oidc?: OidcSignIn): Promise<void> {
   const { path, baseUrl, request, response, query } = exchange;
   exchange.anyone();
-  const noStore = { 'Cache-Control': 'no-store' };
   if (path === OIDC) {
-    response.writeHead(200, { ...noStore, 'Content-Type': 'application/json' });
-    response.end(JSON.stringify({ enabled: oidc !== undefined }));
+    response.writeHead(200, JSON_HEADERS).end(JSON.stringify({ enabled: oidc !== undefined }));
   } else if (oidc && path === `${OIDC}/begin`) {
     const { url, flow } = await oidc.begin(`${baseUrl}${CALLBACK}`);
-    response.setHeader('Set-Cookie', flowCookie(baseUrl, flow));
-    response.writeHead(302, { ...noStore, Location: url }).end();
+    response.setHeader('Set-Cookie', setCookie(baseUrl, 'sign-in', flow));
+    response.writeHead(302, { ...NO_STORE, Location: url }).end();
   } else if (oidc && path === CALLBACK) {
     const address = new URL(`${baseUrl}${CALLBACK}?${query.toString()}`);
-    const session = sessions.open(await oidc.finish(address, flowOf(request, baseUrl) ?? ''));
-    response.setHeader('Set-Cookie', [sessionCookie(baseUrl, session), flowCookie(baseUrl)]);
-    response.writeHead(302, { ...noStore, Location: `${baseUrl}${PAGES}` }).end();
+    const session = sessions.open(await oidc.finish(address, cookieIn(request, baseUrl, 'sign-in') ?? ''));
+    response.setHeader('Set-Cookie', [setCookie(baseUrl, 'session', session), setCookie(baseUrl, 'sign-in')]);
+    response.writeHead(302, { ...NO_STORE, Location: `${baseUrl}${PAGES}` }).end();
   } else throw nothingAt(exchange);
 }
 
-function answerFile(exchange: HttpExchange, files: ReadonlyMap<string, Buffer>): void {
+function sendFile(exchange: HttpExchange, files: ReadonlyMap<string, Buffer>): void {
   const { path, request, response } = exchange;
   const name = path === PAGES ? 'index.html' : path.slice(PAGES.length);
   const content = files.get(name);

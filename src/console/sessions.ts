@@ -13,10 +13,7 @@ export const LINK_SECONDS = 60;
 const LINK_HEADER = 'lango-console-link';
 const CONSOLE_HEADER = 'lango-console';
 
-interface Session {
-  readonly authorization: string;
-  readonly endsAt: number;
-}
+type Session = Readonly<{ authorization: string; endsAt: number }>;
 
 /** Stores the Authorization header of each sign-in, which is checked at each request: a replaced token ends its sessions. */
 export class Sessions {
@@ -63,52 +60,39 @@ export class Sessions {
     const site = headers['sec-fetch-site'];
     if (headers[CONSOLE_HEADER] !== '1' || (site !== undefined && site !== 'same-origin')) return undefined;
     if (headers.origin !== undefined && headers.origin !== new URL(baseUrl).origin) return undefined;
-    const id = sessionIdOf(request, baseUrl);
-    const session = id === undefined ? undefined : this.#sessions.get(id);
-    if (id === undefined || session === undefined) return undefined;
+    const id = cookieIn(request, baseUrl, 'session');
+    const session = id && this.#sessions.get(id);
+    if (!session) return undefined;
     if (session.endsAt > this.#now()) return session.authorization;
     this.close(id);
     return undefined;
   }
 }
 
-export const sessionIdOf = (request: IncomingMessage, baseUrl: string) =>
-  cookieIn(request, cookieName(baseUrl, 'session'));
+/** The cookies of a session, and of a sign-in at an issuer: it is `Lax`, since the redirect back carries no `Strict` one. */
+const COOKIES = {
+  session: { seconds: SESSION_SECONDS, sameSite: 'Strict' },
+  'sign-in': { seconds: FLOW_SECONDS, sameSite: 'Lax' },
+} as const;
+type CookieName = keyof typeof COOKIES;
 
-/** Returns the flow of the sign-in that the browser of a request began at an issuer. */
-export const flowOf = (request: IncomingMessage, baseUrl: string) =>
-  cookieIn(request, cookieName(baseUrl, 'sign-in'));
-
-function cookieIn({ headers }: IncomingMessage, name: string): string | undefined {
+export function cookieIn({ headers }: IncomingMessage, baseUrl: string, name: CookieName) {
+  const start = `${cookieName(baseUrl, name)}=`;
   const cookies = (headers.cookie ?? '').split(';').map((text) => text.trim());
-  return cookies.find((text) => text.startsWith(`${name}=`))?.slice(name.length + 1);
+  return cookies.find((text) => text.startsWith(start))?.slice(start.length);
 }
 
-/** The Set-Cookie header of a session; without an id it removes the cookie. */
-export const sessionCookie = (baseUrl: string, id?: string) =>
-  cookie(baseUrl, { name: 'session', value: id, seconds: SESSION_SECONDS, sameSite: 'Strict' });
-
-/** The cookie of a sign-in at an issuer. It is `Lax`, because browsers send no `Strict` cookie when the issuer redirects back. */
-export const flowCookie = (baseUrl: string, flow?: string) =>
-  cookie(baseUrl, { name: 'sign-in', value: flow, seconds: FLOW_SECONDS, sameSite: 'Lax' });
-
-interface Cookie {
-  readonly name: 'session' | 'sign-in';
-  readonly value: string | undefined;
-  readonly seconds: number;
-  readonly sameSite: 'Strict' | 'Lax';
-}
-
-function cookie(baseUrl: string, { name, value = '', seconds, sameSite }: Cookie): string {
+/** Returns the header that sets a cookie, or removes it when it has no value. */
+export function setCookie(baseUrl: string, name: CookieName, value = ''): string {
   const { protocol, pathname } = new URL(baseUrl);
-  const age = value === '' ? 0 : seconds;
+  const { seconds, sameSite } = COOKIES[name];
   const secure = protocol === 'https:' ? '; Secure' : '';
-  const rules = `Path=${pathname}; Max-Age=${age}; HttpOnly; SameSite=${sameSite}${secure}`;
+  const rules = `Path=${pathname}; Max-Age=${value === '' ? 0 : seconds}; HttpOnly; SameSite=${sameSite}${secure}`;
   return `${cookieName(baseUrl, name)}=${value}; ${rules}`;
 }
 
 /** Includes the port, because browsers send cookies to all ports of a host. */
-function cookieName(baseUrl: string, name: Cookie['name']): string {
+function cookieName(baseUrl: string, name: CookieName): string {
   const { port } = new URL(baseUrl);
   return port === '' ? `lango-${name}` : `lango-${name}-${port}`;
 }

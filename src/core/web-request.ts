@@ -75,10 +75,10 @@ function mediaTypeOf(body: string): string {
   return parseJson(body) === undefined ? 'text/plain; charset=utf-8' : 'application/json';
 }
 
-const MAX_ANSWER_CHARACTERS = 60_000;
+const MAX_RESPONSE_CHARACTERS = 60_000;
 
 /** Describes a response for a model: its status, media type and text. Says so when the body cannot be read; never rejects. */
-export async function answerText(response: Response): Promise<string> {
+export async function responseText(response: Response): Promise<string> {
   const { status, headers } = response;
   const type = headers.get('content-type') ?? 'no content type';
   const location = headers.get('location');
@@ -91,7 +91,7 @@ export async function answerText(response: Response): Promise<string> {
   if (!(bytes instanceof Buffer)) return `${head} it could not be read: ${errorText(bytes)}`;
   if (bytes.includes(0)) return `${head} ${bytes.length} bytes that are not text.`;
   const text = bytes.toString('utf8');
-  const left = text.length - MAX_ANSWER_CHARACTERS;
+  const left = text.length - MAX_RESPONSE_CHARACTERS;
   const cut = left > 0 ? `\n[… ${left} characters left out]` : '';
-  return `${head}\n${text.slice(0, MAX_ANSWER_CHARACTERS)}${cut}`;
+  return `${head}\n${text.slice(0, MAX_RESPONSE_CHARACTERS)}${cut}`;
 }

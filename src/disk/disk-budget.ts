@@ -25,8 +25,7 @@ export interface CommandWatch {
 
 interface OwnerUse {
   bytes: number;
-  /** Milliseconds since the epoch; 0 before the first measurement. */
-  measuredAt: number;
+  measuredAt: number; // Milliseconds since the epoch; 0 before the first measurement.
   tookMs: number;
   measuring?: Promise<void> | undefined;
 }

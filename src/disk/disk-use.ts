@@ -5,8 +5,7 @@ import { openPath, type OpenPath } from './open-path.js';
 
 export interface DiskUse {
   readonly bytes: number;
-  /** The bytes of the files that changed since `MeasureOptions.since`. */
-  readonly fresh: number;
+  readonly fresh: number; // The bytes of the files that changed since `MeasureOptions.since`.
 }
 
 export interface MeasureOptions {
@@ -96,9 +95,7 @@ class Walk {
 }
 
 /** Returns the bytes of one entry; at least `ENTRY_BYTES`. */
-export function bytesOnDisk({ blocks }: Stats): number {
-  return Math.max(blocks * BLOCK_BYTES, ENTRY_BYTES);
-}
+export const bytesOnDisk = ({ blocks }: Stats): number => Math.max(blocks * BLOCK_BYTES, ENTRY_BYTES);
 
 /** The free bytes of the file systems that hold these folders. A drop may also come from other programs. */
 export async function freeBytes(folders: readonly string[]): Promise<number> {

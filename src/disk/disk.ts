@@ -5,10 +5,7 @@ import type { DiskBudget } from './disk-budget.js';
 import { ownerHash, type WorkFolders } from './work-folders.js';
 
 /** The folders that tools work in, and the limits for writing to them. */
-export interface Disk {
-  readonly folders: WorkFolders;
-  readonly budget: DiskBudget;
-}
+export type Disk = Readonly<{ folders: WorkFolders; budget: DiskBudget }>;
 
 export const DISK = new Contract<Disk>('workspace');
 
@@ -21,6 +18,4 @@ export function ownersFolder(home: string, of: 'own' | 'copies'): string {
 }
 
 /** The folder of one owner below `ownersFolder`. */
-export function ownerFolder(owners: string, scope: Scope): string {
-  return join(owners, ownerHash(scope));
-}
+export const ownerFolder = (owners: string, scope: Scope): string => join(owners, ownerHash(scope));

@@ -36,7 +36,5 @@ export function binaryKind(sample: Buffer): string | undefined {
 
 /** Some signatures are also the start of valid text. */
 function isPlainText(sample: Buffer): boolean {
-  return !sample.some(
-    (byte) => byte >= 0x80 || (byte < 0x20 && byte !== 9 && byte !== 10 && byte !== 13 && byte !== 12),
-  );
+  return sample.every((byte) => byte < 0x80 && (byte >= 0x20 || [9, 10, 12, 13].includes(byte)));
 }

@@ -9,8 +9,7 @@ export const NO_SUCH_FILE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', '
 export const OTHERS_PERMISSIONS = 0o077;
 
 interface PrivateFileOptions {
-  /** Names the file in error messages: "token file". */
-  readonly title: string;
+  readonly title: string; // Names the file in error messages: "token file".
   readonly hint: string;
   readonly createsFolder: boolean;
 }

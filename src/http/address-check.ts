@@ -5,22 +5,11 @@ import { LangoError } from '../core/errors.js';
 /** Address ranges that do not belong to the public internet. */
 const NOT_PUBLIC = {
   ipv4: [
-    '0.0.0.0/8',
-    '10.0.0.0/8',
-    '100.64.0.0/10',
-    '127.0.0.0/8',
+    ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
+    ...['192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15'],
+    ...['198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/3'],
     // Azure's services for its machines: a public address that is reachable only inside a machine of Azure.
     '168.63.129.16/32',
-    '169.254.0.0/16',
-    '172.16.0.0/12',
-    '192.0.0.0/24',
-    '192.0.2.0/24',
-    '192.88.99.0/24',
-    '192.168.0.0/16',
-    '198.18.0.0/15',
-    '198.51.100.0/24',
-    '203.0.113.0/24',
-    '224.0.0.0/3',
   ],
   // Nothing outside 2000::/3 is public; the ranges inside it embed other addresses or are for examples.
   ipv6: ['::/3', '4000::/2', '8000::/1', '2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'],
@@ -64,13 +53,9 @@ export function allowList(names: readonly string[]): (host: string, port: string
   return (host, port) => allowed.has(host) || allowed.has(`${host}:${port}`);
 }
 
-export function isBlockedPort(port: string | number): boolean {
-  return BLOCKED_PORTS.has(Number(port));
-}
+export const isBlockedPort = (port: string | number): boolean => BLOCKED_PORTS.has(Number(port));
 
-export function portOf(url: URL): string {
-  return url.port || (url.protocol === 'https:' ? '443' : '80');
-}
+export const portOf = (url: URL): string => url.port || (url.protocol === 'https:' ? '443' : '80');
 
 /** Whether the host of a URL is, by its text alone, one of a private network or this machine. */
 export function isPrivate(hostname: string): boolean {

@@ -10,8 +10,7 @@ export interface BodyLimits {
   readonly bodyBytes: number;
   readonly jsonDepth: number;
   readonly jsonKeys: number;
-  /** Time the whole body may take to arrive. */
-  readonly bodySeconds: number;
+  readonly bodySeconds: number; // Time the whole body may take to arrive.
 }
 
 type BytesLimits = Pick<BodyLimits, 'bodyBytes' | 'bodySeconds'>;
@@ -20,7 +19,7 @@ type BytesLimits = Pick<BodyLimits, 'bodyBytes' | 'bodySeconds'>;
 const USUAL_TYPE = 'application/json';
 const JSON_TYPE = /^application\/(?:json|[\w.+-]+\+json)$/;
 const BYTE_ORDER_MARK = '\uFEFF';
-/** Limits for reading the rest of a body that is too large, so that the client gets the answer and not a reset. */
+/** Limits for reading the rest of a body that is too large, so that the client gets the response and not a reset. */
 const DISCARD_BYTES = 16 * 1024 * 1024;
 const DISCARD_MS = 1_000;
 
@@ -38,7 +37,8 @@ export async function readJson(request: IncomingMessage, limits: BodyLimits): Pr
   const memberCount = assertJsonLimits(bytes, { depth: limits.jsonDepth, keys: limits.jsonKeys });
   const value = parse(bytes.toString('utf8'));
   // Programs disagree about which of two equal members counts, so one of them could bypass a check.
-  if (membersOf(value) !== memberCount) throw duplicateMember();
+  const twice = 'An object in the body has two members of the same name. Send each member once.';
+  if (membersOf(value) !== memberCount) throw new LangoError('invalid-input', twice);
   return value;
 }
 
@@ -75,13 +75,6 @@ function checkParsed(value: Json, limits: BodyLimits): Json {
   return value;
 }
 
-function duplicateMember(): LangoError {
-  return new LangoError(
-    'invalid-input',
-    'An object in the body has two members of the same name. Send each member once.',
-  );
-}
-
 function parse(text: string): Json {
   try {
     return JSON.parse(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text) as Json;
@@ -108,9 +101,7 @@ function assertJsonType(request: IncomingMessage): void {
   if (charset && !/^charset="?utf-?8"?$/.test(charset)) throw unsupported('The body must be in UTF-8.');
 }
 
-function unsupported(message: string): LangoError {
-  return new LangoError('content-type-not-supported', message);
-}
+const unsupported = (message: string): LangoError => new LangoError('content-type-not-supported', message);
 
 async function readBody(request: IncomingMessage, limits: BytesLimits): Promise<Buffer> {
   const declared = Number(request.headers['content-length'] ?? 0);

@@ -1,4 +1,4 @@
-import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, request as openRequest } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
@@ -7,6 +7,7 @@ import type { Duplex, Readable } from 'node:stream';
 import { errorText } from '../core/errors.js';
 import { isAddressRefusal, portOf } from './address-check.js';
 import { createCheckedAgents, type CheckedAgents } from './checked-connections.js';
+import { constantTimeEquals } from './verifiers.js';
 
 export interface BrowsingProxyOptions {
   /** Hosts that may have a private or loopback address, as `name` or `name:port`. */
@@ -27,13 +28,8 @@ export interface ConnectionFailure {
 export interface BrowsingProxy {
   /** The port on 127.0.0.1. */
   readonly port: number;
-  /** The browser's credentials (HTTP Basic). The proxy answers requests of other programs with 407. */
-  readonly login: {
-    readonly username: string;
-    readonly password: string;
-    /** The proxy answers requests for this URL itself, so that the browser can log in. */
-    readonly url: string;
-  };
+  /** The browser's credentials (HTTP Basic), and a URL of the proxy itself at which it can log in. Others get a 407. */
+  readonly login: Readonly<{ username: string; password: string; url: string }>;
   /** Starts a new count of bytes and ends the connections that are still open. */
   renew(): void;
   close(): Promise<void>;
@@ -45,22 +41,16 @@ const LOGIN_URL = 'http://login.proxy.invalid/';
 const CONNECTIONS_MAX = 256;
 const IDLE_MS = 120_000;
 const HOP_HEADERS: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
+  ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te'],
+  ...['trailer', 'transfer-encoding', 'upgrade'],
 ]);
 
 /** Opens the egress of one browser: an HTTP proxy on loopback, with a password, that checks the address of each connection. */
 export async function openBrowsingProxy(options: BrowsingProxyOptions): Promise<BrowsingProxy> {
   const connections = new ProxyConnections(options);
   const password = randomBytes(PASSWORD_BYTES).toString('base64url');
-  const isOurs = passwordCheck(password);
+  const isLogin = constantTimeEquals(`Basic ${Buffer.from(`${PROXY_USER}:${password}`).toString('base64')}`);
+  const isOurs = ({ headers }: IncomingMessage) => isLogin(headers['proxy-authorization'] ?? '');
   const server = createServer((request, response) => {
     if (!isOurs(request)) response.writeHead(407, { 'Proxy-Authenticate': CHALLENGE }).end();
     else if (request.url === LOGIN_URL) response.writeHead(200, { 'Access-Control-Allow-Origin': '*' }).end();
@@ -90,15 +80,6 @@ export async function openBrowsingProxy(options: BrowsingProxyOptions): Promise<
 
 const PASSWORD_BYTES = 32;
 const CHALLENGE = 'Basic realm="lango"';
-
-/** Returns a function that tells whether a request has this password. Compares in constant time. */
-function passwordCheck(password: string): (request: IncomingMessage) => boolean {
-  const expected = Buffer.from(`Basic ${Buffer.from(`${PROXY_USER}:${password}`).toString('base64')}`);
-  return ({ headers }) => {
-    const given = Buffer.from(headers['proxy-authorization'] ?? '');
-    return given.length === expected.length && timingSafeEqual(given, expected);
-  };
-}
 
 class ProxyConnections {
   readonly #options: BrowsingProxyOptions;
@@ -138,11 +119,11 @@ class ProxyConnections {
       if (response.headersSent) response.destroy();
       else response.writeHead(why === 'private' ? 403 : 502).end();
     });
-    outgoing.on('response', (answer) => {
-      this.#count(url, answer);
-      answer.on('error', () => response.destroy());
-      response.writeHead(answer.statusCode ?? 502, withoutRawHopHeaders(answer.rawHeaders));
-      answer.pipe(response);
+    outgoing.on('response', (incoming) => {
+      this.#count(url, incoming);
+      incoming.on('error', () => response.destroy());
+      response.writeHead(incoming.statusCode ?? 502, withoutRawHopHeaders(incoming.rawHeaders));
+      incoming.pipe(response);
     });
     response.on('close', () => outgoing.destroy());
     request.on('error', () => outgoing.destroy());
@@ -199,9 +180,7 @@ function targetOf(text: string): URL | undefined {
   return url?.protocol === 'http:' && url.hostname !== '' ? url : undefined;
 }
 
-function hostOf(url: URL): string {
-  return `${url.hostname}:${portOf(url)}`;
-}
+const hostOf = (url: URL): string => `${url.hostname}:${portOf(url)}`;
 
 function withoutHopHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_HEADERS.has(name)));

@@ -5,6 +5,7 @@ import type { Deadline } from '../core/time.js';
 import type { ValueCount } from './json-scan.js';
 
 export interface BodyRules {
+  readonly host: string;
   /** Each chunk of an event stream renews the deadline. */
   readonly isStream: boolean;
   readonly maxBytes: number;
@@ -17,22 +18,17 @@ export interface BodyRules {
 const STATUS_WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /** Converts a response of node-fetch to a web-standard one with the same status and headers, and streams its body. */
-export function toWebResponse(answer: NodeResponse, rules: BodyRules): Response {
-  const headers = new Headers();
-  for (const [name, values] of Object.entries(answer.headers.raw())) {
-    for (const value of values) headers.append(name, value);
-  }
-  const source = answer.body as Readable | null;
-  const hasBody = source !== null && !STATUS_WITHOUT_BODY.has(answer.status);
+export function toWebResponse(response: NodeResponse, rules: BodyRules): Response {
+  const { status, statusText } = response;
+  const raw = Object.entries(response.headers.raw());
+  const headers = raw.flatMap(([name, values]) => values.map((value): [string, string] => [name, value]));
+  const source = response.body as Readable | null;
+  const hasBody = source !== null && !STATUS_WITHOUT_BODY.has(status);
   if (!hasBody) {
     rules.deadline.end();
     source?.destroy();
   }
-  return new Response(hasBody ? toWebStream(source, rules) : null, {
-    status: answer.status,
-    statusText: answer.statusText,
-    headers,
-  });
+  return new Response(hasBody ? toWebStream(source, rules) : null, { status, statusText, headers });
 }
 
 function toWebStream(source: Readable, rules: BodyRules): ReadableStream<Uint8Array<ArrayBuffer>> {
@@ -54,7 +50,8 @@ function toWebStream(source: Readable, rules: BodyRules): ReadableStream<Uint8Ar
           }
           size += next.value.length;
           if (size > rules.maxBytes) {
-            throw new LangoError('too-large', `The answer is larger than ${rules.maxBytes} bytes.`);
+            const message = `The response of ${rules.host} is larger than ${rules.maxBytes} bytes.`;
+            throw new LangoError('too-large', message, { hint: 'Request a smaller part of it.' });
           }
           rules.count?.read(next.value);
           if (rules.isStream) rules.deadline.renew();

@@ -13,11 +13,11 @@ export interface EgressOptions {
   readonly allowPrivate: readonly string[];
   /** A URL from the configuration. Its host may have a private address, because the operator chose it. */
   readonly configuredUrl?: string | undefined;
-  /** Maximum time of a request with its whole answer; for an event stream, until its headers arrive. */
+  /** Maximum time of a request with its whole response; for an event stream, until its headers arrive. */
   readonly timeoutMs: number;
   /** Maximum time between two chunks of an event stream. */
   readonly idleMs?: number;
-  /** The largest decoded size of an answer that is no event stream. */
+  /** The largest decoded size of a response that is no event stream. */
   readonly maxBytes?: number;
   /** Which requests may get an event stream: those whose `Accept` header names the type (default), or all. */
   readonly streams?: 'accepted' | 'always';
@@ -44,19 +44,16 @@ const EVENT_STREAM = 'text/event-stream';
  * signal. Reading the body may reject with the same errors.
  */
 export function createEgress(options: EgressOptions): typeof fetch {
-  const { configuredUrl } = options;
-  const allowPrivate = configuredUrl
-    ? [...options.allowPrivate, new URL(configuredUrl).host]
-    : options.allowPrivate;
+  const { configuredUrl, timeoutMs, idleMs = DEFAULT_IDLE_MS } = options;
+  const { maxBytes = DEFAULT_MAX_BYTES, streamBytes = DEFAULT_STREAM_BYTES } = options;
+  const own = configuredUrl ? [new URL(configuredUrl).host] : [];
+  const allowPrivate = [...options.allowPrivate, ...own];
   let loaded: Promise<CheckedFetch> | undefined;
   // Loaded on first use, because a server that sends no requests starts faster and smaller without it.
   const load = () =>
     (loaded ??= import('./checked-connections.js').then((module) =>
       module.createCheckedFetch(allowPrivate, options.trust),
     ));
-  const maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
-  const streamBytes = options.streamBytes ?? DEFAULT_STREAM_BYTES;
-  const idleMs = options.idleMs ?? DEFAULT_IDLE_MS;
 
   return async (input, init) => {
     const call = await describeCall(input, init);
@@ -66,12 +63,10 @@ export function createEgress(options: EgressOptions): typeof fetch {
     try {
       const fetchChecked = await load();
       // From here on, as the client is loaded for the first request.
-      deadline.expect(options.timeoutMs, () =>
-        late(`${call.url.host} did not answer within ${options.timeoutMs} ms.`),
-      );
+      deadline.expect(timeoutMs, () => late(`${call.url.host} did not answer within ${timeoutMs} ms.`));
       // node-fetch, given an aborted signal, fails in a way that no caller can catch.
       deadline.signal.throwIfAborted();
-      const answer = await fetchChecked(call.url, {
+      const response = await fetchChecked(call.url, {
         method: call.init.method ?? 'GET',
         headers: [...call.headers],
         body: call.body,
@@ -79,12 +74,13 @@ export function createEgress(options: EgressOptions): typeof fetch {
         signal: deadline.signal,
       });
       const takesStream = options.streams === 'always' || acceptsStream(call.headers);
-      const isStream = takesStream && answer.ok && typeOf(answer) === EVENT_STREAM;
+      const isStream = takesStream && response.ok && typeOf(response) === EVENT_STREAM;
       if (isStream) deadline.expect(idleMs, () => late(`${call.url.host} was silent for ${idleMs} ms.`));
-      return toWebResponse(answer, {
+      return toWebResponse(response, {
+        host: call.url.host,
         isStream,
         maxBytes: isStream ? streamBytes : maxBytes,
-        count: options.isBoundedJson ? new ValueCount(isStream) : undefined,
+        count: options.isBoundedJson ? new ValueCount(call.url.host, isStream) : undefined,
         explain,
         deadline,
       });
@@ -97,16 +93,9 @@ export function createEgress(options: EgressOptions): typeof fetch {
   };
 }
 
-function late(message: string): LangoError {
-  return new LangoError('timeout', message, { retryable: true });
-}
+const late = (message: string): LangoError => new LangoError('timeout', message, { retryable: true });
 
-interface Call {
-  readonly url: URL;
-  readonly init: RequestInit;
-  readonly headers: Headers;
-  readonly body: Buffer | null;
-}
+type Call = Readonly<{ url: URL; init: RequestInit; headers: Headers; body: Buffer | null }>;
 
 async function describeCall(input: string | URL | Request, init: RequestInit = {}): Promise<Call> {
   const request = input instanceof Request ? input : undefined;
@@ -143,16 +132,13 @@ function acceptsStream(headers: Headers): boolean {
   return headers.get('accept')?.toLowerCase().includes(EVENT_STREAM) ?? false;
 }
 
-function typeOf(answer: NodeResponse): string {
-  return (answer.headers.get('content-type') ?? '').split(';')[0]!.trim().toLowerCase();
+function typeOf(response: NodeResponse): string {
+  return (response.headers.get('content-type') ?? '').split(';')[0]!.trim().toLowerCase();
 }
 
-interface EgressErrorContext {
-  readonly signal: AbortSignal;
-  readonly privateHint?: string;
-}
+type ErrorContext = Readonly<{ signal: AbortSignal; privateHint?: string }>;
 
-function toEgressError(error: unknown, url: URL, { signal, privateHint }: EgressErrorContext): Error {
+function toEgressError(error: unknown, url: URL, { signal, privateHint }: ErrorContext): Error {
   if (signal.aborted) return signal.reason instanceof Error ? signal.reason : new Error('aborted');
   if (isLangoError(error)) return error;
   const text = errorText(error);
@@ -164,29 +150,26 @@ function toEgressError(error: unknown, url: URL, { signal, privateHint }: Egress
   }
   const { type, code } = (error ?? {}) as { readonly type?: unknown; readonly code?: unknown };
   if (type === 'no-redirect') {
-    return new LangoError('unavailable', `${url.host} answered with a redirect, which is not followed.`, {
-      cause: error,
-    });
+    const message = `${url.host} answered with a redirect, which is not followed.`;
+    return new LangoError('unavailable', message, { cause: error });
   }
   const refusal = certificateRefusal(url.host, code, error);
   if (refusal) return refusal;
-  const why = typeof code === 'string' ? code : 'connection lost';
-  return new LangoError('unavailable', `${url.host} cannot be reached (${why}).`, {
-    cause: error,
-    retryable: true,
-  });
+  const message = `${url.host} cannot be reached (${typeof code === 'string' ? code : 'connection lost'}).`;
+  return new LangoError('unavailable', message, { cause: error, retryable: true });
 }
 
 const UNKNOWN_AUTHORITY =
   'If you trust it, set NODE_EXTRA_CA_CERTS to a file with the certificate of its authority (PEM) and start again.';
 
+const UNKNOWN_AUTHORITY_CODES = [
+  ...['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+  ...['UNABLE_TO_GET_ISSUER_CERT', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY'],
+];
+
 /** Advice for each error code with which Node refuses the certificate of a server. */
 const CERTIFICATE_ADVICE: ReadonlyMap<unknown, string> = new Map([
-  ['DEPTH_ZERO_SELF_SIGNED_CERT', UNKNOWN_AUTHORITY],
-  ['SELF_SIGNED_CERT_IN_CHAIN', UNKNOWN_AUTHORITY],
-  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', UNKNOWN_AUTHORITY],
-  ['UNABLE_TO_GET_ISSUER_CERT', UNKNOWN_AUTHORITY],
-  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', UNKNOWN_AUTHORITY],
+  ...UNKNOWN_AUTHORITY_CODES.map((code) => [code, UNKNOWN_AUTHORITY] as const),
   ['CERT_HAS_EXPIRED', 'The operator of that server must renew it.'],
   [
     'ERR_TLS_CERT_ALTNAME_INVALID',

@@ -28,8 +28,7 @@ interface ExchangeFacts extends ExchangeOptions {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly baseUrl: string;
-  /** Aborts when the host stops. */
-  readonly closing: AbortSignal;
+  readonly closing: AbortSignal; // Aborts when the host stops.
 }
 
 const REQUEST_ID = /^[\w.:-]{1,128}$/;

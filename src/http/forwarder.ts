@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { errorText, isLangoError, LangoError } from '../core/errors.js';
@@ -14,17 +14,15 @@ export interface ForwarderOptions {
   /** The egress client. */
   readonly webFetch: typeof fetch;
   /** Replaces references in a header by secrets. `use.scrubbed` settles once the response is scrubbed. */
-  readonly resolve: (
-    value: string,
-    host: string,
-    use: Required<Pick<SecretUse, 'signal' | 'scrubbed'>>,
-  ) => Promise<string>;
+  readonly resolve: (value: string, host: string, use: ForwardedUse) => Promise<string>;
   /** Whether the host is this machine, whose services are called over plain HTTP. */
   readonly isLocal: (host: string) => boolean;
   readonly scrubber: Scrubber;
 }
 
-/** Each connection may hold an answer in memory. */
+type ForwardedUse = Required<Pick<SecretUse, 'signal' | 'scrubbed'>>;
+
+/** Each connection may hold a response in memory. */
 const MAX_CONNECTIONS = 16;
 const BODY_LIMITS = { bodyBytes: 1024 * 1024, bodySeconds: 30 };
 /** A command writes this reference into a header. The forwarder replaces it, so that the command never sees the value. */
@@ -45,21 +43,20 @@ export async function openForwarder(options: ForwarderOptions) {
   const outer = await mkdtemp(join(options.folder, 'lango-'));
   const folder = join(outer, 'out');
   const socket = join(folder, 'http.sock');
-  const server = createServer((request, response) => void answer(request, response, options));
+  const server = createServer((request, response) => void handle(request, response, options));
   server.maxConnections = MAX_CONNECTIONS;
   await mkdir(folder, { mode: 0o711 });
   await once(server.listen(socket), 'listening');
   await chmod(socket, 0o666);
-  return { socket, folder, close: () => close(server, outer) };
+  const close = async (): Promise<void> => {
+    server.closeAllConnections();
+    server.close();
+    await rm(outer, { recursive: true, force: true });
+  };
+  return { socket, folder, close };
 }
 
-async function close(server: Server, folder: string): Promise<void> {
-  server.closeAllConnections();
-  server.close();
-  await rm(folder, { recursive: true, force: true });
-}
-
-async function answer(
+async function handle(
   request: IncomingMessage,
   response: ServerResponse,
   options: ForwarderOptions,
@@ -90,7 +87,7 @@ async function answer(
 async function forward(
   request: IncomingMessage,
   { webFetch, resolve, isLocal }: ForwarderOptions,
-  use: Required<Pick<SecretUse, 'signal' | 'scrubbed'>>,
+  use: ForwardedUse,
 ): Promise<Response> {
   const { method = 'GET', url = '/', rawHeaders } = request;
   const target = targetOf(url, request.headers.host, isLocal);
@@ -101,10 +98,8 @@ async function forward(
     if (DROPPED_HEADERS.has(name.toLowerCase())) continue;
     const withReferences = value.replace(REFERENCE, '{{secret:$1}}');
     hasSecret ||= withReferences !== value;
-    headers.append(
-      name,
-      withReferences === value ? value : await resolve(withReferences, target.hostname, use),
-    );
+    const sent = withReferences === value ? value : await resolve(withReferences, target.hostname, use);
+    headers.append(name, sent);
   }
   if (!hasSecret) {
     throw new LangoError('forbidden', 'The forwarder sends only requests with a secret in a header.', {
@@ -112,12 +107,8 @@ async function forward(
     });
   }
   const body = await readBytes(request, BODY_LIMITS);
-  return webFetch(target, {
-    method,
-    headers,
-    signal: use.signal,
-    ...(body.length > 0 && { body: new Uint8Array(body) }),
-  });
+  const content = body.length > 0 && { body: new Uint8Array(body) };
+  return webFetch(target, { method, headers, signal: use.signal, ...content });
 }
 
 /** Returns the URL to request, with https unless the host is this machine. The request line holds a path or a whole URL. */

@@ -15,26 +15,20 @@ import type { TlsMaterial } from './tls.js';
 
 export interface HostOptions extends PipelineOptions {
   readonly host: string;
-  /** 0 picks a free port. */
-  readonly port: number;
+  readonly port: number; // 0 picks a free port.
   readonly limits: PipelineOptions['limits'] & {
     readonly headerBytes: number;
-    /** Open connections; further ones are closed at once. */
-    readonly connections: number;
-    /** Time a client has to send its headers. */
-    readonly headerSeconds: number;
-    /** The least time between `stop` and the end of listening. Default: 0. */
-    readonly noticeSeconds?: number;
+    readonly connections: number; // Open connections; further ones are closed at once.
+    readonly headerSeconds: number; // Time a client has to send its headers.
+    readonly noticeSeconds?: number; // The least time between `stop` and the end of listening. Default: 0.
   };
-  /** Without it, plain HTTP. */
-  readonly tls?: TlsMaterial | undefined;
+  readonly tls?: TlsMaterial | undefined; // Without it, plain HTTP.
 }
 
 export interface HostAddress {
   readonly host: string;
   readonly port: number;
-  /** The URL at which a client on this machine reaches the server. */
-  readonly origin: string;
+  readonly origin: string; // The URL at which a client on this machine reaches the server.
 }
 
 const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::', '']);
@@ -125,6 +119,4 @@ export class Host {
   }
 }
 
-function hostInUrl(host: string): string {
-  return host.includes(':') ? `[${host}]` : host;
-}
+const hostInUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);

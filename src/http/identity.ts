@@ -1,4 +1,4 @@
-import type { Audit, Authenticator, Caller, Credentials } from '../core/identity.js';
+import type { Audit, AuditEntry, Authenticator, Caller, Credentials } from '../core/identity.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { createIntrospectionVerifier, type IntrospectionOptions } from './introspection.js';
@@ -39,11 +39,9 @@ export const ONLY_OWNER = { none: 'local', token: 'default' } as const;
 
 /** Creates the authenticator. Throws `invalid-config` when an option that the mode requires is missing. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
+  const { nodes } = options;
   const verifier = verifierOf(options);
-  return new LimitingAuthenticator(
-    options.nodes ? createNodeVerifier(options.nodes, verifier) : verifier,
-    options,
-  );
+  return new LimitingAuthenticator(nodes ? createNodeVerifier(nodes, verifier) : verifier, options);
 }
 
 function verifierOf(options: AuthenticatorOptions): Verifier {
@@ -78,18 +76,14 @@ class LimitingAuthenticator implements Authenticator {
   readonly #isTrusted = new WeakMap<object, boolean>();
   readonly #callers: RateLimit | undefined;
   readonly #addresses: RateLimit | undefined;
-  readonly #isOperator: (caller: Caller) => boolean;
-  readonly #audit: Audit;
-  readonly #logger: Logger;
+  readonly #options: AuthenticatorOptions;
 
   constructor(verify: Verifier, options: AuthenticatorOptions) {
-    const { rates, isOperator = () => false, audit = () => {}, logger } = options;
+    const { rates } = options;
     this.#verify = verify;
-    this.#isOperator = isOperator;
+    this.#options = options;
     this.#callers = rates && new RateLimit('caller', rates.caller);
     this.#addresses = rates && new RateLimit('address', rates.address);
-    this.#audit = audit;
-    this.#logger = logger;
   }
 
   async authenticate(credentials: Credentials): Promise<Caller> {
@@ -102,17 +96,14 @@ class LimitingAuthenticator implements Authenticator {
       caller = known instanceof Promise ? await known : known;
     } catch (error) {
       if (isLangoError(error, 'unauthenticated')) throw this.#recordFailure(error, credentials);
-      if (isLangoError(error, 'forbidden')) {
-        const { message: reason } = error;
-        this.#audit({ operation: 'Authenticate', outcome: 'forbidden', from: credentials.address, reason });
-      }
+      if (isLangoError(error, 'forbidden')) this.#record('forbidden', credentials, { reason: error.message });
       throw error;
     }
     if (isTrusted === undefined) this.#isTrusted.set(connection!, true);
     try {
       this.#callers?.take(`${caller.tenant}\n${caller.owner}`);
     } catch (error) {
-      this.#audit({ operation: 'Authenticate', outcome: 'too-many', caller, from: credentials.address });
+      this.#record('too-many', credentials, { caller });
       throw error;
     }
     return credentials.views ? this.#viewingOwner(credentials.views, caller, credentials) : caller;
@@ -123,15 +114,15 @@ class LimitingAuthenticator implements Authenticator {
   }
 
   /** Returns an operator with the owner whose data they read, named by the header `Lango-Owner`: `owner=user%3Aalice&tenant=acme`. */
-  #viewingOwner(header: string, caller: Caller, { address: from }: Credentials): Caller {
+  #viewingOwner(header: string, caller: Caller, credentials: Credentials): Caller {
     const named = new URLSearchParams(header);
     const views = { tenant: named.get('tenant') ?? '', owner: named.get('owner') ?? '' };
     if (views.owner === '')
       throw new LangoError('invalid-input', 'The header Lango-Owner names no owner.', {
         hint: 'Write it as a query string: owner=user%3Aalice',
       });
-    if (this.#isOperator(caller)) return { ...caller, views };
-    this.#audit({ operation: 'Authenticate', outcome: 'forbidden', caller, from });
+    if (this.#options.isOperator?.(caller)) return { ...caller, views };
+    this.#record('forbidden', credentials, { caller });
     throw new LangoError('forbidden', 'Only an operator of this server may read the data of other owners.', {
       hint: 'Leave out the header Lango-Owner.',
     });
@@ -155,9 +146,17 @@ class LimitingAuthenticator implements Authenticator {
     if (slowedMs !== undefined) return isGuess ? tooManyFailures(slowedMs) : error;
     counter.add(network);
     const reason = error.hint ?? error.message;
-    this.#logger.warn('authentication failed', { address, reason });
-    this.#audit({ operation: 'Authenticate', outcome: 'unauthenticated', from: address, reason });
+    this.#options.logger.warn('authentication failed', { address, reason });
+    this.#record('unauthenticated', credentials, { reason });
     return error;
+  }
+
+  #record(
+    outcome: AuditEntry['outcome'],
+    { address: from }: Credentials,
+    facts: Pick<AuditEntry, 'caller' | 'reason'>,
+  ): void {
+    this.#options.audit?.({ operation: 'Authenticate', outcome, from, ...facts });
   }
 }
 

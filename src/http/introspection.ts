@@ -108,9 +108,7 @@ function callerIn(facts: JsonObject, rules: JwtRules): Caller {
 }
 
 /** The seconds until the token expires; `Infinity` for a token that does not expire. */
-function secondsLeft({ exp }: JsonObject): number {
-  return typeof exp === 'number' ? exp - Date.now() / 1_000 : Infinity;
-}
+const secondsLeft = ({ exp }: JsonObject) => (typeof exp === 'number' ? exp - Date.now() / 1_000 : Infinity);
 
 function unavailable(why: string, cause?: unknown): LangoError {
   return new LangoError('unavailable', `Tokens cannot be checked now: ${why}.`, { retryable: true, cause });

@@ -63,15 +63,16 @@ export function assertJsonLimits(bytes: Buffer, limits: JsonLimits): number {
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-/** The most commas outside of texts in one answer: about the number of its values. */
+/** The most commas outside of texts in one response: about the number of its values. */
 const MAX_COMMAS = 150_000;
 
 /**
- * Counts the lists, objects and values of an answer while it arrives, before a caller parses it: parsing many small ones
+ * Counts the lists, objects and values of a response while it arrives, before a caller parses it: parsing many small ones
  * blocks the event loop. In an event stream each event counts by itself. Does not check the syntax.
  */
 export class ValueCount {
   readonly #isEventStream: boolean;
+  readonly #host: string;
   #containers = 0;
   #commas = 0;
   #inText = false;
@@ -79,7 +80,8 @@ export class ValueCount {
   #isLineEmpty = true;
   #previous = 0;
 
-  constructor(isEventStream: boolean) {
+  constructor(host: string, isEventStream: boolean) {
+    this.#host = host;
     this.#isEventStream = isEventStream;
   }
 
@@ -107,13 +109,14 @@ export class ValueCount {
     else if (byte === QUOTE) this.#inText = !this.#inText;
     else if (this.#inText) this.#isEscaped = byte === BACKSLASH;
     else if ((byte === OPEN_ARRAY || byte === OPEN_OBJECT) && ++this.#containers > MAX_CONTAINERS)
-      throw tooMany(MAX_CONTAINERS, 'lists and objects');
-    else if (byte === COMMA && ++this.#commas > MAX_COMMAS) throw tooMany(MAX_COMMAS, 'values');
+      throw this.#tooMany(MAX_CONTAINERS, 'lists and objects');
+    else if (byte === COMMA && ++this.#commas > MAX_COMMAS) throw this.#tooMany(MAX_COMMAS, 'values');
   }
-}
 
-function tooMany(most: number, what: string): LangoError {
-  return new LangoError('too-large', `The answer has more than ${most} ${what}.`);
+  #tooMany(most: number, things: string): LangoError {
+    const message = `The response of ${this.#host} has more than ${most} ${things}.`;
+    return new LangoError('too-large', message, { hint: 'Request a smaller part of it.' });
+  }
 }
 
 /** Counts the members of all objects in a parsed value. There are fewer than in its text if a name occurs twice. */
@@ -145,6 +148,4 @@ function assertNumber(bytes: Buffer, start: number): number {
   return end - 1;
 }
 
-function isDigit(byte: number | undefined): boolean {
-  return byte !== undefined && byte >= ZERO && byte <= NINE;
-}
+const isDigit = (byte: number | undefined): boolean => byte !== undefined && byte >= ZERO && byte <= NINE;

@@ -9,11 +9,9 @@ export interface JwtRules {
   readonly audience: readonly string[];
   readonly algorithms: readonly string[];
   readonly clockSkewSeconds: number;
-  /** Claims that a token must have, with any value. */
-  readonly requiredClaims: readonly string[];
+  readonly requiredClaims: readonly string[]; // Claims that a token must have, with any value.
   readonly ownerClaim: string;
-  /** Undefined: all callers belong to one tenant. */
-  readonly tenantClaim?: string;
+  readonly tenantClaim?: string; // Undefined: all callers belong to one tenant.
   readonly scopeClaim: string;
 }
 
@@ -87,6 +85,4 @@ export function reasonOf(error: unknown): string {
   return REFUSALS[String(code)] ?? 'The token is not a signed JWT.';
 }
 
-export function wrongClaim(claim: string): string {
-  return `The claim ${claim} is missing or not what it must be.`;
-}
+export const wrongClaim = (claim: string): string => `The claim ${claim} is missing or not what it must be.`;

@@ -14,14 +14,7 @@ export interface JwtKeysOptions {
   readonly logger: Logger;
 }
 
-const DISCOVERY_PATH = '/.well-known/openid-configuration';
-
-type Find = LocalJWKSet;
-
-interface LoadedKeys {
-  readonly find: Find;
-  readonly at: number;
-}
+type LoadedKeys = Readonly<{ find: LocalJWKSet; at: number }>;
 
 /** Keys that cannot be renewed stay trusted for this many times `refreshSeconds`. After that, every token is refused. */
 const MAX_AGE_IN_REFRESHES = 12;
@@ -44,7 +37,10 @@ export class JwtKeys {
   }
 
   /** Resolves to the key that a token names. Rejects with `unavailable` while there are no keys. */
-  async find(header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<Awaited<ReturnType<Find>>> {
+  async find(
+    header: JWSHeaderParameters,
+    token: FlattenedJWSInput,
+  ): Promise<Awaited<ReturnType<LocalJWKSet>>> {
     const { refreshSeconds } = this.#options;
     if (this.#ageSeconds() > refreshSeconds) await this.#renew();
     const loaded = this.#require();
@@ -137,9 +133,8 @@ export function keysFromIssuer(
   };
 }
 
-export function discoveryUrl(issuer: string): string {
-  return issuer.replace(/\/+$/, '') + DISCOVERY_PATH;
-}
+export const discoveryUrl = (issuer: string): string =>
+  `${issuer.replace(/\/+$/, '')}/.well-known/openid-configuration`;
 
 async function readJson(url: string, send: typeof fetch): Promise<unknown> {
   const response = await send(url, { headers: { accept: 'application/json' } });

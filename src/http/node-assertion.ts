@@ -24,11 +24,9 @@ const HEADER_MAX_LENGTH = 1_000;
 
 export interface AssertionFacts {
   readonly key: Pick<SigningKey, 'kid'>;
-  /** The node that is called. */
-  readonly audience: string;
+  readonly audience: string; // The node that is called.
   readonly caller: Caller;
-  /** The task that delegates. */
-  readonly task: string | undefined;
+  readonly task: string | undefined; // The task that delegates.
 }
 
 /** Returns the claims of a token for one request. */
@@ -46,11 +44,7 @@ export function assertionClaims({ key, audience, caller, task }: AssertionFacts)
 /** The right to do everything that the owners of a node may do. */
 const MAY_ACT = 'act';
 
-interface TrustedNode {
-  readonly name: string;
-  readonly keys: JwtKeys;
-  readonly may: readonly string[];
-}
+type TrustedNode = Readonly<{ name: string; keys: JwtKeys; may: readonly string[] }>;
 
 /** The nodes that are trusted to name the owner of a request. */
 export interface TrustedNodes {
@@ -133,12 +127,8 @@ function typeOf(token: string): unknown {
 
 /** Reads the owner from a token. The nodes of one stack have the same owners, so the name needs no prefix. */
 function callerIn({ sub = '', tenant, scope }: JWTPayload): Caller {
-  if (
-    sub === '' ||
-    sub.length > MAX_NAME_LENGTH ||
-    typeof tenant !== 'string' ||
-    tenant.length > MAX_NAME_LENGTH
-  )
+  const isNamed = sub !== '' && sub.length <= MAX_NAME_LENGTH;
+  if (!isNamed || typeof tenant !== 'string' || tenant.length > MAX_NAME_LENGTH)
     throw noBearer('The token names no owner.');
   return { owner: sub, tenant, ...(scope !== undefined && { scopes: scopesIn(scope) }) };
 }

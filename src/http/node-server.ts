@@ -70,9 +70,7 @@ export class SilentConnections {
   }
 }
 
-function peerOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`;
-}
+const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
 const FAULTS: Readonly<Record<string, readonly [number, string, string]>> = {
   HPE_HEADER_OVERFLOW: [431, 'INVALID_ARGUMENT', 'The headers are too large.'],
@@ -100,16 +98,16 @@ export function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex
 /** The problem with a port, and the advice, by the error code of the system. */
 const PORT_PROBLEMS: Readonly<Record<string, readonly [problem: string, hint: string]>> = {
   EADDRINUSE: [
-    'is already in use',
+    'is already in use.',
     'Choose another with --port (0 takes a free one), or stop the program that uses it.',
   ],
-  EACCES: ['is not open to this user', 'Choose a port above 1023 with --port.'],
+  EACCES: ['is not open to this user.', 'Choose a port above 1023 with --port.'],
 };
 
 export function cannotListen(cause: NodeJS.ErrnoException, host: string, port: number): LangoError {
   const known = PORT_PROBLEMS[cause.code ?? ''];
   const message = known
-    ? `Port ${port} on ${host} ${known[0]}.`
+    ? `Port ${port} on ${host} ${known[0]}`
     : `Cannot listen on ${host}, port ${port}: ${cause.code ?? cause.message}.`;
   return new LangoError('unavailable', message, {
     hint: known?.[1] ?? 'Check server.host and server.port.',

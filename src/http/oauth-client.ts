@@ -21,10 +21,7 @@ export interface OAuthClientOptions {
   readonly fetch: typeof fetch;
 }
 
-export interface AccessToken {
-  readonly token: string;
-  readonly seconds: number;
-}
+export type AccessToken = Readonly<{ token: string; seconds: number }>;
 
 /** The lifetime of a token whose issuer names none. */
 const DEFAULT_LIFETIME_SECONDS = 300;
@@ -37,7 +34,7 @@ const load = () => loadPackage('openid-client', () => import('openid-client'));
 /**
  * Makes the function that asks for an access token by client credentials (RFC 6749 section 4.4). It sends the client's
  * secret to `tokenUrl`, else to a token endpoint at the issuer's own origin, and follows no redirect. Errors never
- * quote an answer.
+ * quote a response.
  */
 export function createTokenRequest(options: OAuthClientOptions): () => Promise<AccessToken> {
   const endpoint = new URL(options.tokenUrl ?? options.issuer ?? '').host;
@@ -47,8 +44,8 @@ export function createTokenRequest(options: OAuthClientOptions): () => Promise<A
       const { scopes, parameters } = options;
       const request = new URLSearchParams(parameters);
       if (scopes.length > 0) request.set('scope', scopes.join(' '));
-      const answer = await clientCredentialsGrant(await openClient(options), request);
-      return checkedToken(answer.access_token, answer.expires_in, endpoint);
+      const granted = await clientCredentialsGrant(await openClient(options), request);
+      return checkedToken(granted.access_token, granted.expires_in, endpoint);
     } catch (error) {
       throw isLangoError(error) ? error : noToken(error, endpoint);
     }
@@ -174,7 +171,7 @@ function checkedToken(token: string, expiresIn: number | undefined, endpoint: st
   return { token, seconds: Math.min(Math.max(seconds, 1), MAX_LIFETIME_SECONDS) };
 }
 
-/** The error codes of RFC 6749 section 5.2. Errors quote no other text of an answer, which may repeat the request. */
+/** The error codes of RFC 6749 section 5.2. Errors quote no other text of a response, which may repeat the request. */
 const ERRORS: ReadonlySet<unknown> = new Set([
   ...['invalid_request', 'invalid_client', 'invalid_grant', 'unauthorized_client', 'unsupported_grant_type'],
   ...['invalid_scope', 'invalid_target'],
@@ -186,7 +183,7 @@ function noToken(error: unknown, endpoint: string): LangoError {
     return new LangoError('unavailable', `No token: ${errorText(cause)}`, { retryable: true });
   const why = ERRORS.has(code)
     ? `It refused the client (${String(code)}).`
-    : 'Its answer is not that of a token endpoint.';
+    : 'Its response is not that of a token endpoint.';
   return new LangoError('unavailable', `${endpoint} gave no token. ${why}`, {
     hint: 'Check oauth2 in the entry of this server in the configuration.',
   });

@@ -4,8 +4,7 @@ import { pause } from '../core/time.js';
 
 export interface Rate {
   readonly perSecond: number;
-  /** Requests that are accepted at once after a pause. */
-  readonly burst: number;
+  readonly burst: number; // Requests that are accepted at once after a pause.
 }
 
 /** Beyond this number, the oldest bucket is dropped to limit memory; its key starts with a full bucket again. */
@@ -32,17 +31,12 @@ export class RateLimit {
   take(key: string): void {
     const now = performance.now();
     const { perSecond, burst } = this.#rate;
-    const bucket = this.#buckets.get(key) ?? this.#add(key, now);
+    let bucket = this.#buckets.get(key);
+    if (!bucket) this.#buckets.set(key, (bucket = { tokens: burst, at: now }));
     bucket.tokens = Math.min(burst, bucket.tokens + ((now - bucket.at) * perSecond) / 1_000);
     bucket.at = now;
     if (bucket.tokens < 1) throw this.#tooMany(((1 - bucket.tokens) / perSecond) * 1_000);
     bucket.tokens -= 1;
-  }
-
-  #add(key: string, now: number): Bucket {
-    const bucket = { tokens: this.#rate.burst, at: now };
-    this.#buckets.set(key, bucket);
-    return bucket;
   }
 
   #tooMany(retryAfterMs: number): LangoError {

@@ -40,9 +40,7 @@ export function createCertificateVerifier(name: CertificateName): Verifier {
 }
 
 /** Returns the token of `Authorization: Bearer TOKEN`; undefined for any other header. */
-export function bearerToken(header: string | undefined): string | undefined {
-  return /^bearer +(\S+) *$/i.exec(header ?? '')?.[1];
-}
+export const bearerToken = (header: string | undefined) => /^bearer +(\S+) *$/i.exec(header ?? '')?.[1];
 
 /** The error for a request without a valid bearer token. `reason` says why a given token is refused (RFC 6750 section 3). */
 export function noBearer(reason?: string): LangoError {
@@ -53,7 +51,8 @@ export function noBearer(reason?: string): LangoError {
   });
 }
 
-function constantTimeEquals(secret: string): (given: string) => boolean {
+/** Compares texts with a secret in constant time. */
+export function constantTimeEquals(secret: string): (given: string) => boolean {
   const expected = Buffer.from(secret);
   const copy = Buffer.alloc(expected.length);
   return (given) => {

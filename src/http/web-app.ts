@@ -56,14 +56,11 @@ function countAnyone(request: Request, _response: Response, next: NextFunction):
 }
 
 /** Whether express itself refuses the request, for example because its path is not valid percent-encoding. */
-function isMalformed(error: unknown): boolean {
-  return error instanceof Error && 'status' in error && error.status === 400;
-}
+const isMalformed = (error: unknown) => error instanceof Error && 'status' in error && error.status === 400;
 
 export interface Health {
   readonly ready: boolean;
-  /** The reason if it does not. `/readyz` shows it to everyone. */
-  readonly reason?: string;
+  readonly reason?: string; // The reason if it does not. `/readyz` shows it to everyone.
 }
 
 /** Adds `/healthz` (the process runs) and `/readyz` (it accepts work). Both also respond while the server stops. */
@@ -97,7 +94,7 @@ export function mountEndpoints(endpoints: readonly HttpEndpoint[]): Mount {
         }
         const allowed = group.map(({ method }) => method.toUpperCase()).join(', ');
         route.all((request, response) => {
-          const text = `${request.method} is not answered at ${path}. Use ${allowed}.`;
+          const text = `${request.method} is not supported at ${path}. Use ${allowed}.`;
           response.setHeader('Allow', allowed);
           sendJson(response, 405, httpErrorBody(405, 'UNIMPLEMENTED', text));
         });

@@ -162,7 +162,7 @@ class OpenDelegations {
 }
 
 /** The questions of a task, according to its journal: which were asked, when a person was shown each, and which expired. */
-export class AskedQuestions {
+class AskedQuestions {
   readonly #asked: Map<string, AskedQuestion>;
 
   constructor(earlier?: AskedQuestions) {

@@ -17,7 +17,7 @@ const LEAVE_GRACE_MS = 50;
 
 interface TaskRunOptions {
   readonly task: TaskRecord;
-  readonly store: TaskStore;
+  readonly store: Pick<TaskStore, 'append' | 'read' | 'get' | 'readSession'>;
   readonly replay: Replay;
   /** Set for a new task, which is not stored yet. */
   readonly firstAppend?: FirstAppend | undefined;
@@ -36,7 +36,7 @@ export class TaskRun implements Run {
   readonly attempt: number;
   readonly logger: Logger;
   readonly scrubber: Scrubber;
-  readonly #store: TaskStore;
+  readonly #store: TaskRunOptions['store'];
   readonly #isOwner: () => Promise<boolean>;
   readonly #replay: Replay;
   readonly #writer: EventWriter;

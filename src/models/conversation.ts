@@ -78,10 +78,7 @@ export interface UserTurn {
   readonly content: readonly Content[];
 }
 
-interface AssistantTurn {
-  readonly role: 'assistant';
-  readonly content: readonly AnswerBlock[];
-}
+type AssistantTurn = Readonly<{ role: 'assistant'; content: readonly AnswerBlock[] }>;
 
 function mergeTurns(messages: readonly ModelMessage[], provider: string): readonly Turn[] {
   const turns: Turn[] = [];

@@ -1,10 +1,7 @@
 import { ModelFailure } from './failure.js';
 
 /** One server-sent event; `name` is empty when the server gave none. */
-export interface ServerEvent {
-  readonly name: string;
-  readonly data: string;
-}
+export type ServerEvent = Readonly<{ name: string; data: string }>;
 
 /** Parsing a longer event would block the event loop, and no task can store an output of this size. */
 const MAX_EVENT_CHARACTERS = 1024 * 1024;

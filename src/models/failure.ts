@@ -5,8 +5,7 @@ import { oneLine } from '../core/text.js';
 
 /** The address of a model server, and how messages name it. */
 export interface Endpoint {
-  /** The subject of error messages: "Anthropic at api.anthropic.com:443". */
-  readonly place: string;
+  readonly place: string; // The subject of error messages: "Anthropic at api.anthropic.com:443".
   readonly model: string;
   readonly baseUrl: string;
   readonly apiKey: string | undefined;
@@ -15,8 +14,7 @@ export interface Endpoint {
 
 export interface FailureDetails {
   readonly retryable?: boolean;
-  /** The wait before the next attempt that the vendor asks for. */
-  readonly retryAfterMs?: number | undefined;
+  readonly retryAfterMs?: number | undefined; // The wait before the next attempt that the vendor asks for.
   readonly about?: RefusalReason;
 }
 
@@ -41,12 +39,9 @@ export class ModelFailure extends Error {
 
 /** An error that a vendor sent: as the response to a request, or in the middle of a stream. */
 export interface VendorError {
-  /** The vendor's HTTP status; undefined for an error inside a stream. */
-  readonly status: number | undefined;
-  /** The parsed body, or its text. */
-  readonly body: unknown;
-  /** Whether the vendor says that another attempt makes sense. */
-  readonly shouldRetry?: boolean | undefined;
+  readonly status: number | undefined; // The vendor's HTTP status; undefined for an error inside a stream.
+  readonly body: unknown; // The parsed body, or its text.
+  readonly shouldRetry?: boolean | undefined; // Whether the vendor says that another attempt makes sense.
   readonly retryAfterMs?: number | undefined;
 }
 

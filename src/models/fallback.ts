@@ -3,7 +3,7 @@ import type { ModelEvent, ModelProvider, ModelRequest, SpentUsage } from '../cor
 
 type Failure = Extract<ModelEvent, { type: 'error' }>;
 
-/** How long a model rests after a failure. A resting model is asked only when no other one responds. */
+/** The rest of a model after a failure. A resting model is asked only when no other one responds. */
 const REST_MS = 60_000;
 
 /** Asks the providers in order until one responds. The text of a later one replaces that of the failed one. */
@@ -78,6 +78,4 @@ function mayFollow({ code, about }: Failure, failed: ModelProvider, next: ModelP
   return (about === 'key' || about === 'credit') && vendorOf(failed) !== vendorOf(next);
 }
 
-function vendorOf({ id }: ModelProvider): string {
-  return id.split('/', 1)[0]!;
-}
+const vendorOf = ({ id }: ModelProvider): string => id.split('/', 1)[0]!;

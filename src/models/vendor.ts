@@ -8,8 +8,7 @@ import { streamCall, type OutputEvent } from './retry.js';
 /** Settings of the model's thinking and sampling. An omitted setting has the model's own default. */
 export interface Tuning {
   readonly effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | undefined;
-  /** A number sets the most tokens of thinking. */
-  readonly thinking?: 'adaptive' | 'off' | number | undefined;
+  readonly thinking?: 'adaptive' | 'off' | number | undefined; // A number sets the most tokens of thinking.
   readonly temperature?: number | undefined;
 }
 
@@ -70,8 +69,7 @@ interface Vendor<Client> extends Omit<Parameters<typeof openEndpoint>[0], 'model
 
 /** The data in the body of a request besides the request itself. */
 export interface BodyContext {
-  /** The id of the provider, whose opaque blocks are sent back. */
-  readonly id: string;
+  readonly id: string; // The id of the provider, whose opaque blocks are sent back.
   readonly endpoint: Pick<Endpoint, 'model' | 'baseUrl'>;
   readonly tuning: Tuning;
 }

@@ -49,7 +49,7 @@ export function serverHandlers(parts: OwnerParts): Handlers {
 }
 
 /** One call with unchecked fields. */
-export interface OwnerCall extends OwnerContext {
+interface OwnerCall extends OwnerContext {
   readonly name: string;
   readonly fields: Readonly<Record<string, unknown>>;
 }

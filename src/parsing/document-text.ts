@@ -19,7 +19,6 @@ export async function loadReader(name: string): Promise<void> {
   else if (HTML.test(name)) await import('./html.js');
 }
 
-/** Splits a file into passages, according to its name and content. */
 export async function readDocument(name: string, content: Buffer): Promise<Reading> {
   if (content.length === 0) return { problem: 'it is empty' };
   if (PDF.test(name)) return readPdf(content);
@@ -76,7 +75,6 @@ async function readPdf(content: Buffer): Promise<Reading> {
 
 type Pdf = Awaited<ReturnType<typeof loadPdf>>;
 
-/** Rejects with a sentence on how to install the package when it is missing. */
 async function loadPdf() {
   const unpdf = await loadPackage('unpdf', () => import('unpdf'));
   // Otherwise loaded for the first file.

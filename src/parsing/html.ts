@@ -18,9 +18,7 @@ export function toMarkdown(html: string): string {
   }
 }
 
-function lastLines(run: string): string {
-  return `\n${run.split('\n').slice(-MAX_NEWLINES).join('\n')}`;
-}
+const lastLines = (run: string): string => `\n${run.split('\n').slice(-MAX_NEWLINES).join('\n')}`;
 
 /** Writes the output in linear time. The library's visitor copies all of it at each append: half a minute for 500 KB. */
 class LinearVisitor extends Visitor {

@@ -23,13 +23,11 @@ export type ParserOutput<Kind extends ParserKind> = Awaited<ReturnType<(typeof P
 /** A module that exports `parse`, for inputs of another kind: a file that is named `*-entry`, for the bundle. */
 export interface ParserModule<Input, Output> {
   readonly url: string;
-  /** Not set. It holds the types of the module's `parse`. */
-  readonly parse?: (input: Input) => Promise<Output>;
+  readonly parse?: (input: Input) => Promise<Output>; // Not set. It holds the types of the module's `parse`.
 }
 
 export interface ParserRequest {
-  /** A kind, or the URL of a module. */
-  readonly parser: string;
+  readonly parser: string; // A kind, or the URL of a module.
   readonly input: unknown;
 }
 

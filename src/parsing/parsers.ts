@@ -14,12 +14,9 @@ import type {
 import { endedForMemory, fromPlainError, startProcess } from './separate-process.js';
 
 export interface ParserLimits {
-  /** Maximum time of one input. The start of a process does not count. */
-  readonly timeoutSeconds: number;
-  /** Maximum resident memory of one process, in bytes. */
-  readonly maxMemoryBytes: number;
-  /** Maximum number of processes. */
-  readonly processes: number;
+  readonly timeoutSeconds: number; // Maximum time of one input. The start of a process does not count.
+  readonly maxMemoryBytes: number; // Maximum resident memory of one process, in bytes.
+  readonly processes: number; // Maximum number of processes.
 }
 
 /** `scope` is the owner of the input. Inputs of one owner are parsed one after another, so that owners take turns. */

@@ -11,10 +11,8 @@ export interface Passage {
 }
 
 export interface PassageOptions {
-  /** In Markdown, headings divide the text and fenced code stays whole. */
-  readonly syntax: 'markdown' | 'plain';
-  /** False for converted text, whose line numbers mean nothing to a person. */
-  readonly hasLines: boolean;
+  readonly syntax: 'markdown' | 'plain'; // In Markdown, headings divide the text and fenced code stays whole.
+  readonly hasLines: boolean; // False for converted text, whose line numbers mean nothing to a person.
 }
 
 /** Usual and maximum length of a passage, in bytes of UTF-8. */
@@ -36,8 +34,7 @@ interface Block {
 
 interface Line {
   readonly start: number;
-  /** Without the line break. */
-  readonly end: number;
+  readonly end: number; // Without the line break.
   readonly number: number;
 }
 

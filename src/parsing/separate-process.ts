@@ -71,11 +71,7 @@ export function endedForMemory(signal: NodeJS.Signals | null): boolean {
 }
 
 /** A `LangoError` as plain data, for a message between processes. */
-export interface PlainError {
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly hint?: string;
-}
+export type PlainError = Readonly<{ code: ErrorCode; message: string; hint?: string }>;
 
 /** Maximum length of the message of any other error than a `LangoError`. It may quote text from outside. */
 const MESSAGE_MAX_LENGTH = 2_000;

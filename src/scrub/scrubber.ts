@@ -6,10 +6,8 @@ import type { Fold, FoundWord, WordAutomaton } from './word-finder.js';
 /** A value to remove from texts, and its replacement. */
 export interface HiddenValue {
   readonly value: string;
-  /** Replaces the plain value. */
-  readonly mask: string;
-  /** Replaces encoded forms of the value. Default: `mask`. */
-  readonly encodedMask?: string;
+  readonly mask: string; // Replaces the plain value.
+  readonly encodedMask?: string; // Replaces encoded forms of the value. Default: `mask`.
 }
 
 /** Compiles one automaton per family of forms, so the cost of a text does not depend on the number of values. */

@@ -1,11 +1,8 @@
 /** The written forms of a value, grouped by the characters that may interrupt them. */
 export interface SecretForms {
-  /** Forms that nothing interrupts. */
-  readonly plain: readonly string[];
-  /** Forms in the standard alphabet, which line breaks may interrupt. */
-  readonly base64: readonly string[];
-  /** Forms in lower case, which separators may interrupt. */
-  readonly hex: readonly string[];
+  readonly plain: readonly string[]; // Forms that nothing interrupts.
+  readonly base64: readonly string[]; // Forms in the standard alphabet, which line breaks may interrupt.
+  readonly hex: readonly string[]; // Forms in lower case, which separators may interrupt.
 }
 
 /** A line of a value that is at least this long is also searched for by itself. */
@@ -45,17 +42,13 @@ function base64Forms(bytes: Buffer): readonly string[] {
   });
 }
 
-function escaped(text: string): string {
-  return JSON.stringify(text).slice(1, -1);
-}
+const escaped = (text: string): string => JSON.stringify(text).slice(1, -1);
 
 function asciiJson(json: string): string {
   return json.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-function lowerEscapes(url: string): string {
-  return url.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase());
-}
+const lowerEscapes = (url: string): string => url.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase());
 
 /** Encodes like an HTML form, which escapes more than `encodeURIComponent` and writes spaces as "+". */
 function formEncoded(url: string): string {

@@ -1,8 +1,7 @@
 export interface FoundWord {
   readonly start: number;
   readonly end: number;
-  /** The id of the word, as given to `compileWords`. */
-  readonly id: number;
+  readonly id: number; // The id of the word, as given to `compileWords`.
 }
 
 /** Returns the character that counts for `code`, or `SKIPPED` for one that may interrupt words. */
@@ -15,13 +14,10 @@ const ASCII = 128;
 
 /** The state of the automaton after the first characters of a word. */
 interface Node {
-  /** The number of characters that lead here; 0 for the root. */
-  readonly depth: number;
+  readonly depth: number; // The number of characters that lead here; 0 for the root.
   readonly next: Map<number, Node>;
-  /** The node of the longest other word beginning that the text so far ends with. */
-  back: Node | undefined;
-  /** The length (0 for none) and the id of the longest word that ends here. */
-  length: number;
+  back: Node | undefined; // The node of the longest other word beginning that the text so far ends with.
+  length: number; // The length (0 for none) and the id of the longest word that ends here.
   id: number;
 }
 
@@ -29,10 +25,8 @@ interface Node {
 export interface WordAutomaton {
   readonly root: Node;
   readonly fold: Fold;
-  /** By ASCII character: 1 for the first character of a word. */
-  readonly begins: Uint8Array;
-  /** The length of the longest word. */
-  readonly deepest: number;
+  readonly begins: Uint8Array; // By ASCII character: 1 for the first character of a word.
+  readonly deepest: number; // The length of the longest word.
 }
 
 export function compileWords(
@@ -58,9 +52,7 @@ export function compileWords(
   return { root, fold, begins, deepest: linkNodes(root) };
 }
 
-function createNode(depth: number): Node {
-  return { depth, next: new Map(), back: undefined, length: 0, id: 0 };
-}
+const createNode = (depth: number): Node => ({ depth, next: new Map(), back: undefined, length: 0, id: 0 });
 
 /** Links the nodes in order of depth, because a link leads to a node nearer to the root. Returns the largest depth. */
 function linkNodes(root: Node): number {

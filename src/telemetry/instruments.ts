@@ -35,12 +35,12 @@ const COUNTERS = {
 
 /** Times in seconds. */
 const HISTOGRAMS = {
-  httpSeconds: ['lango_http_request_seconds', 'Time until an HTTP answer or stream was over', 'method'],
+  httpSeconds: ['lango_http_request_seconds', 'Time until an HTTP response or stream was over', 'method'],
   queueSeconds: ['lango_task_queue_seconds', 'Time a new task waited for its first run', 'agent'],
   runSeconds: ['lango_run_seconds', 'Time of a run', 'agent'],
   firstTokenSeconds: [
     'lango_model_first_token_seconds',
-    'Time until the first text of an answer is stored',
+    'Time until the first text of an output is stored',
     'agent',
   ],
   modelSeconds: ['lango_model_call_seconds', 'Time of a model call with its retries', 'agent'],

@@ -8,25 +8,18 @@ import { observeStore } from './task-meter.js';
 
 /** The sources that each scrape reads. */
 export interface MetricSources {
-  /** The unfinished tasks of all owners. */
-  readonly openTasks: () => Promise<readonly OpenTaskCount[]>;
+  readonly openTasks: () => Promise<readonly OpenTaskCount[]>; // The unfinished tasks of all owners.
   readonly peers: () => readonly { readonly name: string; readonly state: string }[];
   readonly pushes: () => Promise<Readonly<Record<string, number>> | undefined>;
   readonly streams: () => number;
 }
 
 export interface MetricsOptions {
-  /** Addresses and networks that read the metrics without a token. */
-  readonly allowFrom: readonly string[];
-  /** Whether a caller with a token may read them. */
-  readonly mayRead: (caller: Caller) => boolean;
+  readonly allowFrom: readonly string[]; // Addresses and networks that read the metrics without a token.
+  readonly mayRead: (caller: Caller) => boolean; // Whether a caller with a token may read them.
 }
 
-export interface SentResponse {
-  readonly method: string;
-  readonly status: number;
-  readonly ms: number;
-}
+export type SentResponse = Readonly<{ method: string; status: number; ms: number }>;
 
 /** Rejects with `not-supported` without the package `prom-client`. */
 export async function openMetrics(options: MetricsOptions): Promise<Metrics> {

@@ -29,13 +29,9 @@ export function contentOf(body: EventBody): Attributes {
 }
 
 /** A list with one message, in the JSON form of the conventions. */
-function saidBy(role: string, ...parts: readonly object[]): string {
-  return JSON.stringify([{ role, parts }]);
-}
+const saidBy = (role: string, ...parts: readonly object[]): string => JSON.stringify([{ role, parts }]);
 
-function toText(text: string): object {
-  return { type: 'text', content: short(text) };
-}
+const toText = (text: string): object => ({ type: 'text', content: short(text) });
 
 /** Converts a block of a model's output. Leaves out blocks that only their vendor can read, such as signed thoughts. */
 function toPart(block: AnswerBlock): readonly object[] {
@@ -45,6 +41,4 @@ function toPart(block: AnswerBlock): readonly object[] {
   return [{ type: 'tool_call', id: block.id, name: block.name, arguments: given }];
 }
 
-function short(text: string): string {
-  return shorten(text, TEXT_CHARACTERS);
-}
+const short = (text: string): string => shorten(text, TEXT_CHARACTERS);

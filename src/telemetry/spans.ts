@@ -26,10 +26,8 @@ export interface Span {
 
 export interface TaskTrace {
   readonly traceId: string;
-  /** Each span comes after its parent. */
-  readonly spans: readonly Span[];
-  /** Whether spans are left out, because there are too many. */
-  readonly isCut: boolean;
+  readonly spans: readonly Span[]; // Each span comes after its parent.
+  readonly isCut: boolean; // Whether spans are left out, because there are too many.
 }
 
 type Tasks = Pick<Journal, 'get' | 'read'>;

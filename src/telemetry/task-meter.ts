@@ -1,5 +1,4 @@
 import { isLangoError } from '../core/errors.js';
-import type { UsageRow } from '../core/model.js';
 import type { EventBody, NewEvent, TaskRecord } from '../core/task.js';
 import type { TaskStore } from '../stores/tasks.js';
 import type { Instruments } from './instruments.js';
@@ -139,14 +138,12 @@ class TaskMeter {
     this.#instruments.count('modelCalls', { agent, model, outcome: stopReason });
     if (turn) this.#instruments.time('modelSeconds', { agent }, now - turn.at);
     task.turn = undefined;
-    for (const row of usage.rows ?? []) this.#readRow(agent, row);
-  }
-
-  #readRow(agent: string, { model, currency, cost, ...tokens }: UsageRow): void {
-    for (const type of ['input', 'output', 'cached', 'written'] as const) {
-      this.#instruments.count('tokens', { agent, model, type }, tokens[type] ?? 0);
+    for (const row of usage.rows ?? []) {
+      for (const type of ['input', 'output', 'cached', 'written'] as const)
+        this.#instruments.count('tokens', { agent, model: row.model, type }, row[type] ?? 0);
+      const { model: by, currency, cost } = row;
+      if (cost !== undefined) this.#instruments.count('cost', { agent, model: by, currency }, cost);
     }
-    if (cost !== undefined) this.#instruments.count('cost', { agent, model, currency }, cost);
   }
 
   #readToolResult({ agent, tools }: Observed, { step, result }: BodyOf<'tool-result'>, now: number): void {

@@ -52,9 +52,7 @@ const STATE_CODES = {
 } as const;
 
 /** `state`: that of a task that has ended or waits. */
-export function exitCodeOfState(state: Exclude<TaskState, 'submitted' | 'working'>): number {
-  return STATE_CODES[state];
-}
+export const exitCodeOfState = (state: Exclude<TaskState, 'submitted' | 'working'>) => STATE_CODES[state];
 
 /** Listens for the signals that ask the program to stop. */
 export interface Interrupt {

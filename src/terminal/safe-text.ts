@@ -13,9 +13,7 @@ const PICTURES = 0x2400;
 const ELLIPSIS = '…';
 
 /** Makes foreign text safe for a terminal. Line feeds and tabs stay; other characters of `UNSAFE` become visible ones. */
-export function safeText(text: string): string {
-  return text.replaceAll('\r', '').replace(UNSAFE, pictureOf);
-}
+export const safeText = (text: string): string => text.replaceAll('\r', '').replace(UNSAFE, pictureOf);
 
 /** Makes foreign text safe for a terminal, in one line of at most `limit` characters. */
 export function safeLine(text: string, limit = Infinity): string {
@@ -25,14 +23,10 @@ export function safeLine(text: string, limit = Infinity): string {
 }
 
 /** A value as JSON with each invisible character escaped, for a person to approve. */
-export function exactJson(value: unknown): string {
-  return escaped(JSON.stringify(value, null, 2), INVISIBLE);
-}
+export const exactJson = (value: unknown): string => escaped(JSON.stringify(value, null, 2), INVISIBLE);
 
 /** A value as one line of JSON that is safe for a terminal. */
-export function jsonLine(value: unknown): string {
-  return escaped(JSON.stringify(value), UNSAFE);
-}
+export const jsonLine = (value: unknown): string => escaped(JSON.stringify(value), UNSAFE);
 
 /** Quotes text as one word of a POSIX shell. */
 export function shellWord(text: string): string {

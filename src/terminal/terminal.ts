@@ -7,20 +7,14 @@ import { jsonLine, safeLine } from './safe-text.js';
 
 /** The terminal of a command of the program itself. */
 export interface Terminal extends CommandTerminal {
-  /** Whether standard output is a terminal, so that output is shown as it arrives. */
-  readonly isLive: boolean;
-  /** The width of standard output; undefined when it is no terminal. */
-  readonly columns: number | undefined;
+  readonly isLive: boolean; // Whether standard output is a terminal, so that output is shown as it arrives.
+  readonly columns: number | undefined; // The width of standard output; undefined when it is no terminal.
   readonly paint: Paint;
-  /** Colors text for standard error. */
-  readonly notePaint: Paint;
+  readonly notePaint: Paint; // Colors text for standard error.
   readonly progress: Progress;
-  /** Writes text to standard output, without a line feed. */
-  readonly write: (text: string) => void;
-  /** Writes a line to standard output. */
-  readonly print: (line: string) => void;
-  /** Calls the person to the terminal, if it is one. */
-  readonly ring: () => void;
+  readonly write: (text: string) => void; // Writes text to standard output, without a line feed.
+  readonly print: (line: string) => void; // Writes a line to standard output.
+  readonly ring: () => void; // Calls the person to the terminal, if it is one.
 }
 
 const DEFAULT_COLUMNS = 80;
@@ -28,11 +22,7 @@ const DEFAULT_COLUMNS = 80;
 /** The name of this program before one of its commands. */
 const PROGRAM = /(?<!npx )\blango (?=[a-z]{4,})/g;
 
-export interface TerminalEnv {
-  readonly noColor: boolean;
-  readonly forceColor: boolean;
-  readonly isStartedByNpm: boolean;
-}
+export type TerminalEnv = Readonly<{ noColor: boolean; forceColor: boolean; isStartedByNpm: boolean }>;
 
 export type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>;
 
@@ -84,9 +74,7 @@ function hasColor(stream: NodeJS.WriteStream, { noColor, forceColor }: TerminalE
 }
 
 /** Node leaves `isTTY` undefined for a pipe, in spite of its type. */
-function isTerminal({ isTTY }: { readonly isTTY?: boolean }): boolean {
-  return isTTY === true;
-}
+const isTerminal = ({ isTTY }: { readonly isTTY?: boolean }): boolean => isTTY === true;
 
 export type { Report } from '../core/command.js';
 

@@ -5,8 +5,9 @@ import type { ModelAnswer } from '../../src/core/model.js';
 import type { Executed } from '../support/agent-fixtures.js';
 import { flat, toolNamed } from '../support/agent-fixtures.js';
 import { MemoryRun } from '../support/memory-run.js';
-import { USAGE, call, resultsIn, say, withPreamble } from '../support/scripted-model.js';
+import { USAGE, call, inHalves, resultsIn, say, withPreamble } from '../support/scripted-model.js';
 import type { Play } from '../support/scripted-model.js';
+import { until } from '../support/until.js';
 
 const limits = (change: Partial<AgentLimits>): { limits: AgentLimits } => ({
   limits: { ...DEFAULT_LIMITS, ...change },
@@ -32,7 +33,8 @@ describe('the loop', () => {
     const { agent, model } = flat([say('one'), say('two')], { tools: [fsRead] });
     const run = MemoryRun.of('lango-agent', 'first', {});
     await run.perform(agent);
-    const more = run.followedBy('second');
+    // The journal does not close a run to which a message has come.
+    const more = run.resumed(run.events.length - 1).followedBy('second');
     expect(await more.perform(agent)).toEqual({ state: 'completed' });
     expect(more.answer()).toBe('two');
     expect(model.requests).toHaveLength(2);
@@ -43,12 +45,19 @@ describe('the loop', () => {
   });
 
   it('streams text as it arrives, and starts the output anew in each turn', async () => {
-    const { run } = await perform([withPreamble('I will look.', call(read('a'))), say('It says hi.')]);
+    // The model says the rest of a text once its first half can be read. The journal holds the newest character back.
+    const script = [withPreamble('I will look.', call(read('a'))), say('It says hi.')];
+    const halves = ['I wil', 'It sa'].map(
+      (half, turn) => () => inHalves(script[turn]!, () => until(() => run.answer() === half)),
+    );
+    const { agent } = flat(halves, { tools: [fsRead] });
+    const run = MemoryRun.of('lango-agent', 'do it');
+    await run.perform(agent);
     expect(run.bodies('text-delta').map(({ text, replace }) => [text, replace])).toEqual([
-      ['I will', true],
-      [' look.', false],
-      ['It say', true],
-      ['s hi.', false],
+      ['I wil', true],
+      ['l look.', false],
+      ['It sa', true],
+      ['ys hi.', false],
     ]);
     expect([...run.artifacts()]).toEqual([['answer', 'It says hi.']]);
     expect(run.bodies('turn-end')[0]!.content[0]).toEqual({ type: 'text', text: 'I will look.' });
@@ -229,7 +238,7 @@ describe('the loop', () => {
     const { agent } = flat([say('ok')]);
     const run = MemoryRun.of('lango-agent', 'x', { grant: { chain: [], depth: 5, deadline: 1 } });
     expect((await run.perform(agent)).state).toBe('rejected');
-    expect((await run.resumed().perform(agent)).state).toBe('completed');
+    expect((await run.resumed(2).perform(agent)).state).toBe('completed');
   });
 
   it('accepts an agent of the same name on another node in its chain', async () => {

@@ -11,6 +11,7 @@ import type { Executed } from '../support/agent-fixtures.js';
 import { flat, toolNamed } from '../support/agent-fixtures.js';
 import { MemoryRun } from '../support/memory-run.js';
 import { call, resultsIn, say } from '../support/scripted-model.js';
+import { until } from '../support/until.js';
 
 const rm = (path: string): readonly [string, { path: string }] => ['fs_rm', { path }];
 const SCRIPT = [call(rm('a')), say('done')];
@@ -324,15 +325,18 @@ describe('an approval', () => {
   });
 
   it('leaves the model a message that came before the person saw the question', async () => {
-    const tools = [toolNamed('fs_rm', dangerous)];
-    const { agent, model } = flat([call(rm('a')), say('done')], { tools });
-    const run = MemoryRun.of('lango-agent', 'remove a');
-    const stop = run.onEvent(({ body }) => {
-      if (body.type !== 'question') return;
-      stop();
-      // Another call of the same response may take long, and the person sends a message meanwhile.
-      run.emit({ type: 'message', message: { id: 'm', role: 'user', parts: [textPart('and count')] } });
+    // Another call of the same response takes long, and the person sends a message meanwhile.
+    const read = toolNamed('fs_read', {
+      async execute() {
+        await until(() => run.bodies('question').length === 1);
+        const message: Message = { id: 'm', role: 'user', parts: [textPart('and count')] };
+        await run.append({ type: 'message', message }, 'user');
+        return { content: '' };
+      },
     });
+    const script = [call(rm('a'), ['fs_read', { path: 'b' }]), say('done')];
+    const { agent, model } = flat(script, { tools: [toolNamed('fs_rm', dangerous), read] });
+    const run = MemoryRun.of('lango-agent', 'remove a');
     const { hash } = (await run.perform(agent)).questions![0]!;
     await run.followedBy(answering({ hash, decision: 'approve' })).perform(agent);
     expect(model.requests.at(-1)!.messages.at(-1)).toEqual({ role: 'user', parts: [textPart('and count')] });

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { createLocalJWKSet, exportJWK, jwtVerify } from 'jose';
 import { openRemote } from '../../src/a2a/client/load.js';
 import type { Binding } from '../../src/a2a/client/link.js';
-import { requestOptions } from '../../src/a2a/client/link.js';
+import { requestOptions } from '../../src/a2a/client/wire-tasks.js';
 import { createPeerCredential } from '../../src/app/identity.js';
 import { readEnv } from '../../src/config/env.js';
 import { resolveConfig } from '../../src/config/load.js';

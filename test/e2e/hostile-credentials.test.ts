@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { tmpdir } from 'node:os';
 import { openRemote } from '../../src/a2a/client/load.js';
-import { requestOptions } from '../../src/a2a/client/link.js';
+import { requestOptions } from '../../src/a2a/client/wire-tasks.js';
 import { createPeerCredential } from '../../src/app/identity.js';
 import { readEnv } from '../../src/config/env.js';
 import { resolveConfig } from '../../src/config/load.js';

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { ModelAnswer, ModelEvent } from '../../src/core/model.js';
 import { langoHere } from '../cli/lango-here.js';
 import { AUDIENCE, startIssuer } from '../support/issuer.js';
-import { ScriptedModel, ask, call, say, type Play } from '../support/scripted-model.js';
+import { ScriptedModel, ask, call, say, type Play, type Played } from '../support/scripted-model.js';
 import { sendText, startServer, withServer, type TestServer } from '../support/server.js';
 
 /** The limit of an owner's cost per day. A response of these models costs 0.2. */
@@ -178,9 +178,6 @@ describe('lango bill --by owner', () => {
   });
 });
 
-function pick(
-  play: Play,
-  request: Parameters<ScriptedModel['stream']>[0],
-): ModelAnswer | readonly ModelEvent[] {
+function pick(play: Play, request: Parameters<ScriptedModel['stream']>[0]): Played {
   return typeof play === 'function' ? play(request) : play;
 }

@@ -82,7 +82,7 @@ describe('ValueCount', () => {
   const quoted = JSON.stringify({ text: `\\"${many}` });
   /** Reads a text in pieces of `size` bytes. */
   const count = (text: string, isEventStream: boolean, size = 7): void => {
-    const counted = new ValueCount(isEventStream);
+    const counted = new ValueCount('host', isEventStream);
     const bytes = Buffer.from(text);
     for (let at = 0; at < bytes.length; at += size) counted.read(bytes.subarray(at, at + size));
   };

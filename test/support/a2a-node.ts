@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AgentCard } from '@a2a-js/sdk';
 import type { A2ARequestHandler } from '@a2a-js/sdk/server';
+import type { LocalAgent } from '../../src/a2a/translate/task-calls.js';
 import type { CardParts } from '../../src/a2a/server/card.js';
 import { buildCard, buildExtendedCard, grpcAddress } from '../../src/a2a/server/card.js';
 import { createGrant } from '../../src/a2a/server/grant.js';
@@ -52,7 +53,7 @@ export interface A2aNode {
   readonly journal: RunningJournal;
   readonly storage: Storage;
   readonly store: TaskStore;
-  readonly handlers: ReadonlyMap<string, A2ARequestHandler>;
+  readonly handlers: ReadonlyMap<string, A2ARequestHandler & LocalAgent>;
   stop(): Promise<void>;
 }
 

@@ -7,10 +7,10 @@ import {
   TenantTransportDecorator,
 } from '@a2a-js/sdk/client';
 import { GrpcTransportFactory } from '@a2a-js/sdk/client/grpc';
-import { CALL_FACTS, createInProcessTransport } from '../../src/a2a/client/in-process.js';
 import { OUR_EXTENSIONS } from '../../src/core/extensions.js';
 import type { A2aNode } from './a2a-node.js';
 import { TOKEN } from './a2a-node.js';
+import { CALL_FACTS, createDirectTransport } from './direct-transport.js';
 
 /** The options of a call besides its parameters, the same on every transport. */
 interface Saying {
@@ -22,7 +22,7 @@ interface Saying {
   readonly extensions?: string;
 }
 
-/** A transport to an agent, as a stock client uses it (in-process: as our own peers use it). */
+/** A transport to an agent, as a stock client uses it (in-process: to its handler, past the bindings). */
 export interface Way {
   readonly name: 'JSONRPC' | 'HTTP+JSON' | 'GRPC' | 'in-process';
   readonly transport: Transport;
@@ -35,7 +35,7 @@ const OWNER = 'default';
 export async function waysTo(node: A2aNode, agent: string): Promise<readonly Way[]> {
   const local: Way = {
     name: 'in-process',
-    transport: createInProcessTransport(node.handlers.get(agent)!),
+    transport: createDirectTransport(node.handlers.get(agent)!),
     options: localOptions,
   };
   return [...(await remoteWaysTo(node.origin, agent)), local];

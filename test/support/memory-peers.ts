@@ -1,7 +1,9 @@
+import { TaskReader } from '../../src/a2a/client/reader.js';
+import { toUpdate } from '../../src/a2a/translate/events.js';
+import { Changes } from '../../src/a2a/translate/generation.js';
 import type { Agent, Peer, PeerDirectory, PeerEvent, PeerRequest } from '../../src/core/agent.js';
 import type { RunEnd } from '../../src/core/run.js';
 import { NO_USAGE } from '../../src/core/model.js';
-import type { EventBody, TaskEvent } from '../../src/core/task.js';
 import { MemoryRun } from './memory-run.js';
 
 /** Real agents behind the peer contract, in memory: a known message id attaches to its task again. */
@@ -71,12 +73,14 @@ export class MemoryPeers implements PeerDirectory {
     const { run, done } = this.#tasks.get(taskId)!;
     const cancel = () => run.abort();
     signal.addEventListener('abort', cancel, { once: true });
-    yield { type: 'task', taskId };
-    for (let seq = from; ; seq += 1) {
+    const changes = new Changes();
+    const reader = new TaskReader({ agent: name, isRemote: false });
+    for (let seq = from; !reader.hasEnded; seq += 1) {
       while (seq > run.events.length) await Promise.race([nextEvent(run), done]);
-      const event = toPeerEvent(run.events[seq - 1]!, run);
-      if (event) yield event;
-      if (event?.type === 'end') return;
+      const event = run.events[seq - 1]!;
+      const isShown = changes.add(event);
+      const update = isShown ? toUpdate(event, request.contextId, event.author ?? name) : undefined;
+      for (const read of reader.read(update)) if (read.type !== 'status') yield read;
     }
   }
 
@@ -89,13 +93,9 @@ export class MemoryPeers implements PeerDirectory {
       const before = this.#tasks.get(id)?.run;
       const about = { id, contextId, parentTaskId, grant };
       const run = before ? before.followedBy(message) : MemoryRun.of(agent.profile.name, message, about);
-      const done = run.perform(agent).catch((error: unknown) => {
-        run.emit({
-          type: 'run-end',
-          state: run.signal.aborted ? 'canceled' : 'failed',
-          reason: String(error),
-          usage: NO_USAGE,
-        });
+      const done = run.perform(agent).catch(async (error: unknown) => {
+        const state = run.signal.aborted ? 'canceled' : 'failed';
+        await run.append({ type: 'run-end', state, reason: String(error), usage: NO_USAGE });
         return undefined;
       });
       this.#tasks.set(id, { run, done });
@@ -113,41 +113,4 @@ function nextEvent(run: MemoryRun): Promise<void> {
       resolve();
     });
   });
-}
-
-function toPeerEvent(event: TaskEvent, run: MemoryRun): PeerEvent | undefined {
-  const { body } = event;
-  const author = event.author ?? run.task.agent;
-  switch (body.type) {
-    case 'text-delta':
-      return { ...body, author };
-    case 'artifact':
-      return { type: 'artifact', author, artifact: body.artifact };
-    case 'activity':
-      return { type: 'activity', author, activity: body.activity };
-    case 'tool-call':
-      return {
-        type: 'activity',
-        author,
-        activity: { type: 'tool-call', tool: body.tool, arguments: body.arguments },
-      };
-    case 'run-end':
-      return endOf(body, run, author);
-    default:
-      return undefined;
-  }
-}
-
-function endOf(body: Extract<EventBody, { type: 'run-end' }>, run: MemoryRun, author: string): PeerEvent {
-  const part = body.message?.parts[0];
-  const said = part?.kind === 'text' ? part.text : (body.reason ?? '');
-  return {
-    type: 'end',
-    state: body.state,
-    text: body.state === 'completed' ? (run.answer() ?? '') : said,
-    author,
-    questions: body.questions ?? [],
-    usage: body.usage,
-    fromOutside: run.hasReadOutside(),
-  };
 }

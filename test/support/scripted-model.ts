@@ -10,8 +10,8 @@ import type {
 import { answerText } from '../../src/core/model.js';
 
 /** The model's part in one turn: a response, raw events, or a function of the request. */
-export type Play =
-  ModelAnswer | readonly ModelEvent[] | ((request: ModelRequest) => ModelAnswer | readonly ModelEvent[]);
+export type Play = Played | ((request: ModelRequest) => Played);
+export type Played = ModelAnswer | readonly ModelEvent[] | AsyncIterable<ModelEvent>;
 
 /**
  * A model that plays the script of the calling agent ("You are the NAME."). It counts the turn from the request's own
@@ -52,6 +52,17 @@ function* eventsOf(answer: ModelAnswer): Iterable<ModelEvent> {
   const middle = Math.ceil(text.length / 2);
   for (const piece of [text.slice(0, middle), text.slice(middle)]) yield { type: 'text', text: piece };
   yield { type: 'end', answer };
+}
+
+/** An answer whose text comes in two halves. The second is said after `between`. */
+export async function* inHalves(
+  answer: ModelAnswer,
+  between: () => Promise<void>,
+): AsyncGenerator<ModelEvent, void, undefined> {
+  const [first, ...rest] = eventsOf(answer);
+  yield first!;
+  await between();
+  yield* rest;
 }
 
 function speaker(request: ModelRequest): string {

@@ -6,7 +6,7 @@ const LONGEST_REST_MS = 60_000;
 
 /**
  * A circuit breaker for one peer. It opens after some failures of the connection in a row: the peer gets no new work.
- * After a rest the peer gets one try, and an answer of any kind closes the breaker. Tasks that the peer already has are
+ * After a rest the peer gets one try, and a response of any kind closes the breaker. Tasks that the peer already has are
  * followed in every state.
  */
 export class Breaker {
@@ -24,12 +24,12 @@ export class Breaker {
     return this.#openedAt !== undefined;
   }
 
-  /** Why the last call failed; undefined after an answer. */
+  /** Why the last call failed; undefined after a response. */
   get reason(): string | undefined {
     return this.#reason;
   }
 
-  /** Call it when the peer answered, also with an error. */
+  /** Call it when the peer responded, also with an error. */
   answered(): void {
     if (this.#failures === 0) return;
     this.#failures = 0;

@@ -1,8 +1,7 @@
-import type { Json, JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
+import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { objectOf, objects } from '../translate/unchecked.js';
 import { WARNING, cardSchema, show, shortened, templateSchema } from './card-schema.js';
 
-/** A defect of an agent card. */
 export interface CardFinding {
   /** `error`: the card violates the A2A specification. `warning`: it helps a foreign orchestrator little. */
   readonly severity: 'error' | 'warning';
@@ -12,7 +11,7 @@ export interface CardFinding {
   readonly text: string;
 }
 
-export interface LintOptions {
+interface LintOptions {
   /** Whether the card is a file of agent-cards/. The server adds its version, interfaces and capabilities. */
   readonly isTemplate?: boolean;
   /** The size of the card as it was read. */
@@ -26,10 +25,7 @@ const MAX_CARD_BYTES = 64 * 1024;
  * Checks an agent card against A2A 1.0, and whether it helps a foreign orchestrator. Takes any value and never throws.
  * Does no I/O, so it checks only the form of signatures. Returns errors before warnings.
  */
-export function lintCard(
-  card: unknown,
-  { isTemplate = false, bytes = 0 }: LintOptions = {},
-): readonly CardFinding[] {
+export function lintCard(card: unknown, { isTemplate = false, bytes = 0 }: LintOptions = {}) {
   const result = (isTemplate ? templateSchema : cardSchema).safeParse(card);
   const found = (result.error?.issues ?? []).map((issue): CardFinding => {
     const isWarning = issue.code === 'custom' && issue.params === WARNING;
@@ -53,16 +49,17 @@ export function lintCard(
 /** Checks the references from one part of a card to another. */
 function referenceErrors(card: JsonObject): readonly CardFinding[] {
   const { securitySchemes, securityRequirements, capabilities, skills } = card;
-  const known = new Set(isJsonObject(securitySchemes) ? Object.keys(securitySchemes) : []);
+  const known = new Set(Object.keys(objectOf(securitySchemes)));
   const ids = objects(skills).map(({ id }) => id);
   const unknown = (path: string, needed: Json | undefined): readonly CardFinding[] =>
     objects(needed)
-      .flatMap(({ schemes }) => (isJsonObject(schemes) ? Object.keys(schemes) : []))
+      .flatMap(({ schemes }) => Object.keys(objectOf(schemes)))
       .filter((name) => !known.has(name))
       .map((name) => error(path, `refers to ${show(name)}, which securitySchemes does not declare.`));
   const seen = new Set<Json | undefined>();
   const repeated = new Set(ids.filter((id) => typeof id === 'string' && seen.size === seen.add(id).size));
-  const isExtended = isJsonObject(capabilities) && capabilities['extendedAgentCard'] === true;
+  const isExtended = objectOf(capabilities)['extendedAgentCard'] === true;
+  const withoutScheme = 'is true, but there are no securitySchemes to get that card with.';
   return [
     ...unknown('securityRequirements', securityRequirements),
     ...objects(skills).flatMap((skill, index) =>
@@ -71,14 +68,7 @@ function referenceErrors(card: JsonObject): readonly CardFinding[] {
     ...[...repeated].map((id) =>
       error('skills', `holds the id ${show(id)} more than once. Ids have to be unique.`),
     ),
-    ...(isExtended && known.size === 0
-      ? [
-          error(
-            'capabilities.extendedAgentCard',
-            'is true, but there are no securitySchemes to get that card with.',
-          ),
-        ]
-      : []),
+    ...(isExtended && known.size === 0 ? [error('capabilities.extendedAgentCard', withoutScheme)] : []),
   ];
 }
 
@@ -86,9 +76,8 @@ function securityWarnings(card: JsonObject): readonly CardFinding[] {
   const { securitySchemes: schemes, securityRequirements: needed, security } = card;
   if (needed === undefined && security !== undefined)
     return [warning('security', 'is the name in A2A 0.3. Clients of 1.0 read securityRequirements.')];
-  const isDeclared = isJsonObject(schemes) && Object.keys(schemes).length > 0;
   const isUsed = Array.isArray(needed) && needed.length > 0;
-  if (!isDeclared || isUsed) return [];
+  if (isUsed || Object.keys(objectOf(schemes)).length === 0) return [];
   return [
     warning('securityRequirements', 'is empty, so clients cannot tell which of the securitySchemes to use.'),
   ];
@@ -100,10 +89,6 @@ function error(path: string, text: string): CardFinding {
 
 function warning(path: string, text: string): CardFinding {
   return { severity: 'warning', path, text };
-}
-
-function objects(value: Json | undefined): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter((one: unknown) => isJsonObject(one)) : [];
 }
 
 function pathText(path: readonly PropertyKey[]): string {

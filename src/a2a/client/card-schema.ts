@@ -18,7 +18,6 @@ const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 const BRACES = /[{}]/;
 const TOOL_NAME = /\b[a-z][a-z0-9]*_[a-z0-9_]+\b/;
 
-/** The error of a value that has the wrong type. */
 function needs(wanted: string) {
   return ({ input }: { readonly input?: unknown }): string =>
     `${input === undefined ? 'is missing' : `is ${show(input)}`}. A2A requires ${wanted}.`;
@@ -30,11 +29,11 @@ function textOf(wanted: string) {
     .refine((value) => value.trim() !== '', { error: `is empty. A2A requires ${wanted}.` });
 }
 
-function listOf<Item extends z.ZodType>(item: Item, wanted: string) {
+function listOf<Item extends z.ZodType>(wanted: string, item: Item) {
   return z.array(item, { error: needs(wanted) });
 }
 
-function objectWith<Shape extends z.ZodRawShape>(shape: Shape, wanted: string) {
+function objectWith<Shape extends z.ZodRawShape>(wanted: string, shape: Shape) {
   return z.looseObject(shape, { error: needs(wanted) });
 }
 
@@ -83,82 +82,67 @@ const flag = z.boolean({ error: needs('true or false') }).optional();
 
 const webUrl = z
   .string({ error: needs('an absolute http or https address') })
-  .refine((url) => url === '' || /^https?:$/.test(parsedUrl(url)?.protocol ?? ''), {
+  .refine((url) => url === '' || /^https?:$/.test(URL.parse(url)?.protocol ?? ''), {
     error: ({ input }) => `is ${show(input)}, but has to be an absolute http or https address.`,
   });
 
-const modes = listOf(
-  z.string({ error: needs('a media type such as "text/plain"') }).regex(/^[\w.+-]+\/[\w.+*-]+(?:\s*;|$)/, {
+const mediaType = z
+  .string({ error: needs('a media type such as "text/plain"') })
+  .regex(/^[\w.+-]+\/[\w.+*-]+(?:\s*;|$)/, {
     error: ({ input }) => `is ${show(input)}, but has to be a media type such as "text/plain".`,
-  }),
-  'a list of media types',
-);
-const someModes = modes.min(1, {
-  error: 'is empty. A2A requires at least one media type such as "text/plain".',
+  });
+const modes = listOf('a list of media types', mediaType);
+const someModes = modes.min(1, 'is empty. A2A requires at least one media type such as "text/plain".');
+
+const requirement = objectWith('an object { "schemes": … }', {
+  schemes: z.record(z.string(), z.unknown(), { error: needs('{ NAME: { "list": [SCOPES] } }') }),
 });
+const requirements = listOf('a list of alternatives', requirement).optional();
 
-const requirements = listOf(
-  objectWith(
-    { schemes: z.record(z.string(), z.unknown(), { error: needs('{ NAME: { "list": [SCOPES] } }') }) },
-    'an object { "schemes": … }',
-  ),
-  'a list of alternatives',
-).optional();
-
-const interfaceSchema = objectWith(
-  {
-    url: textOf('the absolute address of the interface'),
-    protocolBinding: textOf(`one of ${BINDINGS.join(', ')}`).refine(isBinding, {
-      error: ({ input }) =>
-        `is ${show(input)}, but has to be ${BINDINGS.join(', ')} or the URI of a custom binding.`,
-    }),
-    protocolVersion: textOf('a version such as "1.0"').regex(/^\d+\.\d+$/, {
-      error: ({ input }) => `is ${show(input)}, but has to be Major.Minor such as "1.0".`,
-    }),
-  },
-  'an object { url, protocolBinding, protocolVersion }',
-).superRefine(({ url, protocolBinding }, context) => {
+const interfaceSchema = objectWith('an object { url, protocolBinding, protocolVersion }', {
+  url: textOf('the absolute address of the interface'),
+  protocolBinding: textOf(`one of ${BINDINGS.join(', ')}`).refine(isBinding, {
+    error: ({ input }) =>
+      `is ${show(input)}, but has to be ${BINDINGS.join(', ')} or the URI of a custom binding.`,
+  }),
+  protocolVersion: textOf('a version such as "1.0"').regex(/^\d+\.\d+$/, {
+    error: ({ input }) => `is ${show(input)}, but has to be Major.Minor such as "1.0".`,
+  }),
+}).superRefine(({ url, protocolBinding }, context) => {
   const message = addressProblem(url, protocolBinding);
   if (message) context.addIssue({ code: 'custom', path: ['url'], message });
 });
 
-const capabilitiesSchema = objectWith(
-  {
-    streaming: flag,
-    pushNotifications: flag,
-    extendedAgentCard: flag,
-    extensions: listOf(
-      objectWith({ uri: textOf('the URI of the extension'), required: flag }, 'an object with a uri'),
-      'a list of extensions',
-    ).optional(),
-  },
-  'an object; write {} when there are none',
-);
+const extensionSchema = objectWith('an object with a uri', {
+  uri: textOf('the URI of the extension'),
+  required: flag,
+});
 
-const skillSchema = objectWith(
-  {
-    id: textOf('an id that is unique on the card'),
-    name,
-    description: description('a sentence or two on what to ask for'),
-    tags: listOf(textOf('a keyword'), 'a list of keywords').superRefine(
-      warn(({ length }) =>
-        length > 0 ? undefined : 'is empty, so searches miss the skill. Write a few keywords.',
-      ),
-    ),
-    examples: listOf(
-      z
-        .string({ error: needs('a sentence') })
-        .superRefine(warn((text) => flawOfText(text) ?? flawOfExample(text))),
-      'a list of sentences',
-    )
-      .superRefine(warn(flawOfExamples))
-      .prefault([]),
-    inputModes: modes.optional(),
-    outputModes: modes.optional(),
-    securityRequirements: requirements,
-  },
-  'an object { id, name, description, tags }',
-);
+const capabilitiesSchema = objectWith('an object; write {} when there are none', {
+  streaming: flag,
+  pushNotifications: flag,
+  extendedAgentCard: flag,
+  extensions: listOf('a list of extensions', extensionSchema).optional(),
+});
+
+const example = z
+  .string({ error: needs('a sentence') })
+  .superRefine(warn((text) => flawOfText(text) ?? flawOfExample(text)));
+
+const skillSchema = objectWith('an object { id, name, description, tags }', {
+  id: textOf('an id that is unique on the card'),
+  name,
+  description: description('a sentence or two on what to ask for'),
+  tags: listOf('a list of keywords', textOf('a keyword')).superRefine(warn(flawOfTags)),
+  examples: listOf('a list of sentences', example).superRefine(warn(flawOfExamples)).prefault([]),
+  inputModes: modes.optional(),
+  outputModes: modes.optional(),
+  securityRequirements: requirements,
+});
+
+function flawOfTags({ length }: readonly unknown[]): string | undefined {
+  return length > 0 ? undefined : 'is empty, so searches miss the skill. Write a few keywords.';
+}
 
 function flawOfExamples({ length }: readonly unknown[]): string | undefined {
   if (length === 0)
@@ -182,18 +166,16 @@ const schemeSchema = z
   .refine(
     (scheme) =>
       isJsonObject(scheme) && SCHEME_KINDS.filter((kind) => isJsonObject(scheme[kind])).length === 1,
-    { error: `has no kind or several. A2A requires exactly one of ${SCHEME_KINDS.join(', ')}.` },
+    `has no kind or several. A2A requires exactly one of ${SCHEME_KINDS.join(', ')}.`,
   );
 
-const signatureSchema = objectWith(
-  {
-    signature: textOf('the signature in base64url'),
-    protected: textOf('the protected header in base64url').refine(isSignatureHeader, {
-      error: 'names no algorithm (alg) or no key (kid), so the signature cannot be verified.',
-    }),
-  },
-  'an object { protected, signature }',
-);
+const signatureSchema = objectWith('an object { protected, signature }', {
+  signature: textOf('the signature in base64url'),
+  protected: textOf('the protected header in base64url').refine(
+    isSignatureHeader,
+    'names no algorithm (alg) or no key (kid), so the signature cannot be verified.',
+  ),
+});
 
 const commonFields = {
   name,
@@ -206,43 +188,34 @@ const commonFields = {
   securityRequirements: requirements,
   defaultInputModes: someModes,
   defaultOutputModes: someModes,
-  skills: listOf(skillSchema, 'a list of skills').superRefine(warn(flawOfSkills)),
-  signatures: listOf(signatureSchema, 'a list of signatures').optional(),
+  skills: listOf('a list of skills', skillSchema).superRefine(warn(flawOfSkills)),
+  signatures: listOf('a list of signatures', signatureSchema).optional(),
 };
 const organization = textOf('the name of the organization');
 
 /** The fields that a card file of agent-cards/ must have before the server completes the card. */
-export const templateSchema = objectWith(
-  {
-    ...commonFields,
-    provider: objectWith({ organization, url: webUrl.optional() }, 'an object { organization }').optional(),
-  },
-  'a JSON object',
-);
+export const templateSchema = objectWith('a JSON object', {
+  ...commonFields,
+  provider: objectWith('an object { organization }', { organization, url: webUrl.optional() }).optional(),
+});
 
 /** The requirements of A2A 1.0 for a card. Each message completes a sentence that begins with the path. */
-export const cardSchema = objectWith(
-  {
-    ...commonFields,
-    version: textOf('the version of the agent, such as "1.2.0"'),
-    provider: objectWith(
-      { organization, url: textOf('the web address of the organization').pipe(webUrl) },
-      'an object { organization, url }',
-    ).optional(),
-    supportedInterfaces: listOf(interfaceSchema, 'a list of interfaces; a card of A2A 0.3 has none')
-      .min(1, {
-        error: 'is empty, so no client can call the agent. A2A requires at least one interface.',
-      })
-      .superRefine(warn(flawOfInterfaces)),
-    capabilities: capabilitiesSchema,
-  },
-  'a JSON object',
-);
+export const cardSchema = objectWith('a JSON object', {
+  ...commonFields,
+  version: textOf('the version of the agent, such as "1.2.0"'),
+  provider: objectWith('an object { organization, url }', {
+    organization,
+    url: textOf('the web address of the organization').pipe(webUrl),
+  }).optional(),
+  supportedInterfaces: listOf('a list of interfaces; a card of A2A 0.3 has none', interfaceSchema)
+    .min(1, 'is empty, so no client can call the agent. A2A requires at least one interface.')
+    .superRefine(warn(flawOfInterfaces)),
+  capabilities: capabilitiesSchema,
+});
 
 function flawOfInterfaces(interfaces: readonly z.output<typeof interfaceSchema>[]): string | undefined {
   const isCallable = interfaces.some(
-    ({ protocolBinding, protocolVersion }) =>
-      isStandard(protocolBinding) && KNOWN_VERSIONS.includes(protocolVersion),
+    (one) => isStandard(one.protocolBinding) && KNOWN_VERSIONS.includes(one.protocolVersion),
   );
   if (isCallable) return undefined;
   const known = `${BINDINGS.join(', ')} of version ${KNOWN_VERSIONS.join(' or ')}`;
@@ -255,7 +228,7 @@ function addressProblem(url: string, binding: string): string | undefined {
     return parseGrpcAddress(url)
       ? undefined
       : `is ${show(url)}, which names no host and port such as "agent.example:443".`;
-  const parsed = parsedUrl(url);
+  const parsed = URL.parse(url);
   if (!parsed) return `is ${show(url)}, but has to be an absolute URL: clients do not know the host.`;
   if (parsed.username !== '' || parsed.password !== '')
     return 'holds credentials, and everybody can read the card. Declare a security scheme instead.';
@@ -277,10 +250,6 @@ function isSignatureHeader(head: string): boolean {
   const text = Buffer.from(head.slice(0, MAX_HEADER), 'base64url').toString('utf8');
   const { alg, kid } = parseObject(text) ?? {};
   return typeof alg === 'string' && alg.toLowerCase() !== 'none' && typeof kid === 'string';
-}
-
-function parsedUrl(url: string): URL | undefined {
-  return URL.canParse(url) ? new URL(url) : undefined;
 }
 
 /** Formats a value for a message: short, and in quotes when it is text. */

@@ -1,19 +1,16 @@
-import type { AgentInterface } from '@a2a-js/sdk';
 import { AgentCard } from '@a2a-js/sdk';
 import { DefaultAgentCardResolver } from '@a2a-js/sdk/client';
 import type { FlattenedJWSInput, JWSHeaderParameters, LocalJWKSet } from 'jose';
 import { hash } from 'node:crypto';
-import type { AgentProfile, Skill } from '../../core/agent.js';
-import { AGENT_NAME } from '../../core/agent.js';
+import { AGENT_NAME, type AgentProfile, type Skill } from '../../core/agent.js';
 import { CARD_PATH, OLD_CARD_PATH, SIGNATURE_ALGORITHMS } from '../../core/card.js';
-import { LangoError, errorText } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
-import { assertJsonValue, isJsonObject } from '../../core/json.js';
+import { LangoError, errorText, isLangoError } from '../../core/errors.js';
+import { assertJsonValue, isJsonObject, type JsonObject } from '../../core/json.js';
 import { canonicalCard } from '../translate/card-canonical.js';
 import { OUR_EXTENSIONS } from '../../core/extensions.js';
 import { parseGrpcAddress } from './grpc-transport.js';
 
-export interface CardRequest {
+interface CardRequest {
   /** The address of the card, the agent or its host. */
   readonly url: string;
   /** Sends requests to the origin of `url` only. */
@@ -32,18 +29,14 @@ const MAX_EXAMPLES = 64;
 const MAX_DESCRIPTION = 1_000;
 const MAX_LABEL = 200;
 const MAX_NAME = 64;
-/** The limits of requests to this server: functions that read a card may recurse. */
-/** The size is limited too, so catalogs may have any number of entries. */
+/**
+ * The limits of requests to this server: functions that read a card may recurse. The size is limited too, so catalogs may
+ * have any number of entries.
+ */
 const JSON_LIMITS = { depth: 64, keys: 1_000, containers: Infinity };
 
-/** A document, and the address that it was at. */
-interface FoundJson {
-  readonly url: string;
-  readonly json: JsonObject;
-}
-
 /** Fetches a card as JSON. Rejects as `fetchFirst` does. */
-export function fetchCard(request: CardRequest): Promise<FoundJson> {
+export function fetchCard(request: CardRequest) {
   return fetchFirst(cardUrls(request.url), 'card', request);
 }
 
@@ -55,7 +48,7 @@ export async function fetchFirst(
   urls: readonly string[],
   what: 'card' | 'catalog',
   request: CardRequest,
-): Promise<FoundJson> {
+): Promise<{ readonly url: string; readonly json: JsonObject }> {
   for (const url of urls) {
     const known = request.held?.get(url);
     const condition = known && { 'if-none-match': known.etag };
@@ -68,18 +61,17 @@ export async function fetchFirst(
       await response.body?.cancel();
       continue;
     }
-    if (!response.ok)
-      throw new LangoError(
-        'unavailable',
-        `The server answered the request for the ${what} with status ${response.status}.`,
-      );
+    if (!response.ok) {
+      const text = `The server responded to the request for the ${what} with status ${response.status}.`;
+      throw new LangoError('unavailable', text);
+    }
     const json = parseJson(await readText(response, request.maxBytes, what), what);
     const etag = response.headers.get('etag');
     if (etag !== null) request.held?.set(url, { etag, json });
     return { url, json };
   }
   const { url } = request;
-  const text = what === 'card' ? `There is no agent card at ${url}.` : `There is no catalog at ${url}.`;
+  const text = what === 'card' ? `There is no agent card at ${url}.` : `There is no ${what} at ${url}.`;
   throw new LangoError('not-found', text);
 }
 
@@ -96,8 +88,8 @@ function cardUrls(url: string): readonly string[] {
 async function readText(response: Response, maxBytes: number, what: string): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  const body: AsyncIterable<Uint8Array> | undefined = response.body ?? undefined;
-  for await (const chunk of body ?? []) {
+  const body: AsyncIterable<Uint8Array> | readonly [] = response.body ?? [];
+  for await (const chunk of body) {
     size += chunk.length;
     if (size > maxBytes) throw new LangoError('too-large', `The ${what} is larger than ${maxBytes} bytes.`);
     chunks.push(chunk);
@@ -110,16 +102,13 @@ function parseJson(text: string, what: string): JsonObject {
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new LangoError('invalid-agent-response', `The ${what} is not JSON.`, { cause });
+    throw invalid(`The ${what} is not JSON.`, cause);
   }
-  if (!isJsonObject(value))
-    throw new LangoError('invalid-agent-response', `The ${what} is not a JSON object.`);
+  if (!isJsonObject(value)) throw invalid(`The ${what} is not a JSON object.`);
   try {
     assertJsonValue(value, JSON_LIMITS);
   } catch (cause) {
-    throw new LangoError('invalid-agent-response', `The ${what} cannot be used. ${errorText(cause)}`, {
-      cause,
-    });
+    throw invalid(`The ${what} cannot be used. ${errorText(cause)}`, cause);
   }
   return value;
 }
@@ -133,22 +122,17 @@ export function parseCard(json: JsonObject): AgentCard {
   try {
     card = isCurrent ? AgentCard.fromJSON(whole) : legacyResolver.normalizeAgentCard(whole);
   } catch (cause) {
-    throw new LangoError('invalid-agent-response', 'The card does not have the form of A2A 1.0 or 0.3.', {
-      cause,
-    });
+    throw invalid('The card does not have the form of A2A 1.0 or 0.3.', cause);
   }
   if (!isCurrent) assertFields(AgentCard.toJSON(card) as JsonObject);
-  return { ...card, supportedInterfaces: card.supportedInterfaces.map(withKnownVersion) };
+  // Treats all versions before 1.0 as 0.3: some frameworks name 0.2 and use 0.3.
+  const supportedInterfaces = card.supportedInterfaces.map((one) =>
+    one.protocolVersion.startsWith('0.') ? { ...one, protocolVersion: '0.3' } : one,
+  );
+  return { ...card, supportedInterfaces };
 }
 
-/** Treats all versions before 1.0 as 0.3: some frameworks name 0.2 and use 0.3. */
-function withKnownVersion(one: AgentInterface): AgentInterface {
-  return one.protocolVersion.startsWith('0.') ? { ...one, protocolVersion: '0.3' } : one;
-}
-
-const legacyResolver: DefaultAgentCardResolver = new DefaultAgentCardResolver({
-  legacyCompat: { enabled: true },
-});
+const legacyResolver = new DefaultAgentCardResolver({ legacyCompat: { enabled: true } });
 
 function assertFields(json: JsonObject): void {
   for (const field of ['name', 'version'] as const) {
@@ -176,38 +160,26 @@ export function assertReachable(card: AgentCard, origin: string): void {
     if (protocolBinding === 'GRPC') {
       const address = parseGrpcAddress(url);
       if (address?.host.toLowerCase() === new URL(origin).hostname) continue;
-      throw new LangoError(
-        'forbidden',
-        `The card names the gRPC address ${label(url)}, which is not on the host of ${origin}.`,
-        { hint: hintFor('', origin) },
-      );
+      const text = `The card names the gRPC address ${label(url)}, which is not on the host of ${origin}.`;
+      throw new LangoError('forbidden', text, { hint: hintFor('', origin) });
     }
     // Addresses of unknown bindings are never called.
-    if (!/^https?:/i.test(url)) continue;
-    if (!URL.canParse(url) || new URL(url).origin !== origin) {
-      throw new LangoError(
-        'forbidden',
-        `The card names the address ${label(url)}, which is not on ${origin}.`,
-        { hint: hintFor(url, origin) },
-      );
-    }
+    if (!/^https?:/i.test(url) || URL.parse(url)?.origin === origin) continue;
+    const text = `The card names the address ${label(url)}, which is not on ${origin}.`;
+    throw new LangoError('forbidden', text, { hint: hintFor(url, origin) });
   }
   const foreign = card.capabilities?.extensions.find(
     ({ uri, required }) => required && !OUR_EXTENSIONS.includes(uri),
   );
-  if (foreign) {
-    throw new LangoError(
-      'extension-required',
-      `The agent requires the extension ${label(foreign.uri)}, which this client does not support.`,
-    );
-  }
+  if (!foreign) return;
+  const text = `The agent requires the extension ${label(foreign.uri)}, which this client does not support.`;
+  throw new LangoError('extension-required', text);
 }
 
 /** Advises on the two settings that can help: the address of the card's origin, or `relocate`. */
 function hintFor(url: string, origin: string): string {
-  const named = URL.canParse(url)
-    ? `set url to ${new URL(url).origin} if this machine can reach it, or `
-    : '';
+  const own = URL.parse(url)?.origin;
+  const named = own === undefined ? '' : `set url to ${own} if this machine can reach it, or `;
   return `In its entry of a2a.remoteAgents, ${named}set relocate: true to call it at ${origin}.`;
 }
 
@@ -219,9 +191,8 @@ export function relocated(card: AgentCard, origin: string): AgentCard {
       const scheme = address?.isSecure ? 'grpcs://' : '';
       return address ? { ...one, url: `${scheme}${new URL(origin).hostname}:${address.port}` } : one;
     }
-    if (!/^https?:/i.test(one.url) || !URL.canParse(one.url)) return one;
-    const { pathname, search } = new URL(one.url);
-    return { ...one, url: `${origin}${pathname}${search}` };
+    const url = /^https?:/i.test(one.url) && URL.parse(one.url);
+    return url ? { ...one, url: `${origin}${url.pathname}${url.search}` } : one;
   });
   return { ...card, supportedInterfaces };
 }
@@ -237,20 +208,14 @@ export function toProfile(card: AgentCard, name: string | undefined): AgentProfi
       `the name "${label(name ?? card.name)}" cannot be used: a name has letters, digits and hyphens, and begins with a letter`,
     );
   }
+  const inputModes = card.defaultInputModes.slice(0, MAX_ITEMS).map(label);
+  const nameAndSkills = [card.name, ...card.skills.slice(0, MAX_ITEMS).map((skill) => skill.name)].join(', ');
   return {
     name: chosen,
-    description: oneLine(card.description, MAX_DESCRIPTION) || nameAndSkills(card),
+    description: oneLine(card.description, MAX_DESCRIPTION) || oneLine(nameAndSkills, MAX_DESCRIPTION),
     skills: card.skills.slice(0, MAX_SKILLS).map(toSkill),
-    ...(card.defaultInputModes.length > 0
-      ? { inputModes: card.defaultInputModes.slice(0, MAX_ITEMS).map(label) }
-      : {}),
+    ...(inputModes.length > 0 && { inputModes }),
   };
-}
-
-/** Describes an agent whose card has no description. */
-function nameAndSkills({ name, skills }: AgentCard): string {
-  const named = skills.slice(0, MAX_ITEMS).map((skill) => skill.name);
-  return oneLine([name, ...named].join(', '), MAX_DESCRIPTION);
 }
 
 function toSkill(skill: AgentCard['skills'][number]): Skill {
@@ -287,11 +252,15 @@ function oneLine(text: string, limit: number): string {
 }
 
 function wrong(what: string): LangoError {
-  return new LangoError('invalid-agent-response', `The card cannot be used: ${what}.`);
+  return invalid(`The card cannot be used: ${what}.`);
+}
+
+function invalid(text: string, cause?: unknown): LangoError {
+  return new LangoError('invalid-agent-response', text, { cause });
 }
 
 /** Finds the trusted public key that a signature names. Rejects when there is none. */
-export type FindKey = (
+type FindKey = (
   header: JWSHeaderParameters,
   token: FlattenedJWSInput,
 ) => Promise<Awaited<ReturnType<LocalJWKSet>>>;
@@ -303,17 +272,11 @@ export class UntrustedCard extends LangoError {
   }
 }
 
-/** The conditions under which a remote card is trusted. */
 export interface CardTrust {
   /** Finds the trusted keys: one signature must be by one of them. */
   readonly findKey?: FindKey;
   /** The hash that the card must have: see `cardHash`. */
   readonly hash?: string;
-}
-
-export interface CardSigner {
-  readonly kid: string;
-  readonly alg: string;
 }
 
 const MAX_SIGNATURES = 16;
@@ -338,7 +301,7 @@ export async function assertTrustedCard(card: JsonObject, trust: CardTrust): Pro
  * Verifies the signatures of a card exactly as it was received, and resolves with the signer. One valid signature is
  * enough, so that keys can be rotated. Rejects with `forbidden`.
  */
-export async function verifyCard(card: JsonObject, findKey: FindKey): Promise<CardSigner> {
+export async function verifyCard(card: JsonObject, findKey: FindKey) {
   const signatures = Array.isArray(card['signatures']) ? (card['signatures'] as readonly unknown[]) : [];
   if (signatures.length === 0) throw new UntrustedCard('The card is not signed.');
   const payload = Buffer.from(canonicalCard(card)).toString('base64url');
@@ -355,23 +318,19 @@ export async function verifyCard(card: JsonObject, findKey: FindKey): Promise<Ca
 
 /** Returns the reason of a failed verification. When the keys could not be loaded, returns the reason of that. */
 function reasonOf(error: unknown): string {
-  const isWithoutKeys = error instanceof LangoError && error.code === 'unavailable';
+  const isWithoutKeys = isLangoError(error, 'unavailable');
   return errorText(isWithoutKeys ? error.cause : error).replace(/\.$/, '');
 }
 
 /** Verifies one signature. The unprotected header is not signed, so it is ignored. */
-async function verifyOne(signature: unknown, payload: string, findKey: FindKey): Promise<CardSigner> {
+async function verifyOne(signature: unknown, payload: string, findKey: FindKey) {
   if (!isJsonObject(signature)) throw new Error('a signature is not an object');
   const { protected: head, signature: value } = signature;
   if (typeof head !== 'string' || typeof value !== 'string') throw new Error('a signature is incomplete');
   const { flattenedVerify } = await import('jose');
-  const { protectedHeader } = await flattenedVerify(
-    { protected: head, payload, signature: value },
-    findNamed(findKey),
-    {
-      algorithms: [...SIGNATURE_ALGORITHMS],
-    },
-  );
+  const signed = { protected: head, payload, signature: value };
+  const algorithms = [...SIGNATURE_ALGORITHMS];
+  const { protectedHeader } = await flattenedVerify(signed, findNamed(findKey), { algorithms });
   return { kid: String(protectedHeader?.kid), alg: String(protectedHeader?.alg) };
 }
 

@@ -1,8 +1,8 @@
 import { errorText } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
+import { isJsonObject, type Json } from '../../core/json.js';
 import { counted, shorten } from '../../core/text.js';
 import { CARD_TYPE, CATALOG_PATHS, LOCAL_PUBLISHER, publisherIn } from '../translate/catalog.js';
+import { textOf } from '../translate/unchecked.js';
 import { wordScore } from '../translate/word-score.js';
 import { fetchFirst } from './card.js';
 
@@ -10,21 +10,19 @@ import { fetchFirst } from './card.js';
 interface OfferedAgent {
   readonly name: string;
   readonly description: string;
-  /** The address of its card. */
   readonly url: string;
-  /** The catalog that offers it. */
   readonly catalog: string;
   /** The share of the search words that its entry has, from 1 to 100. */
   readonly score: number;
 }
 
-export interface CatalogSearch {
+interface CatalogSearch {
   readonly agents: readonly OfferedAgent[];
   /** The catalogs that cannot be read or used whole, each with the reason. */
   readonly failed: readonly { readonly catalog: string; readonly reason: string }[];
 }
 
-export interface CatalogSearchOptions {
+interface CatalogSearchOptions {
   /** Addresses of catalogs, or of the servers that have one. */
   readonly catalogs: readonly string[];
   readonly text: string;
@@ -75,15 +73,15 @@ async function entriesOf(catalog: string, { fetchFor }: CatalogSearchOptions): P
   return entries as readonly unknown[];
 }
 
-interface Reading extends CatalogSearchOptions {
-  readonly catalog: string;
-  readonly fail: (reason: string) => void;
-}
-
 /** The agents of a catalog that fit the search, best first. */
 function offersIn(
   entries: readonly unknown[],
-  { catalog, text, isPrivate, fail }: Reading,
+  {
+    catalog,
+    text,
+    isPrivate,
+    fail,
+  }: CatalogSearchOptions & { catalog: string; fail: (reason: string) => void },
 ): readonly OfferedAgent[] {
   const from = new URL(catalog);
   const foreign = new Set<string>();
@@ -117,30 +115,19 @@ function mayPublish(identifier: string, addresses: readonly URL[]): boolean {
   return addresses.some(({ hostname }) => hostname === publisher || isAbove(hostname));
 }
 
-function offerIn(
-  entry: unknown,
-  catalog: string,
-  asked: string,
-): (OfferedAgent & { readonly identifier: string }) | undefined {
+function offerIn(entry: unknown, catalog: string, asked: string) {
   if (!isJsonObject(entry) || (entry['type'] ?? entry['mediaType']) !== CARD_TYPE) return undefined;
-  const { displayName, url } = entry;
+  const { displayName, url, tags, representativeQueries, capabilities } = entry;
   if (typeof displayName !== 'string' || typeof url !== 'string') return undefined;
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) return undefined;
   const name = shorten(displayName, MAX_NAME);
-  const description = shorten(textIn(entry, 'description'), MAX_DESCRIPTION);
-  const identifier = textIn(entry, 'identifier');
-  const texts = [name, description, identifier, ...listIn(entry, 'tags')];
-  const queries = listIn(entry, 'representativeQueries');
-  const score = wordScore(asked, [...texts, ...queries, ...listIn(entry, 'capabilities')].join('\n'));
+  const description = shorten(textOf(entry['description']), MAX_DESCRIPTION);
+  const identifier = textOf(entry['identifier']);
+  const lists = [tags, representativeQueries, capabilities].flatMap(textsOf);
+  const score = wordScore(asked, [name, description, identifier, ...lists].join('\n'));
   return score === 0 ? undefined : { name, description, url: new URL(url).href, catalog, score, identifier };
 }
 
-function textIn(entry: JsonObject, member: string): string {
-  const value = entry[member];
-  return typeof value === 'string' ? value : '';
-}
-
-function listIn(entry: JsonObject, member: string): readonly string[] {
-  const value = entry[member];
+function textsOf(value: Json | undefined): readonly string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
 }

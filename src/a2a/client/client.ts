@@ -1,35 +1,27 @@
-import type { Task } from '@a2a-js/sdk';
+import { TaskState as WireState, type Task } from '@a2a-js/sdk';
 import type { RequestOptions } from '@a2a-js/sdk/client';
-import { TaskState as WireState } from '@a2a-js/sdk';
 import { serverUrl } from '../../core/card.js';
 import { LangoError } from '../../core/errors.js';
 import { newId } from '../../core/ids.js';
 import type { JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
-import type { Part, Artifact, Message } from '../../core/message.js';
-import { textOf } from '../../core/message.js';
+import { textOf, type Part, type Artifact, type Message } from '../../core/message.js';
 import type { TaskState, Question } from '../../core/task.js';
 import { CARD_TYPE, CATALOG_PATHS } from '../translate/catalog.js';
-import {
-  toSendRequest,
-  toWireState,
-  fromWireArtifact,
-  fromWireMessage,
-  fromWireState,
-} from '../translate/content.js';
+import { toWireState, fromWireArtifact, fromWireMessage, fromWireState } from '../translate/content.js';
 import { fromWireError } from '../translate/errors.js';
+import { objects } from '../translate/unchecked.js';
 import { fetchCard } from './card.js';
 import { tokenCredential } from '../../core/credential.js';
 import { inFormOf, questionsInSnapshot, typedQuestions } from './foreign-question.js';
 import type { GrpcRules } from './grpc-transport.js';
-import type { Binding, Link } from './link.js';
-import { requestOptions } from './link.js';
+import type { Binding, WireLink } from './link.js';
 import { openRemote } from './load.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
 import type { ClientEvent } from './reader.js';
 import { TaskReader } from './reader.js';
 import type { RetryRules } from './watch.js';
 import { DEFAULT_RETRY, watchTask } from './watch.js';
+import { requestOptions } from './wire-tasks.js';
 
 export interface ClientOptions {
   /** The address of a Lango server, or of any A2A agent. */
@@ -47,9 +39,9 @@ export interface SendRequest {
   readonly parts: readonly Part[];
   /** The conversation to continue. Default: a new one. */
   readonly contextId?: string;
-  /** The task that the message answers or follows up on. */
+  /** The task that the message replies to or follows up on. */
   readonly taskId?: string;
-  /** The questions of the task that the parts answer. The answers are sent in the form that each question asks for. */
+  /** The questions of the task that the parts reply to. Each reply is sent in the form that its question asks for. */
   readonly questions?: readonly Question[];
   /** The name of an agent of the server. Default: the agent at `url`. */
   readonly agent?: string;
@@ -99,7 +91,6 @@ export interface AgentClient {
   cancel(task: TaskRef): Promise<TaskView>;
   /** The agent card as it is served. */
   card(agent?: string): Promise<JsonObject>;
-  /** The agents of the server. */
   catalog(): Promise<readonly CatalogEntry[]>;
 }
 
@@ -115,7 +106,7 @@ export function createClient(options: ClientOptions): AgentClient {
 class Client implements AgentClient {
   readonly #options: ClientOptions;
   readonly #retry: RetryRules;
-  readonly #links = new Map<string, Promise<Link>>();
+  readonly #links = new Map<string, Promise<WireLink>>();
 
   constructor(options: ClientOptions) {
     this.#options = options;
@@ -131,7 +122,7 @@ class Client implements AgentClient {
       contextId: contextId || undefined,
       isAnswer: taskId !== '',
     });
-    const start = { request: toSendRequest({ id: newId(), role: 'user', parts }, { taskId, contextId }) };
+    const start = { request: { message: { id: newId(), role: 'user', parts } as const, taskId, contextId } };
     yield* this.#watch({ reader, agent, signal, start });
   }
 
@@ -172,11 +163,8 @@ class Client implements AgentClient {
         options,
       ),
     );
-    return {
-      tasks: page.tasks.map(toTaskView),
-      nextPageToken: page.nextPageToken,
-      totalSize: page.totalSize,
-    };
+    const { tasks, nextPageToken, totalSize } = page;
+    return { tasks: tasks.map(toTaskView), nextPageToken, totalSize };
   }
 
   async cancel({ taskId, agent }: TaskRef): Promise<TaskView> {
@@ -192,12 +180,11 @@ class Client implements AgentClient {
 
   async catalog(): Promise<readonly CatalogEntry[]> {
     const json = await this.#fetchJson(serverUrl(this.#options.url, CATALOG_PATHS.aiCatalog).href);
-    const entries = Array.isArray(json['entries']) ? json['entries'] : [];
-    return entries.flatMap((entry) => (isJsonObject(entry) ? toCatalogEntry(entry) : []));
+    return objects(json['entries']).flatMap(toCatalogEntry);
   }
 
   async *#watch({ reader, agent, signal, start }: WatchFacts): AsyncGenerator<ClientEvent, void, undefined> {
-    let link: Link;
+    let link: WireLink;
     try {
       link = await this.#link(agent);
     } catch (error) {
@@ -220,15 +207,13 @@ class Client implements AgentClient {
   }
 
   /** Opens a link once per agent. A failed attempt is not kept. */
-  #link(agent = ''): Promise<Link> {
+  #link(agent = ''): Promise<WireLink> {
     const known = this.#links.get(agent);
     if (known) return known;
     const { token, fetch: fetchImpl, grpc, binding } = this.#options;
     const source = { url: this.#cardUrl(agent), ...(token === undefined ? {} : { token }) };
-    const link = openRemote(source, {
-      ...{ fetch: fetchImpl, binding, relocate: true },
-      ...(grpc ? { grpc } : {}),
-    }).then((open) => open.link);
+    const connect = { fetch: fetchImpl, binding, relocate: true, ...(grpc && { grpc }) };
+    const link = openRemote(source, connect).then((open) => open.link);
     this.#links.set(agent, link);
     link.catch(() => this.#links.delete(agent));
     return link;
@@ -260,23 +245,18 @@ interface WatchFacts {
   readonly start: Pick<Parameters<typeof watchTask>[0], 'request' | 'after'>;
 }
 
-type LinkCallback<T> = (link: Link, options: RequestOptions) => Promise<T>;
+type LinkCallback<T> = (link: WireLink, options: RequestOptions) => Promise<T>;
 
 /** Reads an entry of a catalog. Its media type is in `type`, or in `mediaType`, the older name. */
 function toCatalogEntry(entry: JsonObject): readonly CatalogEntry[] {
   if ((entry['type'] ?? entry['mediaType']) !== CARD_TYPE) return [];
   const { displayName, description, url } = entry;
   if (typeof displayName !== 'string') return [];
-  return [
-    {
-      name: displayName,
-      description: typeof description === 'string' ? description : '',
-      url: typeof url === 'string' ? url : undefined,
-    },
-  ];
+  const isLinked = typeof url === 'string';
+  const text = typeof description === 'string' ? description : '';
+  return [{ name: displayName, description: text, url: isLinked ? url : undefined }];
 }
 
-/** A task as a client sees it. */
 export interface TaskView {
   readonly id: string;
   readonly contextId: string;
@@ -285,7 +265,6 @@ export interface TaskView {
   readonly stateAt: string | undefined;
   /** The reason, or the question; empty when there is none. */
   readonly text: string;
-  /** The open questions to a person. */
   readonly questions: readonly Question[];
   readonly artifacts: readonly Artifact[];
   readonly history: readonly Message[];
@@ -295,22 +274,21 @@ export interface TaskView {
 function toTaskView(task: Task): TaskView {
   const { id } = task;
   const state = task.status && fromWireState(task.status.state);
-  if (!state || id === '') {
+  if (!state || id === '')
     throw new LangoError('invalid-agent-response', 'The server sent a task without id or state.');
-  }
   const parts = task.status?.message ? fromWireMessage(task.status.message).parts : [];
   const history = task.history.map(fromWireMessage);
   const artifacts = task.artifacts.map(fromWireArtifact);
+  const isAsking = state === 'input-required';
+  const questions = isAsking ? questionsInSnapshot({ id, history, artifacts }, parts) : typedQuestions(parts);
+  const { contextId, status } = task;
   return {
     id,
-    contextId: task.contextId,
+    contextId,
     state,
-    stateAt: task.status?.timestamp,
+    stateAt: status?.timestamp,
     text: textOf(parts),
-    questions:
-      state === 'input-required'
-        ? questionsInSnapshot({ id, history, artifacts }, parts)
-        : typedQuestions(parts),
+    questions,
     artifacts,
     history,
   };

@@ -13,25 +13,16 @@ interface AgentState {
   readonly kind: CardSource['kind'];
   readonly url?: string;
   /**
-   * `ready`: used. `degraded`: used, but its last check or call failed. `open`: gets no new work until it answers, since
+   * `ready`: used. `degraded`: used, but its last check or call failed. `open`: gets no new work until it responds, since
    * its calls failed. `held`: not used, since its card is not the one that was accepted. `skipped`: cannot be used.
    */
   readonly state: 'ready' | 'degraded' | 'open' | 'held' | 'skipped';
   /** The time of the last change of state (ISO 8601). */
   readonly since: string;
-  /** Why the agent is not ready. */
   readonly reason?: string;
-  /** The advice for the person, as a sentence. */
   readonly hint?: string;
   readonly description?: string;
   readonly skills: readonly Skill[];
-}
-
-/** The differences of a list of sources from the one before, by name. */
-interface SourceChange {
-  readonly added: readonly string[];
-  readonly removed: readonly string[];
-  readonly changed: readonly string[];
 }
 
 interface DirectoryOptions extends LoadOptions {
@@ -49,7 +40,7 @@ const POLL_MS = 1_000;
 /** The milliseconds that `ready` waits for cards. */
 const READY_MS = 2_000;
 
-interface Entry {
+interface SourceEntry {
   readonly source: CardSource;
   agent: LoadedAgent | undefined;
   failures: number;
@@ -66,7 +57,7 @@ interface Entry {
  * with one log line for each change (requirement X4). `list` returns the same array while nothing changes.
  */
 export class RefreshingDirectory implements PeerDirectory {
-  #entries: readonly Entry[];
+  #entries: readonly SourceEntry[];
   readonly #options: DirectoryOptions;
   #peers: readonly Peer[] = [];
   /** The latest peer of each name. Tasks of a peer that left continue with the next peer of that name. */
@@ -78,13 +69,13 @@ export class RefreshingDirectory implements PeerDirectory {
     this.#entries = sources.map((source) => this.#newEntry(source));
   }
 
-  #newEntry(source: CardSource): Entry {
-    const entry: Entry = {
+  #newEntry(source: CardSource): SourceEntry {
+    const entry: SourceEntry = {
       ...{ source, agent: undefined, failures: 0, loading: undefined },
       problem: { reason: 'Its card was not loaded yet.' },
       seen: { state: 'skipped', at: Date.now() },
       breaker: new Breaker(() => {
-        const agent = entry.agent?.peer.name ?? labelOf(source);
+        const agent = nameOf(entry);
         const { isOpen, reason } = entry.breaker;
         if (isOpen) this.#options.logger.warn('agent gets no new work', { agent, reason });
         else this.#options.logger.info('agent gets new work again', { agent });
@@ -111,15 +102,12 @@ export class RefreshingDirectory implements PeerDirectory {
     const until = Date.now() + waitMs;
     for (;;) {
       const peer = this.get(name);
-      if (peer || !this.#isExpected(name) || signal.aborted || Date.now() >= until) return peer;
+      const isExpected = this.#entries.some(({ source }) => labelOf(source) === name);
+      if (peer || !isExpected || signal.aborted || Date.now() >= until) return peer;
       await pause(POLL_MS, { signal });
       // Other peers may send their cards slowly.
       await waitAtMost(POLL_MS, this.refresh(), { ref: false });
     }
-  }
-
-  #isExpected(name: string): boolean {
-    return this.#entries.some(({ source }) => labelOf(source) === name);
   }
 
   /** Loads all sources again in parallel, each at most once at a time. Never rejects. */
@@ -132,7 +120,7 @@ export class RefreshingDirectory implements PeerDirectory {
    * of removed sources leave at once, and new sources are loaded. Resolves with the names of the sources that changed.
    * Never rejects.
    */
-  async replace(sources: readonly CardSource[]): Promise<SourceChange> {
+  async replace(sources: readonly CardSource[]) {
     const before = this.#entries;
     const now = sources.map(
       (source) => before.find((entry) => isSameSource(entry.source, source)) ?? this.#newEntry(source),
@@ -145,11 +133,10 @@ export class RefreshingDirectory implements PeerDirectory {
     return changeOf(before, now);
   }
 
-  /** The state of every source, in their order. */
   states(): readonly AgentState[] {
     for (const entry of this.#entries) noteState(entry);
     return this.#entries.map(({ source, agent, problem, breaker, seen }) => ({
-      name: agent?.peer.name ?? labelOf(source),
+      name: nameOf({ source, agent }),
       kind: source.kind,
       ...(source.kind === 'remote' ? { url: source.url } : {}),
       state: seen.state,
@@ -163,7 +150,7 @@ export class RefreshingDirectory implements PeerDirectory {
 
   /** The card of a remote agent as it was received; undefined while there is none. */
   cardOf(name: string): JsonObject | undefined {
-    const found = this.#entries.find(({ source, agent }) => (agent?.peer.name ?? labelOf(source)) === name);
+    const found = this.#entries.find((entry) => nameOf(entry) === name);
     return found?.source.kind === 'remote' ? found.agent?.card : undefined;
   }
 
@@ -185,7 +172,7 @@ export class RefreshingDirectory implements PeerDirectory {
   }
 
   /** Loads the cards of entries. Each peer joins as soon as its own card is loaded. */
-  async #load(entries: readonly Entry[]): Promise<void> {
+  async #load(entries: readonly SourceEntry[]): Promise<void> {
     await Promise.all(
       entries.map((entry) => {
         entry.loading ??= this.#loadOne(entry).finally(() => {
@@ -196,7 +183,7 @@ export class RefreshingDirectory implements PeerDirectory {
     );
   }
 
-  async #loadOne(entry: Entry): Promise<void> {
+  async #loadOne(entry: SourceEntry): Promise<void> {
     // This directory logs changes only, not each failed attempt.
     const loaded = await loadRemoteAgents([entry.source], { ...this.#options, logger: silentLogger });
     // `replace` may have removed the entry meanwhile.
@@ -207,34 +194,30 @@ export class RefreshingDirectory implements PeerDirectory {
   }
 
   #settle(): void {
-    const agents = this.#entries.flatMap(({ agent }) => agent ?? []);
-    for (const agent of agents) this.#remember(agent);
+    for (const agent of this.#entries.flatMap((entry) => entry.agent ?? [])) {
+      const { name } = agent.peer;
+      const last = this.#previous.get(name);
+      if (last !== agent) last?.link.moveTo(agent.link);
+      this.#previous.set(name, agent);
+    }
     const peers = this.#entries.flatMap(({ agent, breaker }) => (agent && !breaker.isOpen ? agent.peer : []));
     for (const entry of this.#entries) noteState(entry);
     const isSame = peers.length === this.#peers.length && peers.every((peer, at) => peer === this.#peers[at]);
     if (!isSame) this.#peers = peers;
   }
 
-  #remember(agent: LoadedAgent): void {
-    const { name } = agent.peer;
-    const last = this.#previous.get(name);
-    if (last === agent) return;
-    last?.link.moveTo(agent.link);
-    this.#previous.set(name, agent);
-  }
-
-  #update(entry: Entry, { agents: [agent], skipped: [problem] }: LoadedAgents): void {
+  #update(entry: SourceEntry, { agents: [agent], skipped: [problem] }: LoadedAgents): void {
     if (!agent) this.#recordFailure(entry, problem);
     else if (this.#isTaken(agent.peer.name, entry)) this.#recordFailure(entry, nameTaken(agent));
     else this.#join(entry, agent);
   }
 
-  #isTaken(name: string, entry: Entry): boolean {
+  #isTaken(name: string, entry: SourceEntry): boolean {
     const earlier = this.#entries.slice(0, this.#entries.indexOf(entry));
     return earlier.some(({ agent }) => agent?.peer.name === name);
   }
 
-  #join(entry: Entry, agent: LoadedAgent): void {
+  #join(entry: SourceEntry, agent: LoadedAgent): void {
     // The card could not be loaded before, so the whole server was away: now it is back.
     if (entry.failures > 0) entry.breaker.answered();
     else entry.breaker.probed();
@@ -251,7 +234,7 @@ export class RefreshingDirectory implements PeerDirectory {
     entry.agent = agent;
   }
 
-  #recordFailure(entry: Entry, problem: SkipReason = { reason: 'Its card was not loaded.' }): void {
+  #recordFailure(entry: SourceEntry, problem: SkipReason = { reason: 'Its card was not loaded.' }): void {
     entry.failures += 1;
     if (entry.agent && entry.failures < FAILURES_TO_LEAVE) {
       entry.problem = problem;
@@ -268,22 +251,24 @@ export class RefreshingDirectory implements PeerDirectory {
     }
   }
 
-  #skip(entry: Entry, problem: SkipReason): void {
+  #skip(entry: SourceEntry, problem: SkipReason): void {
     const change = entry.agent ? 'agent left' : 'agent skipped';
-    const agent = entry.agent?.peer.name ?? labelOf(entry.source);
-    this.#options.logger.warn(change, { agent, ...skipReason(problem) });
+    this.#options.logger.warn(change, { agent: nameOf(entry), ...skipReason(problem) });
     entry.agent = undefined;
     entry.problem = problem;
   }
 }
 
-/** Notes a changed state of an entry, with the time. */
-function noteState(entry: Entry): void {
+function nameOf({ agent, source }: Pick<SourceEntry, 'agent' | 'source'>): string {
+  return agent?.peer.name ?? labelOf(source);
+}
+
+function noteState(entry: SourceEntry): void {
   const state = stateOf(entry);
   if (entry.seen.state !== state) entry.seen = { state, at: Date.now() };
 }
 
-function stateOf({ agent, problem, breaker }: Entry): AgentState['state'] {
+function stateOf({ agent, problem, breaker }: SourceEntry): AgentState['state'] {
   if (!agent) return problem?.isHeld === true ? 'held' : 'skipped';
   if (breaker.isOpen) return 'open';
   return problem || breaker.reason !== undefined ? 'degraded' : 'ready';
@@ -295,8 +280,9 @@ function isSameSource(a: CardSource, b: CardSource): boolean {
   return a.settings !== undefined && isDeepStrictEqual(a.settings, b.settings);
 }
 
-function changeOf(before: readonly Entry[], now: readonly Entry[]): SourceChange {
-  const named = (entries: readonly Entry[]) =>
+/** The differences of a list of sources from the one before, by name. */
+function changeOf(before: readonly SourceEntry[], now: readonly SourceEntry[]) {
+  const named = (entries: readonly SourceEntry[]) =>
     new Map(entries.map((entry) => [labelOf(entry.source), entry]));
   const [old, current] = [named(before), named(now)];
   return {

@@ -1,18 +1,15 @@
-import type { Json, JsonObject } from '../../core/json.js';
-import { isJsonObject, parseJson, parseObject } from '../../core/json.js';
 import { hashJson } from '../../core/canonical-json.js';
-import type { Artifact, Message, Part } from '../../core/message.js';
-import { textOf } from '../../core/message.js';
+import { isJsonObject, parseObject, type Json, type JsonObject } from '../../core/json.js';
+import { textOf, type Artifact, type Message, type Part } from '../../core/message.js';
 import { answersIn, questionsIn } from '../../core/questions.js';
 import type { Question } from '../../core/task.js';
+import { mapMembers, objectOf } from '../translate/unchecked.js';
 
 const MAX_QUESTIONS = 16;
 
-/** The facts about a task that waits. */
 interface WaitingTask {
   readonly taskId: string | undefined;
   readonly author: string;
-  /** The parts of the message with which it waits. */
   readonly parts: readonly Part[];
   /** The texts that the agent sent before that message. */
   readonly said: string;
@@ -20,27 +17,21 @@ interface WaitingTask {
   readonly approvals: ForeignApprovals;
 }
 
-/** Returns the questions of a waiting task. A message without typed questions becomes one question, answered by text. */
+/** Returns the questions of a waiting task. A message without typed questions becomes one question with a reply in text. */
 export function questionsOf({ taskId, author, parts, said, approvals }: WaitingTask): readonly Question[] {
   const asked = textWithData(parts) || said.trim() || `${author} needs more input.`;
   approvals.read(parts);
   const open = approvals.questions({ taskId, author, said: asked });
   if (open.length > 0) return open.slice(0, MAX_QUESTIONS);
-  const schema = parts.map((part) => answerSchemaIn(part) ?? frameIn(part)).find((one) => one !== undefined);
+  const schema = parts.map((part) => replySchemaIn(part) ?? frameIn(part)).find((one) => one !== undefined);
   const text = schema ? `${asked}\n${membersOf(schema)}`.trimEnd() : asked;
   const hash = hashJson([taskId, text]);
   return [{ hash, kind: 'input', text, author, ...(schema ? { answerSchema: schema } : {}) }];
 }
 
-interface Snapshot {
-  readonly id: string;
-  readonly history: readonly Message[];
-  readonly artifacts: readonly Artifact[];
-}
-
 /** Returns the questions of a waiting task from its snapshot. `parts`: those of the message with which it waits. */
 export function questionsInSnapshot(
-  { id, history, artifacts }: Snapshot,
+  { id, history, artifacts }: { id: string; history: readonly Message[]; artifacts: readonly Artifact[] },
   parts: readonly Part[],
 ): readonly Question[] {
   const typed = typedQuestions(parts);
@@ -49,7 +40,7 @@ export function questionsInSnapshot(
   let said: string[] = [];
   for (const message of history) {
     if (message.role === 'user') {
-      approvals.answer(message.parts);
+      approvals.readReply(message.parts);
       said = [];
     } else {
       approvals.read(message.parts);
@@ -60,7 +51,7 @@ export function questionsInSnapshot(
   return questionsOf({ taskId: id, author: 'agent', parts, said: text, approvals });
 }
 
-/** Returns the typed questions of an agent with our extension, without other answer forms, which are for agents below it. */
+/** Returns the typed questions of an agent with our extension, without other forms of replies, which are for agents below it. */
 export function typedQuestions(parts: readonly Part[]): readonly Question[] {
   const typed = questionsIn(parts).slice(0, MAX_QUESTIONS);
   return typed.map(({ answerSchema: _, replies: __, ...question }) => question);
@@ -69,50 +60,47 @@ export function typedQuestions(parts: readonly Part[]): readonly Question[] {
 /** The text of a message with its data as JSON, so that a person sees all that a peer asks. */
 export function textWithData(parts: readonly Part[]): string {
   const shown = parts.map((part) =>
-    part.kind === 'data' ? JSON.stringify(part.data, withoutSchema, 2) : textOf([part]),
+    part.kind === 'data'
+      ? JSON.stringify(part.data, (name, value: unknown) => (name === 'resumeSchema' ? undefined : value), 2)
+      : textOf([part]),
   );
   return shown.filter((text) => text !== '').join('\n');
 }
 
-/** The data of an artifact as text. */
 export function dataIn(parts: readonly Part[]): string {
   return textWithData(parts.filter(({ kind }) => kind === 'data'));
-}
-
-function withoutSchema(name: string, value: unknown): unknown {
-  return name === 'resumeSchema' ? undefined : value;
 }
 
 /** A sentence that names the members of a schema. */
 function membersOf(schema: JsonObject): string {
   if (isFrame(schema)) return '';
-  const { properties } = schema;
-  const members = Object.entries(isJsonObject(properties) ? properties : {});
-  const named = members.map(
+  const named = Object.entries(objectOf(schema['properties'])).map(
     ([name, member]) => `${name} (${isJsonObject(member) ? JSON.stringify(member['type']) : 'any'})`,
   );
   return named.length === 0 ? '' : `The answer needs: ${named.join(', ')}.`;
 }
 
 /** The schema for the reply, which a question of Mastra holds. */
-function answerSchemaIn(part: Part): JsonObject | undefined {
-  const schema = part.kind === 'data' && isJsonObject(part.data) ? part.data['resumeSchema'] : undefined;
-  const parsed: unknown = typeof schema === 'string' ? parseJson(schema) : schema;
-  return isJsonObject(parsed) ? parsed : undefined;
+function replySchemaIn(part: Part): JsonObject | undefined {
+  const schema = dataOf(part)['resumeSchema'];
+  if (typeof schema === 'string') return parseObject(schema);
+  return isJsonObject(schema) ? schema : undefined;
+}
+
+/** The object of a data part; empty for other parts. */
+function dataOf(part: Part): JsonObject {
+  return part.kind === 'data' ? objectOf(part.data) : {};
 }
 
 /**
- * The form of the answer to a long-running call of ADK, or to an interrupt of Strands: a schema in which all members but one
- * are constant. These agents take no answer in another form.
+ * The form of the reply to a long-running call of ADK, or to an interrupt of Strands: a schema in which all members but one
+ * are constant. These agents take no reply in another form.
  */
 function frameIn(part: Part): JsonObject | undefined {
-  if (part.kind !== 'data' || !isJsonObject(part.data)) return undefined;
   const call = callOfAdk(part);
   if (call) return framed({ id: call.id, name: call.name, response: { result: undefined } });
-  const { interrupts } = part.data;
-  const listed: readonly unknown[] = Array.isArray(interrupts) ? interrupts : [];
-  const [interrupt] = listed;
-  const id = isJsonObject(interrupt) ? interrupt['interruptId'] : undefined;
+  const { interrupts } = dataOf(part);
+  const id = Array.isArray(interrupts) ? objectOf(interrupts[0] as Json)['interruptId'] : undefined;
   if (typeof id !== 'string') return undefined;
   return framed({ interruptResponse: { interruptId: id, response: undefined } });
 }
@@ -121,35 +109,27 @@ interface Frame {
   readonly [name: string]: string | Frame | undefined;
 }
 
-/** The schema of an object with these members. The undefined one is the text of the answer. */
+/** The schema of an object with these members. The undefined one is the text of the reply. */
 function framed(frame: Frame): JsonObject {
-  const properties = Object.entries(frame).map(([name, value]): [string, JsonObject] => {
-    if (value === undefined) return [name, { type: 'string' }];
-    return [name, typeof value === 'string' ? { const: value } : framed(value)];
+  const properties = mapMembers(frame, (value) => {
+    if (value === undefined) return { type: 'string' };
+    return typeof value === 'string' ? { const: value } : framed(value);
   });
-  return { type: 'object', properties: Object.fromEntries(properties) };
-}
-
-interface AdkCall {
-  readonly id: string;
-  readonly name: string;
-  readonly args: Json | undefined;
+  return { type: 'object', properties };
 }
 
 /** A call of ADK whose result comes from a person. */
-function callOfAdk({ kind, metadata, ...part }: Part): AdkCall | undefined {
-  const data = kind === 'data' && 'data' in part && isJsonObject(part.data) ? part.data : {};
-  const { id, name, args } = data;
-  if (metadata?.['adk_type'] !== 'function_call' || metadata['adk_is_long_running'] !== true)
-    return undefined;
+function callOfAdk(part: Part) {
+  const { id, name, args } = dataOf(part);
+  const { adk_type: type, adk_is_long_running: isLongRunning } = part.metadata ?? {};
+  if (type !== 'function_call' || isLongRunning !== true) return undefined;
   return typeof id === 'string' && typeof name === 'string' ? { id, name, args } : undefined;
 }
 
-/** A call of ADK's tool confirmation. */
 function confirmationOfAdk(part: Part): FoundCall | undefined {
   const { id, name, args } = callOfAdk(part) ?? {};
   if (id === undefined || name !== 'adk_request_confirmation' || !isJsonObject(args)) return undefined;
-  const call = isJsonObject(args['originalFunctionCall']) ? args['originalFunctionCall'] : {};
+  const call = objectOf(args['originalFunctionCall']);
   const reply = (confirmed: boolean): JsonObject => ({ id, name, response: { confirmed } });
   const replies = { approve: reply(true), deny: reply(false) };
   return { id, isOpen: true, ...named(call['name'], call['args']), replies };
@@ -157,8 +137,8 @@ function confirmationOfAdk(part: Part): FoundCall | undefined {
 
 const ADK_RESULT = 'function_response';
 
-/** A part of an answer. ADK finds the result of a call by its metadata. */
-function answerOf(data: JsonObject): Part {
+/** A part of a reply. ADK finds the result of a call by its metadata. */
+function replyPart(data: JsonObject): Part {
   const isOfAdk = ['id', 'name', 'response'].every((name) => name in data);
   return { kind: 'data', data, ...(isOfAdk ? { metadata: { adk_type: ADK_RESULT } } : {}) };
 }
@@ -175,7 +155,7 @@ export class ForeignApprovals {
 
   read(parts: readonly Part[]): void {
     for (const part of parts) {
-      const data = part.kind === 'data' && isJsonObject(part.data) ? part.data : {};
+      const data = dataOf(part);
       const found = callOfGemini(data) ?? callOfMastra(data) ?? confirmationOfAdk(part) ?? choiceIn(part);
       if (!found) continue;
       const { id, isOpen, ...about } = found;
@@ -184,23 +164,18 @@ export class ForeignApprovals {
     }
   }
 
-  /** Forgets the calls that an answer decides: those that it names, else all. */
-  answer(parts: readonly Part[]): void {
-    const ids = parts.map((part) => {
-      const data = part.kind === 'data' && isJsonObject(part.data) ? part.data : {};
-      return part.metadata?.['adk_type'] === ADK_RESULT ? data['id'] : data['callId'];
-    });
+  /** Forgets the calls that a reply decides: those that it names, else all. */
+  readReply(parts: readonly Part[]): void {
+    const ids = parts.map(
+      (part) => dataOf(part)[part.metadata?.['adk_type'] === ADK_RESULT ? 'id' : 'callId'],
+    );
     const named = ids.filter((id) => typeof id === 'string');
     if (named.length === 0) this.#open.clear();
     for (const id of named) this.#open.delete(id);
   }
 
   /** The approvals as questions. A single question gets `said`, all that the agent said, as its text. */
-  questions(facts: {
-    readonly taskId: string | undefined;
-    author: string;
-    said: string;
-  }): readonly Question[] {
+  questions(facts: Pick<WaitingTask, 'taskId' | 'author' | 'said'>): readonly Question[] {
     return [...this.#open.values()].map(({ part, about }) => ({
       hash: hashJson([facts.taskId, part.kind === 'data' ? part.data : '', about.replies]),
       kind: 'approval',
@@ -230,16 +205,19 @@ function callOfMastra({ suspendPayload: call }: JsonObject): FoundCall | undefin
   return { id: toolCallId, isOpen: true, ...named(toolName, args), replies };
 }
 
-/** A question of Mastra whose answer is one yes or no. */
+/** A question of Mastra whose reply is one yes or no. */
 function choiceIn(part: Part): FoundCall | undefined {
-  const { properties, required } = answerSchemaIn(part) ?? {};
-  if (!isJsonObject(properties)) return undefined;
-  const members: readonly unknown[] = Array.isArray(required) ? required : Object.keys(properties);
-  const [name, ...others] = members;
-  if (typeof name !== 'string' || others.length > 0) return undefined;
-  const member = properties[name];
-  if (!isJsonObject(member) || member['type'] !== 'boolean') return undefined;
+  const schema = replySchemaIn(part) ?? {};
+  const name = onlyMemberOf(schema);
+  if (name === undefined || objectOf(objectOf(schema['properties'])[name])['type'] !== 'boolean')
+    return undefined;
   return { id: '', isOpen: true, replies: { approve: { [name]: true }, deny: { [name]: false } } };
+}
+
+function onlyMemberOf({ properties, required }: JsonObject): string | undefined {
+  const members: readonly unknown[] = Array.isArray(required) ? required : Object.keys(objectOf(properties));
+  const [name] = members;
+  return members.length === 1 && typeof name === 'string' ? name : undefined;
 }
 
 function named(tool: unknown, args: unknown): Pick<Question, 'tool' | 'arguments'> {
@@ -249,9 +227,7 @@ function named(tool: unknown, args: unknown): Pick<Question, 'tool' | 'arguments
   };
 }
 
-/**
- * Converts answers to the form that their question names. Leaves an answer unchanged when its question names none.
- */
+/** Converts replies to the form that their question names. Leaves a reply unchanged when its question names none. */
 export function inFormOf(questions: readonly Question[], parts: readonly Part[]): readonly Part[] {
   return parts.map((part) => {
     const [answer] = answersIn([part]);
@@ -259,7 +235,7 @@ export function inFormOf(questions: readonly Question[], parts: readonly Part[])
       ? questions.find(({ hash }) => hash === answer['hash'])
       : questions.find(({ answerSchema }) => answerSchema);
     if (asked?.replies && answer)
-      return answerOf(asked.replies[answer['decision'] === 'approve' ? 'approve' : 'deny']);
+      return replyPart(asked.replies[answer['decision'] === 'approve' ? 'approve' : 'deny']);
     const text = answer ? answer['text'] : textOf([part]);
     const isReply = asked?.answerSchema && typeof text === 'string' && text !== '';
     return (isReply && replyBySchema(asked.answerSchema, text)) || part;
@@ -272,16 +248,11 @@ export function inFormOf(questions: readonly Question[], parts: readonly Part[])
  * approval, which text alone does not decide.
  */
 function replyBySchema(schema: JsonObject, text: string): Part | undefined {
-  const given = parseObject(text);
-  const properties = isJsonObject(schema['properties']) ? schema['properties'] : {};
-  const required: readonly unknown[] = Array.isArray(schema['required'])
-    ? schema['required']
-    : Object.keys(properties);
-  const [name] = required;
-  const filled = isFrame(schema) ? fill(schema, text) : given;
-  if (isJsonObject(filled)) return answerOf(filled);
-  if (required.length !== 1 || typeof name !== 'string') return undefined;
-  const value = valueOf(properties[name], text.trim());
+  const filled = isFrame(schema) ? fill(schema, text) : parseObject(text);
+  if (isJsonObject(filled)) return replyPart(filled);
+  const name = onlyMemberOf(schema);
+  if (name === undefined) return undefined;
+  const value = valueOf(objectOf(schema['properties'])[name], text.trim());
   return value === undefined ? undefined : { kind: 'data', data: { [name]: value } };
 }
 
@@ -297,9 +268,7 @@ function isFrame(schema: JsonObject): boolean {
 function leavesOf(schema: JsonObject, depth: number): readonly JsonObject[] {
   const { properties } = schema;
   if (!isJsonObject(properties) || depth === FRAME_DEPTH) return [schema];
-  return Object.values(properties).flatMap((member) =>
-    leavesOf(isJsonObject(member) ? member : {}, depth + 1),
-  );
+  return Object.values(properties).flatMap((member) => leavesOf(objectOf(member), depth + 1));
 }
 
 /** The value of a frame with the text in the place of its open member. */
@@ -307,15 +276,11 @@ function fill(frame: JsonObject, text: string): Json {
   const { const: constant, type, properties } = frame;
   if (constant !== undefined) return constant;
   if (type === 'string' || !isJsonObject(properties)) return text;
-  const members = Object.entries(properties).map(([name, member]): [string, Json] => [
-    name,
-    isJsonObject(member) ? fill(member, text) : text,
-  ]);
-  return Object.fromEntries(members);
+  return mapMembers(properties, (member) => (isJsonObject(member) ? fill(member, text) : text));
 }
 
 function valueOf(schema: Json | undefined, text: string): Json | undefined {
-  const type = isJsonObject(schema) ? schema['type'] : undefined;
+  const { type } = objectOf(schema);
   if (type === 'number' || type === 'integer')
     return text !== '' && !Number.isNaN(Number(text)) ? Number(text) : undefined;
   return type === 'string' ? text : undefined;

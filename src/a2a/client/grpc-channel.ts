@@ -4,18 +4,19 @@ import { GrpcTransportFactory } from '@a2a-js/sdk/client/grpc';
 import { LegacyA2AService } from '@a2a-js/sdk/compat/v0_3/server/grpc';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import { BinaryReader } from '@bufbuild/protobuf/wire';
-import { credentials, makeGenericClientConstructor } from '@grpc/grpc-js';
 import type { ChannelCredentials, Client, ClientOptions, ServiceDefinition } from '@grpc/grpc-js';
+import { credentials, makeGenericClientConstructor } from '@grpc/grpc-js';
 import { LangoError } from '../../core/errors.js';
 import type { ServerTrust } from '../../core/http.js';
 import { assertJsonValue } from '../../core/json.js';
+import { mapMembers } from '../translate/unchecked.js';
 
 export interface GrpcChannel {
   readonly transport: Transport;
   close(): void;
 }
 
-export interface ChannelFacts {
+interface ChannelFacts {
   /** The host on the card. The peer's certificate must be for it. */
   readonly host: string;
   readonly port: number;
@@ -51,16 +52,15 @@ export async function openGrpcChannel(facts: ChannelFacts): Promise<GrpcChannel>
 
 /** Decoding and reading many small values blocks the event loop, so the number of them in one message is limited. */
 function bounded(service: ServiceDefinition): ServiceDefinition {
-  const methods = Object.entries(service).map(([name, method]) => {
+  return mapMembers(service, (method) => {
     const decode = method.responseDeserialize as (from: unknown) => unknown;
     const responseDeserialize = (bytes: Buffer): unknown => {
       const message = decode(boundedReader(bytes));
       assertJsonValue(message, CONTAINERS_ALONE);
       return message;
     };
-    return [name, { ...method, responseDeserialize }];
+    return { ...method, responseDeserialize };
   });
-  return Object.fromEntries(methods) as ServiceDefinition;
 }
 
 /** A reader for the SDK's decoders, which read each tag and each length with `uint32`. */
@@ -70,7 +70,8 @@ function boundedReader(bytes: Buffer): BinaryReader {
   let reads = 0;
   reader.uint32 = () => {
     reads += 1;
-    if (reads > MAX_READS) throw new LangoError('too-large', `The answer has more than ${MAX_READS} fields.`);
+    if (reads > MAX_READS)
+      throw new LangoError('too-large', `The response has more than ${MAX_READS} fields.`);
     return read.call(reader);
   };
   return reader;

@@ -1,14 +1,12 @@
 import type { AgentInterface, StreamResponse } from '@a2a-js/sdk';
 import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
-import type { ErrorCode } from '../../core/errors.js';
-import { LangoError, loadPackage } from '../../core/errors.js';
+import { LangoError, loadPackage, type ErrorCode } from '../../core/errors.js';
 import type { ServerTrust } from '../../core/http.js';
 import { fromWireError } from '../translate/errors.js';
 import type { PeerCredential } from '../../core/credential.js';
 import { Deadline } from '../../core/time.js';
 import type { GrpcChannel } from './grpc-channel.js';
 
-/** The rules for gRPC connections to peers. */
 export interface GrpcRules {
   /** Resolves a host to the address to connect to, and rejects forbidden addresses. See `createAddressCheck`. */
   readonly addressOf: (host: string, port: number) => Promise<string>;
@@ -31,23 +29,15 @@ export interface GrpcPeer {
   readonly isSecure: boolean;
 }
 
-interface Authorized {
-  readonly options: RequestOptions;
-  /** Whether the peer refused the credential, and another attempt would present other values. */
-  readonly isRefused: (error: LangoError) => boolean;
-}
-
-export interface GrpcAddress {
-  readonly host: string;
-  readonly port: number;
-  /** Whether the scheme asks for TLS. */
-  readonly isSecure: boolean;
-}
+type Call<Params, Result> = (transport: Transport, params: Params, options: RequestOptions) => Result;
 
 const TLS_PORT = '443';
 
-/** Parses the address of a gRPC interface: host:port, or a URL, whose path is ignored. Returns undefined for other texts. */
-export function parseGrpcAddress(url: string): GrpcAddress | undefined {
+/**
+ * Parses the address of a gRPC interface: host:port, or a URL, whose path is ignored. `isSecure`: whether the scheme asks
+ * for TLS. Returns undefined for other texts.
+ */
+export function parseGrpcAddress(url: string) {
   const [, scheme, rest = ''] = /^(?:(grpcs?|grpc\+(?:tls|insecure)|https?|dns):\/*)?(.*)$/i.exec(url) ?? [];
   const [, host, given, path = '/'] = /^(\[[0-9a-f:.]+\]|[^\s/:]+)(?::(\d{1,5}))?(\/\S*)?$/i.exec(rest) ?? [];
   const isSecure = /^(?:grpcs|grpc\+tls|https)$/i.test(scheme ?? '');
@@ -75,16 +65,12 @@ export function createGrpcTransport({ url, protocolVersion }: AgentInterface, pe
     if (BROKEN.has(failure.code)) close();
     return failure;
   };
-  const authorized = (options: RequestOptions | undefined, signal: AbortSignal): Promise<Authorized> =>
-    withCredential(options, signal, peer.credential);
   const unary =
-    <Params, Result>(
-      call: (transport: Transport, params: Params, options: RequestOptions) => Promise<Result>,
-    ) =>
+    <Params, Result>(call: Call<Params, Promise<Result>>) =>
     async (params: Params, options?: RequestOptions): Promise<Result> => {
       for (let isLast = false; ; isLast = true) {
-        using silence = expectReply(url, timeoutMs, options);
-        const attempt = await authorized(options, silence.signal);
+        using silence = expectResponse(url, timeoutMs, options);
+        const attempt = await withCredential(options, silence.signal, peer.credential);
         try {
           const { transport } = await open();
           return await call(transport, params, attempt.options);
@@ -94,11 +80,11 @@ export function createGrpcTransport({ url, protocolVersion }: AgentInterface, pe
         }
       }
     };
-  const stream = <Params>(call: (transport: Transport, params: Params, options: RequestOptions) => Events) =>
+  const stream = <Params>(call: Call<Params, Events>) =>
     async function* (params: Params, options?: RequestOptions): Events {
       for (let isLast = false; ; isLast = true) {
-        using silence = expectReply(url, idleMs, options);
-        const attempt = await authorized(options, silence.signal);
+        using silence = expectResponse(url, idleMs, options);
+        const attempt = await withCredential(options, silence.signal, peer.credential);
         try {
           const { transport } = await open();
           for await (const event of call(transport, params, attempt.options)) {
@@ -116,25 +102,17 @@ export function createGrpcTransport({ url, protocolVersion }: AgentInterface, pe
   return {
     protocolName: 'GRPC',
     protocolVersion: version,
-    getExtendedAgentCard: unary((to, params, options) => to.getExtendedAgentCard(params, options)),
-    sendMessage: unary((to, params, options) => to.sendMessage(params, options)),
-    sendMessageStream: stream((to, params, options) => to.sendMessageStream(params, options)),
-    createTaskPushNotificationConfig: unary((to, params, options) =>
-      to.createTaskPushNotificationConfig(params, options),
-    ),
-    getTaskPushNotificationConfig: unary((to, params, options) =>
-      to.getTaskPushNotificationConfig(params, options),
-    ),
-    listTaskPushNotificationConfig: unary((to, params, options) =>
-      to.listTaskPushNotificationConfig(params, options),
-    ),
-    deleteTaskPushNotificationConfig: unary((to, params, options) =>
-      to.deleteTaskPushNotificationConfig(params, options),
-    ),
-    getTask: unary((to, params, options) => to.getTask(params, options)),
-    cancelTask: unary((to, params, options) => to.cancelTask(params, options)),
-    listTasks: unary((to, params, options) => to.listTasks(params, options)),
-    resubscribeTask: stream((to, params, options) => to.resubscribeTask(params, options)),
+    getExtendedAgentCard: unary((to, ...call) => to.getExtendedAgentCard(...call)),
+    sendMessage: unary((to, ...call) => to.sendMessage(...call)),
+    sendMessageStream: stream((to, ...call) => to.sendMessageStream(...call)),
+    createTaskPushNotificationConfig: unary((to, ...call) => to.createTaskPushNotificationConfig(...call)),
+    getTaskPushNotificationConfig: unary((to, ...call) => to.getTaskPushNotificationConfig(...call)),
+    listTaskPushNotificationConfig: unary((to, ...call) => to.listTaskPushNotificationConfig(...call)),
+    deleteTaskPushNotificationConfig: unary((to, ...call) => to.deleteTaskPushNotificationConfig(...call)),
+    getTask: unary((to, ...call) => to.getTask(...call)),
+    cancelTask: unary((to, ...call) => to.cancelTask(...call)),
+    listTasks: unary((to, ...call) => to.listTasks(...call)),
+    resubscribeTask: stream((to, ...call) => to.resubscribeTask(...call)),
   };
 }
 
@@ -143,7 +121,7 @@ async function withCredential(
   options: RequestOptions = {},
   signal: AbortSignal,
   credential: PeerCredential | undefined,
-): Promise<Authorized> {
+) {
   const shown = await credential?.present();
   if (shown?.query)
     throw new LangoError(
@@ -151,6 +129,7 @@ async function withCredential(
       'An API key in the query cannot be sent over gRPC. Use a key in a header, or another binding.',
     );
   const own = options.serviceParameters;
+  /** Whether the peer refused the credential, and another attempt would present other values. */
   const isRefused = (error: LangoError): boolean =>
     error.code === 'unauthenticated' && !own?.['authorization'] && !!shown && !!credential?.refused(shown);
   return { options: { ...options, signal, serviceParameters: { ...shown?.headers, ...own } }, isRefused };
@@ -160,7 +139,7 @@ async function withCredential(
 const BROKEN: ReadonlySet<ErrorCode> = new Set(['unavailable', 'forbidden', 'timeout']);
 
 /** Aborts with `timeout` when nothing arrives for a while: a vanished peer would otherwise keep a stream open forever. */
-function expectReply(url: string, ms: number, options: RequestOptions | undefined): Deadline {
+function expectResponse(url: string, ms: number, options: RequestOptions | undefined): Deadline {
   const late = new LangoError('timeout', `${url} was silent for ${ms} ms.`, { retryable: true });
   return new Deadline(options?.signal, { ref: false }).expect(ms, () => late);
 }
@@ -175,8 +154,6 @@ async function openChannel(url: string, version: '1.0' | '0.3', peer: GrpcPeer):
   // Loaded on demand: a server without gRPC peers starts faster and smaller.
   const { openGrpcChannel } = await loadPackage('@grpc/grpc-js', () => import('./grpc-channel.js'));
   const isSecure = peer.isSecure || target.isSecure;
-  return openGrpcChannel({
-    ...{ ...target, address, version, isSecure },
-    trust: typeof trust === 'function' ? await trust() : trust,
-  });
+  const trusted = typeof trust === 'function' ? await trust() : trust;
+  return openGrpcChannel({ ...target, address, version, isSecure, trust: trusted });
 }

@@ -1,52 +1,40 @@
-import type { AgentCard, AgentInterface, SendMessageRequest, StreamResponse, TaskStatus } from '@a2a-js/sdk';
-import { TaskState } from '@a2a-js/sdk';
+import type { AgentCard, AgentInterface, StreamResponse } from '@a2a-js/sdk';
 import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
-import {
-  ClientCallContext,
-  JsonRpcTransportFactory,
-  RestTransportFactory,
-  ServiceParameters,
-  TenantTransportDecorator,
-  withA2AExtensions,
-  withA2AVersion,
-} from '@a2a-js/sdk/client';
+import { JsonRpcTransportFactory, RestTransportFactory, TenantTransportDecorator } from '@a2a-js/sdk/client';
 import { LangoError } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
 import type { Grant, Scope } from '../../core/task.js';
-import type { Trace } from '../../core/task.js';
-import { fromWireError } from '../translate/errors.js';
 import { EXTENSIONS, OUR_EXTENSIONS } from '../../core/extensions.js';
+import { isInWork } from '../translate/content.js';
+import { fromWireError } from '../translate/errors.js';
+import type { TaskCalls } from '../translate/task-calls.js';
 import type { Breaker } from './breaker.js';
 import type { GrpcPeer } from './grpc-transport.js';
 import { createGrpcTransport } from './grpc-transport.js';
-import type { CallFacts } from './in-process.js';
-import { CALL_FACTS } from './in-process.js';
-import { fetchOfLangGraph, fetchOfNew, fetchOfOld } from './old-wire.js';
+import { fetchForLangGraph, fetchForVersion03, fetchForVersion10 } from './old-wire.js';
+import { WireTasks, type CredentialFor, type WireFacts } from './wire-tasks.js';
 
 /** How the extensions of LangGraph's servers begin. */
 const LANGCHAIN = 'https://langchain.com/a2a/';
 
-/** The connection to one agent: its transport, and what the agent supports. */
+/** The connection to one agent. */
 export interface Link {
-  readonly transport: Transport;
-  /** Whether sends and subscriptions are event streams. Otherwise the task is polled. */
+  readonly tasks: TaskCalls;
+  /** Whether tasks can be followed as they run. Otherwise they are polled. */
   readonly streams: boolean;
   /** Whether the agent replays missed events by cursor and recognizes a repeated message. */
   readonly replays: boolean;
-  readonly extensions: readonly string[];
-  /** Makes the token that names the caller to the agent; undefined for servers that must not learn the caller. */
-  readonly credentialFor?: CredentialFor | undefined;
   /** Records how calls went. */
   readonly breaker?: Breaker | undefined;
 }
+
+/** The connection to an agent of another server. */
+export interface WireLink extends Link, WireFacts {}
 
 /** Returns the caller on whose behalf a task acts, with the scopes of its grant. */
 export function callerOf({ tenant, owner }: Scope, { scopes }: Grant): Caller {
   return { tenant, owner, ...(scopes && { scopes: new Set(scopes) }) };
 }
-
-/** Makes the bearer token that names a caller to a node that trusts this one, for a delegation of `task`. */
-export type CredentialFor = (caller: Caller, task: string | undefined) => Promise<string>;
 
 /** A link whose agent may move to another address: open tasks continue over the new link. */
 export class MovingLink implements Link {
@@ -62,8 +50,8 @@ export class MovingLink implements Link {
     this.#now = next;
   }
 
-  get transport(): Transport {
-    return this.#now.transport;
+  get tasks(): TaskCalls {
+    return this.#now.tasks;
   }
 
   get streams(): boolean {
@@ -73,24 +61,6 @@ export class MovingLink implements Link {
   get replays(): boolean {
     return this.#now.replays;
   }
-
-  get extensions(): readonly string[] {
-    return this.#now.extensions;
-  }
-
-  get credentialFor(): CredentialFor | undefined {
-    return this.#now.credentialFor;
-  }
-}
-
-export interface LinkCall {
-  readonly scope: Caller | undefined;
-  readonly signal: AbortSignal;
-  /** The task that the call is part of. */
-  readonly task?: string | undefined;
-  readonly after?: number | undefined;
-  /** The trace that the call is part of. */
-  readonly trace?: Trace | undefined;
 }
 
 /** The supported protocol bindings, as cards name them. */
@@ -98,15 +68,15 @@ export const BINDINGS = ['JSONRPC', 'HTTP+JSON', 'GRPC'] as const;
 export type Binding = (typeof BINDINGS)[number];
 const [JSON_RPC, , GRPC] = BINDINGS;
 
-export function createLink(transport: Transport, card: AgentCard, credentialFor?: CredentialFor): Link {
+export function createLink(transport: Transport, card: AgentCard, credentialFor?: CredentialFor): WireLink {
   const declared = (card.capabilities?.extensions ?? []).map(({ uri }) => uri);
-  return {
+  const facts = {
     transport,
     streams: card.capabilities?.streaming === true,
-    replays: declared.includes(EXTENSIONS.cursor),
     extensions: declared.filter((uri) => OUR_EXTENSIONS.includes(uri)),
     credentialFor,
   };
+  return { ...facts, replays: declared.includes(EXTENSIONS.cursor), tasks: new WireTasks(facts) };
 }
 
 /** The means to connect to a peer. */
@@ -131,7 +101,8 @@ export async function createRemoteTransport(card: AgentCard, connectors: Connect
   const isLangGraph = card.capabilities?.extensions.some(({ uri }) => uri.startsWith(LANGCHAIN));
   for (const agentInterface of inOrder(offered)) {
     const { url, protocolBinding, tenant } = agentInterface;
-    const mended = isOld(agentInterface) ? fetchOfOld : isLangGraph ? fetchOfLangGraph : fetchOfNew;
+    const fetchForNew = isLangGraph ? fetchForLangGraph : fetchForVersion10;
+    const mended = isOld(agentInterface) ? fetchForVersion03 : fetchForNew;
     const fetchImpl = protocolBinding === JSON_RPC && !isLango ? mended(connectors.fetch) : connectors.fetch;
     const options = { fetchImpl, legacyCompat: { enabled: true } };
     const factories = [new JsonRpcTransportFactory(options), new RestTransportFactory(options)];
@@ -161,49 +132,7 @@ function isOld({ protocolVersion }: AgentInterface): boolean {
   return protocolVersion.startsWith('0.');
 }
 
-export async function requestOptions(link: Link, call: LinkCall): Promise<RequestOptions> {
-  const { scope, task, signal, after, trace } = call;
-  const serviceParameters = ServiceParameters.create(withA2AVersion(link.transport.protocolVersion));
-  if (link.extensions.length > 0) withA2AExtensions(...link.extensions)(serviceParameters);
-  if (after !== undefined) serviceParameters['Last-Event-ID'] = String(after);
-  Object.assign(serviceParameters, trace);
-  if (scope && link.credentialFor)
-    serviceParameters['authorization'] = `Bearer ${await link.credentialFor(scope, task)}`;
-  return {
-    signal,
-    serviceParameters,
-    ...(scope
-      ? { context: ClientCallContext.create(CALL_FACTS.set(inProcess(scope, { after, trace }))) }
-      : {}),
-  };
-}
-
-/** Leaves out the scopes: this server has checked them for the request, and its grant carries them on. */
-function inProcess({ tenant, owner }: Caller, facts: Pick<LinkCall, 'after' | 'trace'>): CallFacts {
-  return { scope: { tenant, owner }, after: facts.after, trace: facts.trace };
-}
-
-/** Sends a message. Yields the events of its stream, or the one snapshot that a peer without streams returns. */
-export async function* send(
-  link: Link,
-  request: SendMessageRequest,
-  options: RequestOptions,
-): AsyncGenerator<StreamResponse, void, undefined> {
-  if (link.streams) {
-    yield* link.transport.sendMessageStream(request, options);
-    return;
-  }
-  const result = await link.transport.sendMessage(request, options);
-  if ('messageId' in result) yield { payload: { $case: 'message', value: result } };
-  else yield { payload: { $case: 'task', value: result } };
-}
-
 type Events = AsyncGenerator<StreamResponse, void, undefined>;
-
-const IN_WORK_STATES: ReadonlySet<TaskState | undefined> = new Set([
-  TaskState.TASK_STATE_SUBMITTED,
-  TaskState.TASK_STATE_WORKING,
-]);
 
 /**
  * Wraps a transport whose streams lose whether a chunk continues the previous one, as the SDK's proto codec of 0.3 does.
@@ -257,8 +186,4 @@ export function withMaskedErrors(transport: Transport, mask: (text: string) => s
       return (...given: unknown[]) => call(member as Parameters<typeof call>[0], given);
     },
   });
-}
-
-function isInWork(status: TaskStatus | undefined): boolean {
-  return IN_WORK_STATES.has(status?.state);
 }

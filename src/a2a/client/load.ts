@@ -1,14 +1,14 @@
+import { hashJson } from '../../core/canonical-json.js';
 import { AgentCard } from '@a2a-js/sdk';
-import type { A2ARequestHandler } from '@a2a-js/sdk/server';
 import type { AgentProfile, Peer } from '../../core/agent.js';
 import { LangoError, errorText } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
 import type { JsonObject } from '../../core/json.js';
-import { hashJson } from '../../core/canonical-json.js';
 import type { Logger } from '../../core/logger.js';
 import { shorten } from '../../core/text.js';
 import { fromWireError } from '../translate/errors.js';
 import { GRPC_TLS } from '../../core/extensions.js';
+import type { LocalAgent } from '../translate/task-calls.js';
 import type { CardTrust, HeldCards } from './card.js';
 import {
   UntrustedCard,
@@ -21,10 +21,9 @@ import {
 } from './card.js';
 import { tokenCredential, type PeerCredential } from '../../core/credential.js';
 import type { GrpcRules } from './grpc-transport.js';
-import { createInProcessTransport } from './in-process.js';
 import type { WatchLimits } from './limits.js';
 import { CLIENT_LIMITS, REMOTE_LIMITS } from './limits.js';
-import type { Binding, CredentialFor, Link } from './link.js';
+import type { Binding, Link, WireLink } from './link.js';
 import { createLink, createRemoteTransport, MovingLink, withMaskedErrors } from './link.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
 import { Deadline } from '../../core/time.js';
@@ -32,14 +31,14 @@ import { createPeer } from './peer.js';
 import { securityNote } from './security.js';
 import type { RetryRules } from './watch.js';
 import { DEFAULT_RETRY } from './watch.js';
+import type { CredentialFor } from './wire-tasks.js';
 
-/** The source of an agent card. */
 export type CardSource = LocalSource | RemoteSource;
 
 interface LocalSource {
   readonly kind: 'local';
   readonly name: string;
-  readonly handler: A2ARequestHandler;
+  readonly handler: LocalAgent;
 }
 
 export interface RemoteSource {
@@ -72,7 +71,6 @@ export interface LoadOptions extends OpenOptions {
 }
 
 export interface OpenOptions {
-  /** Sends every request to a remote agent. */
   readonly fetch: typeof fetch;
   /** The rules for gRPC connections. Without them gRPC is not used. */
   readonly grpc?: GrpcRules;
@@ -93,7 +91,6 @@ export interface OpenOptions {
 export interface LoadedAgent {
   readonly source: CardSource;
   readonly peer: Peer;
-  /** The connection that the peer uses. */
   readonly link: MovingLink;
   /** The card as it was received. */
   readonly card: JsonObject;
@@ -111,7 +108,6 @@ interface SkippedAgent extends SkipReason {
   readonly label: string;
 }
 
-/** Why a source has no agent. */
 export interface SkipReason {
   readonly reason: string;
   /** The advice for the person, as a sentence. */
@@ -165,7 +161,6 @@ export function labelOf(source: CardSource): string {
   return source.name ?? (source.kind === 'remote' ? source.url : '');
 }
 
-/** The reason for an agent whose name an earlier source has. */
 export function nameTaken({ peer: { name } }: LoadedAgent): SkipReason {
   return {
     reason: `The name ${name} is taken by another agent.`,
@@ -187,14 +182,7 @@ async function tryLoad(source: CardSource, options: LoadOptions): Promise<Loaded
     return {
       source,
       link,
-      peer: createPeer({
-        profile,
-        link,
-        retry,
-        limits,
-        rename: renamer(source, card, profile),
-        isRemote,
-      }),
+      peer: createPeer({ profile, link, retry, limits, rename: renamer(source, card, profile), isRemote }),
       card: opened.json,
       cardUrl: opened.url,
       fingerprint: fingerprint(source, profile, card),
@@ -216,7 +204,6 @@ export function skipReason({ reason, hint }: { reason: string; hint?: string | u
   return { reason, ...(hint === undefined ? {} : { hint }) };
 }
 
-/** Advice for the operator of this server. */
 function adviceFor({ code, hint }: LangoError): string {
   if (hint !== undefined) return hint;
   switch (code) {
@@ -242,28 +229,27 @@ function renamer(source: CardSource, card: AgentCard, { name }: AgentProfile): (
     author === card.name || author === name ? name : shorten(`${name}/${author}`, MAX_AUTHOR);
 }
 
-interface OpenAgent {
+interface OpenAgent<Connection extends Link = Link> {
   readonly card: AgentCard;
   /** The card as it was received. */
   readonly json: JsonObject;
   /** The address of the card; undefined for an agent in this process. */
   readonly url?: string;
-  readonly link: Link;
+  readonly link: Connection;
   /** A sentence about a credential that the card asks for and the entry does not have; undefined when they fit. */
   readonly note?: SkipReason | undefined;
 }
 
 async function openLocal({ handler }: LocalSource): Promise<OpenAgent> {
   const json = AgentCard.toJSON(await handler.getAgentCard()) as JsonObject;
-  const card = parseCard(json);
-  return { card, json, link: createLink(createInProcessTransport(handler), card) };
+  return { card: parseCard(json), json, link: { tasks: handler.tasks, streams: true, replays: true } };
 }
 
 /** Loads a remote card and opens a link to its agent. Throws a `LangoError`. */
 export async function openRemote(
   source: Omit<RemoteSource, 'kind'>,
   options: OpenOptions,
-): Promise<OpenAgent> {
+): Promise<OpenAgent<WireLink>> {
   const { timeoutMs = DEFAULT_TIMEOUT_MS, cardBytes = DEFAULT_CARD_BYTES } = options;
   if (!/^https?:\/\//i.test(source.url) || !URL.canParse(source.url)) {
     throw new LangoError('invalid-config', `"${source.url}" is not an http or https address.`);
@@ -274,40 +260,26 @@ export async function openRemote(
   using deadline = new Deadline(options.signal).expect(timeoutMs, () => {
     return new LangoError('timeout', `The server did not send the card within ${timeoutMs} ms.`);
   });
-  const { json, url } = await fetchCard({
-    url: source.url,
-    fetch: bound,
-    maxBytes: cardBytes,
-    held: heldCardsOf(source),
-    signal: deadline.signal,
-  });
+  const held = heldCards.get(source) ?? new Map<string, never>();
+  heldCards.set(source, held);
+  const request = { url: source.url, fetch: bound, maxBytes: cardBytes, held, signal: deadline.signal };
+  const { json, url } = await fetchCard(request);
   if (source.trust) await assertTrustedCard(json, source.trust);
   const named = parseCard(json);
   const card = options.relocate === true ? relocated(named, origin) : named;
   assertReachable(card, origin);
-  const isSecure = origin.startsWith('https:') || declaresGrpcTls(card);
+  const declaresTls = card.capabilities?.extensions.some(({ uri }) => uri === GRPC_TLS) ?? false;
+  const isSecure = origin.startsWith('https:') || declaresTls;
   const grpc = options.grpc && { rules: options.grpc, credential, isSecure };
   const transport = await createRemoteTransport(card, { fetch: bound, grpc, binding: options.binding });
-  const kinds = [
-    ...(credential?.kinds ?? []),
-    ...(source.credentialFor ? [{ type: 'bearer' } as const] : []),
-  ];
+  const ofCaller = source.credentialFor ? [{ type: 'bearer' } as const] : [];
+  const kinds = [...(credential?.kinds ?? []), ...ofCaller];
   const shown = credential ? withMaskedErrors(transport, (text) => credential.mask(text)) : transport;
   const link = createLink(shown, card, source.credentialFor);
   return { card, json, url, link, note: securityNote(card, kinds) };
 }
 
 const heldCards = new WeakMap<object, HeldCards>();
-
-function heldCardsOf(source: object): HeldCards {
-  const held = heldCards.get(source) ?? new Map<string, never>();
-  heldCards.set(source, held);
-  return held;
-}
-
-function declaresGrpcTls({ capabilities }: AgentCard): boolean {
-  return capabilities?.extensions.some(({ uri }) => uri === GRPC_TLS) ?? false;
-}
 
 function fingerprint({ kind }: CardSource, profile: AgentProfile, card: AgentCard): string {
   const { supportedInterfaces, capabilities } = AgentCard.toJSON(card) as Record<string, unknown>;

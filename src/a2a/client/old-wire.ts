@@ -1,31 +1,33 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Json, JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
+import { isJsonObject, parseObject, type Json, type JsonObject } from '../../core/json.js';
+import { SCHEMA_PARTS } from '../translate/old-parts.js';
+import { mapMembers, objectOf } from '../translate/unchecked.js';
 
-const EVENT_STREAM = 'text/event-stream';
 /** VoltAgent writes this character before the data of each event. Valid JSON holds no raw control characters. */
 const RECORD_SEPARATOR = '\u001e';
 /** A longer line is passed on unchanged. */
 const MAX_LINE = 8 * 1024 * 1024;
 
 /** The members of 1.0 for the kinds of 0.3. */
-const MEMBERS: ReadonlyMap<unknown, string> = new Map([
-  ['status-update', 'statusUpdate'],
-  ['artifact-update', 'artifactUpdate'],
-]);
+const MEMBERS = new Map<unknown, string>(
+  Object.entries({ 'status-update': 'statusUpdate', 'artifact-update': 'artifactUpdate' }),
+);
 
 /** Wraps `fetch` for servers of A2A 0.x over JSON-RPC: adds the `kind` that some leave out of their results. */
-export function fetchOfOld(send: typeof fetch): typeof fetch {
-  return fetchRepaired(send, withKind);
+export function fetchForVersion03(send: typeof fetch): typeof fetch {
+  return fetchRepaired(send, (result) => {
+    const kind = result['kind'] === undefined ? kindOf(result) : undefined;
+    return kind === undefined ? result : { ...result, kind };
+  });
 }
 
 /** Wraps `fetch` for servers of A2A 1.0 over JSON-RPC: LangGraph writes the events of its streams as 0.3 does. */
-export function fetchOfNew(send: typeof fetch): typeof fetch {
+export function fetchForVersion10(send: typeof fetch): typeof fetch {
   return fetchRepaired(send, withMember);
 }
 
-/** As `fetchOfNew`, for LangGraph: it also reads and writes files as 0.3 does. */
-export function fetchOfLangGraph(send: typeof fetch): typeof fetch {
+/** As `fetchForVersion10`, for LangGraph: it also reads and writes files as 0.3 does. */
+export function fetchForLangGraph(send: typeof fetch): typeof fetch {
   const repaired = fetchRepaired(send, (result) => withParts(withMember(result), fromOldFile) as JsonObject);
   return (input, init) => {
     const { body } = init ?? {};
@@ -39,33 +41,19 @@ export function fetchOfLangGraph(send: typeof fetch): typeof fetch {
 function withParts(value: Json, convert: (part: JsonObject) => JsonObject): Json {
   if (Array.isArray(value)) return value.map((item: Json) => withParts(item, convert));
   if (!isJsonObject(value)) return value;
-  const members = Object.entries(value).map(([name, member = null]): [string, Json] => [
-    name,
+  return mapMembers(value, (member = null, name) =>
     name === 'parts' && Array.isArray(member)
       ? member.map((part: Json) => (isJsonObject(part) ? convert(part) : part))
       : withParts(member, convert),
-  ]);
-  return Object.fromEntries(members);
+  );
 }
 
-function toOldFile({ raw, url, mediaType, filename, ...rest }: JsonObject): JsonObject {
-  if (raw === undefined && url === undefined) return withoutGaps({ mediaType, filename, ...rest });
-  const file = withoutGaps({ bytes: raw, uri: url, mimeType: mediaType, name: filename });
-  return { kind: 'file', file, ...rest };
+function toOldFile(part: JsonObject): JsonObject {
+  return part['raw'] === undefined && part['url'] === undefined ? part : SCHEMA_PARTS.to(part);
 }
 
 function fromOldFile(part: JsonObject): JsonObject {
-  const { kind, file, ...rest } = part;
-  if (kind !== 'file' || !isJsonObject(file)) return part;
-  const { bytes, uri, mimeType, name } = file;
-  return withoutGaps({ raw: bytes, url: uri, mediaType: mimeType, filename: name, ...rest });
-}
-
-function withoutGaps(members: Readonly<Record<string, Json | undefined>>): JsonObject {
-  const given = Object.entries(members).flatMap(([name, value]): [string, Json][] =>
-    value === undefined ? [] : [[name, value]],
-  );
-  return Object.fromEntries(given);
+  return part['kind'] === 'file' && isJsonObject(part['file']) ? objectOf(SCHEMA_PARTS.from(part)) : part;
 }
 
 function fetchRepaired(send: typeof fetch, repair: (result: JsonObject) => JsonObject): typeof fetch {
@@ -75,7 +63,7 @@ function fetchRepaired(send: typeof fetch, repair: (result: JsonObject) => JsonO
     const type = response.headers.get('content-type') ?? '';
     if (!response.body || !response.ok) return response;
     const facts = { status: response.status, headers: response.headers };
-    if (!type.startsWith(EVENT_STREAM)) return new Response(repaired(await response.text()), facts);
+    if (!type.startsWith('text/event-stream')) return new Response(repaired(await response.text()), facts);
     const body = response.body
       .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
       .pipeThrough(eachLine((line) => (line.startsWith('data:') ? `data: ${repaired(line.slice(5))}` : line)))
@@ -109,21 +97,11 @@ function eachLine(convert: (line: string) => string): TransformStream<string, st
 function repairResult(text: string, repair: (result: JsonObject) => JsonObject): string {
   // A failed parse costs 10 µs: a chunk with thousands of lines that are not JSON would block the event loop.
   if (!text.includes('"result"')) return text;
-  let response: unknown;
-  try {
-    response = JSON.parse(text);
-  } catch {
-    return text;
-  }
-  const result = isJsonObject(response) ? response['result'] : undefined;
-  if (!isJsonObject(response) || !isJsonObject(result)) return text;
+  const response = parseObject(text);
+  const result = response?.['result'];
+  if (!isJsonObject(result)) return text;
   const fixed = repair(result);
   return fixed === result ? text : JSON.stringify({ ...response, result: fixed });
-}
-
-function withKind(result: JsonObject): JsonObject {
-  const kind = result['kind'] === undefined ? kindOf(result) : undefined;
-  return kind === undefined ? result : { ...result, kind };
 }
 
 function withMember(result: JsonObject): JsonObject {

@@ -1,15 +1,13 @@
-import type { SendMessageRequest } from '@a2a-js/sdk';
 import type { AgentProfile, Peer, PeerEvent, PeerRequest } from '../../core/agent.js';
-import { toSendRequest } from '../translate/content.js';
-import { chainMetadata } from '../translate/extensions.js';
 import { EXTENSIONS } from '../../core/extensions.js';
+import { chainMetadata } from '../translate/extensions.js';
 import { inFormOf } from './foreign-question.js';
 import type { Link } from './link.js';
 import { callerOf } from './link.js';
 import type { WatchLimits } from './limits.js';
 import { TaskReader } from './reader.js';
 import type { RetryRules } from './watch.js';
-import { findTaskByMessage, cancelTaskOf, watchTask } from './watch.js';
+import { findTaskByMessage, cancelTaskOf, watchTask, type SentMessage } from './watch.js';
 
 export interface PeerFacts {
   readonly profile: AgentProfile;
@@ -56,7 +54,7 @@ export function createPeer({ profile, link, retry, limits, rename, isRemote }: P
       const caller = callerOf(request.scope, grant);
       const mayBeLate = request.isAnswer ?? false;
       const watch = { link, reader, scope: caller, task };
-      const start = isWatch ? {} : { request: toWireRequest(request), mayBeLate };
+      const start = isWatch ? {} : { request: delegated(request), mayBeLate };
       for await (const event of watchTask({ ...watch, trace, signal, retry, limits, ...start })) {
         if (event.type !== 'status') yield event;
       }
@@ -76,19 +74,23 @@ async function findRepeated(link: Link, request: PeerRequest): Promise<string | 
   return findTaskByMessage(link, callerOf(scope, grant), { contextId, messageId: message.id });
 }
 
-function toWireRequest({
+/** The message with the chain of delegations that it extends. */
+function delegated({
   message,
   contextId,
   taskId = '',
   parentTaskId,
   grant,
   questions = [],
-}: PeerRequest): SendMessageRequest {
-  const delegated = {
-    ...message,
-    parts: inFormOf(questions, message.parts),
-    metadata: { ...message.metadata, ...chainMetadata(parentTaskId, grant) },
-    extensions: [...new Set([...(message.extensions ?? []), EXTENSIONS.chain])],
+}: PeerRequest): SentMessage {
+  return {
+    message: {
+      ...message,
+      parts: inFormOf(questions, message.parts),
+      metadata: { ...message.metadata, ...chainMetadata(parentTaskId, grant) },
+      extensions: [...new Set([...(message.extensions ?? []), EXTENSIONS.chain])],
+    },
+    taskId,
+    contextId,
   };
-  return toSendRequest(delegated, { taskId, contextId });
 }

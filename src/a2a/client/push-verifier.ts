@@ -23,7 +23,7 @@ export interface PushRequest {
 }
 
 export interface PushNotification {
-  /** The id of the delivery. A retry has the same id: answer 200 to an id that was handled before. */
+  /** The id of the delivery. A retry has the same id: respond with 200 to an id that was handled before. */
   readonly id: string;
   readonly taskId: string;
   /** The event, a `StreamResponse` of A2A. */
@@ -62,11 +62,8 @@ export function createPushVerifier({ issuer, audience, token, fetch }: PushVerif
         event: JSON.parse(body) as JsonObject,
       };
     } catch (cause) {
-      throw new LangoError(
-        'forbidden',
-        `The request is not a valid delivery of ${issuer}: ${errorText(cause)}.`,
-        { cause },
-      );
+      const text = `The request is not a valid delivery of ${issuer}: ${errorText(cause)}.`;
+      throw new LangoError('forbidden', text, { cause });
     }
   };
 }

@@ -1,24 +1,15 @@
-import type {
-  Artifact as WireArtifact,
-  Message as WireMessage,
-  StreamResponse,
-  Task,
-  TaskArtifactUpdateEvent,
-  TaskStatus,
-} from '@a2a-js/sdk';
 import type { PeerEvent } from '../../core/agent.js';
 import { LangoError } from '../../core/errors.js';
-import { isJsonObject } from '../../core/json.js';
 import { hashJson } from '../../core/canonical-json.js';
-import type { Part } from '../../core/message.js';
+import { isJsonObject, type JsonObject } from '../../core/json.js';
+import type { Artifact, Message, Part } from '../../core/message.js';
 import { textOf } from '../../core/message.js';
-import { NO_USAGE } from '../../core/model.js';
-import type { Usage } from '../../core/model.js';
+import { NO_USAGE, type Usage } from '../../core/model.js';
 import type { Question, TaskState } from '../../core/task.js';
 import { isInterrupted, isTerminal } from '../../core/task.js';
 import { ForeignApprovals, dataIn, questionsOf, textWithData, typedQuestions } from './foreign-question.js';
-import { fromWireArtifact, fromWireParts, fromWireState } from '../translate/content.js';
-import { authorIn, seqIn, usageIn } from '../translate/extensions.js';
+import { authorIn, usageIn, type AuthorMark } from '../translate/extensions.js';
+import type { ArtifactUpdate, StatusUpdate, TaskSnapshot, TaskUpdate } from '../translate/updates.js';
 import type { WatchLimits } from './limits.js';
 import { CLIENT_LIMITS } from './limits.js';
 
@@ -101,26 +92,27 @@ export class TaskReader {
     return this.#hasEnded;
   }
 
-  read({ payload }: StreamResponse): readonly ClientEvent[] {
+  /** Call it with each update. One that is undefined says nothing, and counts as an event. */
+  read(update: TaskUpdate | undefined): readonly ClientEvent[] {
     const { events } = this.#limits;
     if (++this.#events > events) throw tooLarge(`more than ${events} events`);
     this.#pendingEnd = undefined;
-    if (payload === undefined) return [];
-    const failure = this.#failureOfOtherTask(payload);
+    if (update === undefined) return [];
+    const failure = this.#failureOfOtherTask(update);
     if (failure) return [failure];
-    const before = this.#identify(payload);
-    this.#cursor = seqIn(payload.value.metadata) ?? this.#cursor;
-    switch (payload.$case) {
+    const before = this.#identify(update);
+    this.#cursor = update.seq ?? this.#cursor;
+    switch (update.type) {
       case 'task':
-        return [...before, ...this.#readTask(payload.value)];
+        return [...before, ...this.#readTask(update)];
       case 'message':
-        return this.#readMessage(payload.value);
-      case 'statusUpdate':
+        return this.#readMessage(update.message);
+      case 'status':
         this.#awaitsUpdate = false;
-        return [...before, ...this.#readStatus(payload.value.status, payload.value.metadata)];
-      case 'artifactUpdate':
+        return [...before, ...this.#readStatus(update)];
+      case 'artifact':
         this.#awaitsUpdate = false;
-        return [...before, ...this.#readArtifactUpdate(payload.value)];
+        return [...before, ...this.#readArtifactUpdate(update)];
     }
   }
 
@@ -139,10 +131,9 @@ export class TaskReader {
     return { type: 'end', state, text, ...rest };
   }
 
-  #identify(payload: NonNullable<StreamResponse['payload']>): readonly ClientEvent[] {
-    const taskId = payload.$case === 'task' ? payload.value.id : payload.value.taskId;
-    this.#contextId = sameId('context', this.#contextId, payload.value.contextId);
-    if (payload.$case === 'message') return [];
+  #identify({ type, taskId, contextId }: TaskUpdate): readonly ClientEvent[] {
+    this.#contextId = sameId('context', this.#contextId, contextId);
+    if (type === 'message') return [];
     this.#taskId = sameId('task', this.#taskId, taskId);
     if (this.#taskId === undefined) throw invalid('The agent sent an event without a task id.');
     if (this.#isAnnounced) return [];
@@ -151,21 +142,17 @@ export class TaskReader {
   }
 
   /** Returns the end for a failure that is reported under another task id of the context, as stock servers of 0.3 do. */
-  #failureOfOtherTask(payload: NonNullable<StreamResponse['payload']>): EndEvent | undefined {
-    if (payload.$case !== 'task' && payload.$case !== 'statusUpdate') return undefined;
-    const { contextId, status, metadata } = payload.value;
-    const id = payload.$case === 'task' ? payload.value.id : payload.value.taskId;
-    const isOther = this.#taskId !== undefined && id !== '' && id !== this.#taskId;
+  #failureOfOtherTask(update: TaskUpdate): EndEvent | undefined {
+    if (update.type !== 'task' && update.type !== 'status') return undefined;
+    const { taskId, contextId, state } = update;
+    const isOther = this.#taskId !== undefined && taskId !== '' && taskId !== this.#taskId;
     if (!isOther || contextId === '' || contextId !== this.#contextId) return undefined;
-    const state = status && fromWireState(status.state);
-    return state === 'failed' || state === 'rejected'
-      ? this.#end(state, status?.message, metadata)
-      : undefined;
+    return state === 'failed' || state === 'rejected' ? this.#end(state, update) : undefined;
   }
 
-  #readTask(task: Task): readonly ClientEvent[] {
+  #readTask(task: TaskSnapshot): readonly ClientEvent[] {
     const artifacts = task.artifacts.flatMap((artifact) => this.#readSnapshot(artifact));
-    const status = this.#readStatus(task.status, task.metadata);
+    const status = this.#readStatus(task);
     const last = status.at(-1);
     if (this.#awaitsUpdate && last?.type === 'end' && isInterrupted(last.state)) {
       this.#hasEnded = false;
@@ -176,43 +163,43 @@ export class TaskReader {
   }
 
   /** Reads a message that was sent instead of a task. It is the whole answer. */
-  #readMessage(message: WireMessage): readonly ClientEvent[] {
+  #readMessage(message: Message): readonly ClientEvent[] {
     if (this.#isAnnounced) throw invalid('The agent sent a message in the middle of a task.');
-    return [...this.#readSnapshot(toArtifact(message)), this.#end('completed', undefined, message.metadata)];
+    const { metadata } = message;
+    const about = { mark: authorIn(metadata), usage: usageIn(metadata) };
+    return [...this.#readSnapshot(toArtifact(message)), this.#end('completed', about)];
   }
 
-  #readStatus(status: TaskStatus | undefined, metadata: unknown): readonly ClientEvent[] {
-    const state = status && fromWireState(status.state);
+  #readStatus(update: TaskSnapshot | StatusUpdate): readonly ClientEvent[] {
+    const { state, message } = update;
     if (!state) throw invalid('The agent sent a task without a state of A2A 1.0.');
     const events: ClientEvent[] = [];
     if (state !== this.#state) events.push({ type: 'status', state });
     this.#state = state;
     if (isTerminal(state) || isInterrupted(state)) {
       // Some agents put their answer into the closing status instead of an artifact.
-      const isAnswer = !this.#hasAnswer() || this.#artifacts.has(status.message?.messageId ?? '');
-      const answer = state === 'completed' && isAnswer ? status.message : undefined;
+      const isAnswer = !this.#hasAnswer() || this.#artifacts.has(message?.id ?? '');
+      const answer = state === 'completed' && isAnswer ? message : undefined;
       const answerEvents = answer ? this.#readSnapshot(toArtifact(answer)) : [];
       if (state === 'completed' && !this.#hasContent()) {
-        this.#completed = () => this.#end(state, status.message, metadata);
+        this.#completed = () => this.#end(state, update);
         return [...events, ...answerEvents];
       }
-      return [...events, ...answerEvents, this.#end(state as EndEvent['state'], status.message, metadata)];
+      return [...events, ...answerEvents, this.#end(state as EndEvent['state'], update)];
     }
-    return [...events, ...this.#readActivity(status.message, metadata)];
+    return [...events, ...this.#readActivity(update)];
   }
 
-  #readActivity(message: WireMessage | undefined, metadata: unknown): readonly ClientEvent[] {
-    const isRepeat =
-      message !== undefined && message.messageId !== '' && this.#seenMessages.has(message.messageId);
+  #readActivity({ message, mark, metadata }: TaskSnapshot | StatusUpdate): readonly ClientEvent[] {
+    const isRepeat = message !== undefined && message.id !== '' && this.#seenMessages.has(message.id);
     if (message && !isRepeat) {
-      this.#count(message.messageId.length);
-      this.#seenMessages.set(message.messageId, splitParts(toArtifact(message)).text);
+      this.#count(message.id.length);
+      this.#seenMessages.set(message.id, splitParts(message.parts).text);
     }
-    const mark = authorIn(metadata);
-    const author = this.#authorOf(metadata, message?.metadata);
+    const author = this.#authorOf(mark, message?.metadata);
     if (isRepeat) return this.#readGrowth(message);
     if (mark?.activity) return [{ type: 'activity', author, activity: mark.activity }];
-    const parts = fromWireParts(message?.parts ?? []);
+    const parts = message?.parts ?? [];
     const text = textWithData(parts);
     this.#approvals.read(parts);
     this.#count(text.length);
@@ -221,11 +208,11 @@ export class TaskReader {
   }
 
   /** Reads a message that comes again. With more text it is the answer as it grows: VoltAgent streams it so. */
-  #readGrowth(message: WireMessage): readonly ClientEvent[] {
-    const before = this.#seenMessages.get(message.messageId)!;
-    const { text } = splitParts(toArtifact(message));
+  #readGrowth(message: Message): readonly ClientEvent[] {
+    const before = this.#seenMessages.get(message.id)!;
+    const { text } = splitParts(message.parts);
     if (text === before || !text.startsWith(before)) return [];
-    this.#seenMessages.set(message.messageId, text);
+    this.#seenMessages.set(message.id, text);
     return this.#readSnapshot(toArtifact(message));
   }
 
@@ -237,11 +224,10 @@ export class TaskReader {
     this.#said = said.length > MAX_SAID ? `${LEFT_OUT}${said.slice(-MAX_SAID)}` : said;
   }
 
-  #readArtifactUpdate({ artifact, append, metadata }: TaskArtifactUpdateEvent): readonly ClientEvent[] {
-    if (!artifact) return [];
+  #readArtifactUpdate({ artifact, append, metadata }: ArtifactUpdate): readonly ClientEvent[] {
     const seen = this.#artifact(artifact, metadata);
     if (!append) seen.files = [];
-    const { text, files } = splitParts(artifact);
+    const { text, files } = splitParts(artifact.parts);
     this.#count(text.length + sizeOf(files));
     const events: ClientEvent[] = [];
     if (text !== '' || (!append && seen.text !== '')) events.push(seen.addText(text, !append));
@@ -250,9 +236,9 @@ export class TaskReader {
   }
 
   /** Reads a whole artifact, and returns events for its new content only. */
-  #readSnapshot(artifact: WireArtifact): readonly ClientEvent[] {
-    const seen = this.#artifact(artifact, undefined);
-    const { text, files } = splitParts(artifact);
+  #readSnapshot(artifact: Artifact): readonly ClientEvent[] {
+    const seen = this.#artifact(artifact);
+    const { text, files } = splitParts(artifact.parts);
     const events: ClientEvent[] = [];
     if (text !== seen.text) {
       const continues = text.startsWith(seen.text);
@@ -268,22 +254,21 @@ export class TaskReader {
     return events;
   }
 
-  #artifact(artifact: WireArtifact, metadata: unknown): SeenArtifact {
-    const author = this.#authorOf(artifact.metadata, metadata);
-    const known = this.#artifacts.get(artifact.artifactId);
-    const seen = known ?? new SeenArtifact(withinLimit('artifact', artifact.artifactId));
+  #artifact({ id, metadata }: Artifact, ofUpdate?: JsonObject): SeenArtifact {
+    const known = this.#artifacts.get(id);
+    const seen = known ?? new SeenArtifact(withinLimit('artifact', id));
     if (!known) {
-      this.#count(artifact.artifactId.length);
-      this.#artifacts.set(artifact.artifactId, seen);
+      this.#count(id.length);
+      this.#artifacts.set(id, seen);
     }
-    seen.author = author;
+    seen.author = this.#authorOf(authorIn(metadata), ofUpdate);
     return seen;
   }
 
-  /** The author in the first metadata that names one; else the agent itself. */
-  #authorOf(...metadata: readonly unknown[]): string {
-    const mark = metadata.map(authorIn).find((one) => one !== undefined);
-    return mark ? this.#rename(mark.author) : this.#agent;
+  /** The author of the mark, else of the one in the metadata; else the agent itself. */
+  #authorOf(mark: AuthorMark | undefined, metadata: unknown): string {
+    const { author } = mark ?? authorIn(metadata) ?? {};
+    return author === undefined ? this.#agent : this.#rename(author);
   }
 
   #hasContent(): boolean {
@@ -294,11 +279,14 @@ export class TaskReader {
     return [...this.#artifacts.values()].some(({ text }) => text !== '');
   }
 
-  #end(state: EndEvent['state'], message: WireMessage | undefined, metadata: unknown): EndEvent {
+  #end(
+    state: EndEvent['state'],
+    { message, mark, usage = NO_USAGE }: Pick<StatusUpdate, 'message' | 'mark' | 'usage'>,
+  ): EndEvent {
     this.#hasEnded = true;
-    this.#usage = usageIn(metadata);
-    const author = this.#authorOf(metadata, message?.metadata);
-    const parts = message ? fromWireParts(message.parts) : [];
+    this.#usage = usage;
+    const author = this.#authorOf(mark, message?.metadata);
+    const parts = message?.parts ?? [];
     const reason = textOf(parts);
     const waiting = state === 'input-required' ? this.#said.trim() : '';
     const answer = [...this.#artifacts.values()].flatMap(({ text }) => (text === '' ? [] : [text]));
@@ -313,7 +301,7 @@ export class TaskReader {
       questions: isInterrupted(state) ? this.#questions(state, parts, author) : [],
       usage: this.#usage,
       // Agents of this server set the mark. Without a mark the text counts as from outside.
-      fromOutside: this.#isRemote || (authorIn(metadata)?.fromOutside ?? true),
+      fromOutside: this.#isRemote || (mark?.fromOutside ?? true),
     };
   }
 
@@ -349,20 +337,18 @@ class SeenArtifact {
   }
 
   /** Returns an event with all files and data of the artifact, the earlier ones included. */
-  addFiles(files: readonly Part[], artifact: WireArtifact): ClientEvent {
+  addFiles(files: readonly Part[], artifact: Artifact): ClientEvent {
     this.files = [...this.files, ...files];
-    const whole = { ...fromWireArtifact(artifact), parts: this.files };
-    return { type: 'artifact', author: this.author, artifact: whole };
+    return { type: 'artifact', author: this.author, artifact: { ...artifact, parts: this.files } };
   }
 }
 
-function toArtifact({ messageId, parts, metadata }: WireMessage): WireArtifact {
-  return { artifactId: messageId, name: '', description: '', parts, metadata, extensions: [] };
+function toArtifact({ id, parts, metadata }: Message): Artifact {
+  return { id, parts, ...(metadata && { metadata }) };
 }
 
 /** Separates running text, whose chunks are joined, from files and data. */
-function splitParts(artifact: WireArtifact): { readonly text: string; readonly files: readonly Part[] } {
-  const parts = fromWireParts(artifact.parts);
+function splitParts(parts: readonly Part[]): { readonly text: string; readonly files: readonly Part[] } {
   const isText = (part: Part): boolean => part.kind === 'text' && part.filename === undefined;
   const text = parts.map((part) => (isText(part) && part.kind === 'text' ? part.text : '')).join('');
   return { text, files: parts.filter((part) => !isText(part)) };

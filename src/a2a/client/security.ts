@@ -2,18 +2,11 @@ import type { AgentCard, SecurityScheme } from '@a2a-js/sdk';
 import { label } from './card.js';
 import type { CredentialKind } from '../../core/credential.js';
 
-export interface SecurityNote {
-  readonly reason: string;
-  readonly hint: string;
-}
-
-const HINT = 'Set auth in its entry of a2a.remoteAgents.';
-
 /**
  * Returns a note with the credentials that the card requires, when the entry has none that fits; undefined when one fits.
  * No token is fetched from an address on a card: only the entry names issuers.
  */
-export function securityNote(card: AgentCard, kinds: readonly CredentialKind[]): SecurityNote | undefined {
+export function securityNote(card: AgentCard, kinds: readonly CredentialKind[]) {
   const { securitySchemes, securityRequirements } = card;
   const alternatives = securityRequirements.map(({ schemes }) =>
     Object.entries(schemes).map(([name, scopes]) => {
@@ -23,13 +16,13 @@ export function securityNote(card: AgentCard, kinds: readonly CredentialKind[]):
   );
   if (alternatives.length === 0) return undefined;
   const unmet = alternatives.map((needs) =>
-    needs.filter((need) => !kinds.some((kind) => satisfies(kind, need.scheme, need.scopes))),
+    needs.filter((need) => !kinds.some((kind) => satisfies(kind, need))),
   );
   if (unmet.some(({ length }) => length === 0)) return undefined;
   const wanted = unmet.map((needs) => needs.map(describe).join(' and ')).join(', or ');
   const has = kinds.map(({ type }) => NAMES[type]).join(' and ') || 'no credential';
   const reason = `Its card requires ${label(wanted)}; its entry in a2a.remoteAgents has ${has}.`;
-  return { reason, hint: HINT };
+  return { reason, hint: 'Set auth in its entry of a2a.remoteAgents.' };
 }
 
 const NAMES: Readonly<Record<CredentialKind['type'], string>> = {
@@ -40,10 +33,13 @@ const NAMES: Readonly<Record<CredentialKind['type'], string>> = {
   apiKey: 'an API key',
 };
 
-type Scheme = SecurityScheme['scheme'];
+interface Need {
+  readonly scheme: SecurityScheme['scheme'];
+  readonly scopes: readonly string[];
+}
 
 /** Whether a credential satisfies a scheme. An unknown kind of scheme counts as satisfied: only a request can tell. */
-function satisfies(kind: CredentialKind, scheme: Scheme, scopes: readonly string[]): boolean {
+function satisfies(kind: CredentialKind, { scheme, scopes }: Need): boolean {
   switch (scheme?.$case) {
     case 'apiKeySecurityScheme': {
       if (kind.type !== 'apiKey' || scheme.value.location !== kind.in) return false;
@@ -57,12 +53,9 @@ function satisfies(kind: CredentialKind, scheme: Scheme, scopes: readonly string
     }
     case 'oauth2SecurityScheme':
     case 'openIdConnectSecurityScheme':
-      if (kind.type === 'bearer') return true;
+      if (kind.type !== 'oauth2') return kind.type === 'bearer';
       // Without configured scopes the issuer chooses them.
-      return (
-        kind.type === 'oauth2' &&
-        (kind.scopes.length === 0 || scopes.every((scope) => kind.scopes.includes(scope)))
-      );
+      return kind.scopes.length === 0 || scopes.every((scope) => kind.scopes.includes(scope));
     case 'mtlsSecurityScheme':
       return kind.type === 'mtls';
     case undefined:
@@ -70,13 +63,7 @@ function satisfies(kind: CredentialKind, scheme: Scheme, scopes: readonly string
   }
 }
 
-function describe({
-  scheme,
-  scopes,
-}: {
-  readonly scheme: Scheme;
-  readonly scopes: readonly string[];
-}): string {
+function describe({ scheme, scopes }: Need): string {
   const ofScopes = scopes.length === 0 ? '' : ` with the scopes ${scopes.join(' ')}`;
   switch (scheme?.$case) {
     case 'apiKeySecurityScheme':

@@ -1,18 +1,18 @@
-import type { SendMessageRequest, StreamResponse } from '@a2a-js/sdk';
-import { TaskState } from '@a2a-js/sdk';
-import type { RequestOptions } from '@a2a-js/sdk/client';
 import type { AskedTask } from '../../core/agent.js';
 import type { ErrorCode } from '../../core/errors.js';
 import { LangoError, causesOf, codeOf, errorText, isLangoError } from '../../core/errors.js';
 import { LONGEST_ASKED_MS } from '../../core/retry.js';
 import type { Caller } from '../../core/identity.js';
 import { backoffMs, pause, Timer, waitAtMost } from '../../core/time.js';
+import type { Message } from '../../core/message.js';
 import type { Trace } from '../../core/task.js';
+import type { MessageIds } from '../translate/content.js';
 import { fromWireError } from '../translate/errors.js';
+import type { TaskCall } from '../translate/task-calls.js';
+import type { TaskUpdate } from '../translate/updates.js';
 import type { WatchLimits } from './limits.js';
 import { CLIENT_LIMITS } from './limits.js';
 import type { Link } from './link.js';
-import { requestOptions, send } from './link.js';
 import type { ClientEvent, EndEvent, TaskReader } from './reader.js';
 
 export interface RetryRules {
@@ -34,7 +34,7 @@ export interface Watch {
   readonly task?: string;
   readonly trace?: Trace | undefined;
   /** The message to send first. Without it the watch begins with the current state of the task that `reader` names. */
-  readonly request?: SendMessageRequest;
+  readonly request?: SentMessage;
   /** Whether `request` is an answer to a question, so that a faster answer of another client is no failure. */
   readonly mayBeLate?: boolean;
   /** Without `request`: the `seq` after which to resume, instead of reading the current state first. */
@@ -43,6 +43,10 @@ export interface Watch {
   readonly retry: RetryRules;
   /** Set for a task that only this server watches: it is canceled when the watch ends early. Default: `CLIENT_LIMITS`. */
   readonly limits?: WatchLimits;
+}
+
+export interface SentMessage extends MessageIds {
+  readonly message: Message;
 }
 
 const MAX_DELAY_MS = 5_000;
@@ -81,7 +85,7 @@ class TaskWatch {
   #requests = 0;
   /** The number of connections in a row that ended early. */
   #shortLived = 0;
-  #request: SendMessageRequest | undefined;
+  #request: SentMessage | undefined;
   #after: number | undefined;
   #needsSnapshot: boolean;
   #canSubscribe: boolean;
@@ -123,9 +127,9 @@ class TaskWatch {
     const begun = performance.now();
     try {
       this.#countRequest();
-      for await (const response of this.#open()) {
+      for await (const update of this.#open()) {
         this.#request = undefined;
-        const events = this.#reader.read(response);
+        const events = this.#reader.read(update);
         this.#failures = 0;
         this.#watch.link.breaker?.answered();
         hasEvents ||= events.length > 0;
@@ -169,30 +173,27 @@ class TaskWatch {
     return this.#stop.signal;
   }
 
-  #open(): AsyncGenerator<StreamResponse, void, undefined> {
-    return this.#request ? this.#send(this.#request) : this.#resume();
+  #open(): AsyncGenerator<TaskUpdate | undefined, void, undefined> {
+    if (!this.#request) return this.#resume();
+    const { message, ...ids } = this.#request;
+    return this.#watch.link.tasks.send(message, ids, this.#call());
   }
 
-  async *#send(request: SendMessageRequest): AsyncGenerator<StreamResponse, void, undefined> {
-    yield* send(this.#watch.link, request, await this.#options());
+  #call(after?: number): TaskCall {
+    const { scope, task, trace } = this.#watch;
+    return { scope, task, trace, signal: this.#connection.signal, after };
   }
 
-  #options(after?: number): Promise<RequestOptions> {
-    const { link, scope, task, trace } = this.#watch;
-    return requestOptions(link, { scope, task, trace, signal: this.#connection.signal, after });
-  }
-
-  /** Yields the events after the last one read, or the current task when the peer cannot replay events. */
-  async *#resume(): AsyncGenerator<StreamResponse, void, undefined> {
-    const { link } = this.#watch;
+  /** Yields the updates after the last one read, or the current task when the peer cannot replay events. */
+  async *#resume(): AsyncGenerator<TaskUpdate | undefined, void, undefined> {
+    const { tasks } = this.#watch.link;
     const after = this.#reader.cursor ?? this.#after;
     let count = 0;
     if (this.#canSubscribe && !this.#needsSnapshot) {
-      const options = await this.#options(after);
       try {
-        for await (const response of link.transport.resubscribeTask({ tenant: '', id: this.#id }, options)) {
+        for await (const update of tasks.subscribe(this.#id, this.#call(after))) {
           count += 1;
-          yield response;
+          yield update;
         }
       } catch (error) {
         // Stock servers refuse to subscribe to a task that has just ended; some refuse it for every task.
@@ -202,9 +203,7 @@ class TaskWatch {
     }
     if (count > 0) return;
     this.#needsSnapshot = false;
-    const options = await this.#options();
-    const task = await link.transport.getTask({ tenant: '', id: this.#id, historyLength: 0 }, options);
-    yield { payload: { $case: 'task', value: task } };
+    yield await tasks.get(this.#id, this.#call());
   }
 
   get #id(): string {
@@ -299,29 +298,13 @@ function wasNeverSent(error: unknown): boolean {
 /** The time limit of calls that are best effort. */
 const BEST_EFFORT_MS = 2_000;
 
-/** The number of tasks of a context, and of messages of each, that are searched for a message: the newest. */
-const MAX_TASKS = 20;
-const MAX_MESSAGES = 50;
-
 /** Finds the id of the task that began with this message, if the peer lists its tasks. Never rejects. */
-export async function findTaskByMessage(
-  link: Link,
+export function findTaskByMessage(
+  { tasks }: Link,
   scope: Caller,
-  { contextId, messageId }: Exclude<AskedTask, { readonly taskId: string }>,
+  { contextId, messageId: id }: Exclude<AskedTask, { readonly taskId: string }>,
 ): Promise<string | undefined> {
-  const query = {
-    tenant: '',
-    contextId,
-    status: TaskState.TASK_STATE_UNSPECIFIED,
-    pageSize: MAX_TASKS,
-    pageToken: '',
-    historyLength: MAX_MESSAGES,
-    statusTimestampAfter: undefined,
-  };
-  const page = await withinTimeLimit(async (signal) =>
-    link.transport.listTasks(query, await requestOptions(link, { scope, signal })),
-  );
-  return page?.tasks.find(({ history }) => history.some((message) => message.messageId === messageId))?.id;
+  return withinTimeLimit((signal) => tasks.find({ contextId, id }, { scope, signal }));
 }
 
 /** Resolves with the result of `work`; with undefined when it fails or takes too long. */
@@ -331,11 +314,8 @@ function withinTimeLimit<T>(work: (signal: AbortSignal) => Promise<T>): Promise<
 }
 
 /** Asks the peer to cancel a task. Best effort, for at most two seconds. Never rejects. */
-async function cancelTask(link: Link, scope: Caller | undefined, taskId: string): Promise<void> {
-  const request = { tenant: '', id: taskId, metadata: undefined };
-  await withinTimeLimit(async (signal) =>
-    link.transport.cancelTask(request, await requestOptions(link, { scope, signal })),
-  );
+async function cancelTask({ tasks }: Link, scope: Caller | undefined, taskId: string): Promise<void> {
+  await withinTimeLimit((signal) => tasks.cancel(taskId, { scope, signal }));
 }
 
 /** Cancels a task that is known by its id or by the message that began it. Best effort. Never rejects. */

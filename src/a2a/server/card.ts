@@ -1,4 +1,4 @@
-import type { AgentExtension, AgentInterface, AgentSkill, SecurityRequirement } from '@a2a-js/sdk';
+import type { AgentExtension, AgentInterface } from '@a2a-js/sdk';
 import { AgentCard, SecurityScheme } from '@a2a-js/sdk';
 import type { AgentProfile, Skill } from '../../core/agent.js';
 import type { CardFile } from '../../core/card.js';
@@ -19,45 +19,40 @@ const EXTENSION_TEXTS: Readonly<Record<keyof typeof EXTENSIONS, string>> = {
   usage: 'Reports the tokens of the task and its sub-tasks on the final status.',
 };
 
-const GENERATION_DECLARED: AgentExtension = {
-  uri: GENERATION,
-  description: 'Numbers tasks and events by `generation`, as the draft of A2A 1.1 does.',
-  required: false,
-  params: undefined,
-};
-
+const DECLARED: readonly AgentExtension[] = [
+  ...Object.entries(EXTENSION_TEXTS).map(([name, description]) =>
+    declared(EXTENSIONS[name as keyof typeof EXTENSIONS], description),
+  ),
+  declared(GENERATION, 'Numbers tasks and events by `generation`, as the draft of A2A 1.1 does.'),
+];
 /** Says that gRPC uses TLS. The address cannot say it: stock clients accept host:port only. */
-const GRPC_TLS_DECLARED: AgentExtension = {
-  uri: GRPC_TLS,
-  description: 'The gRPC interfaces of this card use TLS.',
-  required: false,
-  params: undefined,
-};
+const GRPC_TLS_DECLARED = declared(GRPC_TLS, 'The gRPC interfaces of this card use TLS.');
+
+function declared(uri: string, description: string): AgentExtension {
+  return { uri, description, required: false, params: undefined };
+}
 
 export interface CardParts {
   /** The reviewed card file of the agent. Undefined: description and modes come from the profile and the defaults. */
   readonly file: CardFile | undefined;
   readonly profile: AgentProfile;
-  /** The version of the agent. */
   readonly version: string;
   /** The address under which clients reach this node. */
   readonly baseUrl: string;
   /** Host and port of the gRPC binding; undefined without one. */
   readonly grpc?: string | undefined;
-  /** Whether the gRPC binding uses TLS. */
   readonly isGrpcSecure?: boolean;
   /** Whether the agent answers at the root of the host. */
   readonly isRoot?: boolean;
   /** The authentication of callers. The card declares exactly what is enforced. */
   readonly auth: CardAuth;
-  /** Whether this node sends push notifications. */
   readonly push?: boolean;
 }
 
 /** Builds the public card of an agent. Equal parts give equal bytes. */
 export function buildCard(parts: CardParts): AgentCard {
   const { file, profile, version, auth, push = false } = parts;
-  const security = cardSecurity(auth);
+  const { securitySchemes, securityRequirements, ofSkill } = cardSecurity(auth);
   return {
     name: profile.name,
     description: file?.description ?? profile.description,
@@ -72,16 +67,18 @@ export function buildCard(parts: CardParts): AgentCard {
       // Without authentication every caller sees the same card.
       ...(auth === 'none' ? {} : { extendedAgentCard: true }),
       extensions: [
-        ...declaredExtensions(),
-        GENERATION_DECLARED,
+        ...DECLARED,
         ...(parts.grpc !== undefined && parts.isGrpcSecure ? [GRPC_TLS_DECLARED] : []),
       ],
     },
-    securitySchemes: security.securitySchemes,
-    securityRequirements: security.securityRequirements,
+    ...{ securitySchemes, securityRequirements },
     defaultInputModes: [...inputModesOf(parts)],
     defaultOutputModes: [...(file?.defaultOutputModes ?? DEFAULT_MODES)],
-    skills: uniqueById(profile.skills).map((skill) => toAgentSkill(skill, security)),
+    skills: uniqueById(profile.skills).map(({ tags, examples, ...skill }) => ({
+      ...{ id: skill.id, name: skill.name, description: skill.description },
+      ...{ tags: [...tags], examples: [...examples], inputModes: [], outputModes: [] },
+      securityRequirements: ofSkill(skill.id),
+    })),
     signatures: [],
   };
 }
@@ -106,12 +103,10 @@ export function cardJson(card: AgentCard): JsonObject {
   return { ...json, skills: (json.skills ?? []).map((skill) => ({ tags: [], ...skill })) };
 }
 
-/** The address of an agent's HTTP interfaces. */
 export function agentUrl(baseUrl: string, name: string): string {
   return `${publicBase(baseUrl)}/agents/${name}`;
 }
 
-/** The address of the node's gRPC interface. */
 export function grpcAddress(baseUrl: string, port: number): string {
   return `${new URL(publicBase(baseUrl)).hostname}:${port}`;
 }
@@ -122,31 +117,9 @@ function publicBase(baseUrl: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
-function declaredExtensions(): AgentExtension[] {
-  return Object.entries(EXTENSION_TEXTS).map(([name, description]) => ({
-    uri: EXTENSIONS[name as keyof typeof EXTENSIONS],
-    description,
-    required: false,
-    params: undefined,
-  }));
-}
-
 /** Keeps the first skill of each id. */
 function uniqueById(skills: readonly Skill[]): readonly Skill[] {
   return skills.filter(({ id }, index) => skills.findIndex((other) => other.id === id) === index);
-}
-
-function toAgentSkill({ id, name, description, tags, examples }: Skill, security: CardSecurity): AgentSkill {
-  return {
-    id,
-    name,
-    description,
-    tags: [...tags],
-    examples: [...examples],
-    inputModes: [],
-    outputModes: [],
-    securityRequirements: security.ofSkill(id),
-  };
 }
 
 /** The authentication of callers, as far as clients need to know. */
@@ -167,39 +140,33 @@ export type CardAuth =
       readonly skillScopes: ReadonlyMap<string, string>;
     };
 
-/** The security fields of a card. They declare exactly what is enforced. */
-interface CardSecurity extends Pick<AgentCard, 'securitySchemes' | 'securityRequirements'> {
-  /** The requirements of a skill; empty when they are those of the agent. */
-  readonly ofSkill: (skillId: string) => SecurityRequirement[];
-}
-
-function cardSecurity(auth: CardAuth): CardSecurity {
+/** The security fields of a card. They declare exactly what is enforced. A skill without its own has those of the agent. */
+function cardSecurity(auth: CardAuth) {
   if (auth === 'none') return { securitySchemes: {}, securityRequirements: [], ofSkill: () => [] };
   const schemes = [schemeOf(auth), ...(typeof auth === 'string' ? [] : flowSchemes(auth))];
   const { scopes, skillScopes } = typeof auth === 'string' ? NO_SCOPES : auth;
-  const anyOf = (needed: readonly string[]) => schemes.map(([name]) => requirement(name, needed));
+  const anyOf = (needed: readonly string[]) =>
+    schemes.map(([name]) => ({ schemes: { [name]: { list: [...needed] } } }));
   return {
     securitySchemes: Object.fromEntries(
       schemes.map(([name, scheme]) => [name, SecurityScheme.fromJSON(scheme)]),
     ),
     securityRequirements: anyOf(scopes),
-    ofSkill: (skillId) => {
+    ofSkill: (skillId: string) => {
       const scope = skillScopes.get(skillId);
       return scope === undefined ? [] : anyOf([...new Set([...scopes, scope])]);
     },
   };
 }
 
-type IssuerAuth = Exclude<CardAuth, string>;
-
 /** Makes a scheme for each flow, since a scheme of A2A holds a single flow. */
-function flowSchemes({ flows, scopes, skillScopes, audience }: IssuerAuth) {
-  const described = new Map<string, string>();
-  for (const scope of scopes) described.set(scope, 'Use the agent.');
-  for (const [skill, scope] of skillScopes) described.set(scope, `Use the skill ${skill}.`);
+function flowSchemes({ flows, scopes, skillScopes, audience }: Exclude<CardAuth, string>) {
+  const ofAgent = scopes.map((scope) => [scope, 'Use the agent.']);
+  const ofSkills = [...skillScopes].map(([skill, scope]) => [scope, `Use the skill ${skill}.`]);
+  const described = Object.fromEntries([...ofAgent, ...ofSkills]) as Record<string, string>;
   const description = `A token for the audience ${audience.join(' or ')}, sent as a bearer token.`;
   return flows.map(({ name, members }): readonly [string, JsonObject] => {
-    const flow = { ...members, scopes: Object.fromEntries(described) };
+    const flow = { ...members, scopes: described };
     return [FLOW_SCHEMES[name], { oauth2SecurityScheme: { description, flows: { [name]: flow } } }];
   });
 }
@@ -214,25 +181,20 @@ const NO_SCOPES = { scopes: [], skillScopes: new Map<string, string>() };
 
 /** Returns the main security scheme: its name on the card, and its ProtoJSON. */
 function schemeOf(auth: Exclude<CardAuth, 'none'>): readonly [string, JsonObject] {
-  if (auth === 'token') {
-    const value = { scheme: 'Bearer', description: 'The token of this node.' };
-    return ['bearer', { httpAuthSecurityScheme: value }];
-  }
-  if (auth === 'mtls') {
-    const value = { description: 'A client certificate that this node trusts.' };
-    return ['mtls', { mtlsSecurityScheme: value }];
-  }
+  if (auth === 'token')
+    return [
+      'bearer',
+      { httpAuthSecurityScheme: { scheme: 'Bearer', description: 'The token of this node.' } },
+    ];
+  if (auth === 'mtls')
+    return ['mtls', { mtlsSecurityScheme: { description: 'A client certificate that this node trusts.' } }];
   const { openIdConnectUrl } = auth;
   if (openIdConnectUrl !== undefined) {
-    const value = { openIdConnectUrl, description: 'A token of this issuer, sent as a bearer token.' };
-    return ['openIdConnect', { openIdConnectSecurityScheme: value }];
+    const description = 'A token of this issuer, sent as a bearer token.';
+    return ['openIdConnect', { openIdConnectSecurityScheme: { openIdConnectUrl, description } }];
   }
   const description = 'A signed token of the issuer that this node trusts.';
   return ['jwt', { httpAuthSecurityScheme: { scheme: 'Bearer', bearerFormat: 'JWT', description } }];
-}
-
-function requirement(name: string, scopes: readonly string[]): SecurityRequirement {
-  return { schemes: { [name]: { list: [...scopes] } } };
 }
 
 /**

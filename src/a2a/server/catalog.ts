@@ -6,7 +6,7 @@ import type { JsonObject } from '../../core/json.js';
 import { CARD_TYPE, CATALOG_PATHS, LOCAL_PUBLISHER, REGISTRY_TYPE } from '../translate/catalog.js';
 import { agentUrl } from './card.js';
 import { CATALOG_TYPE } from './discovery.js';
-import { answerDocument, type EtagCache } from './documents.js';
+import { serveDocument, type EtagCache } from './documents.js';
 import { JSON_TYPE } from './modes.js';
 import { REGISTRY_PATH, type IndexedEntry } from './registry.js';
 
@@ -34,7 +34,7 @@ export interface KnownAgent {
  * Serves the catalog of a node: an entry for each card, one for its registry, and its host (level 2 of AI Catalog). The
  * document is the same for clients of AI Catalog and of ARD, which reads the entries alone.
  */
-export function answerCatalog(exchange: HttpExchange, catalog: Catalog, cache: EtagCache): void {
+export function serveCatalog(exchange: HttpExchange, catalog: Catalog, cache: EtagCache): void {
   const publisher = publisherOf(catalog.baseUrl);
   const host = { displayName: `Lango at ${new URL(catalog.baseUrl).host}`, identifier: publisher };
   const registry: JsonObject = {
@@ -49,7 +49,7 @@ export function answerCatalog(exchange: HttpExchange, catalog: Catalog, cache: E
   const body = JSON.stringify({ specVersion: CATALOG_VERSION, host, entries });
   const document = cache.get(`${exchange.baseUrl} ${exchange.path}`, body, () => body);
   const type = exchange.path === CATALOG_PATHS.ard ? JSON_TYPE : CATALOG_TYPE;
-  answerDocument(exchange, { type, document });
+  serveDocument(exchange, { type, document });
 }
 
 export function registryUrl(baseUrl: string): string {
@@ -78,11 +78,8 @@ interface Listed extends KnownAgent {
 }
 
 /** An entry, with the text that a search finds it by. Its time is that of its last change since the start. */
-function indexed(
-  { name, description, cardUrl: url, skills, version, publisher }: Listed,
-  cache: EtagCache,
-): IndexedEntry {
-  const queries = [...new Set(skills.flatMap(({ examples = [] }) => examples))].slice(0, QUERIES.most);
+function indexed({ name, description, cardUrl: url, skills, version, publisher }: Listed, cache: EtagCache) {
+  const queries = [...new Set(skills.flatMap(({ examples }) => examples))].slice(0, QUERIES.most);
   const content = {
     identifier: `urn:air:${publisher}:agent:${name}`,
     ...{ displayName: name, type: CARD_TYPE, url, description },
@@ -92,11 +89,7 @@ function indexed(
     ...(version === undefined ? {} : { version }),
   };
   const { modifiedAt } = cache.get(`entry ${url}`, JSON.stringify([content, skills]), () => '');
-  const ofSkills = skills.flatMap(({ name: title, description: text, examples = [] }) => [
-    title,
-    text,
-    ...examples,
-  ]);
+  const ofSkills = skills.flatMap((skill) => [skill.name, skill.description, ...skill.examples]);
   return {
     entry: { ...content, updatedAt: new Date(modifiedAt).toISOString() },
     text: [name, description, ...content.tags, ...ofSkills].join('\n'),

@@ -11,7 +11,6 @@ export interface Dialect {
   readonly version: ProtocolVersion;
   /** Translates parameters to those of 1.0. Invalid values stay as they are, for the checks of 1.0 to refuse. */
   params(operation: OperationName, params: JsonObject): JsonObject;
-  /** Translates the result of an operation. */
   result(operation: OperationName, json: Json): Json;
   /** Translates an event. In 0.3 a question sets `final` on the stream of a send, but not on that of a subscription. */
   event(operation: OperationName, json: JsonObject): JsonObject;
@@ -30,9 +29,7 @@ export interface RestRoute {
   readonly methods: Readonly<Partial<Record<string, OperationName>>>;
 }
 
-/** The HTTP+JSON binding of one version of the protocol. */
 export interface RestDialect extends Dialect {
-  /** The media type of its answers. */
   readonly type: string;
   readonly routes: readonly RestRoute[];
   error(error: WireError): JsonObject;

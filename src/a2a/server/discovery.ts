@@ -1,18 +1,16 @@
 import type { AgentCard } from '@a2a-js/sdk';
-import type { ReadKeys, SigningKey } from '../../core/card.js';
-import { OLD_CARD_PATH, KEYS_PATH } from '../../core/card.js';
+import { OLD_CARD_PATH, KEYS_PATH, type ReadKeys, type SigningKey } from '../../core/card.js';
 import type { HttpExchange } from '../../core/http.js';
 import type { JsonObject } from '../../core/json.js';
 import { CATALOG_PATHS } from '../translate/catalog.js';
 import { cardJson } from './card.js';
-import { answerDocument, type EtagCache } from './documents.js';
+import { serveDocument, type EtagCache } from './documents.js';
 import { namedVersion } from './http-call.js';
 import { JSON_TYPE } from './modes.js';
 import type { ProtocolVersion } from './service-parameters.js';
 import { signedJson } from './signing.js';
 import { toCardOfBoth, toOldCard } from './v03/card.js';
 
-/** The media type of catalogs. */
 export const CATALOG_TYPE = 'application/ai-catalog+json';
 const KEYS_TYPE = 'application/jwk-set+json';
 
@@ -26,7 +24,7 @@ export interface Discovery {
  * Serves a public card in the requested protocol version, signed once for each change. Without a version the card has the
  * members of both versions; the path of 0.3 always serves the card of 0.3.
  */
-export async function answerCard(
+export async function serveCard(
   exchange: HttpExchange,
   card: AgentCard,
   { cache, keys, path }: Discovery & { readonly path: string },
@@ -38,11 +36,8 @@ export async function answerCard(
   const document = cache.get(cacheKey, `${key?.kid} ${JSON.stringify(json)}`, () =>
     JSON.stringify(servedCard(json, version, key)),
   );
-  answerDocument(exchange, {
-    type: JSON_TYPE,
-    document,
-    headers: { Link: catalogLink(exchange), Vary: 'Host, A2A-Version' },
-  });
+  const headers = { Link: catalogLink(exchange), Vary: 'Host, A2A-Version' };
+  serveDocument(exchange, { type: JSON_TYPE, document, headers });
 }
 
 /** Tells a client that knows one card where the catalog is (RFC 8288). */
@@ -54,11 +49,7 @@ function catalogLink({ baseUrl }: HttpExchange): string {
   ].join(', ');
 }
 
-function servedCard(
-  json: JsonObject,
-  version: ProtocolVersion | undefined,
-  key: SigningKey | undefined,
-): JsonObject {
+function servedCard(json: JsonObject, version: ProtocolVersion | undefined, key: SigningKey | undefined) {
   const old = toOldCard(json);
   if (!old || version === '1.0') return signedJson(json, key);
   return version === '0.3' ? old : signedJson(toCardOfBoth(json, old), key, json);
@@ -74,8 +65,8 @@ function askedVersion(exchange: HttpExchange): ProtocolVersion | undefined {
 }
 
 /** Serves the public keys: those that sign now, and earlier ones whose signatures may still be in use. */
-export async function answerKeys(exchange: HttpExchange, keys: ReadKeys, cache: EtagCache): Promise<void> {
+export async function serveKeys(exchange: HttpExchange, keys: ReadKeys, cache: EtagCache): Promise<void> {
   const { published } = await keys();
   const body = JSON.stringify({ keys: published.map(({ publicJwk }) => publicJwk) });
-  answerDocument(exchange, { type: KEYS_TYPE, document: cache.get(KEYS_PATH, body, () => body) });
+  serveDocument(exchange, { type: KEYS_TYPE, document: cache.get(KEYS_PATH, body, () => body) });
 }

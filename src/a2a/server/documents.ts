@@ -7,28 +7,26 @@ import { sendWrongMethod } from './rest.js';
 
 const MAX_AGE_SECONDS = 60;
 
-interface DocumentAnswer {
+interface ServedDocument {
   readonly type: string;
   readonly document: CachedDocument;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Who may cache it. Default: everyone. */
+  /** Whether shared caches may keep it. Default: `public`. */
   readonly scope?: 'public' | 'private';
 }
 
 /** Serves a document that clients cache by entity tag or date (RFC 9110 section 13). */
-export function answerDocument(exchange: HttpExchange, answer: DocumentAnswer): void {
+export function serveDocument(exchange: HttpExchange, served: ServedDocument): void {
   const { request, response } = exchange;
-  if (request.method !== 'GET' && request.method !== 'HEAD') {
-    sendWrongMethod(exchange, ['GET', 'HEAD']);
-    return;
-  }
-  const { type, document, scope = 'public' } = answer;
+  if (request.method !== 'GET' && request.method !== 'HEAD')
+    return sendWrongMethod(exchange, ['GET', 'HEAD']);
+  const { type, document, scope = 'public' } = served;
   const headers = {
     ETag: document.etag,
     'Last-Modified': new Date(document.modifiedAt).toUTCString(),
     'Cache-Control': `${scope}, max-age=${MAX_AGE_SECONDS}`,
     Vary: 'Host',
-    ...answer.headers,
+    ...served.headers,
   };
   if (isFresh(request.headers, document)) response.writeHead(304, headers).end();
   else sendJson(exchange, { status: 200, type, body: document.body, headers });
@@ -44,8 +42,7 @@ function isFresh(headers: IncomingHttpHeaders, { etag, modifiedAt }: CachedDocum
   return Date.parse(headers['if-modified-since'] ?? '') >= modifiedAt;
 }
 
-/** A document as it is served. */
-export interface CachedDocument {
+interface CachedDocument {
   readonly body: string;
   /** A strong entity tag: the hash of the body. */
   readonly etag: string;

@@ -1,4 +1,3 @@
-import { Role, SendMessageConfiguration } from '@a2a-js/sdk';
 import type {
   Message as WireMessage,
   SendMessageRequest,
@@ -6,12 +5,12 @@ import type {
   TaskArtifactUpdateEvent,
   TaskStatus,
 } from '@a2a-js/sdk';
-import { DefaultExecutionEventBus, RequestContext } from '@a2a-js/sdk/server';
+import { Role, SendMessageConfiguration } from '@a2a-js/sdk';
 import type { AgentExecutionEvent, AgentExecutor, ExecutionEventBus } from '@a2a-js/sdk/server';
+import { DefaultExecutionEventBus, RequestContext } from '@a2a-js/sdk/server';
 import type { Agent, AgentProfile } from '../../core/agent.js';
 import { errorText } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
+import { isJsonObject, type JsonObject } from '../../core/json.js';
 import type { Artifact } from '../../core/message.js';
 import type { Run, RunEnd, RunInput } from '../../core/run.js';
 import type { EventBody, TaskState } from '../../core/task.js';
@@ -23,10 +22,10 @@ import {
   isPlainText,
   toWireMessage,
 } from '../translate/content.js';
-import { ANSWER_ARTIFACT_NAME } from '../translate/events.js';
+import { OUTPUT_ARTIFACT_NAME } from '../translate/events.js';
 import { TaskReading } from './task-reading.js';
 
-export interface ExecutorAgentOptions {
+interface ExecutorAgentOptions {
   readonly executor: AgentExecutor;
   readonly profile: AgentProfile;
   /**
@@ -45,31 +44,22 @@ export function fromAgentExecutor(options: ExecutorAgentOptions): Agent {
   return {
     profile: { ...profile, isExecutor: true },
     async run(run) {
-      const input = run.inputs.at(-1)!;
-      const step = `execute:${input.seq}`;
+      const step = `execute:${run.inputs.at(-1)!.seq}`;
       const isResumed = run.recorded(step) !== undefined;
       if (isResumed && recover === 'fail') {
-        return {
-          state: 'failed',
-          reason: 'interrupted',
-          text: 'The server stopped during this run, and the agent does not repeat interrupted runs.',
-        };
+        const text = 'The server stopped during this run, and the agent does not repeat interrupted runs.';
+        return { state: 'failed', reason: 'interrupted', text };
       }
       await run.append({ type: 'turn-start', step });
-      return execute(executor, run, { input, isResumed });
+      return execute(executor, run, isResumed);
     },
   };
 }
 
-interface Execution {
-  readonly input: RunInput;
-  readonly isResumed: boolean;
-}
-
 /** Rejects with the error of the executor, which the journal reports like the failure of any agent. */
-async function execute(executor: AgentExecutor, run: Run, { input, isResumed }: Execution): Promise<RunEnd> {
+async function execute(executor: AgentExecutor, run: Run, isResumed: boolean): Promise<RunEnd> {
   const bus = new DefaultExecutionEventBus();
-  const context = await requestContext(run, input);
+  const context = await requestContext(run, run.inputs.at(-1)!);
   const events = new ExecutorEvents(run, { replaceAll: isResumed, given: context.task });
   bus.on('event', (event) => events.take(event));
   const stop = (): void => void cancel(executor, run, bus);
@@ -119,14 +109,8 @@ async function requestContext(run: Run, { message, request = {}, seq }: RunInput
     if (found) referenceTasks.push(taskOf(found));
   }
   if (task) task.history.push(sent.message!);
-  return new RequestContext(
-    sent,
-    id,
-    contextId,
-    context,
-    task,
-    references.length > 0 ? referenceTasks : undefined,
-  );
+  const referred = references.length > 0 ? referenceTasks : undefined;
+  return new RequestContext(sent, id, contextId, context, task, referred);
 }
 
 type TaskLog = NonNullable<Awaited<ReturnType<Run['readTask']>>>;
@@ -140,8 +124,6 @@ function taskOf([task, events]: TaskLog, before = Infinity): Task {
 
 /** Writes the events of an executor into the journal of its run, until one of them ends the run. */
 class ExecutorEvents {
-  /** Resolves with the first state that ends the run. */
-  readonly end: Promise<RunEnd>;
   readonly #run: Run;
   readonly #replaceAll: boolean;
   readonly #given: Task | undefined;
@@ -158,7 +140,11 @@ class ExecutorEvents {
     this.#run = run;
     this.#replaceAll = options.replaceAll;
     this.#given = structuredClone(options.given);
-    this.end = this.#closing.promise;
+  }
+
+  /** Resolves with the first state that ends the run. */
+  get end(): Promise<RunEnd> {
+    return this.#closing.promise;
   }
 
   /** Never throws, since the executor's bus could not report it: an event that cannot be read rejects `end`. */
@@ -186,7 +172,7 @@ class ExecutorEvents {
   #write(event: AgentExecutionEvent): void {
     switch (event.kind) {
       case 'message':
-        this.#answer(event.data);
+        this.#message(event.data);
         break;
       case 'task':
         this.#task(event.data);
@@ -200,12 +186,12 @@ class ExecutorEvents {
     }
   }
 
-  /** A message is the whole answer, and ends the run. As the first event it is the answer in place of a task. */
-  #answer(message: WireMessage): void {
+  /** A message is the whole output, and ends the run. As the first event it is the response in place of a task. */
+  #message(message: WireMessage): void {
     const { parts, ...rest } = fromWireMessage(message);
     const { contextId, taskId } = message;
     const reply = this.#hasWritten ? {} : { reply: { ...rest, contextId, taskId } };
-    const artifact = { id: ANSWER_ARTIFACT_NAME, name: ANSWER_ARTIFACT_NAME, parts };
+    const artifact = { id: OUTPUT_ARTIFACT_NAME, name: OUTPUT_ARTIFACT_NAME, parts };
     this.#emit({ type: 'artifact', artifact, append: false, ...reply });
     this.#finish({ state: 'completed' });
   }
@@ -248,13 +234,11 @@ class ExecutorEvents {
   #status(status: TaskStatus | undefined, metadata: JsonObject | undefined): void {
     const state = status && fromWireState(status.state);
     if (!state) return;
-    const said = {
-      ...(status.message ? { message: fromWireMessage(status.message) } : {}),
-      ...(metadata ? { metadata } : {}),
-    };
+    const message = status.message && fromWireMessage(status.message);
+    const said = { ...(message && { message }), ...(metadata && { metadata }) };
     if (state !== 'submitted' && state !== 'working') this.#finish({ ...endOf(state), ...said });
     // The log already has the state WORKING.
-    else if (status.message || metadata) this.#emit({ type: 'status', state, ...said });
+    else if (message || metadata) this.#emit({ type: 'status', state, ...said });
     else this.#hasWritten = true;
   }
 
@@ -279,10 +263,8 @@ function textDelta({ id, name = '', parts, ...rest }: Artifact): EventBody | und
   return { type: 'text-delta', artifactId: id, text: part.text, replace: false, lastChunk: false, name };
 }
 
-type EndState = Exclude<TaskState, 'submitted' | 'working'>;
-
 /** Only the journal ends a run as canceled, when a client asks for it; an executor that stops by itself has failed. */
-function endOf(state: EndState): RunEnd {
+function endOf(state: Exclude<TaskState, 'submitted' | 'working'>): RunEnd {
   if (state !== 'canceled') return { state };
   return { state: 'failed', reason: 'canceled', text: 'The agent canceled the task.' };
 }

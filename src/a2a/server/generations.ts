@@ -1,28 +1,18 @@
 import { LangoError, isLangoError } from '../../core/errors.js';
 import type { Accepted, Journal, Submission } from '../../core/journal.js';
-import type { TaskRecord } from '../../core/task.js';
-import { isTerminal } from '../../core/task.js';
+import { isTerminal, type TaskRecord } from '../../core/task.js';
 import { Deadline } from '../../core/time.js';
-import { GENERATION } from '../../core/extensions.js';
 import { Changes } from '../translate/generation.js';
+import { readPages } from './task-reading.js';
 
-const PAGE = 1_000;
 /** The longest time that a client waits for a change; it then gets the task as it is, and asks again. */
 const WAIT_MS = 25_000;
-
-export function wantsGeneration(asked: ReadonlySet<string> | undefined): boolean {
-  return asked?.has(GENERATION) ?? false;
-}
 
 /** Counts the changes of a task up to and including the event `head`. */
 export async function changesUpTo(journal: Journal, taskId: string, head: number): Promise<Changes> {
   const changes = new Changes();
-  for (let read = 0; read < head;) {
-    const events = await journal.read(taskId, read, Math.min(PAGE, head - read));
-    if (events.length === 0) break;
+  for await (const events of readPages(journal, taskId, { after: 0, head }))
     for (const event of events) changes.add(event);
-    read = events.at(-1)!.seq;
-  }
   return changes;
 }
 
@@ -43,7 +33,7 @@ export async function untilBeyond(
 
 /**
  * Submits a message to a task that must have a generation, and throws `generation-mismatch` when it has another one. A
- * repeated message gets the answer of its first send whatever the generation is now.
+ * repeated message gets the response to its first send whatever the generation is now.
  */
 export async function submitAt(
   journal: Journal,
@@ -59,11 +49,9 @@ export async function submitAt(
       // The task has moved on since it was read: look again.
       if (!isLangoError(error, 'fenced')) throw error;
       if (expected === generation) continue;
-      throw new LangoError(
-        'generation-mismatch',
-        `The task is at generation ${expected}, not at ${generation}.`,
-        { hint: 'Get the task, and send the message again if it still fits.' },
-      );
+      const text = `The task is at generation ${expected}, not at ${generation}.`;
+      const hint = 'Get the task, and send the message again if it still fits.';
+      throw new LangoError('generation-mismatch', text, { hint });
     }
   }
 }

@@ -1,11 +1,10 @@
 import { LangoError } from '../../core/errors.js';
 import type { AgentLimits } from '../../core/agent.js';
 import type { Caller } from '../../core/identity.js';
-import type { Grant } from '../../core/task.js';
-import { narrowGrant } from '../../core/task.js';
+import { narrowGrant, type Grant } from '../../core/task.js';
 import type { ChainMark } from '../translate/extensions.js';
 
-export interface GrantRules {
+interface GrantRules {
   readonly limits: Pick<AgentLimits, 'depth' | 'tokens' | 'cost'>;
   /** The name of this agent in a delegation chain: `name@node`. */
   readonly self: string;

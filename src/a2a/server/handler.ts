@@ -22,25 +22,25 @@ import type { AgentProfile } from '../../core/agent.js';
 import { LangoError } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
 import type { Accepted, Journal } from '../../core/journal.js';
-import type { EventType, Grant, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
-import { isTerminal } from '../../core/task.js';
+import type { Grant, TaskEvent, TaskRecord } from '../../core/task.js';
 import type { Call } from '../translate/call.js';
 import { callOf } from '../translate/call.js';
 import { keepAskedInEvent, isBareWorking } from '../translate/asked.js';
 import { fromWireMessage, fromWireState, toWireMessage } from '../translate/content.js';
 import type { NumberedResponse } from '../translate/events.js';
 import { toStreamResponse } from '../translate/events.js';
-import { Changes, eventWithGeneration } from '../translate/generation.js';
+import { eventWithGeneration, wantsGeneration } from '../translate/generation.js';
 import type { ChainMark } from '../translate/extensions.js';
-import { chainIn } from '../translate/extensions.js';
+import type { LocalAgent, TaskCalls } from '../translate/task-calls.js';
 import type { TaskView } from '../translate/task.js';
-import { changesUpTo, submitAt, untilBeyond, wantsGeneration } from './generations.js';
-import { assertInputModes, assertOutputModes } from './modes.js';
+import { AgentTasks, endsRun, replyIn, type StreamView } from './agent-tasks.js';
+import { submitAt, untilBeyond } from './generations.js';
+import { LocalTasks } from './local-tasks.js';
+import { assertOutputModes } from './modes.js';
 import type { PushConfigs } from './push-configs.js';
 import type { OfDraft } from './requests.js';
 import { requestForExecutor } from './requests.js';
-import type { AuthorOf } from './task-reading.js';
-import { DEFAULT_HISTORY_LENGTH, WaitingTasks, readTask, readUpTo } from './task-reading.js';
+import { DEFAULT_HISTORY_LENGTH, readTask } from './task-reading.js';
 
 const DEFAULT_PAGE_SIZE = 50;
 /** The events that an answer to a message reads before it waits for more. */
@@ -68,26 +68,25 @@ export interface AgentHandlerOptions {
  * The protocol's operations for one agent over the journal. The bindings have checked the parameters; errors are
  * `LangoError`s. Abandoning a call never touches the task.
  */
-export function createAgentHandler(options: AgentHandlerOptions): A2ARequestHandler {
+export function createAgentHandler(options: AgentHandlerOptions): A2ARequestHandler & LocalAgent {
   return new AgentHandler(options);
 }
 
-class AgentHandler implements A2ARequestHandler {
+class AgentHandler implements A2ARequestHandler, LocalAgent {
+  /** The same for a peer in this process. */
+  readonly tasks: TaskCalls;
   readonly #options: AgentHandlerOptions;
   readonly #journal: Journal;
-  readonly #inputModes: readonly string[];
   readonly #outputModes: readonly string[];
-  readonly #authorOf: AuthorOf;
-  readonly #waiting: WaitingTasks;
+  readonly #tasks: AgentTasks;
 
   constructor(options: AgentHandlerOptions) {
     const card = options.card();
     this.#options = options;
     this.#journal = options.journal;
-    this.#inputModes = card.defaultInputModes;
     this.#outputModes = card.defaultOutputModes;
-    this.#authorOf = (event) => event.author ?? options.rootAgentName;
-    this.#waiting = new WaitingTasks(this.#authorOf);
+    this.#tasks = new AgentTasks({ ...options, inputModes: card.defaultInputModes });
+    this.tasks = new LocalTasks(this.#tasks);
   }
 
   async getAgentCard(): Promise<AgentCard> {
@@ -112,31 +111,25 @@ class AgentHandler implements A2ARequestHandler {
     return returnImmediately === true ? this.#read(accepted.task, view) : this.#settled(accepted, view, call);
   }
 
-  async *sendMessageStream(
+  sendMessageStream(
     params: SendMessageRequest,
     context: ServerCallContext,
   ): AsyncGenerator<StreamResponse, void, undefined> {
-    const call = callOf(context);
-    const { task, seq } = await this.#submit(params, context);
-    const reply = await this.#firstReply(task, seq, call.signal);
-    if (reply) {
-      yield { payload: { $case: 'message', value: reply } };
-      return;
-    }
-    // The task as it stood after this message, so that a repeated send gets the same stream, and no event twice.
-    const { historyLength = DEFAULT_HISTORY_LENGTH } = params.configuration ?? {};
-    const view = { historyLength, includeArtifacts: true };
-    yield await this.#snapshot(task, seq, { ...view, asked: call.extensions });
-    yield* this.#events(task, { after: seq, call, isLast: endsRun });
+    return this.#tasks.sent(async () => {
+      const { signal, extensions } = callOf(context);
+      const accepted = await this.#submit(params, context);
+      const { historyLength = DEFAULT_HISTORY_LENGTH } = params.configuration ?? {};
+      return { accepted, view: this.#wireView(historyLength, extensions), signal };
+    });
   }
 
   async getTask(params: GetTaskRequest, context: ServerCallContext): Promise<Task> {
     const { scope, signal, extensions: asked } = callOf(context);
     const { currentGeneration: generation } = params as OfDraft;
-    let record = await this.#require(scope, params.id);
+    let record = await this.#tasks.require(scope, params.id);
     if (generation !== undefined) {
       await untilBeyond(this.#journal, record, { generation, signal });
-      record = await this.#require(scope, params.id);
+      record = await this.#tasks.require(scope, params.id);
     }
     return this.#read(record, { historyLength: params.historyLength, includeArtifacts: true, asked });
   }
@@ -166,32 +159,19 @@ class AgentHandler implements A2ARequestHandler {
 
   async cancelTask(params: CancelTaskRequest, context: ServerCallContext): Promise<Task> {
     const { scope, extensions: asked } = callOf(context);
-    const { id } = await this.#require(scope, params.id);
+    const { id } = await this.#tasks.require(scope, params.id);
     return this.#read(await this.#journal.cancel(scope, id), { ...WHOLE_TASK, asked });
   }
 
-  async *resubscribe(
+  resubscribe(
     params: SubscribeToTaskRequest,
     context: ServerCallContext,
   ): AsyncGenerator<StreamResponse, void, undefined> {
-    const call = callOf(context);
-    const { scope, after } = call;
-    const task = await this.#require(scope, params.id);
-    if (after === undefined) {
-      if (isTerminal(task.state)) throw ended(task);
-      yield await this.#snapshot(task, task.head, { ...WHOLE_TASK, asked: call.extensions });
-      yield* this.#events(task, { after: task.head, call, isLast: endsTask });
-      return;
-    }
-    if (after > task.head) {
-      throw new LangoError(
-        'invalid-input',
-        `The cursor ${after} is ahead of the task, whose last event is ${task.head}.`,
-        { hint: 'Send the id of the last event that you received of this task in Last-Event-ID.' },
-      );
-    }
-    if (after === task.head && isTerminal(task.state)) return;
-    yield* this.#events(task, { after, call, isLast: endsTask });
+    return this.#tasks.subscribed(() => {
+      const { scope, after, signal, extensions } = callOf(context);
+      const view = this.#wireView(WHOLE_TASK.historyLength, extensions);
+      return { scope, taskId: params.id, after, view, signal };
+    });
   }
 
   async createTaskPushNotificationConfig(
@@ -230,7 +210,7 @@ class AgentHandler implements A2ARequestHandler {
   async #requirePushTask(taskId: string, context: ServerCallContext) {
     const push = this.#requirePush();
     const { scope } = callOf(context);
-    await this.#require(scope, taskId);
+    await this.#tasks.require(scope, taskId);
     return { push, task: { scope, taskId } };
   }
 
@@ -249,20 +229,8 @@ class AgentHandler implements A2ARequestHandler {
     const wanted = configuration?.taskPushNotificationConfig;
     const push = wanted && this.#requirePush().prepare(wanted, context.requestedVersion);
     assertOutputModes(configuration?.acceptedOutputModes ?? [], this.#outputModes);
-    const message = fromWireMessage(wire);
-    assertInputModes(message.parts, this.#inputModes);
-    const mark = chainIn(wire.metadata);
-    const { trace } = call;
-    const { approver } = this.#options;
     const submission = {
-      scope: call.scope,
-      agent: this.#options.agent.name,
-      message,
-      contextId: wire.contextId || undefined,
-      taskId: wire.taskId || undefined,
-      parentTaskId: mark.parentTaskId,
-      grant: { ...this.#options.grant(mark, call.scope), ...(trace === undefined ? {} : { trace }) },
-      mayDecide: approver === undefined || (call.scope.scopes?.has(approver) ?? true),
+      ...this.#tasks.submission(fromWireMessage(wire), wire, call),
       ...(this.#options.agent.isExecutor ? { request: requestForExecutor(params, call) } : {}),
       ...(push ? { push } : {}),
     };
@@ -273,7 +241,7 @@ class AgentHandler implements A2ARequestHandler {
         ? await this.#journal.submit(submission)
         : await submitAt(this.#journal, generation, {
             submission,
-            find: () => this.#require(call.scope, taskId),
+            find: () => this.#tasks.require(call.scope, taskId),
           });
     if (push) this.#options.push?.accepted(accepted.task.id);
     return accepted;
@@ -284,9 +252,9 @@ class AgentHandler implements A2ARequestHandler {
    * executor's reply is the result in place of the task.
    */
   async #settled({ task, seq }: Accepted, view: TaskView, call: Call): Promise<WireMessage | Task> {
-    const reading = this.#waiting.take(task, seq);
+    const reading = this.#tasks.waiting.take(task, seq);
     let isSettled = false;
-    let reply: WireMessage | undefined;
+    let reply: ReturnType<typeof replyIn>;
     const isAnswered = (event: TaskEvent): boolean => {
       reading.add(event);
       if (event.seq > seq && !isSettled) reply ??= replyIn(event);
@@ -301,98 +269,37 @@ class AgentHandler implements A2ARequestHandler {
         if (hasEnded) break;
       }
     }
-    if (hasEnded) this.#waiting.keep(reading);
+    if (hasEnded) this.#tasks.waiting.keep(reading);
     else if (reading.head < task.head) return this.#read(task, view);
-    return reply ?? reading.toTask(view);
+    return reply ? toWireMessage(...reply) : reading.toTask(view);
   }
 
-  /**
-   * Waits for the first event of an executor and returns its message; undefined for another event, and for other
-   * agents.
-   */
-  async #firstReply(task: TaskRecord, seq: number, signal: AbortSignal): Promise<WireMessage | undefined> {
-    if (!this.#options.agent.isExecutor) return undefined;
-    for await (const batch of this.#journal.follow(task.id, seq, signal)) {
-      const first = batch.find(({ body }) => !BEFORE_OUTPUT.has(body.type));
-      if (first) return replyIn(first);
-    }
-    return undefined;
-  }
-
-  async #snapshot(task: TaskRecord, head: number, view: TaskView): Promise<NumberedResponse> {
-    const reading = this.#waiting.take(task, head);
-    await readUpTo(this.#journal, reading, { id: task.id, head });
-    this.#waiting.keep(reading);
-    return { payload: { $case: 'task', value: reading.toTask(view) }, seq: head };
-  }
-
-  async *#events(
-    task: TaskRecord,
-    { after, call, isLast }: EventRange,
-  ): AsyncGenerator<NumberedResponse, void, undefined> {
-    const ids = { taskId: task.id, contextId: task.contextId };
-    const isNumbered = wantsGeneration(call.extensions);
-    const changes = isNumbered ? await changesUpTo(this.#journal, task.id, after) : new Changes();
-    // Begins one event earlier, so that a client sees the same of an event wherever its stream begins.
-    const from = isNumbered ? after : Math.max(0, after - 1);
-    for await (const batch of this.#journal.follow(task.id, from, call.signal)) {
-      for (const event of batch) {
-        const isShown = changes.add(event);
-        if (event.seq <= after) continue;
-        const response = isShown ? toStreamResponse(event, ids, this.#authorOf(event)) : undefined;
-        const payload = response && keepAskedInEvent(response, call.extensions);
-        if (payload && isNumbered)
-          yield { payload: eventWithGeneration(payload, changes.generation), seq: event.seq };
-        else if (payload && (event.body.type === 'run-start' || !isBareWorking(payload)))
-          yield { payload, seq: event.seq };
-        if (isLast(event)) return;
-      }
-    }
-  }
-
-  /** Throws `not-found` also for the tasks of other callers and of other agents. */
-  async #require(scope: Scope, taskId: string): Promise<TaskRecord> {
-    const record = await this.#journal.get(scope, taskId);
-    if (record?.agent === this.#options.agent.name) return record;
-    throw new LangoError('not-found', `There is no task ${taskId}.`);
+  /** How a stream shows a task to a client that asked for these extensions. */
+  #wireView(
+    historyLength: number | undefined,
+    extensions: ReadonlySet<string> | undefined,
+  ): StreamView<NumberedResponse> {
+    const isNumbered = wantsGeneration(extensions);
+    const view: TaskView = { historyLength, includeArtifacts: true, asked: extensions };
+    return {
+      isNumbered,
+      snapshot: (reading) => ({
+        payload: { $case: 'task', value: reading.toTask(view) },
+        seq: reading.head,
+      }),
+      reply: (...reply) => ({ payload: { $case: 'message', value: toWireMessage(...reply) } }),
+      event: (event, contextId, generation) => {
+        const response = toStreamResponse(event, contextId, this.#tasks.authorOf(event));
+        const payload = response && keepAskedInEvent(response, extensions);
+        if (!payload) return undefined;
+        if (isNumbered) return { payload: eventWithGeneration(payload, generation), seq: event.seq };
+        const isShown = event.body.type === 'run-start' || !isBareWorking(payload);
+        return isShown ? { payload, seq: event.seq } : undefined;
+      },
+    };
   }
 
   #read(record: TaskRecord, view: TaskView): Promise<Task> {
-    return readTask(this.#journal, record, { view, authorOf: this.#authorOf });
+    return readTask(this.#journal, record, { view, authorOf: this.#tasks.authorOf });
   }
-}
-
-interface EventRange {
-  readonly after: number;
-  readonly call: Call;
-  readonly isLast: (event: TaskEvent) => boolean;
-}
-
-/** The events of a run before anything that its agent says. */
-const BEFORE_OUTPUT: ReadonlySet<EventType> = new Set([
-  'message',
-  'run-start',
-  'turn-start',
-  'cancel-request',
-]);
-
-/** The message that an executor published in place of a task; undefined in other events. */
-function replyIn({ body }: TaskEvent): WireMessage | undefined {
-  if (body.type !== 'artifact' || !body.reply) return undefined;
-  const { contextId, taskId, ...message } = body.reply;
-  return toWireMessage({ ...message, parts: body.artifact.parts }, { contextId, taskId });
-}
-
-function endsRun({ body }: TaskEvent): boolean {
-  return body.type === 'run-end';
-}
-
-function endsTask({ body }: TaskEvent): boolean {
-  return body.type === 'run-end' && isTerminal(body.state);
-}
-
-function ended(task: TaskRecord): LangoError {
-  return new LangoError('already-ended', `The task is already ${task.state}.`, {
-    hint: 'Get the task, or name the last event you saw in the header Last-Event-ID to have the later ones replayed.',
-  });
 }

@@ -1,25 +1,21 @@
+import type { Trace } from '../../core/task.js';
 import type { ServerCallContext } from '@a2a-js/sdk/server';
 import type { HttpExchange } from '../../core/http.js';
 import type { Caller } from '../../core/identity.js';
 import type { Json } from '../../core/json.js';
-import type { Logger } from '../../core/logger.js';
-import type { Trace } from '../../core/task.js';
 import { readTrace } from '../translate/trace.js';
-import type { Call } from '../translate/call.js';
-import { toCallContext } from '../translate/call.js';
-import type { WireError } from '../translate/errors.js';
-import { isVisible, toWireError } from '../translate/errors.js';
+import { toCallContext, type Call } from '../translate/call.js';
+import { isVisible, toWireError, type WireError } from '../translate/errors.js';
 import type { Operation, Request } from './operations.js';
-import type { ProtocolVersion } from './service-parameters.js';
 import {
   CURSOR_PARAMETER,
-  EXTENSIONS_PARAMETER,
-  OLD_EXTENSIONS_PARAMETER,
+  EXTENSIONS_PARAMETERS,
   VERSION_PARAMETER,
   activatedExtensions,
   cursorIn,
   extensionsIn,
   versionIn,
+  type ProtocolVersion,
 } from './service-parameters.js';
 import type { Framing, Streaming } from './sse.js';
 
@@ -27,14 +23,10 @@ import type { Framing, Streaming } from './sse.js';
  * Reads the caller of a request first, then its version, trace and extensions; a binding calls it once. `supported`: the
  * versions of the binding. Rejects with `unauthenticated`, `too-many` or `version-not-supported`.
  */
-export async function openCall(
-  exchange: HttpExchange,
-  supported: readonly ProtocolVersion[],
-): Promise<HttpCall> {
+export async function openCall(exchange: HttpExchange, supported: readonly ProtocolVersion[]) {
   return new HttpCall(exchange, await exchange.caller(), supported);
 }
 
-/** One call over HTTP: its caller, version, trace and extensions. */
 export class HttpCall implements Call {
   readonly scope: Caller;
   readonly viewer: Caller | undefined;
@@ -43,7 +35,7 @@ export class HttpCall implements Call {
   readonly from: string;
   readonly baseUrl: string;
   readonly trace: Trace | undefined;
-  /** The headers of the answer that name the extensions in use; 0.3 had another name for the header. */
+  /** The headers of the response that name the extensions in use; 0.3 had another name for the header. */
   readonly extensionHeaders: Readonly<Record<string, string>>;
   readonly extensions: ReadonlySet<string>;
   /** The version of the operation that was called; `toContext` sets it. */
@@ -59,14 +51,12 @@ export class HttpCall implements Call {
     this.from = exchange.address;
     this.baseUrl = exchange.baseUrl;
     this.trace = readTrace((name) => headerOf(exchange, name));
-    const named = headerOf(exchange, EXTENSIONS_PARAMETER);
-    const namedAsOld = headerOf(exchange, OLD_EXTENSIONS_PARAMETER);
-    this.extensions = extensionsIn(named, namedAsOld);
-    const current = activatedExtensions(named);
-    const old = activatedExtensions(namedAsOld);
+    const named = EXTENSIONS_PARAMETERS.map((name) => headerOf(exchange, name));
+    this.extensions = extensionsIn(...named);
+    const [current, old] = named.map(activatedExtensions);
     this.extensionHeaders = {
-      ...(current === '' ? {} : { 'A2A-Extensions': current }),
-      ...(old === '' ? {} : { 'X-A2A-Extensions': old }),
+      ...(current && { 'A2A-Extensions': current }),
+      ...(old && { 'X-A2A-Extensions': old }),
     };
   }
 
@@ -86,7 +76,7 @@ export class HttpCall implements Call {
     return toCallContext(this);
   }
 
-  /** The context of a call whose client waits for no answer. */
+  /** The context of a call whose client waits for no response. */
   toDetachedContext(version: ProtocolVersion): ServerCallContext {
     const { scope, viewer, from, trace, extensions } = this;
     const signal = AbortSignal.abort();
@@ -98,70 +88,54 @@ export class HttpCall implements Call {
  * The version in the header or the request parameter A2A-Version; undefined when there is none. Throws
  * `version-not-supported`.
  */
-export function namedVersion(
-  exchange: HttpExchange,
-  supported: readonly ProtocolVersion[],
-): ProtocolVersion | undefined {
+export function namedVersion(exchange: HttpExchange, supported: readonly ProtocolVersion[]) {
   const inQuery = [...exchange.query].find(([name]) => name.toLowerCase() === VERSION_PARAMETER)?.[1];
   const named = headerOf(exchange, VERSION_PARAMETER) || (inQuery ?? '');
   return versionIn(named, supported);
 }
 
-export interface JsonAnswer {
+interface JsonResponse {
   readonly status: number;
   readonly type: string;
-  /** The JSON text. */
   readonly body: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Answers in one write, with the length, so that the connection stays open. Does nothing when the client is gone. */
-export function sendJson({ request, response }: HttpExchange, answer: JsonAnswer): void {
+/** Responds in one write, with the length, so that the connection stays open. Does nothing when the client is gone. */
+export function sendJson({ request, response }: HttpExchange, sent: JsonResponse): void {
   if (response.destroyed || response.headersSent) return;
-  response.writeHead(answer.status, {
-    'Content-Type': answer.type,
-    'Content-Length': Buffer.byteLength(answer.body),
+  response.writeHead(sent.status, {
+    'Content-Type': sent.type,
+    'Content-Length': Buffer.byteLength(sent.body),
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
     // The unread rest of a request would be taken for the next one.
     ...(request.complete || request.headers['content-length'] === '0' ? {} : { Connection: 'close' }),
-    ...answer.headers,
+    ...sent.headers,
   });
-  response.end(request.method === 'HEAD' ? undefined : answer.body);
+  response.end(request.method === 'HEAD' ? undefined : sent.body);
 }
 
-/** The form in which a binding writes the answers of one operation. */
-export interface AnswerFormat extends Framing {
+/** The form in which a binding writes the responses of one operation. */
+export interface ResponseFormat extends Framing {
   readonly type: string;
   result(json: Json): string;
 }
 
-/** Carries out an operation, and answers with its result or its stream. Rejects when nothing was answered. */
-export async function answerOperation(
+/** Runs an operation, and responds with its result or its stream. Rejects when it sent nothing. */
+export async function serveOperation(
   exchange: HttpExchange,
   streaming: Streaming,
-  { operation, request, call, format }: OperationCall,
+  sent: { operation: Operation; request: Request; call: HttpCall; format: ResponseFormat },
 ): Promise<void> {
+  const { operation, request, call, format } = sent;
   const headers = call.extensionHeaders;
   if (operation.kind === 'stream') {
-    const events = (): ReturnType<typeof operation.events> => operation.events(request);
-    await streaming.answer(exchange, { scope: call.scope, events, framing: format, headers });
-    return;
+    const events = () => operation.events(request);
+    return streaming.send(exchange, { scope: call.scope, events, framing: format, headers });
   }
-  const answer = await operation.answer(request);
-  sendJson(exchange, { status: 200, type: format.type, body: format.result(answer.toJson()), headers });
-}
-
-interface OperationCall {
-  readonly operation: Operation;
-  readonly request: Request;
-  readonly call: HttpCall;
-  readonly format: AnswerFormat;
-}
-
-export function sendNoContent({ response }: HttpExchange): void {
-  if (response.destroyed || response.headersSent) return;
-  response.writeHead(204).end();
+  const result = await operation.call(request);
+  sendJson(exchange, { status: 200, type: format.type, body: format.result(result.toJson()), headers });
 }
 
 export function errorHeaders({ retryAfterSeconds: wait, headers }: WireError): WireError['headers'] {
@@ -177,11 +151,16 @@ export function reportedError({ logger, path }: ReportedCall, error: unknown): W
   return toWireError(error);
 }
 
-/** The call in whose name an error is logged. */
-export interface ReportedCall {
-  /** The path of the request; over gRPC the service and the method. */
-  readonly path: string;
-  readonly logger: Logger;
+/** The call in whose name an error is logged. Over gRPC its path is the service and the method. */
+export type ReportedCall = Pick<HttpExchange, 'path' | 'logger'>;
+
+/** Decodes a segment of a path; undefined for one that is not well encoded. */
+export function decodedSegment(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function headerOf(exchange: HttpExchange, name: string): string {

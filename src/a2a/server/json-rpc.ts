@@ -1,21 +1,11 @@
 import { isLangoError } from '../../core/errors.js';
 import type { HttpExchange } from '../../core/http.js';
-import type { JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
-import type { Dialect } from './dialect.js';
+import { isJsonObject, type JsonObject } from '../../core/json.js';
 import { DIALECT_1_0 } from './dialect.js';
-import type { AnswerFormat, HttpCall } from './http-call.js';
-import {
-  answerOperation,
-  errorHeaders,
-  openCall,
-  reportedError,
-  sendJson,
-  sendNoContent,
-} from './http-call.js';
+import type { ResponseFormat, HttpCall } from './http-call.js';
+import { serveOperation, errorHeaders, openCall, reportedError, sendJson } from './http-call.js';
 import { JSON_TYPE } from './modes.js';
-import type { Operation, PublishedAgent, Request } from './operations.js';
-import { OPERATIONS, isOperation } from './operations.js';
+import { OPERATIONS, isOperation, type PublishedAgent } from './operations.js';
 import type { ProtocolVersion } from './service-parameters.js';
 import type { Streaming } from './sse.js';
 import { OLD_METHODS, SCHEMA_DIALECT } from './v03/dialect.js';
@@ -25,37 +15,35 @@ const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
 const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
-/** Errors of the server and of the transport have an HTTP status of their own; all others are answered with 200. */
+/** Errors of the server and of the transport have an HTTP status of their own; all others have 200. */
 const OWN_STATUS: readonly number[] = [-32000, -32603];
 
 type Id = string | number | null;
 
-/** Answers one JSON-RPC 2.0 request (A2A 1.0 section 9). Never rejects. */
-export async function answerJsonRpc(
-  exchange: HttpExchange,
-  agent: PublishedAgent,
-  streaming: Streaming,
-): Promise<void> {
+/** Serves one JSON-RPC 2.0 request (A2A 1.0 section 9). Never rejects. */
+export async function serveJsonRpc(exchange: HttpExchange, agent: PublishedAgent, streaming: Streaming) {
   let id: Id = null;
-  // Clients of 0.3 that asked for a stream read an answer of status 200 as a stream, errors included.
+  // Clients of 0.3 that asked for a stream read a response of status 200 as a stream, errors included.
   let asEvent = false;
   try {
     const call = await openCall(exchange, VERSIONS);
     const body = await readBody(exchange);
-    // An invalid request is answered with its id, when that can be read.
+    // The response to an invalid request has its id, when that can be read.
     if (isJsonObject(body) && isId(body['id'])) id = body['id'] ?? null;
     const envelope = toEnvelope(body);
-    if (envelope.id === undefined) {
-      await notify(exchange, agent, { envelope, call });
-      return;
-    }
+    if (envelope.id === undefined) return await notify(exchange, agent, { envelope, call });
     id = envelope.id;
     const { operation, dialect } = requireMethod(envelope.method, call.named);
     asEvent = operation.kind === 'stream' && dialect === SCHEMA_DIALECT;
     const params = dialect.params(operation.name, requireParams(envelope.params));
     const request = { agent, params, context: call.toContext(dialect.version) };
-    const format = formatOf(exchange, id, { operation, dialect });
-    await answerOperation(exchange, streaming, { operation, request, call, format });
+    const format: ResponseFormat = {
+      type: JSON_TYPE,
+      result: (json) => replyText(id, 'result', dialect.result(operation.name, json)),
+      event: (json) => replyText(id, 'result', dialect.event(operation.name, json)),
+      error: (error) => faultOf(exchange, id, error).body,
+    };
+    await serveOperation(exchange, streaming, { operation, request, call, format });
   } catch (error) {
     const { status, headers, body } = faultOf(exchange, id, error);
     if (asEvent && status === 200)
@@ -64,35 +52,29 @@ export async function answerJsonRpc(
   }
 }
 
-/** Answers a request for an agent that does not exist; its body is not read. */
+/** Refuses a request for an agent that does not exist; its body is not read. */
 export function sendNoSuchAgent(exchange: HttpExchange, message: string): void {
-  sendJson(exchange, {
-    ...{ status: 404, type: JSON_TYPE },
-    body: replyText(null, 'error', { code: METHOD_NOT_FOUND, message }),
-  });
+  const body = replyText(null, 'error', { code: METHOD_NOT_FOUND, message });
+  sendJson(exchange, { status: 404, type: JSON_TYPE, body });
 }
 
-interface Notification {
-  readonly envelope: Envelope;
-  readonly call: HttpCall;
-}
-
-/** A request without an id is carried out, and gets neither a result nor an error. */
-async function notify(exchange: HttpExchange, agent: PublishedAgent, sent: Notification): Promise<void> {
-  const { envelope, call } = sent;
+/** Carries out a request without an id. The client gets neither a result nor an error. */
+async function notify(
+  exchange: HttpExchange,
+  agent: PublishedAgent,
+  { envelope, call }: { readonly envelope: Envelope; readonly call: HttpCall },
+): Promise<void> {
   try {
     const { operation, dialect } = requireMethod(envelope.method, call.named);
     const params = dialect.params(operation.name, requireParams(envelope.params));
-    await carryOut(operation, { agent, params, context: call.toDetachedContext(dialect.version) });
+    const request = { agent, params, context: call.toDetachedContext(dialect.version) };
+    if (operation.kind === 'unary') await operation.call(request);
+    else for await (const event of operation.events(request)) void event;
   } catch (error) {
     if (!(error instanceof JsonRpcFault)) reportedError(exchange, error);
   }
-  sendNoContent(exchange);
-}
-
-async function carryOut(operation: Operation, request: Request): Promise<void> {
-  if (operation.kind === 'unary') await operation.answer(request);
-  else for await (const event of operation.events(request)) void event;
+  const { response } = exchange;
+  if (!response.destroyed && !response.headersSent) response.writeHead(204).end();
 }
 
 /** An error that JSON-RPC 2.0 itself defines. */
@@ -114,14 +96,10 @@ async function readBody(exchange: HttpExchange): Promise<unknown> {
   }
 }
 
-interface Envelope {
-  /** Absent in a notification. */
-  readonly id: Id | undefined;
-  readonly method: string;
-  readonly params: unknown;
-}
+type Envelope = ReturnType<typeof toEnvelope>;
 
-function toEnvelope(body: unknown): Envelope {
+/** The id is absent in a notification. */
+function toEnvelope(body: unknown) {
   if (Array.isArray(body))
     throw new JsonRpcFault(INVALID_REQUEST, 'A2A has no batches. Send one request at a time.');
   if (!isJsonObject(body))
@@ -137,13 +115,8 @@ function isId(value: unknown): value is Id | undefined {
   return value === undefined || value === null || typeof value === 'string' || typeof value === 'number';
 }
 
-interface Method {
-  readonly operation: Operation;
-  readonly dialect: Dialect;
-}
-
 /** Each version has method names of its own, so the name tells the version of a client that names none. */
-function requireMethod(method: string, version: ProtocolVersion | undefined): Method {
+function requireMethod(method: string, version: ProtocolVersion | undefined) {
   if (version !== '1.0' && Object.hasOwn(OLD_METHODS, method))
     return { operation: OPERATIONS[OLD_METHODS[method]!], dialect: SCHEMA_DIALECT };
   if (version !== '0.3' && isOperation(method))
@@ -158,22 +131,7 @@ function requireParams(params: unknown): JsonObject {
   throw new JsonRpcFault(INVALID_PARAMS, 'params must be a JSON object.');
 }
 
-function formatOf(exchange: HttpExchange, id: Id, { operation, dialect }: Method): AnswerFormat {
-  return {
-    type: JSON_TYPE,
-    result: (json) => replyText(id, 'result', dialect.result(operation.name, json)),
-    event: (json) => replyText(id, 'result', dialect.event(operation.name, json)),
-    error: (error) => faultOf(exchange, id, error).body,
-  };
-}
-
-interface Fault {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
-function faultOf(exchange: HttpExchange, id: Id, error: unknown): Fault {
+function faultOf(exchange: HttpExchange, id: Id, error: unknown) {
   if (error instanceof JsonRpcFault) {
     const { code, message } = error;
     return { status: 200, headers: {}, body: replyText(id, 'error', { code, message }) };

@@ -9,7 +9,9 @@ const BYTES = 'application/octet-stream';
 export function assertInputModes(parts: readonly Part[], modes: readonly string[]): void {
   for (const part of parts) {
     assertTrueType(part);
-    if (part.kind === 'file' && part.mediaType === undefined && modes.some(isFile)) continue;
+    // A file without a media type may have any type of files that the agent takes.
+    const takesFiles = modes.some((mode) => ![TEXT, JSON_TYPE].includes(bareType(mode)));
+    if (part.kind === 'file' && part.mediaType === undefined && takesFiles) continue;
     const type = bareType(part.mediaType ?? impliedType(part));
     if (!modes.some((mode) => covers(bareType(mode), type))) {
       throw new LangoError('content-type-not-supported', `This agent does not take ${type}.`, {
@@ -27,28 +29,17 @@ function assertTrueType(part: Part): void {
   const type = bareType(part.mediaType);
   if (!CHECKED.test(type) || typeOfBytes(part.bytes) === type) return;
   const name = part.filename === undefined ? 'a file' : `the file ${JSON.stringify(part.filename)}`;
-  throw new LangoError(
-    'content-type-not-supported',
-    `${name} is sent as ${type}, but holds something else.`,
-    {
-      hint: 'Send it with its true media type.',
-    },
-  );
+  const text = `${name} is sent as ${type}, but holds something else.`;
+  throw new LangoError('content-type-not-supported', text, { hint: 'Send it with its true media type.' });
 }
 
 /** Throws `content-type-not-supported` when the agent gives none of the accepted modes. An empty list accepts all. */
 export function assertOutputModes(accepted: readonly string[], modes: readonly string[]): void {
   if (accepted.length === 0) return;
-  const isMet = accepted.some((want) => modes.some((mode) => covers(bareType(want), bareType(mode))));
-  if (isMet) return;
+  if (accepted.some((want) => modes.some((mode) => covers(bareType(want), bareType(mode))))) return;
   throw new LangoError('content-type-not-supported', 'This agent gives none of the accepted output modes.', {
     hint: `It gives ${modes.join(', ')}.`,
   });
-}
-
-/** Whether a mode is a type of files. A file without a media type may have this type. */
-function isFile(mode: string): boolean {
-  return ![TEXT, JSON_TYPE].includes(bareType(mode));
 }
 
 function impliedType(part: Part): string {

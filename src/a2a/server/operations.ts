@@ -1,3 +1,4 @@
+import type { AgentCard, Message, StreamResponse } from '@a2a-js/sdk';
 import {
   ListTaskPushNotificationConfigsResponse,
   ListTasksResponse,
@@ -5,7 +6,6 @@ import {
   Task,
   TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
-import type { AgentCard, Message, StreamResponse } from '@a2a-js/sdk';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { LangoError, isLangoError } from '../../core/errors.js';
 import { readingOnly, type Audit } from '../../core/identity.js';
@@ -13,15 +13,15 @@ import type { Json } from '../../core/json.js';
 import { traceIdOf } from '../../core/trace.js';
 import { callOf } from '../translate/call.js';
 import { jsonWithGenerations } from '../translate/generation.js';
+import type { LocalAgent } from '../translate/task-calls.js';
 import { cardJson } from './card.js';
 import { parseAs } from './proto-json.js';
-import type { OperationName, Params } from './requests.js';
-import { REQUESTS } from './requests.js';
+import { REQUESTS, type OperationName, type Params } from './requests.js';
 
 /** An agent as the bindings see it. */
 export interface PublishedAgent {
   readonly name: string;
-  readonly handler: A2ARequestHandler;
+  readonly handler: A2ARequestHandler & LocalAgent;
   /** The public card, for the address that a client uses. */
   readonly card: (baseUrl?: string) => AgentCard;
   /** The scope that callers need, where callers are told apart by scopes. */
@@ -47,7 +47,7 @@ export type Operation = UnaryOperation | StreamOperation;
 
 export interface UnaryOperation extends Named {
   readonly kind: 'unary';
-  answer(request: Request): Promise<Answer>;
+  call(request: Request): Promise<OperationResult>;
 }
 
 export interface StreamOperation extends Named {
@@ -57,12 +57,11 @@ export interface StreamOperation extends Named {
 
 interface Named {
   readonly name: OperationName;
-  /** The codec of the parameters. */
   readonly codec: { toJSON(params: never): unknown };
 }
 
 /** The result of an operation as the protocol's message, and as its JSON. */
-export interface Answer {
+export interface OperationResult {
   readonly message: unknown;
   toJson(): Json;
 }
@@ -79,48 +78,44 @@ interface UnaryRow<Sent, Result> extends Row<Sent, Promise<Result>> {
 
 type StreamRow<Sent> = Row<Sent, AsyncGenerator<StreamResponse, void, undefined>>;
 
-export const OPERATIONS: Readonly<Record<OperationName, Operation>> = {
+export const OPERATIONS = {
   SendMessage: unary('SendMessage', {
-    run: async (handler, params, context) => sendResult(await handler.sendMessage(params, context)),
+    run: async (to, ...call) => sendResult(await to.sendMessage(...call)),
     result: SendMessageResponse,
     changes: ({ message }) => message?.taskId,
   }),
   SendStreamingMessage: stream('SendStreamingMessage', {
-    run: (handler, params, context) => handler.sendMessageStream(params, context),
+    run: (to, ...call) => to.sendMessageStream(...call),
     changes: ({ message }) => message?.taskId,
   }),
-  GetTask: unary('GetTask', {
-    run: (handler, params, context) => handler.getTask(params, context),
-    result: Task,
-  }),
+  GetTask: unary('GetTask', { run: (to, ...call) => to.getTask(...call), result: Task }),
   ListTasks: unary('ListTasks', {
-    run: (handler, params, context) => handler.listTasks(params, context),
+    run: (to, ...call) => to.listTasks(...call),
     result: { toJSON: (page, params) => listJson(page, params.includeArtifacts === true) },
   }),
   CancelTask: unary('CancelTask', {
-    run: (handler, params, context) => handler.cancelTask(params, context),
+    run: (to, ...call) => to.cancelTask(...call),
     result: Task,
     changes: ({ id }) => id,
   }),
-  SubscribeToTask: stream('SubscribeToTask', {
-    run: (handler, params, context) => handler.resubscribe(params, context),
-  }),
+  SubscribeToTask: stream('SubscribeToTask', { run: (to, ...call) => to.resubscribe(...call) }),
   GetExtendedAgentCard: unary('GetExtendedAgentCard', {
-    run: (handler, params, context) => handler.getAuthenticatedExtendedAgentCard(params, context),
+    run: (to, ...call) => to.getAuthenticatedExtendedAgentCard(...call),
     result: { toJSON: cardJson },
   }),
   CreateTaskPushNotificationConfig: unary('CreateTaskPushNotificationConfig', {
-    run: (handler, params, context) => handler.createTaskPushNotificationConfig(params, context),
+    run: (to, ...call) => to.createTaskPushNotificationConfig(...call),
     result: TaskPushNotificationConfig,
     changes: ({ taskId }) => taskId,
   }),
   GetTaskPushNotificationConfig: unary('GetTaskPushNotificationConfig', {
-    run: (handler, params, context) => handler.getTaskPushNotificationConfig(params, context),
+    run: (to, ...call) => to.getTaskPushNotificationConfig(...call),
     result: TaskPushNotificationConfig,
   }),
   ListTaskPushNotificationConfigs: unary('ListTaskPushNotificationConfigs', {
-    run: (handler, params, context) => handler.listTaskPushNotificationConfigs(params, context),
+    run: (to, ...call) => to.listTaskPushNotificationConfigs(...call),
     result: {
+      // The encoder leaves an empty list out.
       toJSON: (page) => ({
         configs: [],
         ...(ListTaskPushNotificationConfigsResponse.toJSON(page) as object),
@@ -128,11 +123,11 @@ export const OPERATIONS: Readonly<Record<OperationName, Operation>> = {
     },
   }),
   DeleteTaskPushNotificationConfig: unary('DeleteTaskPushNotificationConfig', {
-    run: (handler, params, context) => handler.deleteTaskPushNotificationConfig(params, context),
+    run: (to, ...call) => to.deleteTaskPushNotificationConfig(...call),
     result: { toJSON: () => ({}) },
     changes: ({ taskId }) => taskId,
   }),
-};
+} satisfies Readonly<Record<OperationName, Operation>>;
 
 export function isOperation(name: string): name is OperationName {
   return Object.hasOwn(OPERATIONS, name);
@@ -141,12 +136,12 @@ export function isOperation(name: string): name is OperationName {
 function unary<Name extends OperationName, Result>(
   name: Name,
   row: UnaryRow<Params[Name], Result>,
-): Operation {
+): UnaryOperation {
   return {
     name,
     kind: 'unary',
     codec: REQUESTS[name].codec,
-    async answer(request) {
+    async call(request) {
       const params = admittedParams(name, request, row.changes !== undefined);
       const result = row.run(request.agent.handler, params, request.context);
       const change = row.changes && { name, request, task: row.changes(params) };
@@ -159,7 +154,7 @@ function unary<Name extends OperationName, Result>(
   };
 }
 
-function stream<Name extends OperationName>(name: Name, row: StreamRow<Params[Name]>): Operation {
+function stream<Name extends OperationName>(name: Name, row: StreamRow<Params[Name]>): StreamOperation {
   return {
     name,
     kind: 'stream',
@@ -173,11 +168,7 @@ function stream<Name extends OperationName>(name: Name, row: StreamRow<Params[Na
 }
 
 /** Admits the caller, then checks the parameters and returns them. */
-function admittedParams<Name extends OperationName>(
-  name: Name,
-  request: Request,
-  isChange: boolean,
-): Params[Name] {
+function admittedParams<Name extends OperationName>(name: Name, request: Request, isChange: boolean) {
   admitCaller(name, request);
   admitViewer(name, request, isChange);
   const { codec, schema, oldSchema = schema } = REQUESTS[name];
@@ -192,9 +183,7 @@ function admitCaller(name: string, { agent, context }: Request): void {
   if (scope === undefined || scopes === undefined || scopes.has(scope)) return;
   audit({ name, request: { agent, context } }, 'forbidden');
   throw new LangoError('forbidden', `The agent ${agent.name} is for callers with the scope ${scope}.`, {
-    headers: {
-      'WWW-Authenticate': `Bearer realm="lango", error="insufficient_scope", scope="${scope}"`,
-    },
+    headers: { 'WWW-Authenticate': `Bearer realm="lango", error="insufficient_scope", scope="${scope}"` },
   });
 }
 
@@ -218,22 +207,19 @@ async function audited<Result>(change: Change, work: Promise<Result>): Promise<R
   }
 }
 
-/** The task in the response to a message. */
 function taskIn(response: unknown): string | undefined {
   const { payload } = (response ?? {}) as Partial<SendMessageResponse>;
   return payload?.$case === 'task' ? payload.value.id : payload?.value.taskId;
 }
 
-/** The first event of a stream says whether the change was made. */
+/** Audits the change by the first event of its stream, which says whether it was made. */
 async function* auditedStream(
   change: Change,
   events: AsyncGenerator<StreamResponse, void, undefined>,
 ): AsyncGenerator<StreamResponse, void, undefined> {
   try {
-    const first = await audited(
-      change,
-      events.next().then(({ value }) => value ?? undefined),
-    );
+    const beginning = events.next().then(({ value }) => value ?? undefined);
+    const first = await audited(change, beginning);
     if (!first) return;
     yield first;
     yield* events;

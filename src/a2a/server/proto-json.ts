@@ -10,10 +10,9 @@ const MAX_VIOLATIONS = 20;
  * members are ignored. For the member `nullable`, null is a value.
  */
 export function protoObject<Shape extends z.ZodRawShape>(shape: Shape, nullable?: string) {
+  const camelCased = Object.keys(shape).filter((name) => /[A-Z]/.test(name));
   const aliases = new Map(
-    Object.keys(shape)
-      .map((name) => [snakeCase(name), name] as const)
-      .filter(([alias, name]) => alias !== name),
+    camelCased.map((name) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), name]),
   );
   return z.preprocess(
     (value) => (isJsonObject(value) ? canonicalMembers(value, aliases, nullable) : value),
@@ -21,21 +20,15 @@ export function protoObject<Shape extends z.ZodRawShape>(shape: Shape, nullable?
   );
 }
 
+const DECIMAL = z
+  .string()
+  .regex(/^-?\d{1,10}$/)
+  .transform(Number);
+
 /** An int32, which ProtoJSON accepts as a decimal string too. */
 export function whole(min: number, max = 2 ** 31 - 1) {
   const text = `must be a whole number from ${min} to ${max}`;
-  return z
-    .union(
-      [
-        z.number(),
-        z
-          .string()
-          .regex(/^-?\d{1,10}$/)
-          .transform(Number),
-      ],
-      text,
-    )
-    .pipe(z.number(text).int(text).min(min, text).max(max, text));
+  return z.union([z.number(), DECIMAL], text).pipe(z.number(text).int(text).min(min, text).max(max, text));
 }
 
 /** A boolean, or its text, as in a query string. */
@@ -49,11 +42,7 @@ export function bool() {
 /** An enum value by name or by number; resolves to the number. */
 export function protoEnum(numbers: Readonly<Record<string, number>>) {
   const known = new Map<unknown, number>(
-    Object.entries(numbers).flatMap(([name, n]) => [
-      [name, n],
-      [n, n],
-      [String(n), n],
-    ]),
+    Object.entries(numbers).flatMap(([name, n]) => [name, n, String(n)].map((form) => [form, n] as const)),
   );
   return z.unknown().transform((value, context) => {
     const number = known.get(value);
@@ -79,23 +68,17 @@ export function parseAs<Schema extends z.ZodType>(schema: Schema, value: unknown
     .slice(0, MAX_VIOLATIONS)
     .map((issue) => ({ field: issue.path.join('.'), description: issue.message }));
   const [first] = violations;
-  throw new LangoError(
-    'invalid-input',
-    first?.field ? `${first.field} ${first.description}.` : 'The parameters must be a JSON object.',
-    { violations },
-  );
+  const text = first?.field
+    ? `${first.field} ${first.description}.`
+    : 'The parameters must be a JSON object.';
+  throw new LangoError('invalid-input', text, { violations });
 }
 
 function canonicalMembers(value: object, aliases: ReadonlyMap<string, string>, nullable?: string): object {
   const entries = Object.entries(value);
   if (!entries.some(([name, member]) => member === null || aliases.has(name))) return value;
   const members: Record<string, unknown> = {};
-  for (const [name, member] of entries) {
+  for (const [name, member] of entries)
     if (member !== null || name === nullable) members[aliases.get(name) ?? name] = member as unknown;
-  }
   return members;
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

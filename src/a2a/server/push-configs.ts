@@ -8,7 +8,7 @@ import type { NewPush, PushConfig, PushTask, PushConfigStore, Sealer } from '../
 import { parseAs } from './proto-json.js';
 import { pushConfig } from './requests.js';
 
-export interface PushConfigsOptions {
+interface PushConfigsOptions {
   readonly store: PushConfigStore;
   readonly caps: NewPush['caps'];
   readonly sealer: Sealer;
@@ -29,7 +29,7 @@ const MAX_PAGE_SIZE = 100;
 
 /**
  * The push notification configs of tasks, in the protocol's shapes. Token and credentials are for the receiver alone:
- * they are sealed before they are stored, and no answer contains them.
+ * they are sealed before they are stored, and no response contains them.
  */
 export class PushConfigs {
   readonly #options: PushConfigsOptions;
@@ -79,12 +79,8 @@ export class PushConfigs {
   async get(task: PushTask, id: string): Promise<WireConfig> {
     const { store } = this.#options;
     const config = id === '' ? (await store.list(task, '', 1))[0] : await store.get(task, id);
-    if (!config)
-      throw new LangoError(
-        'not-found',
-        `The task has no push notification config${id === '' ? '' : ` ${id}`}.`,
-      );
-    return toWireConfig(config);
+    if (config) return toWireConfig(config);
+    throw new LangoError('not-found', `The task has no push notification config${id && ` ${id}`}.`);
   }
 
   async list(
@@ -122,6 +118,6 @@ function parseToken(token: string): string {
   const id = Buffer.from(token, 'base64url').toString();
   if (Buffer.from(id).toString('base64url') === token) return id;
   throw new LangoError('invalid-input', 'The page token is not one that this server gave out.', {
-    violations: [{ field: 'pageToken', description: 'must be the nextPageToken of an earlier answer' }],
+    violations: [{ field: 'pageToken', description: 'must be the nextPageToken of an earlier response' }],
   });
 }

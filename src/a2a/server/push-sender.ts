@@ -3,16 +3,16 @@ import { StreamResponse } from '@a2a-js/sdk';
 import { LangoError, isLangoError } from '../../core/errors.js';
 import type { ReadKeys } from '../../core/card.js';
 import type { PushSender, PushDelivery, Sealer } from '../../core/push.js';
+import { retryAfterMs } from '../../core/retry.js';
 import { continueTrace } from '../../core/trace.js';
 import type { Journal } from '../../core/journal.js';
 import type { TaskEvent } from '../../core/task.js';
 import { toStreamResponse } from '../translate/events.js';
 import type { PushSecrets } from './push-configs.js';
 import { signJwt } from './signing.js';
-import type { AuthorOf } from './task-reading.js';
-import { DEFAULT_HISTORY_LENGTH, TaskReading, readUpTo } from './task-reading.js';
+import { DEFAULT_HISTORY_LENGTH, TaskReading, readUpTo, type AuthorOf } from './task-reading.js';
 
-export interface PushSenderOptions {
+interface PushSenderOptions {
   /** The egress client: it checks addresses, and bounds time and size. */
   readonly fetch: typeof fetch;
   readonly journal: Pick<Journal, 'read'>;
@@ -34,27 +34,28 @@ const GONE = 410;
 /** Sends each event as one signed POST. */
 export function createPushSender(options: PushSenderOptions): PushSender {
   return {
-    // Whether an event is shown does not depend on the ids of its task.
-    shows: (event) => toStreamResponse(event, { taskId: '', contextId: '' }, '') !== undefined,
+    // Whether an event is shown does not depend on the context of its task.
+    shows: (event) => toStreamResponse(event, '', '') !== undefined,
     async send(delivery, event, signal) {
       const authorOf: AuthorOf = ({ author }) => author ?? options.rootAgentName;
       const response =
         event.seq === delivery.cursor
           ? await taskAtCursor(options.journal, delivery, authorOf)
-          : toStreamResponse(event, delivery, authorOf(event));
+          : toStreamResponse(event, delivery.contextId, authorOf(event));
       if (!response) return;
-      const body = delivery.version === '1.0' ? currentBody(response) : await legacyBody(response);
+      const isCurrent = delivery.version === '1.0';
+      const body = isCurrent ? JSON.stringify(StreamResponse.toJSON(response)) : await legacyBody(response);
       const headers = {
         ...authentication(delivery, options.sealer),
         ...(await signature({ delivery, event, body }, options)),
-        'Content-Type': delivery.version === '1.0' ? PUSH_TYPE : LEGACY_TYPE,
+        'Content-Type': isCurrent ? PUSH_TYPE : LEGACY_TYPE,
         'A2A-Version': delivery.version,
         'User-Agent': options.userAgent,
         ...(delivery.trace && continueTrace({ id: delivery.taskId, grant: { trace: delivery.trace } })),
       };
-      const answer = await post(options.fetch, delivery.url, { headers, body, signal });
-      await answer.body?.cancel().catch(() => undefined);
-      if (!answer.ok) throw refusal(answer);
+      const received = await post(options.fetch, delivery.url, { headers, body, signal });
+      await received.body?.cancel().catch(() => undefined);
+      if (!received.ok) throw refusal(received);
     },
   };
 }
@@ -72,21 +73,13 @@ async function taskAtCursor(
 }
 
 /** Posts the notification. A timeout becomes retryable. */
-async function post(
-  fetchImpl: typeof fetch,
-  url: string,
-  init: Pick<RequestInit, 'headers' | 'body' | 'signal'>,
-): Promise<Response> {
+async function post(send: typeof fetch, url: string, init: Pick<RequestInit, 'headers' | 'body' | 'signal'>) {
   try {
-    return await fetchImpl(url, { ...init, method: 'POST', redirect: 'error' });
+    return await send(url, { ...init, method: 'POST', redirect: 'error' });
   } catch (error) {
     if (!isLangoError(error, 'timeout')) throw error;
     throw new LangoError('timeout', error.message, { cause: error, retryable: true });
   }
-}
-
-function currentBody(response: StreamResponse): string {
-  return JSON.stringify(StreamResponse.toJSON(response));
 }
 
 /** Receivers of 0.3 expect the event without a wrapper. */
@@ -97,23 +90,16 @@ async function legacyBody(response: StreamResponse): Promise<string> {
 
 function authentication({ scheme, sealed }: PushDelivery, sealer: Sealer): Readonly<Record<string, string>> {
   const { token, credentials } = sealed === undefined ? {} : (JSON.parse(sealer.open(sealed)) as PushSecrets);
+  const isAuthorized = scheme !== undefined && credentials !== undefined;
   return {
-    ...(scheme !== undefined && credentials !== undefined
-      ? { Authorization: `${scheme} ${credentials}` }
-      : {}),
-    ...(token === undefined ? {} : { 'X-A2A-Notification-Token': token }),
+    ...(isAuthorized && { Authorization: `${scheme} ${credentials}` }),
+    ...(token !== undefined && { 'X-A2A-Notification-Token': token }),
   };
-}
-
-interface SignedContent {
-  readonly delivery: PushDelivery;
-  readonly event: TaskEvent;
-  readonly body: string;
 }
 
 /** The id belongs to the delivery and stays the same on each attempt; time and signature belong to the attempt. */
 async function signature(
-  { delivery, event, body }: SignedContent,
+  { delivery, event, body }: { delivery: PushDelivery; event: TaskEvent; body: string },
   { keys, issuer }: PushSenderOptions,
 ): Promise<Readonly<Record<string, string>>> {
   const id = `${delivery.key}.${event.seq}`;
@@ -136,16 +122,9 @@ async function signature(
 }
 
 function refusal({ status, headers }: Response): LangoError {
-  const retryAfterMs = retryAfter(headers.get('retry-after'));
-  return new LangoError('unavailable', `The receiver answered ${status}.`, {
+  const askedMs = retryAfterMs(headers);
+  return new LangoError('unavailable', `The receiver responded with status ${status}.`, {
     retryable: status !== GONE,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(askedMs !== undefined && { retryAfterMs: askedMs }),
   });
-}
-
-/** Parses Retry-After: seconds or a date (RFC 9110 section 10.2.3). */
-function retryAfter(value: string | null): number | undefined {
-  if (value === null) return undefined;
-  const ms = /^\d{1,9}$/.test(value.trim()) ? 1_000 * Number(value) : Date.parse(value) - Date.now();
-  return Number.isFinite(ms) && ms > 0 ? ms : undefined;
 }

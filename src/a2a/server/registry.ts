@@ -1,13 +1,12 @@
 import { LangoError, isLangoError } from '../../core/errors.js';
-import type { HttpExchange } from '../../core/http.js';
-import { statusOf } from '../../core/http.js';
-import type { Json, JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
+import { statusOf, type HttpExchange } from '../../core/http.js';
+import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { publisherIn } from '../translate/catalog.js';
 import { wordScore } from '../translate/word-score.js';
-import { answerDocument, type EtagCache } from './documents.js';
-import { sendJson } from './http-call.js';
-import { parseFilter, textAt } from './list-filter.js';
+import { serveDocument, type EtagCache } from './documents.js';
+import { decodedSegment, sendJson } from './http-call.js';
+import { textOf } from '../translate/unchecked.js';
+import { parseFilter } from './list-filter.js';
 import { JSON_TYPE } from './modes.js';
 
 /** The path of the registry (Agentic Resource Discovery 0.91). */
@@ -19,7 +18,7 @@ export interface IndexedEntry {
   readonly text: string;
 }
 
-export interface Registry {
+interface Registry {
   /** The address that results name as their source. */
   readonly source: string;
   readonly entries: readonly IndexedEntry[];
@@ -37,21 +36,18 @@ const ORDERS: Readonly<Record<string, string>> = {
 };
 const FEDERATION = ['auto', 'referrals', 'none'];
 
-/** Answers the paths below `REGISTRY_PATH`. Errors have the form of the registry's specification. */
-export async function answerRegistry(
-  exchange: HttpExchange,
-  open: () => Registry | Promise<Registry>,
-): Promise<void> {
+/** Serves the paths below `REGISTRY_PATH`. Errors have the form of the registry's specification. */
+export async function serveRegistry(exchange: HttpExchange, open: () => Promise<Registry>) {
   const { request, path } = exchange;
   const rest = path.slice(path.indexOf(REGISTRY_PATH) + REGISTRY_PATH.length);
   const isGet = request.method === 'GET' || request.method === 'HEAD';
   try {
     const registry = await open();
     if (rest === '/search' && request.method === 'POST')
-      answer(exchange, searchEntries(registry, await exchange.readJson()));
-    else if (rest === '/agents' && isGet) answer(exchange, listEntries(registry, exchange.query));
+      send(exchange, searchEntries(registry, await exchange.readJson()));
+    else if (rest === '/agents' && isGet) send(exchange, listEntries(registry, exchange.query));
     else if (rest.startsWith('/agents/') && isGet)
-      answerEntry(exchange, registry, entryWith(registry, rest.slice('/agents/'.length)));
+      serveEntry(exchange, registry, entryWith(registry, rest.slice('/agents/'.length)));
     else if (rest === '/explore' && request.method === 'POST')
       throw new LangoError('not-supported', 'This registry computes no facets. Use POST /search.');
     else throw new LangoError('not-found', `There is nothing at ${request.method} ${path}.`);
@@ -59,14 +55,14 @@ export async function answerRegistry(
     if (!isLangoError(error)) throw error;
     const [status, errorCode] = statusOf(error.code);
     const message = error.hint === undefined ? error.message : `${error.message} ${error.hint}`;
-    answer(exchange, { errorCode: CODES[status] ?? errorCode, message }, { status, headers: error.headers });
+    send(exchange, { errorCode: CODES[status] ?? errorCode, message }, { status, headers: error.headers });
   }
 }
 
 /** The codes whose names in the specification differ from google.rpc. */
 const CODES: Readonly<Record<number, string>> = { 429: 'RATE_LIMIT_EXCEEDED', 500: 'INTERNAL_ERROR' };
 
-function answer(
+function send(
   exchange: HttpExchange,
   body: JsonObject,
   { status = 200, headers = {} }: { status?: number; headers?: LangoError['headers'] } = {},
@@ -74,12 +70,11 @@ function answer(
   sendJson(exchange, { status, type: JSON_TYPE, body: JSON.stringify(body), headers });
 }
 
-/** Serves one entry with its validators. */
-function answerEntry(exchange: HttpExchange, { cache }: Registry, entry: JsonObject): void {
+function serveEntry(exchange: HttpExchange, { cache }: Registry, entry: JsonObject): void {
   const body = JSON.stringify(entry);
-  const document = cache.get(`registry ${textAt(entry, 'identifier')}`, body, () => body);
+  const document = cache.get(`registry ${textOf(entry['identifier'])}`, body, () => body);
   const scope = exchange.request.headers.authorization === undefined ? 'public' : 'private';
-  answerDocument(exchange, { type: JSON_TYPE, document, scope });
+  serveDocument(exchange, { type: JSON_TYPE, document, scope });
 }
 
 /** `POST /search`: entries ranked by the words that they share with the query. Throws `invalid-input`. */
@@ -111,7 +106,7 @@ function searchEntries({ entries, source }: Registry, request: Json): JsonObject
 
 /** `GET /agents/IDENTIFIER`. Throws `invalid-input` or `not-found`. */
 function entryWith({ entries }: Registry, encoded: string): JsonObject {
-  const identifier = decoded(encoded);
+  const identifier = decodedSegment(encoded);
   if (identifier === undefined || publisherIn(identifier) === undefined)
     throw wrong(
       'identifier',
@@ -120,14 +115,6 @@ function entryWith({ entries }: Registry, encoded: string): JsonObject {
   const found = entries.find(({ entry }) => entry['identifier'] === identifier);
   if (!found) throw new LangoError('not-found', `This registry has no entry ${identifier}.`);
   return found.entry;
-}
-
-function decoded(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** `GET /agents`. Throws `invalid-input`. */
@@ -141,7 +128,7 @@ function listEntries({ entries }: Registry, query: URLSearchParams): JsonObject 
   const sorted = entries
     .map(({ entry }) => entry)
     .filter(fits)
-    .sort((a, b) => sign * textAt(a, field).localeCompare(textAt(b, field), 'en'));
+    .sort((a, b) => sign * textOf(a[field]).localeCompare(textOf(b[field]), 'en'));
   const size = query.get('pageSize');
   const paging = { size: size === null ? undefined : Number(size), defaultSize: LIST_PAGE };
   const { items, next } = pageOf(sorted, { ...paging, token: query.get('pageToken') ?? undefined });
@@ -169,7 +156,7 @@ function pageOf(all: readonly JsonObject[], { size = 0, token = '', defaultSize 
   if (typeof size !== 'number' || !Number.isInteger(size) || size < 0 || size > MAX_PAGE)
     throw wrong('pageSize', `must be a whole number up to ${MAX_PAGE}`);
   if (typeof token !== 'string' || !/^\d{0,6}$/.test(token))
-    throw wrong('pageToken', 'must be the pageToken of an earlier answer');
+    throw wrong('pageToken', 'must be the pageToken of an earlier response');
   const start = Number(token);
   const end = start + (size || defaultSize);
   return { items: all.slice(start, end), next: end < all.length ? { pageToken: String(end) } : {} };
@@ -180,18 +167,16 @@ function holds(entry: JsonObject, path: string, wanted: Json): boolean {
   const choices: readonly unknown[] = Array.isArray(wanted) ? wanted : [wanted];
   if (!choices.every((one) => typeof one === 'string'))
     throw wrong('query.filter', 'must hold strings or lists of strings');
-  const at = path === 'publisher' ? publisherIn(textAt(entry, 'identifier')) : memberAt(entry, path);
+  const at = path === 'publisher' ? publisherIn(textOf(entry['identifier'])) : memberAt(entry, path);
   const values: readonly unknown[] = Array.isArray(at) ? at : [at];
   return values.some((value) => typeof value === 'string' && choices.includes(value));
 }
 
 function memberAt(entry: JsonObject, path: string): Json | undefined {
-  return path
-    .split('.')
-    .reduce<Json | undefined>(
-      (value, key) => (isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),
-      entry,
-    );
+  let member: Json | undefined = entry;
+  for (const key of path.split('.'))
+    member = isJsonObject(member) && Object.hasOwn(member, key) ? member[key] : undefined;
+  return member;
 }
 
 function assertNone(others: JsonObject, prefix: string): void {

@@ -12,8 +12,8 @@ import {
   SubscribeToTaskRequest,
   TaskPushNotificationConfig,
   TaskState,
+  type MessageFns,
 } from '@a2a-js/sdk';
-import type { MessageFns } from '@a2a-js/sdk';
 import { z } from 'zod';
 import { BASE64 } from '../../core/message.js';
 import type { JsonObject } from '../../core/json.js';
@@ -40,6 +40,9 @@ const CONTENTS = ['text', 'raw', 'url', 'data'] as const;
 
 const id = text(MAX_ID_LENGTH);
 const requiredId = id.min(1, 'must not be empty');
+const count = whole(0).optional();
+const pageToken = text(MAX_PAGE_TOKEN_LENGTH).optional();
+const metadata = jsonObject().optional();
 const texts = z.array(id, 'must be a list of strings').max(MAX_LIST, `must have at most ${MAX_LIST} items`);
 /** None of our interfaces declares a tenant, so a client must leave it out (A2A 1.0 section 3.2.6). */
 const tenant = z.string().max(0, 'must be left out: this interface declares no tenant').optional();
@@ -52,7 +55,7 @@ const partShape = {
     .optional(),
   url: text(MAX_URL_LENGTH).refine(isWebUrl, 'must be an absolute http or https URL').optional(),
   data: z.unknown().optional(),
-  metadata: jsonObject().optional(),
+  metadata,
   filename: text(MAX_FILENAME_LENGTH).optional(),
   mediaType: text(MAX_MEDIA_TYPE_LENGTH).optional(),
 };
@@ -71,7 +74,7 @@ const message = protoObject({
     .array(part, 'must be a list of parts')
     .min(1, 'must have at least one part')
     .max(MAX_PARTS, `must have at most ${MAX_PARTS} parts`),
-  metadata: jsonObject().optional(),
+  metadata,
   extensions: texts.optional(),
   referenceTaskIds: texts.optional(),
 });
@@ -91,7 +94,6 @@ const webhook = {
 export const pushConfig = protoObject(webhook);
 /** The push config in a message, whose task may not exist yet. */
 const pushOfMessage = protoObject({ ...webhook, taskId: id.optional() });
-/** A new push config of a task. */
 const pushOfTask = protoObject({ ...webhook, taskId: requiredId });
 /** Names one push config of a task. */
 const pushName = protoObject({ tenant, taskId: requiredId, id: requiredId });
@@ -101,62 +103,45 @@ const listPush = protoObject({
   tenant,
   taskId: requiredId,
   pageSize: whole(0, MAX_PAGE_SIZE).optional(),
-  pageToken: text(MAX_PAGE_TOKEN_LENGTH).optional(),
+  pageToken,
 });
 
 const configuration = protoObject({
   acceptedOutputModes: texts.optional(),
   taskPushNotificationConfig: pushOfMessage.optional(),
-  historyLength: whole(0).optional(),
+  historyLength: count,
   returnImmediately: bool().optional(),
-  ifGenerationMatch: whole(0).optional(),
+  ifGenerationMatch: count,
 });
 
-const sendMessage = protoObject({
-  tenant,
-  message,
-  configuration: configuration.optional(),
-  metadata: jsonObject().optional(),
-});
+const sendMessage = protoObject({ tenant, message, configuration: configuration.optional(), metadata });
 
 const taskName = protoObject({ tenant, id: requiredId });
-const getTask = protoObject({
-  tenant,
-  id: requiredId,
-  historyLength: whole(0).optional(),
-  currentGeneration: whole(0).optional(),
-});
-const cancelTask = protoObject({ tenant, id: requiredId, metadata: jsonObject().optional() });
+const getTask = protoObject({ tenant, id: requiredId, historyLength: count, currentGeneration: count });
+const cancelTask = protoObject({ tenant, id: requiredId, metadata });
 const nothing = protoObject({ tenant });
+
+const { UNRECOGNIZED: _, ...STATES } = Object.fromEntries(
+  Object.entries(TaskState).filter(([, number]) => typeof number === 'number'),
+) as Record<string, number>;
 
 const listTasks = protoObject({
   tenant,
   contextId: id.optional(),
-  status: protoEnum({
-    TASK_STATE_UNSPECIFIED: TaskState.TASK_STATE_UNSPECIFIED,
-    TASK_STATE_SUBMITTED: TaskState.TASK_STATE_SUBMITTED,
-    TASK_STATE_WORKING: TaskState.TASK_STATE_WORKING,
-    TASK_STATE_COMPLETED: TaskState.TASK_STATE_COMPLETED,
-    TASK_STATE_FAILED: TaskState.TASK_STATE_FAILED,
-    TASK_STATE_CANCELED: TaskState.TASK_STATE_CANCELED,
-    TASK_STATE_INPUT_REQUIRED: TaskState.TASK_STATE_INPUT_REQUIRED,
-    TASK_STATE_REJECTED: TaskState.TASK_STATE_REJECTED,
-    TASK_STATE_AUTH_REQUIRED: TaskState.TASK_STATE_AUTH_REQUIRED,
-  }).optional(),
+  status: protoEnum(STATES).optional(),
   pageSize: whole(1, MAX_PAGE_SIZE).optional(),
-  pageToken: text(MAX_PAGE_TOKEN_LENGTH).optional(),
-  historyLength: whole(0).optional(),
+  pageToken,
+  historyLength: count,
   statusTimestampAfter: z
     .string('must be a timestamp')
     .refine(
-      (time) => RFC_3339.test(time) && !Number.isNaN(Date.parse(time)),
+      (time) => RFC_3339.test(time) && Number.isFinite(Date.parse(time)),
       'must be a timestamp as in RFC 3339',
     )
     .optional(),
   includeArtifacts: bool().optional(),
 });
 
-/** The parameters of each operation. */
 export interface Params {
   readonly SendMessage: SendMessageRequest;
   readonly SendStreamingMessage: SendMessageRequest;
@@ -237,10 +222,7 @@ function isWebUrl(value: string): boolean {
 }
 
 /** Returns what an executor gets of a request besides the message. The push config is left out, since it holds secrets. */
-export function requestForExecutor(
-  { configuration, metadata }: SendMessageRequest,
-  { extensions }: Call,
-): JsonObject {
+export function requestForExecutor({ configuration, metadata }: SendMessageRequest, { extensions }: Call) {
   const sent = configuration && { ...configuration, taskPushNotificationConfig: undefined };
   return {
     ...(metadata ? { metadata } : {}),

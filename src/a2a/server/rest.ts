@@ -1,12 +1,17 @@
 import type { HttpExchange } from '../../core/http.js';
-import type { Json } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
+import { isJsonObject, type Json } from '../../core/json.js';
 import type { WireError } from '../translate/errors.js';
-import type { RestDialect, RestRoute } from './dialect.js';
-import { REST_1_0 } from './dialect.js';
-import { answerOperation, errorHeaders, openCall, reportedError, sendJson } from './http-call.js';
-import type { PublishedAgent } from './operations.js';
-import { OPERATIONS } from './operations.js';
+import { mapMembers } from '../translate/unchecked.js';
+import { REST_1_0, type RestDialect, type RestRoute } from './dialect.js';
+import {
+  decodedSegment,
+  serveOperation,
+  errorHeaders,
+  openCall,
+  reportedError,
+  sendJson,
+} from './http-call.js';
+import { OPERATIONS, type PublishedAgent } from './operations.js';
 import type { Streaming } from './sse.js';
 import { REST_0_3 } from './v03/dialect.js';
 
@@ -23,36 +28,29 @@ function dialectOf(path: string): RestDialect {
   return OLD_PATH.test(path) ? REST_0_3 : REST_1_0;
 }
 
-export interface RestTarget {
-  readonly agent: PublishedAgent;
-  readonly streaming: Streaming;
-  /** The path below the agent's own. */
-  readonly path: string;
-}
-
-/** Answers one request of the HTTP+JSON binding (A2A 1.0 section 11). Never rejects. */
-export async function answerRest(exchange: HttpExchange, target: RestTarget): Promise<void> {
-  const { agent, streaming, path } = target;
+/** Serves one request of the HTTP+JSON binding (A2A 1.0 section 11), at a path below the agent's own. Never rejects. */
+export async function serveRest(
+  exchange: HttpExchange,
+  { agent, streaming, path }: { agent: PublishedAgent; streaming: Streaming; path: string },
+): Promise<void> {
   const dialect = dialectOf(path);
   try {
     const route = dialect.routes.find((candidate) => candidate.path.test(path));
     if (!route) {
       exchange.anyone();
       const message = `There is no such path in the HTTP+JSON binding of A2A ${dialect.version}.`;
-      sendRestError(exchange, dialect, noSuchPath(message));
-      return;
+      return sendNoSuchPath(exchange, message, dialect);
     }
     const name = route.methods[exchange.request.method ?? ''];
     if (!name) {
       exchange.anyone();
-      sendRestError(exchange, dialect, wrongMethod(Object.keys(route.methods)));
-      return;
+      return sendWrongMethod(exchange, Object.keys(route.methods), dialect);
     }
     const call = await openCall(exchange, [dialect.version]);
     const given = await readParams(exchange, pathParams(route, path));
     const params = isJsonObject(given) ? dialect.params(name, given) : given;
     const request = { agent, params, context: call.toContext(dialect.version) };
-    await answerOperation(exchange, streaming, {
+    await serveOperation(exchange, streaming, {
       ...{ operation: OPERATIONS[name], request, call },
       format: {
         type: typeFor(exchange, dialect),
@@ -66,13 +64,15 @@ export async function answerRest(exchange: HttpExchange, target: RestTarget): Pr
   }
 }
 
-/** Answers 404 on a path that no agent answers. */
-export function sendNoSuchPath(exchange: HttpExchange, message: string): void {
-  sendRestError(exchange, REST_1_0, noSuchPath(message));
+export function sendNoSuchPath(exchange: HttpExchange, message: string, dialect = REST_1_0): void {
+  sendRestError(exchange, dialect, { ...NO_SUCH_METHOD, httpStatus: 404, status: 'NOT_FOUND', message });
 }
 
-export function sendWrongMethod(exchange: HttpExchange, allowed: readonly string[]): void {
-  sendRestError(exchange, REST_1_0, wrongMethod(allowed));
+export function sendWrongMethod(exchange: HttpExchange, allowed: readonly string[], dialect = REST_1_0) {
+  const message = `This path answers ${allowed.join(' and ')}.`;
+  const headers = { Allow: allowed.join(', ') };
+  const error = { ...NO_SUCH_METHOD, httpStatus: 405, status: 'UNIMPLEMENTED', message, headers };
+  sendRestError(exchange, dialect, error);
 }
 
 function sendRestError(exchange: HttpExchange, dialect: RestDialect, error: WireError): void {
@@ -90,27 +90,8 @@ function typeFor({ request: { headers } }: HttpExchange, dialect: RestDialect): 
   return isAccepted ? dialect.type : 'application/json';
 }
 
-function noSuchPath(message: string): WireError {
-  return { ...NO_SUCH_METHOD, httpStatus: 404, status: 'NOT_FOUND', message };
-}
-
-function wrongMethod(allowed: readonly string[]): WireError {
-  const message = `This path answers ${allowed.join(' and ')}.`;
-  const headers = { Allow: allowed.join(', ') };
-  return { ...NO_SUCH_METHOD, httpStatus: 405, status: 'UNIMPLEMENTED', message, headers };
-}
-
 function pathParams(route: RestRoute, path: string): Record<string, string> {
-  const groups = route.path.exec(path)?.groups ?? {};
-  return Object.fromEntries(Object.entries(groups).map(([name, value]) => [name, decoded(value)]));
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  return mapMembers(route.path.exec(path)?.groups ?? {}, (value) => decodedSegment(value) ?? value);
 }
 
 /** The members of the body or, without a body (or with `null`), of the query. Parameters of the path come first. */

@@ -1,24 +1,15 @@
 import type { Request, Router } from 'express';
-import type { ReadKeys } from '../../core/card.js';
-import { CARD_PATH, KEYS_PATH, OLD_CARD_PATH } from '../../core/card.js';
-import type { HttpExchange, HttpRoute } from '../../core/http.js';
-import { exchangeOf } from '../../core/http.js';
+import { CARD_PATH, KEYS_PATH, OLD_CARD_PATH, type ReadKeys } from '../../core/card.js';
+import { exchangeOf, type HttpExchange, type HttpRoute } from '../../core/http.js';
 import { CATALOG_PATHS } from '../translate/catalog.js';
-import {
-  answerCatalog,
-  knownEntries,
-  publishedEntries,
-  registryUrl,
-  type Catalog,
-  type KnownAgent,
-} from './catalog.js';
-import type { Discovery } from './discovery.js';
-import { answerCard, answerKeys } from './discovery.js';
+import type { Catalog, KnownAgent } from './catalog.js';
+import { serveCatalog, knownEntries, publishedEntries, registryUrl } from './catalog.js';
+import { serveCard, serveKeys, type Discovery } from './discovery.js';
 import { EtagCache } from './documents.js';
-import { answerJsonRpc, sendNoSuchAgent } from './json-rpc.js';
+import { serveJsonRpc, sendNoSuchAgent } from './json-rpc.js';
 import type { PublishedAgent } from './operations.js';
-import { answerRegistry, REGISTRY_PATH } from './registry.js';
-import { answerRest, isRestPath, sendNoSuchPath, sendWrongMethod } from './rest.js';
+import { serveRegistry, REGISTRY_PATH } from './registry.js';
+import { serveRest, isRestPath, sendNoSuchPath, sendWrongMethod } from './rest.js';
 import { Streaming } from './sse.js';
 import type { StreamLimits, StreamSlots } from './stream-slots.js';
 
@@ -26,7 +17,7 @@ import type { StreamLimits, StreamSlots } from './stream-slots.js';
 export const MCP_PATH = '/mcp';
 const AGENT_PATH = /^\/agents\/([^/]+)(\/.*)?$/;
 
-export interface A2aRoutesOptions {
+interface A2aRoutesOptions {
   /** By name. Read at each request. */
   readonly agents: ReadonlyMap<string, PublishedAgent>;
   /** The agent that also answers at the root of the host. */
@@ -48,22 +39,27 @@ export function createA2aRoutes(options: A2aRoutesOptions): HttpRoute {
   const streaming = new Streaming(options.limits, options.slots);
   const discovery: Discovery = { cache: new EtagCache(), keys: options.keys };
   return async (exchange) => {
-    const { request, path } = exchange;
-    const target = targetOf({ method: request.method, path }, options.root);
+    const { method } = exchange.request;
+    const target = targetOf(method, exchange.path, options.root);
     if (!target) return false;
-    const agent = options.agents.get(target.name);
+    const { name, rest } = target;
+    const agent = options.agents.get(name);
+    const isCard = rest === CARD_PATH || rest === OLD_CARD_PATH;
+    if (!agent || isCard) exchange.anyone();
     if (!agent) {
-      exchange.anyone();
-      const send = target.rest === '' ? sendNoSuchAgent : sendNoSuchPath;
-      send(exchange, 'There is no agent of that name here.');
-      return true;
-    }
-    await answerAgent(exchange, target.rest, { agent, streaming, discovery, baseUrl: options.baseUrl });
+      const refuse = rest === '' ? sendNoSuchAgent : sendNoSuchPath;
+      refuse(exchange, 'There is no agent of that name here.');
+    } else if (isCard) {
+      const card = agent.card(options.baseUrl ?? exchange.baseUrl);
+      await serveCard(exchange, card, { ...discovery, path: rest });
+    } else if (rest !== '') await serveRest(exchange, { agent, streaming, path: rest });
+    else if (method === 'POST') await serveJsonRpc(exchange, agent, streaming);
+    else sendWrongMethod(exchange, ['POST']);
     return true;
   };
 }
 
-export interface DiscoveryOptions extends Pick<A2aRoutesOptions, 'agents' | 'baseUrl'> {
+interface DiscoveryOptions extends Pick<A2aRoutesOptions, 'agents' | 'baseUrl'> {
   readonly keys: ReadKeys;
   /** The remote agents in use. Read at each request. */
   readonly known?: () => readonly KnownAgent[];
@@ -88,11 +84,11 @@ export function createDiscoveryRoutes({ agents, baseUrl, keys, known, isOpen }: 
     addTo(router: Router): void {
       router.all(catalogPaths, (request: Request) => {
         const exchange = exchangeOf(request);
-        answerCatalog(exchange, catalogFor(exchange), cache);
+        serveCatalog(exchange, catalogFor(exchange), cache);
       });
       router.use(REGISTRY_PATH, (request: Request) => {
         const exchange = exchangeOf(request);
-        return answerRegistry(exchange, async () => {
+        return serveRegistry(exchange, async () => {
           const isCaller = isOpen || request.headers.authorization !== undefined;
           if (isCaller) await exchange.caller();
           const catalog = catalogFor(exchange);
@@ -101,48 +97,21 @@ export function createDiscoveryRoutes({ agents, baseUrl, keys, known, isOpen }: 
           return { source: registryUrl(catalog.baseUrl), entries, cache };
         });
       });
-      router.all(KEYS_PATH, (request: Request) => answerKeys(exchangeOf(request), keys, cache));
+      router.all(KEYS_PATH, (request: Request) => serveKeys(exchangeOf(request), keys, cache));
     },
   };
 }
 
-/** Whether the routes of `createA2aRoutes` may answer this request. */
+/** Whether the routes of `createA2aRoutes` may serve this request. */
 export function isA2aPath(method: string, path: string): boolean {
   // A browser sends OPTIONS before the POST of a page from another origin.
-  return targetOf({ method: method === 'OPTIONS' ? 'POST' : method, path }, '') !== undefined;
+  return targetOf(method === 'OPTIONS' ? 'POST' : method, path, '') !== undefined;
 }
 
-interface Target {
-  readonly name: string;
-  /** The path below the agent's own; empty for the agent's own path. */
-  readonly rest: string;
-}
-
-interface RequestLine {
-  readonly method: string | undefined;
-  readonly path: string;
-}
-
-function targetOf({ method, path }: RequestLine, root: string): Target | undefined {
+/** The name of the agent, and the path below the agent's own, which is empty for the agent's own path. */
+function targetOf(method: string | undefined, path: string, root: string) {
   const [, name, rest = ''] = AGENT_PATH.exec(path) ?? [];
   if (name !== undefined) return { name, rest: rest === '/' ? '' : rest };
   if (path === CARD_PATH || path === OLD_CARD_PATH || isRestPath(path)) return { name: root, rest: path };
   return path === '/' && method === 'POST' ? { name: root, rest: '' } : undefined;
-}
-
-interface AgentAnswer {
-  readonly agent: PublishedAgent;
-  readonly streaming: Streaming;
-  readonly discovery: Discovery;
-  readonly baseUrl: string | undefined;
-}
-
-async function answerAgent(exchange: HttpExchange, rest: string, answer: AgentAnswer): Promise<void> {
-  const { agent, streaming, discovery, baseUrl } = answer;
-  if (rest === CARD_PATH || rest === OLD_CARD_PATH) {
-    exchange.anyone();
-    await answerCard(exchange, agent.card(baseUrl ?? exchange.baseUrl), { ...discovery, path: rest });
-  } else if (rest !== '') await answerRest(exchange, { agent, streaming, path: rest });
-  else if (exchange.request.method === 'POST') await answerJsonRpc(exchange, agent, streaming);
-  else sendWrongMethod(exchange, ['POST']);
 }

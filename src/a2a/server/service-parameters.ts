@@ -6,9 +6,8 @@ import { EXTENSIONS, GENERATION } from '../../core/extensions.js';
  */
 
 export const VERSION_PARAMETER = 'a2a-version';
-export const EXTENSIONS_PARAMETER = 'a2a-extensions';
-/** The name in 0.3. */
-export const OLD_EXTENSIONS_PARAMETER = 'x-a2a-extensions';
+/** The name in 1.0, and the name in 0.3. */
+export const EXTENSIONS_PARAMETERS = ['a2a-extensions', 'x-a2a-extensions'] as const;
 export const CURSOR_PARAMETER = 'last-event-id';
 
 /** The protocol versions (Major.Minor) of our interfaces. */
@@ -48,7 +47,7 @@ export function extensionsIn(...named: readonly string[]): ReadonlySet<string> {
   return new Set(uris.filter((uri) => uri !== ''));
 }
 
-/** The extensions in use, as the answer's header names them: those that the client named and we know. Empty for none. */
+/** The extensions in use, as the response's header names them: those that the client named and we know. Empty for none. */
 export function activatedExtensions(named: string): string {
   return [...extensionsIn(named)].filter((uri) => KNOWN_EXTENSIONS.includes(uri)).join(', ');
 }

@@ -11,13 +11,8 @@ export function signJwt(key: SigningKey, claims: JsonObject, typ = 'JWT'): strin
   return `${bytes}.${key.sign(bytes)}`;
 }
 
-export interface DetachedSignature {
-  readonly protected: string;
-  readonly signature: string;
-}
-
 /** Signs a payload as a JSON Web Signature that does not contain it (RFC 7515 appendix F). */
-export function signDetached(key: SigningKey, payload: string): DetachedSignature {
+export function signDetached(key: SigningKey, payload: string) {
   const head = encode({ alg: key.publicJwk.alg, kid: key.kid, typ: 'JOSE' });
   return { protected: head, signature: key.sign(`${head}.${Buffer.from(payload).toString('base64url')}`) };
 }
@@ -36,12 +31,8 @@ export function signCard(card: AgentCard, key: SigningKey): AgentCard {
  * Adds a signature over the whole JSON of the card, and one over each of its `views`: a reader that drops the members of
  * another version verifies other bytes than one that keeps them.
  */
-export function signedJson(
-  json: JsonObject,
-  key: SigningKey | undefined,
-  ...views: readonly JsonObject[]
-): JsonObject {
+export function signedJson(json: JsonObject, key: SigningKey | undefined, ...views: readonly JsonObject[]) {
   if (!key) return json;
-  const signatures = [...views, json].map((view) => ({ ...signDetached(key, canonicalCard(view)) }));
+  const signatures = [...views, json].map((view) => signDetached(key, canonicalCard(view)));
   return { ...json, signatures };
 }

@@ -7,8 +7,7 @@ import { waitAtMost } from '../../core/time.js';
 import type { NumberedResponse } from '../translate/events.js';
 import { jsonWithGenerations } from '../translate/generation.js';
 import { seqIn } from '../translate/extensions.js';
-import type { StreamLimits } from './stream-slots.js';
-import { StreamSlots, stallMs } from './stream-slots.js';
+import { StreamSlots, stallMs, type StreamLimits } from './stream-slots.js';
 
 /** The form in which a binding writes one event, and an error after the first event. */
 export interface Framing {
@@ -21,7 +20,7 @@ const OPEN_AFTER_MS = 200;
 /** A comment, which clients skip. The ids of the events are the cursor. */
 const GOODBYE = 'retry: 2000\n: the server is stopping; subscribe again with Last-Event-ID to go on\n\n';
 
-/** Answers calls with event streams, within the limits of the node. */
+/** Sends event streams, within the limits of the node. */
 export class Streaming {
   readonly #limits: StreamLimits;
   readonly #slots: StreamSlots;
@@ -35,7 +34,7 @@ export class Streaming {
    * Takes a slot, asks for the events and sends them until they end. Rejects with `too-many`, and with what `events`
    * throws before the stream was opened; later errors become an event of the stream.
    */
-  answer(exchange: HttpExchange, call: StreamCall): Promise<void> {
+  send(exchange: HttpExchange, call: StreamCall): Promise<void> {
     return this.#slots.hold(call.scope, () => this.#pump(exchange, call));
   }
 
@@ -43,7 +42,7 @@ export class Streaming {
     const iterator = events()[Symbol.asyncIterator]();
     let next = iterator.next();
     await waitAtMost(OPEN_AFTER_MS, next, { ref: false });
-    const stream = new EventStream(response, { limits: this.#limits, headers });
+    const stream = new EventStream(response, this.#limits, headers);
     const sendOne = async (item: IteratorResult<StreamResponse>): Promise<boolean> => {
       if (item.done === true || response.destroyed) return false;
       const waiting = stream.send(frame(item.value, framing));
@@ -64,7 +63,7 @@ export class Streaming {
   }
 }
 
-export interface StreamCall {
+interface StreamCall {
   /** The caller, whose streams are counted. */
   readonly scope: Scope;
   readonly events: () => AsyncIterable<StreamResponse>;
@@ -94,18 +93,17 @@ class EventStream {
   #isIdle = true;
 
   /** The headers leave with the first event, or at the end of this turn of the event loop. */
-  constructor(response: ServerResponse, options: EventStreamOptions) {
-    const heartbeatMs = options.limits.heartbeatSeconds * 1_000;
+  constructor(response: ServerResponse, limits: StreamLimits, headers: StreamCall['headers']) {
     this.#response = response;
-    this.#bufferBytes = options.limits.streamBufferBytes;
-    this.#stallMs = stallMs(options.limits);
-    this.#heartbeat = setInterval(() => this.#beat(), heartbeatMs).unref();
+    this.#bufferBytes = limits.streamBufferBytes;
+    this.#stallMs = stallMs(limits);
+    this.#heartbeat = setInterval(() => this.#beat(), limits.heartbeatSeconds * 1_000).unref();
     response.writeHead(200, {
       'Content-Type': 'text/event-stream',
       'Cache-Control': 'no-store',
       'X-Accel-Buffering': 'no',
       'X-Content-Type-Options': 'nosniff',
-      ...options.headers,
+      ...headers,
     });
     this.#flushSoon = setImmediate(() => this.#flush());
   }
@@ -164,9 +162,4 @@ class EventStream {
       this.#response.write(':\n\n');
     this.#isIdle = true;
   }
-}
-
-interface EventStreamOptions {
-  readonly limits: StreamLimits;
-  readonly headers: Readonly<Record<string, string>>;
 }

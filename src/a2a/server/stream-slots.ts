@@ -1,5 +1,5 @@
 import { LangoError } from '../../core/errors.js';
-import type { Scope } from '../../core/task.js';
+import { scopeKey, type Scope } from '../../core/task.js';
 
 export interface StreamLimits {
   /** Open streams of all agents of the node. */
@@ -25,7 +25,7 @@ type SlotLimits = Pick<StreamLimits, 'streams' | 'streamsPerCaller'>;
 /** A semaphore for open streams of all transports, with one limit for the node and one for each caller. */
 export class StreamSlots {
   readonly #limits: SlotLimits;
-  readonly #openOf = new Map<string, number>();
+  readonly #openOf = new CountByKey();
   #open = 0;
 
   constructor(limits: SlotLimits) {
@@ -37,31 +37,35 @@ export class StreamSlots {
   }
 
   /** Holds a slot while the work lasts. Rejects with `too-many` when none is free. */
-  async hold<T>({ tenant, owner }: Scope, work: () => Promise<T>): Promise<T> {
-    const caller = `${tenant}\n${owner}`;
-    this.#acquire(caller);
+  async hold<T>(scope: Scope, work: () => Promise<T>): Promise<T> {
+    const caller = scopeKey(scope);
+    if (this.#open >= this.#limits.streams)
+      throw tooMany('This server has reached its limit of open streams.', 'streams');
+    if (this.#openOf.get(caller) >= this.#limits.streamsPerCaller)
+      throw tooMany('This caller has reached its limit of open streams.', 'streamsPerCaller');
+    this.#open += 1;
+    this.#openOf.add(caller, 1);
     try {
       return await work();
     } finally {
-      this.#release(caller);
+      this.#open -= 1;
+      this.#openOf.add(caller, -1);
     }
   }
+}
 
-  #acquire(caller: string): void {
-    const own = this.#openOf.get(caller) ?? 0;
-    if (this.#open >= this.#limits.streams)
-      throw tooMany('This server has reached its limit of open streams.', 'streams');
-    if (own >= this.#limits.streamsPerCaller)
-      throw tooMany('This caller has reached its limit of open streams.', 'streamsPerCaller');
-    this.#open += 1;
-    this.#openOf.set(caller, own + 1);
+/** A number for each key. Keys whose number is 0 take no memory. */
+export class CountByKey {
+  readonly #counts = new Map<string, number>();
+
+  get(key: string): number {
+    return this.#counts.get(key) ?? 0;
   }
 
-  #release(caller: string): void {
-    this.#open -= 1;
-    const left = (this.#openOf.get(caller) ?? 1) - 1;
-    if (left === 0) this.#openOf.delete(caller);
-    else this.#openOf.set(caller, left);
+  add(key: string, change: number): void {
+    const count = this.get(key) + change;
+    if (count === 0) this.#counts.delete(key);
+    else this.#counts.set(key, count);
   }
 }
 

@@ -1,16 +1,16 @@
 import { Task } from '@a2a-js/sdk';
 import { BoundedCache } from '../../core/bounded-cache.js';
 import type { Journal } from '../../core/journal.js';
-import type { TaskEvent, TaskRecord } from '../../core/task.js';
-import { isTerminal, stateAfter } from '../../core/task.js';
-import { wantsGeneration } from './generations.js';
+import { isTerminal, stateAfter, type TaskEvent, type TaskRecord } from '../../core/task.js';
 import { withAuthor } from '../translate/events.js';
+import { wantsGeneration } from '../translate/generation.js';
 import type { TaskStatus, TaskView } from '../translate/task.js';
 import { TaskFold } from '../translate/task.js';
+import type { TaskSnapshot } from '../translate/updates.js';
 
 const PAGE = 1_000;
 /**
- * How many of the newest messages the answer to a send and the Task for a push config have, unless the client sets
+ * The number of newest messages in the response to a send and in the Task for a push config, unless the client sets
  * `historyLength`. GetTask returns all.
  */
 export const DEFAULT_HISTORY_LENGTH = 50;
@@ -56,12 +56,15 @@ export class TaskReading {
   toTask(view: TaskView): Task {
     return this.#fold.toTask({ ...this.#record, head: this.#head }, view);
   }
+
+  toSnapshot(): TaskSnapshot {
+    return this.#fold.toSnapshot({ ...this.#record, head: this.#head });
+  }
 }
 
 /** The most that all readings of waiting tasks hold together, in characters of their events. */
 const MAX_KEPT_CHARACTERS = 8 * 1024 * 1024;
 
-/** A reading with the size of its events. */
 class WaitingTask extends TaskReading {
   size = 0;
 
@@ -72,7 +75,7 @@ class WaitingTask extends TaskReading {
 }
 
 /**
- * Keeps the readings of tasks that wait for a further message, so that answering it reads only the new events of the log.
+ * Keeps the readings of tasks that wait for a further message, so that the response to it needs only the new events of the log.
  * A log only grows, so a reading never becomes wrong.
  */
 export class WaitingTasks {
@@ -96,30 +99,35 @@ export class WaitingTasks {
   }
 }
 
+/** Yields the events of a log after the event `after`, up to and including the event `head`, in pages. */
+export async function* readPages(
+  journal: Pick<Journal, 'read'>,
+  taskId: string,
+  { after, head, size = PAGE }: { readonly after: number; readonly head: number; readonly size?: number },
+): AsyncGenerator<readonly TaskEvent[], void, undefined> {
+  for (let read = after; read < head;) {
+    const events = await journal.read(taskId, read, Math.min(size, head - read));
+    if (events.length === 0) return;
+    read = events.at(-1)!.seq;
+    yield events;
+  }
+}
+
 /** Reads the log of a task up to and including `head`. */
 export async function readUpTo(
   journal: Pick<Journal, 'read'>,
   reading: TaskReading,
   { id, head }: Pick<TaskRecord, 'id' | 'head'>,
 ): Promise<void> {
-  while (reading.head < head) {
-    const missing = Math.min(PAGE, head - reading.head);
-    const events = await journal.read(id, reading.head, missing);
-    if (events.length === 0) return;
+  for await (const events of readPages(journal, id, { after: reading.head, head }))
     for (const event of events) reading.add(event);
-  }
-}
-
-export interface ReadOptions {
-  readonly view: TaskView;
-  readonly authorOf: AuthorOf;
 }
 
 /** Builds a task from its record, and from its log as far as the view needs it. */
 export async function readTask(
   journal: Journal,
   record: TaskRecord,
-  { view, authorOf }: ReadOptions,
+  { view, authorOf }: { readonly view: TaskView; readonly authorOf: AuthorOf },
 ): Promise<Task> {
   const needsLog = view.includeArtifacts || wantsGeneration(view.asked);
   if (view.historyLength === 0 && !needsLog) return new TaskFold().toTask(record, view);
@@ -129,7 +137,7 @@ export async function readTask(
 }
 
 /** A segment of an exported task, small enough to be sent in one piece. */
-export interface TaskSegment {
+interface TaskSegment {
   /**
    * The task as GetTask returns it, with all messages and artifacts of this segment, and the name of its agent.
    * `continues` names the artifacts that continue one of the previous segment. Any other artifact replaces an earlier
@@ -155,12 +163,15 @@ export async function exportTask(
   const fold = new TaskFold();
   let head = after;
   let bytes = 0;
-  while (head < record.head && bytes < SEGMENT_BYTES) {
-    const events = await journal.read(record.id, head, Math.min(EVENTS_PER_READ, record.head - head));
-    if (events.length === 0) break;
+  for await (const events of readPages(journal, record.id, {
+    after,
+    head: record.head,
+    size: EVENTS_PER_READ,
+  })) {
     for (const event of events) fold.add(event, event.author ?? rootAgentName);
     head = events.at(-1)!.seq;
     bytes += Buffer.byteLength(JSON.stringify(events));
+    if (bytes >= SEGMENT_BYTES) break;
   }
   const task = fold.toTask({ ...record, head }, { historyLength: undefined, includeArtifacts: true });
   const continues = after === 0 ? [] : fold.continued();

@@ -1,23 +1,17 @@
-import type { StreamResponse, Task } from '@a2a-js/sdk';
-import { Role, TaskState } from '@a2a-js/sdk';
 import { EXTENSIONS } from '../../core/extensions.js';
+import { Role, TaskState, type StreamResponse, type Task } from '@a2a-js/sdk';
 
-/** The extensions that add a member to `metadata` in answers. */
+/** The extensions that add a member to `metadata` in responses. */
 const MARKS: readonly string[] = [EXTENSIONS.author, EXTENSIONS.cursor, EXTENSIONS.usage];
 
-type Metadata = Task['metadata'];
-
-interface Marked {
-  readonly metadata: Metadata;
-}
+type Marked = Pick<Task, 'metadata'>;
 
 /** Removes from a task the metadata of extensions that the client did not ask for. Without a set nothing is removed. */
 export function keepAsked(task: Task, asked: ReadonlySet<string> | undefined): Task {
   const unasked = unaskedMarks(asked);
   if (unasked.length === 0) return task;
   return {
-    ...without(task, unasked),
-    status: task.status && withoutInStatus(task.status, unasked),
+    ...withoutInStatus(task, unasked),
     artifacts: task.artifacts.map((artifact) => without(artifact, unasked)),
     history: task.history.map((message) =>
       message.role === Role.ROLE_USER ? message : without(message, unasked),
@@ -34,16 +28,14 @@ export function keepAskedInEvent(
   if (!payload || unasked.length === 0) return payload;
   switch (payload.$case) {
     case 'task':
-      return { $case: 'task', value: keepAsked(payload.value, asked) };
+      return { ...payload, value: keepAsked(payload.value, asked) };
     case 'message':
       return payload;
-    case 'statusUpdate': {
-      const status = payload.value.status && withoutInStatus(payload.value.status, unasked);
-      return { $case: 'statusUpdate', value: { ...without(payload.value, unasked), status } };
-    }
+    case 'statusUpdate':
+      return { ...payload, value: withoutInStatus(payload.value, unasked) };
     case 'artifactUpdate': {
       const artifact = payload.value.artifact && without(payload.value.artifact, unasked);
-      return { $case: 'artifactUpdate', value: { ...without(payload.value, unasked), artifact } };
+      return { ...payload, value: { ...without(payload.value, unasked), artifact } };
     }
   }
 }
@@ -52,18 +44,20 @@ export function keepAskedInEvent(
 export function isBareWorking(payload: StreamResponse['payload']): boolean {
   if (payload?.$case !== 'statusUpdate') return false;
   const { status, metadata } = payload.value;
-  const isWorking = status?.state === TaskState.TASK_STATE_WORKING;
-  return (
-    isWorking && !status?.message && Object.keys(metadata ?? {}).every((name) => name === EXTENSIONS.cursor)
-  );
+  if (status?.state !== TaskState.TASK_STATE_WORKING || status.message) return false;
+  return Object.keys(metadata ?? {}).every((name) => name === EXTENSIONS.cursor);
 }
 
 function unaskedMarks(asked: ReadonlySet<string> | undefined): readonly string[] {
   return asked ? MARKS.filter((uri) => !asked.has(uri)) : [];
 }
 
-function withoutInStatus(status: NonNullable<Task['status']>, names: readonly string[]) {
-  return { ...status, message: status.message && without(status.message, names) };
+function withoutInStatus<Whole extends Marked & Pick<Task, 'status'>>(
+  whole: Whole,
+  names: readonly string[],
+) {
+  const message = whole.status?.message && without(whole.status.message, names);
+  return { ...without(whole, names), status: whole.status && { ...whole.status, message } };
 }
 
 /** Leaves these members of the metadata out, and the metadata when it has no others. */

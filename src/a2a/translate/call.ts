@@ -16,7 +16,6 @@ export interface Call {
   readonly from?: string;
   /** The address under which the client reached this server; absent inside the process and over gRPC. */
   readonly baseUrl?: string;
-  /** The trace that the call is part of. */
   readonly trace?: Trace | undefined;
   /** The protocol version of the client. Default: 1.0. */
   readonly version?: string;

@@ -1,6 +1,6 @@
-import type { Json, JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
 import { canonicalJson } from '../../core/canonical-json.js';
+import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { mapMembers } from './unchecked.js';
 
 /**
  * The presence rule of a member in the canonical form. `always`: required, kept even when empty. `set`: kept when it was
@@ -29,6 +29,7 @@ const atLeastOne = (of: Shape): Member => ({ keep: 'always', empty: [], of });
 const map = (of: Shape): Member => ({ keep: 'filled', empty: {}, of });
 
 const REQUIREMENTS: Member = many({ schemes: map({ list: texts }) });
+const TOKEN_FLOW: Shape = { tokenUrl: requiredText, refreshUrl: text, scopes: requiredMap };
 const OLD_FLOW: Shape = { authorizationUrl: text, tokenUrl: text, refreshUrl: text, scopes: map({}) };
 
 /** The messages of an agent card (A2A 1.0 section 4.4), with their fields' behavior. */
@@ -57,20 +58,9 @@ const CARD: Shape = {
       description: text,
       oauth2MetadataUrl: text,
       flows: one({
-        authorizationCode: one({
-          authorizationUrl: requiredText,
-          tokenUrl: requiredText,
-          refreshUrl: text,
-          scopes: requiredMap,
-          pkceRequired: flag,
-        }),
-        clientCredentials: one({ tokenUrl: requiredText, refreshUrl: text, scopes: requiredMap }),
-        deviceCode: one({
-          deviceAuthorizationUrl: requiredText,
-          tokenUrl: requiredText,
-          refreshUrl: text,
-          scopes: requiredMap,
-        }),
+        authorizationCode: one({ ...TOKEN_FLOW, authorizationUrl: requiredText, pkceRequired: flag }),
+        clientCredentials: one(TOKEN_FLOW),
+        deviceCode: one({ ...TOKEN_FLOW, deviceAuthorizationUrl: requiredText }),
         implicit: one(OLD_FLOW),
         password: one(OLD_FLOW),
       }),
@@ -106,9 +96,8 @@ export function canonicalCard(card: JsonObject): string {
 
 function canonical(value: JsonObject, shape: Shape): JsonObject {
   const members: Record<string, Json> = {};
-  for (const [name, { keep, empty }] of Object.entries(shape)) {
+  for (const [name, { keep, empty }] of Object.entries(shape))
     if (keep === 'always' && empty !== undefined) members[name] = empty;
-  }
   for (const [name, held] of Object.entries(value)) {
     const member = Object.hasOwn(shape, name) ? shape[name] : undefined;
     if (held === undefined || (member && held === null)) continue;
@@ -121,13 +110,10 @@ function canonical(value: JsonObject, shape: Shape): JsonObject {
 
 function within(held: Json, { of, empty }: Member): Json {
   if (!of) return held;
-  if (Array.isArray(held)) return held.map((item: Json) => (isJsonObject(item) ? canonical(item, of) : item));
-  if (!isJsonObject(held)) return held;
-  if (empty === undefined) return canonical(held, of);
-  const entries = Object.entries(held).map(([key, item]) => {
-    return [key, isJsonObject(item) ? canonical(item, of) : item] as const;
-  });
-  return Object.fromEntries(entries);
+  const inner = <Item>(item: Item) => (isJsonObject(item) ? canonical(item, of) : item);
+  if (Array.isArray(held)) return held.map((item: Json) => inner(item));
+  if (!isJsonObject(held) || empty === undefined) return inner(held);
+  return mapMembers(held, inner);
 }
 
 function isEmpty(value: Json): boolean {

@@ -1,10 +1,11 @@
-import { Role, TaskState as WireState } from '@a2a-js/sdk';
 import type {
   Artifact as WireArtifact,
   Message as WireMessage,
   Part as WirePart,
   SendMessageRequest,
+  TaskStatus,
 } from '@a2a-js/sdk';
+import { Role, TaskState as WireState } from '@a2a-js/sdk';
 import type { Json } from '../../core/json.js';
 import type { Artifact, Message, Part } from '../../core/message.js';
 import { questionsIn } from '../../core/questions.js';
@@ -33,6 +34,11 @@ export function toWireState(state: TaskState): WireState {
 /** Returns undefined for "unspecified" and for states of a later protocol. */
 export function fromWireState(state: WireState): TaskState | undefined {
   return FROM_WIRE_STATE.get(state);
+}
+
+export function isInWork(status: TaskStatus | undefined): boolean {
+  const state = status && fromWireState(status.state);
+  return state === 'submitted' || state === 'working';
 }
 
 export function toWirePart(part: Part): WirePart {
@@ -121,7 +127,7 @@ export function fromWireMessage(message: WireMessage): Message {
   };
 }
 
-export function fromWireParts(parts: readonly WirePart[]): readonly Part[] {
+function fromWireParts(parts: readonly WirePart[]): readonly Part[] {
   return parts.flatMap((part) => fromWirePart(part) ?? []);
 }
 

@@ -1,8 +1,6 @@
-import type { ErrorCode, ErrorDetails } from '../../core/errors.js';
-import { LangoError, errorText, isLangoError } from '../../core/errors.js';
+import { LangoError, errorText, isLangoError, type ErrorCode } from '../../core/errors.js';
 import { statusOf } from '../../core/http.js';
-import type { JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
+import { isJsonObject, type JsonObject } from '../../core/json.js';
 
 /** The protocol versions (Major.Minor) of our interfaces. */
 const SUPPORTED_VERSIONS: readonly string[] = ['1.0', '0.3'];
@@ -27,7 +25,7 @@ interface Row {
   /** The reason that A2A defines. Other errors are reported under our own domain. */
   readonly reason: string;
   /** Default: the status that other HTTP routes have for the error. */
-  readonly http?: readonly [number, string];
+  readonly http: readonly [number, string] | undefined;
 }
 
 const A2A_DOMAIN = 'a2a-protocol.org';
@@ -37,33 +35,29 @@ const BAD_REQUEST = 'type.googleapis.com/google.rpc.BadRequest';
 const SERVER_ERROR = -32000;
 const INTERNAL_ERROR = -32603;
 const PRECONDITION = [400, 'FAILED_PRECONDITION'] as const;
-const UNSUPPORTED: Row = { jsonRpc: -32004, reason: 'UNSUPPORTED_OPERATION', http: PRECONDITION };
+const UNSUPPORTED = row(-32004, 'UNSUPPORTED_OPERATION', PRECONDITION);
 
 /** Maps our error codes to A2A's errors. In the other direction, the first code with a reason counts. */
 const TABLE: Readonly<Partial<Record<ErrorCode, Row>>> = {
-  'not-found': { jsonRpc: -32001, reason: 'TASK_NOT_FOUND' },
-  'not-cancelable': { jsonRpc: -32002, reason: 'TASK_NOT_CANCELABLE', http: PRECONDITION },
-  'push-not-supported': { jsonRpc: -32003, reason: 'PUSH_NOTIFICATION_NOT_SUPPORTED', http: PRECONDITION },
+  'not-found': row(-32001, 'TASK_NOT_FOUND'),
+  'not-cancelable': row(-32002, 'TASK_NOT_CANCELABLE', PRECONDITION),
+  'push-not-supported': row(-32003, 'PUSH_NOTIFICATION_NOT_SUPPORTED', PRECONDITION),
   'not-supported': UNSUPPORTED,
   'already-ended': UNSUPPORTED,
   'limit-reached': UNSUPPORTED,
-  'content-type-not-supported': {
-    jsonRpc: -32005,
-    reason: 'CONTENT_TYPE_NOT_SUPPORTED',
-    http: [400, 'INVALID_ARGUMENT'],
-  },
-  'invalid-agent-response': { jsonRpc: -32006, reason: 'INVALID_AGENT_RESPONSE' },
-  'extended-card-not-configured': {
-    jsonRpc: -32007,
-    reason: 'EXTENDED_AGENT_CARD_NOT_CONFIGURED',
-    http: PRECONDITION,
-  },
-  'extension-required': { jsonRpc: -32008, reason: 'EXTENSION_SUPPORT_REQUIRED', http: PRECONDITION },
-  'version-not-supported': { jsonRpc: -32009, reason: 'VERSION_NOT_SUPPORTED', http: PRECONDITION },
-  'generation-mismatch': { jsonRpc: -32010, reason: 'TASK_GENERATION_MISMATCH' },
-  'invalid-input': { jsonRpc: -32602, reason: 'INVALID_PARAMS' },
-  conflict: { jsonRpc: -32602, reason: 'INVALID_PARAMS' },
+  'content-type-not-supported': row(-32005, 'CONTENT_TYPE_NOT_SUPPORTED', [400, 'INVALID_ARGUMENT']),
+  'invalid-agent-response': row(-32006, 'INVALID_AGENT_RESPONSE'),
+  'extended-card-not-configured': row(-32007, 'EXTENDED_AGENT_CARD_NOT_CONFIGURED', PRECONDITION),
+  'extension-required': row(-32008, 'EXTENSION_SUPPORT_REQUIRED', PRECONDITION),
+  'version-not-supported': row(-32009, 'VERSION_NOT_SUPPORTED', PRECONDITION),
+  'generation-mismatch': row(-32010, 'TASK_GENERATION_MISMATCH'),
+  'invalid-input': row(-32602, 'INVALID_PARAMS'),
+  conflict: row(-32602, 'INVALID_PARAMS'),
 };
+
+function row(jsonRpc: number, reason: string, http?: Row['http']): Row {
+  return { jsonRpc, reason, http };
+}
 
 /** Errors whose message is for the log only. */
 const HIDDEN = new Set<ErrorCode>([
@@ -75,7 +69,8 @@ const HIDDEN = new Set<ErrorCode>([
   'tool',
   'fenced',
 ]);
-/** The text that clients get when the database fails. The log says more. */
+const INTERNAL = new LangoError('internal', 'Internal error.');
+/** The error that clients get when the database fails. The log says more. */
 const STORAGE_FAILED = new LangoError('unavailable', 'The server cannot read or store its data at present.', {
   retryable: true,
   retryAfterMs: 5_000,
@@ -90,7 +85,7 @@ const TRANSPORT: readonly ErrorCode[] = [
   'unavailable',
   'canceled',
 ];
-/** The errors that a peer's answer can name. For an HTTP status, the first that has it counts. */
+/** The errors that a peer's response can name. For an HTTP status, the first that has it counts. */
 const NAMED_BY_PEERS = [...(Object.keys(TABLE) as ErrorCode[]), ...TRANSPORT];
 
 /** Whether clients may see the message of an error. Other messages go to the log only. */
@@ -100,11 +95,9 @@ export function isVisible(error: unknown): error is LangoError {
 
 /** Converts an error for clients. A hidden one becomes "Internal error.", without its cause. */
 export function toWireError(error: unknown): WireError {
-  if (isVisible(error))
-    return wireError(error.code, { code: error.code, message: error.message, details: error });
-  if (isLangoError(error, 'storage')) return toWireError(STORAGE_FAILED);
-  const shown: ShownError = { code: 'internal', message: 'Internal error.', details: {} };
-  return wireError(isLangoError(error) ? error.code : 'internal', shown);
+  if (isVisible(error)) return wireError(error.code, error);
+  if (isLangoError(error, 'storage')) return wireError(STORAGE_FAILED.code, STORAGE_FAILED);
+  return wireError(isLangoError(error) ? error.code : 'internal', INTERNAL);
 }
 
 const OVERSIZED = /^SSE .* exceeded the maximum allowed size/;
@@ -129,32 +122,26 @@ export function fromWireError(error: unknown): LangoError {
   return new LangoError(code, response.message, { cause: error, retryable });
 }
 
-interface ShownError {
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly details: ErrorDetails;
-}
-
-function wireError(code: ErrorCode, shown: ShownError): WireError {
-  const { message, details } = shown;
-  const row = TABLE[code];
+/** `code` decides about the numbers, `shown` about the texts. */
+function wireError(code: ErrorCode, shown: LangoError): WireError {
+  const { message, hint, violations = [], retryAfterMs, headers = {} } = shown;
+  const known = TABLE[code];
   const [httpStatus, status] = httpOf(code);
-  const violations = details.violations ?? [];
   const retryable = httpStatus === 429 || httpStatus === 503;
-  const waitMs = details.retryAfterMs ?? (retryable ? 1_000 : undefined);
+  const waitMs = retryAfterMs ?? (retryable ? 1_000 : undefined);
   return {
-    jsonRpcCode: row?.jsonRpc ?? (httpStatus === 500 ? INTERNAL_ERROR : SERVER_ERROR),
+    jsonRpcCode: known?.jsonRpc ?? (httpStatus === 500 ? INTERNAL_ERROR : SERVER_ERROR),
     httpStatus,
     status,
     message,
     details: [
       {
         '@type': ERROR_INFO,
-        reason: row?.reason ?? shown.code.toUpperCase().replaceAll('-', '_'),
-        domain: row ? A2A_DOMAIN : LANGO_DOMAIN,
+        reason: known?.reason ?? shown.code.toUpperCase().replaceAll('-', '_'),
+        domain: known ? A2A_DOMAIN : LANGO_DOMAIN,
         metadata: {
           code: shown.code,
-          ...(details.hint === undefined ? {} : { hint: details.hint }),
+          ...(hint === undefined ? {} : { hint }),
           ...(code === 'version-not-supported' ? { supportedVersions: SUPPORTED_VERSIONS.join(',') } : {}),
         },
       },
@@ -163,7 +150,7 @@ function wireError(code: ErrorCode, shown: ShownError): WireError {
         : [{ '@type': BAD_REQUEST, fieldViolations: violations.map((violation) => ({ ...violation })) }]),
     ],
     retryAfterSeconds: waitMs === undefined ? undefined : Math.max(1, Math.ceil(waitMs / 1_000)),
-    headers: details.headers ?? {},
+    headers,
   };
 }
 
@@ -208,16 +195,15 @@ function grpcMessage(cause: unknown): string | undefined {
   return typeof details === 'string' ? details : undefined;
 }
 
-function codeOf(response: PeerResponse): ErrorCode {
-  if (isCode(response.code)) return response.code;
-  const { reason, jsonRpcCode, httpStatus } = response;
-  const code =
+function codeOf({ code, reason, jsonRpcCode, httpStatus, grpcStatus }: PeerResponse): ErrorCode {
+  return (
+    NAMED_BY_PEERS.find((one) => one === code) ??
     NAMED_BY_PEERS.find((one) => reason !== undefined && TABLE[one]?.reason === reason) ??
     NAMED_BY_PEERS.find((one) => jsonRpcCode !== undefined && TABLE[one]?.jsonRpc === jsonRpcCode) ??
-    NAMED_BY_PEERS.find((one) => httpStatus !== 400 && httpStatus !== 500 && httpOf(one)[0] === httpStatus);
-  if (code) return code;
-  if (response.httpStatus === 400) return 'invalid-input';
-  return FROM_GRPC_STATUS[Number(response.grpcStatus)] ?? 'internal';
+    NAMED_BY_PEERS.find((one) => httpStatus !== 400 && httpStatus !== 500 && httpOf(one)[0] === httpStatus) ??
+    (httpStatus === 400 ? 'invalid-input' : FROM_GRPC_STATUS[Number(grpcStatus)]) ??
+    'internal'
+  );
 }
 
 /** Error codes by the number of a gRPC status. */
@@ -234,7 +220,3 @@ const FROM_GRPC_STATUS: Readonly<Partial<Record<number, ErrorCode>>> = {
   14: 'unavailable',
   16: 'unauthenticated',
 };
-
-function isCode(value: unknown): value is ErrorCode {
-  return (NAMED_BY_PEERS as readonly unknown[]).includes(value);
-}

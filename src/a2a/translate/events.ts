@@ -1,74 +1,76 @@
-import type { StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent } from '@a2a-js/sdk';
-import type { JsonObject } from '../../core/json.js';
+import type { StreamResponse } from '@a2a-js/sdk';
 import type { Artifact, Message } from '../../core/message.js';
 import { textOf, textPart } from '../../core/message.js';
-import type { Activity, EventBody, TaskEvent, TaskState } from '../../core/task.js';
-import type { MessageIds } from './content.js';
-import { toWireArtifact, toWireMessage, toWireState } from './content.js';
-import { authorMetadata, cursorMetadata, usageMetadata } from './extensions.js';
+import type { Usage } from '../../core/model.js';
+import type { Activity, EventBody, TaskEvent } from '../../core/task.js';
+import { authorMetadata, type AuthorMark } from './extensions.js';
+import { toWireUpdate, type ArtifactUpdate, type StatusUpdate } from './updates.js';
 
 /** The name of the artifact that holds an agent's answer. */
-export const ANSWER_ARTIFACT_NAME = 'answer';
+export const OUTPUT_ARTIFACT_NAME = 'answer';
 
 /** A stream event with the number of its journal event, which the metadata may not show. */
 export type NumberedResponse = StreamResponse & { readonly seq?: number | undefined };
 
 const RESULT_PREVIEW_CHARACTERS = 2_000;
 
-/**
- * Converts a journal event into its stream event; undefined for events that clients do not see. `author` is the resolved
- * author (requirements A1 and A2).
- */
+/** Converts a journal event into the event of a stream; undefined for events that clients do not see. See `toUpdate`. */
 export function toStreamResponse(
   event: TaskEvent,
-  ids: MessageIds,
+  contextId: string,
   author: string,
 ): StreamResponse | undefined {
-  const { body } = event;
-  switch (body.type) {
-    case 'run-start':
-      return status(event, ids, { state: 'working', metadata: authorMetadata({ author }) });
-    case 'run-end':
-      return status(event, ids, {
-        state: body.state,
-        message: body.message && withAuthor(body.message, author),
-        metadata: { ...body.metadata, ...closingMetadata(body, author) },
-      });
-    case 'status':
-      return status(event, ids, {
-        state: body.state,
-        message: body.message && withAuthor(body.message, author),
-        metadata: { ...body.metadata, ...authorMetadata({ author, ...activityIn(body.message) }) },
-      });
-    case 'text-delta': {
-      if (body.isMessage) return working(event, ids, { author, activity: textActivity(body) });
-      const { artifactId: id, text, name, replace } = body;
-      return artifact(event, ids, {
-        artifact: { ...textArtifact(id, text, author), ...(name === undefined ? {} : { name }) },
-        append: !replace,
-        lastChunk: body.lastChunk,
-      });
-    }
-    case 'artifact': {
-      const { append, lastChunk, metadata } = body;
-      return artifact(event, ids, {
-        artifact: withAuthor(body.artifact, author),
-        ...{ append, lastChunk, metadata },
-      });
-    }
-    default: {
-      const activity = activityOf(event);
-      return activity && working(event, ids, { author, activity });
-    }
-  }
+  const update = toUpdate(event, contextId, author);
+  return update && toWireUpdate(update);
 }
 
-/** The metadata of the event that ends a run. */
-export function closingMetadata(
+/**
+ * Converts a journal event into what a watcher of the task is told; undefined for events that clients do not see. `author`
+ * is the resolved author (requirements A1 and A2).
+ */
+export function toUpdate(
+  { seq, at, body, taskId }: TaskEvent,
+  contextId: string,
+  author: string,
+): StatusUpdate | ArtifactUpdate | undefined {
+  const about = { taskId, contextId, seq };
+  switch (body.type) {
+    case 'run-start':
+      return { type: 'status', ...about, at, state: 'working', mark: { author } };
+    case 'run-end':
+    case 'status': {
+      const { state, metadata } = body;
+      const message = body.message && withAuthor(body.message, author);
+      const closing =
+        body.type === 'run-end' ? closingOf(body, author) : { mark: { author, ...activityIn(body.message) } };
+      return { type: 'status', ...about, at, state, message, metadata, ...closing };
+    }
+    case 'text-delta': {
+      if (body.isMessage) break;
+      const { artifactId, text, name, replace, lastChunk = false } = body;
+      const artifact = { ...textArtifact(artifactId, text, author), ...(name === undefined ? {} : { name }) };
+      return { type: 'artifact', ...about, artifact, append: !replace, lastChunk };
+    }
+    case 'artifact': {
+      const { append, lastChunk = false, metadata } = body;
+      const artifact = withAuthor(body.artifact, author);
+      return { type: 'artifact', ...about, artifact, append, lastChunk, metadata };
+    }
+    default:
+      break;
+  }
+  const activity = activityOf(body);
+  if (!activity) return undefined;
+  const message = activity.type === 'text' ? textMessage({ taskId, seq }, author, activity.text) : undefined;
+  return { type: 'status', ...about, at, state: 'working', message, mark: { author, activity } };
+}
+
+/** What the end of a run says besides its state. */
+export function closingOf(
   { usage, fromOutside = false }: Extract<EventBody, { type: 'run-end' }>,
   author: string,
-): JsonObject {
-  return { ...authorMetadata({ author, fromOutside }), ...usageMetadata(usage) };
+): { readonly mark: AuthorMark; readonly usage: Usage } {
+  return { mark: { author, fromOutside }, usage };
 }
 
 /** An executor's message to the people who watch, as the author extension reports it. */
@@ -78,10 +80,14 @@ function activityIn(message: Message | undefined): { readonly activity?: Activit
 }
 
 /** The activity that an event reports; undefined when it reports none. */
-function activityOf({ body }: TaskEvent): Activity | undefined {
+function activityOf(body: EventBody): Activity | undefined {
   switch (body.type) {
     case 'activity':
       return body.activity;
+    case 'text-delta': {
+      const { artifactId: id, text, replace } = body;
+      return { type: 'text', id, text, ...(replace ? { replace } : {}) };
+    }
     case 'turn-start':
       return { type: 'turn-start' };
     case 'tool-call':
@@ -101,28 +107,14 @@ function activityOf({ body }: TaskEvent): Activity | undefined {
   }
 }
 
-function textActivity({
-  artifactId: id,
-  text,
-  replace,
-}: Extract<EventBody, { type: 'text-delta' }>): Activity {
-  return { type: 'text', id, text, ...(replace ? { replace } : {}) };
-}
-
-function working(
-  event: TaskEvent,
-  ids: MessageIds,
-  mark: { readonly author: string; readonly activity: Activity },
-): StreamResponse {
-  const message =
-    mark.activity.type === 'text' ? textMessage(event, mark.author, mark.activity.text) : undefined;
-  return status(event, ids, { state: 'working', message, metadata: authorMetadata(mark) });
-}
-
 /** A text of the agent before its answer, as a message of the task. */
-export function textMessage(event: TaskEvent, author: string, text: string): Message {
+export function textMessage(
+  { taskId, seq }: Pick<TaskEvent, 'taskId' | 'seq'>,
+  author: string,
+  text: string,
+): Message {
   return {
-    id: `${event.taskId}:${event.seq}`,
+    id: `${taskId}:${seq}`,
     role: 'agent',
     parts: [textPart(text)],
     metadata: authorMetadata({ author }),
@@ -130,49 +122,10 @@ export function textMessage(event: TaskEvent, author: string, text: string): Mes
 }
 
 export function textArtifact(id: string, text: string, author: string): Artifact {
-  return { id, name: ANSWER_ARTIFACT_NAME, parts: [textPart(text)], metadata: authorMetadata({ author }) };
+  return { id, name: OUTPUT_ARTIFACT_NAME, parts: [textPart(text)], metadata: authorMetadata({ author }) };
 }
 
 /** Adds the author to an artifact or message (requirements A1 and A2). */
 export function withAuthor<Whole extends Artifact | Message>(whole: Whole, author: string): Whole {
   return { ...whole, metadata: { ...whole.metadata, ...authorMetadata({ author }) } };
-}
-
-interface StatusFields {
-  readonly state: TaskState;
-  readonly message?: Message | undefined;
-  readonly metadata: JsonObject;
-}
-
-function status(event: TaskEvent, ids: MessageIds, fields: StatusFields): StreamResponse {
-  const value: TaskStatusUpdateEvent = {
-    taskId: ids.taskId,
-    contextId: ids.contextId,
-    status: {
-      state: toWireState(fields.state),
-      message: fields.message && toWireMessage(fields.message, ids),
-      timestamp: new Date(event.at).toISOString(),
-    },
-    metadata: { ...fields.metadata, ...cursorMetadata(event.seq) },
-  };
-  return { payload: { $case: 'statusUpdate', value } };
-}
-
-interface ArtifactFields {
-  readonly artifact: Artifact;
-  readonly append: boolean;
-  readonly lastChunk?: boolean | undefined;
-  readonly metadata?: JsonObject | undefined;
-}
-
-function artifact(event: TaskEvent, ids: MessageIds, fields: ArtifactFields): StreamResponse {
-  const value: TaskArtifactUpdateEvent = {
-    taskId: ids.taskId,
-    contextId: ids.contextId,
-    artifact: toWireArtifact(fields.artifact),
-    append: fields.append,
-    lastChunk: fields.lastChunk ?? false,
-    metadata: { ...fields.metadata, ...cursorMetadata(event.seq) },
-  };
-  return { payload: { $case: 'artifactUpdate', value } };
 }

@@ -1,12 +1,9 @@
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import { EXTENSIONS } from '../../core/extensions.js';
-import type { JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
-import { NO_USAGE } from '../../core/model.js';
-import type { Usage } from '../../core/model.js';
-import type { Activity, Grant } from '../../core/task.js';
-import { TASK_STATES } from '../../core/task.js';
+import { isJsonObject, type JsonObject } from '../../core/json.js';
+import { NO_USAGE, type Usage } from '../../core/model.js';
+import { TASK_STATES, type Activity, type Grant } from '../../core/task.js';
 
 /** The most rows of a bill that a peer may send. */
 const MAX_ROWS = 50;
@@ -16,27 +13,18 @@ export const MAX_ID_LENGTH = 256;
 
 export interface AuthorMark {
   readonly author: string;
-  readonly activity?: Activity;
+  readonly activity?: Activity | undefined;
   /** At the end of a run: whether its output may stem from text from outside. */
-  readonly fromOutside?: boolean;
+  readonly fromOutside?: boolean | undefined;
 }
 
 export function authorMetadata(mark: AuthorMark): JsonObject {
   return { [EXTENSIONS.author]: mark as unknown as JsonObject };
 }
 
-/** Returns undefined when the extension is absent or malformed. */
+/** Returns undefined when the extension is absent or malformed, and leaves out malformed optional members. */
 export function authorIn(metadata: unknown): AuthorMark | undefined {
-  const mark = extensionIn(metadata, EXTENSIONS.author);
-  if (typeof mark?.['author'] !== 'string' || mark['author'] === '') return undefined;
-  const activity =
-    mark['activity'] === undefined ? undefined : activitySchema.safeParse(mark['activity']).data;
-  const { fromOutside } = mark;
-  return {
-    author: mark['author'],
-    ...(activity ? { activity } : {}),
-    ...(typeof fromOutside === 'boolean' ? { fromOutside } : {}),
-  };
+  return authorSchema.safeParse(extensionIn(metadata, EXTENSIONS.author)).data;
 }
 
 export function cursorMetadata(seq: number): JsonObject {
@@ -44,8 +32,7 @@ export function cursorMetadata(seq: number): JsonObject {
 }
 
 export function seqIn(metadata: unknown): number | undefined {
-  const seq = extensionIn(metadata, EXTENSIONS.cursor)?.['seq'];
-  return isCount(seq) ? seq : undefined;
+  return count.safeParse(extensionIn(metadata, EXTENSIONS.cursor)?.['seq']).data;
 }
 
 export interface ChainMark {
@@ -96,9 +83,9 @@ export function usageMetadata(usage: Usage): JsonObject {
   return { [EXTENSIONS.usage]: { ...usage } as unknown as JsonObject };
 }
 
-const tokens = z.int().nonnegative();
+const count = z.int().nonnegative();
 const name = z.string().max(MAX_ID_LENGTH);
-const counted = z.object({ input: tokens, output: tokens, cached: tokens, written: tokens.exactOptional() });
+const counted = z.object({ input: count, output: count, cached: count, written: count.exactOptional() });
 const row = counted.extend({
   ...{ node: name, agent: name, model: name, currency: name },
   cost: z.number().nonnegative().exactOptional(),
@@ -108,8 +95,9 @@ const rowsSchema = z.array(row).max(MAX_ROWS);
 /** Reads reported usage; a malformed report counts as none. Tokens count even when their rows are malformed or too many. */
 export function usageIn(metadata: unknown): Usage {
   const mark = extensionIn(metadata, EXTENSIONS.usage);
+  if (!mark) return NO_USAGE;
   const { data: usage = NO_USAGE } = counted.safeParse(mark);
-  const { data: rows } = rowsSchema.safeParse(mark?.['rows']);
+  const { data: rows } = rowsSchema.safeParse(mark['rows']);
   return { ...usage, ...(rows && { rows }) };
 }
 
@@ -139,7 +127,8 @@ const activitySchema = z.discriminatedUnion('type', [
     reason: text.optional(),
   }),
 ]);
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
+const authorSchema = z.object({
+  author: text.min(1),
+  activity: activitySchema.optional().catch(undefined),
+  fromOutside: z.boolean().optional().catch(undefined),
+});

@@ -1,6 +1,6 @@
+import { GENERATION } from '../../core/extensions.js';
 import type { StreamResponse } from '@a2a-js/sdk';
-import type { JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
+import { isJsonObject, type JsonObject } from '../../core/json.js';
 import type { EventType, TaskEvent } from '../../core/task.js';
 
 /*
@@ -29,7 +29,6 @@ const SHOWN: Readonly<Record<EventType, boolean>> = {
   'run-end': true,
 };
 
-/** Counts the changes of a task that clients see. */
 export class Changes {
   #generation = 1;
   #last: EventType | undefined;
@@ -57,6 +56,10 @@ export class Changes {
   }
 }
 
+export function wantsGeneration(asked: ReadonlySet<string> | undefined): boolean {
+  return asked?.has(GENERATION) ?? false;
+}
+
 /** The messages of the protocol that have a generation, once it is set. */
 interface Numbered {
   readonly generation?: number | undefined;
@@ -76,7 +79,7 @@ export function eventWithGeneration(
   return { ...payload, value: withGeneration(payload.value, generation) } as StreamResponse['payload'];
 }
 
-/** A task or an event, an answer or event that holds one, or a list of tasks. */
+/** A task or an event, a response or event that holds one, or a list of tasks. */
 interface Held extends Numbered {
   readonly payload?: { readonly $case: string; readonly value: Numbered };
   readonly tasks?: readonly Numbered[];

@@ -1,16 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Task } from '@a2a-js/sdk';
 import type { JsonObject } from '../../core/json.js';
-import type { Artifact, Message, Part } from '../../core/message.js';
-import { textOf, textPart } from '../../core/message.js';
+import { textOf, textPart, type Artifact, type Message, type Part } from '../../core/message.js';
 import { answerText } from '../../core/model.js';
 import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import { isPlainText, toWireArtifact, toWireMessage, toWireState } from './content.js';
-import { closingMetadata, withAuthor, textMessage, textArtifact } from './events.js';
+import { closingOf, withAuthor, textMessage, textArtifact } from './events.js';
 import { keepAsked } from './asked.js';
-import { cursorMetadata } from './extensions.js';
-import { GENERATION } from '../../core/extensions.js';
-import { Changes, withGeneration } from './generation.js';
+import { authorMetadata, cursorMetadata, usageMetadata } from './extensions.js';
+import { Changes, wantsGeneration, withGeneration } from './generation.js';
+import type { TaskSnapshot } from './updates.js';
 
 export interface TaskView {
   /** The number of newest messages to include; undefined for all. */
@@ -42,8 +41,8 @@ export class TaskFold {
   readonly #changes = new Changes();
   /** The metadata of an executor's events. */
   #metadata: JsonObject = {};
-  /** The final metadata of the newest run, once it has ended. */
-  #closing: JsonObject = {};
+  /** What the newest run said at its end. */
+  #closing: ReturnType<typeof closingOf> | undefined;
 
   /** Adds the next event. `author` is the resolved author (requirements A1 and A2). */
   add(event: TaskEvent, author: string): void {
@@ -75,10 +74,10 @@ export class TaskFold {
         this.#metadata = { ...this.#metadata, ...body.metadata };
         break;
       case 'run-start':
-        this.#closing = {};
+        this.#closing = undefined;
         break;
       case 'run-end':
-        this.#closing = closingMetadata(body, author);
+        this.#closing = closingOf(body, author);
         if (body.message) this.#addMessage(withAuthor(body.message, author));
         this.#metadata = { ...this.#metadata, ...body.metadata };
         break;
@@ -87,9 +86,16 @@ export class TaskFold {
     }
   }
 
+  /** The task for a watcher in this process. */
+  toSnapshot({ id: taskId, contextId, state, statusMessage: message, head: seq }: TaskStatus): TaskSnapshot {
+    const artifacts = [...this.#artifacts.values()].map((open) => open.close());
+    return { type: 'task', taskId, contextId, seq, state, message, artifacts, ...this.#closing };
+  }
+
   toTask(record: TaskStatus, view: TaskView): Task {
     const ids = { taskId: record.id, contextId: record.contextId };
     const artifacts = [...this.#artifacts.values()].map((open) => toWireArtifact(open.close()));
+    const { mark, usage } = this.#closing ?? {};
     const task = keepAsked(
       {
         id: record.id,
@@ -101,11 +107,16 @@ export class TaskFold {
         },
         artifacts: view.includeArtifacts ? artifacts : [],
         history: this.#newest(view.historyLength).map((message) => toWireMessage(message, ids)),
-        metadata: { ...this.#metadata, ...cursorMetadata(record.head), ...this.#closing },
+        metadata: {
+          ...this.#metadata,
+          ...cursorMetadata(record.head),
+          ...(mark && authorMetadata(mark)),
+          ...(usage && usageMetadata(usage)),
+        },
       },
       view.asked,
     );
-    return withGeneration(task, view.asked?.has(GENERATION) ? this.#changes.generation : undefined);
+    return withGeneration(task, wantsGeneration(view.asked) ? this.#changes.generation : undefined);
   }
 
   /** Ids of artifacts and messages that began before the first added event. */

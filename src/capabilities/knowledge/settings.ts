@@ -131,11 +131,11 @@ export const KNOWLEDGE_RULES: readonly SettingsRule<typeof KNOWLEDGE_SETTINGS>[]
     isForServersOnly: true,
     check({ embedding: { provider, apiKey, baseUrl, folder } }) {
       let need: string | undefined;
-      if (provider === 'local' && folder === undefined) need = 'a model: set embedding.folder';
+      if (provider === 'local' && folder === undefined) need = 'needs a model: set embedding.folder';
       if (provider === 'voyage' && apiKey === undefined)
-        need = 'a key: set embedding.apiKey or VOYAGE_API_KEY';
+        need = 'needs a key: set embedding.apiKey or VOYAGE_API_KEY';
       if (provider === 'openai' && apiKey === undefined && baseUrl === undefined)
-        need = 'a key or another server: set embedding.apiKey, OPENAI_API_KEY or embedding.baseUrl';
+        need = 'needs a key or another server: set embedding.apiKey, OPENAI_API_KEY or embedding.baseUrl';
       return providerResult('embedding', { need, apiKey, baseUrl });
     },
   },
@@ -144,8 +144,8 @@ export const KNOWLEDGE_RULES: readonly SettingsRule<typeof KNOWLEDGE_SETTINGS>[]
     isForServersOnly: true,
     check({ webSearch: { provider, apiKey, baseUrl } }) {
       let need: string | undefined;
-      if (provider === 'searxng' && baseUrl === undefined) need = 'an address: set webSearch.baseUrl';
-      if (provider === 'brave' && apiKey === undefined) need = 'a key: set webSearch.apiKey';
+      if (provider === 'searxng' && baseUrl === undefined) need = 'needs an address: set webSearch.baseUrl';
+      if (provider === 'brave' && apiKey === undefined) need = 'needs a key: set webSearch.apiKey';
       return providerResult('webSearch', { need, apiKey, baseUrl });
     },
   },
@@ -157,7 +157,7 @@ function providerResult(
   { need, apiKey, baseUrl }: Readonly<Record<'need' | 'apiKey' | 'baseUrl', string | undefined>>,
 ): RuleResult {
   return {
-    findings: need === undefined ? [] : finding([group, 'provider'], `needs ${need}`),
+    findings: need === undefined ? [] : finding([group, 'provider'], need),
     sent: apiKey === undefined ? [] : [{ path: [group, 'baseUrl'], url: baseUrl }],
   };
 }

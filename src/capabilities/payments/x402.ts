@@ -3,7 +3,8 @@ import type { PaymentPayload, PaymentRequired, PaymentRequirements } from '@x402
 import type { PrivateKeyAccount } from 'viem/accounts';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
-import { answerText } from '../../core/web-request.js';
+import { parseJson } from '../../core/json.js';
+import { responseText } from '../../core/web-request.js';
 import type { Payment } from './payment-store.js';
 import type { Hex } from './connection.js';
 import type { Network } from './networks.js';
@@ -145,11 +146,7 @@ export function asksForPayment({ status }: Response): boolean {
 
 /** Reads a header of x402: JSON in base64. */
 function readHeader(response: Response, name: string): unknown {
-  try {
-    return JSON.parse(Buffer.from(response.headers.get(name) ?? '', 'base64').toString());
-  } catch {
-    return undefined;
-  }
+  return parseJson(Buffer.from(response.headers.get(name) ?? '', 'base64').toString());
 }
 
 /** Adds a payment by x402 version 2 to a request. */
@@ -175,5 +172,5 @@ export async function readRequired(response: Response): Promise<PaymentRequired>
 
 export async function readResponse(response: Response): Promise<PaidResponse> {
   const settlement = settlementSchema.safeParse(readHeader(response, 'PAYMENT-RESPONSE')).data;
-  return { text: await answerText(response), isOk: response.ok, settlement };
+  return { text: await responseText(response), isOk: response.ok, settlement };
 }

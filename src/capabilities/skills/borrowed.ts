@@ -2,6 +2,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { errorText, isLangoError, LangoError } from '../../core/errors.js';
+import { parseJson } from '../../core/json.js';
 import type { Logger } from '../../core/logger.js';
 import type { OperationClient } from '../../core/operation.js';
 import { pagesOf } from '../../core/page.js';
@@ -148,9 +149,6 @@ function sizeOf(files: readonly SkillFile[]): number {
 
 /** Reads the record of the copies; undefined when there is none or it cannot be read. */
 async function readState(folder: string): Promise<Copied | undefined> {
-  try {
-    return copied.parse(JSON.parse(await readFile(join(folder, STATE_FILE), 'utf8')));
-  } catch {
-    return undefined;
-  }
+  const text = await readFile(join(folder, STATE_FILE), 'utf8').catch(() => '');
+  return copied.safeParse(parseJson(text)).data;
 }

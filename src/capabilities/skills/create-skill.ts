@@ -2,7 +2,7 @@ import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, extname, resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
-import { textField } from '../../core/tool-fields.js';
+import { exactField, textField } from '../../core/tool-fields.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { ENTRY_BYTES } from '../../disk/disk-use.js';
 import type { ParserModule } from '../../parsing/parser-entry.js';
@@ -95,7 +95,7 @@ const SOURCE =
   'A folder in the workspace that contains SKILL.md, or a .zip, .skill or .tar.gz of such a folder';
 
 const importSchema = z.strictObject({
-  path: z.string().min(1).max(PATH_MAX).describe(SOURCE),
+  path: exactField(SOURCE, PATH_MAX),
   replace: replaceField,
 });
 

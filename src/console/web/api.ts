@@ -2,10 +2,7 @@ import { signal } from '@preact/signals';
 import { EXTENSIONS } from '../../core/extensions.js';
 import type { StreamEvent, Task } from './wire.js';
 
-interface RpcResponse<Result> {
-  readonly result?: Result;
-  readonly error?: { readonly message: string };
-}
+type RpcResponse<Result> = Readonly<{ result?: Result; error?: { readonly message: string } }>;
 
 /** A response other than success, with a sentence for the reader. */
 export class Refusal extends Error {
@@ -22,14 +19,11 @@ export const isSignedIn = signal<boolean | undefined>(undefined);
 /** Whether the last request reached the server. */
 export const isOnline = signal(true);
 
-export interface Owner {
-  readonly tenant: string;
-  readonly owner: string;
-}
+export type Owner = Readonly<{ tenant: string; owner: string }>;
 /** The owner whose data an operator reads instead of their own. The server refuses every change then. */
 export const viewed = signal<Owner | undefined>(undefined);
 
-export const AWAY = 'The server cannot be reached. The page continues as soon as it answers.';
+export const AWAY = 'The server cannot be reached. The page continues as soon as it responds.';
 
 /** `path` is relative to the page, so that a server that is mounted below a path works too. */
 export async function call(path: string, init: RequestInit = {}): Promise<Response> {
@@ -96,11 +90,7 @@ export async function ask<Result>(agent: string, method: string, params: object)
   return result;
 }
 
-export interface TaskPage {
-  readonly tasks: readonly Task[];
-  readonly nextPageToken?: string;
-  readonly totalSize?: number;
-}
+export type TaskPage = Readonly<{ tasks: readonly Task[]; nextPageToken?: string; totalSize?: number }>;
 /** The newest 100 tasks of an agent, or the next ones after a page. */
 export const listTasks = (agent: string, filter: object) =>
   ask<TaskPage>(agent, 'ListTasks', { pageSize: 100, ...filter });

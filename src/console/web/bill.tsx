@@ -7,8 +7,7 @@ import { Choice, money, Note, number, Table, useLoaded } from './page.js';
 
 interface BillRow extends UsageRow {
   readonly day: string;
-  /** For a bill of all owners. */
-  readonly owner?: string;
+  readonly owner?: string; // For a bill of all owners.
 }
 
 const GROUPS = ['day', 'agent', 'model', 'node', 'owner'] as const;
@@ -16,11 +15,10 @@ type Group = (typeof GROUPS)[number];
 
 async function readBill(of?: Owner): Promise<readonly BillRow[]> {
   const rows: BillRow[] = [];
-  for (let after: string | undefined = ''; after !== undefined;) {
-    const path: string = after === '' ? 'bill' : `bill?after=${encodeURIComponent(after)}`;
+  for (let path: string | undefined = 'bill'; path !== undefined;) {
     const page: { rows: readonly BillRow[]; next?: string } = await (of ? readOf(of, path) : owner(path));
     rows.push(...page.rows);
-    after = page.next;
+    path = page.next && `bill?after=${encodeURIComponent(page.next)}`;
   }
   return rows;
 }

@@ -5,10 +5,7 @@ import { exact, Json, visible } from './parts.js';
 import { titleOf } from './tasks.js';
 import type { Task } from './wire.js';
 
-interface Page {
-  readonly items: readonly unknown[];
-  readonly next?: string;
-}
+type Page = Readonly<{ items: readonly unknown[]; next?: string }>;
 
 /** The member that names an item of a kind whose items can be forgotten one by one. */
 const NAMED_BY: Readonly<Record<string, string>> = {

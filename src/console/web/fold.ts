@@ -1,14 +1,5 @@
-import {
-  activityIn,
-  authorIn,
-  seqOf,
-  type Artifact,
-  type Message,
-  type Part,
-  type Status,
-  type StreamEvent,
-  type Task,
-} from './wire.js';
+import { activityIn, authorIn, seqOf } from './wire.js';
+import type { Artifact, Message, Part, Status, StreamEvent, Task } from './wire.js';
 
 /** One thing that people see of a task, in the order in which it began. */
 export type Item =
@@ -33,10 +24,7 @@ export type Item =
 
 type ByAgent = Readonly<{ key: string; author: string }>;
 
-export interface View {
-  readonly items: readonly Item[];
-  readonly status: Status;
-}
+export type View = Readonly<{ items: readonly Item[]; status: Status }>;
 
 /** The task exactly as people saw it after the first `count` events. */
 export function viewAt(task: Task, events: readonly StreamEvent[], count: number): View {
@@ -66,8 +54,7 @@ export function viewAt(task: Task, events: readonly StreamEvent[], count: number
 
 interface Building {
   readonly items: Item[];
-  /** The items that may still grow. */
-  readonly open: Map<string, Item>;
+  readonly open: Map<string, Item>; // The items that may still grow.
 }
 
 function addArtifact(

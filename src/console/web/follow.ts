@@ -14,13 +14,10 @@ export interface Followed {
   readonly agent: string;
   readonly id: string;
   readonly task: Signal<Task | undefined>;
-  /** Grows at its end only. Read it after `count`. */
-  readonly events: StreamEvent[];
+  readonly events: StreamEvent[]; // Grows at its end only. Read it after `count`.
   readonly count: Signal<number>;
-  /** Why the task cannot be shown. */
-  readonly fault: Signal<string>;
-  /** Whether the connection is away and the page tries again. */
-  readonly isAway: Signal<boolean>;
+  readonly fault: Signal<string>; // Why the task cannot be shown.
+  readonly isAway: Signal<boolean>; // Whether the connection is away and the page tries again.
 }
 
 /** Reads a task with all its events and goes on with the new ones, over any number of broken connections. */

@@ -50,9 +50,8 @@ function SignIn() {
   );
 }
 
-function viewOf(name: string) {
-  return Object.hasOwn(VIEWS, name) ? VIEWS[name as keyof typeof VIEWS] : VIEWS.tasks;
-}
+const viewOf = (name: string) =>
+  Object.hasOwn(VIEWS, name) ? VIEWS[name as keyof typeof VIEWS] : VIEWS.tasks;
 
 function View() {
   const [view = 'tasks', agent, id] = names();

@@ -157,12 +157,10 @@ export function TwoClicks({
 
 interface RowsProps {
   readonly count: number;
-  /** The height of a row in pixels. */
-  readonly height: number;
+  readonly height: number; // The height of a row in pixels.
   readonly label: string;
   readonly row: (index: number) => ComponentChildren;
-  /** Called when the last row comes near. */
-  readonly onEnd?: () => void;
+  readonly onEnd?: () => void; // Called when the last row comes near.
 }
 
 const SPARE_ROWS = 6;

@@ -148,8 +148,7 @@ function FarLink({ agent, url, place }: Readonly<{ agent: string; url: string; p
 /** The cost of a span; while it works, the cost of the calls below it. */
 function spentWords(span: Span, below: Below): string {
   const { tokens, costs } = spent(span, below);
-  const sum = money(costs);
-  return `${number(tokens)} tokens${sum === '' ? '' : `, ${sum}`}`;
+  return [`${number(tokens)} tokens`, money(costs)].filter(Boolean).join(', ');
 }
 
 type Spent = Readonly<{ tokens: number; costs: readonly { cost: number; currency: string }[] }>;
@@ -172,7 +171,7 @@ function spent(span: Span, below: Below): Spent {
   };
 }
 
-/** What each agent and model used, on each node. */
+/** The tokens and money of each agent and model, on each node. */
 export function Spending({ task }: Readonly<{ task: Task }>) {
   const { rows = [] } = usageIn(task) ?? {};
   if (rows.length === 0) return null;

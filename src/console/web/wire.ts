@@ -18,11 +18,7 @@ export interface Message {
   readonly parts: readonly Part[];
   readonly metadata?: Metadata;
 }
-export interface Status {
-  readonly state: string;
-  readonly timestamp?: string;
-  readonly message?: Message;
-}
+export type Status = Readonly<{ state: string; timestamp?: string; message?: Message }>;
 export interface Artifact {
   readonly artifactId: string;
   readonly name?: string;
@@ -52,9 +48,7 @@ interface Metadata {
   readonly [EXTENSIONS.usage]?: Usage;
   readonly [EXTENSIONS.chain]?: { readonly parentTaskId?: string };
 }
-interface Marked {
-  readonly metadata?: Metadata | undefined;
-}
+type Marked = Readonly<{ metadata?: Metadata | undefined }>;
 export const authorIn = ({ metadata }: Marked) => metadata?.[EXTENSIONS.author]?.author ?? '';
 export const activityIn = ({ metadata }: Marked) => metadata?.[EXTENSIONS.author]?.activity;
 export const usageIn = ({ metadata }: Marked) => metadata?.[EXTENSIONS.usage];

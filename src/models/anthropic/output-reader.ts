@@ -12,8 +12,7 @@ const EVENTS = /^(|error|message_(start|delta|stop)|content_block_(start|delta|s
 /** A content block whose stream has not ended. */
 interface Draft {
   block: JsonObject;
-  /** The JSON of its input that has arrived so far. */
-  inputText: string;
+  inputText: string; // The JSON of its input that has arrived so far.
 }
 
 /** Assembles the events of one Messages API stream into an output. */

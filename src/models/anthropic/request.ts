@@ -9,16 +9,10 @@ import type {
   ToolResultBlockParam,
 } from '@anthropic-ai/sdk/resources/messages/messages';
 import type { JsonObject } from '../../core/json.js';
-import type { AnswerBlock, FunctionResult, ModelRequest, SystemBlock } from '../../core/model.js';
+import type { AnswerBlock, FunctionResult, ModelRequest } from '../../core/model.js';
 import { functionCalls } from '../../core/model.js';
-import {
-  argumentsToSend,
-  toContent,
-  toVendorRequest,
-  type Content,
-  type Turn,
-  type VendorRequest,
-} from '../conversation.js';
+import { argumentsToSend, toContent, toVendorRequest } from '../conversation.js';
+import type { Content, Turn, VendorRequest } from '../conversation.js';
 import type { BodyContext, Tuning } from '../vendor.js';
 
 const CACHED = { cache_control: { type: 'ephemeral' } } as const;
@@ -34,7 +28,12 @@ export function toAnthropicRequest(
 ): MessageCreateParamsStreaming {
   const { turns, ...prepared } = toVendorRequest(request, id);
   const { effort, temperature } = tuning;
-  const system = systemBlocks(prepared.system);
+  const lastStable = prepared.system.findLastIndex((block) => block.stable);
+  const system = prepared.system.map(({ text }, index): TextBlockParam => ({
+    type: 'text',
+    text,
+    ...(index === lastStable && CACHED),
+  }));
   return {
     model: endpoint.model,
     max_tokens: request.maxTokens,
@@ -72,11 +71,6 @@ function thinkingField(
   const budget = Math.min(thinking, maxTokens - 1);
   if (isForeign || budget < MIN_THINKING_TOKENS) return {};
   return { thinking: { type: 'enabled', budget_tokens: budget } };
-}
-
-function systemBlocks(system: readonly SystemBlock[]): TextBlockParam[] {
-  const lastStable = system.findLastIndex((block) => block.stable);
-  return system.map(({ text }, index) => ({ type: 'text', text, ...(index === lastStable ? CACHED : {}) }));
 }
 
 /** The API refuses calls in a conversation when no tool is declared: functions called before are declared and forbidden. */
@@ -119,9 +113,7 @@ function withMarkAtEnd<Block extends object>(blocks: readonly Block[]): Block[] 
 }
 
 /** The API refuses a message that ends with a thinking block, as a truncated output may. */
-function mayBeLast({ type }: ContentBlockParam): boolean {
-  return type !== 'thinking' && type !== 'redacted_thinking';
-}
+const mayBeLast = ({ type }: ContentBlockParam) => type !== 'thinking' && type !== 'redacted_thinking';
 
 function toBlock(block: AnswerBlock): ContentBlockParam {
   switch (block.type) {

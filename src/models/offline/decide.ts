@@ -9,10 +9,7 @@ import { PLAN, TRANSFER, type SentenceTable } from './table.js';
 /** Returns the agent that owns a tool; undefined when no agent does. */
 export type AgentOf = (tool: string) => string | undefined;
 
-export interface OfflineRules {
-  readonly agentOf: AgentOf;
-  readonly table: SentenceTable;
-}
+export type OfflineRules = Readonly<{ agentOf: AgentOf; table: SentenceTable }>;
 
 /** The model's output: text, a refusal with its reason, or calls. */
 export type Decision =
@@ -47,11 +44,9 @@ export function decide({ functions, messages }: ModelRequest, { agentOf, table }
 interface CurrentRequest {
   readonly text: string;
   readonly hasAttachments: boolean;
-  /** The calls that this model made for it so far, in order. */
-  readonly calls: readonly FunctionCall[];
+  readonly calls: readonly FunctionCall[]; // The calls that this model made for it so far, in order.
   readonly resultOf: (call: FunctionCall) => Omit<DoneStep, 'job'>;
-  /** The ids of all calls of the conversation. */
-  readonly usedIds: ReadonlySet<string>;
+  readonly usedIds: ReadonlySet<string>; // The ids of all calls of the conversation.
 }
 
 /** Finds the newest message of the user and the calls since then. */

@@ -12,10 +12,8 @@ const UNREADABLE =
 const CHUNK = /[^]{1,32}/gu;
 
 interface OfflineOptions {
-  /** The sentences of capabilities. */
-  readonly sentences: readonly SentenceRow[];
-  /** An orchestrator delegates a sentence to this agent. Default: to none. */
-  readonly agentOf?: AgentOf;
+  readonly sentences: readonly SentenceRow[]; // The sentences of capabilities.
+  readonly agentOf?: AgentOf; // An orchestrator delegates a sentence to this agent. Default: to none.
 }
 
 /** A deterministic model of fixed rules, without key or network. It refuses what is not in its table of sentences. */

@@ -6,18 +6,12 @@ import type { SentenceTable } from './table.js';
 
 /** One action that a request asks for. */
 export interface Step {
-  /** The exact text of this step in the request. */
-  readonly text: string;
-  /** Whether the step runs together with the one before it. */
-  readonly isParallel: boolean;
-  /** Undefined when the sentence is not in the table. */
-  readonly call: ToolCall | undefined;
+  readonly text: string; // The exact text of this step in the request.
+  readonly isParallel: boolean; // Whether the step runs together with the one before it.
+  readonly call: ToolCall | undefined; // Undefined when the sentence is not in the table.
 }
 
-export interface ToolCall {
-  readonly name: string;
-  readonly arguments: JsonObject;
-}
+export type ToolCall = Readonly<{ name: string; arguments: JsonObject }>;
 
 type Values = ReadonlyMap<string, string>;
 

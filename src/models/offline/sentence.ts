@@ -2,10 +2,8 @@
 export interface Token {
   readonly start: number;
   readonly end: number;
-  /** Lower case, without `, . ; ! ?` at its end. Empty for a quotation. */
-  readonly word: string;
-  /** The text between the quotes. Undefined for a word. */
-  readonly quoted: string | undefined;
+  readonly word: string; // Lower case, without `, . ; ! ?` at its end. Empty for a quotation.
+  readonly quoted: string | undefined; // The text between the quotes. Undefined for a word.
 }
 
 type Element =

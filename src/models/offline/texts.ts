@@ -12,10 +12,7 @@ const MAX_QUOTE_LENGTH = 100;
 const MAX_EXAMPLES = 5;
 
 /** The sentences, and whether a tool can be called, or delegated to the agent that owns it. */
-export interface Offers {
-  readonly table: SentenceTable;
-  readonly has: (tool: string) => boolean;
-}
+export type Offers = Readonly<{ table: SentenceTable; has: (tool: string) => boolean }>;
 
 /** Returns the output to small talk; undefined for any other text. */
 export function smallTalk(text: string, offers: Offers): string | undefined {
@@ -76,6 +73,4 @@ function described(value: Json | undefined): string {
 }
 
 /** Puts a label before a text; a text of several lines starts on a new line. */
-export function labeled(label: string, text: string): string {
-  return `${label}:${text.includes('\n') ? '\n' : ' '}${text}`;
-}
+export const labeled = (label: string, text: string) => `${label}:${text.includes('\n') ? '\n' : ' '}${text}`;

@@ -97,15 +97,11 @@ function toUsage(usage: JsonObject): Usage {
   };
 }
 
-/** How often the arguments of one call are parsed, at most, to find out whether a fragment begins another call. */
+/** The most times that the arguments of one call are parsed to find out whether a fragment begins another call. */
 const MAX_PARSES = 100;
 
 /** The call that a fragment names. A fragment may leave out any of these. */
-interface NamedCall {
-  readonly index: number | undefined;
-  readonly id: string;
-  readonly name: string;
-}
+type NamedCall = Readonly<{ index: number | undefined; id: string; name: string }>;
 
 interface Draft {
   readonly index: number | undefined;

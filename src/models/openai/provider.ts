@@ -19,10 +19,7 @@ export interface OpenaiOptions extends VendorOptions {
 /** The models that do not reason. The Responses API refuses to include their reasoning. */
 const WITHOUT_REASONING = /^(ft:)?(gpt-[34]|chatgpt)/;
 
-/**
- * OpenAI, and any server that speaks Chat Completions or Responses. Loads the SDK at the first call. Throws like
- * `createVendorProvider`.
- */
+/** OpenAI, and any server that speaks Chat Completions or Responses. Throws like `createVendorProvider`. */
 export function createOpenaiProvider(options: OpenaiOptions): ModelProvider {
   const { api = 'auto', model, baseUrl = DEFAULT_BASE_URL } = options;
   // Over Chat Completions, OpenAI's newer models accept functions only without reasoning, or not at all.

@@ -3,14 +3,8 @@ import type {
   ChatCompletionCreateParamsStreaming,
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions';
-import {
-  answerText,
-  functionCalls,
-  type AnswerBlock,
-  type FunctionResult,
-  type ModelRequest,
-  type SystemBlock,
-} from '../../core/model.js';
+import { answerText, functionCalls } from '../../core/model.js';
+import type { AnswerBlock, FunctionResult, ModelRequest, SystemBlock } from '../../core/model.js';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { argumentsToSend, toContent, toVendorRequest, type Content, type UserTurn } from '../conversation.js';
 import type { BodyContext } from '../vendor.js';
@@ -50,9 +44,7 @@ export function toOpenaiRequest(
 }
 
 /** The schema for the output. Only with `strict` does a server guarantee that the output matches it. */
-export function outputFormat(schema: JsonObject) {
-  return { schema: { ...schema }, strict: isStrict(schema) };
-}
+export const outputFormat = (schema: JsonObject) => ({ schema: { ...schema }, strict: isStrict(schema) });
 
 /** Whether OpenAI can hold an output to this schema: each object lists all its keys and requires each of them. */
 function isStrict(schema: Json | undefined): boolean {
@@ -72,9 +64,7 @@ function outputLimit(maxTokens: number, { baseUrl }: BodyContext['endpoint']) {
 }
 
 /** The blocks of an instruction as one text. */
-export function textOf(system: readonly SystemBlock[]): string {
-  return system.map(({ text }) => text).join('\n\n');
-}
+export const textOf = (system: readonly SystemBlock[]): string => system.map(({ text }) => text).join('\n\n');
 
 /** One message for each result, then one for the images in them, since a tool message holds text only. */
 function userMessages({ results, content }: UserTurn): readonly ChatCompletionMessageParam[] {

@@ -10,8 +10,7 @@ import { PHASE } from './responses-request.js';
 /** An item of the output whose stream may not have ended. */
 interface Draft {
   item: JsonObject;
-  /** The text, or the arguments of a call, that has arrived so far. */
-  text: string;
+  text: string; // The text, or the arguments of a call, that has arrived so far.
 }
 
 /** Assembles the events of one Responses stream into an output. */

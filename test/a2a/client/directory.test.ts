@@ -7,10 +7,11 @@ import type { Logger } from '../../../src/core/logger.js';
 import { silentLogger } from '../../../src/core/logger.js';
 import { createEgress } from '../../../src/http/egress.js';
 import { freePort } from '../../support/free-port.js';
+import { openLocalAgent } from './local-agent.js';
 import type { Listening } from './stock-server.js';
-import { cardJson, createStockAgent, listen } from './stock-server.js';
+import { cardJson, listen } from './stock-server.js';
 
-const open: Listening[] = [];
+const open: Pick<Listening, 'close'>[] = [];
 afterEach(async () => {
   await Promise.all(open.splice(0).map((one) => one.close()));
 });
@@ -37,13 +38,14 @@ describe('RefreshingDirectory', () => {
   it('X4 adds a peer that comes back, removes one that is gone, and logs one line for each', async () => {
     const lines: string[] = [];
     let description = 'v1';
-    const { handler } = createStockAgent(cardJson('http://127.0.0.1:1'));
+    const near = await openLocalAgent('near');
+    open.push(near);
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
 
     const directory = new RefreshingDirectory(
       [
-        { kind: 'local', name: 'near', handler },
+        { kind: 'local', name: 'near', handler: near.handler },
         { kind: 'remote', name: 'far', url },
       ],
       { fetch: egress, logger: recording(lines) },
@@ -146,11 +148,12 @@ describe('RefreshingDirectory', () => {
       void answer.promise.then(() => response.end(card));
     });
     open.push(slow);
-    const { handler } = createStockAgent(cardJson('http://127.0.0.1:1'));
+    const near = await openLocalAgent('near');
+    open.push(near);
     const far = await serveCard({ description: () => 'far' });
     const directory = new RefreshingDirectory(
       [
-        { kind: 'local', name: 'near', handler },
+        { kind: 'local', name: 'near', handler: near.handler },
         { kind: 'remote', name: 'slow', url: slow.origin },
       ],
       { fetch: egress, logger: recording(lines) },

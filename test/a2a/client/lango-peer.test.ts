@@ -1,18 +1,19 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { loadRemoteAgents } from '../../../src/a2a/client/load.js';
 import { fromAgentExecutor } from '../../../src/a2a/server/executor-adapter.js';
-import type { Agent } from '../../../src/core/agent.js';
+import type { Agent, Peer } from '../../../src/core/agent.js';
 import { silentLogger } from '../../../src/core/logger.js';
 import { textOf } from '../../../src/core/message.js';
 import { NO_USAGE } from '../../../src/core/model.js';
 import type { Run, RunEnd } from '../../../src/core/run.js';
 import { createAddressCheck } from '../../../src/http/address-check.js';
 import { createEgress } from '../../../src/http/egress.js';
-import { ask, collect, describePeer } from '../../suites/peer.js';
-import { TOKEN, startA2aNode } from '../../support/a2a-node.js';
+import { OUR_EXTENSIONS } from '../../../src/core/extensions.js';
+import { ask, collect, describePeer, type EndOf } from '../../suites/peer.js';
+import { TOKEN, startA2aNode, type A2aNode } from '../../support/a2a-node.js';
 import { ScriptedExecutor } from './scripted-executor.js';
 
 const egress = createEgress({ allowPrivate: ['127.0.0.1'], timeoutMs: 60_000, logger: silentLogger });
@@ -63,24 +64,72 @@ function approve(): RunEnd {
   return { state: 'input-required', text: 'Run ls?', questions: [question] };
 }
 
+async function peerOf(node: A2aNode, kind: 'local' | 'remote'): Promise<Peer> {
+  const source =
+    kind === 'local'
+      ? { kind, name: 'scripted', handler: node.handlers.get('scripted')! }
+      : { kind, url: `${node.origin}/agents/scripted`, token: TOKEN };
+  const { peers, skipped } = await loadRemoteAgents([source], {
+    fetch: egress,
+    logger: silentLogger,
+    retry: { attempts: 3, firstDelayMs: 10, pollMs: 20 },
+  });
+  expect(skipped).toEqual([]);
+  return peers[0]!;
+}
+
 for (const kind of ['local', 'remote'] as const) {
   describePeer(`on our own server, ${kind}`, async () => {
     const executor = new ScriptedExecutor();
     const node = await startA2aNode({ agents: [agentOf(executor)] });
-    const source =
-      kind === 'local'
-        ? { kind, name: 'scripted', handler: node.handlers.get('scripted')! }
-        : { kind, url: `${node.origin}/agents/scripted`, token: TOKEN };
-    const { peers, skipped } = await loadRemoteAgents([source], {
-      fetch: egress,
-      logger: silentLogger,
-      retry: { attempts: 3, firstDelayMs: 10, pollMs: 20 },
-    });
-    expect(skipped).toEqual([]);
-    const prefix = kind === 'local' ? '' : 'scripted/';
-    return { peer: peers[0]!, executor, prefix, close: () => node.stop() };
+    const peer = await peerOf(node, kind);
+    return { peer, executor, prefix: kind === 'local' ? '' : 'scripted/', close: () => node.stop() };
   });
 }
+
+describe('a peer of this process and one of another server', () => {
+  const never = new AbortController().signal;
+  let node: A2aNode;
+
+  afterEach(() => node.stop());
+
+  it('report the same end of a task that had ended before they followed it again', async () => {
+    node = await startA2aNode({ agents: [agentOf(new ScriptedExecutor())] });
+    const ends: EndOf[] = [];
+    for (const kind of ['local', 'remote'] as const) {
+      const peer = await peerOf(node, kind);
+      const request = ask('marks');
+      const { all, end } = await collect(peer.send(request, never));
+      const { taskId } = all.find((event) => event.type === 'task')!;
+      const again = await collect(peer.send({ ...request, taskId }, never));
+      expect(again.end).toEqual(end);
+      ends.push(end);
+    }
+    expect(ends[0]!.usage).toEqual({ input: 7, output: 3, cached: 1 });
+    // All that an agent of another server says is from outside.
+    expect(ends[1]).toEqual({ ...ends[0], fromOutside: true });
+  });
+
+  it('send an executor the same request', async () => {
+    const profile = { name: 'scripted', description: 'Does what the first word says.', skills: [] };
+    const agent = fromAgentExecutor({ executor: new ScriptedExecutor(), profile });
+    node = await startA2aNode({ agents: [agent] });
+    const sent: { readonly message: object; readonly extensions?: unknown }[] = [];
+    for (const kind of ['local', 'remote'] as const) {
+      const { all } = await collect((await peerOf(node, kind)).send(ask('stream'), never));
+      const { taskId } = all.find((event) => event.type === 'task')!;
+      const [first] = await node.store.read(taskId, 0, 1);
+      if (first?.body.type !== 'message') throw new Error('the log does not begin with a message');
+      const { request, message } = first.body;
+      sent.push({ ...request, message: { ...message, id: '' } });
+    }
+    const [local, { extensions, ...remote } = { message: {} }] = sent;
+    expect(remote).toEqual(local);
+    expect(local).toMatchObject({ configuration: { returnImmediately: true } });
+    // The extensions for which a request over the wire asks.
+    expect(extensions).toEqual(OUR_EXTENSIONS);
+  });
+});
 
 /** A fetch that leaves only the gRPC interface on the card of a peer. */
 const grpcOnly: typeof fetch = async (input, init) => {

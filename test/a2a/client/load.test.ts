@@ -7,10 +7,11 @@ import type { LogFields, Logger } from '../../../src/core/logger.js';
 import { silentLogger } from '../../../src/core/logger.js';
 import { createEgress } from '../../../src/http/egress.js';
 import { ask, collect } from '../../suites/peer.js';
+import { openLocalAgent } from './local-agent.js';
 import type { Listening } from './stock-server.js';
-import { cardJson, createStockAgent, listen, startStockServer } from './stock-server.js';
+import { cardJson, listen, startStockServer } from './stock-server.js';
 
-const open: Listening[] = [];
+const open: Pick<Listening, 'close'>[] = [];
 afterEach(async () => {
   await Promise.all(open.splice(0).map((one) => one.close()));
 });
@@ -62,7 +63,8 @@ describe('loadRemoteAgents', () => {
   it('X2 loads peers of local and remote cards the same way, and continues without unreachable cards', async () => {
     const server = await startStockServer({ name: 'Far Away Agent!' });
     open.push(server);
-    const local = createStockAgent(cardJson('http://127.0.0.1:1'));
+    const local = await openLocalAgent('operator');
+    open.push(local);
     const warnings: Warning[] = [];
     const { peers, skipped } = await loadRemoteAgents(
       [
@@ -176,11 +178,12 @@ describe('loadRemoteAgents', () => {
   });
 
   it('X2 refuses a name that an earlier agent has', async () => {
-    const { handler } = createStockAgent(cardJson('http://127.0.0.1:1'));
+    const local = await openLocalAgent('operator');
+    open.push(local);
     const url = await serveCard((origin) => cardJson(origin, { name: 'Operator' }));
     const { peers, skipped } = await loadRemoteAgents(
       [
-        { kind: 'local', name: 'operator', handler },
+        { kind: 'local', name: 'operator', handler: local.handler },
         { kind: 'remote', url },
       ],
       optionsWith(),

@@ -6,7 +6,7 @@ import { silentLogger } from '../../../src/core/logger.js';
 import { createEgress } from '../../../src/http/egress.js';
 import { describePeer } from '../../suites/peer.js';
 import type { CardChanges } from './stock-server.js';
-import { cardJson, createStockAgent, startStockServer } from './stock-server.js';
+import { startStockServer } from './stock-server.js';
 
 const egress = createEgress({ allowPrivate: ['127.0.0.1'], timeoutMs: 60_000, logger: silentLogger });
 
@@ -19,12 +19,6 @@ async function load(source: CardSource): Promise<Peer> {
   expect(skipped).toEqual([]);
   return peers[0]!;
 }
-
-describePeer('in the same process', async () => {
-  const { handler, executor } = createStockAgent(cardJson('http://127.0.0.1:1'));
-  const peer = await load({ kind: 'local', name: 'scripted', handler });
-  return { peer, executor, prefix: '', close: async () => executor.proceed() };
-});
 
 const remote: readonly [string, CardChanges][] = [
   ['over JSON-RPC', { bindings: ['JSONRPC'] }],

@@ -1,15 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
 import { StreamResponse } from '@a2a-js/sdk';
 import { TaskReader } from '../../../src/a2a/client/reader.js';
+import { fromWireUpdate } from '../../../src/a2a/translate/updates.js';
 import { snapshot, status, text } from './wire-server.js';
 
-const read = (reader: TaskReader, json: unknown) => reader.read(StreamResponse.fromJSON(json));
+const read = (reader: TaskReader, json: unknown) =>
+  reader.read(fromWireUpdate(StreamResponse.fromJSON(json)));
 const WORKING = 'TASK_STATE_WORKING';
 
 describe('TaskReader', () => {
   it('limits the number of events of a stream', () => {
     const reader = new TaskReader({ agent: 'a' });
-    const event = StreamResponse.fromJSON(status(WORKING));
+    const event = fromWireUpdate(StreamResponse.fromJSON(status(WORKING)));
     expect(() => {
       for (let at = 0; at <= 100_000; at += 1) reader.read(event);
     }).toThrow(/100000 events/);

@@ -66,7 +66,7 @@ export interface StockAgent {
   readonly handler: A2ARequestHandler;
 }
 
-export function createStockAgent(card: JsonObject): StockAgent {
+function createStockAgent(card: JsonObject): StockAgent {
   const executor = new ScriptedExecutor();
   const handler = new DefaultRequestHandler(AgentCard.fromJSON(card), new InMemoryTaskStore(), executor);
   return { executor, handler };

@@ -273,11 +273,14 @@ describe('an executor written for the stock SDK, published', () => {
 });
 
 describe('an executor whose process died in the middle', () => {
-  const half: Execute = (bus, context) => {
-    bus.publish(artifact(context, [text('half ')], { append: true }));
-    bus.publish(artifact(context, [text('whole')], { append: true }));
-    bus.publish(update(context, DONE));
-  };
+  const halfUntil =
+    (end: TaskState): Execute =>
+    (bus, context) => {
+      bus.publish(artifact(context, [text('half ')], { append: true }));
+      bus.publish(artifact(context, [text('whole')], { append: true }));
+      bus.publish(update(context, end));
+    };
+  const half = halfUntil(DONE);
 
   async function crashed(agent: Agent): Promise<MemoryRun> {
     const run = MemoryRun.of('stock', 'go');
@@ -301,7 +304,7 @@ describe('an executor whose process died in the middle', () => {
 
   it('continues the artifacts of earlier turns when nothing was cut off', async () => {
     const first = MemoryRun.of('stock', 'go');
-    await first.perform(agentOf(half));
+    await first.perform(agentOf(halfUntil(TaskState.TASK_STATE_INPUT_REQUIRED)));
     const second = first.followedBy('more');
     await second.perform(agentOf(half));
     expect(replacements(second)).toEqual([false, false, false, false]);

@@ -129,7 +129,7 @@ describe('an event as a stream shows it', () => {
   const place = { taskId: 't', contextId: 'c' };
 
   function shown(body: EventBody): unknown {
-    const response = toStreamResponse(event(body, 3), place, 'operator');
+    const response = toStreamResponse(event(body, 3), place.contextId, 'operator');
     return response && StreamResponse.toJSON(response);
   }
 

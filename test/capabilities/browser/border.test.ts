@@ -254,13 +254,4 @@ describeBrowsing('a page that takes too long', () => {
     await expect(visit('/hangup')).rejects.toMatchObject({ code: 'unavailable' });
     expect(await visit('/fine')).toContain('Page: Fine');
   });
-
-  it('is closed when a script hangs, and the next call begins with a fresh page', async () => {
-    pages['/hang'] = `<title>Hang</title><button onclick="for(;;);">Hang</button>`;
-    await visit('/hang');
-    const ref = /p\d+e\d+/.exec(await stage.say('observe'))![0];
-    await expect(stage.call('act', { ref, action: 'click' })).rejects.toMatchObject({ code: 'timeout' });
-    await expect(stage.call('extract')).rejects.toMatchObject({ code: 'not-found' });
-    expect(await visit('/fine')).toContain('Page: Fine');
-  });
 });

@@ -20,6 +20,7 @@ beforeAll(async () => {
   site = await openSite({
     '/': '<title>Here</title><script>document.title += localStorage.seen ?? " new"; localStorage.seen = " again"</script>',
     '/never': () => undefined,
+    '/hang': '<title>Hang</title><button onclick="for(;;);">Hang</button>',
   });
 });
 afterAll(() => site.close());
@@ -52,6 +53,15 @@ describeBrowsing('a browser', () => {
     await until(async () => (await ownBrowsers()).length === 0);
     expect(await ownFolders()).toEqual([]);
     await expect(stage.call('navigate', { url: site.origin })).rejects.toMatchObject({ code: 'unavailable' });
+  });
+
+  it('closes a page whose script hangs, and the next call begins with a fresh page', async () => {
+    stage = await openStage({ allow: [site.host] });
+    await stage.say('navigate', { url: `${site.origin}/hang` });
+    const ref = /p\d+e\d+/.exec(await stage.say('observe'))![0];
+    await expect(stage.call('act', { ref, action: 'click' })).rejects.toMatchObject({ code: 'timeout' });
+    await expect(stage.call('extract')).rejects.toMatchObject({ code: 'not-found' });
+    expect(await stage.say('navigate', { url: site.origin })).toContain('Page: Here');
   });
 
   it('runs in its own sandbox, never as root, and without a DevTools port', async () => {

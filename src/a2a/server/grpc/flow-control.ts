@@ -1,7 +1,6 @@
 import type { ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
 import { LangoError } from '../../../core/errors.js';
-import type { StreamLimits } from '../stream-slots.js';
-import { stallMs } from '../stream-slots.js';
+import { CountByKey, stallMs, type StreamLimits } from '../stream-slots.js';
 
 type Out = ServerWritableStream<Buffer, Buffer>;
 
@@ -11,7 +10,7 @@ export class EventWriter {
   readonly #limits: StreamLimits;
   /** Bytes that the reader has not read. */
   #unread = 0;
-  #onRead = ignore;
+  #onRead: (() => void) | undefined;
 
   constructor(call: Out, limits: StreamLimits) {
     this.#call = call;
@@ -26,7 +25,7 @@ export class EventWriter {
     this.#unread += event.length;
     this.#call.write(event, () => {
       this.#unread -= event.length;
-      this.#onRead();
+      this.#onRead?.();
     });
     await this.#untilUnread(this.#limits.streamBufferBytes, signal);
   }
@@ -42,11 +41,12 @@ export class EventWriter {
       const leave = (): void => {
         clearTimeout(timer);
         signal.removeEventListener('abort', leave);
-        this.#onRead = ignore;
+        this.#onRead = undefined;
         resolve();
       };
       const timer = setTimeout(() => {
-        reject(tooSlow());
+        const hint = 'Subscribe again with last-event-id to get the missing events.';
+        reject(tooMany('The reader of this stream is too slow.', hint));
         leave();
       }, stallMs(this.#limits));
       this.#onRead = () => void (this.#unread <= bytes ? leave() : timer.refresh());
@@ -55,49 +55,35 @@ export class EventWriter {
   }
 }
 
-function tooSlow(): LangoError {
-  return new LangoError('too-many', 'The reader of this stream is too slow.', {
-    retryable: true,
-    hint: 'Subscribe again with last-event-id to get the missing events.',
-  });
+function tooMany(message: string, hint: string): LangoError {
+  return new LangoError('too-many', message, { retryable: true, hint });
 }
 
-function ignore(): void {}
-
-type AnsweredCall = Pick<ServerUnaryCall<unknown, unknown>, 'getPeer' | 'cancelled'> & {
+type OpenCall = Pick<ServerUnaryCall<unknown, unknown>, 'getPeer' | 'cancelled'> & {
   once(event: 'cancelled', listener: () => void): unknown;
 };
 
-/** Limits the answers that clients have not read, per connection: the library itself buffers without a bound. */
-export class UnreadAnswers {
+/** Limits the responses that clients have not read, per connection: the library itself buffers without a bound. */
+export class UnreadResponses {
   readonly #maxBytes: number;
-  readonly #bytesOf = new Map<string, number>();
+  readonly #bytesOf = new CountByKey();
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
 
-  /** Counts an answer until its call is over. Throws `too-many` over the limit, but never for a connection's only answer. */
-  add(call: AnsweredCall, bytes: number): void {
+  /** Counts a response until its call is over. Throws `too-many` over the limit, but never for a connection's only one. */
+  add(call: OpenCall, bytes: number): void {
     if (call.cancelled) return;
     const connection = call.getPeer();
-    const held = this.#bytesOf.get(connection) ?? 0;
-    if (held > 0 && held + bytes > this.#maxBytes) throw tooMany();
-    this.#bytesOf.set(connection, held + bytes);
+    const unread = this.#bytesOf.get(connection);
+    if (unread > 0 && unread + bytes > this.#maxBytes)
+      throw tooMany(
+        'Too many responses on this connection are unread.',
+        'Read the responses that have arrived, then try again.',
+      );
+    this.#bytesOf.add(connection, bytes);
     // The library emits this at the end of every call, also of a completed one.
-    call.once('cancelled', () => this.#remove(connection, bytes));
+    call.once('cancelled', () => this.#bytesOf.add(connection, -bytes));
   }
-
-  #remove(connection: string, bytes: number): void {
-    const left = (this.#bytesOf.get(connection) ?? bytes) - bytes;
-    if (left === 0) this.#bytesOf.delete(connection);
-    else this.#bytesOf.set(connection, left);
-  }
-}
-
-function tooMany(): LangoError {
-  return new LangoError('too-many', 'Too many answers on this connection are unread.', {
-    retryable: true,
-    hint: 'Read the answers that have arrived, then try again.',
-  });
 }

@@ -1,9 +1,9 @@
-import { ServerInterceptingCall } from '@grpc/grpc-js';
-import type {
-  Metadata,
-  ServerInterceptingCallInterface,
-  ServerInterceptor,
-  ServerUnaryCall,
+import {
+  ServerInterceptingCall,
+  type Metadata,
+  type ServerInterceptingCallInterface,
+  type ServerInterceptor,
+  type ServerUnaryCall,
 } from '@grpc/grpc-js';
 import type { ServerHttp2Stream } from 'node:http2';
 import { LangoError } from '../../../core/errors.js';
@@ -11,14 +11,8 @@ import type { Authenticator, Caller, ClientCertificate } from '../../../core/ide
 import type { Logger } from '../../../core/logger.js';
 import { readTrace } from '../../translate/trace.js';
 import type { Call } from '../../translate/call.js';
+import { CURSOR_PARAMETER, EXTENSIONS_PARAMETERS, cursorIn, extensionsIn } from '../service-parameters.js';
 import type { ProtocolVersion } from '../service-parameters.js';
-import {
-  CURSOR_PARAMETER,
-  EXTENSIONS_PARAMETER,
-  OLD_EXTENSIONS_PARAMETER,
-  cursorIn,
-  extensionsIn,
-} from '../service-parameters.js';
 import { statusOf } from './status.js';
 
 export interface GateOptions {
@@ -34,9 +28,8 @@ export interface GateOptions {
 }
 
 /** The data of an admitted call that a handler needs. */
-export interface Admission {
+interface Admission {
   readonly scope: Caller;
-  /** The client's address. */
   readonly from: string;
   /** Ends the call and drops what its client has not read. */
   cut(): void;
@@ -59,7 +52,8 @@ export class Gate {
   readonly interceptor: ServerInterceptor = ({ path }, call) => {
     const { limits, logger } = this.#options;
     const refuse = (error: unknown): void => call.sendStatus(statusOf(error, { path, logger }));
-    const refuseLate = (): void => refuse(messageTooLate(limits.bodySeconds));
+    const refuseLate = (): void =>
+      refuse(new LangoError('timeout', `The message did not arrive within ${limits.bodySeconds} s.`));
     let isReceived = false;
     let isOver = false;
     let timer: NodeJS.Timeout | undefined;
@@ -83,7 +77,7 @@ export class Gate {
           onCancel() {
             isOver = true;
             clearTimeout(timer);
-            if (!isReceived) reset(call, NO_ERROR);
+            if (!isReceived) streamOf(call)?.close(NO_ERROR);
           },
         }),
       // The library reports a passed deadline only after it has sent the status; a message after that would break the stream.
@@ -106,24 +100,16 @@ export class Gate {
       address: from,
       certificate: () => certificateOf(call),
     });
-    this.#admissions.set(metadata, { scope, from, cut: () => reset(call, ENHANCE_YOUR_CALM) });
+    this.#admissions.set(metadata, { scope, from, cut: () => streamOf(call)?.close(ENHANCE_YOUR_CALM) });
   }
 }
 
 /**
- * Ends both halves of a call's stream. The library ends only its own half, so a stream whose client keeps the other half
- * open would stay; the HTTP/2 stream is a member of the call that the first interceptor gets.
+ * The HTTP/2 stream, a member of the call that the first interceptor gets. Closing it ends both halves: the library ends
+ * only its own half, so a stream whose client keeps the other half open would stay.
  */
-function reset(call: ServerInterceptingCallInterface, code: number): void {
-  streamOf(call)?.close(code);
-}
-
 function streamOf(call: ServerInterceptingCallInterface): ServerHttp2Stream | undefined {
   return (call as { readonly stream?: ServerHttp2Stream }).stream;
-}
-
-function messageTooLate(seconds: number): LangoError {
-  return new LangoError('timeout', `The message did not arrive within ${seconds} s.`);
 }
 
 /** The client certificate. The handshake has refused untrusted ones. */
@@ -139,7 +125,7 @@ export type AnyCall = Pick<ServerUnaryCall<Buffer, unknown>, 'metadata' | 'reque
   once(event: 'cancelled', listener: () => void): unknown;
 };
 
-export interface CallFacts extends Admission {
+interface CallFacts extends Admission {
   readonly version: ProtocolVersion;
   /** Aborts when the server stops. */
   readonly closing: AbortSignal;
@@ -153,10 +139,7 @@ export function grpcCall(call: AnyCall, { scope, from, version, closing }: CallF
   return {
     ...{ scope, from, version, signal: AbortSignal.any([gone.signal, closing]) },
     trace: readTrace((name) => textIn(metadata, name)),
-    extensions: extensionsIn(
-      textIn(metadata, EXTENSIONS_PARAMETER),
-      textIn(metadata, OLD_EXTENSIONS_PARAMETER),
-    ),
+    extensions: extensionsIn(...EXTENSIONS_PARAMETERS.map((name) => textIn(metadata, name))),
     // Read on first use: a wrong cursor matters to subscriptions alone.
     get after() {
       return cursorIn(textIn(metadata, CURSOR_PARAMETER));
@@ -166,18 +149,13 @@ export function grpcCall(call: AnyCall, { scope, from, version, closing }: CallF
 
 /** The values of a metadata key as one text; empty when there are none. */
 export function textIn(metadata: Metadata, name: string): string {
-  return metadata
-    .get(name)
-    .map((value) => value.toString())
-    .join(',')
-    .trim();
+  return metadata.get(name).join(',').trim();
 }
 
 /** Throws `too-large` for metadata above the limit of HTTP headers. */
 function assertMetadataSize(metadata: Metadata, maxBytes: number): void {
   let size = 0;
-  for (const [name, values] of Object.entries(metadata.toHttp2Headers())) {
+  for (const [name, values] of Object.entries(metadata.toHttp2Headers()))
     for (const value of [values].flat()) size += name.length + String(value).length;
-  }
   if (size > maxBytes) throw new LangoError('too-large', `The metadata is larger than ${maxBytes} bytes.`);
 }

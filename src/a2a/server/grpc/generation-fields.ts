@@ -3,7 +3,7 @@ import { generationsIn } from '../../translate/generation.js';
 
 /*
  * The fields of the draft of A2A 1.1, which the SDK's generated codec does not know: they are read from the bytes of a
- * request, and added to the bytes of an answer.
+ * request, and added to the bytes of a response.
  */
 
 /** The number of `generation` in each message that has it. */

@@ -1,12 +1,11 @@
 import { once } from 'node:events';
-import type { AddressInfo, Server, Socket } from 'node:net';
-import { createServer } from 'node:net';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { ServerCredentials } from '@grpc/grpc-js';
 import { LangoError, errorText } from '../../../core/errors.js';
 import type { Logger } from '../../../core/logger.js';
 import { Timer } from '../../../core/time.js';
 
-export interface ListenerOptions {
+interface ListenerOptions {
   readonly serve: (socket: Socket) => void;
   /** Connections beyond this are closed at once. */
   readonly maxConnections: number;
@@ -34,7 +33,12 @@ export class Listener {
     try {
       await once(this.#server.listen(port, host), 'listening');
     } catch (error) {
-      throw cannotListen(error as NodeJS.ErrnoException, `${host}, port ${port}`);
+      const { code, message } = error as NodeJS.ErrnoException;
+      const problem = code === 'EADDRINUSE' ? 'it is in use already' : (code ?? message);
+      throw new LangoError('unavailable', `Cannot listen on ${host}, port ${port}: ${problem}.`, {
+        hint: 'Choose another port for gRPC with server.grpc.port (0 takes a free one).',
+        cause: error,
+      });
     }
     this.#server.on('error', (error) => {
       this.#logger.error('gRPC cannot take a connection', { error: errorText(error) });
@@ -51,15 +55,6 @@ export class Listener {
   }
 }
 
-function cannotListen(cause: NodeJS.ErrnoException, where: string): LangoError {
-  const problem = cause.code === 'EADDRINUSE' ? 'it is in use already' : (cause.code ?? cause.message);
-  return new LangoError('unavailable', `Cannot listen on ${where}: ${problem}.`, {
-    hint: 'Choose another port for gRPC with server.grpc.port (0 takes a free one).',
-    cause,
-  });
-}
-
-/** The TLS material of the gRPC server. */
 export interface GrpcTls {
   readonly key: Buffer;
   readonly cert: Buffer;
@@ -73,15 +68,8 @@ export interface GrpcTls {
 /** The library's own credentials support neither revocation lists nor a minimum version of TLS, and cannot be renewed. */
 export class TlsCredentials extends ServerCredentials {
   constructor(tls: GrpcTls, handshakeSeconds: number) {
-    const asksClients = tls.ca !== undefined;
-    super(
-      {
-        requestCert: asksClients,
-        rejectUnauthorized: asksClients,
-        handshakeTimeout: handshakeSeconds * 1_000,
-      },
-      { ...tls },
-    );
+    const asksClients = { requestCert: tls.ca !== undefined, rejectUnauthorized: tls.ca !== undefined };
+    super({ ...asksClients, handshakeTimeout: handshakeSeconds * 1_000 }, { ...tls });
   }
 
   /** New connections get this material from now on. */

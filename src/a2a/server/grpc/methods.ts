@@ -2,8 +2,7 @@ import type { StreamResponse } from '@a2a-js/sdk';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import { LangoError } from '../../../core/errors.js';
 import { isJsonObject } from '../../../core/json.js';
-import type { Answer, Operation } from '../operations.js';
-import { OPERATIONS } from '../operations.js';
+import { OPERATIONS, type Operation, type OperationResult } from '../operations.js';
 import type { ProtocolVersion } from '../service-parameters.js';
 import { bytesWithGenerations, int64At } from './generation-fields.js';
 
@@ -13,9 +12,7 @@ export interface GrpcMethod {
   readonly operation: Operation;
   /** Decodes a request. Throws `invalid-input`. */
   decode(bytes: Buffer): GrpcRequest;
-  /** Encodes a result. */
-  encode(result: Answer): Buffer;
-  /** Encodes one event of a stream. */
+  encode(result: OperationResult): Buffer;
   encodeEvent(event: StreamResponse): Buffer;
 }
 

@@ -1,6 +1,5 @@
-import type { Json, JsonObject } from '../../../core/json.js';
-import { isJsonObject } from '../../../core/json.js';
-import { objectOf, objects, textOf } from '../v03/values.js';
+import { isJsonObject, type Json, type JsonObject } from '../../../core/json.js';
+import { mapMembers, objectOf, objects, textOf } from '../../translate/unchecked.js';
 
 /*
  * Translates the messages of A2A 0.3's proto between their JSON, which the dialect uses, and the objects of the SDK's
@@ -51,8 +50,7 @@ type Convert = (json: Json | undefined) => unknown;
 function messageOf(defaults: object, members: Readonly<Record<string, Convert>> = {}) {
   return (json: Json | undefined): object => {
     const given = objectOf(json);
-    const converted = Object.entries(members).map(([name, convert]) => [name, convert(given[name])]);
-    return { ...defaults, ...given, ...(Object.fromEntries(converted) as object) };
+    return { ...defaults, ...given, ...mapMembers(members, (convert, name) => convert(given[name])) };
   };
 }
 
@@ -65,10 +63,7 @@ function optional(convert: Convert): Convert {
 }
 
 function mapOf(convert: (value: JsonObject) => unknown): Convert {
-  return (json) =>
-    Object.fromEntries(
-      Object.entries(objectOf(json)).map(([name, value]) => [name, convert(objectOf(value))]),
-    );
+  return (json) => mapMembers(objectOf(json), (value) => convert(objectOf(value)));
 }
 
 function numberIn(names: readonly string[]): Convert {

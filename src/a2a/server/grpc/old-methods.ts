@@ -1,14 +1,12 @@
 import { StreamResponse } from '@a2a-js/sdk';
 import { LegacyA2AService } from '@a2a-js/sdk/compat/v0_3/server/grpc';
 import { LangoError } from '../../../core/errors.js';
-import type { Json, JsonObject } from '../../../core/json.js';
-import { isJsonObject } from '../../../core/json.js';
+import { isJsonObject, type JsonObject } from '../../../core/json.js';
 import { OPERATIONS } from '../operations.js';
 import type { OperationName } from '../requests.js';
 import { PROTO_DIALECT } from '../v03/dialect.js';
-import { textOf } from '../v03/values.js';
-import type { GrpcMethod, GrpcService } from './methods.js';
-import { decoded } from './methods.js';
+import { objectOf, textOf } from '../../translate/unchecked.js';
+import { decoded, type GrpcMethod, type GrpcService } from './methods.js';
 import { fromDecoded, toCard, toChoice, toConfig, toConfigs, toTask } from './old-messages.js';
 
 /** The service of A2A 0.3. Its requests cannot name an agent, so all calls go to the root agent. */
@@ -45,10 +43,7 @@ function method(
       const sent = fromDecoded(decoded(deserialize, bytes));
       return { tenant: undefined, params: PROTO_DIALECT.params(operation, paramsOf(operation, sent)) };
     },
-    encode(answer) {
-      const result = PROTO_DIALECT.result(operation, answer.toJson());
-      return serialize(toMessage(isJsonObject(result) ? result : {}));
-    },
+    encode: (result) => serialize(toMessage(objectOf(PROTO_DIALECT.result(operation, result.toJson())))),
     encodeEvent: (event) =>
       serialize(toChoice(PROTO_DIALECT.event(operation, StreamResponse.toJSON(event) as JsonObject))),
   };
@@ -58,7 +53,9 @@ function method(
 function paramsOf(operation: OperationName, sent: JsonObject): JsonObject {
   const { request: message, name, parent, historyLength, configuration, ...rest } = sent;
   if (message !== undefined || configuration !== undefined) {
-    return { ...rest, message, configuration: withHistory(configuration) };
+    if (!isJsonObject(configuration)) return { ...rest, message };
+    const history = { historyLength: configuration['historyLength'] || undefined };
+    return { ...rest, message, configuration: { ...configuration, ...history } };
   }
   const resource = name ?? parent;
   if (resource === undefined) return rest;
@@ -66,9 +63,4 @@ function paramsOf(operation: OperationName, sent: JsonObject): JsonObject {
   if (taskId === undefined) throw new LangoError('invalid-input', 'name must have the form tasks/ID.');
   const id = operation.endsWith('Config') ? config : taskId;
   return { ...rest, taskId, id, historyLength: historyLength || undefined };
-}
-
-function withHistory(configuration: Json | undefined): Json | undefined {
-  if (!isJsonObject(configuration)) return undefined;
-  return { ...configuration, historyLength: configuration['historyLength'] || undefined };
 }

@@ -1,14 +1,11 @@
 import { Server, ServerCredentials, logVerbosity, setLogVerbosity } from '@grpc/grpc-js';
 import { serverStopping } from '../../../core/errors.js';
-import { UnreadAnswers } from './flow-control.js';
-import { Gate } from './gate.js';
-import type { GateOptions } from './gate.js';
-import type { GrpcTls } from './listener.js';
-import { Listener, TlsCredentials } from './listener.js';
+import { UnreadResponses } from './flow-control.js';
+import { Gate, type GateOptions } from './gate.js';
+import { Listener, TlsCredentials, type GrpcTls } from './listener.js';
 import { SERVICE_1_0 } from './methods.js';
 import { SERVICE_0_3 } from './old-methods.js';
-import type { ServiceOptions } from './service.js';
-import { createService } from './service.js';
+import { createService, type ServiceOptions } from './service.js';
 
 /** Limits with the names of `server.limits`. */
 interface GrpcLimits {
@@ -18,7 +15,7 @@ interface GrpcLimits {
   readonly connections: number;
   /** Open calls on one connection. */
   readonly callsPerConnection: number;
-  /** The bytes of answers that the client of one connection has not read. */
+  /** The bytes of responses that the client of one connection has not read. */
   readonly answerBytesPerConnection: number;
   /** A silent connection gets a ping after this time, and is cut when it does not answer in as long again. */
   readonly heartbeatSeconds: number;
@@ -27,7 +24,7 @@ interface GrpcLimits {
 }
 
 /** The options that `createGrpcServer` makes itself. */
-type Built = 'gate' | 'answers' | 'closing' | 'limits';
+type Built = 'gate' | 'unread' | 'closing' | 'limits';
 
 export interface GrpcServerOptions extends Omit<ServiceOptions, Built>, Omit<GateOptions, Built> {
   readonly host: string;
@@ -55,15 +52,11 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const { host, port, limits, logger } = options;
   const closing = new AbortController();
   const gate = new Gate({ ...options, closing: closing.signal });
-  const answers = new UnreadAnswers(limits.answerBytesPerConnection);
+  const unread = new UnreadResponses(limits.answerBytesPerConnection);
   const server = createLibraryServer(limits, gate);
   for (const dialect of [SERVICE_1_0, SERVICE_0_3]) {
-    const { definition, implementation } = createService(dialect, {
-      ...options,
-      gate,
-      answers,
-      closing: closing.signal,
-    });
+    const shared = { gate, unread, closing: closing.signal };
+    const { definition, implementation } = createService(dialect, { ...options, ...shared });
     server.addService(definition, implementation);
   }
   const secure = options.tls && new TlsCredentials(options.tls, limits.headerSeconds);

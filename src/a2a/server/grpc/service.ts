@@ -1,32 +1,29 @@
-import { Metadata } from '@grpc/grpc-js';
-import type {
-  MethodDefinition,
-  ServerUnaryCall,
-  ServerWritableStream,
-  ServiceDefinition,
-  UntypedServiceImplementation,
-  sendUnaryData,
+import {
+  Metadata,
+  type MethodDefinition,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type UntypedServiceImplementation,
+  type sendUnaryData,
 } from '@grpc/grpc-js';
 import { assertJsonValue } from '../../../core/json.js';
 import type { Logger } from '../../../core/logger.js';
-import type { Call } from '../../translate/call.js';
-import { toCallContext } from '../../translate/call.js';
+import { toCallContext, type Call } from '../../translate/call.js';
 import type { PublishedAgent, Request, StreamOperation, UnaryOperation } from '../operations.js';
 import {
-  EXTENSIONS_PARAMETER,
-  OLD_EXTENSIONS_PARAMETER,
+  EXTENSIONS_PARAMETERS,
   VERSION_PARAMETER,
   activatedExtensions,
   versionIn,
 } from '../service-parameters.js';
-import type { StreamLimits, StreamSlots } from '../stream-slots.js';
-import { stallMs } from '../stream-slots.js';
-import type { UnreadAnswers } from './flow-control.js';
-import { EventWriter } from './flow-control.js';
-import type { AnyCall, Gate } from './gate.js';
-import { grpcCall, textIn } from './gate.js';
+import { stallMs, type StreamLimits, type StreamSlots } from '../stream-slots.js';
+import { EventWriter, type UnreadResponses } from './flow-control.js';
+import { grpcCall, textIn, type AnyCall, type Gate } from './gate.js';
 import type { GrpcService, GrpcMethod } from './methods.js';
 import { NoSuchAgent, statusOf } from './status.js';
+
+type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
+type StreamCall = ServerWritableStream<Buffer, Buffer>;
 
 export interface ServiceOptions {
   /** By name; read at each call. */
@@ -36,20 +33,14 @@ export interface ServiceOptions {
   readonly gate: Gate;
   readonly limits: StreamLimits & { readonly jsonDepth: number; readonly jsonKeys: number };
   readonly slots: StreamSlots;
-  /** The unread answers of all versions of the protocol together. */
-  readonly answers: UnreadAnswers;
-  /** Aborts when the server stops. */
+  /** The unread responses of all versions of the protocol together. */
+  readonly unread: UnreadResponses;
   readonly closing: AbortSignal;
   readonly logger: Logger;
 }
 
-export interface Service {
-  readonly definition: ServiceDefinition;
-  readonly implementation: UntypedServiceImplementation;
-}
-
 /** Makes one version of the protocol's service, over the same operations as the other bindings. */
-export function createService(dialect: GrpcService, options: ServiceOptions): Service {
+export function createService(dialect: GrpcService, options: ServiceOptions) {
   const service = new A2aService(dialect, options);
   const definition: Record<string, MethodDefinition<Buffer, Buffer>> = {};
   const implementation: UntypedServiceImplementation = {};
@@ -58,9 +49,9 @@ export function createService(dialect: GrpcService, options: ServiceOptions): Se
     definition[method.path] = rawDefinition(method.path, operation.kind === 'stream');
     implementation[method.path] =
       operation.kind === 'stream'
-        ? (call: ServerWritableStream<Buffer, Buffer>) => void service.stream(method, operation, call)
-        : (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => {
-            service.answer(method, operation, call).then(
+        ? (call: StreamCall) => void service.stream(method, operation, call)
+        : (call: UnaryCall, callback: sendUnaryData<Buffer>) => {
+            service.respond(method, operation, call).then(
               (bytes) => callback(null, bytes),
               (error: unknown) => callback(statusOf(error, { path: method.path, logger: options.logger })),
             );
@@ -69,7 +60,7 @@ export function createService(dialect: GrpcService, options: ServiceOptions): Se
   return { definition, implementation };
 }
 
-/** Leaves messages as bytes: the library would answer one that cannot be decoded with an internal error. */
+/** Leaves messages as bytes: for one that cannot be decoded, the library would send an internal error. */
 function rawDefinition(path: string, responseStream: boolean): MethodDefinition<Buffer, Buffer> {
   const same = (bytes: Buffer): Buffer => bytes;
   return {
@@ -92,22 +83,14 @@ class A2aService {
     this.#options = options;
   }
 
-  async answer(
-    method: GrpcMethod,
-    operation: UnaryOperation,
-    call: ServerUnaryCall<Buffer, Buffer>,
-  ): Promise<Buffer> {
+  async respond(method: GrpcMethod, operation: UnaryOperation, call: UnaryCall): Promise<Buffer> {
     const request = this.#open(method, call);
-    const bytes = method.encode(await operation.answer(request));
-    this.#options.answers.add(call, bytes.length);
+    const bytes = method.encode(await operation.call(request));
+    this.#options.unread.add(call, bytes.length);
     return bytes;
   }
 
-  async stream(
-    method: GrpcMethod,
-    operation: StreamOperation,
-    call: ServerWritableStream<Buffer, Buffer>,
-  ): Promise<void> {
+  async stream(method: GrpcMethod, operation: StreamOperation, call: StreamCall): Promise<void> {
     const { slots, limits, closing, logger } = this.#options;
     try {
       const request = this.#open(method, call);
@@ -128,7 +111,7 @@ class A2aService {
   }
 
   /** The status waits behind unread events, so a reader that stays behind is cut; it can resume by its cursor. */
-  #cutLater(call: ServerWritableStream<Buffer, Buffer>): void {
+  #cutLater(call: StreamCall): void {
     const { gate, limits } = this.#options;
     const timer = setTimeout(() => gate.admissionOf(call).cut(), stallMs(limits)).unref();
     call.once('cancelled', () => clearTimeout(timer));
@@ -148,10 +131,10 @@ class A2aService {
     return { agent, params, context: toCallContext(open), call: open };
   }
 
-  /** Sends the headers of the answer: which of the extensions that the client named are in use. */
+  /** Sends the headers of the response: which of the extensions that the client named are in use. */
   #acknowledge(call: AnyCall): void {
     const metadata = new Metadata();
-    for (const name of [EXTENSIONS_PARAMETER, OLD_EXTENSIONS_PARAMETER]) {
+    for (const name of EXTENSIONS_PARAMETERS) {
       const activated = activatedExtensions(textIn(call.metadata, name));
       if (activated !== '') metadata.set(name, activated);
     }

@@ -1,10 +1,9 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import { Metadata, status } from '@grpc/grpc-js';
-import type { StatusObject } from '@grpc/grpc-js';
+import { Metadata, status, type StatusObject } from '@grpc/grpc-js';
 import type { JsonObject } from '../../../core/json.js';
 import type { WireError } from '../../translate/errors.js';
-import type { ReportedCall } from '../http-call.js';
-import { reportedError } from '../http-call.js';
+import { reportedError, type ReportedCall } from '../http-call.js';
+import { textOf } from '../../translate/unchecked.js';
 import { OLD_ERRORS } from '../v03/values.js';
 
 const DETAILS = 'grpc-status-details-bin';
@@ -33,7 +32,7 @@ export class NoSuchAgent extends Error {
 
 /**
  * The gRPC status of an error: a code, google.rpc details with the same content as the JSON of the other bindings (A2A 1.0
- * section 10.6), and as metadata what HTTP answers carry in headers. Errors that clients get as "Internal error." are logged
+ * section 10.6), and as metadata what HTTP responses carry in headers. Errors that clients get as "Internal error." are logged
  * in full.
  */
 export function statusOf(error: unknown, call: ReportedCall): StatusObject {
@@ -89,7 +88,6 @@ function encodeDetail({ fieldViolations, reason, domain, metadata }: JsonObject)
 /** A field of a protobuf message: its number, and a whole number, a text or an encoded message. */
 type Field = readonly [number: number, value: number | string | Uint8Array];
 
-/** Encodes a protobuf message. */
 function encode(...fields: readonly Field[]): Uint8Array {
   const writer = new BinaryWriter();
   for (const [number, value] of fields) {
@@ -98,8 +96,4 @@ function encode(...fields: readonly Field[]): Uint8Array {
     else writer.tag(number, WireType.LengthDelimited).bytes(value);
   }
   return writer.finish();
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

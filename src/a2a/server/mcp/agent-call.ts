@@ -1,20 +1,17 @@
 import type { StreamResponse, Task } from '@a2a-js/sdk';
-import { TaskState } from '@a2a-js/sdk';
 import { isLangoError } from '../../../core/errors.js';
 import { newId } from '../../../core/ids.js';
 import type { JsonObject } from '../../../core/json.js';
-import type { Call } from '../../translate/call.js';
-import { toCallContext } from '../../translate/call.js';
+import { toCallContext, type Call } from '../../translate/call.js';
+import { isInWork } from '../../translate/content.js';
 import { authorIn } from '../../translate/extensions.js';
-import type { OperationName } from '../requests.js';
-import type { PublishedAgent, Request } from '../operations.js';
-import { OPERATIONS } from '../operations.js';
+import { OPERATIONS, type PublishedAgent, type Request, type UnaryOperation } from '../operations.js';
 import type { CallArguments } from './tools.js';
 
-/** The outcome of a call: the task, or the message that an executor answers with in place of a task. */
+/** The outcome of a call: the task, or the message that an executor publishes in place of a task. */
 export type Outcome = Task | Extract<StreamResponse['payload'], { $case: 'message' }>['value'];
 
-export interface AgentCallOptions {
+interface AgentCallOptions {
   readonly agent: PublishedAgent;
   readonly call: Call;
   /** Reports one step of an agent, in one line. */
@@ -23,38 +20,30 @@ export interface AgentCallOptions {
   readonly isCanceled: () => boolean;
 }
 
-const IN_WORK: readonly (TaskState | undefined)[] = [
-  TaskState.TASK_STATE_SUBMITTED,
-  TaskState.TASK_STATE_WORKING,
-];
-
 /**
  * Carries out one tool call by the operations of A2A, which admit the caller, check, limit and audit it. Resolves once the
  * task has ended or waits for a person, or the client has closed the connection. Throws like the operations.
  */
 export async function callAgent(given: CallArguments, options: AgentCallOptions): Promise<Outcome> {
   const { message, answers, taskId } = given;
-  if (given.cancel) return taskOf('CancelTask', { id: taskId! }, options);
+  if (given.cancel) return taskOf(OPERATIONS.CancelTask, taskId!, options);
   const isSent = message !== undefined || answers !== undefined;
   if (!isSent) {
-    const task = await taskOf('GetTask', { id: taskId! }, options);
-    if (!isInWork(task)) return task;
+    const task = await taskOf(OPERATIONS.GetTask, taskId!, options);
+    if (!isInWork(task.status)) return task;
   }
   const events = isSent
-    ? streamOf('SendStreamingMessage', { message: toMessage(given) }, options)
-    : streamOf('SubscribeToTask', { id: taskId! }, options);
+    ? OPERATIONS.SendStreamingMessage.events(requestOf({ message: toMessage(given) }, options))
+    : OPERATIONS.SubscribeToTask.events(requestOf({ id: taskId! }, options));
   const { reply, id = taskId } = await follow(events, { ...options, isSent });
   if (reply) return reply;
-  const { signal, ...detached } = copyOf(options.call);
+  // A copy, since its members outlive the HTTP request that they are read from.
+  const { scope, signal, from, trace } = options.call;
+  const detached = { scope, trace, after: undefined, ...(from !== undefined && { from }) };
   const later = { ...options, call: { ...detached, signal: AbortSignal.any([]) } };
-  const task = await taskOf('GetTask', { id: id! }, later);
-  if (!signal.aborted || !options.isCanceled() || !isInWork(task)) return task;
-  return taskOf('CancelTask', { id: task.id }, later);
-}
-
-/** Copies a call, so that its members outlive the HTTP request that they are read from. */
-function copyOf({ scope, signal, from, trace }: Call): Call {
-  return { scope, signal, after: undefined, ...(from === undefined ? {} : { from }), trace };
+  const task = await taskOf(OPERATIONS.GetTask, id!, later);
+  if (!signal.aborted || !options.isCanceled() || !isInWork(task.status)) return task;
+  return taskOf(OPERATIONS.CancelTask, task.id, later);
 }
 
 function toMessage(given: CallArguments) {
@@ -67,21 +56,16 @@ function toMessage(given: CallArguments) {
       ...files.map(({ bytes, mediaType, name }) => ({ raw: bytes, mediaType, filename: name })),
       ...answers.map((answer) => ({ data: { answer }, mediaType: 'application/json' })),
     ],
-    ...(taskId === undefined ? {} : { taskId }),
-    ...(contextId === undefined ? {} : { contextId }),
+    ...(taskId !== undefined && { taskId }),
+    ...(contextId !== undefined && { contextId }),
   };
-}
-
-interface Followed {
-  readonly id?: string;
-  readonly reply?: Exclude<Outcome, Task>;
 }
 
 /** Reports progress until the task is no longer in work. A task that has ended in the meantime is no error. */
 async function follow(
   events: AsyncIterable<StreamResponse>,
   { progress, isSent }: Pick<AgentCallOptions, 'progress'> & { readonly isSent: boolean },
-): Promise<Followed> {
+): Promise<{ readonly id?: string; readonly reply?: Exclude<Outcome, Task> }> {
   let id: string | undefined;
   try {
     for await (const { payload } of events) {
@@ -89,14 +73,14 @@ async function follow(
       if (payload?.$case === 'task') {
         ({ id } = payload.value);
         await progress(`task ${id}`);
-        // The task that an answer was sent to may still wait for it.
-        if (!isSent && !isInWork(payload.value)) break;
+        // The task that a reply was sent to may still wait for it.
+        if (!isSent && !isInWork(payload.value.status)) break;
         continue;
       }
       if (payload?.$case !== 'statusUpdate') continue;
       const line = lineOf(payload.value.metadata);
       if (line !== undefined) await progress(line);
-      if (!IN_WORK.includes(payload.value.status?.state)) break;
+      if (!isInWork(payload.value.status)) break;
     }
   } catch (error) {
     // The task has ended since it was read above.
@@ -105,7 +89,7 @@ async function follow(
   return id === undefined ? {} : { id };
 }
 
-/** One line for an activity; undefined for texts, which come in small chunks and are whole in the answer. */
+/** One line for an activity; undefined for texts, which come in small chunks and are whole in the result. */
 function lineOf(metadata: unknown): string | undefined {
   const { author, activity } = authorIn(metadata) ?? {};
   switch (activity?.type) {
@@ -122,21 +106,9 @@ function lineOf(metadata: unknown): string | undefined {
   }
 }
 
-function isInWork({ status }: Task): boolean {
-  return IN_WORK.includes(status?.state);
-}
-
-async function taskOf(name: OperationName, params: JsonObject, options: AgentCallOptions): Promise<Task> {
-  const operation = OPERATIONS[name];
-  if (operation.kind !== 'unary') throw new TypeError(`${name} answers with a stream`);
-  const { message } = await operation.answer(requestOf(params, options));
+async function taskOf(operation: UnaryOperation, id: string, options: AgentCallOptions): Promise<Task> {
+  const { message } = await operation.call(requestOf({ id }, options));
   return message as Task;
-}
-
-function streamOf(name: OperationName, params: JsonObject, options: AgentCallOptions) {
-  const operation = OPERATIONS[name];
-  if (operation.kind !== 'stream') throw new TypeError(`${name} has no stream`);
-  return operation.events(requestOf(params, options));
 }
 
 function requestOf(params: JsonObject, { agent, call }: AgentCallOptions): Request {

@@ -1,26 +1,21 @@
-import type { Part, Task } from '@a2a-js/sdk';
-import { TaskState } from '@a2a-js/sdk';
+import { TaskState, type Part, type Task } from '@a2a-js/sdk';
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../core/json.js';
 import { questionsIn } from '../../../core/questions.js';
-import type { Question } from '../../../core/task.js';
+import { isTerminal, type Question } from '../../../core/task.js';
 import { fromWireMessage, fromWireState } from '../../translate/content.js';
 import type { WireError } from '../../translate/errors.js';
 import type { Outcome } from './agent-call.js';
 
 type Block = CallToolResult['content'][number];
 
-const FAILED: readonly (TaskState | undefined)[] = [
-  TaskState.TASK_STATE_FAILED,
-  TaskState.TASK_STATE_REJECTED,
-  TaskState.TASK_STATE_CANCELED,
-];
-
 /** The result of a tool: the artifacts as content, and the task with its open questions as structured content. */
 export function toResult(outcome: Outcome): CallToolResult {
   if ('messageId' in outcome)
     return { content: outcome.parts.flatMap((part) => blockOf(part, outcome.messageId)) };
   const { id, contextId, status, artifacts } = outcome;
+  const state = status && fromWireState(status.state);
+  const isOver = state !== undefined && isTerminal(state);
   const questions = openQuestions(outcome);
   const parts = artifacts.flatMap((artifact) =>
     artifact.parts.map((part) => ({ part, name: artifact.artifactId })),
@@ -30,21 +25,18 @@ export function toResult(outcome: Outcome): CallToolResult {
     content: [
       ...parts.flatMap(({ part, name }, index) => blockOf(part, `${id}/${name}/${index}`)),
       ...said.filter(({ type }) => type === 'text'),
-      ...(isOver(outcome) ? [] : [{ type: 'text' as const, text: nextStep(id, questions) }]),
+      ...(isOver ? [] : [{ type: 'text' as const, text: nextStep(id, questions) }]),
     ],
     structuredContent: {
-      ...{
-        taskId: id,
-        contextId,
-        state: fromWireState(status?.state ?? TaskState.UNRECOGNIZED) ?? 'unknown',
-      },
+      taskId: id,
+      contextId,
+      state: state ?? 'unknown',
       ...(questions.length > 0 ? { questions: questions as unknown as JsonObject[] } : {}),
     },
-    ...(FAILED.includes(status?.state) ? { isError: true } : {}),
+    ...(isOver && state !== 'completed' ? { isError: true } : {}),
   };
 }
 
-/** The questions that a waiting task asks. */
 export function openQuestions({ status }: Task): readonly Question[] {
   if (status?.state !== TaskState.TASK_STATE_INPUT_REQUIRED || !status.message) return [];
   return questionsIn(fromWireMessage(status.message).parts);
@@ -57,10 +49,6 @@ export function toErrorResult({ message, details }: WireError): CallToolResult {
     structuredContent: { error: { message, details } as JsonObject },
     isError: true,
   };
-}
-
-function isOver({ status }: Task): boolean {
-  return status?.state === TaskState.TASK_STATE_COMPLETED || FAILED.includes(status?.state);
 }
 
 function nextStep(taskId: string, questions: readonly Question[]): string {

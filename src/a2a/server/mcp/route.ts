@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { ServerContext } from '@modelcontextprotocol/server';
 import {
   createMcpHandler,
   inputRequired,
@@ -8,6 +7,7 @@ import {
   ProtocolError,
   ProtocolErrorCode,
   Server,
+  type ServerContext,
 } from '@modelcontextprotocol/server';
 import type { HttpExchange, HttpRoute } from '../../../core/http.js';
 import type { Caller } from '../../../core/identity.js';
@@ -27,7 +27,7 @@ import { parseArguments, toolsFor, type CallArguments } from './tools.js';
 /** Says that a client of an older version also cancels by closing the connection, as `lango mcp serve` does. */
 const CANCELS_HEADER = 'lango-cancel-on-close';
 
-export interface McpRouteOptions {
+interface McpRouteOptions {
   /** By name. Read at each request. */
   readonly agents: ReadonlyMap<string, PublishedAgent>;
   readonly version: string;
@@ -37,8 +37,8 @@ export interface McpRouteOptions {
 }
 
 /**
- * The published agents as MCP tools, over streamable HTTP. Each request is answered from the journal alone, so any replica
- * can answer it.
+ * The published agents as MCP tools, over streamable HTTP. Each response comes from the journal alone, so any replica can
+ * serve any request.
  */
 export function createMcpRoute(options: McpRouteOptions): HttpRoute {
   return async (exchange) => {
@@ -51,22 +51,22 @@ export function createMcpRoute(options: McpRouteOptions): HttpRoute {
       return true;
     }
     const parsedBody = await exchange.readJson();
-    await options.slots.hold(caller, () => answer(exchange, { ...options, caller, parsedBody }));
+    await options.slots.hold(caller, () => respond(exchange, { ...options, caller, parsedBody }));
     return true;
   };
 }
 
-interface Answering extends McpRouteOptions {
+interface RequestOptions extends McpRouteOptions {
   readonly caller: Caller;
   readonly parsedBody: unknown;
 }
 
-async function answer(exchange: HttpExchange, options: Answering): Promise<void> {
+async function respond(exchange: HttpExchange, options: RequestOptions): Promise<void> {
   const { request, response, baseUrl, signal } = exchange;
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers))
     if (value !== undefined && name !== 'authorization') headers.set(name, String(value));
-  const handler = createMcpHandler(({ era }) => serverFor(exchange, { ...options, era }), {
+  const handler = createMcpHandler(({ era }) => serverFor(exchange, options, era), {
     responseMode: 'sse',
     keepAliveMs: options.limits.heartbeatSeconds * 1_000,
     onerror: (error) => exchange.logger.debug('an MCP request was refused', { error: error.message }),
@@ -84,24 +84,23 @@ async function answer(exchange: HttpExchange, options: Answering): Promise<void>
   }
 }
 
-interface Serving extends Answering {
-  readonly era: 'legacy' | 'modern';
-}
+type Era = 'legacy' | 'modern';
 
-function serverFor(exchange: HttpExchange, options: Serving): Server {
+function serverFor(exchange: HttpExchange, options: RequestOptions, era: Era): Server {
   const { agents, caller, version } = options;
   const server = new Server({ name: 'lango', version }, { capabilities: { tools: {} } });
   server.setRequestHandler('tools/list', () => ({ tools: toolsFor(agents, caller) }));
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     const agent = agents.get(params.name);
     if (!agent) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${params.name}.`);
+    const trace = readTrace((name) => String(exchange.request.headers[name] ?? ''));
     try {
       const given = withResponses(parseArguments(params.arguments ?? {}), context);
       const outcome = await callAgent(given, {
         agent,
-        call: callFor(exchange, caller),
+        call: { scope: caller, signal: exchange.signal, after: undefined, from: exchange.address, trace },
         progress: progressTo(context),
-        isCanceled: () => isCanceled(exchange, options.era),
+        isCanceled: () => isCanceled(exchange, era),
       });
       const questions = 'messageId' in outcome || !canElicit(context) ? [] : openQuestions(outcome);
       return 'id' in outcome && questions.length > 0 ? elicit(outcome.id, questions) : toResult(outcome);
@@ -114,13 +113,8 @@ function serverFor(exchange: HttpExchange, options: Serving): Server {
   return server;
 }
 
-function callFor(exchange: HttpExchange, scope: Caller) {
-  const trace = readTrace((name) => String(exchange.request.headers[name] ?? ''));
-  return { scope, signal: exchange.signal, after: undefined, from: exchange.address, trace };
-}
-
 /** Since 2026-07-28, closing the connection cancels the call. A server that stops closes connections too. */
-function isCanceled({ request, signal, closing }: HttpExchange, era: Serving['era']): boolean {
+function isCanceled({ request, signal, closing }: HttpExchange, era: Era): boolean {
   const mayCancel = era === 'modern' || request.headers[CANCELS_HEADER] === 'true';
   return mayCancel && signal.aborted && !closing.aborted;
 }
@@ -138,7 +132,7 @@ function progressTo({ mcpReq }: ServerContext): (line: string) => Promise<void> 
   };
 }
 
-/** Whether the client shows forms to a person and sends the answers by calling again (2026-07-28). */
+/** Whether the client shows forms to a person and sends the replies by calling again (2026-07-28). */
 function canElicit({ mcpReq }: ServerContext): boolean {
   const envelope = (mcpReq.envelope ?? {}) as Readonly<Record<string, unknown>>;
   const capabilities = envelope['io.modelcontextprotocol/clientCapabilities'];
@@ -165,7 +159,7 @@ function elicit(taskId: string, questions: readonly Question[]) {
   return inputRequired({ inputRequests: Object.fromEntries(requests), requestState: taskId });
 }
 
-/** Returns the arguments of a call, or instead the answers to forms that it brings. A form that was closed counts as denied. */
+/** Returns the arguments of a call, or instead the replies to forms that it brings. A form that was closed counts as denied. */
 function withResponses(given: CallArguments, { mcpReq }: ServerContext): CallArguments {
   const taskId = mcpReq.requestState<string>();
   const hashes = Object.keys(mcpReq.inputResponses ?? {});

@@ -10,6 +10,7 @@ const MAX_ANSWERS = 64;
 const MAX_FILES = 64;
 
 const id = z.string().min(1).max(MAX_ID_LENGTH);
+const optionalId = id.optional();
 
 const answer = z.strictObject({
   hash: id.describe('The hash of the question, exactly as it was given.'),
@@ -19,20 +20,18 @@ const answer = z.strictObject({
 
 const file = z.strictObject({
   bytes: z.base64().describe('The content, in base64.'),
-  mediaType: z.string().min(1).max(MAX_ID_LENGTH).describe('Such as text/csv or image/png.'),
-  name: z.string().min(1).max(MAX_ID_LENGTH).optional(),
+  mediaType: id.describe('Such as text/csv or image/png.'),
+  name: optionalId,
 });
 
 /** The arguments of every tool. Which of them belong together is checked by `parseArguments`. */
 const callArguments = z.strictObject({
   message: z.string().min(1).optional().describe('What the agent is asked, in words.'),
   files: z.array(file).min(1).max(MAX_FILES).optional().describe('Files that go along with the message.'),
-  contextId: id
-    .optional()
-    .describe('The conversation to continue, from an earlier result. Default: a new one.'),
-  taskId: id
-    .optional()
-    .describe('A task from an earlier result: to answer its questions, or alone, to wait for its result.'),
+  contextId: optionalId.describe('The conversation to continue, from an earlier result. Default: a new one.'),
+  taskId: optionalId.describe(
+    'A task from an earlier result: to answer its questions, or alone, to wait for its result.',
+  ),
   answers: z
     .array(answer)
     .min(1)
@@ -40,11 +39,9 @@ const callArguments = z.strictObject({
     .optional()
     .describe("A person's decisions on the open questions of the task. Never decide in a person's place."),
   cancel: z.literal(true).optional().describe('Cancels the task.'),
-  messageId: id
-    .optional()
-    .describe(
-      'A name of your choice for this message: with the same name a repeated call finds the same task.',
-    ),
+  messageId: optionalId.describe(
+    'A name of your choice for this message: with the same name a repeated call finds the same task.',
+  ),
 });
 
 export type CallArguments = z.infer<typeof callArguments>;

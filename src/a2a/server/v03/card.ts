@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../../core/json.js';
-import { objectOf, objects } from './values.js';
+import { mapMembers, objectOf, objects } from '../../translate/unchecked.js';
 
 /** Cards of 0.3 name the version with its patch digit. */
 const VERSION = '0.3.0';
@@ -21,6 +21,9 @@ export function toOldCard(json: JsonObject, notation: SecurityNotation = 'schema
   const { securityRequirements, capabilities, securitySchemes, skills, ...same } = rest;
   const { extendedAgentCard, ...abilities } = objectOf(capabilities);
   const isSchema = notation === 'schema';
+  const requirements = (needed: Json): Json => (isSchema ? toOldRequirements(needed) : needed);
+  const schemes = (given: Json): Json =>
+    isSchema ? mapMembers(objectOf(given), (scheme) => toOldScheme(objectOf(scheme))) : given;
   return {
     ...same,
     protocolVersion: VERSION,
@@ -28,14 +31,13 @@ export function toOldCard(json: JsonObject, notation: SecurityNotation = 'schema
     preferredTransport: main.transport,
     additionalInterfaces: interfaces,
     capabilities: abilities,
-    skills: objects(skills).map((skill) => toOldSkill(skill, isSchema)),
-    ...(extendedAgentCard === undefined ? {} : { supportsAuthenticatedExtendedCard: extendedAgentCard }),
-    ...(securitySchemes === undefined
-      ? {}
-      : { securitySchemes: isSchema ? toOldSchemes(objectOf(securitySchemes)) : securitySchemes }),
-    ...(securityRequirements === undefined
-      ? {}
-      : { security: isSchema ? toOldRequirements(securityRequirements) : securityRequirements }),
+    skills: objects(skills).map(({ securityRequirements: needed, ...skill }) => ({
+      ...skill,
+      ...(needed !== undefined && { security: requirements(needed) }),
+    })),
+    ...(extendedAgentCard !== undefined && { supportsAuthenticatedExtendedCard: extendedAgentCard }),
+    ...(securitySchemes !== undefined && { securitySchemes: schemes(securitySchemes) }),
+    ...(securityRequirements !== undefined && { security: requirements(securityRequirements) }),
   };
 }
 
@@ -43,22 +45,13 @@ export function toOldCard(json: JsonObject, notation: SecurityNotation = 'schema
  * Makes a card that clients of either version can read, for a client that names no version. Its security requirements are
  * in the notation of 0.3: Go's SDK, which names no version, fails on those of 1.0.
  */
-export function toCardOfBoth(
-  { securityRequirements: _new, ...json }: JsonObject,
-  old: JsonObject,
-): JsonObject {
+export function toCardOfBoth({ securityRequirements: _new, ...json }: JsonObject, old: JsonObject) {
   const oldSchemes = objectOf(old['securitySchemes']);
-  const schemes = Object.entries(objectOf(json['securitySchemes'])).map(
-    ([name, scheme]): [string, JsonObject] => [name, { ...objectOf(oldSchemes[name]), ...objectOf(scheme) }],
-  );
-  const both = schemes.length === 0 ? {} : { securitySchemes: Object.fromEntries(schemes) };
+  const securitySchemes = mapMembers(objectOf(json['securitySchemes']), (scheme, name) => {
+    return { ...objectOf(oldSchemes[name]), ...objectOf(scheme) };
+  });
+  const both = Object.keys(securitySchemes).length > 0 && { securitySchemes };
   return { ...old, ...json, ...both, skills: old['skills'] ?? [] };
-}
-
-function toOldSchemes(schemes: JsonObject): JsonObject {
-  return Object.fromEntries(
-    Object.entries(schemes).map(([name, scheme]) => [name, toOldScheme(objectOf(scheme))]),
-  );
 }
 
 /** 1.0 names the kind of a scheme by the member that holds it, 0.3 by a type. */
@@ -83,13 +76,6 @@ function toOldScheme(scheme: JsonObject): JsonObject {
 
 function toOldRequirements(requirements: Json): Json {
   return objects(requirements).map(({ schemes }) =>
-    Object.fromEntries(
-      Object.entries(objectOf(schemes)).map(([name, scopes]) => [name, objectOf(scopes)['list'] ?? []]),
-    ),
+    mapMembers(objectOf(schemes), (scopes) => objectOf(scopes)['list'] ?? []),
   );
-}
-
-function toOldSkill({ securityRequirements: needed, ...rest }: JsonObject, isSchema: boolean): JsonObject {
-  if (needed === undefined) return rest;
-  return { ...rest, security: isSchema ? toOldRequirements(needed) : needed };
 }

@@ -1,22 +1,10 @@
-import type { Json, JsonObject } from '../../../core/json.js';
-import { isJsonObject } from '../../../core/json.js';
-import type { Dialect, RestDialect } from '../dialect.js';
-import { commonRoutes } from '../dialect.js';
+import { isJsonObject, type Json, type JsonObject } from '../../../core/json.js';
+import { commonRoutes, type Dialect, type RestDialect } from '../dialect.js';
+import { PROTO_PARTS, SCHEMA_PARTS, type PartDialect } from '../../translate/old-parts.js';
+import { objectOf, objects, textOf } from '../../translate/unchecked.js';
 import type { OperationName } from '../requests.js';
-import type { SecurityNotation } from './card.js';
-import { toOldCard } from './card.js';
-import {
-  OLD_ERRORS,
-  PROTO_PARTS,
-  SCHEMA_PARTS,
-  fromProtoNames,
-  fromPushConfig,
-  objectOf,
-  objects,
-  textOf,
-  toPushConfig,
-} from './values.js';
-import type { PartDialect } from './values.js';
+import { toOldCard, type SecurityNotation } from './card.js';
+import { OLD_ERRORS, fromProtoNames, fromPushConfig, toPushConfig } from './values.js';
 
 type Kind = 'task' | 'message' | 'statusUpdate' | 'artifactUpdate';
 
@@ -149,19 +137,17 @@ function createDialect(notation: Notation): Dialect {
 }
 
 function fromParams(notation: Notation, operation: OperationName, params: JsonObject): JsonObject {
-  const { id, taskId, historyLength, metadata } = params;
+  const { id, taskId, historyLength, metadata, message, configuration, config } = params;
   switch (operation) {
     case 'SendMessage':
     case 'SendStreamingMessage':
       return {
-        message: isJsonObject(params['message'])
-          ? fromMessage(notation, params['message'])
-          : params['message'],
-        configuration: fromConfiguration(notation, params['configuration']),
+        message: isJsonObject(message) ? fromMessage(notation, message) : message,
+        configuration: fromConfiguration(notation, configuration),
         metadata,
       };
     case 'CreateTaskPushNotificationConfig': {
-      const { pushNotificationConfig } = isJsonObject(params['config']) ? params['config'] : params;
+      const { pushNotificationConfig } = isJsonObject(config) ? config : params;
       return { ...fromPushConfig(pushNotificationConfig), taskId };
     }
     case 'GetTaskPushNotificationConfig':

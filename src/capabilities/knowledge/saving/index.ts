@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { KnowledgeEntry } from '../stores/knowledge.js';
 import { textField } from '../../../core/tool-fields.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
-import { cutIntoPassages, type Passage } from '../../../parsing/passages.js';
+import { cutIntoPassages } from '../../../parsing/passages.js';
 import { saveEntry, outsideField, type KnowledgeAccess } from '../provenance.js';
+import type { KnowledgeEntry } from '../stores/knowledge.js';
 
 /** The tools that store knowledge and learnings, separately for each owner. */
 export function createKnowledgeTools(options: KnowledgeOptions): readonly Tool[] {
@@ -18,6 +18,7 @@ interface KnowledgeOptions extends KnowledgeAccess {
 const TAG_MAX_LENGTH = 64;
 const TAGS_MAX = 20;
 const DEFAULT_CATEGORY = 'general';
+const MARKDOWN = { syntax: 'markdown', hasLines: false } as const;
 const NAME_MAX_LENGTH = 200;
 const SOURCE_MAX_LENGTH = 2_000;
 
@@ -45,7 +46,7 @@ function saveKnowledgeTool({ maxCharacters, ...knowledge }: KnowledgeOptions): T
     effect: 'keyed',
     danger: 'moderate',
     async execute({ tags = [], ...given }, context) {
-      const passages = cutIntoPassages(given.content, { syntax: 'markdown', hasLines: false });
+      const passages = cutIntoPassages(given.content, MARKDOWN);
       const entry = { ...given, kind: 'knowledge', tags, passages } as const;
       return { content: describe(await saveEntry(knowledge, entry, context)) };
     },
@@ -75,18 +76,14 @@ function saveLearningTool({ maxCharacters, ...knowledge }: KnowledgeOptions): To
     effect: 'keyed',
     danger: 'moderate',
     async execute({ trigger, fix, diagnosis, category, fromOutside }, context) {
+      const text = diagnosis === undefined ? `Fix: ${fix}` : `Diagnosis: ${diagnosis}\nFix: ${fix}`;
       const learning = {
         ...({ kind: 'learning', key: trigger, category, content: fix, tags: [], fromOutside } as const),
         ...(diagnosis === undefined ? {} : { diagnosis }),
-        passages: passagesOf(fix, diagnosis),
+        passages: cutIntoPassages(text, MARKDOWN),
       };
       const { version, key } = await saveEntry(knowledge, learning, context);
       return { content: `Saved the learning "${key}"${version === 1 ? '' : ` as version ${version}`}.` };
     },
   });
-}
-
-function passagesOf(fix: string, diagnosis: string | undefined): readonly Passage[] {
-  const text = diagnosis === undefined ? `Fix: ${fix}` : `Diagnosis: ${diagnosis}\nFix: ${fix}`;
-  return cutIntoPassages(text, { syntax: 'markdown', hasLines: false });
 }

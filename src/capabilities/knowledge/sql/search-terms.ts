@@ -128,11 +128,7 @@ function runsOf(text: string): readonly string[] {
  * Splits `parseConfigFile`, `parse_config_file` and `parse.config-file` alike: into each part, the whole, and the whole
  * without its first parts, so that `configFile` is a prefix of one of them.
  */
-function toName(run: string): {
-  readonly whole: string;
-  readonly terms: readonly string[];
-  readonly isCompound: boolean;
-} {
+function toName(run: string) {
   const parts = (run.match(PART) ?? []).map((part) => fold(part).slice(0, MAX_TERM_LENGTH));
   const whole = parts.join('').slice(0, MAX_TERM_LENGTH);
   if (parts.length <= 1) return { whole, terms: parts.map(stem), isCompound: false };

@@ -179,17 +179,11 @@ const MAX_CACHED = 2_000;
 /** A cached count is used until the collection has grown or shrunk by more than this share. */
 const DRIFT = 0.1;
 
-interface CachedCount {
-  readonly count: number;
-  /** The number of passages in the collection at that time. */
-  readonly passages: number;
-}
-
 /** Counts the passages of a collection that have a term: exactly for rare terms, from a cache for common ones. */
 export class TermCounts {
   readonly #countTerm: string;
-  /** By indexed term, the latest last. */
-  readonly #cache = new BoundedCache<string, CachedCount>(MAX_CACHED);
+  /** By indexed term, the latest last: the count, and the number of passages in the collection at that time. */
+  readonly #cache = new BoundedCache<string, Readonly<Record<'count' | 'passages', number>>>(MAX_CACHED);
 
   constructor(dialect: Dialect) {
     this.#countTerm = wordIndexOf(dialect).countTerm;

@@ -12,12 +12,6 @@ const FIRST_CAPACITY = 64;
 /** Created at first use and shared by all tables. Its memory is bounded. */
 let products: CodeProducts | undefined;
 
-/** Rows from `from` up to but not including `to`. */
-export interface Rows {
-  readonly from: number;
-  readonly to: number;
-}
-
 /**
  * Vectors of one dimension, quantized to one byte per number. That is small and fast enough to compare a vector with all
  * of them, and slightly imprecise: the results are candidates, to be compared exactly afterwards.
@@ -65,8 +59,8 @@ export class VectorTable {
     this.#rows.delete(id);
   }
 
-  /** Offers the rows from `from` up to `to` to `best`. */
-  scan(vector: Float32Array, best: Nearest, { from, to }: Rows): void {
+  /** Offers the rows from `from` up to but not including `to` to `best`. */
+  scan(vector: Float32Array, best: Nearest, { from, to }: Readonly<Record<'from' | 'to', number>>): void {
     const query = new Int8Array(this.#length);
     const scale = encode(vector, query);
     products ??= createCodeProducts();

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { referencedSecrets } from '../../../core/secrets.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
-import { answerText, headersField, REQUEST_FIELDS, requestInit } from '../../../core/web-request.js';
+import { headersField, REQUEST_FIELDS, requestInit, responseText } from '../../../core/web-request.js';
 
 const { url, method, body } = REQUEST_FIELDS;
 const schema = z.strictObject({ url, method, body, headers: headersField() });
@@ -34,7 +34,7 @@ export function httpTool(webFetch: typeof fetch, timeoutSeconds: number): Tool {
     },
     async execute(input, context) {
       const response = await webFetch(input.url, await requestInit(input, context));
-      return { content: await answerText(response), isError: !response.ok };
+      return { content: await responseText(response), isError: !response.ok };
     },
   });
 }

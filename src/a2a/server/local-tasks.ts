@@ -1,0 +1,80 @@
+import type { Message } from '../../core/message.js';
+import type { Scope, TaskRecord } from '../../core/task.js';
+import { toUpdate } from '../translate/events.js';
+import type { MessageIds } from '../translate/content.js';
+import type { TaskCall, TaskCalls } from '../translate/task-calls.js';
+import type { TaskUpdate } from '../translate/updates.js';
+import type { AgentTasks, StreamView } from './agent-tasks.js';
+
+/** What an executor gets of the request besides the message, as over the wire. */
+const REQUEST = { configuration: { returnImmediately: true } };
+/** The number of newest tasks of a context that are searched for a message, and the number of events that a read loads. */
+const MAX_TASKS = 20;
+const PAGE = 1_000;
+
+/** The calls about the tasks of an agent by a peer in this process: no socket, and nothing is translated for the wire. */
+export class LocalTasks implements TaskCalls {
+  readonly #tasks: AgentTasks;
+  readonly #view: StreamView<TaskUpdate>;
+
+  constructor(tasks: AgentTasks) {
+    this.#tasks = tasks;
+    this.#view = {
+      isNumbered: false,
+      snapshot: (reading) => reading.toSnapshot(),
+      event: (event, contextId) => toUpdate(event, contextId, tasks.authorOf(event)),
+      reply: (message, ids) => ({ type: 'message', ...ids, message }),
+    };
+  }
+
+  send(message: Message, ids: MessageIds, call: TaskCall): AsyncGenerator<TaskUpdate, void, undefined> {
+    const { journal, agent } = this.#tasks;
+    return this.#tasks.sent(async () => {
+      const { trace } = call;
+      const submission = this.#tasks.submission(message, ids, { scope: scopeOf(call), trace });
+      const accepted = await journal.submit({ ...submission, ...(agent.isExecutor && { request: REQUEST }) });
+      return { accepted, view: this.#view, signal: call.signal };
+    });
+  }
+
+  subscribe(taskId: string, call: TaskCall): AsyncGenerator<TaskUpdate, void, undefined> {
+    const { after, signal } = call;
+    return this.#tasks.subscribed(() => ({ scope: scopeOf(call), taskId, after, view: this.#view, signal }));
+  }
+
+  async get(taskId: string, call: TaskCall): Promise<TaskUpdate> {
+    const task = await this.#tasks.require(scopeOf(call), taskId);
+    return (await this.#tasks.readingAt(task, task.head)).toSnapshot();
+  }
+
+  async cancel(taskId: string, call: TaskCall): Promise<void> {
+    const scope = scopeOf(call);
+    const { id } = await this.#tasks.require(scope, taskId);
+    await this.#tasks.journal.cancel(scope, id);
+  }
+
+  async find(
+    { contextId, id }: { readonly contextId: string; readonly id: string },
+    call: TaskCall,
+  ): Promise<string | undefined> {
+    const { journal, agent } = this.#tasks;
+    const query = { agent: agent.name, contextId, pageSize: MAX_TASKS };
+    const { tasks } = await journal.list(scopeOf(call), query);
+    for (const task of tasks) if (await this.#holds(task, id)) return task.id;
+    return undefined;
+  }
+
+  async #holds(task: TaskRecord, messageId: string): Promise<boolean> {
+    for (let after = 0; after < task.head; after += PAGE) {
+      const events = await this.#tasks.journal.read(task.id, after, PAGE);
+      if (events.some(({ body }) => body.type === 'message' && body.message.id === messageId)) return true;
+    }
+    return false;
+  }
+}
+
+/** Leaves out the scopes: this server has checked them for the request, and its grant carries them on. */
+function scopeOf({ scope }: TaskCall): Scope {
+  const { tenant = '', owner = '' } = scope ?? {};
+  return { tenant, owner };
+}
