@@ -54,11 +54,7 @@ export function skillsOf(tools: readonly Pick<Tool, 'name'>[]): readonly Skill[]
  * The skills for an agent's card: first the skills of its card file (`own`) that stand for no capability, then a skill for
  * each capability that the agent has now (`live`), with its text from `own`, else from `reviewed`, if one of them has it.
  */
-export function cardSkills(
-  live: readonly Skill[],
-  own: readonly Skill[],
-  reviewed: readonly Skill[],
-): readonly Skill[] {
+export function cardSkills(live: readonly Skill[], own: readonly Skill[], reviewed: readonly Skill[]) {
   const byId = new Map([...reviewed, ...own].map((skill) => [skill.id, skill]));
   const always = own.filter(({ id }) => !CAPABILITY_IDS.has(id));
   return [...always, ...live.map((skill) => byId.get(skill.id) ?? skill)];
@@ -70,9 +66,7 @@ export function skillIdOf(toolName: string): string {
 }
 
 /** One skill per tool, in the tool's own words. For authenticated callers only. */
-export function toolSkills(
-  tools: readonly Pick<Tool, 'name' | 'description' | 'effect'>[],
-): readonly Skill[] {
+export function toolSkills(tools: readonly Pick<Tool, 'name' | 'description' | 'effect'>[]) {
   return tools.map(({ name, description, effect }) => ({
     id: name,
     name,

@@ -24,10 +24,7 @@ interface Turn {
  * Turns the journal events of a session's earlier tasks (oldest first, grouped by task) into a conversation for a model. It
  * begins with a user's message, or is empty.
  */
-export function conversationOf(
-  events: readonly TaskEvent[],
-  options: EventsAdapterOptions,
-): readonly ModelMessage[] {
+export function conversationOf(events: readonly TaskEvent[], options: EventsAdapterOptions) {
   const tasks = [...Map.groupBy(events, ({ taskId }) => taskId).values()];
   const kept: (readonly Turn[])[] = [];
   let left = options.historyTokens;
@@ -106,10 +103,7 @@ function answerTurn(
 }
 
 /** Results by the step of their turn, then by call id. A delegation that waits for a person has no result yet. */
-function resultsByTurn(
-  task: readonly TaskEvent[],
-  maxBytes: number,
-): ReadonlyMap<string, Map<string, FunctionResult>> {
+function resultsByTurn(task: readonly TaskEvent[], maxBytes: number) {
   const turns = new Map<string, Map<string, FunctionResult>>();
   for (const { body } of task) {
     if (body.type !== 'tool-result' && body.type !== 'delegation-end') continue;

@@ -1,5 +1,4 @@
 import type { Peer, Roster } from '../core/agent.js';
-import type { SystemBlock } from '../core/model.js';
 import { oneLine, shorten } from '../core/text.js';
 import { labeledBlock } from './prompts.js';
 import { TRANSFER_NAME } from './transfer.js';
@@ -50,10 +49,7 @@ Do not ask that agent again. Choose another that fits, and ask it once. When non
 }
 
 /** Describes to a planning agent the other agents, which can carry out steps. */
-export function othersBlock(
-  peers: readonly Pick<Peer, 'name' | 'description'>[],
-  self: string,
-): readonly SystemBlock[] {
+export function othersBlock(peers: readonly Pick<Peer, 'name' | 'description'>[], self: string) {
   const lines = peers
     .filter(({ name }) => name !== self)
     .map(({ name, description }) => `- ${name}: ${asData(description, LONGEST_DESCRIPTION)}`);
@@ -62,10 +58,7 @@ export function othersBlock(
   return [labeledBlock('agents', meaning, lines.join('\n'))];
 }
 
-function entry(
-  { name, description, skills }: Pick<Peer, 'name' | 'description' | 'skills'>,
-  roster: Roster,
-): string {
+function entry({ name, description, skills }: Pick<Peer, 'name' | 'description' | 'skills'>, roster: Roster) {
   const use = roster.find((spec) => spec.name === name)?.description;
   const own = asData(use === undefined ? description : description.replace(use, ''), LONGEST_DESCRIPTION);
   const capabilities = asData(skills.map(({ name }) => inSentence(name)).join(', '), LONGEST_CAPABILITIES);

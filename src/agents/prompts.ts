@@ -39,10 +39,7 @@ export function subAgentInstruction(spec: Pick<AgentSpec, 'instruction'>): strin
 }
 
 /** The instruction of an agent and the rules for all agents, as blocks that stay the same while the node runs. */
-export function instructionBlocks(
-  instruction: string,
-  { houseRules = '' }: Pick<PromptTexts, 'houseRules'>,
-): readonly SystemBlock[] {
+export function instructionBlocks(instruction: string, { houseRules = '' }: Pick<PromptTexts, 'houseRules'>) {
   const rules = houseRules === '' ? [] : [`# House rules\n${houseRules}`];
   return [instruction, ...rules].filter((text) => text !== '').map((text) => ({ text, stable: true }));
 }
@@ -61,11 +58,7 @@ export function surroundingsBlock({ system, workspace }: Surroundings, scope?: S
 export type Additions = (run: Run) => Promise<string | undefined>;
 
 /** Builds the blocks after the instruction: the user's message, memory and additions, each labeled (requirement O8). */
-export async function runtimeBlocks(
-  run: Run,
-  additions: Additions | undefined,
-  recalled?: string,
-): Promise<readonly SystemBlock[]> {
+export async function runtimeBlocks(run: Run, additions: Additions | undefined, recalled?: string) {
   const relayed = userMessageBesideRequest(run);
   const added = await additions?.(run).catch((error: unknown) => {
     run.logger.warn('the additions to the prompt could not be loaded; the run goes on without them', {

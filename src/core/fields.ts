@@ -49,10 +49,7 @@ export function switchOf(description: string, offer: string) {
 }
 
 /** A key without a default. */
-export function optional<Schema extends z.ZodType>(
-  schema: Schema,
-  description: string,
-): z.ZodOptional<Schema> {
+export function optional<Schema extends z.ZodType>(schema: Schema, description: string) {
   return schema.optional().describe(description);
 }
 

@@ -121,11 +121,7 @@ async function reasonIn({ body }: Response, mask: Mask): Promise<string | undefi
 const LONGEST_CHALLENGE = 200;
 
 /** Returns a parameter of the server's challenge (RFC 6750 section 3) on one line; undefined when it is absent. */
-function challengeIn(
-  { headers }: Response,
-  parameter: 'error_description' | 'scope',
-  mask: Mask,
-): string | undefined {
+function challengeIn({ headers }: Response, parameter: 'error_description' | 'scope', mask: Mask) {
   const challenge = headers.get('www-authenticate') ?? '';
   const said = new RegExp(`\\b${parameter}="([^"\\\\]+)"`).exec(challenge)?.[1];
   return said && shorten(mask(oneLine(said)), LONGEST_CHALLENGE);

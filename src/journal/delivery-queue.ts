@@ -73,10 +73,7 @@ export interface NextDelivery {
 }
 
 /** The first delivery of `events`; undefined when `shows` accepts none. Deterministic: a retry repeats it exactly. */
-export function nextDelivery(
-  events: readonly TaskEvent[],
-  shows: (event: TaskEvent) => boolean,
-): NextDelivery | undefined {
+export function nextDelivery(events: readonly TaskEvent[], shows: (event: TaskEvent) => boolean) {
   const shown = events.filter(shows);
   const [first] = shown;
   if (!first) return undefined;

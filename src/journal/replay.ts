@@ -4,10 +4,7 @@ import { isFromOutside, isInterrupted, type EventBody, type Question, type TaskE
 
 type MessageBody = Extract<EventBody, { type: 'message' }>;
 
-export function inputOf(
-  { seq, at }: Pick<TaskEvent, 'seq' | 'at'>,
-  { message, request }: MessageBody,
-): RunInput {
+export function inputOf({ seq, at }: Pick<TaskEvent, 'seq' | 'at'>, { message, request }: MessageBody) {
   return { seq, at, message, ...(request && { request }) };
 }
 

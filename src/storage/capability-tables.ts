@@ -31,15 +31,11 @@ export function stepsAfter(name: string, version: number, all: readonly string[]
  * Guards the migrations of a capability from outside. Throws `forbidden` for a step that names an object of another one; the
  * returned function throws `storage` when the steps made an object whose name does not begin with the capability's.
  */
-export function guardSteps(
-  name: string,
-  steps: readonly string[],
-  before: DatabaseObjects,
-): (after: DatabaseObjects) => void {
+export function guardSteps(name: string, steps: readonly string[], before: DatabaseObjects) {
   const isOther = (key: string) => !key.startsWith(`${name}_`);
   const others = new Set([...before.keys()].filter(isOther));
   steps.forEach((sql) => assertOwnNames(name, sql, others));
-  return (after) => {
+  return (after: DatabaseObjects) => {
     const keys = [...new Set([...before.keys(), ...after.keys()])].filter(isOther);
     const changed = keys.filter((key) => before.get(key) !== after.get(key));
     if (changed.length === 0) return;

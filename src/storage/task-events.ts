@@ -22,11 +22,7 @@ export function encodeBatch(events: readonly NewEvent[], maxBytes: number | unde
 }
 
 /** Sorts the events after `after` and checks that none is missing or damaged. The numbers of a task have no gaps. */
-export function assertUnbroken(
-  taskId: string,
-  after: number,
-  rows: readonly EventRow[],
-): readonly EventRow[] {
+export function assertUnbroken(taskId: string, after: number, rows: readonly EventRow[]) {
   const sorted = rows.toSorted((a, b) => a.seq - b.seq);
   sorted.forEach((row, index) => {
     assertUnchanged(taskId, row);

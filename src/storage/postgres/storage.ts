@@ -109,10 +109,7 @@ const OBJECTS = `SELECT relname AS name, relkind::text || ' ' || coalesce(string
   WHERE relnamespace = current_schema()::regnamespace GROUP BY pg_class.oid`;
 
 /** Brings the tables of a capability up to date, in the transaction of the caller. */
-async function migrateCapability(
-  client: PoolClient,
-  { name, postgres, isForeign }: CapabilityTables,
-): Promise<void> {
+async function migrateCapability(client: PoolClient, { name, postgres, isForeign }: CapabilityTables) {
   const find = 'SELECT version FROM capabilities WHERE name = $1';
   const found = await client.query<{ readonly version: number }>(find, [name]);
   const steps = stepsAfter(name, found.rows[0]?.version ?? 0, postgres);
