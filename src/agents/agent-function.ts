@@ -10,7 +10,7 @@ export interface AgentFunction {
   readonly name: string;
   /** Undefined while the function is not offered to the model. A call to it is then refused with the reason. */
   readonly spec: FunctionSpec | undefined;
-  /** A call to this function runs before the other calls of its answer. When it ends the run, the others do not run. */
+  /** A call to this function runs before the other calls of its turn. When it ends the run, the others do not run. */
   readonly first: boolean;
   /** Performs the call, but no recorded step again. A failure is a result; rejects after an abort or a failed write only. */
   call(call: Call): Promise<CallOutcome>;
@@ -26,7 +26,7 @@ export interface Call {
   readonly arguments: JsonObject;
   /** The hash of task, step, name and arguments. */
   readonly key: string;
-  /** Whether the model's answer holds no other call. */
+  /** Whether the model's turn holds no other call. */
   readonly alone: boolean;
 }
 

@@ -33,8 +33,8 @@ export type Request = Omit<ModelRequest, 'signal'>;
 
 const MILLION = 1_000_000;
 const BILLION = 1_000_000_000;
-/** The model is not called when the money pays for a shorter answer than this. */
-const MIN_ANSWER_TOKENS = 256;
+/** The model is not called when the money pays for a shorter output than this. */
+const MIN_OUTPUT_TOKENS = 256;
 
 /** Returns the sum of the usages, with their rows on a bill. */
 export function toBill(asked: Meter, agent: string, spent: readonly Spent[]): Usage {
@@ -83,7 +83,7 @@ function toBillionths(amount: number): number {
   return Math.round(amount * BILLION) / BILLION;
 }
 
-/** Shortens the answer to what the money pays for, also of a fallback. Returns the reason when it pays for none. */
+/** Shortens the output to what the money pays for, also of a fallback. Returns the reason when it pays for none. */
 export function withinAmount(meter: Meter, request: Request, left: Money): Request | string {
   const input = estimateInput(request);
   let { maxTokens } = request;
@@ -91,7 +91,7 @@ export function withinAmount(meter: Meter, request: Request, left: Money): Reque
     if (!price || currency !== left.currency)
       return `the price of ${model} in ${left.currency} is not known here (prices, bill.currency)`;
     const tokens = affordableTokens(price, input, left.amount);
-    if (tokens < Math.min(MIN_ANSWER_TOKENS, maxTokens)) {
+    if (tokens < Math.min(MIN_OUTPUT_TOKENS, maxTokens)) {
       const rest = Math.max(0, left.amount).toFixed(4);
       return `the ${rest} ${currency} that are left do not pay for another answer of ${model}`;
     }
@@ -100,7 +100,7 @@ export function withinAmount(meter: Meter, request: Request, left: Money): Reque
   return { ...request, maxTokens };
 }
 
-/** The most that a call may cost, by its estimated input and its longest answer, with the dearest of the models. */
+/** The most that a call may cost, by its estimated input and its longest output, with the dearest of the models. */
 export function estimatedCost(meter: Meter, request: Request): number {
   const input = estimateInput(request);
   const costs = [meter, ...(meter.fallbacks ?? [])].map(({ price }) => {
@@ -110,7 +110,7 @@ export function estimatedCost(meter: Meter, request: Request): number {
   return Math.max(...costs);
 }
 
-/** The tokens of an answer that the money pays for after a prompt of `input` tokens. */
+/** The tokens of output that the money pays for after a prompt of `input` tokens. */
 function affordableTokens(price: Price, input: number, amount: number): number {
   const inputCost = inputPrice(price, input) / MILLION;
   if (price.output === 0) return amount >= inputCost ? Infinity : 0;
@@ -122,7 +122,7 @@ function inputPrice(price: Price, input: number): number {
   return input * factorOf(price, input).input * Math.max(price.input, price.cacheWrite ?? 0);
 }
 
-/** The price of a million tokens of an answer to a prompt of `input` tokens. */
+/** The price of a million tokens of output for a prompt of `input` tokens. */
 function outputPrice(price: Price, input: number): number {
   return price.output * factorOf(price, input).output;
 }

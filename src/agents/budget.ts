@@ -43,7 +43,7 @@ export class Budget {
   }
 
   /**
-   * Reserves the most that a model call can cost, and shortens its answer to what is left. Returns the end of the task when
+   * Reserves the most that a model call can cost, and shortens its output to what is left. Returns the end of the task when
    * too little is left. `bill` or `settle` ends the reservation.
    */
   async admit(step: string, request: Request): Promise<Request | RunEnd> {

@@ -26,12 +26,12 @@ interface TurnOptions {
   readonly model: ModelProvider;
   readonly budget: Budget;
   readonly request: Request;
-  /** Whether the request holds text from outside; the answer is marked the same. */
+  /** Whether the request holds text from outside; the output is marked the same. */
   readonly fromOutside: boolean;
   readonly showsReasons: boolean;
 }
 
-/** Returns the recorded answer of this turn, or asks the model and streams its text into the journal. */
+/** Returns the recorded output of this turn, or asks the model and streams its text into the journal. */
 export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> {
   const { run, step, budget, fromOutside } = options;
   const recorded = run.recorded(step);
@@ -50,7 +50,7 @@ export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> 
     usage = await budget.bill(step, attemptsOf(last));
   }
   if (last.type === 'error') {
-    // No entry holds the usage of a call without an answer.
+    // No entry holds the usage of a call without an output.
     run.charge(usage);
     run.signal.throwIfAborted();
     return failure(last, options);

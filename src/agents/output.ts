@@ -5,7 +5,7 @@ import type { ModelMessage } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
 import { VALIDATION_KEYWORDS } from './arguments.js';
 
-/** Reads the answers of an agent that answers with data. */
+/** Reads the outputs of an agent that gives data. */
 export interface OutputReader {
   /** JSON Schema for a vendor: without keywords that only refuse values, and with no further keys in its objects. */
   readonly schema: JsonObject;

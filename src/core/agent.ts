@@ -22,7 +22,7 @@ export interface AgentProfile {
   /** The skills that only authenticated callers see, such as each tool by name. Called for each request. */
   readonly extendedSkills?: () => readonly Skill[];
   readonly inputModes?: readonly string[]; // The media types that it takes. Default: text and JSON.
-  /** Written for the protocol's SDK: it gets the caller's whole request, and a message may be its answer. */
+  /** Written for the protocol's SDK: it gets the caller's whole request, and a message may be its response. */
   readonly isExecutor?: boolean;
 }
 
@@ -61,11 +61,11 @@ export interface PeerRequest {
   readonly contextId: string;
   readonly parentTaskId: string;
   readonly grant: Grant;
-  /** The peer's task to continue (an answer to its question) or to re-attach to. */
+  /** The peer's task to continue (a reply to its question) or to re-attach to. */
   readonly taskId?: string;
-  /** True when `message` answers a question of the task `taskId`; false to only follow the task again. */
+  /** True when `message` replies to a question of the task `taskId`; false to only follow the task again. */
   readonly isAnswer?: boolean;
-  /** The questions that `message` answers. The answers are sent in the form that each question asks for. */
+  /** The questions that `message` replies to, in the form that each question asks for. */
   readonly questions?: readonly Question[];
   /** An earlier process may have sent `message`: a peer without idempotent sends does not get it again. */
   readonly isRepeat?: boolean;
@@ -86,7 +86,7 @@ export type PeerEvent =
   | {
       readonly type: 'end';
       readonly state: Exclude<TaskState, 'submitted' | 'working'>;
-      /** The text of the answer when completed, else the reason or the question. */
+      /** The text of the output when completed, else the reason or the question. */
       readonly text: string;
       readonly author: string;
       readonly questions: readonly Question[];
@@ -122,7 +122,7 @@ export interface AgentSpec {
   readonly alwaysInclude: boolean;
   /** Whether the agent also gets the tools that no prefix matches; true for at most one spec of a roster. */
   readonly takesUnmatched: boolean;
-  readonly output?: ModelRequest['output']; // JSON Schema of its answers. Default: text.
+  readonly output?: ModelRequest['output']; // JSON Schema of its outputs. Default: text.
 }
 
 /** Prefixes are matched in this order (requirement P1). */

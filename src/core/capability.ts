@@ -119,13 +119,13 @@ interface FetchOptions {
   readonly configuredUrl?: string | undefined;
   /** Further hosts that may have a private address, as `name` or `name:port`. */
   readonly allowPrivate?: readonly string[];
-  /** Maximum time of a request with its whole answer; for an event stream, until its headers arrive. */
+  /** Maximum time of a request with its whole response; for an event stream, until its headers arrive. */
   readonly timeoutMs: number;
   /** Maximum time between two chunks of an event stream. */
   readonly idleMs?: number;
-  /** The largest decoded size of an answer that is no event stream. */
+  /** The largest decoded size of a response that is no event stream. */
   readonly maxBytes?: number;
-  /** Whether an answer, or each event of a stream, is JSON with a limited number of lists, objects and values. */
+  /** Whether a response, or each event of a stream, is JSON with a limited number of lists, objects and values. */
   readonly isBoundedJson?: boolean;
   /** The hint of the error for a private address. Default: it names `egress.allowPrivate`. */
   readonly privateHint?: string;

@@ -38,7 +38,7 @@ export interface ErrorDetails {
   /** Whether the same request may succeed later. */
   readonly retryable?: boolean;
   readonly retryAfterMs?: number;
-  /** Headers for an HTTP answer, such as a challenge or a rate limit. */
+  /** Headers for an HTTP response, such as a challenge or a rate limit. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -75,7 +75,7 @@ export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The answer to requests that arrive while the server stops: the client may repeat them soon. */
+/** The error for requests that arrive while the server stops: the client may repeat them soon. */
 export function serverStopping(): LangoError {
   return new LangoError('unavailable', 'The server is stopping.', { retryable: true, retryAfterMs: 2_000 });
 }

@@ -31,7 +31,7 @@ export interface HttpExchange {
   readBytes(limit: number): Promise<Buffer>;
 }
 
-/** Answers some paths of the host; resolves with false, with nothing written, for others. The host answers its errors. */
+/** Serves some paths of the host; resolves with false, with nothing written, for others. The host sends its errors. */
 export type HttpRoute = (exchange: HttpExchange) => Promise<boolean>;
 
 const EXCHANGES = new WeakMap<IncomingMessage, HttpExchange>();
@@ -58,7 +58,7 @@ export interface HttpEndpoint {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** As express writes paths: "/lango/secrets/:name". */
   readonly path: string;
-  /** Resolves with the answer, which is sent as JSON. `params` are the decoded segments that the path names. */
+  /** Resolves with the response, which is sent as JSON. `params` are the decoded segments that the path names. */
   readonly handle: (exchange: HttpExchange, params: Readonly<Record<string, unknown>>) => Promise<unknown>;
 }
 

@@ -8,7 +8,7 @@ import type { Part } from './message.js';
 export interface ModelProvider {
   /** Provider and model, for logs and usage: "anthropic/claude-…", "offline". */
   readonly id: string;
-  readonly fallbacks?: readonly string[]; // The ids of models that may answer in its place.
+  readonly fallbacks?: readonly string[]; // The ids of models that may be asked in its place.
   readonly readsImages?: boolean; // Default: true. Other models get their descriptions.
   stream(request: ModelRequest): AsyncIterable<ModelEvent>;
 }
@@ -18,8 +18,8 @@ export interface ModelRequest {
   readonly system: readonly SystemBlock[];
   readonly messages: readonly ModelMessage[];
   readonly functions: readonly FunctionSpec[];
-  readonly output?: JsonObject; // JSON Schema of an answer that is data.
-  /** The longest answer, in tokens. */
+  readonly output?: JsonObject; // JSON Schema of an output that is data.
+  /** The longest output, in tokens. */
   readonly maxTokens: number;
   /** Aborting ends the stream with an `error` event of code `canceled`. */
   readonly signal: AbortSignal;
@@ -52,7 +52,7 @@ export type AnswerBlock =
 
 export interface FunctionCall {
   readonly type: 'function-call';
-  /** The vendor's id of the call, unique within an answer. The result has the same id. */
+  /** The vendor's id of the call, unique within an output. The result has the same id. */
   readonly id: string;
   readonly name: string;
   /** Undefined when the model wrote no valid JSON object: see `invalid`. */
@@ -75,7 +75,7 @@ export interface ModelAnswer {
   readonly content: readonly AnswerBlock[];
   readonly stopReason: StopReason;
   readonly usage: Usage;
-  readonly by?: string; // The id of the model that answered, of several.
+  readonly by?: string; // The id of the model that was asked, of several.
   readonly failed?: readonly SpentUsage[];
 }
 
@@ -105,7 +105,7 @@ export type ModelErrorCode =
 export type RefusalReason = 'key' | 'model-name' | 'credit' | 'length';
 
 export type ModelEvent =
-  /** With `restarts`, the answer begins again after a lost connection, and replaces all earlier text. */
+  /** With `restarts`, the output begins again after a lost connection, and replaces all earlier text. */
   | { readonly type: 'text'; readonly text: string; readonly restarts?: boolean }
   | { readonly type: 'end'; readonly answer: ModelAnswer }
   | {
@@ -142,7 +142,7 @@ function addNumbers(a: Tokens & { cost?: number }, b: typeof a, sign: number): t
   };
 }
 
-/** Joins the text blocks of an answer. */
+/** Joins the text blocks of an output. */
 export function answerText(content: readonly AnswerBlock[]): string {
   return content.map((block) => (block.type === 'text' ? block.text : '')).join('');
 }
@@ -157,7 +157,7 @@ export interface Distiller {
   readonly by: string;
   /**
    * Returns the lines that `instruction` asks for. Instructions inside the text are not followed. Rejects with `model`
-   * without a usable answer, with `unavailable` when the model cannot be reached, and with the signal's reason after an
+   * without a usable output, with `unavailable` when the model cannot be reached, and with the signal's reason after an
    * abort.
    */
   distill(request: DistillRequest): Promise<readonly string[]>;

@@ -106,10 +106,10 @@ async function reasonIn({ body }: Response, mask: Mask): Promise<string | undefi
       if (bytes > LONGEST_REFUSAL_BYTES) return undefined;
       chunks.push(chunk);
     }
-    const answer = JSON.parse(Buffer.concat(chunks).toString('utf8')) as {
+    const refusal = JSON.parse(Buffer.concat(chunks).toString('utf8')) as {
       error?: { message?: unknown };
     } | null;
-    const message = answer?.error?.message;
+    const message = refusal?.error?.message;
     return typeof message === 'string' && message !== ''
       ? shorten(mask(oneLine(message)), LONGEST_REASON)
       : undefined;

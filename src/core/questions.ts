@@ -2,7 +2,7 @@ import { isJsonObject, type Json, type JsonObject } from './json.js';
 import type { Part } from './message.js';
 import type { Answer, Question } from './task.js';
 
-/** An answer as a part of a message: a data part `{ "answer": { "hash", "decision", "text"? } }`. */
+/** A reply as a part of a message: a data part `{ "answer": { "hash", "decision", "text"? } }`. */
 export function answerPart(answer: Answer): Part {
   return { kind: 'data', data: { answer: { ...answer } }, mediaType: 'application/json' };
 }
@@ -12,7 +12,7 @@ export function questionsIn(parts: readonly object[]): readonly Question[] {
   return membersIn(parts, 'question').filter(isQuestion);
 }
 
-/** The objects in a message that claim to be answers, unchecked. */
+/** The objects in a message that claim to be replies, unchecked. */
 export function answersIn(parts: readonly object[]): readonly JsonObject[] {
   return membersIn(parts, 'answer');
 }

@@ -9,7 +9,7 @@ import type { EventBody, Grant, Question, TaskEvent, TaskRecord } from './task.j
 export interface Run {
   readonly task: TaskRecord;
   readonly grant: Grant;
-  /** Counts from 1; each restart and each answer adds one. */
+  /** Counts from 1; each restart and each reply adds one. */
   readonly attempt: number;
   /** The caller's messages of this task in order: the request, then each follow-up. At least one. */
   readonly inputs: readonly RunInput[];
@@ -59,7 +59,7 @@ export interface AskedQuestion {
   readonly shownAt?: number;
   /** The `seq` of the first event that showed no other question for input. Words answer it from then on. */
   readonly aloneAt?: number;
-  /** The `seq` of the event that ended the question's time. Earlier answers count. */
+  /** The `seq` of the event that ended the question's time. Earlier replies count. */
   readonly expiredAt?: number;
 }
 
@@ -75,13 +75,13 @@ export interface RecordedStep {
 /** How a run ended. The journal itself ends tasks that are canceled or whose deadline passed. */
 export interface RunEnd {
   readonly state: 'completed' | 'failed' | 'rejected' | 'input-required' | 'auth-required';
-  /** A question or a reason for the person. An answer belongs in an artifact. */
+  /** A question or a reason for the person. Output belongs in an artifact. */
   readonly text?: string;
   /** The whole message in place of `text`. */
   readonly message?: Message;
   readonly metadata?: JsonObject;
   readonly reason?: string;
-  /** The agent that wrote the answer, when it is another than the agent of the run (a final delegation). */
+  /** The agent that wrote the output, when it is another than the agent of the run (a final delegation). */
   readonly author?: string;
   readonly questions?: readonly Question[];
 }

@@ -1,4 +1,4 @@
-/** The port between a database and the stores for all databases, whose work are generators of statements. */
+/** The port between a database and the stores for all databases, whose work is a generator of statements. */
 
 import { scopeKey, type Scope } from './task.js';
 
@@ -151,20 +151,20 @@ export function* run(sql: string, ...values: readonly unknown[]): Query<number> 
   return (yield { sql, values }).changes;
 }
 
-/** Runs work on a database that answers at once. */
-export function runNow<Result>(query: Query<Result>, answer: (statement: Statement) => Outcome): Result {
+/** Runs work on a database that returns rows at once. */
+export function runNow<Result>(query: Query<Result>, execute: (statement: Statement) => Outcome): Result {
   let step = query.next();
-  while (!step.done) step = query.next(answer(step.value));
+  while (!step.done) step = query.next(execute(step.value));
   return step.value;
 }
 
-/** Runs work on a database that answers later. */
+/** Runs work on a database that returns rows later. */
 export async function runLater<Result>(
   query: Query<Result>,
-  answer: (statement: Statement) => Promise<Outcome>,
+  execute: (statement: Statement) => Promise<Outcome>,
 ): Promise<Result> {
   let step = query.next();
-  while (!step.done) step = query.next(await answer(step.value));
+  while (!step.done) step = query.next(await execute(step.value));
   return step.value;
 }
 

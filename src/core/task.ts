@@ -87,9 +87,9 @@ export interface TaskRecord extends Scope {
   readonly statusAt: number;
 }
 
-/** A question that a task waits for a person to answer. */
+/** A question that a task waits for a person to reply to. */
 export interface Question {
-  /** The id that an answer names. For an approval, the hash of task, call, tool and exact arguments. */
+  /** The id that a reply names. For an approval, the hash of task, call, tool and exact arguments. */
   readonly hash: string;
   readonly kind: 'approval' | 'outcome-unknown' | 'input';
   /** One sentence for the person. */
@@ -102,11 +102,11 @@ export interface Question {
   readonly answerSchema?: JsonObject;
   /** The form in which an agent of another framework takes each decision. */
   readonly replies?: Readonly<Record<Answer['decision'], JsonObject>>;
-  /** The time at which an unanswered question counts as denied, in milliseconds since the epoch. Absent: never. */
+  /** The time at which a question without a reply counts as denied, in milliseconds since the epoch. Absent: never. */
   readonly expiresAt?: number;
 }
 
-/** A person's answer to a question. The first answer that names the hash counts. */
+/** A person's reply to a question. The first reply that names the hash counts. */
 export interface Answer {
   readonly hash: string;
   readonly decision: 'approve' | 'deny';
@@ -150,7 +150,7 @@ export type EventBody =
       readonly append: boolean;
       readonly lastChunk?: boolean;
       readonly metadata?: JsonObject;
-      /** The artifact holds the parts of this message, which is the whole answer in place of a task. */
+      /** The artifact holds the parts of this message, which is the whole response in place of a task. */
       readonly reply?: Omit<Message, 'parts'> & { readonly contextId: string; readonly taskId: string };
     }
   /** A status of an executor (see `AgentProfile.isExecutor`). Metadata of its events becomes metadata of the task. */
@@ -177,7 +177,7 @@ export type EventBody =
       readonly step: string;
       readonly result: FunctionResult;
       readonly fromOutside?: boolean;
-      readonly asks?: Readonly<{ questions: readonly string[]; state: Json }>; // Another step goes on with the answers.
+      readonly asks?: Readonly<{ questions: readonly string[]; state: Json }>; // Another step goes on with the replies.
     }
   | {
       readonly type: 'delegation-start';
@@ -195,12 +195,12 @@ export type EventBody =
       readonly type: 'delegation-end';
       readonly step: string;
       readonly agent: string;
-      /** After an interrupted state, another step continues the peer's task with the person's answer. */
+      /** After an interrupted state, another step continues the peer's task with the person's reply. */
       readonly state: TaskState;
       readonly result: FunctionResult;
       /** Why the peer did not complete its task, for the people who watch. */
       readonly reason?: string;
-      /** The agent that wrote the answer, when it is another than `agent`: one that `agent` delegated to. */
+      /** The agent that wrote the output, when it is another than `agent`: one that `agent` delegated to. */
       readonly author?: string;
       /** The usage of the peer's task since the last entry of this type. */
       readonly usage: Usage;
@@ -211,7 +211,7 @@ export type EventBody =
   /** The work of an agent below, which is the event's author. */
   | { readonly type: 'activity'; readonly activity: Activity }
   | { readonly type: 'question'; readonly step: string; readonly question: Question }
-  /** Ends the time of questions whose `expiresAt` has passed: later answers do not count. */
+  /** Ends the time of questions whose `expiresAt` has passed: later replies do not count. */
   | { readonly type: 'question-expiry' }
   | { readonly type: 'cancel-request' }
   /** Ends a run. The log of an ended task has exactly one with a terminal state, as its last event. */

@@ -63,7 +63,7 @@ export interface ToolContext {
   readonly hasReadOutside: boolean;
   attachment?(name: string): Buffer; // Finds a file in the messages of the task. Throws `not-found`.
   progress?(text: string): void; // Reports the progress of the call to the person.
-  /** A person's answers to the last questions of this call; undefined for a question that nobody answered in time. */
+  /** A person's replies to the last questions of this call; undefined for a question without one in time. */
   readonly answered?: Readonly<{ answers: readonly (Omit<Answer, 'hash'> | undefined)[]; state: Json }>;
 }
 
@@ -75,7 +75,7 @@ export interface ToolOutput {
   readonly fromOutside?: boolean;
   /** Files for the person (screenshots, documents): each becomes an artifact of the task. */
   readonly files?: readonly Part[];
-  /** The call is not over: a person is asked, and `execute` runs again with the answers and the state. */
+  /** The call is not over: a person is asked, and `execute` runs again with the replies and the state. */
   readonly asks?: Readonly<{ questions: readonly string[]; state: Json }>;
 }
 

@@ -73,7 +73,7 @@ export interface PushWrites {
 /** The event after which a new config starts, and the time of the store's clock. */
 interface PushStart {
   readonly cursor: number;
-  /** Whether the Task as of `cursor` is delivered first. The answer to a message is the Task already. */
+  /** Whether the Task as of `cursor` is delivered first. The response to a message is the Task already. */
   readonly withTask?: boolean;
   readonly now: number;
 }

@@ -20,7 +20,7 @@ export function parsePosition<Values extends Position>(text: string, start: Valu
   if (isLike) return position as unknown as Values;
   throw new LangoError('invalid-input', `The value of "${field}" is not a position in this list.`, {
     hint: `Request the first page again, without "${field}".`,
-    violations: [{ field, description: 'It must come from an earlier answer of this server.' }],
+    violations: [{ field, description: 'It must come from an earlier response of this server.' }],
   });
 }
 

@@ -24,7 +24,7 @@ export interface Driver {
 const CONNECT_MS = 10_000;
 const IDLE_MS = 60_000;
 /** The client gives up a statement this much later than the server. */
-const ANSWER_MS = 2_000;
+const CLIENT_GRACE_MS = 2_000;
 /** The types of results that PostgreSQL's driver would give as text: int8 and numeric. */
 const NUMBERS: ReadonlySet<number> = new Set([20, 1700]);
 /** The types that stay text, because the stores parse JSON themselves. */
@@ -44,7 +44,7 @@ export async function createDriver(options: ConnectionOptions): Promise<Driver> 
     keepAlive: true,
     connectionTimeoutMillis: CONNECT_MS,
     // A limit of the client too: a server that cannot be reached any more ends no statement.
-    query_timeout: statementSeconds * 1_000 + ANSWER_MS,
+    query_timeout: statementSeconds * 1_000 + CLIENT_GRACE_MS,
     // A pooler refuses settings of the session.
     ...(pooling === 'session' ? limits : {}),
     types: {

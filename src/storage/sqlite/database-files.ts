@@ -36,7 +36,7 @@ export class DatabaseFiles {
     if (moved) {
       const text = `${basename(moved.path)} was removed or replaced while the server uses it.`;
       const hint =
-        'Nothing is stored until the same file is back. Save what the server still holds (its answers and streams), ' +
+        'Nothing is stored until the same file is back. Save what the server still holds (its responses and streams), ' +
         'stop it, put the file or a backup in place, and start it again.';
       throw new LangoError('storage', text, { hint, retryable: true });
     }
