@@ -118,7 +118,8 @@ export function* insertEventRows(task: number, rows: readonly (EventRow & Encode
     const some = rows.slice(from, from + ROWS_AT_ONCE);
     INSERTS[some.length] ??= `INSERT INTO events (task, ${EVENT_COLUMNS.join(', ')})
       VALUES ${some.map(() => `(?, ${EVENT_COLUMNS.map(() => '?').join(', ')})`).join(', ')}`;
-    const values = some.flatMap((row) => [task, ...EVENT_COLUMNS.map((column) => row[column])]);
+    const values: unknown[] = [];
+    for (const row of some) values.push(task, ...EVENT_COLUMNS.map((column) => row[column]));
     yield* run(INSERTS[some.length]!, ...values);
   }
 }

@@ -112,8 +112,11 @@ export class SqliteDatabase implements SqlDatabase {
   }
 
   readonly #execute = ({ sql, values }: Statement): Outcome => {
-    const statement = this.#statements.get(sql) ?? this.handle.prepare<unknown[]>(sql);
-    this.#statements.set(sql, statement);
+    let statement = this.#statements.get(sql);
+    if (!statement) {
+      statement = this.handle.prepare<unknown[]>(sql);
+      this.#statements.set(sql, statement);
+    }
     if (!statement.reader) return { rows: [], changes: statement.run(...values).changes };
     const rows = statement.all(...values);
     return { rows, changes: rows.length };
