@@ -3,8 +3,7 @@ import type { EffectClass, EventBody, Question } from '../core/task.js';
 import type { JsonObject } from '../core/json.js';
 import type { FunctionResult, FunctionSpec } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
-import type { ArgumentReader } from './arguments.js';
-import { argumentReader } from './arguments.js';
+import { argumentReader, type ArgumentReader } from './arguments.js';
 
 /** A function that a model may call: a tool, the delegation, or a signal to the loop. */
 export interface AgentFunction {
@@ -13,10 +12,7 @@ export interface AgentFunction {
   readonly spec: FunctionSpec | undefined;
   /** A call to this function runs before the other calls of its answer. When it ends the run, the others do not run. */
   readonly first: boolean;
-  /**
-   * Performs the call. Reads from `call.run` which steps an earlier attempt completed. A failure is a result;
-   * rejects only when the run was aborted or the journal cannot be written.
-   */
+  /** Performs the call, but no recorded step again. A failure is a result; rejects after an abort or a failed write only. */
   call(call: Call): Promise<CallOutcome>;
 }
 

@@ -7,8 +7,7 @@ import type { Logger } from '../core/logger.js';
 import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME } from '../core/agent.js';
 import type { SecretGuard } from '../core/secrets.js';
 import type { Tool, ToolSource } from '../core/tool.js';
-import type { AgentContext } from './agent.js';
-import { makeAgent } from './agent.js';
+import { makeAgent, type AgentContext } from './agent.js';
 import type { AgentFunction } from './agent-function.js';
 import { toolSkills } from './capabilities.js';
 import { CONTROL_NAMES, askUser, declineRequest } from './control-functions.js';
@@ -19,8 +18,7 @@ import { buildOrchestratorInstruction, othersBlock } from './orchestrator-instru
 import { outputReader } from './output.js';
 import { ownSkillsBlock } from './own-skills.js';
 import { assertRoster, partitionTools, roleOf } from './partition.js';
-import type { PromptTexts } from './prompts.js';
-import { flatAgentInstruction, instructionBlocks, subAgentInstruction } from './prompts.js';
+import { flatAgentInstruction, instructionBlocks, subAgentInstruction, type PromptTexts } from './prompts.js';
 import { Toolbox } from './toolbox.js';
 import type { ApprovalPolicy } from './tool-work.js';
 import { TRANSFER_NAME } from './transfer.js';
@@ -113,17 +111,14 @@ function subAgent(spec: AgentSpec, toolbox: Toolbox, options: AgentTreeOptions):
 }
 
 /** Makes the agent that `defineAgent` describes. Throws `invalid-config` when two of its tools have one name. */
-export function makeDefinedAgent(
-  definition: DefinedAgent,
-  options: Omit<AgentTreeOptions, 'sources'>,
-): Agent {
-  const { name, description, tools, skills, output } = definition;
+export function makeDefinedAgent(defined: DefinedAgent, options: Omit<AgentTreeOptions, 'sources'>): Agent {
+  const { name, description, tools, skills, output } = defined;
   assertTools(tools);
   const toolbox = new Toolbox({ tools, sources: [], owns: () => false, rules: options });
   const agent = toolUser(options, {
     name,
     purpose: description,
-    instruction: subAgentInstruction(definition),
+    instruction: subAgentInstruction(defined),
     toolbox,
     controls: [declineRequest, askUser],
     output,
@@ -219,6 +214,8 @@ function peerSkills({ name, skills }: Peer): Agent['profile']['skills'] {
   return skills.map((skill) => ({ ...skill, id: `${name}/${skill.id}`, name: `${name}: ${skill.name}` }));
 }
 
+const FUNCTION_NAME = 'Rename it: each agent has a function of this name.';
+
 /** Throws `invalid-config` when a model could not tell two functions apart by their names. */
 function assertTools(tools: readonly Tool[]): void {
   const names = tools.map(({ name }) => name);
@@ -227,12 +224,12 @@ function assertTools(tools: readonly Tool[]): void {
     throw new LangoError('invalid-config', `Two tools are named ${twice}.`, { hint: 'Rename one of them.' });
   const taken = [TRANSFER_NAME, ...CONTROL_NAMES].find((name) => names.includes(name));
   if (taken)
-    throw new LangoError('invalid-config', `A tool cannot be named ${taken}.`, {
-      hint: 'Rename it: each agent has a function of this name.',
-    });
+    throw new LangoError('invalid-config', `A tool cannot be named ${taken}.`, { hint: FUNCTION_NAME });
 }
 
-function assertPublished(options: Pick<AgentTreeOptions, 'multiAgent' | 'roster' | 'publish'>): void {
+type Published = Pick<AgentTreeOptions, 'multiAgent' | 'roster' | 'publish'>;
+
+function assertPublished(options: Published): void {
   const [wrong] = unknownPublished(options);
   if (wrong === undefined) return;
   const text = `a2a.publish names ${wrong}, which is not an agent of this server.`;
@@ -240,17 +237,12 @@ function assertPublished(options: Pick<AgentTreeOptions, 'multiAgent' | 'roster'
 }
 
 /** The names that `publish` may hold besides those of the program's own agents. */
-export function agentNames({
-  multiAgent,
-  roster,
-}: Pick<AgentTreeOptions, 'multiAgent' | 'roster'>): readonly string[] {
+export function agentNames({ multiAgent, roster }: Omit<Published, 'publish'>): readonly string[] {
   return multiAgent ? [ORCHESTRATOR_NAME, ...roster.map(({ name }) => name)] : [FLAT_AGENT_NAME];
 }
 
 /** The names in `publish` that belong to no agent of this server. */
-export function unknownPublished(
-  options: Pick<AgentTreeOptions, 'multiAgent' | 'roster' | 'publish'>,
-): readonly string[] {
+export function unknownPublished(options: Published): readonly string[] {
   const known = agentNames(options);
   return (options.publish ?? []).filter((name) => !known.includes(name));
 }

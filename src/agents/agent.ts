@@ -1,24 +1,20 @@
-import type { Agent, AgentLimits } from '../core/agent.js';
+import { rootAgentName, type Agent, type AgentLimits } from '../core/agent.js';
 import { errorText } from '../core/errors.js';
 import type { Recollection, RunMemory } from '../core/run.js';
 import { NOTHING_RECALLED } from '../core/run.js';
 import type { ModelMessage, ModelProvider } from '../core/model.js';
-import { rootAgentName } from '../core/agent.js';
 import type { Run, RunEnd } from '../core/run.js';
 import { scrubData } from '../scrub/data.js';
-import type { Scope } from '../core/task.js';
-import { isFromOutside } from '../core/task.js';
+import { isFromOutside, type Scope } from '../core/task.js';
 import type { Tool } from '../core/tool.js';
 import { Attachments, inputModes } from './attachments.js';
 import { capabilityDescription } from './capabilities.js';
-import { EventsAdapter } from './events-adapter.js';
-import { runLoop } from './loop.js';
+import { conversationOf } from './events-adapter.js';
+import { runLoop, type TurnSetup } from './loop.js';
 import type { Meter } from './bill.js';
 import { Budget, type DailySpending } from './budget.js';
-import type { TurnSetup } from './loop.js';
 import type { OutputReader } from './output.js';
-import type { Additions, Surroundings } from './prompts.js';
-import { runtimeBlocks, surroundingsBlock } from './prompts.js';
+import { runtimeBlocks, surroundingsBlock, type Additions, type Surroundings } from './prompts.js';
 import type { Toolbox } from './toolbox.js';
 
 /** The services that all agents of a node share. */
@@ -45,7 +41,7 @@ export interface AgentContext {
   readonly attachments?: Attachments;
 }
 
-export interface AgentParts {
+interface AgentParts {
   readonly name: string;
   /** One sentence; the profile adds the capabilities of the tools. */
   readonly purpose: string;
@@ -70,10 +66,8 @@ export function makeAgent(context: AgentContext, { open, prepare, ...parts }: Ag
   const meter = context.meterOf?.(model);
   const { attachments = new Attachments(undefined) } = context;
   const { readsImages } = model;
-  const adapter = new EventsAdapter({
-    rootAgentName: rootAgentName(context.multiAgent),
-    historyTokens: limits.historyTokens,
-  });
+  const { historyTokens } = limits;
+  const rootName = rootAgentName(context.multiAgent);
   return {
     profile: profileOf(parts, inputModes(readsImages)),
     async run(run) {
@@ -85,8 +79,9 @@ export function makeAgent(context: AgentContext, { open, prepare, ...parts }: Ag
       // An earlier message may hold a value that became a secret later.
       const readable = (messages: readonly ModelMessage[], limitBytes = limits.toolOutputBytes) =>
         attachments.readable(messages, { run, readsImages, limitBytes });
-      const earlier = scrubData(adapter.toMessages(events), run.scrubber);
-      const history = await readable(earlier, limits.historyTokens);
+      const conversation = conversationOf(events, { rootAgentName: rootName, historyTokens });
+      const earlier = scrubData(conversation, run.scrubber);
+      const history = await readable(earlier, historyTokens);
       const added = await runtimeBlocks(run, additions, scrubData(recalled.text, run.scrubber));
       const where =
         surroundings && surroundingsBlock(surroundings, actsOnMachine(parts.toolbox) ? run.task : undefined);
@@ -121,23 +116,17 @@ function refuseByGrant(run: Run, nodeId: string, limits: AgentLimits): RunEnd | 
   const { chain, depth, deadline, tokens } = run.grant;
   const { agent } = run.task;
   if (chain.includes(`${agent}@${nodeId}`)) {
-    return rejected(
-      'delegation-cycle',
-      `${agent} already works on this request, so it would delegate in a circle: ${chain.join(' > ')}.`,
-    );
+    const text = `${agent} already works on this request, so it would delegate in a circle: ${chain.join(' > ')}.`;
+    return rejected('delegation-cycle', text);
   }
   if (depth < 0 || chain.length > limits.depth) {
-    return rejected(
-      'limit-depth',
-      `This request was delegated too often in a row: at most ${limits.depth} times (agent.limits.depth).`,
-    );
+    const text = `This request was delegated too often in a row: at most ${limits.depth} times (agent.limits.depth).`;
+    return rejected('limit-depth', text);
   }
-  if (deadline !== undefined && deadline <= Date.now()) {
+  if (deadline !== undefined && deadline <= Date.now())
     return rejected('limit-seconds', 'The deadline of this request has passed.');
-  }
-  if (tokens !== undefined && tokens <= 0) {
+  if (tokens !== undefined && tokens <= 0)
     return rejected('limit-tokens', 'This request came with no tokens left to use (agent.limits.tokens).');
-  }
   return undefined;
 }
 
@@ -150,9 +139,8 @@ async function recall(run: Run, memories: readonly RunMemory[]): Promise<Recolle
   const recalled = await Promise.all(
     memories.map((memory) =>
       memory.recall(run).catch((error: unknown) => {
-        run.logger.warn('a memory could not be recalled; the run goes on without it', {
-          error: errorText(error),
-        });
+        const text = 'a memory could not be recalled; the run goes on without it';
+        run.logger.warn(text, { error: errorText(error) });
         return NOTHING_RECALLED;
       }),
     ),

@@ -47,10 +47,7 @@ export function assertDescribable({ name, schema }: Tool): void {
   }
 }
 
-/**
- * Keywords that only refuse values. They cost tokens in every call of the model; a wrong value is refused by `parse`, with
- * the reason.
- */
+/** Keywords that only refuse values. They cost tokens in every call of the model, and `parse` says what they would. */
 export const VALIDATION_KEYWORDS = [
   ...['additionalProperties', 'pattern', 'format', 'minLength', 'maxLength', 'minItems', 'maxItems'],
   ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'propertyNames', '$schema'],
@@ -62,9 +59,8 @@ function jsonSchemaOf(schema: z.ZodObject): JsonObject {
     override: ({ jsonSchema }) => {
       for (const keyword of VALIDATION_KEYWORDS) {
         // For a map, `additionalProperties` describes its values.
-        if (keyword !== 'additionalProperties' || jsonSchema.additionalProperties === false) {
+        if (keyword !== 'additionalProperties' || jsonSchema.additionalProperties === false)
           delete jsonSchema[keyword];
-        }
       }
     },
   });

@@ -16,10 +16,7 @@ export type Verdict =
   | { readonly decision: 'refused' }
   | { readonly decision: 'open'; readonly outcome: Extract<CallOutcome, { type: 'waiting' }> };
 
-/**
- * Asks the person `question`, or returns the outcome when it was asked before. The journal records a question once, in
- * its first wording, and only a later entry can answer it.
- */
+/** Asks the person, or returns the outcome of an earlier ask. The journal keeps the first wording; only later entries answer. */
 export function askPerson(question: Question, run: Run, step: string): Verdict {
   const asked = run.questions.get(question.hash);
   if (!asked) {
@@ -64,14 +61,11 @@ export function questionHash(key: string, about: string): string {
 }
 
 function open(question: Question): Extract<Verdict, { decision: 'open' }> {
-  return {
-    decision: 'open',
-    outcome: { type: 'waiting', state: 'input-required', questions: [question] },
-  };
+  return { decision: 'open', outcome: { type: 'waiting', state: 'input-required', questions: [question] } };
 }
 
 /** An answer, and the message that holds it. */
-export interface GivenAnswer extends RunInput {
+interface GivenAnswer extends RunInput {
   readonly answer: Answer;
   /** Whether the words of the message are the answer. */
   readonly isText: boolean;

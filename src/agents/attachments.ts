@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
+import { BoundedCache } from '../core/bounded-cache.js';
 import { LangoError, errorText } from '../core/errors.js';
-import type { Part } from '../core/message.js';
-import { textPart, typeOfBytes } from '../core/message.js';
+import { textPart, typeOfBytes, type Part } from '../core/message.js';
 import type { ModelMessage } from '../core/model.js';
 import type { Run } from '../core/run.js';
 import type { Scope } from '../core/task.js';
@@ -10,7 +10,7 @@ import { cutText } from '../core/text.js';
 import { scrubData } from '../scrub/data.js';
 
 /** Reads the text of a document (PDF, HTML or text), by its name and contents. Rejects with the reason when it has none. */
-export type ReadDocument = (
+type ReadDocument = (
   document: { readonly name: string; readonly content: Buffer },
   call: { readonly scope: Scope; readonly signal: AbortSignal },
 ) => Promise<string>;
@@ -19,13 +19,9 @@ type FilePart = Extract<Part, { readonly kind: 'file'; readonly bytes: string }>
 
 /** The media types that agents read as text. Files of other types count as text when they hold UTF-8. */
 const TEXT_TYPES = [
-  'text/plain',
-  'text/markdown',
-  'text/html',
-  'text/csv',
-  'application/json',
-  'application/pdf',
-] as const;
+  ...['text/plain', 'text/markdown', 'text/html', 'text/csv'],
+  ...['application/json', 'application/pdf'],
+];
 const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
 
 /** The input modes of an agent, by whether its model reads images. */
@@ -41,7 +37,7 @@ const CUT_ADVICE = 'the file holds more: ask the user for the part that matters'
 export class Attachments {
   readonly #read: ReadDocument | undefined;
   /** The newest texts, by the hash of their files. Each run of a conversation reads the files of earlier messages again. */
-  readonly #texts = new Map<string, string>();
+  readonly #texts = new BoundedCache<string, string>(MAX_CACHED_TEXTS);
 
   constructor(read: ReadDocument | undefined) {
     this.#read = read;
@@ -53,9 +49,8 @@ export class Attachments {
     { run, readsImages = true, limitBytes }: ReadableOptions,
   ): Promise<readonly ModelMessage[]> {
     const show = async (part: Part): Promise<Part> => {
-      if (part.kind === 'text' && part.filename !== undefined) {
+      if (part.kind === 'text' && part.filename !== undefined)
         return { ...part, text: cutText(part.text, limitBytes, CUT_ADVICE).text };
-      }
       if (!isFile(part)) return part;
       const type = typeOfBytes(part.bytes);
       if (type?.startsWith('image/')) {
@@ -75,10 +70,7 @@ export class Attachments {
     );
   }
 
-  /**
-   * Replaces files that an agent with these input modes does not take by their text. All texts become one: some agents
-   * (VoltAgent) read the first text of a message only.
-   */
+  /** Replaces files that these input modes exclude by their text. Texts become one: some agents (VoltAgent) read only the first. */
   async fit(parts: readonly Part[], modes: readonly string[], run: Run): Promise<readonly Part[]> {
     const fitting = await Promise.all(
       parts.map(async (part): Promise<Part> => {
@@ -114,19 +106,12 @@ export class Attachments {
       const { tenant, owner } = run.task;
       const name = type === 'text/html' ? 'file.html' : 'file.pdf';
       const text = await this.#read({ name, content }, { scope: { tenant, owner }, signal: run.signal });
-      this.#keep(hash, text);
+      if (text.length <= MAX_CACHED_CHARACTERS) this.#texts.set(hash, text);
       return { text };
     } catch (error) {
       run.signal.throwIfAborted();
       return { text: undefined, problem: `it could not be read: ${errorText(error)}` };
     }
-  }
-
-  #keep(hash: string, text: string): void {
-    if (text.length > MAX_CACHED_CHARACTERS) return;
-    this.#texts.set(hash, text);
-    const [oldest] = this.#texts.keys();
-    if (this.#texts.size > MAX_CACHED_TEXTS && oldest !== undefined) this.#texts.delete(oldest);
   }
 }
 

@@ -83,17 +83,13 @@ function toBillionths(amount: number): number {
   return Math.round(amount * BILLION) / BILLION;
 }
 
-/**
- * Shortens the answer to what the money pays for besides the estimated input, also when a fallback answers. Returns the
- * reason when the money pays for no answer.
- */
+/** Shortens the answer to what the money pays for, also of a fallback. Returns the reason when it pays for none. */
 export function withinAmount(meter: Meter, request: Request, left: Money): Request | string {
   const input = estimateInput(request);
   let { maxTokens } = request;
   for (const { price, model, currency } of [meter, ...(meter.fallbacks ?? [])]) {
-    if (!price || currency !== left.currency) {
+    if (!price || currency !== left.currency)
       return `the price of ${model} in ${left.currency} is not known here (prices, bill.currency)`;
-    }
     const tokens = affordableTokens(price, input, left.amount);
     if (tokens < Math.min(MIN_ANSWER_TOKENS, maxTokens)) {
       const rest = Math.max(0, left.amount).toFixed(4);

@@ -7,10 +7,7 @@ import { estimatedCost, moneyLeft, moneySpent, shareOf, sumOf, toBill, withinAmo
 
 /** Keeps the day's (UTC) cost of each owner's model calls, together for all processes that share the database. */
 export interface DailySpending {
-  /**
-   * Reserves `amount` for the call `key`, or less when `limit` leaves the owner less today. Resolves with the reserved
-   * amount. Replaces an earlier reservation of the same call.
-   */
+  /** Reserves `amount`, or what `limit` leaves today, in place of an earlier reservation of the call. Resolves with the amount. */
   reserve(scope: Scope, call: { key: string; amount: number; limit: number }): Promise<number>;
   /** Ends the reservation of a call and counts its cost. Does nothing for a call without one. */
   settle(scope: Scope, key: string, amount: number): Promise<void>;
@@ -18,7 +15,7 @@ export interface DailySpending {
   left(scope: Scope, limit: number): Promise<number>;
 }
 
-export interface BudgetOptions {
+interface BudgetOptions {
   readonly run: Run;
   readonly limits: Pick<AgentLimits, 'tokens' | 'cost' | 'ownerCostPerDay'>;
   /** Undefined when no bill is kept. */

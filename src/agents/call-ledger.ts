@@ -11,10 +11,7 @@ export type Admission =
   | { readonly type: 'refuse'; readonly reason: string }
   | { readonly type: 'end'; readonly end: RunEnd };
 
-/**
- * Counts the calls of one run and refuses repeated ones. A resumed run enters its recorded calls again, so the counts
- * cover the whole task.
- */
+/** Counts the calls of one run and refuses repeats. A resumed run enters its recorded calls again, to count the whole task. */
 export class CallLedger {
   readonly #limits: AgentLimits;
   readonly #seen = new Map<string, number>();
@@ -24,7 +21,6 @@ export class CallLedger {
     this.#limits = limits;
   }
 
-  /** Whether the run has used up its calls. */
   get exhausted(): boolean {
     return this.#calls >= this.#limits.toolCalls;
   }

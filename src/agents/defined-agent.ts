@@ -1,6 +1,5 @@
 import type { z } from 'zod';
-import type { Skill } from '../core/agent.js';
-import { AGENT_NAME, FLAT_AGENT_NAME, ORCHESTRATOR_NAME } from '../core/agent.js';
+import { AGENT_NAME, FLAT_AGENT_NAME, ORCHESTRATOR_NAME, type Skill } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import type { ModelProvider } from '../core/model.js';
 import type { Tool } from '../core/tool.js';
@@ -34,10 +33,7 @@ export interface DefinedAgent extends AgentDefinition {
   readonly skills: readonly Skill[];
 }
 
-/**
- * Defines an agent for `createServer({ agents: [ … ] })`. Throws `LangoError` `invalid-config` for a name that cannot be
- * an agent's, an empty text, or a tool that no model could call.
- */
+/** Defines an agent for `createServer`. Throws `invalid-config` for a wrong name, an empty text, or a tool no model could call. */
 export function defineAgent(definition: AgentDefinition): DefinedAgent {
   const { name, description, instruction, tools = [] } = definition;
   if (!AGENT_NAME.test(name)) {

@@ -1,10 +1,8 @@
 import type { PeerDirectory, PeerEvent, AgentLimits } from '../core/agent.js';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import { hashJson } from '../core/canonical-json.js';
-import type { Message, Part } from '../core/message.js';
-import { textPart } from '../core/message.js';
-import type { Usage } from '../core/model.js';
-import { NO_USAGE, addUsage } from '../core/model.js';
+import { textPart, type Message, type Part } from '../core/message.js';
+import { NO_USAGE, addUsage, type Usage } from '../core/model.js';
 import { answerPart } from '../core/questions.js';
 import {
   MAX_OPEN_QUESTIONS,
@@ -19,8 +17,7 @@ import { isInterrupted, narrowGrant } from '../core/task.js';
 import { continueTrace } from '../core/trace.js';
 import { cutText, shorten } from '../core/text.js';
 import { Deadline } from '../core/time.js';
-import type { Call, CallOutcome } from './agent-function.js';
-import { resultOf } from './agent-function.js';
+import { resultOf, type Call, type CallOutcome } from './agent-function.js';
 import type { Budget } from './budget.js';
 import { PeerRelay } from './peer-relay.js';
 import type { Attachments } from './attachments.js';
@@ -347,11 +344,7 @@ function waiting(
     return asked?.expiredAt === undefined && !(asked && decisionOn(asked, run, forwarded));
   });
   if (open.length > 0) {
-    return {
-      type: 'waiting',
-      state: state === 'auth-required' ? state : 'input-required',
-      questions: open,
-    };
+    return { type: 'waiting', state: state === 'auth-required' ? state : 'input-required', questions: open };
   }
   const content = `${agent} waits for an answer that nobody gave in time. Do not ask it again.`;
   return { type: 'result', result: resultOf(call, content, true) };

@@ -5,8 +5,7 @@ import { refuse, turnStep, withArguments } from './agent-function.js';
 import type { Attachments } from './attachments.js';
 import type { Budget } from './budget.js';
 import { runDelegation } from './delegation-run.js';
-import type { Transfer } from './transfer.js';
-import { TRANSFER_NAME, transferReader, transferSpec } from './transfer.js';
+import { TRANSFER_NAME, transferReader, transferSpec, type Transfer } from './transfer.js';
 
 export interface DelegationOptions {
   readonly peers: PeerDirectory;
@@ -21,10 +20,7 @@ export interface DelegationOptions {
 /** The share of a task's time that its delegations may take. The agent needs the rest to answer. */
 const DELEGATION_TIME_SHARE = 0.9;
 
-/**
- * The delegations of one run. A resumed run repeats the recorded ones step by step, which restores the count of rounds
- * and the list of agents that rejected a request.
- */
+/** The delegations of one run. A resumed run repeats the recorded ones, which restores rounds and rejections. */
 export class Delegations {
   readonly #options: DelegationOptions;
   readonly #maxRounds: number;

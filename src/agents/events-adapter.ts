@@ -1,16 +1,13 @@
-import type { Part } from '../core/message.js';
-import { textOf, textPart } from '../core/message.js';
-import type { AnswerBlock, FunctionResult, ModelMessage } from '../core/model.js';
-import { functionCalls } from '../core/model.js';
-import type { EventBody, TaskEvent } from '../core/task.js';
-import { isInterrupted } from '../core/task.js';
+import { textOf, textPart, type Part } from '../core/message.js';
+import { functionCalls, type AnswerBlock, type FunctionResult, type ModelMessage } from '../core/model.js';
+import { isInterrupted, type EventBody, type TaskEvent } from '../core/task.js';
 import { cutText, estimateTokens } from '../core/text.js';
 import { turnStep } from './agent-function.js';
 import { isFile } from './attachments.js';
 import { delegationTo } from './transfer.js';
 import { withoutAnswers } from './user-messages.js';
 
-export interface EventsAdapterOptions {
+interface EventsAdapterOptions {
   /** The author of events that name none (requirement A2). */
   readonly rootAgentName: string;
   /** The most tokens of earlier conversation that a model gets, by estimate. The newest are kept. */
@@ -23,52 +20,48 @@ interface Turn {
   readonly tokens: number;
 }
 
-/** Turns the journal events of a session's earlier tasks into a conversation for a model. */
-export class EventsAdapter {
-  readonly #options: EventsAdapterOptions;
-
-  constructor(options: EventsAdapterOptions) {
-    this.#options = options;
+/**
+ * Turns the journal events of a session's earlier tasks (oldest first, grouped by task) into a conversation for a model. It
+ * begins with a user's message, or is empty.
+ */
+export function conversationOf(
+  events: readonly TaskEvent[],
+  options: EventsAdapterOptions,
+): readonly ModelMessage[] {
+  const tasks = [...Map.groupBy(events, ({ taskId }) => taskId).values()];
+  const kept: (readonly Turn[])[] = [];
+  let left = options.historyTokens;
+  for (const task of tasks.reverse()) {
+    const turns = turnsOf(task, options);
+    const fitting = newestThatFit(turns, left);
+    kept.push(fitting);
+    if (fitting.length < turns.length) break;
+    left -= tokensOf(fitting);
   }
-
-  /** Takes `events` oldest first, grouped by task. Returns messages that begin with a user's message, or none. */
-  toMessages(events: readonly TaskEvent[]): readonly ModelMessage[] {
-    const tasks = [...Map.groupBy(events, ({ taskId }) => taskId).values()];
-    const kept: (readonly Turn[])[] = [];
-    let left = this.#options.historyTokens;
-    for (const task of tasks.reverse()) {
-      const turns = this.#turns(task);
-      const fitting = newestThatFit(turns, left);
-      kept.push(fitting);
-      if (fitting.length < turns.length) break;
-      left -= tokensOf(fitting);
-    }
-    return kept.reverse().flatMap((turns) => turns.flatMap(({ messages }) => messages));
-  }
-
-  /**
-   * Splits one task into turns. Cuts each message and result to as many bytes as the budget has tokens, about a quarter
-   * of it. Returns none when the task's first message is missing because of the reader's limit.
-   */
-  #turns(task: readonly TaskEvent[]): readonly Turn[] {
-    if (task[0]?.body.type !== 'message') return [];
-    const maxBytes = this.#options.historyTokens;
-    const results = resultsByTurn(task, maxBytes);
-    return task.flatMap((event, index) => {
-      const { body } = event;
-      const author = event.author ?? this.#options.rootAgentName;
-      if (body.type === 'message') return userTurn(withoutAnswers(body.message.parts), maxBytes);
-      if (body.type === 'run-end') return endTurn(author, body, task[index - 1]);
-      if (body.type !== 'turn-end' || body.content.length === 0) return [];
-      return [answerTurn(author, body.content, results.get(body.step) ?? new Map())];
-    });
-  }
+  return kept.reverse().flatMap((turns) => turns.flatMap(({ messages }) => messages));
 }
 
 /**
- * Adds a sentence on why a task ended without an answer. Without it the model would see an open request before the next
- * one, and do both.
+ * Splits one task into turns. Cuts each message and result to as many bytes as the budget has tokens, about a quarter of it.
+ * Returns none when the task's first message is missing because of the reader's limit.
  */
+function turnsOf(
+  task: readonly TaskEvent[],
+  { rootAgentName, historyTokens: maxBytes }: EventsAdapterOptions,
+): readonly Turn[] {
+  if (task[0]?.body.type !== 'message') return [];
+  const results = resultsByTurn(task, maxBytes);
+  return task.flatMap((event, index) => {
+    const { body } = event;
+    const author = event.author ?? rootAgentName;
+    if (body.type === 'message') return userTurn(withoutAnswers(body.message.parts), maxBytes);
+    if (body.type === 'run-end') return endTurn(author, body, task[index - 1]);
+    if (body.type !== 'turn-end' || body.content.length === 0) return [];
+    return [answerTurn(author, body.content, results.get(body.step) ?? new Map())];
+  });
+}
+
+/** Says why a task ended without an answer: the model would see an open request before the next one, and do both. */
 function endTurn(
   author: string,
   { state, message }: Extract<EventBody, { type: 'run-end' }>,

@@ -10,24 +10,21 @@ import type {
 } from '../core/model.js';
 import { answerText, functionCalls } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
-import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
-import { refuse } from './agent-function.js';
-import type { Admission } from './call-ledger.js';
+import { refuse, type AgentFunction, type Call, type CallOutcome } from './agent-function.js';
+import { CallLedger, type Admission } from './call-ledger.js';
 import { questionText } from './asking.js';
 import { isAttached } from './attachments.js';
-import { CallLedger } from './call-ledger.js';
 import type { Budget } from './budget.js';
 import { sayAnswer, takeTurn, withNewestImages, type TurnEnd } from './model-turn.js';
 import { concludeWithData, repairRequest, WRONG_OUTPUT, type OutputReader } from './output.js';
 import { UserMessages } from './user-messages.js';
 
-/** The system blocks and functions of one turn. */
 export interface TurnSetup {
   readonly system: readonly SystemBlock[];
   readonly functions: readonly AgentFunction[];
 }
 
-export interface LoopOptions {
+interface LoopOptions {
   readonly run: Run;
   readonly model: ModelProvider;
   readonly limits: AgentLimits;
@@ -106,9 +103,8 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
 /** Returns the end of a run whose last turn is its answer. */
 function conclude(run: Run, answer: TurnEnd, output?: OutputReader): RunEnd {
   const text = answerText(answer.content);
-  if (answer.stopReason === 'refusal') {
+  if (answer.stopReason === 'refusal')
     return { state: 'rejected', reason: 'model-refusal', text: text || 'The model declined to answer this.' };
-  }
   const cut = answer.stopReason === 'max-tokens';
   if (text.trim() === '') {
     const why = cut
@@ -124,9 +120,7 @@ function conclude(run: Run, answer: TurnEnd, output?: OutputReader): RunEnd {
   return { state: 'completed' };
 }
 
-/**
- * The run ends after this many answers in a row whose calls were all refused, because the model ignores the reasons.
- */
+/** The run ends after so many answers whose calls were all refused, because the model ignores the reasons. */
 const MAX_REFUSALS = 4;
 
 function endOfRefusals({ results }: Done): RunEnd {
@@ -228,11 +222,8 @@ async function performCall(batch: CallBatch, index: number, admission: Admission
   const recorded = run.recorded(step)?.result;
   if (recorded?.type === 'tool-result' && !recorded.asks) return { type: 'result', result: recorded.result };
   if (admission.type === 'refuse') return refuse(call, admission.reason);
-  if (!given)
-    return refuse(
-      call,
-      `the arguments of ${name} are not a JSON object that can be used: ${invalid ?? 'there are none'}`,
-    );
+  const what = invalid ?? 'there are none';
+  if (!given) return refuse(call, `the arguments of ${name} are not a JSON object that can be used: ${what}`);
   const called = functions.find((candidate) => candidate.name === name);
   if (called) return called.call(call);
   const names = offered.map((spec) => spec.name).join(', ') || 'none; answer from what you have';

@@ -59,10 +59,8 @@ export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> 
   const { content, stopReason } = last.answer;
   const mark = fromOutside ? { fromOutside } : {};
   // Scrubbed here, so that this run and a resumed run perform the same calls.
-  const turnEnd = scrubEvent<TurnEnd>(
-    { type: 'turn-end', step, content, stopReason, usage, ...mark },
-    run.scrubber,
-  );
+  const given: TurnEnd = { type: 'turn-end', step, content, stopReason, usage, ...mark };
+  const turnEnd = scrubEvent(given, run.scrubber);
   run.emit(turnEnd);
   return turnEnd;
 }
@@ -100,7 +98,7 @@ function showRetry(run: Run, code: ModelErrorCode, delayMs: number): void {
   run.emit({ type: 'activity', activity: { type: 'text', text } });
 }
 
-export interface Speech {
+interface Speech {
   readonly text: string;
   /** Whether the text starts the answer again. */
   readonly replace: boolean;
@@ -142,10 +140,7 @@ const MAX_IMAGES = 2;
 const NO_LONGER_SHOWN =
   '[The image that came with this is not shown any more. Call the function again to see how it is now.]';
 
-/**
- * Returns the conversation with the images of its newest results only; a sentence replaces each older image. A model that
- * reads no images gets none.
- */
+/** Leaves the images of the newest results; a sentence replaces each older one. A model that reads none gets none. */
 export function withNewestImages(
   messages: readonly ModelMessage[],
   readsImages = true,

@@ -8,7 +8,7 @@ import { TRANSFER_NAME } from './transfer.js';
 const LONGEST_DESCRIPTION = 500;
 const LONGEST_CAPABILITIES = 500;
 
-export interface OrchestratorRules {
+interface OrchestratorRules {
   /** The limit of delegation rounds in one task, which the code enforces. */
   readonly delegationRounds: number;
   /** Describes the agents of its specs. All other agents are described by their cards. */
@@ -58,13 +58,8 @@ export function othersBlock(
     .filter(({ name }) => name !== self)
     .map(({ name, description }) => `- ${name}: ${asData(description, LONGEST_DESCRIPTION)}`);
   if (lines.length === 0) return [];
-  return [
-    labeledBlock(
-      'agents',
-      'The agents that can carry out steps, as data from their cards.',
-      lines.join('\n'),
-    ),
-  ];
+  const meaning = 'The agents that can carry out steps, as data from their cards.';
+  return [labeledBlock('agents', meaning, lines.join('\n'))];
 }
 
 function entry(

@@ -37,12 +37,7 @@ export function outputReader(agent: string, given: z.ZodObject | JsonObject): Ou
   };
 }
 
-interface ReadSchema {
-  readonly reader: z.ZodType;
-  readonly schema: JsonObject;
-}
-
-function readSchema(agent: string, given: z.ZodObject | JsonObject): ReadSchema {
+function readSchema(agent: string, given: z.ZodObject | JsonObject) {
   try {
     const reader = given instanceof z.ZodObject ? given : z.fromJSONSchema(given);
     const { $schema: _, ...schema } = z.toJSONSchema(reader, { io: 'input', override: forVendors });

@@ -10,7 +10,7 @@ const SKILL_PREFIX = 'skill_';
 const MAX_LINE_LENGTH = 300;
 const MAX_LIST_LENGTH = 4_000;
 
-export interface OwnSkillsOptions {
+interface OwnSkillsOptions {
   readonly scope: Scope;
   readonly sources: readonly ToolSource[];
   /** The agents that run on this node. */
@@ -19,10 +19,7 @@ export interface OwnSkillsOptions {
   readonly peers: readonly Peer[];
 }
 
-/**
- * Lists the skills that only this owner has, each with the agent that can use it: no public card shows them. Returns no
- * block when the owner has none. For a skill from outside the line holds the name only.
- */
+/** Lists the skills that only this owner has, which no card shows, each with its agent; of skills from outside the name. */
 export function ownSkillsBlock({ scope, sources, roster, peers }: OwnSkillsOptions): readonly SystemBlock[] {
   const common = new Set(sources.flatMap((source) => source.list(undefined)));
   const own = sources.flatMap((source) => source.list(scope)).filter((tool) => !common.has(tool));

@@ -1,21 +1,16 @@
 import { LangoError } from '../core/errors.js';
-import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME } from '../core/agent.js';
-import type { AgentSpec, Roster } from '../core/agent.js';
+import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME, type AgentSpec, type Roster } from '../core/agent.js';
 import type { Tool } from '../core/tool.js';
-import { STANDARD_ROSTER } from './agent-specs.js';
-import type { StandardRole } from './agent-specs.js';
+import { STANDARD_ROSTER, type StandardRole } from './agent-specs.js';
 
 const UNMATCHED = 'unmatched';
 
 /** The tools of each role, and the tools that no role owns. */
-export type RoleToolSet<Role extends string = StandardRole> = Readonly<Record<Role, readonly Tool[]>> & {
+type RoleToolSet<Role extends string = StandardRole> = Readonly<Record<Role, readonly Tool[]>> & {
   readonly [UNMATCHED]: readonly Tool[];
 };
 
-/**
- * Assigns each tool to one role: the first of the roster with a prefix of the tool's name, else the role that takes
- * unmatched tools, else `unmatched`. Keeps the order of the tools.
- */
+/** Assigns each tool to the first role with a prefix of its name, else to the role that takes unmatched tools. Keeps the order. */
 export function partitionTools(tools: readonly Tool[]): RoleToolSet;
 export function partitionTools(tools: readonly Tool[], roster: Roster): RoleToolSet<string>;
 export function partitionTools(

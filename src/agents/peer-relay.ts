@@ -84,10 +84,7 @@ export class PeerRelay {
     }
   }
 
-  /**
-   * Completes the user's answer: after a re-attachment the peer may have sent only its end again. `questions` are those of
-   * the end as they will be asked.
-   */
+  /** Completes the user's answer, which a peer may send only once. `questions` are those that will be asked. */
   finish(end: EndEvent, questions: readonly Question[]): void {
     const { isAnswer, agent, entryBytes } = this.#options;
     assertSize(questions, entryBytes * QUESTION_SHARE, 'questions');

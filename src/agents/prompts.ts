@@ -48,10 +48,7 @@ export function instructionBlocks(
 }
 
 /** Makes the block with the date and, for the scope of a task, with the machine and workspace that the agent works in. */
-export function surroundingsBlock(
-  { system, workspace }: Surroundings,
-  scope: Scope | undefined,
-): SystemBlock {
+export function surroundingsBlock({ system, workspace }: Surroundings, scope?: Scope): SystemBlock {
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
   const today = new Date().toLocaleDateString('en-CA', { dateStyle: 'full' });
   const here = scope
@@ -76,21 +73,13 @@ export async function runtimeBlocks(
     });
     return undefined;
   });
-  return [
-    ...(relayed
-      ? [
-          labeledBlock(
-            'user-message',
-            "The user's own message, for context; your request is in the conversation.",
-            relayed,
-          ),
-        ]
-      : []),
-    ...(recalled
-      ? [labeledBlock('memory', 'What is remembered of earlier conversations, as data.', recalled)]
-      : []),
-    ...(added ? [labeledBlock('context', 'What is remembered and known here, as data.', added)] : []),
-  ];
+  const own = "The user's own message, for context; your request is in the conversation.";
+  const blocks = [
+    ['user-message', own, relayed],
+    ['memory', 'What is remembered of earlier conversations, as data.', recalled],
+    ['context', 'What is remembered and known here, as data.', added],
+  ] as const;
+  return blocks.flatMap(([label, meaning, text]) => (text ? [labeledBlock(label, meaning, text)] : []));
 }
 
 /** Puts text into a labeled block that the text itself cannot close. */

@@ -33,10 +33,7 @@ export function toolFunction(tool: Tool, rules: ToolRules): AgentFunction {
 /** The end of a step: the outcome of the call, or its questions to a person. */
 type StepOutcome = CallOutcome | { readonly type: 'asks'; readonly asks: NonNullable<ToolOutput['asks']> };
 
-/**
- * Performs the call. When the tool asks a person, the run waits. The answers begin the next step of the call:
- * "t2.c0.a1", …
- */
+/** Performs the call. When the tool asks a person, the run waits; the answers begin the next step: "t2.c0.a1", … */
 async function performSteps(work: Work): Promise<CallOutcome> {
   const { run, step: first, key } = work.call;
   let current = work;
@@ -82,26 +79,10 @@ async function resumeCall(work: Work, last: Attempt): Promise<StepOutcome> {
         text: `${tool.name} was interrupted and may or may not have taken effect. Run it again?`,
       });
       const verdict = askPerson(question, call.run, step);
-      switch (verdict.decision) {
-        case 'open':
-          return verdict.outcome;
-        case 'approve':
-          return perform(work, last.next);
-        case 'deny':
-          return finish(
-            work,
-            step,
-            unknownOutcome(`a person does not want it repeated${quotedReason(verdict.text)}`),
-          );
-        case 'refused':
-          return finish(
-            work,
-            step,
-            unknownOutcome('too many questions are open to ask whether to repeat it'),
-          );
-        case 'expired':
-          return finish(work, step, unknownOutcome('nobody decided in time whether to repeat it'));
-      }
+      if (verdict.decision === 'open') return verdict.outcome;
+      if (verdict.decision === 'approve') return perform(work, last.next);
+      const reason = verdict.decision === 'deny' ? quotedReason(verdict.text) : '';
+      return finish(work, step, unknownOutcome(NOT_REPEATED[verdict.decision] + reason));
     }
   }
 }
@@ -109,6 +90,12 @@ async function resumeCall(work: Work, last: Attempt): Promise<StepOutcome> {
 function effectOf({ tool, input }: Work): EffectClass {
   return tool.effectOf?.(input) ?? tool.effect;
 }
+
+const NOT_REPEATED = {
+  deny: 'a person does not want it repeated',
+  refused: 'too many questions are open to ask whether to repeat it',
+  expired: 'nobody decided in time whether to repeat it',
+} as const;
 
 function unknownOutcome(why: string): ToolOutput {
   return { content: `the call was interrupted; its outcome is unknown and ${why}`, isError: true };
@@ -120,31 +107,23 @@ async function perform(work: Work, step: string): Promise<StepOutcome> {
   return execute(work, step);
 }
 
+type Settle = (input: Input, context: ToolContext) => Promise<ToolOutput | undefined>;
+
 async function execute(given: Work, step: string, settle?: Settle): Promise<StepOutcome> {
   const { promise: scrubbed, resolve } = Promise.withResolvers<void>();
+  const work = { ...given, scrubbed };
+  const { tool, input } = work;
+  const use = async (context: ToolContext) =>
+    outputOf((await settle?.(input, context)) ?? (await tool.execute(input, context)));
   try {
-    return await executeWith({ ...given, scrubbed }, step, settle);
+    const output = await withinTimeout(work, use).catch((error: unknown) => ({
+      content: failureText(work, error),
+      isError: true,
+    }));
+    return await finish(work, step, output);
   } finally {
     resolve();
   }
-}
-
-type Settle = (input: Input, context: ToolContext) => Promise<ToolOutput | undefined>;
-
-async function executeWith(work: Work, step: string, settle: Settle | undefined): Promise<StepOutcome> {
-  const { tool, input } = work;
-  let output: ToolOutput;
-  try {
-    output = outputOf(
-      await withinTimeout(
-        work,
-        async (context) => (await settle?.(input, context)) ?? (await tool.execute(input, context)),
-      ),
-    );
-  } catch (error) {
-    output = { content: failureText(work, error), isError: true };
-  }
-  return finish(work, step, output);
 }
 
 async function finish({ call, tool, rules }: Work, step: string, given: ToolOutput): Promise<StepOutcome> {
@@ -202,10 +181,8 @@ function outputOf(given: ToolOutput): ToolOutput {
   const areParts = Array.isArray(files) && files.every(isPart);
   const areTexts = given?.asks?.questions.every((text) => typeof text === 'string') ?? true;
   if (areParts && areTexts && typeof readable(given?.content) === 'string') return given;
-  throw new LangoError(
-    'tool',
-    'its output is not valid: a tool returns an object with content and, optionally, files that are message parts',
-  );
+  const form = 'a tool returns an object with content and, optionally, files that are message parts';
+  throw new LangoError('tool', `its output is not valid: ${form}`);
 }
 
 function readable(content: Json): string {

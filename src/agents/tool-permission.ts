@@ -1,8 +1,8 @@
-import type { CallOutcome } from './agent-function.js';
-import { refuse } from './agent-function.js';
+import { refuse, type CallOutcome } from './agent-function.js';
 import { MAX_OPEN_QUESTIONS, askPerson, questionHash } from './asking.js';
-import type { Work } from './tool-work.js';
-import { quotedReason, failureText, withinTimeout, questionOf } from './tool-work.js';
+import { quotedReason, failureText, withinTimeout, questionOf, type Work } from './tool-work.js';
+
+const TOO_MANY = `${MAX_OPEN_QUESTIONS} questions of this task are open already`;
 
 /** Asks a person to approve the call if the policy requires it. Returns undefined once the call may run, else its outcome. */
 export async function approvalOutcome(work: Work): Promise<CallOutcome | undefined> {
@@ -27,10 +27,7 @@ export async function approvalOutcome(work: Work): Promise<CallOutcome | undefin
     case 'deny':
       return refuse(call, `a person refused this call${quotedReason(verdict.text)}; do not try it again`);
     case 'refused':
-      return refuse(
-        call,
-        `the call needs approval, but ${MAX_OPEN_QUESTIONS} questions of this task are open already; wait for their answers`,
-      );
+      return refuse(call, `the call needs approval, but ${TOO_MANY}; wait for their answers`);
     case 'expired':
       return refuse(call, 'nobody allowed this call in time, so it was not made; do not try it again');
   }

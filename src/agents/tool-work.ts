@@ -1,8 +1,7 @@
 import { errorText, LangoError } from '../core/errors.js';
 import { attachedFile } from './attachments.js';
 import type { AgentLimits } from '../core/agent.js';
-import { referencedSecrets, noSecrets } from '../core/secrets.js';
-import type { SecretGuard } from '../core/secrets.js';
+import { referencedSecrets, noSecrets, type SecretGuard } from '../core/secrets.js';
 import type { Question } from '../core/task.js';
 import { abortable, Deadline } from '../core/time.js';
 import type { Tool, ToolContext } from '../core/tool.js';
@@ -33,24 +32,33 @@ export interface Work {
   readonly answered?: ToolContext['answered'];
 }
 
-/** Calls `use` with a tool context that aborts at the time limit of the call. */
-export function withinTimeout<Result>(
-  work: Work,
-  use: (context: ToolContext) => Promise<Result>,
-): Promise<Result> {
+/** The milliseconds that aborted work may take to stop before it is abandoned. */
+const TOOL_STOP_GRACE_MS = 1_000;
+
+/**
+ * Calls `use` with a tool context that aborts with the run or at the time limit of the call. After the time limit it rejects
+ * with `timeout`, also when `use` throws another error or ignores its signal.
+ */
+export async function withinTimeout<T>(work: Work, use: (context: ToolContext) => Promise<T>): Promise<T> {
   const { call, tool, input } = work;
-  return withinTime((signal) => use(contextOf(work, signal)), {
-    signal: call.run.signal,
-    timeoutMs: tool.timeoutMs(input),
+  const timeoutMs = tool.timeoutMs(input);
+  using deadline = new Deadline(call.run.signal).expect(timeoutMs, () => {
+    const text = `it gave no result within ${timeoutMs / 1_000} s, and may have taken effect in part`;
+    return new LangoError('timeout', text);
   });
+  const { signal } = deadline;
+  try {
+    return await abortable(use(contextOf(work, signal)), signal, { graceMs: TOOL_STOP_GRACE_MS });
+  } catch (error) {
+    throw deadline.hasPassed ? signal.reason : error;
+  }
 }
 
 /** Returns the text of a failure for the model. Throws when the run itself was aborted. */
 export function failureText({ call: { run }, tool }: Work, error: unknown): string {
   run.signal.throwIfAborted();
-  if (!(error instanceof LangoError)) {
+  if (!(error instanceof LangoError))
     run.logger.warn('a tool failed', { tool: tool.name, error: errorText(error) });
-  }
   return `${tool.name} failed: ${withHint(error)}`;
 }
 
@@ -60,7 +68,6 @@ export function questionOf({ call, rules }: Work, about: Pick<Question, 'hash' |
   return withinAnswerTime(question, rules.limits);
 }
 
-/** Quotes a person's reason for the model. */
 export function quotedReason(text: string | undefined): string {
   return text ? ` ("${text}")` : '';
 }
@@ -94,31 +101,4 @@ function contextOf({ call, tool, rules, scrubbed, answered }: Work, signal: Abor
 function withHint(error: unknown): string {
   const hint = error instanceof LangoError && error.hint !== undefined ? ` (${error.hint})` : '';
   return `${errorText(error)}${hint}`;
-}
-
-/** The milliseconds that aborted work may take to stop before it is abandoned. */
-const TOOL_STOP_GRACE_MS = 1_000;
-
-interface TimeLimit {
-  readonly signal: AbortSignal;
-  readonly timeoutMs: number;
-}
-
-/**
- * Runs `work` with a signal that aborts with `signal` or at the time limit. After the time limit it rejects with `timeout`,
- * also when `work` throws another error or ignores its signal.
- */
-async function withinTime<T>(
-  work: (signal: AbortSignal) => Promise<T>,
-  { signal, timeoutMs }: TimeLimit,
-): Promise<T> {
-  using deadline = new Deadline(signal).expect(timeoutMs, () => {
-    const text = `it gave no result within ${timeoutMs / 1_000} s, and may have taken effect in part`;
-    return new LangoError('timeout', text);
-  });
-  try {
-    return await abortable(work(deadline.signal), deadline.signal, { graceMs: TOOL_STOP_GRACE_MS });
-  } catch (error) {
-    throw deadline.hasPassed ? deadline.signal.reason : error;
-  }
 }

@@ -1,6 +1,5 @@
 import { isJsonObject } from '../core/json.js';
-import type { Message, Part } from '../core/message.js';
-import { textOf } from '../core/message.js';
+import { textOf, type Message, type Part } from '../core/message.js';
 import type { ModelMessage } from '../core/model.js';
 import { findAnswer } from './asking.js';
 import type { Run } from '../core/run.js';
@@ -67,10 +66,7 @@ export class UserMessages {
     return new Set([...this.#leftOpen(), ...replies]);
   }
 
-  /**
-   * The ids of messages that came while an approval was open and did not answer it. The reply to them was the question
-   * again: a text such as "go on" is no request of its own.
-   */
+  /** The ids of messages that left an open approval unanswered: the reply was the question again, so they are no requests. */
   #leftOpen(): ReadonlySet<string> {
     const { inputs, questions } = this.#run;
     const asked = [...questions.values()];

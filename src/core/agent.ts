@@ -3,7 +3,6 @@ import type { ModelRequest, Usage } from './model.js';
 import type { Run, RunEnd } from './run.js';
 import type { Activity, Grant, Money, Question, Scope, TaskState } from './task.js';
 
-/** An agent that this server runs. */
 export interface Agent {
   readonly profile: AgentProfile;
   /**

@@ -1,16 +1,13 @@
 import { ReleasingMap } from './releasing-map.js';
 
-export interface BoundedCacheOptions<Key, Value> {
+interface BoundedCacheOptions<Key, Value> {
   /** Keeps the entry that was set last even if it is larger than the limit. Default: it is dropped at once. */
   readonly keepsNewest?: boolean;
   /** Is called with each entry that was dropped for newer ones, after it has left the cache. */
   readonly onDropped?: (key: Key, value: Value) => void;
 }
 
-/**
- * A map whose entries together have at most the size `limit`: their number, unless `set` is given sizes. It drops those
- * first that were set longest ago.
- */
+/** A map whose entries together have at most the size `limit`. Drops those first that were set longest ago. */
 export class BoundedCache<Key, Value> {
   readonly #entries = new ReleasingMap<Key, readonly [Value, size: number]>();
   readonly #limit: number;

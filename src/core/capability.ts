@@ -11,10 +11,7 @@ import type { SqlDatabase, TableMigrations } from './sql.js';
 import type { Scope } from './task.js';
 import type { NodeFinding, ToolFamily } from './tool-family.js';
 
-/**
- * One thing that agents can do, with all that is its own: settings, tables, tools, operations of owners, commands, rows of
- * `lango doctor`, and sentences of the offline model. The rest of the server knows none by name.
- */
+/** One thing that agents can do, with all that is its own: settings, tables, tools, operations. No other part names it. */
 export interface Capability<
   Groups extends SettingsGroups = SettingsGroups,
   Table extends OperationTable = OperationTable,
@@ -23,7 +20,6 @@ export interface Capability<
   readonly name: string;
   /** The groups of settings, by their place in the configuration: "ingest", "tools.browser". */
   readonly settings?: Groups;
-  /** Rules between settings. */
   readonly rules?: readonly SettingsRule<Groups>[];
   /** Environment variables that hold secrets of the settings. */
   readonly variables?: readonly SecretVariable[];
@@ -39,10 +35,7 @@ export interface Capability<
   assigns?(settings: SettingsOf<Groups>): readonly ToolAssignment[];
   /** The sentences that the offline model understands. */
   readonly sentences?: readonly SentenceRow[];
-  /**
-   * Opens what the capability keeps. Does no I/O: what is expensive happens at first use, or in `families`. Services of other
-   * capabilities are there once all are open.
-   */
+  /** Opens what the capability keeps, without I/O. Other capabilities' services are there once all are open. */
   open(context: CapabilityContext<Groups>): OpenCapability<Table>;
   /** The settings for a start that only tries the server: without what `diagnose` checks itself. */
   trialSettings?(settings: SettingsOf<Groups>): SettingsOf<Groups>;
@@ -100,7 +93,6 @@ export type SentenceRow = readonly [
   arguments?: Readonly<Record<string, unknown>>,
 ];
 
-/** The facts about a node that capabilities need. */
 export interface NodeFacts {
   /** The data folder, absolute. */
   readonly home: string;
@@ -108,7 +100,6 @@ export interface NodeFacts {
   readonly hasSeveralOwners: boolean;
   /** The owner of the server's own token. */
   readonly ownOwner: Scope;
-  /** Whether this node runs the agent. */
   runsAgent(name: string): boolean;
   /** Whether a person is asked before a dangerous call of the tool. */
   needsApproval(tool: string): boolean;
@@ -116,12 +107,8 @@ export interface NodeFacts {
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** The models of a node, for work in the background. */
 export interface BackgroundModels {
-  /**
-   * Makes a distiller that asks the model of this name, else the agents' model. Its calls are on the bill of the owner of the
-   * text, under the name `agent`. Undefined with the offline model, which cannot summarize.
-   */
+  /** Makes a distiller of the model of this name, else of the agents' model; undefined with the offline model. Calls are billed. */
   distiller(model: string | undefined, agent: string): Promise<Distiller | undefined>;
   /** Puts the usage of a model call that no task made on the bill of an owner. */
   bill(scope: Scope, by: { readonly model: string; readonly agent: string }, usage: Usage): void;
@@ -152,7 +139,6 @@ export interface SettingsContext<Groups extends SettingsGroups> {
   readonly createFetch: (options: FetchOptions) => typeof fetch;
   /** Hosts that may have a private address, by the configuration. */
   readonly allowPrivate: readonly string[];
-  /** The services of the server and of other capabilities. */
   readonly services: Services;
   readonly logger: Logger;
 }
@@ -164,7 +150,6 @@ export interface CapabilityContext<Groups extends SettingsGroups> extends Settin
 
 /** A capability of a server, or of a data folder that a command has open. */
 export interface OpenCapability<Table extends OperationTable = OperationTable> {
-  /** Services for other capabilities and for the server. */
   readonly offers?: readonly Offer[];
   readonly ownedData?: OwnedData;
   readonly operations?: OperationHandlers<Table>;
@@ -192,9 +177,7 @@ export interface Diagnosis extends Omit<NodeFinding, 'state' | 'code'> {
 export type DefinedCapability<Groups extends SettingsGroups = SettingsGroups> = Omit<
   Capability,
   'settings'
-> & {
-  readonly settings?: Groups;
-};
+> & { readonly settings?: Groups };
 
 /** Returns the capability for a list. The server gives each capability its own settings and no others. */
 export function defineCapability<
@@ -206,10 +189,7 @@ export function defineCapability<
 
 const NAME = /^[a-z][a-z0-9]{1,31}$/;
 
-/**
- * Checks a capability from outside: its settings, its routes and its commands are below its name, so that it takes the place
- * of nothing else. Throws `invalid-config`.
- */
+/** Throws `invalid-config` for a capability from outside with settings, routes or commands that are not below its name. */
 export function assertForeign({ name, settings = {}, operations = {}, commands = [] }: Capability): void {
   if (!NAME.test(name)) throw foreignError(name, 'its name must be 2 to 32 lower-case letters and digits');
   const places = Object.keys(settings).filter((place) => place !== name && !place.startsWith(`${name}.`));

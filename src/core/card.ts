@@ -7,20 +7,14 @@ export const OLD_CARD_PATH = '/.well-known/agent.json';
 /** The path of the keys that the server signs with (RFC 7517). */
 export const KEYS_PATH = '/.well-known/jwks.json';
 
-/**
- * The URL of a path of the server that `address` belongs to. The address names the server itself, below the path that it
- * may be mounted at in another app, or one of its agents or cards.
- */
+/** The URL of a path of the server that `address` (of the server, or of one of its agents or cards) belongs to. */
 export function serverUrl(address: string | URL, path: string): URL {
   const { origin, pathname } = new URL(address);
   const mountPath = pathname.replace(/\/\.well-known\/.*$/, '').replace(/(\/agents\/[^/]+)?\/?$/, '');
   return new URL(origin + mountPath + path);
 }
 
-/**
- * The reviewed part of a published agent's card: one file in agent-cards/. The server adds version, interfaces,
- * capabilities, security and signatures when it serves the card.
- */
+/** The reviewed part of an agent's card: one file in agent-cards/. The server adds the rest when it serves the card. */
 export interface CardFile {
   readonly name: string;
   readonly description: string;
@@ -30,10 +24,7 @@ export interface CardFile {
   readonly documentationUrl?: string;
   readonly defaultInputModes: readonly string[];
   readonly defaultOutputModes: readonly string[];
-  /**
-   * A skill whose id is a capability of tools (`file-operations`) is published only while the agent has such a tool.
-   * Other skills are always published.
-   */
+  /** A skill that names a capability of tools is published only while the agent has such a tool; others always. */
   readonly skills: readonly Skill[];
 }
 
@@ -55,7 +46,6 @@ export interface SigningKey {
   sign(bytes: string): string;
 }
 
-/** The keys that a node signs with and publishes. */
 export interface KeySet {
   readonly current: SigningKey;
   /** The current key first, then the keys that it replaced recently. */
@@ -65,10 +55,7 @@ export interface KeySet {
 /** Reads the current keys, which may be rotated while the server runs. */
 export type ReadKeys = () => Promise<KeySet>;
 
-/**
- * The signature algorithms that are accepted from others, as named in a JWS (RFC 7518, RFC 8037, RFC 9864). Only
- * asymmetric ones: without a key, or with a shared one, anyone could have signed.
- */
+/** The signature algorithms (JWS) that are accepted from others. All are asymmetric: anyone could sign without a key. */
 export const SIGNATURE_ALGORITHMS = [
   ...(['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const),
   ...(['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const),

@@ -11,18 +11,13 @@ export interface Terminal {
   /** Colors text for standard output. */
   readonly paint: Readonly<Record<'bold' | 'dim' | 'green' | 'red' | 'yellow', Color>>;
   /** A line that is shown while the command works; nothing where standard error is no terminal. */
-  readonly progress: {
-    start(label: string): void;
-    label(text: string): void;
-    stop(): void;
-  };
+  readonly progress: { start(label: string): void; label(text: string): void; stop(): void };
   /** Writes a line to standard error. */
   readonly note: (line: string) => void;
   /** Gives the commands in a hint as they can be typed: "npx lango send" when npx started this program. */
   readonly typed: (hint: string) => string;
 }
 
-/** The result of a command, for programs and for people. */
 export interface Report {
   /** Printed with `--json`, as one line. */
   readonly json: unknown;
@@ -47,15 +42,11 @@ export type WithOwner = <Table extends OperationTable, T>(
   use: (owner: OperationClient<Table>) => Promise<T>,
 ) => Promise<T>;
 
-/** One call of a command. */
 export interface CommandCall<Settings = unknown, Flags = Readonly<Record<string, unknown>>> {
   /** The values of the options, by their names in camel case. */
   readonly flags: Flags;
   readonly terminal: Terminal;
-  /**
-   * Calls `use` with a client of these operations on the owner's data: on the server that `--url` or LANGO_URL names, else on the server that
-   * has the data folder open, else in the data folder itself.
-   */
+  /** Calls `use` with a client: of the server of `--url` or LANGO_URL, else of that of the data folder, else of the folder. */
   withOwner: WithOwner;
   /** Reads the settings of the capability, without its database. Rejects with `invalid-config` when they cannot be read. */
   readSettings(): Promise<Settings>;
@@ -63,7 +54,6 @@ export interface CommandCall<Settings = unknown, Flags = Readonly<Record<string,
   inFolder<T>(use: (services: Services) => Promise<T>): Promise<T>;
 }
 
-/** A command of the program, of one word or more. */
 export interface Command<Settings = unknown> {
   /** The words of the command, then its arguments as commander writes them: "secrets set <name>". */
   readonly usage: string;
@@ -71,10 +61,7 @@ export interface Command<Settings = unknown> {
   /** The descriptions of arguments that need one, by name. */
   readonly arguments?: Readonly<Record<string, string>>;
   readonly options?: readonly CommandOption[];
-  /**
-   * Where the command works, which adds the options that say so. `owner`: on the data of one owner; `server`: the same, but
-   * never of another owner; `folder`: in a data folder.
-   */
+  /** Adds options: `owner`: on the data of one owner; `server`: never of another owner; `folder`: in a data folder. */
   readonly works: 'owner' | 'server' | 'folder';
   /** Throws what went wrong. Left out for the words that only begin other commands. */
   run?(call: CommandCall<Settings>, ...given: readonly (string & readonly string[])[]): Promise<Report>;

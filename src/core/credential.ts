@@ -39,10 +39,7 @@ interface Held extends LoadedValues {
   readonly endsAt: number;
 }
 
-/**
- * A credential whose values are kept, renewed before they end, and dropped when the server refuses them. A server that
- * refuses everything causes one renewal in five seconds, whatever the number of calls.
- */
+/** A credential that is renewed before it ends, and dropped when its server refuses it; at most once in five seconds. */
 export class KeptCredential implements PeerCredential {
   readonly kinds: readonly CredentialKind[];
   readonly #load: () => Promise<LoadedValues>;
@@ -119,11 +116,9 @@ export function tokenCredential(token: string | undefined): PeerCredential | und
 const MIN_MASKED_LENGTH = 8;
 
 function withoutShown(text: string, { headers, query }: Presented): string {
-  const values = [
-    ...Object.values(headers),
-    ...Object.values(headers).map((value) => value.split(' ').at(-1)!),
-  ];
-  return [...values, query?.[1] ?? '']
+  const whole = Object.values(headers);
+  const values = [...whole, ...whole.map((value) => value.split(' ').at(-1)!), query?.[1] ?? ''];
+  return values
     .filter((value) => value.length >= MIN_MASKED_LENGTH)
     .reduce((rest, value) => rest.replaceAll(value, '***'), text);
 }

@@ -1,7 +1,4 @@
-/**
- * The kinds of errors that all rings share. Only the borders translate them to numbers: a2a/translate to A2A and
- * JSON-RPC codes, http to statuses, cli to exit codes.
- */
+/** The kinds of errors that all rings share. Only the borders (a2a/translate, http, cli) translate them to numbers. */
 export type ErrorCode =
   | 'invalid-input'
   | 'invalid-config'
@@ -96,10 +93,7 @@ export async function loadPackage<Module>(name: string, load: () => Promise<Modu
 
 const MAX_CAUSES = 20;
 
-/**
- * Returns an error and its causes, the outermost first, with the parts of an aggregate; about 20 at most. A thrown value
- * that is not an object has no causes.
- */
+/** Returns an error and its causes, the outermost first, with the parts of an aggregate; about 20 at most. */
 export function causesOf(error: unknown): readonly unknown[] {
   const causes: unknown[] = [error];
   for (const cause of causes) {

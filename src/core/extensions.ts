@@ -1,7 +1,4 @@
-/**
- * The extensions that Lango declares on its cards. All are optional for clients: they only add members to `metadata`
- * (and one data part for questions), under these URIs. See docs/reference/extensions.md and the pages it lists.
- */
+/** The extensions of our cards, by the URIs of their members in `metadata`. See docs/reference/extensions.md. */
 export const EXTENSIONS = {
   /** The author of an event, message or artifact, the author's activity, and whether it may stem from outside text. */
   author: 'urn:lango:a2a:author:v1',

@@ -79,7 +79,6 @@ export function port(fallback: number, description: string): z.ZodDefault<z.ZodI
   return PORT.default(fallback).describe(description);
 }
 
-/** One of a few words. */
 export function choice<const Words extends readonly [string, ...string[]]>(
   words: Words,
   fallback: NoInfer<Words[number]>,

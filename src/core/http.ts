@@ -5,10 +5,7 @@ import type { Caller } from './identity.js';
 import type { Json } from './json.js';
 import type { Logger } from './logger.js';
 
-/**
- * One HTTP request, with the server's limits, identity and log. All routes, plain ones and those of express, answer by
- * these functions.
- */
+/** One HTTP request, with the server's limits, identity and log, for all routes. */
 export interface HttpExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -34,10 +31,7 @@ export interface HttpExchange {
   readBytes(limit: number): Promise<Buffer>;
 }
 
-/**
- * Answers some paths of the host. Resolves with false, with nothing written, for other paths. The host answers an error
- * that it throws before it has sent the headers.
- */
+/** Answers some paths of the host; resolves with false, with nothing written, for others. The host answers its errors. */
 export type HttpRoute = (exchange: HttpExchange) => Promise<boolean>;
 
 const EXCHANGES = new WeakMap<IncomingMessage, HttpExchange>();

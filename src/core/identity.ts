@@ -29,7 +29,6 @@ export interface Credentials {
   certificate(): ClientCertificate | undefined;
 }
 
-/** The certificate of a client in the TLS handshake. */
 export interface ClientCertificate {
   /** Why the certificate is not trusted ("CERT_HAS_EXPIRED"); undefined when it is trusted. */
   readonly problem: string | undefined;
@@ -39,7 +38,6 @@ export interface ClientCertificate {
   readonly alternativeNames: string;
 }
 
-/** Authenticates the senders of requests. */
 export interface Authenticator {
   /**
    * Rejects with `unauthenticated`, with `too-many` after many failures of an address or requests of a caller, and with

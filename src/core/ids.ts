@@ -9,10 +9,7 @@ let counter = 0;
 /** The beginning of the ids of `lastMs`: time and version. */
 let prefix = '';
 
-/**
- * Returns a new UUID version 7 (RFC 9562 section 5.7), 36 characters. Ids of one process sort in the order of the calls,
- * also within a millisecond, so an index on them grows only at its end.
- */
+/** Returns a new UUID version 7 (RFC 9562). Ids of one process sort in the order of the calls, so indexes grow at the end. */
 export function newId(): string {
   const now = Date.now();
   if (now > lastMs) {

@@ -22,10 +22,7 @@ export interface Journal {
   cancel(scope: Scope, taskId: string): Promise<TaskRecord>;
   /** Reads at most `limit` events with `seq > after`, in order. The caller has checked the scope. */
   read(taskId: string, after: number, limit: number): Promise<readonly TaskEvent[]>;
-  /**
-   * Yields all events with `seq > after` as they become durable, in order and in batches. Ends after the terminal event,
-   * or without an error when `signal` aborts.
-   */
+  /** Yields the events with `seq > after` once durable, in order, in batches. Ends after the terminal event or an abort. */
   follow(taskId: string, after: number, signal: AbortSignal): AsyncIterable<readonly TaskEvent[]>;
 }
 

@@ -27,6 +27,12 @@ export function parseObject(text: string): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined;
 }
 
+/** The members that are set, for an object whose optional members are absent rather than undefined. */
+export function defined<Members extends object>(members: Members) {
+  const set = Object.entries(members).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(set) as { [Name in keyof Members]?: Exclude<Members[Name], undefined> };
+}
+
 export interface JsonLimits {
   /** Arrays and objects inside each other. */
   readonly depth: number;
@@ -39,10 +45,7 @@ export interface JsonLimits {
 /** The most arrays and objects in one value from outside. Each costs time at many places, so many small ones cost most. */
 export const MAX_CONTAINERS = 25_000;
 
-/**
- * Throws `invalid-input` for a decoded value beyond `limits`, or with a number that JSON cannot hold. Bytes are one
- * value. Works without recursion, because deep input would overflow the stack.
- */
+/** Throws `invalid-input` for a decoded value beyond `limits`. Works without recursion: deep input would overflow the stack. */
 export function assertJsonValue(root: unknown, limits: JsonLimits): void {
   let level: unknown[] = [root];
   let containers = 0;

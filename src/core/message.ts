@@ -1,9 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from './json.js';
 
-/**
- * A part of a message or artifact: text, data or a file (A2A 1.0 section 4.1.6). `bytes` is base64 text, so that a part is
- * always plain JSON.
- */
+/** A part of a message or artifact (A2A 1.0 section 4.1.6). `bytes` is base64 text, so that a part is plain JSON. */
 export type Part =
   | ({ readonly kind: 'text'; readonly text: string } & PartExtras)
   | ({ readonly kind: 'data'; readonly data: Json } & PartExtras)

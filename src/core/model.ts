@@ -125,9 +125,8 @@ export const NO_USAGE: Usage = { input: 0, output: 0, cached: 0 };
 export function addUsage(a: Usage, b: Usage, sign: 1 | -1 = 1): Usage {
   const keyOf = (row: UsageRow): string => JSON.stringify([row.node, row.agent, row.model, row.currency]);
   const rows = new Map((a.rows ?? []).map((row) => [keyOf(row), row]));
-  for (const row of b.rows ?? []) {
+  for (const row of b.rows ?? [])
     rows.set(keyOf(row), { ...row, ...addNumbers(rows.get(keyOf(row)) ?? NO_USAGE, row, sign) });
-  }
   const used = [...rows.values()].filter((row) => row.input + row.output > 0);
   return { ...addNumbers(a, b, sign), ...(used.length > 0 && { rows: used }) };
 }

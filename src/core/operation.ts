@@ -30,10 +30,7 @@ export interface KeptBy {
   readonly tools: readonly string[];
 }
 
-/**
- * Operations by name. Paths, inputs and results are the wire format of `/lango/...`, which clients of other versions use:
- * add optional fields, never change an existing one.
- */
+/** Operations by name. They are the wire format of other versions: add optional fields, never change an existing one. */
 export type OperationTable = Readonly<Record<string, Operation>>;
 
 /** The input of a caller, before defaults are applied. */
@@ -61,10 +58,7 @@ export type OperationHandlers<Table extends OperationTable> = {
   ) => Promise<Returned<Table[Name]>>;
 };
 
-/**
- * The operations of an owner on its data, on a server or in a data folder of this machine. Both give the same results.
- * Calls reject with a `LangoError`; `invalid-input` names the field.
- */
+/** The operations of an owner, on a server or in a data folder. Calls reject with a `LangoError`. */
 export type OperationClient<Table extends OperationTable> = {
   readonly [Name in keyof Table]: (input: InputOf<Table[Name]>) => Promise<ResultOf<Table[Name]>>;
 };

@@ -3,7 +3,7 @@ import { retryAfterMs } from './retry.js';
 import { oneLine, shorten } from './text.js';
 import type { PeerCredential, Presented } from './credential.js';
 
-export interface OriginFetchOptions {
+interface OriginFetchOptions {
   readonly fetch: typeof fetch;
   /** The only origin that requests, and with them the credential, may go to. */
   readonly origin: string;
@@ -19,9 +19,8 @@ export interface OriginFetchOptions {
 export function createOriginFetch({ fetch: send, origin, credential }: OriginFetchOptions): typeof fetch {
   return async (input, init) => {
     const url = new URL(input instanceof Request ? input.url : input);
-    if (url.origin !== origin) {
+    if (url.origin !== origin)
       throw new LangoError('forbidden', `${url.origin} is not the agent's origin ${origin}.`);
-    }
     const ask = async (): Promise<{ response: Response; shown: Presented | undefined }> => {
       const shown = await credential?.present();
       const headers = new Headers(shown?.headers);
@@ -36,23 +35,14 @@ export function createOriginFetch({ fetch: send, origin, credential }: OriginFet
     const { shown } = first;
     let { response } = first;
     const isOwn = new Headers(init?.headers).has('authorization');
-    if (
-      response.status === 401 &&
-      shown &&
-      !isOwn &&
-      isRepeatable(input, init) &&
-      credential?.refused(shown)
-    ) {
+    const mayRepeat = response.status === 401 && !isOwn && isRepeatable(input, init);
+    if (mayRepeat && shown && credential?.refused(shown)) {
       await response.body?.cancel().catch(() => {});
       ({ response } = await ask());
     }
     if (!REFUSALS.has(response.status)) return response;
     const mask: Mask = (text) => credential?.mask(text) ?? text;
-    throw refusalOf(response, {
-      host: url.host,
-      mask,
-      said: await reasonIn(response, mask),
-    });
+    throw refusalOf(response, { host: url.host, mask, said: await reasonIn(response, mask) });
   };
 }
 
@@ -74,7 +64,6 @@ type Mask = (text: string) => string;
 interface Refusal {
   readonly host: string;
   readonly mask: Mask;
-  /** The reason in the body of the answer. */
   readonly said: string | undefined;
 }
 

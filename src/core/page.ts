@@ -9,7 +9,6 @@ export interface Page<Item> {
   readonly next: string | undefined;
 }
 
-/** One kind of data that owners keep. */
 export interface OwnedKind {
   /** Lists the data in pages. Throws `invalid-input` for an `after` that was not a `next`. */
   list(scope: Scope, after: string): Promise<Page<unknown>>;
@@ -32,10 +31,7 @@ export interface OwnedData {
   purge?(): Promise<void>;
 }
 
-/**
- * Owned data whose code is loaded when it is first used. `kinds` are its kinds, each with whether single items of it can be
- * removed.
- */
+/** Owned data whose code is loaded at first use. `kinds` tells of each kind whether single items can be removed. */
 export function lazyOwnedData(
   kinds: Readonly<Record<string, boolean>>,
   load: () => Promise<OwnedData>,

@@ -18,7 +18,6 @@ export interface Program {
   readonly isSandboxed: boolean;
 }
 
-/** A program that runs. */
 export interface RunningProgram {
   readonly stdin: Writable;
   readonly stdout: Readable;

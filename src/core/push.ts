@@ -1,5 +1,4 @@
-import type { Scope, TaskEvent } from './task.js';
-import type { Trace } from './task.js';
+import { type Scope, type TaskEvent, type Trace } from './task.js';
 
 /** The receiver of a task's notifications (A2A 1.0 section 4.3). */
 interface PushTarget {
@@ -33,19 +32,16 @@ export interface NewPush {
   readonly caps: { readonly perTask: number; readonly perOwner: number }; // The most push configs.
 }
 
-/** The task that push configs belong to. */
 export interface PushTask {
   readonly scope: Scope;
   readonly taskId: string;
 }
 
-/** A push config with the progress of its deliveries. */
 export interface PushDelivery extends PushConfig {
   /** Identifies the config in the store, time-ordered; a part of every delivery's id. */
   readonly key: string;
   readonly agent: string;
   readonly contextId: string;
-  /** The trace of the task. */
   readonly trace: Trace | undefined;
   /** The `seq` of the last event that was delivered, or that preceded the config. */
   readonly cursor: number;
@@ -59,10 +55,7 @@ export interface PushDelivery extends PushConfig {
 
 /** The push configs of tasks. A task in another scope has none. */
 export interface PushConfigStore {
-  /**
-   * Adds a config, or replaces the one with that id. Its first delivery is the Task as it is, then each further event.
-   * Rejects with `not-found` (no such task in this scope) or `too-many`.
-   */
+  /** Adds or replaces a config; the Task as it is comes first. Rejects with `not-found` or `too-many`. */
   save(place: PushTask, push: NewPush): Promise<PushConfig>;
   get(place: PushTask, id: string): Promise<PushConfig | undefined>;
   /** Lists at most `limit` configs after `after`, by id. */
@@ -75,9 +68,6 @@ export interface PushConfigStore {
 export interface PushSender {
   /** Whether the event is visible to clients. */
   shows(event: TaskEvent): boolean;
-  /**
-   * Resolves once the receiver accepted the event, or the Task for the event at the cursor. Rejects with a `LangoError`
-   * that is `retryable` when another attempt makes sense, after `retryAfterMs`.
-   */
+  /** Resolves once the receiver accepted the event (or the Task). A `retryable` rejection asks for another attempt. */
   send(work: PushDelivery, event: TaskEvent, signal: AbortSignal): Promise<void>;
 }

@@ -6,10 +6,7 @@ const LONGEST_DELAY_MS = 16_000;
 /** The longest wait that a server may ask for. When it asks for more, the caller decides what to do. */
 export const LONGEST_ASKED_MS = 60_000;
 
-/**
- * Returns the wait after the `failures`-th failure in a row: what the server asked for, else a time that doubles with each
- * failure, less a random part of up to a half, so that clients do not all return at the same time.
- */
+/** Returns the wait after a number of failures: what the server asked for, else a doubling time, less a random part. */
 export function retryDelayMs(failures: number, askedMs: number | undefined): number {
   if (askedMs !== undefined) return askedMs;
   const longest = backoffMs(failures, { firstMs: FIRST_DELAY_MS, longestMs: LONGEST_DELAY_MS });

@@ -5,10 +5,7 @@ import type { Usage } from './model.js';
 import type { Scrubber } from './secrets.js';
 import type { EventBody, Grant, Question, TaskEvent, TaskRecord } from './task.js';
 
-/**
- * One pass of an agent over a task. A run that resumes after a crash or an answer starts from the top; `recorded` gives the
- * results of completed steps, so that no step is done twice.
- */
+/** One pass of an agent over a task. A resumed run starts from the top; `recorded` gives the results of completed steps. */
 export interface Run {
   readonly task: TaskRecord;
   readonly grant: Grant;
@@ -16,10 +13,7 @@ export interface Run {
   readonly attempt: number;
   /** The caller's messages of this task in order: the request, then each follow-up. At least one. */
   readonly inputs: readonly RunInput[];
-  /**
-   * Aborts on cancellation, deadline and shutdown, and when another process takes the task. The reason is a
-   * `LangoError`.
-   */
+  /** Aborts on cancellation, deadline, shutdown and the loss of the task. The reason is a `LangoError`. */
   readonly signal: AbortSignal;
   readonly logger: Logger;
   /** Removes the values of the owner's secrets from text for a model. Appended events pass it in any case. */
@@ -35,15 +29,9 @@ export interface Run {
   history(limit: number, after?: string): Promise<readonly TaskEvent[]>;
   /** Reads a task of the same owner and agent with its log, this one included; undefined when there is none. */
   readTask(taskId: string): Promise<readonly [TaskRecord, readonly TaskEvent[]] | undefined>;
-  /**
-   * Appends in the order of calls and resolves once durable. Rejects with code `fenced` when another
-   * process owns the task: the caller stops. The author is this agent unless another is named.
-   */
+  /** Appends in the order of calls and resolves once durable. Rejects with `fenced` when another process owns the task. */
   append(body: EventBody, author?: string): Promise<void>;
-  /**
-   * Appends without waiting. Text deltas of one artifact are joined and become durable and visible within 50 ms or 4 KiB.
-   * A failure rejects the next `append` and aborts `signal`.
-   */
+  /** Appends without waiting; text is joined for up to 50 ms or 4 KiB. A failure rejects the next `append` and aborts `signal`. */
   emit(body: EventBody, author?: string): void;
   /** How many more events the task may have. */
   readonly room: number;

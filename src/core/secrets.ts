@@ -2,10 +2,7 @@ import { LangoError } from './errors.js';
 import { Contract } from './service.js';
 import type { Scope } from './task.js';
 
-/**
- * The places that a secret may be sent to: the environment of a command (`exec`), a header of a request (`http`), a field
- * of a page (`browser`). The last two also need a permitted host.
- */
+/** The places that a secret may be sent to. A header (`http`) and a field of a page (`browser`) also need a permitted host. */
 export const SECRET_PLACES = ['exec', 'http', 'browser'] as const;
 export type SecretPlace = (typeof SECRET_PLACES)[number];
 
@@ -27,14 +24,10 @@ export function replaceReferences(text: string, valueOf: (name: string) => strin
   return text.replace(REFERENCE, (_, name: string) => valueOf(name));
 }
 
-/** The access of agents and the journal to secrets. */
 export interface SecretGuard {
   /** Returns the scrubber of an owner. It always knows the newest secrets. */
   scrubber(scope: Scope): Scrubber;
-  /**
-   * Replaces every reference in `text` with the value. Rejects with `not-found` for an unknown name, and with `forbidden`
-   * when the owner does not permit this use.
-   */
+  /** Replaces each reference with its value. Rejects with `not-found`, or `forbidden` for a use that is not permitted. */
   resolve(scope: Scope, text: string, use: SecretUse): Promise<string>;
 }
 
@@ -80,7 +73,6 @@ export const noSecrets: SecretGuard = {
   },
 };
 
-/** The access of a node to the secrets of its owners. */
 export interface SecretAccess {
   readonly guard: SecretGuard;
   /** Removes the values of all owners, for the log. */

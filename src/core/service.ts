@@ -1,9 +1,6 @@
 import { LangoError } from './errors.js';
 
-/**
- * Names a service that one part of the server offers to others, with its type. The part that needs a service knows its
- * contract only, never the part that offers it.
- */
+/** Names a service, with its type. The part that needs a service knows its contract only, never the part that offers it. */
 export class Contract<Service> {
   readonly name: string;
   /** Not set. It holds the type. */
@@ -15,7 +12,6 @@ export class Contract<Service> {
   }
 }
 
-/** A service with its contract. */
 export interface Offer {
   readonly contract: Contract<unknown>;
   readonly service: unknown;
@@ -25,14 +21,12 @@ export function offer<Service>(contract: Contract<Service>, service: Service): O
   return { contract, service };
 }
 
-/** Finds services by their contracts. */
 export interface Services {
   /** Throws `unavailable` when nothing offers it. */
   require<Service>(contract: Contract<Service>): Service;
   find<Service>(contract: Contract<Service>): Service | undefined;
 }
 
-/** The services of one server. */
 export class ServiceRegistry implements Services {
   readonly #services = new Map<Contract<unknown>, unknown>();
 

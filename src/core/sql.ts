@@ -1,10 +1,6 @@
-/**
- * The port between a database and the stores that are written once for all databases. A store writes its work as a
- * generator that yields statements. SQLite answers each statement at once; PostgreSQL answers it after a round trip.
- */
+/** The port between a database and the stores for all databases, whose work are generators of statements. */
 
-import type { Scope } from './task.js';
-import { scopeKey } from './task.js';
+import { scopeKey, type Scope } from './task.js';
 
 /** SQL with `?` or `@name` for its values. With names, `values` holds one object with the values by name. */
 export interface Statement {
@@ -46,10 +42,7 @@ export interface SqlDatabase {
   write<Result>(lock: string, work: (now: number) => Query<Result>): Promise<Result>;
 }
 
-/**
- * Splits a long write into small transactions, and resolves with the sum of the counts. After an interruption the committed
- * steps remain.
- */
+/** Splits a long write into small transactions; resolves with the sum of their counts. An interruption keeps what was committed. */
 export async function writeInSteps(
   database: SqlDatabase,
   lock: string,
@@ -104,10 +97,7 @@ const POSTGRES_WORDS: readonly (readonly [RegExp, string])[] = [
   [/\) STRICT(?:, WITHOUT ROWID)?;/g, ');'],
 ];
 
-/**
- * Translates statements that create tables and indexes in SQLite, for tables that are the same in both databases. Nothing
- * but types may be called by the upper-case name of a type.
- */
+/** Translates SQLite's statements that create tables and indexes. Only types may be called by the upper-case name of a type. */
 export function toPostgres(sqlite: string): string {
   return POSTGRES_WORDS.reduce((sql, [word, replacement]) => sql.replace(word, replacement), sqlite);
 }

@@ -1,22 +1,14 @@
-import type { Json, JsonObject } from './json.js';
+import { defined, type Json, type JsonObject } from './json.js';
 import type { Artifact, Message } from './message.js';
 import type { AnswerBlock, FunctionResult, StopReason, Usage } from './model.js';
 
+const TERMINAL = ['completed', 'failed', 'canceled', 'rejected'] as const;
 /** A2A 1.0 section 4.1.3, in the words the protocol uses. */
-export const TASK_STATES = [
-  'submitted',
-  'working',
-  'input-required',
-  'auth-required',
-  'completed',
-  'failed',
-  'canceled',
-  'rejected',
-] as const;
+export const TASK_STATES = ['submitted', 'working', 'input-required', 'auth-required', ...TERMINAL] as const;
 
 export type TaskState = (typeof TASK_STATES)[number];
 
-const TERMINAL_STATES: ReadonlySet<TaskState> = new Set(['completed', 'failed', 'canceled', 'rejected']);
+const TERMINAL_STATES: ReadonlySet<TaskState> = new Set(TERMINAL);
 
 export function isTerminal(state: TaskState): boolean {
   return TERMINAL_STATES.has(state);
@@ -48,10 +40,7 @@ export interface Trace {
   readonly tracestate?: string;
 }
 
-/**
- * What a task may do. The grant travels with delegations and only narrows: see `narrowGrant`. On the wire it is the
- * delegation-chain extension.
- */
+/** What a task may do. It travels with delegations (the delegation-chain extension) and only narrows: see `narrowGrant`. */
 export interface Grant {
   /** The agents that delegated to this task, root first, each as "name@node". Empty for a person's own task. */
   readonly chain: readonly string[];
@@ -100,10 +89,7 @@ export interface TaskRecord extends Scope {
 
 /** A question that a task waits for a person to answer. */
 export interface Question {
-  /**
-   * The id that an answer names. For an approval, the hash of task, call, tool and exact arguments: changed arguments have
-   * another hash.
-   */
+  /** The id that an answer names. For an approval, the hash of task, call, tool and exact arguments. */
   readonly hash: string;
   readonly kind: 'approval' | 'outcome-unknown' | 'input';
   /** One sentence for the person. */
@@ -111,7 +97,6 @@ export interface Question {
   /** The agent that asks. */
   readonly author: string;
   readonly tool?: string;
-  /** The exact arguments. */
   readonly arguments?: JsonObject;
   /** The JSON schema of the reply that an agent of another framework wants. */
   readonly answerSchema?: JsonObject;
@@ -163,7 +148,6 @@ export type EventBody =
       readonly type: 'artifact';
       readonly artifact: Artifact;
       readonly append: boolean;
-      /** Default: true. `false`: more of the artifact follows. */
       readonly lastChunk?: boolean;
       readonly metadata?: JsonObject;
       /** The artifact holds the parts of this message, which is the whole answer in place of a task. */
@@ -277,22 +261,18 @@ export function stateAfter(body: EventBody, before: TaskState): TaskState | unde
 
 /** Returns the grant of a child task. The limits of `by` can only make the parent's grant smaller. */
 export function narrowGrant(parent: Grant, by: Partial<Grant>): Grant {
-  const tools = narrower(parent.tools, by.tools, shared);
-  const scopes = narrower(parent.scopes, by.scopes, shared);
-  const deadline = narrower(parent.deadline, by.deadline, Math.min);
-  const tokens = narrower(parent.tokens, by.tokens, Math.min);
-  const cost = narrower(parent.cost, by.cost, lesser);
-  const trace = by.trace ?? parent.trace;
   return {
     chain: by.chain ?? parent.chain,
     depth: Math.min(parent.depth, by.depth ?? parent.depth),
-    ...(deadline === undefined ? {} : { deadline }),
-    ...(tokens === undefined ? {} : { tokens }),
-    ...(cost === undefined ? {} : { cost }),
-    ...(tools === undefined ? {} : { tools }),
-    ...(scopes === undefined ? {} : { scopes }),
-    ...(parent.fromOutside || by.fromOutside ? { fromOutside: true } : {}),
-    ...(trace === undefined ? {} : { trace }),
+    ...defined({
+      deadline: narrower(parent.deadline, by.deadline, Math.min),
+      tokens: narrower(parent.tokens, by.tokens, Math.min),
+      cost: narrower(parent.cost, by.cost, lesser),
+      tools: narrower(parent.tools, by.tools, shared),
+      scopes: narrower(parent.scopes, by.scopes, shared),
+      fromOutside: parent.fromOutside || by.fromOutside || undefined,
+      trace: by.trace ?? parent.trace,
+    }),
   };
 }
 

@@ -4,7 +4,7 @@ import { LangoError } from './errors.js';
 /** The longest time that `setTimeout` can wait; with a longer one it fires at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-export interface TimerOptions {
+interface TimerOptions {
   /** False lets the process end while the timer runs. Default: true. */
   readonly ref?: boolean | undefined;
 }
@@ -44,7 +44,7 @@ export class Timer implements Disposable {
   }
 }
 
-export interface PauseOptions extends TimerOptions {
+interface PauseOptions extends TimerOptions {
   /** Ends the pause when it aborts. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -72,10 +72,7 @@ export async function waitAtMost<Result>(
   }
 }
 
-/**
- * Settles as `work` does, or rejects with the reason of the signal `graceMs` (default: 0) after it aborted. The work itself
- * goes on.
- */
+/** Settles as `work` does, or rejects with the signal's reason `graceMs` after its abort. The work itself goes on. */
 export function abortable<Result>(
   work: Promise<Result>,
   signal: AbortSignal,

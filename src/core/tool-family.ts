@@ -35,11 +35,9 @@ export interface NodeFinding {
   readonly state: 'ok' | 'warn';
   /** A sentence without its period. */
   readonly text: string;
-  /** The advice, as a sentence. */
   readonly hint?: string;
 }
 
-/** Returns a family that is on. */
 export function on(name: string, tools: readonly Tool[]): ToolFamily {
   return { name, state: 'on', tools };
 }

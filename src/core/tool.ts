@@ -39,10 +39,7 @@ export interface Tool<Schema extends z.ZodObject = z.ZodObject> {
   readonly bringsOutside?: boolean;
   /** Resolves after the effect is whole, or rejects with nothing done. Honors `context.signal`. */
   execute(input: z.infer<Schema>, context: ToolContext): Promise<ToolOutput>;
-  /**
-   * Rejects when the call cannot be made now. Runs before a person is asked, so that nobody approves a call that cannot
-   * work. Has no effect; `execute` checks again.
-   */
+  /** Rejects when the call cannot be made now, before a person is asked. Has no effect; `execute` checks again. */
   check?(input: z.infer<Schema>, context: ToolContext): Promise<void>;
   /** For `queryable` only: returns the outcome of the call with this key; undefined when it never happened. */
   settle?(input: z.infer<Schema>, context: ToolContext): Promise<ToolOutput | undefined>;

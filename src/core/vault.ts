@@ -3,10 +3,7 @@ import type { SecretPlace, SecretUse } from './secrets.js';
 import { Contract } from './service.js';
 import type { Scope } from './task.js';
 
-/**
- * Secrets, private keys and wallets of owners, encrypted at rest and never shown to a model. Entries of other owners are
- * absent.
- */
+/** Secrets, private keys and wallets, encrypted at rest, never shown to a model. Entries of other owners are absent. */
 export interface Vault {
   /**
    * Creates or replaces an entry and resolves once it is durable. With `expected`, the version to replace (0 for none),
@@ -22,10 +19,7 @@ export interface Vault {
   delete(scope: Scope, kind: VaultKind, name: string): Promise<boolean>;
 }
 
-/**
- * `secret`: a value that tools use by reference. `key`: a named cryptographic key. `wallet`: a key that signs transfers.
- * Each kind has its own names.
- */
+/** `secret`: a value that tools use by reference; `key`: a cryptographic key; `wallet`: signs transfers. Each has own names. */
 export type VaultKind = 'secret' | 'key' | 'wallet';
 
 export const VAULT_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
@@ -51,7 +45,6 @@ export interface VaultItem {
   readonly updatedAt: number;
 }
 
-/** An entry with its decrypted value. */
 export interface OpenedEntry extends VaultItem {
   readonly value: Uint8Array;
 }
@@ -65,16 +58,12 @@ export interface VaultStore {
   dataKeys(): Promise<readonly ScopedKey[]>;
   /** Stores the first data key of a scope, and resolves with the stored key. */
   addDataKey(key: ScopedKey): Promise<Uint8Array>;
-  /**
-   * Replaces the master record and all data keys in one transaction. Rejects with `conflict`, with nothing changed, when
-   * `from` is not the current master, or `keys` lacks a scope.
-   */
+  /** Replaces the master and all data keys in one transaction; `conflict` when `from` is not the current one or a scope lacks. */
   rotate(from: string, to: MasterRecord, keys: readonly ScopedKey[]): Promise<void>;
   /** Undefined without such an entry. */
   entry(scope: Scope, kind: VaultKind, name: string): Promise<SealedEntry | undefined>;
   /** Lists entries by name. */
   entries(scope: Scope, kind: VaultKind): Promise<readonly SealedEntry[]>;
-  /** Lists the scopes that have entries of a kind. */
   scopes(kind: VaultKind): Promise<readonly Scope[]>;
   /**
    * Writes the next version. Rejects with `conflict` when the newest version (0 for none) is not the one before it, and with
@@ -158,7 +147,6 @@ export interface SecretStore {
   delete(scope: Scope, name: string): Promise<boolean>;
 }
 
-/** The vault and the secrets of a node. */
 export interface OpenVault {
   readonly vault: Vault;
   readonly secrets: SecretStore & SecretReader;

@@ -43,7 +43,7 @@ export const REQUEST_FIELDS = {
   body: z.string().max(MAX_BODY_CHARACTERS).optional().describe('The request body: JSON or text'),
 };
 
-export interface RequestInput {
+interface RequestInput {
   readonly url: string;
   readonly method?: string | undefined;
   readonly body?: string | undefined;
@@ -59,13 +59,11 @@ export async function requestInit(
   context: ToolContext,
 ) {
   const { hostname, protocol } = new URL(url);
+  const isPlain = protocol === 'http:' && !isLoopback(hostname);
+  const text = `url: a secret may be sent to ${hostname} over https only. Use an https URL.`;
   const resolved: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
-    if (referencedSecrets(value).length > 0 && protocol === 'http:' && !isLoopback(hostname))
-      throw new LangoError(
-        'forbidden',
-        `url: a secret may be sent to ${hostname} over https only. Use an https URL.`,
-      );
+    if (isPlain && referencedSecrets(value).length > 0) throw new LangoError('forbidden', text);
     resolved[name] = await context.resolveSecrets(value, hostname);
   }
   const { signal } = context;

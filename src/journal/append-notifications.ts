@@ -1,9 +1,6 @@
 import type { TaskStore } from '../stores/tasks.js';
 
-/**
- * Tells subscribers that a task got new events. A notification carries the task id only, and the subscriber reads the
- * journal itself. So a lost or repeated notification costs one extra read, and never an event.
- */
+/** Tells subscribers of new events. They read the journal themselves: a lost or repeated notification costs no event. */
 export class AppendNotifications {
   readonly #store: Pick<TaskStore, 'heads' | 'pollMs'>;
   readonly #subscriptions = new Map<string, Set<AppendSubscription>>();
@@ -55,34 +52,25 @@ export class AppendNotifications {
 }
 
 class AppendSubscription {
-  #isNotified = false;
-  #resolve: (() => void) | undefined;
+  #news = Promise.withResolvers<void>();
   readonly #signal: AbortSignal;
   readonly #onClose: () => void;
-  readonly #wake = () => this.wake();
+  readonly wake = (): void => this.#news.resolve();
 
   constructor(signal: AbortSignal, onClose: () => void) {
     this.#signal = signal;
     this.#onClose = onClose;
-    signal.addEventListener('abort', this.#wake);
-  }
-
-  wake(): void {
-    this.#isNotified = true;
-    this.#resolve?.();
+    signal.addEventListener('abort', this.wake);
   }
 
   /** Resolves at the next notification or poll, on abort, and at once when notified since the last call. */
   async next(): Promise<void> {
-    if (!this.#isNotified && !this.#signal.aborted) {
-      await new Promise<void>((resolve) => (this.#resolve = resolve));
-      this.#resolve = undefined;
-    }
-    this.#isNotified = false;
+    if (!this.#signal.aborted) await this.#news.promise;
+    this.#news = Promise.withResolvers();
   }
 
   close(): void {
-    this.#signal.removeEventListener('abort', this.#wake);
+    this.#signal.removeEventListener('abort', this.wake);
     this.#onClose();
   }
 }

@@ -72,10 +72,7 @@ export interface NextDelivery {
   readonly mayGrow: boolean;
 }
 
-/**
- * The first delivery of `events`, which are in order; undefined when `shows` accepts none of them. Deterministic: the
- * events up to the delivery's number give the same delivery again, so that a retry repeats it exactly.
- */
+/** The first delivery of `events`; undefined when `shows` accepts none. Deterministic: a retry repeats it exactly. */
 export function nextDelivery(
   events: readonly TaskEvent[],
   shows: (event: TaskEvent) => boolean,
@@ -93,9 +90,7 @@ export function nextDelivery(
   return { event, since: first.at, mayGrow: true };
 }
 
-type TextEvent = TaskEvent & {
-  readonly body: Extract<TaskEvent['body'], { readonly type: 'text-delta' }>;
-};
+type TextEvent = TaskEvent & { readonly body: Extract<TaskEvent['body'], { readonly type: 'text-delta' }> };
 
 function joinText(event: TextEvent, next: TaskEvent): TextEvent | undefined {
   const { body } = next;

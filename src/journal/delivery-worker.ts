@@ -4,11 +4,9 @@ import type { Logger } from '../core/logger.js';
 import type { PushSender, PushDelivery } from '../core/push.js';
 import type { PushOutcome, PushStore } from '../stores/pushes.js';
 import type { TaskStore } from '../stores/tasks.js';
-import type { TaskEvent } from '../core/task.js';
-import { isTerminal } from '../core/task.js';
+import { isTerminal, type TaskEvent } from '../core/task.js';
 import { backoffMs } from '../core/time.js';
-import type { NextDelivery, QueuedConfig } from './delivery-queue.js';
-import { DeliveryQueue, nextDelivery } from './delivery-queue.js';
+import { DeliveryQueue, nextDelivery, type NextDelivery, type QueuedConfig } from './delivery-queue.js';
 
 /** Limits of deliveries. Times are in milliseconds. */
 interface DeliveryLimits {
@@ -24,7 +22,7 @@ interface DeliveryLimits {
   readonly perHost: number;
 }
 
-export interface DeliveryWorkerOptions {
+interface DeliveryWorkerOptions {
   readonly pushes: PushStore;
   readonly tasks: Pick<TaskStore, 'read' | 'onAppend'>;
   readonly sender: PushSender;
@@ -169,9 +167,8 @@ export class DeliveryWorker {
     if (!work) return 'gone';
     const next = await this.#next(work);
     if (!next) return 'idle';
-    if (work.upTo === 0 && next.mayGrow && next.since + limits.textMs > Date.now()) {
+    if (work.upTo === 0 && next.mayGrow && next.since + limits.textMs > Date.now())
       return { at: next.since + limits.textMs, isForText: true };
-    }
     const { event } = next;
     if (!(await pushes.claim(work, event.seq, this.#worker))) return { at: Date.now() + limits.retryMs };
     const outcome = await this.#attempt(work, event);

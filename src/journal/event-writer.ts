@@ -1,4 +1,4 @@
-import { LangoError } from '../core/errors.js';
+import { isLangoError, LangoError } from '../core/errors.js';
 import { scrubEvent } from '../scrub/data.js';
 import type { ScrubStream, Scrubber } from '../core/secrets.js';
 import type { EventBody, NewEvent } from '../core/task.js';
@@ -27,7 +27,7 @@ export interface AppendReport {
   readonly count: number;
 }
 
-export interface EventWriterOptions {
+interface EventWriterOptions {
   /** Stores events with the next numbers. Resolves with the new head once they are durable. */
   readonly append: (events: readonly NewEvent[]) => Promise<number>;
   readonly scrubber: Scrubber;
@@ -47,19 +47,13 @@ interface Waiting {
   readonly reject: (error: LangoError) => void;
 }
 
-/**
- * Writes the events of one run: keeps their order, removes the values of secrets, joins consecutive text deltas, has one
- * append under way at a time, and stops for good at the first failure.
- */
+/** Writes the events of one run, in order, without secrets, with text deltas joined. Stops for good at the first failure. */
 export class EventWriter {
-  readonly #append: (events: readonly NewEvent[]) => Promise<number>;
-  readonly #limit: number;
-  readonly #onAppended: (report: AppendReport) => void;
-  readonly #onFailure: (error: LangoError) => void;
+  readonly #options: EventWriterOptions;
   readonly #scrubber: EventScrubber;
   #pending: NewEvent[] = [];
   #pendingText = 0;
-  #waiting: Waiting[] = [];
+  readonly #waiting: Waiting[] = [];
   #busy = false;
   /** Whether a pending event must be written without waiting for the text timer. */
   #urgent = false;
@@ -69,10 +63,7 @@ export class EventWriter {
   #written: number;
 
   constructor(options: EventWriterOptions) {
-    this.#append = options.append;
-    this.#limit = options.limit;
-    this.#onAppended = options.onAppended;
-    this.#onFailure = options.onFailure;
+    this.#options = options;
     this.#written = options.head;
     this.#scrubber = new EventScrubber(options.scrubber, options.artifacts);
   }
@@ -83,7 +74,7 @@ export class EventWriter {
 
   /** How many more events the task takes. */
   get room(): number {
-    return Math.max(0, this.#limit - RESERVED_EVENTS - this.#written);
+    return Math.max(0, this.#options.limit - RESERVED_EVENTS - this.#written);
   }
 
   /** Resolves once the event and all events before it are durable. */
@@ -128,9 +119,10 @@ export class EventWriter {
 
   #push(event: NewEvent): void {
     const { body } = event;
+    const { limit } = this.#options;
     // A full task still accepts these two events: a run must be able to begin and to record why it ended.
     const isFrame = body.type === 'run-start' || body.type === 'run-end';
-    if (!isFrame && isFull(this.#written, this.#limit)) throw taskIsFull(this.#limit);
+    if (!isFrame && isFull(this.#written, limit)) throw taskIsFull(limit);
     const last = this.#pending.at(-1);
     const joined = last && body.type === 'text-delta' ? joinText(last, event) : undefined;
     if (joined) this.#pending[this.#pending.length - 1] = joined;
@@ -146,25 +138,17 @@ export class EventWriter {
     clearImmediate(this.#soon);
     this.#timer = undefined;
     this.#soon = undefined;
-    if (this.#busy) {
-      this.#urgent = true;
-      return;
-    }
-    if (this.#pending.length === 0) {
-      for (const { resolve } of this.#waiting.splice(0)) resolve();
-      return;
-    }
-    const events = this.#pending;
-    const waiting = this.#waiting;
-    this.#pending = [];
-    this.#waiting = [];
+    this.#urgent = this.#busy;
+    if (this.#busy) return;
+    const waiting = this.#waiting.splice(0);
+    const events = this.#pending.splice(0);
+    if (events.length === 0) return waiting.forEach(({ resolve }) => resolve());
     this.#pendingText = 0;
-    this.#urgent = false;
     this.#busy = true;
-    this.#append(events).then(
+    this.#options.append(events).then(
       (head) => {
         this.#busy = false;
-        this.#onAppended({ head, count: events.length });
+        this.#options.onAppended({ head, count: events.length });
         for (const { resolve } of waiting) resolve();
         if (this.#urgent) this.#flush();
       },
@@ -174,14 +158,12 @@ export class EventWriter {
 
   #fail(error: unknown, waiting: readonly Waiting[]): void {
     this.#busy = false;
-    this.#failure =
-      error instanceof LangoError
-        ? error
-        : new LangoError('storage', 'The journal could not be written.', { cause: error });
-    for (const { reject } of [...waiting, ...this.#waiting]) reject(this.#failure);
-    this.#waiting = [];
+    this.#failure = isLangoError(error)
+      ? error
+      : new LangoError('storage', 'The journal could not be written.', { cause: error });
+    for (const { reject } of [...waiting, ...this.#waiting.splice(0)]) reject(this.#failure);
     this.#pending = [];
-    this.#onFailure(this.#failure);
+    this.#options.onFailure(this.#failure);
   }
 }
 

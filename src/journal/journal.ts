@@ -1,4 +1,3 @@
-import type { Agent, PeerDirectory } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import { newId } from '../core/ids.js';
 import type { Accepted, Journal, Submission, TaskPage, TaskQuery } from '../core/journal.js';
@@ -6,16 +5,13 @@ import { hashJson } from '../core/canonical-json.js';
 import { textOf, type Message } from '../core/message.js';
 import { answersIn, questionsIn } from '../core/questions.js';
 import { DECISION, decisionIn } from '../core/decisions.js';
-import type { Logger } from '../core/logger.js';
-import type { SecretGuard } from '../core/secrets.js';
-import { noSecrets } from '../core/secrets.js';
+import { noSecrets, type SecretGuard } from '../core/secrets.js';
 import type { AcceptOutcome, NewTask, TaskStore } from '../stores/tasks.js';
-import type { Question, Scope, TaskEvent, TaskRecord } from '../core/task.js';
-import { isTerminal } from '../core/task.js';
+import { isTerminal, type Question, type Scope, type TaskEvent, type TaskRecord } from '../core/task.js';
 import { scrubData, scrubMessage } from '../scrub/data.js';
 import { AppendNotifications } from './append-notifications.js';
 import { isFull, taskIsFull } from './event-writer.js';
-import { Worker } from './worker.js';
+import { Worker, type WorkerOptions } from './worker.js';
 
 /** The number of events that a follower reads at once. */
 const FOLLOW_PAGE = 256;
@@ -23,34 +19,15 @@ const FOLLOW_PAGE = 256;
 /** The longest time that `cancel` waits for the run to end. */
 const CANCEL_WAIT_MS = 10_000;
 
-export interface JournalOptions {
-  readonly store: TaskStore;
-  /** The agents of this node, by name. Filled before `start`. */
-  readonly agents: ReadonlyMap<string, Agent>;
-  /** The agents that can be delegated to. Their open tasks are canceled when the task that delegated ends. */
-  readonly peers: Pick<PeerDirectory, 'get'>;
-  readonly logger: Logger;
+export interface JournalOptions extends Omit<WorkerOptions, 'worker' | 'secrets'> {
   /** Removes the values of secrets from everything that is appended. Default: there are no secrets. */
-  readonly secrets?: Pick<SecretGuard, 'scrubber'>;
-  /** Runs at the same time, at each level of delegation. */
-  readonly concurrentRuns: number;
-  /** The most unfinished tasks of one owner at each level, when a further one would have to wait. */
-  readonly queuedTasks: number;
-  /** The most events one task may have. */
-  readonly eventsPerTask: number;
-  /** The wall-clock time of one pass over a task. */
-  readonly runSeconds: number;
-  /** How long `stop` waits for the steps that are under way. Default: not at all. */
-  readonly drainSeconds?: number;
+  readonly secrets?: WorkerOptions['secrets'];
 }
 
 export interface RunningJournal extends Journal {
   /** Continues the tasks that an earlier process left unfinished. */
   start(): Promise<void>;
-  /**
-   * Ends the runs without closing their tasks, each after the step that it works on, and releases their leases. The store
-   * stays open.
-   */
+  /** Ends the runs, each after its step under way, without closing their tasks, and their leases. The store stays open. */
   stop(): Promise<void>;
 }
 
@@ -126,9 +103,8 @@ class TaskJournal implements RunningJournal {
     const task = known && (await this.#store.requestCancel(scope, taskId));
     if (!task) throw new LangoError('not-found', `There is no task ${taskId}.`);
     const ended = isTerminal(task.state) ? task : await this.#untilEnded(scope, task);
-    if (isTerminal(ended.state) && ended.state !== 'canceled') {
+    if (isTerminal(ended.state) && ended.state !== 'canceled')
       throw new LangoError('not-cancelable', `The task is already ${ended.state}.`);
-    }
     return ended;
   }
 
@@ -136,10 +112,7 @@ class TaskJournal implements RunningJournal {
     return this.#store.read(taskId, after, limit);
   }
 
-  /**
-   * Reads the journal and nothing else, so that every follower sees the same durable events in the same order.
-   * Notifications only say when to read again.
-   */
+  /** Reads the journal and nothing else, so that all followers see the same. Notifications only say when to read again. */
   async *follow(taskId: string, after: number, signal: AbortSignal): AsyncIterable<readonly TaskEvent[]> {
     const appends = this.#notifications.subscribe(taskId, signal);
     try {
@@ -185,9 +158,8 @@ class TaskJournal implements RunningJournal {
     const { taskId } = target;
     const task = await this.#store.get(scope, taskId);
     if (task?.agent !== agent) throw inputError('not-found', taskId);
-    if (contextId !== undefined && contextId !== task.contextId) {
+    if (contextId !== undefined && contextId !== task.contextId)
       throw new LangoError('invalid-input', `The task ${taskId} belongs to another context.`);
-    }
     if (submission.mayDecide === false) assertNoDecision(submission.message, task);
     if (isFull(task.head, this.#eventsPerTask) && !isTerminal(task.state))
       throw taskIsFull(this.#eventsPerTask);

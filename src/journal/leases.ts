@@ -1,8 +1,7 @@
 import { LangoError, errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { TaskRecord } from '../core/task.js';
-import type { TaskStore } from '../stores/tasks.js';
-import { LEASE_MS, LEASE_RENEW_MS } from '../stores/tasks.js';
+import { LEASE_MS, LEASE_RENEW_MS, type TaskStore } from '../stores/tasks.js';
 
 /** How long a process waits after its start before it continues a task that may crash it. */
 const SUSPECT_WAIT_MS = 2 * LEASE_MS;
@@ -13,7 +12,7 @@ interface LeasedRun {
   notify(head: number): void;
 }
 
-export interface LeasesOptions {
+interface LeasesOptions {
   readonly store: Pick<TaskStore, 'claim' | 'claimSuspect' | 'renew' | 'release'>;
   readonly logger: Logger;
   /** Names this process in leases. */
@@ -24,14 +23,10 @@ export interface LeasesOptions {
   readonly freeSlots: (level: number) => number;
   /** The runs of stored tasks, by the id of the task. */
   readonly runs: () => readonly (readonly [string, LeasedRun])[];
-  /** Starts the run of a task that was claimed. */
   readonly launch: (task: TaskRecord) => void;
 }
 
-/**
- * The leases of this process, by the store's clock. Claims unfinished tasks while slots are free, renews the leases of the
- * tasks that run, and aborts a run whose task another process took over.
- */
+/** Claims unfinished tasks while slots are free, renews their leases, and aborts the runs of tasks that others took over. */
 export class Leases {
   readonly #options: LeasesOptions;
   #timer: NodeJS.Timeout | undefined;
@@ -90,10 +85,8 @@ export class Leases {
     const { store, worker, logger } = this.#options;
     try {
       const runs = this.#options.runs();
-      const held = await store.renew(
-        worker,
-        runs.map(([id]) => id),
-      );
+      const ids = runs.map(([id]) => id);
+      const held = await store.renew(worker, ids);
       const heads = new Map(held.map(({ id, head }) => [id, head]));
       for (const [id, run] of runs) {
         const head = heads.get(id);
@@ -107,10 +100,7 @@ export class Leases {
     }
   }
 
-  /**
-   * Continues a task that may crash the process. It waits after the start, so that a process which is killed while it
-   * starts, or crashed by another task at its start, does not count against it.
-   */
+  /** Continues a suspect, some time after the start: a process that ended while it started does not count against the task. */
   async #claimSuspect(): Promise<void> {
     this.#renewals += 1;
     if (this.#renewals * LEASE_RENEW_MS < SUSPECT_WAIT_MS || this.#isStopped) return;

@@ -1,8 +1,6 @@
-import type { Usage } from '../core/model.js';
-import { NO_USAGE, addUsage } from '../core/model.js';
+import { NO_USAGE, addUsage, type Usage } from '../core/model.js';
 import type { AskedQuestion, RecordedStep, RunInput } from '../core/run.js';
-import type { EventBody, Question, TaskEvent } from '../core/task.js';
-import { isFromOutside, isInterrupted } from '../core/task.js';
+import { isFromOutside, isInterrupted, type EventBody, type Question, type TaskEvent } from '../core/task.js';
 
 type MessageBody = Extract<EventBody, { type: 'message' }>;
 
@@ -62,12 +60,10 @@ export class Replay {
         this.#require(body.step).childTaskId = body.taskId;
         break;
       case 'tool-result':
-        this.#require(body.step).result = body;
-        break;
       case 'turn-end':
       case 'delegation-end':
         this.#require(body.step).result = body;
-        this.usage = addUsage(this.usage, body.usage);
+        if ('usage' in body) this.usage = addUsage(this.usage, body.usage);
         break;
       case 'cancel-request':
         this.cancelRequested = true;

@@ -1,10 +1,8 @@
-import type { ErrorCode, LangoError } from '../core/errors.js';
-import { errorText, isLangoError } from '../core/errors.js';
-import type { Message, Part } from '../core/message.js';
-import { textPart } from '../core/message.js';
+import { errorText, isLangoError, type ErrorCode, type LangoError } from '../core/errors.js';
+import { textPart, type Message, type Part } from '../core/message.js';
+import { defined } from '../core/json.js';
 import type { RunEnd } from '../core/run.js';
-import type { EventBody, Question } from '../core/task.js';
-import { isInterrupted } from '../core/task.js';
+import { isInterrupted, type EventBody, type Question } from '../core/task.js';
 import type { TaskRun } from './task-run.js';
 
 /** The result of a run: from its agent, or from the abort or failure that ended it. */
@@ -20,10 +18,7 @@ export function acceptsMoreInput(result: RunResult): boolean {
   return result.state === 'completed' || isInterrupted(result.state);
 }
 
-/**
- * Undefined when this process must not close the task: it continues on another process, after a restart, or once its lease
- * has expired and the database works again.
- */
+/** Undefined when this process must not close the task, because it continues elsewhere, later, or after a restart. */
 export function resultOfAbort(reason: LangoError | undefined): RunResult | undefined {
   if (reason && LATER.has(reason.code)) return undefined;
   if (isLangoError(reason, 'canceled')) return { state: 'canceled' };
@@ -40,14 +35,12 @@ export function resultOfFailure(run: TaskRun, error: unknown): RunResult {
 
 /** The event that closes a run: the last one that its epoch may write. */
 export function runEndEvent(run: TaskRun, result: RunResult): EventBody {
+  const { reason, metadata, questions } = result;
   const message = closingMessage(run, result);
   return {
     type: 'run-end',
     state: result.state,
-    ...(result.reason === undefined ? {} : { reason: result.reason }),
-    ...(message ? { message } : {}),
-    ...(result.metadata ? { metadata: result.metadata } : {}),
-    ...(result.questions ? { questions: result.questions } : {}),
+    ...defined({ reason, message, metadata, questions }),
     usage: run.usage(),
     ...(run.hasReadOutside() ? { fromOutside: true } : {}),
   };

@@ -3,8 +3,7 @@ import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import { isTerminal, type TaskRecord } from '../core/task.js';
 import { abortable, Timer } from '../core/time.js';
 import { scrubEvent } from '../scrub/data.js';
-import type { TaskStore } from '../stores/tasks.js';
-import { SUSPECT_CRASHES } from '../stores/tasks.js';
+import { SUSPECT_CRASHES, type TaskStore } from '../stores/tasks.js';
 import type { OpenDelegation, Replay } from './replay.js';
 import { acceptsMoreInput, resultOfAbort, resultOfFailure, runEndEvent, type RunResult } from './run-end.js';
 import type { TaskRun } from './task-run.js';
@@ -16,6 +15,7 @@ const AGENT_STOP_GRACE_MS = 5_000;
 
 export interface RunWorkOptions {
   readonly store: Pick<TaskStore, 'append' | 'lastCrash'>;
+  /** The agents of this node, by name. Filled before `start`. */
   readonly agents: ReadonlyMap<string, Agent>;
   /** The agents that can be delegated to. Their open tasks are canceled when the task that delegated ends. */
   readonly peers: Pick<PeerDirectory, 'get'>;

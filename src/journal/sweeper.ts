@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { errorText } from '../core/errors.js';
+import type { Page } from '../core/page.js';
 import type { Logger } from '../core/logger.js';
 import { pause } from '../core/time.js';
 import type { RetentionStore } from '../stores/tasks.js';
@@ -9,7 +10,7 @@ const SWEEP_MS = 60 * 60 * 1_000;
 const STEP_TASKS = 50;
 const STEP_PAUSE_MS = 20;
 
-export interface SweeperOptions {
+interface SweeperOptions {
   readonly retention: RetentionStore;
   /** How long ended tasks are kept. */
   readonly ageMs: number;
@@ -76,11 +77,7 @@ function offsetOfClock(): number {
 async function sweep({ retention, ageMs }: SweeperOptions, signal: AbortSignal): Promise<number> {
   let removed = 0;
   for (let after: string | undefined = ''; after !== undefined && !signal.aborted;) {
-    const { items, next }: Awaited<ReturnType<RetentionStore['listEnded']>> = await retention.listEnded(
-      ageMs,
-      after,
-      STEP_TASKS,
-    );
+    const { items, next }: Page<string> = await retention.listEnded(ageMs, after, STEP_TASKS);
     removed += (await retention.remove(items)).length;
     after = next;
     await pause(STEP_PAUSE_MS, { signal, ref: false });

@@ -36,10 +36,7 @@ export class TaskPast {
   }
 }
 
-/**
- * Fails a task whose past could not be read because its journal is damaged. Otherwise it would be claimed again and again.
- * A task whose past may be read later is left alone. Never rejects.
- */
+/** Fails a task whose journal is damaged: it would be claimed forever. Leaves one that may be read later. Never rejects. */
 export async function endUnreadable(
   { id, epoch, agent }: TaskRecord,
   error: unknown,

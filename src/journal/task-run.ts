@@ -1,17 +1,13 @@
 import { LangoError, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
-import type { Usage } from '../core/model.js';
-import { addUsage } from '../core/model.js';
+import { addUsage, type Usage } from '../core/model.js';
 import type { AskedQuestion, RecordedStep, Run, RunInput } from '../core/run.js';
 import type { Scrubber } from '../core/secrets.js';
-import type { AcceptOutcome, NewTask, TaskStore } from '../stores/tasks.js';
-import { LEASE_MS, taskOfNew } from '../stores/tasks.js';
+import { LEASE_MS, taskOfNew, type AcceptOutcome, type NewTask, type TaskStore } from '../stores/tasks.js';
 import type { EventBody, Grant, NewEvent, TaskEvent, TaskRecord } from '../core/task.js';
 import { isFromOutside } from '../core/task.js';
-import type { AppendReport } from './event-writer.js';
-import { EventWriter } from './event-writer.js';
-import type { OpenDelegation } from './replay.js';
-import { Replay, inputOf } from './replay.js';
+import { EventWriter, type AppendReport } from './event-writer.js';
+import { Replay, inputOf, type OpenDelegation } from './replay.js';
 
 const READ_PAGE = 100;
 
@@ -19,7 +15,7 @@ const STEP_STARTS: ReadonlySet<EventBody['type']> = new Set(['turn-start', 'tool
 /** How long a run that leaves may go on after its last result, which may have been the answer. */
 const LEAVE_GRACE_MS = 50;
 
-export interface TaskRunOptions {
+interface TaskRunOptions {
   readonly task: TaskRecord;
   readonly store: Pick<TaskStore, 'append' | 'read' | 'get' | 'readSession'>;
   readonly replay: Replay;
@@ -119,9 +115,8 @@ export class TaskRun implements Run {
     const task = await this.#store.get(this.task, taskId);
     if (task?.agent !== this.task.agent) return undefined;
     const events: TaskEvent[] = [];
-    for (let seq = 0; seq < task.head; seq += READ_PAGE) {
+    for (let seq = 0; seq < task.head; seq += READ_PAGE)
       events.push(...(await this.#store.read(taskId, seq, READ_PAGE)));
-    }
     return [task, events];
   }
 
@@ -225,9 +220,8 @@ export class TaskRun implements Run {
     this.#seen = Math.max(this.#seen, event.seq);
     if (event.body.type === 'cancel-request')
       this.abort(new LangoError('canceled', 'The task was canceled.'));
-    if (event.body.type === 'message' && !this.inputs.some(({ seq }) => seq === event.seq)) {
+    if (event.body.type === 'message' && !this.inputs.some(({ seq }) => seq === event.seq))
       this.#replay.inputs.push(inputOf(event, event.body));
-    }
   }
 
   #note(body: EventBody): void {
@@ -235,8 +229,7 @@ export class TaskRun implements Run {
     this.#replay.delegations.add(body);
     if (body.type === 'question') this.#replay.noteQuestion(body.question);
     this.#hasReadOutside ||= isFromOutside(body);
-    if (body.type !== 'turn-end' && body.type !== 'delegation-end') return;
-    this.charge(body.usage);
+    if (body.type === 'turn-end' || body.type === 'delegation-end') this.charge(body.usage);
   }
 }
 
@@ -263,10 +256,7 @@ export class FirstAppend {
     this.#worker = worker;
     this.task = taskOfNew(entry, Date.now());
     this.outcome = new Promise((resolve) => (this.#resolve = resolve));
-    this.outcome.then(
-      () => (this.#isStored = true),
-      () => undefined,
-    );
+    this.outcome.then(() => (this.#isStored = true)).catch(() => undefined);
   }
 
   /** True after the commit. A store with several connections may not find the task before. */
@@ -293,18 +283,14 @@ export class FirstAppend {
   }
 
   async #acceptWith(events: readonly NewEvent[]): Promise<number> {
-    let outcome: AcceptOutcome;
-    try {
-      outcome = await this.#store.accept(this.#entry, { worker: this.#worker, firstEvents: events });
-    } catch (error) {
-      if (isLangoError(error, 'storage')) {
-        this.#resolve(Promise.reject(error));
-        throw error;
-      }
+    const acceptWith = (firstEvents: readonly NewEvent[]) =>
+      this.#store.accept(this.#entry, { worker: this.#worker, firstEvents });
+    const accepted = acceptWith(events);
+    const outcome = await accepted.catch((error: unknown) => {
       // Either the message or the run's events cannot be stored. Storing the message alone tells which.
-      this.#resolve(this.#store.accept(this.#entry, { worker: this.#worker, firstEvents: [] }));
+      this.#resolve(isLangoError(error, 'storage') ? accepted : acceptWith([]));
       throw error;
-    }
+    });
     this.#resolve(outcome);
     if (outcome.kind === 'accepted') return outcome.seq + events.length;
     throw new LangoError('fenced', 'Another process accepted the message first.');

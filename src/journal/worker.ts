@@ -94,10 +94,7 @@ export class Worker {
    * Calls `accept` with the name to lease the task to; undefined when no slot is free, so that the task waits for a claim.
    * The slot is held during the call: `accept` calls `launch`, which takes it over, or leaves it free.
    */
-  async withSlot<Result>(
-    grant: Grant,
-    accept: (lease: string | undefined) => Promise<Result>,
-  ): Promise<Result> {
+  async withSlot<T>(grant: Grant, accept: (lease: string | undefined) => Promise<T>): Promise<T> {
     const level = levelOf(grant);
     if (this.#leases.isStopped || this.#slots.free(level) === 0) return accept(undefined);
     this.#slots.acquire(level);
@@ -159,10 +156,7 @@ export class Worker {
     this.#runs.get(taskId)?.run.notify(head);
   }
 
-  /**
-   * Cancels the open delegations of a task without a run. Does nothing for a running task: its run cancels them when it
-   * ends. Call it before the task is ended: a cancel that a crash cut off can then be repeated.
-   */
+  /** Cancels the open delegations of a task without a run. Call it before the task ends, so that a crash repeats it. */
   async cancelDelegations(task: TaskRecord): Promise<void> {
     if (this.#runs.get(task.id)) return;
     const { delegations } = await this.#past.read(task.id);

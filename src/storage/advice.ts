@@ -4,21 +4,19 @@ import { LangoError } from '../core/errors.js';
 export interface Advice {
   readonly message: string;
   readonly hint: string;
-  readonly retryable?: boolean;
+  readonly retryable: boolean;
 }
 
-const OTHER: Advice = {
-  message: 'The database refused the operation.',
-  hint: 'See the server log for details.',
-};
+/** For a fault after which the same request may succeed later. */
+export const temporary = (message: string, hint: string): Advice => ({ message, hint, retryable: true });
+export const lasting = (message: string, hint: string): Advice => ({ message, hint, retryable: false });
 
-/**
- * Wraps an error of a driver in a `LangoError` `storage` with advice. Returns a `LangoError` unchanged. `retryAfterMs`: how long
- * clients should wait before they retry after a temporary failure.
- */
-export function advised(cause: unknown, advice: Advice = OTHER, retryAfterMs: number): LangoError {
+const OTHER = lasting('The database refused the operation.', 'See the server log for details.');
+
+/** Wraps an error of a driver in `storage` with advice, or returns a `LangoError` unchanged. Temporary ones get `retryAfterMs`. */
+export function advised(cause: unknown, advice = OTHER, retryAfterMs: number): LangoError {
   if (cause instanceof LangoError) return cause;
-  const { message, hint, retryable = false } = advice;
+  const { message, hint, retryable } = advice;
   return new LangoError('storage', message, {
     ...{ hint, cause, retryable },
     ...(retryable ? { retryAfterMs } : {}),

@@ -2,7 +2,6 @@ import { LangoError } from '../core/errors.js';
 import type { TableMigrations } from '../core/sql.js';
 import { assertOwnNames } from './own-tables.js';
 
-/** The tables of one capability. */
 export interface CapabilityTables extends TableMigrations {
   readonly name: string;
   /** Whether it comes from outside: its tables then begin with its name, and it changes no others. */
@@ -16,7 +15,7 @@ export const CAPABILITY_VERSIONS = `CREATE TABLE capabilities (
 )`;
 
 /** The objects of a database, as text by name: tables, columns, indexes, triggers. */
-export type DatabaseObjects = ReadonlyMap<string, string>;
+type DatabaseObjects = ReadonlyMap<string, string>;
 
 /** The next versions of a capability's tables. Throws `storage` when they were made by a newer version of it. */
 export function stepsAfter(name: string, version: number, all: readonly string[]): readonly string[] {

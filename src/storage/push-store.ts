@@ -3,12 +3,9 @@ import { newId } from '../core/ids.js';
 import type { NewPush, PushConfig, PushDelivery, PushTask } from '../core/push.js';
 import { PUSH_LEASE_MS, type PushCounts, type PushOutcome, type PushStore } from '../stores/pushes.js';
 import type { Grant } from '../core/task.js';
-import type { Row } from '../stores/records.js';
-import { insertInto, toParameters, toRecord } from '../stores/records.js';
+import { assertKeys, insertInto, toParameters, toRecord, type Row } from '../stores/records.js';
 import type { TaskRow } from './rows.js';
-import { assertKeys } from '../stores/records.js';
-import type { Query, SqlDatabase } from '../core/sql.js';
-import { all, column, first, lockOf, run } from '../core/sql.js';
+import { all, column, first, lockOf, run, type Query, type SqlDatabase } from '../core/sql.js';
 
 /** How long the row of a given-up config is kept, in milliseconds. */
 const GIVEN_UP_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
@@ -24,6 +21,11 @@ const TASK = 'SELECT head FROM tasks WHERE id = ? AND tenant = ? AND owner = ?';
 /** The lock of writes to the configs of many owners. */
 const LOCK = 'pushes';
 
+const COLUMNS = [
+  ...['key', 'tenant', 'owner', 'taskId', 'id', 'url', 'scheme', 'sealed', 'version', 'createdAt', 'cursor'],
+  ...['upTo', 'attempts', 'nextAt', 'leaseUntil', 'state'],
+];
+
 const SQL = {
   one: `SELECT ${CONFIG} FROM push_configs p WHERE task_id = ? AND id = ? AND tenant = ? AND owner = ? AND ${ACTIVE}`,
   page: `SELECT ${CONFIG} FROM push_configs p WHERE task_id = ? AND id > ? AND tenant = ? AND owner = ? AND ${ACTIVE}
@@ -32,22 +34,7 @@ const SQL = {
   countOfTask: `SELECT count(*) FROM push_configs WHERE task_id = ? AND ${ACTIVE}`,
   countOfOwner: `SELECT count(*) FROM push_configs WHERE tenant = ? AND owner = ? AND ${ACTIVE}`,
   /** Replacing an active config keeps its cursor. Replacing a given-up config starts at the current head. */
-  put: `${insertInto('push_configs', [
-    ...[
-      'key',
-      'tenant',
-      'owner',
-      'taskId',
-      'id',
-      'url',
-      'scheme',
-      'sealed',
-      'version',
-      'createdAt',
-      'cursor',
-    ],
-    ...['upTo', 'attempts', 'nextAt', 'leaseUntil', 'state'],
-  ])}
+  put: `${insertInto('push_configs', COLUMNS)}
       ON CONFLICT (task_id, id) DO UPDATE SET key = excluded.key, url = excluded.url, scheme = excluded.scheme,
         sealed = excluded.sealed, version = excluded.version, created_at = excluded.created_at,
         cursor = CASE push_configs.state WHEN 'active' THEN push_configs.cursor ELSE excluded.cursor END,
@@ -75,8 +62,6 @@ const SQL = {
         count(*) FILTER (WHERE state = 'given-up') AS "givenUp" FROM push_configs`,
 } as const;
 
-type TaskHead = Pick<TaskRow, 'head'>;
-
 /** Used inside a transaction that accepts a message, to store a push config with it. */
 export interface PushWrites {
   /** Throws `too-many` if a limit is reached. Writes nothing. */
@@ -86,7 +71,7 @@ export interface PushWrites {
 }
 
 /** The event after which a new config starts, and the time of the store's clock. */
-export interface PushStart {
+interface PushStart {
   readonly cursor: number;
   /** Whether the Task as of `cursor` is delivered first. The answer to a message is the Task already. */
   readonly withTask?: boolean;
@@ -104,7 +89,6 @@ interface Processes {
 /** Push configs, in the same database as their tasks. */
 export class SqlPushStore implements PushStore, PushWrites {
   readonly #database: SqlDatabase;
-
   readonly #processes: Processes | undefined;
 
   /** Without `processes` no other process uses the database. */
@@ -181,25 +165,20 @@ export class SqlPushStore implements PushStore, PushWrites {
   }
 
   *put({ scope, taskId }: PushTask, { target }: NewPush, start: PushStart): Query<PushConfig> {
+    const { tenant, owner } = scope;
     const { cursor, withTask = false, now } = start;
     const config: PushConfig = { ...target, taskId, createdAt: now };
-    const { tenant, owner } = scope;
-    const unsent = {
-      cursor,
-      upTo: withTask ? cursor : 0,
-      attempts: 0,
-      nextAt: 0,
-      leaseUntil: 0,
-      state: 'active',
-    };
-    yield* run(SQL.put, toParameters({ ...config, ...unsent, key: newId(), tenant, owner }));
+    const unsent = { attempts: 0, nextAt: 0, leaseUntil: 0, state: 'active' };
+    const row = { ...config, ...unsent, tenant, owner, key: newId(), cursor, upTo: withTask ? cursor : 0 };
+    yield* run(SQL.put, toParameters(row));
     return config;
   }
 
   *#save(owned: PushTask, push: NewPush, now: number): Query<PushConfig> {
     const { taskId, scope } = owned;
     const { forUpdate } = this.#database.dialect;
-    const task = yield* first<TaskHead>(`${TASK}${forUpdate}`, taskId, scope.tenant, scope.owner);
+    const { tenant, owner } = scope;
+    const task = yield* first<Pick<TaskRow, 'head'>>(`${TASK}${forUpdate}`, taskId, tenant, owner);
     if (!task) throw new LangoError('not-found', `There is no task ${taskId}.`);
     yield* this.assertRoom(owned, push);
     return yield* this.put(owned, push, { cursor: task.head, withTask: true, now });
@@ -220,21 +199,17 @@ function* settle(
   key: string,
   worker: string,
   { outcome, now }: { readonly outcome: PushOutcome; readonly now: number },
-): Query<void> {
+): Query<number> {
   switch (outcome.kind) {
     case 'delivered':
-      yield* run(SQL.delivered, outcome.cursor, key, worker);
-      break;
+      return yield* run(SQL.delivered, outcome.cursor, key, worker);
     case 'failed':
-      yield* run(SQL.failed, outcome.nextAt, outcome.reason, key, worker);
-      break;
+      return yield* run(SQL.failed, outcome.nextAt, outcome.reason, key, worker);
     case 'ended':
-      yield* run(SQL.ended, key, worker);
-      break;
+      return yield* run(SQL.ended, key, worker);
     case 'given-up':
       yield* run(SQL.givenUp, now, outcome.reason, key, worker);
-      yield* run(SQL.purge, now - GIVEN_UP_KEPT_MS);
-      break;
+      return yield* purgePushes(now);
   }
 }
 

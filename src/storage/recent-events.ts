@@ -5,10 +5,7 @@ import type { EventRow } from './rows.js';
 const MAX_EVENTS = 1_000;
 const MAX_CHARACTERS = 1024 * 1024;
 
-/**
- * A cache of the newest events of recently written tasks, so that a follower needs no query for what was committed a moment
- * ago. It holds committed events only.
- */
+/** A cache of the newest committed events of recently written tasks, so that followers need no query for them. */
 export class RecentEvents {
   /** Sorted by last write, newest last. The events of a task have no gaps and end at its newest event. */
   readonly #tasks = new ReleasingMap<string, EventRow[]>();

@@ -1,19 +1,15 @@
 import type { Page } from '../core/page.js';
 import type { OpenTaskCount, RetentionStore } from '../stores/tasks.js';
-import type { EventBody, Scope, TaskRecord } from '../core/task.js';
-import { isTerminal } from '../core/task.js';
+import { isTerminal, type EventBody, type Scope, type TaskRecord } from '../core/task.js';
 import { parsePosition, toPositionText } from '../stores/position.js';
-import type { TaskRow } from './rows.js';
-import { toTaskRecord } from './rows.js';
-import type { Dialect, Query, SqlDatabase } from '../core/sql.js';
-import { all, first, run } from '../core/sql.js';
+import { toTaskRecord, type TaskRow } from './rows.js';
+import { ENDED, LIVE } from './task-sql.js';
+import { all, first, run, type Dialect, type Query, type SqlDatabase } from '../core/sql.js';
 import type { RecentEvents } from './recent-events.js';
 import type { TaskCounts } from './task-list.js';
 
 /** The number of events that one transaction removes. */
 const EVENTS_AT_ONCE = 500;
-
-const ENDED = "state IN ('completed', 'failed', 'canceled', 'rejected')";
 
 const SQL = {
   made: 'SELECT key, id, state, status_at, created_at FROM tasks WHERE key > ? ORDER BY key LIMIT ?',
@@ -32,27 +28,20 @@ const SQL = {
 type MadeRow = Pick<TaskRow, 'key' | 'id' | 'state' | 'status_at' | 'created_at'>;
 export type RemovedTask = Pick<TaskRow, 'key' | 'id' | 'tenant' | 'owner' | 'agent' | 'context'>;
 
-interface DroppedEvent {
-  /** The body of a `message` event. */
-  readonly message: string | null;
-}
-
-const owned = ({ using }: Dialect): string => `SELECT * FROM tasks ${using('tasks_by_status')}
-  WHERE tenant = ? AND owner = ? AND (agent, status_at, id) > (?, ?, ?) ORDER BY agent, status_at, id LIMIT ?`;
-/** Reads one index entry per owner, regardless of the number of tasks. */
-const nextOwner = ({ using }: Dialect): string => `SELECT tenant, owner FROM tasks ${using('tasks_by_status')}
-  WHERE (tenant, owner) > (?, ?) ORDER BY tenant, owner LIMIT 1`;
-const ofContext = ({ using }: Dialect): string => `SELECT * FROM tasks ${using('tasks_by_context')}
-  WHERE context = ? AND owner = ? AND tenant = ? LIMIT ?`;
-const open = ({
-  using,
-}: Dialect): string => `SELECT agent, state, count(*) AS value FROM tasks ${using('tasks_live')}
-  WHERE state IN ('submitted', 'working') GROUP BY agent, state`;
+const sqlOf = ({ using }: Dialect) => ({
+  owned: `SELECT * FROM tasks ${using('tasks_by_status')}
+    WHERE tenant = ? AND owner = ? AND (agent, status_at, id) > (?, ?, ?) ORDER BY agent, status_at, id LIMIT ?`,
+  /** Reads one index entry per owner, regardless of the number of tasks. */
+  nextOwner: `SELECT tenant, owner FROM tasks ${using('tasks_by_status')}
+    WHERE (tenant, owner) > (?, ?) ORDER BY tenant, owner LIMIT 1`,
+  ofContext: `SELECT * FROM tasks ${using('tasks_by_context')} WHERE context = ? AND owner = ? AND tenant = ? LIMIT ?`,
+  open: `SELECT agent, state, count(*) AS value FROM tasks ${using('tasks_live')} WHERE ${LIVE} GROUP BY agent, state`,
+});
 /** The lock that lets one process remove at a time: two would lock rows in different orders, and wait for each other. */
 const LOCK = 'retention';
 
 /** Removes the inbox row of the message of a removed task. */
-export type ForgetMessage = (task: RemovedTask, messageId: string) => Query<unknown>;
+type ForgetMessage = (task: RemovedTask, messageId: string) => Query<unknown>;
 
 interface RetentionParts {
   readonly recent: RecentEvents;
@@ -64,15 +53,13 @@ interface RetentionParts {
 /** Lists and removes ended tasks, in the same database. */
 export class SqlRetentionStore implements RetentionStore {
   readonly #database: SqlDatabase;
-  readonly #recent: RecentEvents;
-  readonly #counts: TaskCounts | undefined;
-  readonly #forgetMessage: ForgetMessage;
+  readonly #parts: RetentionParts;
+  readonly #sql: ReturnType<typeof sqlOf>;
 
-  constructor(database: SqlDatabase, { recent, counts, forgetMessage }: RetentionParts) {
+  constructor(database: SqlDatabase, parts: RetentionParts) {
     this.#database = database;
-    this.#recent = recent;
-    this.#counts = counts;
-    this.#forgetMessage = forgetMessage;
+    this.#parts = parts;
+    this.#sql = sqlOf(database.dialect);
   }
 
   /** Walks the tasks in the order of their creation, up to the first one that was created after the age limit. */
@@ -87,26 +74,25 @@ export class SqlRetentionStore implements RetentionStore {
   }
 
   async countOpen(): Promise<readonly OpenTaskCount[]> {
-    const sql = open(this.#database.dialect);
-    const rows = await this.#database.read(() => all<OpenTaskCount>(sql));
+    const rows = await this.#database.read(() => all<OpenTaskCount>(this.#sql.open));
     return rows.map(({ value, ...rest }) => ({ ...rest, value: Number(value) }));
   }
 
   async listOwned({ tenant, owner }: Scope, after: string, limit: number): Promise<Page<TaskRecord>> {
     const position = parsePosition(after, ['', 0, '']);
-    const sql = owned(this.#database.dialect);
-    const rows = await this.#database.read(() => all<TaskRow>(sql, tenant, owner, ...position, limit));
+    const { owned } = this.#sql;
+    const rows = await this.#database.read(() => all<TaskRow>(owned, tenant, owner, ...position, limit));
     const last = rows.length < limit ? undefined : rows.at(-1);
     const next = last && toPositionText([last.agent, last.status_at, last.id]);
     return { items: rows.map(toTaskRecord), next };
   }
 
   listOwners(after: Scope, limit: number): Promise<readonly Scope[]> {
-    const sql = nextOwner(this.#database.dialect);
+    const { nextOwner } = this.#sql;
     return this.#database.read(function* () {
       const owners: Scope[] = [];
       for (let last: Scope | undefined = after; last && owners.length < limit;) {
-        last = yield* first<Scope>(sql, last.tenant, last.owner);
+        last = yield* first<Scope>(nextOwner, last.tenant, last.owner);
         if (last) owners.push(last);
       }
       return owners;
@@ -114,14 +100,14 @@ export class SqlRetentionStore implements RetentionStore {
   }
 
   async listContext({ tenant, owner }: Scope, contextId: string, limit: number) {
-    const sql = ofContext(this.#database.dialect);
-    const rows = await this.#database.read(() => all<TaskRow>(sql, contextId, owner, tenant, limit));
+    const { ofContext } = this.#sql;
+    const rows = await this.#database.read(() => all<TaskRow>(ofContext, contextId, owner, tenant, limit));
     return rows.map(toTaskRecord);
   }
 
   async remove(taskIds: readonly string[]): Promise<readonly string[]> {
-    const gone = await this.#database.write(LOCK, () => hideAll(taskIds, this.#counts));
-    this.#recent.forget(gone);
+    const gone = await this.#database.write(LOCK, () => hideAll(taskIds, this.#parts.counts));
+    this.#parts.recent.forget(gone);
     while (await this.#database.write(LOCK, () => this.#clear()));
     return gone;
   }
@@ -132,9 +118,9 @@ export class SqlRetentionStore implements RetentionStore {
       const task = yield* first<RemovedTask>(SQL.removed);
       if (!task) return false;
       const { key } = task;
-      const events = yield* all<DroppedEvent>(SQL.dropEvents, key, key, room);
+      const events = yield* all<{ readonly message: string | null }>(SQL.dropEvents, key, key, room);
       for (const { message } of events) {
-        if (message !== null) yield* this.#forgetMessage(task, messageIdOf(message));
+        if (message !== null) yield* this.#parts.forgetMessage(task, messageIdOf(message));
       }
       if (events.length < room) yield* run(SQL.forget, key);
       room -= events.length + 1;

@@ -78,7 +78,6 @@ export function damagedTask(text: string): LangoError {
   });
 }
 
-/** An event ready to be inserted. */
 export interface EncodedEvent {
   readonly author: string | null;
   readonly type: EventType;
@@ -153,13 +152,8 @@ export function toTaskEvent(taskId: string, row: EventRow): TaskEvent {
 export function encodeEvent(event: NewEvent, maxBytes = MAX_EVENT_BYTES): EncodedEvent {
   const body = jsonOf(event);
   if (exceeds(body, maxBytes)) {
-    throw new LangoError(
-      'too-large',
-      `A ${event.body.type} event holds more than ${maxBytes} bytes (tasks.eventBytes).`,
-      {
-        hint: 'Send less at once, or send large content as a URL.',
-      },
-    );
+    const text = `A ${event.body.type} event holds more than ${maxBytes} bytes (tasks.eventBytes).`;
+    throw new LangoError('too-large', text, { hint: 'Send less at once, or send large content as a URL.' });
   }
   const { type } = event.body;
   return { author: event.author ?? null, type, body };
@@ -169,24 +163,13 @@ function jsonOf({ body }: NewEvent): string {
   try {
     return JSON.stringify(body);
   } catch (cause) {
-    throw new LangoError(
-      'invalid-input',
-      `An event of type ${body.type} has a value that JSON cannot represent, such as a cycle or a BigInt.`,
-      {
-        cause,
-      },
-    );
+    const text = `An event of type ${body.type} has a value that JSON cannot represent, such as a cycle or a BigInt.`;
+    throw new LangoError('invalid-input', text, { cause });
   }
 }
 
 /** The events that are no progress: those that a resumed run writes again, and those that the run does not write itself. */
-const NO_PROGRESS: ReadonlySet<EventType> = new Set([
-  'run-start',
-  'text-delta',
-  'status',
-  'activity',
-  'cancel-request',
-]);
+const NO_STEPS: readonly EventType[] = ['run-start', 'text-delta', 'status', 'activity', 'cancel-request'];
 
 /** Throws `LangoError` `invalid-input` if an event follows one that ends the task: a task has one terminal event. */
 export function changeOf(events: readonly NewEvent[]): TaskChange {
@@ -195,9 +178,8 @@ export function changeOf(events: readonly NewEvent[]): TaskChange {
   let expiresAt: number | undefined;
   let endsRun = false;
   for (const { body } of events) {
-    if (state !== undefined && isTerminal(state)) {
+    if (state !== undefined && isTerminal(state))
       throw new LangoError('invalid-input', `No ${body.type} event can follow the end of its task.`);
-    }
     const next = stateAfter(body, state ?? 'working');
     if (next === undefined) continue;
     state = next;
@@ -206,7 +188,7 @@ export function changeOf(events: readonly NewEvent[]): TaskChange {
     expiresAt = body.type === 'run-end' ? earliestExpiry(body.questions ?? []) : undefined;
   }
   const statusMessage = message === undefined ? null : sealStatus(JSON.stringify(message));
-  const isStep = events.some(({ body }) => !NO_PROGRESS.has(body.type));
+  const isStep = events.some(({ body }) => !NO_STEPS.includes(body.type));
   return { state, statusMessage, isStep, endsRun, expiresAt };
 }
 

@@ -1,8 +1,7 @@
 import type { Scope } from '../core/task.js';
 import type { UsageRow } from '../core/model.js';
 import type { BackgroundRow, SpendingStore } from '../stores/spending.js';
-import type { Query, SqlDatabase } from '../core/sql.js';
-import { all, column, lockOf, run } from '../core/sql.js';
+import { all, column, lockOf, run, type Query, type SqlDatabase } from '../core/sql.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 /** Amounts are whole billionths, so that sums are exact. */

@@ -1,9 +1,8 @@
 import { LangoError } from '../core/errors.js';
 import { NO_USAGE } from '../core/model.js';
-import type { AcceptOutcome, EarlierOutcome, Fence, NewInput, NewTask, TaskHead } from '../stores/tasks.js';
+import type { EarlierOutcome, InputOutcome, Fence, NewInput, NewTask, TaskHead } from '../stores/tasks.js';
 import { LEASE_MS } from '../stores/tasks.js';
-import type { EventBody, NewEvent, Scope, TaskRecord } from '../core/task.js';
-import { isTerminal } from '../core/task.js';
+import { isTerminal, type EventBody, type NewEvent, type Scope, type TaskRecord } from '../core/task.js';
 import type { PushWrites } from './push-store.js';
 import type { EncodedEvent, EventRow, TaskChange, TaskRow } from './rows.js';
 import {
@@ -14,10 +13,8 @@ import {
   encodeEvent,
   toTaskRecord,
 } from './rows.js';
-import type { Query } from '../core/sql.js';
-import { all, first, run } from '../core/sql.js';
-import type { TaskSql } from './task-sql.js';
-import { CHANGED_COLUMNS, insertEventRows } from './task-sql.js';
+import { all, column, first, run, type Query } from '../core/sql.js';
+import { CHANGED_COLUMNS, insertEventRows, type TASK_COLUMNS, type TaskSql } from './task-sql.js';
 
 /**
  * The context of the rarer changes to tasks, which are written once for all databases. Accepting a message and appending
@@ -53,8 +50,38 @@ interface Received {
 /** Maps the messages that were sent to tasks. A message without a context is forgotten after a while. */
 export interface Inbox {
   find(sent: SentMessage): Query<Received | undefined>;
-  /** Call it when `find` found nothing in the same transaction. */
-  add(sent: SentMessage, task: Pick<TaskRow, 'id' | 'head'>, context: TaskContext): Query<unknown>;
+  /** Call it when `find` found nothing in the same transaction. Returns 0 for a message that was sent before. */
+  add(sent: SentMessage, task: Pick<TaskRow, 'id' | 'head'>, context: TaskContext): Query<number>;
+}
+
+/** The first events of a new task: its message, and the events its run has written already. */
+export interface EncodedStart {
+  readonly message: EncodedEvent;
+  readonly firstEvents: EncodedBatch;
+  /** The worker that gets the lease. */
+  readonly worker: string | undefined;
+}
+
+/** The columns of a new task that its message and its first events fill. */
+export function newTaskColumns(
+  entry: NewTask,
+  { firstEvents: { change, events }, worker }: EncodedStart,
+): Pick<TaskRow, (typeof TASK_COLUMNS)[number]> {
+  return {
+    id: entry.id,
+    tenant: entry.scope.tenant,
+    owner: entry.scope.owner,
+    agent: entry.agent,
+    context: entry.contextId,
+    parent: entry.parentTaskId ?? null,
+    authority: JSON.stringify(entry.grant),
+    level: entry.grant.chain.length,
+    state: change.state ?? 'submitted',
+    status_message: change.statusMessage,
+    head: 1 + events.length,
+    lease_by: change.endsRun ? null : (worker ?? null),
+    expires_at: change.expiresAt ?? null,
+  };
 }
 
 /** The outcome of an earlier send of this message; undefined if there was none. */
@@ -70,36 +97,37 @@ export function* earlierOutcome(
   return { kind: 'repeated', task: toTaskRecord(task), seq: sent.seq };
 }
 
+/**
+ * The outcome of an earlier send of this message. For a new message, throws `too-many` when the owner has too many push
+ * configs, or as many unfinished tasks as a task that waits allows. A repeated message does not count against the limits.
+ */
+export function* earlierOrRoom(
+  context: Pick<TaskContext, 'sql' | 'inbox' | 'pushes'>,
+  entry: NewTask,
+  waits = false,
+): Query<EarlierOutcome | undefined> {
+  const { scope, id: taskId, push, queueLimit } = entry;
+  const earlier = yield* earlierOutcome(context, entry);
+  if (earlier) return earlier;
+  if (push) yield* context.pushes.assertRoom({ scope, taskId }, push);
+  if (waits && queueLimit !== undefined) yield* assertQueueRoom(context.sql, entry, queueLimit);
+  return undefined;
+}
+
 const QUEUE_RETRY_MS = 2_000;
 
 /** Throws `too-many` for an owner that has reached the limit of unfinished tasks. */
-export function* assertQueueRoom(sql: TaskSql, { scope, grant }: NewTask, limit: number): Query<void> {
+function* assertQueueRoom(sql: TaskSql, { scope, grant }: NewTask, limit: number): Query<void> {
   const level = grant.chain.length;
-  const found = yield* first<{ readonly count: number }>(
-    sql.countLive,
-    level,
-    scope.tenant,
-    scope.owner,
-    limit,
-  );
-  if ((found?.count ?? 0) < limit) return;
-  throw new LangoError(
-    'too-many',
-    `${limit} tasks of this caller are unfinished (server.limits.queuedTasks).`,
-    {
-      hint: 'Send further tasks when some of them have ended.',
-      retryable: true,
-      retryAfterMs: QUEUE_RETRY_MS,
-    },
-  );
+  const [count = 0] = yield* column<number>(sql.countLive, level, scope.tenant, scope.owner, limit);
+  if (count < limit) return;
+  const text = `${limit} tasks of this caller are unfinished (server.limits.queuedTasks).`;
+  const hint = 'Send further tasks when some of them have ended.';
+  throw new LangoError('too-many', text, { hint, retryable: true, retryAfterMs: QUEUE_RETRY_MS });
 }
 
 /** Adds a message to a task. The state changes only if the task is idle: the worker of a running task reads the message. */
-export function* addInput(
-  context: TaskContext,
-  entry: NewInput,
-  event: EncodedEvent,
-): Query<AcceptOutcome | { readonly kind: 'not-found' | 'already-ended' }> {
+export function* addInput(context: TaskContext, entry: NewInput, event: EncodedEvent): Query<InputOutcome> {
   const { sql, inbox, pushes, now } = context;
   const task = yield* first<TaskRow>(sql.lockedTask, entry.taskId, entry.scope.tenant, entry.scope.owner);
   if (task?.agent !== entry.agent) return { kind: 'not-found' };
@@ -126,12 +154,8 @@ export function* addInput(
 }
 
 /** Ends an idle task at once, or asks the worker of a leased task. Undefined if the task is not in this scope. */
-export function* cancelTask(
-  context: TaskContext,
-  scope: Scope,
-  taskId: string,
-): Query<TaskRecord | undefined> {
-  const task = yield* first<TaskRow>(context.sql.lockedTask, taskId, scope.tenant, scope.owner);
+export function* cancelTask(context: TaskContext, scope: Scope, id: string): Query<TaskRecord | undefined> {
+  const task = yield* first<TaskRow>(context.sql.lockedTask, id, scope.tenant, scope.owner);
   if (!task) return undefined;
   if (isTerminal(task.state)) return toTaskRecord(task);
   if (isIdle(task, context.now)) return yield* endCanceled(context, task);
@@ -140,7 +164,7 @@ export function* cancelTask(
   return yield* saveWithEvent(context, row, { author: CALLER_AUTHOR, body: { type: 'cancel-request' } });
 }
 
-export interface Claim {
+interface Claim {
   readonly worker: string;
   readonly agents: readonly string[];
   readonly free: (level: number) => number;
@@ -150,10 +174,7 @@ export interface Claim {
 
 const NO_OWNER: Scope = { tenant: '', owner: '' };
 
-/**
- * Claims tasks level by level, and at each level the oldest task of each owner in turn, so that no owner waits for all tasks
- * of another. Before that, tasks with an expired question become claimable again.
- */
+/** Claims level by level, at each the oldest task of each owner in turn. Expired questions make their tasks claimable first. */
 export function* claimTasks(context: TaskContext, claim: Claim): Query<readonly TaskRecord[]> {
   const { sql, now } = context;
   for (const task of yield* all<TaskRow>(sql.expired, now, JSON.stringify(claim.agents))) {
@@ -175,11 +196,9 @@ function* claimLevel(
   level: number,
 ): Query<readonly TaskRecord[]> {
   const claimed: TaskRecord[] = [];
+  const names = JSON.stringify(agents);
   const next = ({ tenant, owner }: Scope) =>
-    first<TaskRow>(
-      sql.claimNext,
-      ...[worker, now + LEASE_MS, level, tenant, owner, now, JSON.stringify(agents)],
-    );
+    first<TaskRow>(sql.claimNext, ...[worker, now + LEASE_MS, level, tenant, owner, now, names]);
   for (let left = free(level); left > 0; left -= 1) {
     const row = (yield* next(served.get(level) ?? NO_OWNER)) ?? (yield* next(NO_OWNER));
     if (!row) break;
@@ -293,26 +312,19 @@ function saveTask({ sql }: TaskContext, row: TaskRow): Query<number> {
 }
 
 /** Inserts events. Their numbers end at `task.head`, which the task's row already has. */
-function* insertEvents(
+export function* insertEvents(
   { now, touch }: TaskContext,
   task: Pick<TaskRow, 'id' | 'key' | 'head'>,
   events: readonly EncodedEvent[],
 ): Query<void> {
-  const rows = numberEvents(events, task.head - events.length, now);
-  yield* insertEventRows(task.key, rows);
-  touch(task.id, rows);
-}
-
-/** The events as rows with the numbers after `before`. */
-export function numberEvents(
-  events: readonly EncodedEvent[],
-  before: number,
-  at: number,
-): readonly (EventRow & EncodedEvent)[] {
-  return events.map((event, index) => {
-    const row = { ...event, seq: before + index + 1, at };
+  if (events.length === 0) return;
+  const before = task.head - events.length;
+  const rows = events.map((event, index) => {
+    const row = { ...event, seq: before + index + 1, at: now };
     return { ...row, checksum: checksumOf(row) };
   });
+  yield* insertEventRows(task.key, rows);
+  touch(task.id, rows);
 }
 
 /** Whether no worker owns the task: it was never leased, or its lease was released or has expired. */

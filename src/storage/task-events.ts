@@ -3,8 +3,7 @@ import type { NewInput, NewTask, TaskStore } from '../stores/tasks.js';
 import type { EncodedEvent, EventRow } from './rows.js';
 import { assertUnchanged, CALLER_AUTHOR, changeOf, damagedTask, encodeEvent, toTaskEvent } from './rows.js';
 import { assertKeys } from '../stores/records.js';
-import type { SqlDatabase } from '../core/sql.js';
-import { all } from '../core/sql.js';
+import { all, type SqlDatabase } from '../core/sql.js';
 import type { EncodedBatch } from './task-changes.js';
 import type { TaskSql } from './task-sql.js';
 
@@ -22,10 +21,7 @@ export function encodeBatch(events: readonly NewEvent[], maxBytes: number | unde
   return { change: changeOf(events), events: events.map((event) => encodeEvent(event, maxBytes)) };
 }
 
-/**
- * Sorts the events after `after` and checks that none is missing or damaged. The numbers of a task have no gaps, so the
- * next `limit` events are those up to `after + limit`.
- */
+/** Sorts the events after `after` and checks that none is missing or damaged. The numbers of a task have no gaps. */
 export function assertUnbroken(
   taskId: string,
   after: number,

@@ -2,20 +2,15 @@ import { BoundedCache } from '../core/bounded-cache.js';
 import type { TaskPage, TaskQuery } from '../core/journal.js';
 import type { Scope } from '../core/task.js';
 import { parsePosition, toPositionText } from '../stores/position.js';
-import type { TaskRow } from './rows.js';
-import { toTaskRecord } from './rows.js';
-import type { Dialect, Query } from '../core/sql.js';
-import { all, column } from '../core/sql.js';
+import { toTaskRecord, type TaskRow } from './rows.js';
+import { all, column, type Dialect, type Query } from '../core/sql.js';
 
 interface Condition {
   readonly sql: string;
   readonly values: readonly (string | number)[];
 }
 
-/**
- * Reads one page of a caller's tasks. Each combination of filters is one SQL text. It walks an index in the order of the
- * page, or sorts the tasks of one context.
- */
+/** Reads one page of a caller's tasks. It walks an index in the order of the page, or sorts the tasks of one context. */
 export function* listTasks(
   { dialect, counts }: { readonly dialect: Dialect; readonly counts: TaskCounts | undefined },
   scope: Scope,
@@ -46,10 +41,7 @@ const NEWEST = 'SELECT coalesce(max(key), 0) FROM tasks';
 /** The pluses keep SQLite from an index that holds all tasks of the caller: it walks the newest keys alone. */
 const SINCE = 'SELECT count(*) FROM tasks WHERE key > ? AND +tenant = ? AND +owner = ? AND +agent = ?';
 
-/**
- * Keeps the number of tasks of each caller and agent, so that a page of a long list does not count all of it again. Use it
- * only for a database that no other process writes to.
- */
+/** Keeps the number of tasks of each caller and agent, for a database that no other process writes to. */
 export class TaskCounts {
   readonly #known = new BoundedCache<string, { readonly count: number; readonly newest: number }>(MAX_OWNERS);
 

@@ -1,20 +1,14 @@
-import type { EventBody } from '../core/task.js';
+import type { EventType } from '../core/task.js';
 import { SUSPECT_CRASHES } from '../stores/tasks.js';
 import type { EncodedEvent, EventRow, TaskRow } from './rows.js';
-import type { Dialect, Query } from '../core/sql.js';
-import { run } from '../core/sql.js';
+import { run, type Dialect, type Query } from '../core/sql.js';
 
 /** The event types that later tasks of the same session read as the conversation. */
-const SESSION_EVENT_TYPES: ReadonlySet<EventBody['type']> = new Set([
-  'message',
-  'turn-end',
-  'tool-result',
-  'delegation-end',
-  'run-end',
-]);
-const SESSION_TYPES = [...SESSION_EVENT_TYPES].map((type) => `'${type}'`).join(', ');
+const SESSION: readonly EventType[] = ['message', 'turn-end', 'tool-result', 'delegation-end', 'run-end'];
+const SESSION_TYPES = SESSION.map((type) => `'${type}'`).join(', ');
 
 export const LIVE = "state IN ('submitted', 'working')";
+export const ENDED = "state IN ('completed', 'failed', 'canceled', 'rejected')";
 export const NOT_ENDED = "state NOT IN ('completed', 'failed', 'canceled', 'rejected')";
 
 /** The columns that a new task gets from its message. The database adds the others. */
@@ -64,14 +58,11 @@ export function taskSql({ using, items, orderedJoin, forUpdate, skipLocked, next
       WHERE key = ?`,
     /** The task, if the worker with this epoch may still append to it. */
     fenced: `SELECT key, head FROM tasks WHERE id = ? AND epoch = ? AND ${NOT_ENDED}${forUpdate}`,
-    /** The rows come in no particular order. */
+    /** In no order: with ORDER BY or LIMIT, SQLite plans again at each binding, which costs several times the read. */
     events: `SELECT seq, at, author, body, checksum FROM events
       WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND seq <= ?`,
     setAside: 'UPDATE events SET seq = -seq WHERE task = ? AND seq >= ?',
-    /**
-     * Newest first: walks the tasks of the context backwards, starting at the task, and the events of each. The task to
-     * stop at may have been removed; ids rise with time.
-     */
+    /** Newest first: walks the tasks of the context backwards. The task to stop at may have been removed; ids rise with time. */
     sessionEvents: `SELECT tasks.id AS task, seq, at, author, body, checksum
       FROM tasks ${using('tasks_by_context')} ${orderedJoin} events ON events.task = tasks.key
       WHERE context = @contextId AND agent = @agent AND owner = @owner AND tenant = @tenant
@@ -117,14 +108,17 @@ export function taskSql({ using, items, orderedJoin, forUpdate, skipLocked, next
   };
 }
 
-/** The most rows that one statement inserts. */
+/** The most rows that one statement inserts. A statement costs more than a short row. */
 const ROWS_AT_ONCE = 16;
+/** The statements by number of rows. */
+const INSERTS: string[] = [];
 
 export function* insertEventRows(task: number, rows: readonly (EventRow & EncodedEvent)[]): Query<void> {
   for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
     const some = rows.slice(from, from + ROWS_AT_ONCE);
+    INSERTS[some.length] ??= `INSERT INTO events (task, ${EVENT_COLUMNS.join(', ')})
+      VALUES ${some.map(() => `(?, ${EVENT_COLUMNS.map(() => '?').join(', ')})`).join(', ')}`;
     const values = some.flatMap((row) => [task, ...EVENT_COLUMNS.map((column) => row[column])]);
-    const rowsSql = some.map(() => `(?, ${EVENT_COLUMNS.map(() => '?').join(', ')})`).join(', ');
-    yield* run(`INSERT INTO events (task, ${EVENT_COLUMNS.join(', ')}) VALUES ${rowsSql}`, ...values);
+    yield* run(INSERTS[some.length]!, ...values);
   }
 }

@@ -1,9 +1,7 @@
 import { isTerminal } from '../core/task.js';
 import { EXPORT_LEASE_MS, TRACE_AFTER_MS, type DueTrace, type TraceStore } from '../stores/traces.js';
-import type { TaskRow } from './rows.js';
-import { toTaskRecord } from './rows.js';
-import type { Dialect, SqlDatabase } from '../core/sql.js';
-import { all, run } from '../core/sql.js';
+import { toTaskRecord, type TaskRow } from './rows.js';
+import { all, run, type Dialect, type SqlDatabase } from '../core/sql.js';
 
 /** A task is due again when it has a quarter more entries, so that all exports read at most five times its entries. */
 const due = ({ using }: Dialect): string => `SELECT * FROM tasks ${using('tasks_untraced')}

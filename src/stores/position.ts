@@ -9,10 +9,7 @@ export function toPositionText(position: Position): string {
   return Buffer.from(JSON.stringify(position)).toString('base64url');
 }
 
-/**
- * Decodes a text of `toPositionText`; an empty text is `start`. Throws `invalid-input`, which names `field`, for any other
- * text, and for values of other types than those of `start`.
- */
+/** Decodes a text of `toPositionText`; an empty text is `start`. Throws `invalid-input`, which names `field`, for any other. */
 export function parsePosition<Values extends Position>(text: string, start: Values, field = 'after'): Values {
   if (text === '') return start;
   const position = valuesIn(text);

@@ -22,14 +22,10 @@ export interface PushStore extends PushConfigStore {
   listActive(after: string, limit: number): Promise<readonly PushDelivery[]>;
   listActiveOf(taskId: string): Promise<readonly PushDelivery[]>;
   getActive(key: string): Promise<PushDelivery | undefined>;
-  /**
-   * Leases the next delivery, up to the event `upTo`, to `worker` for `PUSH_LEASE_MS`. False when the config is gone or has
-   * changed, or another worker has the lease.
-   */
+  /** Leases the next delivery, up to `upTo`, for `PUSH_LEASE_MS`. False for a config that is gone, changed or leased. */
   claim(work: PushDelivery, upTo: number, worker: string): Promise<boolean>;
   /** Records the outcome of a claimed delivery. Does nothing when the config was deleted or replaced meanwhile. */
   settle(key: string, worker: string, outcome: PushOutcome): Promise<void>;
-  /** Ends the leases of `worker`. */
   release(worker: string): Promise<void>;
   counts(): Promise<PushCounts>;
   /** Calls `listener` when the deliveries that another process had claimed became free. */

@@ -9,7 +9,7 @@ import { LangoError } from '../core/errors.js';
 export type Row = Readonly<Record<string, unknown>>;
 
 /** The members that need a conversion to fit into a column. */
-export interface Format {
+interface Format {
   /** Stored as JSON. */
   readonly json?: readonly string[];
   /** Stored as 0 or 1. */
@@ -74,10 +74,7 @@ function columnOf(member: string): string {
   return member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/**
- * Throws `LangoError` `invalid-input`, which names the field, for a key with U+0000 or a lone surrogate: databases would
- * change it.
- */
+/** Throws `invalid-input`, which names the field, for a key with U+0000 or a lone surrogate: databases would change it. */
 export function assertKeys(keys: Readonly<Record<string, string>>): void {
   for (const [field, value] of Object.entries(keys)) {
     if (value.isWellFormed() && !value.includes('\0')) continue;

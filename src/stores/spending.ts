@@ -3,10 +3,7 @@ import type { Scope } from '../core/task.js';
 
 /** Stores the cost of each owner's models by day (UTC, by the store's clock). The rules of `TaskStore` apply. */
 export interface SpendingStore {
-  /**
-   * Reserves up to `amount` of what `limit` leaves to the owner today, for the call `key`, and resolves with the reserved
-   * amount. An earlier reservation of the call ends.
-   */
+  /** Reserves up to `amount` of what `limit` leaves today, in place of an earlier reservation of the call; resolves with the amount. */
   reserve(scope: Scope, call: { key: string; amount: number; limit: number }): Promise<number>;
   /** Ends the reservation of a call and counts its cost on the day of the reservation. Does nothing without one. */
   settle(scope: Scope, key: string, amount: number): Promise<void>;

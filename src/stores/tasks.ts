@@ -11,10 +11,7 @@ import type { Grant, NewEvent, Scope, TaskEvent, TaskRecord } from '../core/task
  * database fails (the original error is the cause). Writes of one turn of the event loop may share a transaction.
  */
 export interface TaskStore {
-  /**
-   * Returns what `accept` gives for a message that was sent before; undefined for a new message. Rejects with `too-many`
-   * when the owner has too many push configs for `push`.
-   */
+  /** Returns what `accept` gives for an earlier message; undefined for a new one. Rejects with `too-many` (push configs). */
   findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined>;
   /**
    * Creates a task in one transaction: its inbox row, its task row, event 1 and the events of `start`. Without `start` the
@@ -23,9 +20,7 @@ export interface TaskStore {
    */
   accept(entry: NewTask, start?: TaskStart): Promise<AcceptOutcome>;
   /** Adds a message to a task that has not ended. Leases an idle task to `lease`, when that is set. */
-  addInput(
-    entry: NewInput,
-  ): Promise<AcceptOutcome | { readonly kind: 'not-found' } | { readonly kind: 'already-ended' }>;
+  addInput(entry: NewInput): Promise<InputOutcome>;
   /**
    * Appends events with the next numbers, renews the lease and resolves with the new head. Rejects with `fenced`, with
    * nothing written, when the task has another epoch or has ended.
@@ -85,10 +80,7 @@ export interface TaskStore {
     range?: { readonly after?: string | undefined; readonly unfinished?: boolean },
   ): Promise<readonly TaskEvent[]>;
 
-  /**
-   * Calls `listener` after each commit, with each task that got events and the `seq` of its newest event. Returns a function
-   * that removes the listener.
-   */
+  /** Calls `listener` after each commit with each task that got events and its newest `seq`. Returns the unsubscribe function. */
   onAppend(listener: (taskId: string, head: number) => void): () => void;
   /** Reads the heads of tasks, for a follower that may have missed a notification. Leaves out removed tasks. */
   heads(taskIds: readonly string[]): Promise<readonly TaskHead[]>;
@@ -159,6 +151,9 @@ export type AcceptOutcome =
     }
   | EarlierOutcome;
 
+export type InputOutcome =
+  AcceptOutcome | Readonly<{ kind: 'not-found' }> | Readonly<{ kind: 'already-ended' }>;
+
 /** The outcome for a message id that this owner sent to this agent before. */
 export type EarlierOutcome =
   | { readonly kind: 'repeated'; readonly task: TaskRecord; readonly seq: number }
@@ -207,10 +202,7 @@ export interface OpenTaskCount {
 export interface RetentionStore {
   /** Reads the next `limit` tasks of all owners and lists those that ended at least `ageMs` ago by the store's clock. */
   listEnded(ageMs: number, after: string, limit: number): Promise<Page<string>>;
-  /**
-   * Lists the tasks of an owner, of all agents; each once, unless its state changes meanwhile. Throws `invalid-input` for an
-   * `after` that was not a `next`.
-   */
+  /** Lists an owner's tasks, of all agents; each once, unless its state changes. Throws `invalid-input` for a wrong `after`. */
   listOwned(scope: Scope, after: string, limit: number): Promise<Page<TaskRecord>>;
   /** Lists the next `limit` owners of tasks after `after`, by tenant and name. */
   listOwners(after: Scope, limit: number): Promise<readonly Scope[]>;

@@ -1,6 +1,5 @@
 import type { TaskRecord } from '../core/task.js';
 
-/** A task with spans to export. */
 export interface DueTrace {
   readonly id: string;
   /** Undefined for a damaged record. */
@@ -18,7 +17,6 @@ export interface TraceStore {
   listDue(limit: number): Promise<readonly DueTrace[]>;
   /** Leases the export to `worker` for `EXPORT_LEASE_MS`. False while another process of the database has the lease. */
   claim(worker: string): Promise<boolean>;
-  /** Ends the lease of `worker`. */
   release(worker: string): Promise<void>;
   /** Records that the spans of these tasks are exported up to the heads in their records. */
   noteExported(traces: readonly DueTrace[]): Promise<void>;

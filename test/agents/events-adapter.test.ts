@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { EventsAdapter } from '../../src/agents/events-adapter.js';
+import { conversationOf } from '../../src/agents/events-adapter.js';
 import { textPart } from '../../src/core/message.js';
 import type { ModelMessage } from '../../src/core/model.js';
 import { answerPart } from '../../src/core/questions.js';
@@ -28,8 +28,10 @@ const result = (taskId: string, step: string, content: string) =>
     result: { id: 'call-0', name: 'fs_read', content, isError: false },
   });
 
-const adapter = (change: Partial<ConstructorParameters<typeof EventsAdapter>[0]> = {}) =>
-  new EventsAdapter({ rootAgentName: 'lango-agent', historyTokens: 10_000, ...change });
+const adapter = (change: Partial<Parameters<typeof conversationOf>[1]> = {}) => ({
+  toMessages: (events: Parameters<typeof conversationOf>[0]) =>
+    conversationOf(events, { rootAgentName: 'lango-agent', historyTokens: 10_000, ...change }),
+});
 
 function authors(messages: readonly ModelMessage[]): string[] {
   return messages.flatMap((message) => (message.role === 'assistant' ? [message.author] : []));

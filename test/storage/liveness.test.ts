@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
 import { silentLogger } from '../../src/core/logger.js';
-import { AppendListeners } from '../../src/storage/postgres/append-listeners.js';
+import { AppendListeners } from '../../src/storage/append-listeners.js';
 import { Liveness, type LivenessOptions } from '../../src/storage/postgres/liveness.js';
 
 /** A session with slow notifications. The third one fails, and the session ends with it. */
@@ -40,7 +40,7 @@ it('a session sends one notification at a time, and a new session sends those of
   await liveness.open();
   const tasks = Array.from({ length: 40 }, (_, number) => `task-${number}`);
   for (const [index, task] of tasks.entries()) {
-    listeners.announce(task, index);
+    liveness.announce(task, index);
     await sleep(5);
   }
   while (tasks.some((task) => !Session.told.has(task))) await sleep(20);

@@ -10,10 +10,7 @@ export interface ConnectionOptions {
   readonly connections: number;
   /** How long a statement may take. */
   readonly statementSeconds: number;
-  /**
-   * `session`: a direct connection, or a pooler that gives each client its own connection. `transaction`: a pooler that
-   * gives a client a connection for each transaction, such as PgBouncer; no state outlives a transaction then.
-   */
+  /** `session`: each client has its own connection. `transaction`: one per transaction (PgBouncer); no state outlives it. */
   readonly pooling: 'session' | 'transaction';
 }
 

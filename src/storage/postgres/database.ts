@@ -5,8 +5,7 @@ import { KeyedMutex } from '../../core/keyed-mutex.js';
 import type { Logger } from '../../core/logger.js';
 import type { Dialect, Outcome, Query, SqlDatabase, Statement } from '../../core/sql.js';
 import { runLater } from '../../core/sql.js';
-import type { ConnectionOptions, Driver } from './connection.js';
-import { query } from './connection.js';
+import { query, type ConnectionOptions, type Driver } from './connection.js';
 import { isFaultOfDatabase, mayRepeat, storageError } from './failure.js';
 
 /** The dialect of PostgreSQL. The index of words is a column of lexemes, found by GIN. */

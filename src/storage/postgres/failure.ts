@@ -1,53 +1,38 @@
 import { codeOf, errorText, type LangoError } from '../../core/errors.js';
-import { advised, type Advice } from '../advice.js';
+import { advised, lasting, temporary, type Advice } from '../advice.js';
 
-const GONE: Advice = {
-  message: 'The PostgreSQL server cannot be reached, or it ended the connection.',
-  hint: 'Check that it runs, and the host and port of storage.url. Work continues by itself when it is back.',
-  retryable: true,
-};
+const GONE: Advice = temporary(
+  'The PostgreSQL server cannot be reached, or it ended the connection.',
+  'Check that it runs, and the host and port of storage.url. Work continues by itself when it is back.',
+);
 
 /** Advice by SQLSTATE, or by its class (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const ADVICE: Readonly<Record<string, Advice>> = {
   '08': GONE,
   '57P': GONE,
-  '57014': {
-    message: 'A statement took longer than storage.statementSeconds.',
-    hint: 'Find out what keeps PostgreSQL busy, or raise storage.statementSeconds.',
-    retryable: true,
-  },
-  '53300': {
-    message: 'PostgreSQL has no connection left.',
-    hint: 'Lower storage.connections of each server, or raise max_connections of PostgreSQL.',
-    retryable: true,
-  },
-  '53': {
-    message: 'PostgreSQL is out of memory or disk space.',
-    hint: 'Free space on its disk, then try again.',
-    retryable: true,
-  },
-  '25006': {
-    message: 'PostgreSQL accepts no writes: it is a standby, or is set to read only.',
-    hint: 'Let storage.url name the primary, for example with target_session_attrs or a DNS name that moves.',
-    retryable: true,
-  },
-  '28': {
-    message: 'PostgreSQL refuses this user or password.',
-    hint: 'Check the user and the password in storage.url, and pg_hba.conf of the server.',
-  },
-  '3D000': {
-    message: 'The database of storage.url does not exist.',
-    hint: 'Create it with: createdb NAME',
-  },
-  '42501': {
-    message: 'The user of storage.url lacks a privilege on the database.',
-    hint: 'Make this user the owner of the schema, or grant it CREATE and USAGE on the schema.',
-  },
-  '40': {
-    message: 'The transaction conflicted with others too often.',
-    hint: 'Try again.',
-    retryable: true,
-  },
+  '57014': temporary(
+    'A statement took longer than storage.statementSeconds.',
+    'Find out what keeps PostgreSQL busy, or raise storage.statementSeconds.',
+  ),
+  '53300': temporary(
+    'PostgreSQL has no connection left.',
+    'Lower storage.connections of each server, or raise max_connections of PostgreSQL.',
+  ),
+  '53': temporary('PostgreSQL is out of memory or disk space.', 'Free space on its disk, then try again.'),
+  '25006': temporary(
+    'PostgreSQL accepts no writes: it is a standby, or is set to read only.',
+    'Let storage.url name the primary, for example with target_session_attrs or a DNS name that moves.',
+  ),
+  '28': lasting(
+    'PostgreSQL refuses this user or password.',
+    'Check the user and the password in storage.url, and pg_hba.conf of the server.',
+  ),
+  '3D000': lasting('The database of storage.url does not exist.', 'Create it with: createdb NAME'),
+  '42501': lasting(
+    'The user of storage.url lacks a privilege on the database.',
+    'Make this user the owner of the schema, or grant it CREATE and USAGE on the schema.',
+  ),
+  '40': temporary('The transaction conflicted with others too often.', 'Try again.'),
 };
 
 const NETWORK = /^(E(CONN|PIPE|HOST|NET|TIMEDOUT|AI_AGAIN)|ENOTFOUND)/;

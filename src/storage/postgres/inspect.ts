@@ -1,5 +1,4 @@
-import type { ConnectionOptions } from './connection.js';
-import { createDriver } from './connection.js';
+import { createDriver, type ConnectionOptions } from './connection.js';
 import { storageError } from './failure.js';
 import { MIGRATIONS } from './migrations.js';
 

@@ -2,10 +2,9 @@ import { randomInt } from 'node:crypto';
 import type { Client } from 'pg';
 import { LangoError, errorText } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
-import type { AppendListeners } from './append-listeners.js';
+import type { AppendListeners } from '../append-listeners.js';
 import type { Driver } from './connection.js';
-import type { PostgresDatabase } from './database.js';
-import { LOCK_CLASS } from './database.js';
+import { LOCK_CLASS, type PostgresDatabase } from './database.js';
 import { ADD_WORKER, FREE_DEAD } from './task-statements.js';
 
 export interface LivenessOptions {
@@ -48,7 +47,6 @@ export class Liveness {
 
   constructor(options: LivenessOptions) {
     this.#options = options;
-    if (options.hasSession) options.listeners.onOwn = (taskId, head) => this.#collect(taskId, head);
   }
 
   /** Whether this process gets notifications of events that other processes append. */
@@ -136,7 +134,10 @@ export class Liveness {
     this.#retry.unref();
   }
 
-  #collect(taskId: string, head: number): void {
+  /** Notifies the listeners of this process, and later other processes, of events that this process has committed. */
+  announce(taskId: string, head: number): void {
+    this.#options.listeners.notify(taskId, head);
+    if (!this.#options.hasSession) return;
     if (this.#collected.size < MAX_COLLECTED) this.#collected.set(taskId, head);
     this.#sendSoon();
   }

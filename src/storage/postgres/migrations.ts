@@ -3,10 +3,7 @@
 import { CAPABILITY_VERSIONS } from '../capability-tables.js';
 import { SCHEMA } from './schema.js';
 
-/**
- * Each entry takes the schema from the version of its index to the next one: an empty database is at version 0. A released
- * entry is never edited.
- */
+/** Each entry takes the schema from the version of its index (0: empty) to the next. A released entry is never edited. */
 export const MIGRATIONS: readonly string[] = [
   SCHEMA,
   // 2: the entry up to which the spans of a task were exported; -1 once all were. See trace-store.ts.

@@ -3,16 +3,14 @@ import { LangoError } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
 import type { Field } from '../../core/sql.js';
 import type { CapabilityTables } from '../capability-tables.js';
-import type { Moved, MovedTable, MoveSource } from '../moving.js';
-import { Tally } from '../moving.js';
-import type { ConnectionOptions } from './connection.js';
-import { createDriver } from './connection.js';
+import { Tally, type Moved, type MovedTable, type MoveSource } from '../moving.js';
+import { createDriver, type ConnectionOptions } from './connection.js';
 import { BEGIN, LOCK_CLASS } from './database.js';
 import { storageError } from './failure.js';
 import { migrate } from './storage.js';
 import { inboxKey } from './task-statements.js';
 
-export interface MoveOptions extends ConnectionOptions {
+interface MoveOptions extends ConnectionOptions {
   /** Called before each table is moved. */
   readonly onTable?: ((name: string) => void) | undefined;
   readonly tables: readonly CapabilityTables[];
@@ -86,13 +84,10 @@ async function assertFree(client: Client, tables: readonly MovedTable[]): Promis
   }
   for (const { name } of tables) {
     if ((await client.query(`SELECT 1 FROM ${name} LIMIT 1`)).rowCount === 0) continue;
-    throw new LangoError(
-      'storage',
-      `The database of storage.url is not empty: it has ${name.replace('_', ' ')}.`,
-      {
-        hint: 'Create a new database and name it in storage.url. Nothing was changed.',
-      },
-    );
+    const text = `The database of storage.url is not empty: it has ${name.replace('_', ' ')}.`;
+    throw new LangoError('storage', text, {
+      hint: 'Create a new database and name it in storage.url. Nothing was changed.',
+    });
   }
 }
 
@@ -118,24 +113,16 @@ async function moveTable(client: Client, table: MovedTable): Promise<number> {
       hint: 'Nothing was moved. Please report this as a bug of Lango.',
     });
   }
-  if (numbered !== undefined && numbered.last > 0)
-    await client.query('SELECT setval(pg_get_serial_sequence($1, $2), $3)', [
-      name,
-      numbered.column,
-      numbered.last,
-    ]);
+  const setLast = 'SELECT setval(pg_get_serial_sequence($1, $2), $3)';
+  if (numbered && numbered.last > 0) await client.query(setLast, [name, numbered.column, numbered.last]);
   return given.rows;
 }
 
 function formOf({ name, columns, derived }: MovedTable): Form {
-  if (derived)
-    return {
-      columns,
-      toRow: PLAIN.toRow,
-      value: derived.write,
-      read: derived.read,
-      compared: derived.compared,
-    };
+  if (derived) {
+    const { write: value, read, compared } = derived;
+    return { columns, toRow: PLAIN.toRow, value, read, compared };
+  }
   if (name !== 'inbox') return { ...PLAIN, columns };
   const named = ['tenant', 'owner', 'agent', 'context', 'message_id'];
   const kept = columns.filter((column) => !named.includes(column));

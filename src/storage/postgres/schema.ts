@@ -1,7 +1,4 @@
-/**
- * The tables of the first version of the schema. They are those of sqlite/schema.ts, which gives the reasons, except where
- * noted. See migrations.ts for what came after.
- */
+/** The tables of the first version of the schema: those of sqlite/schema.ts, which gives the reasons, except where noted. */
 
 /** Tasks, their events, the inbox, and the workers. */
 const TASKS = `

@@ -5,16 +5,13 @@ import type { Logger } from '../../core/logger.js';
 import type { Storage } from '../../stores/storage.js';
 import { purgePushes, SqlPushStore } from '../push-store.js';
 import { RecentEvents } from '../recent-events.js';
-import type { RemovedTask } from '../retention.js';
-import { SqlRetentionStore } from '../retention.js';
-import type { Query } from '../../core/sql.js';
-import { run } from '../../core/sql.js';
+import { SqlRetentionStore, type RemovedTask } from '../retention.js';
+import { run, type Query } from '../../core/sql.js';
 import { SqlSpendingStore } from '../spending-store.js';
 import { SqlTraceStore } from '../trace-store.js';
-import { AppendListeners } from './append-listeners.js';
+import { AppendListeners } from '../append-listeners.js';
 import { guardSteps, stepsAfter, type CapabilityTables } from '../capability-tables.js';
-import type { ConnectionOptions, Driver } from './connection.js';
-import { createDriver } from './connection.js';
+import { createDriver, type ConnectionOptions, type Driver } from './connection.js';
 import { BEGIN, LOCK_CLASS, PostgresDatabase } from './database.js';
 import { storageError } from './failure.js';
 import { Liveness } from './liveness.js';
@@ -81,10 +78,7 @@ export async function migrate(
   const client = await pool.connect();
   try {
     await client.query(`${BEGIN}; SELECT pg_advisory_xact_lock(${LOCK_CLASS}, 0)`);
-    const { rows } = await client.query<{ readonly found: boolean }>(
-      "SELECT to_regclass('meta') IS NOT NULL AS found",
-    );
-    const isEmpty = !rows[0]!.found;
+    const isEmpty = (await client.query("SELECT 1 WHERE to_regclass('meta') IS NULL")).rowCount === 1;
     const meta = async (key: string) => {
       const sql = 'SELECT value FROM meta WHERE key = $1';
       return (await client.query<{ readonly value: string }>(sql, [key])).rows[0]?.value;
@@ -119,10 +113,8 @@ async function migrateCapability(
   client: PoolClient,
   { name, postgres, isForeign }: CapabilityTables,
 ): Promise<void> {
-  const found = await client.query<{ readonly version: number }>(
-    'SELECT version FROM capabilities WHERE name = $1',
-    [name],
-  );
+  const find = 'SELECT version FROM capabilities WHERE name = $1';
+  const found = await client.query<{ readonly version: number }>(find, [name]);
   const steps = stepsAfter(name, found.rows[0]?.version ?? 0, postgres);
   if (steps.length === 0) return;
   const objects = async () => {

@@ -8,10 +8,7 @@ import { LIVE, NOT_ENDED, TASK_COLUMNS } from '../task-sql.js';
 /** The clock, read once per statement, so that `clock.now` is the same in all of its parts. */
 const CLOCK = 'clock AS MATERIALIZED (SELECT lango_now() AS now)';
 
-/**
- * Accepts a message in one statement: its row in the inbox, the task, and its first events. Returns no row, and writes
- * nothing, for a message that was sent before.
- */
+/** Accepts a message in one statement: inbox row, task and first events. Returns no row for a message that was sent before. */
 export const ACCEPT = `
   WITH ${CLOCK}, received AS (
     INSERT INTO inbox (key, request_hash, task, seq, at) SELECT @inbox, @hash, @id, 1, now FROM clock

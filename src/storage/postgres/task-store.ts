@@ -1,10 +1,10 @@
 import type { TaskPage, TaskQuery } from '../../core/journal.js';
-import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
-import { isTerminal } from '../../core/task.js';
+import { isTerminal, type NewEvent, type Scope, type TaskEvent, type TaskRecord } from '../../core/task.js';
 import type {
   AcceptOutcome,
   EarlierOutcome,
   Fence,
+  InputOutcome,
   NewInput,
   NewTask,
   TaskHead,
@@ -14,30 +14,28 @@ import type {
 import { taskOfNew } from '../../stores/tasks.js';
 import type { PushWrites } from '../push-store.js';
 import type { RecentEvents } from '../recent-events.js';
-import type { EncodedEvent, EventRow, TaskRow } from '../rows.js';
+import { toTaskEvent, toTaskRecord, type EncodedEvent, type EventRow, type TaskRow } from '../rows.js';
 import { assertKeys } from '../../stores/records.js';
-import { toTaskEvent, toTaskRecord } from '../rows.js';
-import type { Query } from '../../core/sql.js';
-import { all, first, lockOf } from '../../core/sql.js';
-import type { EncodedBatch, Inbox, TaskContext } from '../task-changes.js';
+import { all, first, lockOf, type Query } from '../../core/sql.js';
+import type { EncodedBatch, EncodedStart, Inbox, TaskContext } from '../task-changes.js';
 import {
   addInput,
-  assertQueueRoom,
   cancelTask,
   claimSuspect,
   claimTasks,
+  earlierOrRoom,
   earlierOutcome,
   fenced,
   headsOf,
+  newTaskColumns,
   releaseTasks,
   setDamagedAside,
 } from '../task-changes.js';
 import { assertUnbroken, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
 import { listTasks } from '../task-list.js';
-import type { TASK_COLUMNS, TaskSql } from '../task-sql.js';
-import { taskSql } from '../task-sql.js';
+import { taskSql, type TaskSql } from '../task-sql.js';
 import type { PostgresDatabase } from './database.js';
-import type { AppendListeners } from './append-listeners.js';
+import type { AppendListeners } from '../append-listeners.js';
 import type { Liveness } from './liveness.js';
 import { ACCEPT, APPEND, inboxOf, keyOfSent, RENEW } from './task-statements.js';
 
@@ -57,13 +55,6 @@ const POLL_MS = 2_000;
 const POLL_WITHOUT_NOTIFICATIONS_MS = 250;
 /** Takes no lock: the locked row of a task already excludes other writers of the task. */
 const NO_LOCK = '';
-
-/** The first events of a new task, and the worker that gets the lease. */
-interface EncodedStart {
-  readonly message: EncodedEvent;
-  readonly firstEvents: EncodedBatch;
-  readonly worker: string | undefined;
-}
 
 type AcceptedRow = Pick<TaskRow, 'key' | 'created_at'>;
 
@@ -90,7 +81,8 @@ export class PostgresTaskStore implements TaskStore {
   }
 
   async findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined> {
-    return this.#database.read(() => this.#findEarlier(entry));
+    const context = { sql: this.#sql, inbox: this.#inbox, pushes: this.#parts.pushes };
+    return this.#database.read(() => earlierOrRoom(context, entry));
   }
 
   async accept(entry: NewTask, start?: TaskStart): Promise<AcceptOutcome> {
@@ -100,9 +92,8 @@ export class PostgresTaskStore implements TaskStore {
     const encoded = { message, firstEvents, worker: start?.worker };
     if (start) await this.#parts.liveness.add(start.worker);
     const { push } = entry;
-    if (push || (!start && entry.queueLimit !== undefined)) {
+    if (push || (!start && entry.queueLimit !== undefined))
       return this.#write(lockOf(entry.scope), (context) => this.#acceptIfRoom(context, entry, encoded));
-    }
     const statement = { sql: ACCEPT, values: [this.#newRow(entry, encoded)] };
     // The key makes sends of the same message run in their order.
     const key = keyOfSent(entry).toString('hex');
@@ -112,7 +103,7 @@ export class PostgresTaskStore implements TaskStore {
     return accepted(entry, row, start !== undefined);
   }
 
-  async addInput(entry: NewInput): ReturnType<TaskStore['addInput']> {
+  async addInput(entry: NewInput): Promise<InputOutcome> {
     const event = encodeMessage(entry, this.#parts.eventBytes);
     if (entry.lease !== undefined) await this.#parts.liveness.add(entry.lease);
     const lock = entry.push ? lockOf(entry.scope) : NO_LOCK;
@@ -138,11 +129,7 @@ export class PostgresTaskStore implements TaskStore {
     return this.#write(NO_LOCK, (context) => cancelTask(context, scope, taskId));
   }
 
-  async claim(
-    worker: string,
-    agents: readonly string[],
-    free: (level: number) => number,
-  ): Promise<readonly TaskRecord[]> {
+  async claim(...[worker, agents, free]: Parameters<TaskStore['claim']>): Promise<readonly TaskRecord[]> {
     await this.#parts.liveness.add(worker);
     await this.#parts.liveness.freeDead();
     return this.#write(NO_LOCK, (context) => {
@@ -219,58 +206,33 @@ export class PostgresTaskStore implements TaskStore {
     return assertUnbroken(taskId, after, rows);
   }
 
-  *#findEarlier(entry: NewTask): Query<EarlierOutcome | undefined> {
-    const earlier = yield* earlierOutcome({ sql: this.#sql, inbox: this.#inbox }, entry);
-    if (!earlier && entry.push) {
-      yield* this.#parts.pushes.assertRoom({ scope: entry.scope, taskId: entry.id }, entry.push);
-    }
-    return earlier;
-  }
-
   /** Accepts a task that needs room among others of its owner. */
   *#acceptIfRoom(context: TaskContext, entry: NewTask, start: EncodedStart): Query<AcceptOutcome> {
-    const { push, queueLimit } = entry;
-    const task = { scope: entry.scope, taskId: entry.id };
-    const earlier = yield* earlierOutcome(context, entry);
-    if (earlier) return earlier;
-    if (push) yield* context.pushes.assertRoom(task, push);
+    const { push, scope, id: taskId } = entry;
     const waits = start.worker === undefined;
-    if (waits && queueLimit !== undefined) yield* assertQueueRoom(context.sql, entry, queueLimit);
+    const earlier = yield* earlierOrRoom(context, entry, waits);
+    if (earlier) return earlier;
     const row = yield* first<AcceptedRow>(ACCEPT, this.#newRow(entry, start));
     if (!row) return (yield* earlierOutcome(context, entry))!;
     context.touch(entry.id, eventRows([start.message, ...start.firstEvents.events], 0, row.created_at));
-    if (push) yield* context.pushes.put(task, push, { cursor: 1, now: context.now });
+    if (push) yield* context.pushes.put({ scope, taskId }, push, { cursor: 1, now: context.now });
     return accepted(entry, row, !waits);
   }
 
   /** The values of `ACCEPT`. */
-  #newRow(entry: NewTask, { message, firstEvents, worker }: EncodedStart) {
-    const { change, events } = firstEvents;
-    const row: Readonly<Record<(typeof TASK_COLUMNS)[number], unknown>> = {
-      id: entry.id,
-      tenant: entry.scope.tenant,
-      owner: entry.scope.owner,
-      agent: entry.agent,
-      context: entry.contextId,
-      parent: entry.parentTaskId,
-      authority: JSON.stringify(entry.grant),
-      level: entry.grant.chain.length,
-      state: change.state ?? 'submitted',
-      status_message: change.statusMessage,
-      head: 1 + events.length,
-      lease_by: change.endsRun ? null : worker,
-      expires_at: change.expiresAt,
-    };
+  #newRow(entry: NewTask, start: EncodedStart) {
+    const { message, firstEvents, worker } = start;
+    const { state } = firstEvents.change;
     const context = entry.givenContextId ?? '';
     return {
-      ...row,
-      ...listsOf([message, ...events]),
+      ...newTaskColumns(entry, start),
+      ...listsOf([message, ...firstEvents.events]),
       inbox: keyOfSent(entry),
       context_known: context === '' ? 0 : 1,
       known_ms: this.#messageIdMs,
       hash: entry.requestHash,
       leased: worker === undefined ? 0 : 1,
-      ended: change.state !== undefined && isTerminal(change.state) ? 1 : 0,
+      ended: state !== undefined && isTerminal(state) ? 1 : 0,
     };
   }
 
@@ -291,7 +253,7 @@ export class PostgresTaskStore implements TaskStore {
     const head = events.at(-1)?.seq;
     if (head === undefined) return;
     this.#parts.recent.add(taskId, events);
-    this.#parts.listeners.announce(taskId, head);
+    this.#parts.liveness.announce(taskId, head);
   }
 }
 

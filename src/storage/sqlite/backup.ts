@@ -7,22 +7,15 @@ import { lockFile } from './connection.js';
 import { countCommits, forgetMark } from './damage.js';
 import { realFile } from './database-files.js';
 import { storageError } from './failure.js';
-import type { Verdict } from './verify.js';
-import { verifyDatabase } from './verify.js';
+import { verifyDatabase, type Verdict } from './verify.js';
 
-/**
- * Copies the database as of one moment into a new file, also while a server uses it, and verifies the whole copy. Rejects
- * with `storage`, and leaves no file, when the copy is damaged.
- */
+/** Copies the database as of one moment, also under a server, and verifies the copy: a damaged one rejects and is removed. */
 export async function backUp(file: string, to: string): Promise<Verdict> {
   if (existsSync(to))
     throw new LangoError('storage', `${to} exists already.`, { hint: 'Choose a new name.' });
   assertThere(file, 'There is no database yet.', 'Name its data folder with --home or LANGO_HOME.');
-  assertThere(
-    dirname(to),
-    'The folder of the new file does not exist.',
-    'Create the folder, or choose another.',
-  );
+  const hint = 'Create the folder, or choose another.';
+  assertThere(dirname(to), 'The folder of the new file does not exist.', hint);
   const part = `${to}.part`;
   try {
     closeSync(openSync(part, 'w', 0o600));
@@ -52,10 +45,8 @@ function wholeCopy(file: string): Verdict {
   copy.pragma('journal_mode = DELETE');
   forgetMark(copy);
   copy.close();
-  return requireWhole(
-    file,
-    'lango doctor --database lists what is wrong with the database of the data folder.',
-  );
+  const hint = 'lango doctor --database lists what is wrong with the database of the data folder.';
+  return requireWhole(file, hint);
 }
 
 function assertThere(path: string, text: string, hint: string): void {
@@ -66,9 +57,7 @@ function requireWhole(file: string, hint: string): Verdict {
   const verdict = verifyDatabase(file, true);
   const [first] = verdict.problems;
   if (first === undefined) return verdict;
-  throw new LangoError('storage', `${file} is damaged: ${first}`, {
-    hint,
-  });
+  throw new LangoError('storage', `${file} is damaged: ${first}`, { hint });
 }
 
 /**

@@ -8,10 +8,7 @@ import { pause } from '../../core/time.js';
 
 /** A checkpoint starts when this many pages of the log (32 MB) are not in the database file yet. */
 const CHECKPOINT_AT_PAGES = 8_000;
-/**
- * SQLite restarts the log only when a checkpoint has caught up with it. Under constant writes that never happens, so at
- * this size one checkpoint blocks the writes.
- */
+/** Under constant writes no checkpoint catches up with the log, so at this size one checkpoint blocks the writes. */
 const LOG_LIMIT_PAGES = 32_000;
 /** The number of commits between two checks of the log. A check takes as long as a small commit. */
 const COMMITS_PER_CHECK = 8;

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { codeOf } from '../../core/errors.js';
 
 /** The number of the last acknowledged commit, kept in a file beside the database. */
-export interface Mark {
+interface Mark {
   readonly commits: number;
   /** Identifies the boot of the machine; empty where the system has no such id. */
   readonly boot: string;
@@ -14,7 +14,6 @@ const DIGITS = 16;
 const FORM = /^(\d{16}) commits, boot (\S*), synchronous (\w+)\n$/;
 const BOOT_FILE = '/proc/sys/kernel/random/boot_id';
 
-/** Returns the path of the mark of a database. */
 function markFile(file: string): string {
   return `${file}.mark`;
 }

@@ -17,10 +17,7 @@ import { APPLICATION_ID, SCHEMA } from './schema.js';
 export interface ConnectionOptions {
   /** A path in an existing folder, or ":memory:". */
   readonly file: string;
-  /**
-   * `normal`: commits survive a killed process, but a loss of power may lose the last ones. `full`: commits survive both,
-   * at the price of one disk flush per group of commits.
-   */
+  /** `normal`: commits survive a killed process; `full`: a loss of power too, at one disk flush per group of commits. */
   readonly synchronous: 'normal' | 'full';
   /** Whether to open a database that lacks acknowledged commits. Default: it is refused. */
   readonly acceptDamage?: boolean | undefined;
@@ -29,7 +26,7 @@ export interface ConnectionOptions {
   readonly logger: Logger;
 }
 
-export interface Connection {
+interface Connection {
   readonly database: Database.Database;
   readonly nodeId: string;
   /** The checks and the mark around each commit; undefined in memory. */
@@ -49,10 +46,7 @@ const CACHE_KIB = 8_192;
 /** The size that the write-ahead log is truncated to after a burst, in bytes. */
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 
-/**
- * Opens the database for this process alone and brings its schema up to date. Throws `LangoError` `storage` with advice,
- * and then leaves nothing open.
- */
+/** Opens the database for this process alone and upgrades its schema. After `storage` with advice, nothing is left open. */
 export function openConnection(options: ConnectionOptions): Connection {
   const opened: { close(): unknown }[] = [];
   const close = () => opened.toReversed().forEach((one) => one.close());
@@ -100,15 +94,11 @@ export function assertSqliteVersion(version: string): void {
   });
 }
 
-/**
- * Holds an exclusive lock on FILE.lock. The operating system releases it when the process ends for any reason. It is a
- * separate file, so that backups and people can read the database meanwhile.
- */
+/** Locks FILE.lock until the process ends. It is a separate file, so that backups can read the database meanwhile. */
 export function lockFile(file: string): Database.Database {
   if (!existsSync(dirname(file))) {
-    throw new LangoError('storage', 'The folder of the database does not exist.', {
-      hint: 'Create the data folder, or choose another one.',
-    });
+    const hint = 'Create the data folder, or choose another one.';
+    throw new LangoError('storage', 'The folder of the database does not exist.', { hint });
   }
   const path = `${realFile(file)}.lock`;
   createPrivateFile(path);
@@ -119,17 +109,12 @@ export function lockFile(file: string): Database.Database {
   } catch (error) {
     lock.close();
     if (primaryCode(error) !== 'SQLITE_BUSY') throw error;
-    throw new LangoError('storage', 'Another process uses this database.', {
-      hint: 'Stop the other server, or give this one its own data folder (--home or LANGO_HOME).',
-      cause: error,
-    });
+    const hint = 'Stop the other server, or give this one its own data folder (--home or LANGO_HOME).';
+    throw new LangoError('storage', 'Another process uses this database.', { hint, cause: error });
   }
 }
 
-/**
- * Creates the file for this user only. SQLite would let every user of the machine read it, and it holds conversations. The
- * write-ahead log gets the same permissions.
- */
+/** Creates the file for this user only: it holds conversations. The write-ahead log gets the same permissions. */
 function createPrivateFile(file: string): void {
   if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));
 }
@@ -174,9 +159,8 @@ function migrateCapability(database: Database.Database, { name, sqlite, isForeig
     const assertOwn = isForeign && guardSteps(name, steps, objects());
     for (const sql of steps) database.exec(sql);
     if (assertOwn) assertOwn(objects());
-    database
-      .prepare('INSERT OR REPLACE INTO capabilities (name, version) VALUES (?, ?)')
-      .run(name, sqlite.length);
+    const set = 'INSERT OR REPLACE INTO capabilities (name, version) VALUES (?, ?)';
+    database.prepare(set).run(name, sqlite.length);
   });
   apply.immediate();
 }
@@ -186,24 +170,16 @@ export function requireOwnVersion(database: Database.Database): number {
   const version = numberPragma(database, 'user_version');
   const isEmpty = database.prepare('SELECT 1 FROM sqlite_schema').get() === undefined;
   if (isEmpty) return 0;
-  if (numberPragma(database, 'application_id') !== APPLICATION_ID) {
-    throw new LangoError('storage', 'The file is a database of another program.', {
-      hint: 'Choose another data folder.',
-    });
-  }
+  const refuse = (text: string, hint: string) => new LangoError('storage', text, { hint });
+  if (numberPragma(database, 'application_id') !== APPLICATION_ID)
+    throw refuse('The file is a database of another program.', 'Choose another data folder.');
   if (version < FIRST_VERSION) {
-    throw new LangoError(
-      'storage',
-      `The database was made by a build before the first release of Lango: schema ${version} < ${FIRST_VERSION}.`,
-      { hint: 'Its data cannot be migrated. Move the file away, or choose another data folder.' },
-    );
+    const text = `The database was made by a build before the first release of Lango: schema ${version} < ${FIRST_VERSION}.`;
+    throw refuse(text, 'Its data cannot be migrated. Move the file away, or choose another data folder.');
   }
   if (version > VERSION) {
-    throw new LangoError(
-      'storage',
-      `The database was made by a newer version of Lango: schema ${version} > ${VERSION}.`,
-      { hint: 'Start that version or a later one, or choose another data folder.' },
-    );
+    const text = `The database was made by a newer version of Lango: schema ${version} > ${VERSION}.`;
+    throw refuse(text, 'Start that version or a later one, or choose another data folder.');
   }
   return version;
 }

@@ -41,14 +41,11 @@ export function assertWhole(database: Database.Database, opening: Opening): void
   const missing = missingCommits(database, mark);
   if (typeof mark === 'object' && missing > 0) {
     const text = `The last ${missing} of ${mark.commits} acknowledged commits are missing.`;
+    const why = 'The log of the database was cut off or removed, or the file was replaced by an older one.';
     // With `synchronous: normal`, SQLite may lose the last commits at a loss of power.
     if (mark.synchronous === 'normal' && isOfEarlierBoot(mark)) {
       opening.logger.warn(`${text} The machine was started again, and storage.sqlite.synchronous is normal.`);
-    } else
-      refuse(
-        opening,
-        `${text} The log of the database was cut off or removed, or the file was replaced by an older one.`,
-      );
+    } else refuse(opening, `${text} ${why}`);
   }
   const inconsistent = problemOfRecords(database);
   if (inconsistent !== undefined) refuse(opening, `The records of tasks are damaged: ${inconsistent}.`);
@@ -65,24 +62,21 @@ function problemOfRecords(database: Database.Database): string | undefined {
 }
 
 /** Notes in the database that it has a mark beside it. */
-const MARKED = "INSERT OR IGNORE INTO meta (key, value) VALUES ('marked', '1')";
-const IS_MARKED = "SELECT 1 FROM meta WHERE key = 'marked'";
-const UNMARK = "DELETE FROM meta WHERE key = 'marked'";
-
 export function noteMark(database: Database.Database): void {
-  database.prepare(MARKED).run();
+  database.prepare("INSERT OR IGNORE INTO meta (key, value) VALUES ('marked', '1')").run();
 }
 
 /** Removes that note. Call it for a copy, which has no mark beside it. */
 export function forgetMark(database: Database.Database): void {
-  database.prepare(UNMARK).run();
+  database.prepare("DELETE FROM meta WHERE key = 'marked'").run();
 }
 
 /** Returns a sentence when the mark of the database is gone or cannot be read; otherwise undefined. */
 export function lostMark(database: Database.Database, mark: ReturnType<typeof readMark>): string | undefined {
   const advice = 'Whether commits are missing cannot be known.';
   if (mark === 'unreadable') return `The mark beside the database cannot be read. ${advice}`;
-  const isGone = mark === undefined && database.prepare(IS_MARKED).get() !== undefined;
+  const isMarked = "SELECT 1 FROM meta WHERE key = 'marked'";
+  const isGone = mark === undefined && database.prepare(isMarked).get() !== undefined;
   return isGone ? `The mark beside the database (its name, with .mark) is gone. ${advice}` : undefined;
 }
 
@@ -110,13 +104,9 @@ function describeTorn(torn: readonly TornTask[]): string {
 }
 
 function refuse({ acceptDamage, logger }: Opening, text: string): void {
-  if (acceptDamage) {
-    logger.warn(`${text} The server starts nevertheless, because of --accept-damage.`);
-    return;
-  }
-  throw new LangoError('storage', text, {
-    hint:
-      'Put the missing file back, or restore a backup (lango restore FILE). ' +
-      'To start with the data that is left: lango serve --accept-damage.',
-  });
+  if (acceptDamage) return logger.warn(`${text} The server starts nevertheless, because of --accept-damage.`);
+  const hint =
+    'Put the missing file back, or restore a backup (lango restore FILE). ' +
+    'To start with the data that is left: lango serve --accept-damage.';
+  throw new LangoError('storage', text, { hint });
 }

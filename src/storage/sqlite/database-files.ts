@@ -12,10 +12,7 @@ const ENDINGS = ['', '-wal', '-shm', '.lock'] as const;
 /** File systems stamp changes in steps of a few milliseconds, so a fresh stamp may hide a second change. */
 const STAMP_STEP_MS = 50;
 
-/**
- * Watches the files of an open database. SQLite continues to write into files that were removed or replaced, and the
- * process loses those writes when it ends.
- */
+/** Watches the files of an open database: SQLite writes on into files that were removed, and loses those writes at the end. */
 export class DatabaseFiles {
   readonly #folder: string;
   /** The files with their identities, as of the start. */
@@ -27,10 +24,8 @@ export class DatabaseFiles {
   constructor(file: string) {
     const real = realFile(file);
     this.#folder = dirname(real);
-    this.#known = ENDINGS.map((ending) => real + ending).map((path) => ({
-      path,
-      identity: identityOf(path),
-    }));
+    const paths = ENDINGS.map((ending) => real + ending);
+    this.#known = paths.map((path) => ({ path, identity: identityOf(path) }));
   }
 
   /** Throws `LangoError` `storage` if one of the files is not the one that was opened. Takes 3 µs. */
@@ -39,16 +34,11 @@ export class DatabaseFiles {
     if (changedAt === this.#unchangedSince) return;
     const moved = this.#known.find(({ path, identity }) => identityOf(path) !== identity);
     if (moved) {
-      throw new LangoError(
-        'storage',
-        `${basename(moved.path)} was removed or replaced while the server uses it.`,
-        {
-          hint:
-            'Nothing is stored until the same file is back. Save what the server still holds (its answers and streams), ' +
-            'stop it, put the file or a backup in place, and start it again.',
-          retryable: true,
-        },
-      );
+      const text = `${basename(moved.path)} was removed or replaced while the server uses it.`;
+      const hint =
+        'Nothing is stored until the same file is back. Save what the server still holds (its answers and streams), ' +
+        'stop it, put the file or a backup in place, and start it again.';
+      throw new LangoError('storage', text, { hint, retryable: true });
     }
     this.#unchangedSince = changedAt < Date.now() - STAMP_STEP_MS ? changedAt : 0;
   }

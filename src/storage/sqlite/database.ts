@@ -1,28 +1,48 @@
 import type Database from 'better-sqlite3';
 import { LangoError } from '../../core/errors.js';
-import type { ConnectionOptions } from './connection.js';
-import { openConnection } from './connection.js';
-import { storageError } from './failure.js';
+import {
+  runNow,
+  type Dialect,
+  type Outcome,
+  type Query,
+  type SqlDatabase,
+  type Statement,
+} from '../../core/sql.js';
 import type { Touch } from '../task-changes.js';
-import type { Work } from './group-commit.js';
-import { GroupCommit } from './group-commit.js';
-import { Prepared } from './prepared.js';
+import { openConnection, type ConnectionOptions } from './connection.js';
+import { storageError } from './failure.js';
+import { GroupCommit, type Work } from './group-commit.js';
 
 export interface DatabaseOptions extends ConnectionOptions {
   /** The store's clock, in milliseconds since the epoch. Default: the machine's. */
   readonly now?: () => number;
 }
 
+const DIALECT: Dialect = {
+  name: 'sqlite',
+  member: (column, name) => `${column} ->> '$.${name}'`,
+  items: (_type, parameter = '?') => `(SELECT value FROM json_each(${parameter}))`,
+  using: (index) => `INDEXED BY ${index}`,
+  orderedJoin: 'CROSS JOIN',
+  forUpdate: '',
+  skipLocked: '',
+  nextKey: '(SELECT coalesce(max(key), 0) + 1 FROM tasks)',
+  jsonList: (value, order) => `json_group_array(${value} ORDER BY ${order})`,
+};
+
 /**
- * One open database with its queue of writes. All stores share it. Opening throws `LangoError` `storage` with
- * advice, and then leaves nothing open.
+ * One open database with its queue of writes. All stores share it. Opening throws `LangoError` `storage` with advice, and
+ * then leaves nothing open. The database has one writer, so locks have no effect.
  */
-export class SqliteDatabase {
+export class SqliteDatabase implements SqlDatabase {
+  readonly dialect = DIALECT;
+  readonly isShared = false;
   readonly handle: Database.Database;
-  readonly prepared: Prepared;
   /** The name of this database. It stays the same over restarts. */
   readonly nodeId: string;
-  readonly now: () => number;
+  readonly clock: () => number;
+  /** By SQL text. The texts are few: constants, or built from few parts. */
+  readonly #statements = new Map<string, Database.Statement<unknown[]>>();
   readonly #commits: GroupCommit;
   readonly #disconnect: () => void;
   #isOpen = true;
@@ -30,9 +50,8 @@ export class SqliteDatabase {
   constructor(options: DatabaseOptions) {
     const connection = openConnection(options);
     this.handle = connection.database;
-    this.prepared = new Prepared(connection.database);
     this.nodeId = connection.nodeId;
-    this.now = options.now ?? Date.now;
+    this.clock = options.now ?? Date.now;
     this.#commits = new GroupCommit(connection.database, options.logger, connection.hooks);
     this.#disconnect = () => connection.close();
   }
@@ -42,13 +61,35 @@ export class SqliteDatabase {
     return this.#commits.problem;
   }
 
+  async now(): Promise<number> {
+    return this.clock();
+  }
+
+  async read<Result>(query: () => Query<Result>): Promise<Result> {
+    return this.readNow(() => this.run(query()));
+  }
+
+  async write<Result>(_lock: string, work: (now: number) => Query<Result>): Promise<Result> {
+    return this.commit(() => this.run(work(this.clock())));
+  }
+
+  /** The rows were overwritten when they were deleted (`secure_delete`), but their pages are still in the log. */
+  async purge(): Promise<void> {
+    this.readNow(() => this.handle.pragma('wal_checkpoint(TRUNCATE)'));
+  }
+
+  /** Runs work at once. Call it inside a read or a commit. */
+  run<Result>(query: Query<Result>): Result {
+    return runNow(query, this.#execute);
+  }
+
   /** Runs `work` in the transaction of this turn of the event loop. Resolves after its commit. Throws when closed. See `Work`. */
-  write<Result>(work: Work<Result>): Promise<Result> {
+  commit<Result>(work: Work<Result>): Promise<Result> {
     this.#assertOpen();
     return this.#commits.run(work);
   }
 
-  read<Result>(query: () => Result): Result {
+  readNow<Result>(query: () => Result): Result {
     this.#assertOpen();
     try {
       return query();
@@ -59,7 +100,7 @@ export class SqliteDatabase {
 
   /** Calls `listener` after each commit, once per task, with the events that the task got. Returns the unsubscribe function. */
   onTouch(listener: Touch): () => void {
-    return this.#commits.onCommit(listener);
+    return this.#commits.listeners.add(listener);
   }
 
   /** Commits the pending writes. Every later call of the database throws. Closing twice has no effect. */
@@ -69,6 +110,14 @@ export class SqliteDatabase {
     this.#isOpen = false;
     this.#disconnect();
   }
+
+  readonly #execute = ({ sql, values }: Statement): Outcome => {
+    const statement = this.#statements.get(sql) ?? this.handle.prepare<unknown[]>(sql);
+    this.#statements.set(sql, statement);
+    if (!statement.reader) return { rows: [], changes: statement.run(...values).changes };
+    const rows = statement.all(...values);
+    return { rows, changes: rows.length };
+  };
 
   #assertOpen(): void {
     if (!this.#isOpen)

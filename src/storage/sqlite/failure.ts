@@ -1,44 +1,33 @@
 import { codeOf, isLangoError, type LangoError } from '../../core/errors.js';
-import { advised, type Advice } from '../advice.js';
+import { advised, lasting, temporary, type Advice } from '../advice.js';
 
 const RESTORE =
   'Restore a backup (lango restore FILE). To start with an empty database, move it away and run: lango serve --accept-damage';
 
 /** Advice by primary result code (https://sqlite.org/rescode.html). Extended codes begin with the primary code. */
 const ADVICE: Readonly<Record<string, Advice>> = {
-  SQLITE_BUSY: {
-    message: 'The database is locked by another program.',
-    hint: 'Close the program that has the database open for writing, then try again.',
-    retryable: true,
-  },
-  SQLITE_FULL: {
-    message: 'The disk that holds the database is full.',
-    hint: 'Free space on the disk of the data folder, then try again.',
-    retryable: true,
-  },
-  SQLITE_CANTOPEN: {
-    message: 'The database cannot be opened in its folder.',
-    hint: 'Give this user write permission on the data folder, or choose another one.',
-    retryable: true,
-  },
-  SQLITE_READONLY: {
-    message: 'This user may not write to the database.',
-    hint: 'Give this user write permission on the data folder and its files, or choose another folder.',
-    retryable: true,
-  },
-  SQLITE_NOTADB: {
-    message: 'The database file is damaged, or is not a database at all.',
-    hint: RESTORE,
-  },
-  SQLITE_CORRUPT: {
-    message: 'The database file is damaged.',
-    hint: RESTORE,
-  },
-  SQLITE_IOERR: {
-    message: 'The disk failed, or became read-only, while the database was read or written.',
-    hint: 'Check the system log for disk errors, and that the file system of the data folder is mounted for writing.',
-    retryable: true,
-  },
+  SQLITE_BUSY: temporary(
+    'The database is locked by another program.',
+    'Close the program that has the database open for writing, then try again.',
+  ),
+  SQLITE_FULL: temporary(
+    'The disk that holds the database is full.',
+    'Free space on the disk of the data folder, then try again.',
+  ),
+  SQLITE_CANTOPEN: temporary(
+    'The database cannot be opened in its folder.',
+    'Give this user write permission on the data folder, or choose another one.',
+  ),
+  SQLITE_READONLY: temporary(
+    'This user may not write to the database.',
+    'Give this user write permission on the data folder and its files, or choose another folder.',
+  ),
+  SQLITE_NOTADB: lasting('The database file is damaged, or is not a database at all.', RESTORE),
+  SQLITE_CORRUPT: lasting('The database file is damaged.', RESTORE),
+  SQLITE_IOERR: temporary(
+    'The disk failed, or became read-only, while the database was read or written.',
+    'Check the system log for disk errors, and that the file system of the data folder is mounted for writing.',
+  ),
 };
 
 /** The SQLite codes for errors of the file system. */
@@ -63,10 +52,7 @@ export function isFaultOfDatabase(error: unknown): boolean {
   return primaryCode(error) in ADVICE || isLangoError(error, 'storage');
 }
 
-/**
- * The primary result code: "SQLITE_BUSY" for an error with code "SQLITE_BUSY_SNAPSHOT". It is read
- * from the code and not from the class, as the class belongs to the first realm that loaded the driver.
- */
+/** The primary result code: "SQLITE_BUSY" for "SQLITE_BUSY_SNAPSHOT". Errors may belong to the class of another realm. */
 export function primaryCode(error: unknown): string {
   const code = codeOf(error) ?? '';
   return OF_SYSTEM[code] ?? code.split('_', 2).join('_');

@@ -1,9 +1,9 @@
 import type Database from 'better-sqlite3';
-import type { LangoError } from '../../core/errors.js';
-import { errorText, isLangoError } from '../../core/errors.js';
+import { errorText, isLangoError, type LangoError } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
 import type { EventRow } from '../rows.js';
 import type { Touch } from '../task-changes.js';
+import { AppendListeners } from '../append-listeners.js';
 import { Checkpoints } from './checkpoints.js';
 import { isFaultOfDatabase, primaryCode, storageError } from './failure.js';
 
@@ -50,7 +50,8 @@ const PROBE = "UPDATE meta SET value = value WHERE key = 'commits'";
  */
 export class GroupCommit {
   readonly #transact: (group: readonly Pending[], touched: Touched) => Committed;
-  readonly #listeners = new Set<Touch>();
+  /** Called after each commit, once per task, with the events that the task got. */
+  readonly listeners: AppendListeners<readonly EventRow[]>;
   readonly #logger: Logger;
   readonly #checkpoints: Checkpoints;
   readonly #hooks: CommitHooks;
@@ -68,6 +69,7 @@ export class GroupCommit {
   /** `database` must have the table `meta`. */
   constructor(database: Database.Database, logger: Logger, hooks = NO_HOOKS) {
     this.#logger = logger;
+    this.listeners = new AppendListeners(logger);
     this.#hooks = hooks;
     this.#checkpoints = new Checkpoints(database, logger);
     database.prepare(COUNT).run();
@@ -103,7 +105,7 @@ export class GroupCommit {
     this.#pending = [];
     const touched: Touched = new Map();
     for (const settle of this.#commit(group, touched)) settle();
-    for (const [taskId, events] of touched) this.#announce(taskId, events);
+    for (const [taskId, events] of touched) this.listeners.notify(taskId, events);
     this.#checkpoints.onCommit();
   }
 
@@ -114,12 +116,6 @@ export class GroupCommit {
     clearTimeout(this.#retry);
     clearTimeout(this.#nextProbe);
     this.#checkpoints.close();
-  }
-
-  /** Calls `listener` after each commit, once per task that got events. Returns the unsubscribe function. */
-  onCommit(listener: Touch): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
   }
 
   /** If the transaction fails, each write gets its own transaction, so that one bad write does not fail the others. */
@@ -136,11 +132,8 @@ export class GroupCommit {
         return group.flatMap((pending) => this.#commit([pending], touched));
       const failure = storageError(error);
       this.#onFailure(failure, error);
-      return group.map(
-        ({ reject }) =>
-          () =>
-            reject(failure),
-      );
+      const fail = ({ reject }: Pending) => reject.bind(undefined, failure);
+      return group.map(fail);
     }
   }
 
@@ -177,16 +170,6 @@ export class GroupCommit {
     this.#problem = failure;
     clearTimeout(this.#nextProbe);
     this.#nextProbe = setTimeout(() => void this.run(this.#probe).catch(() => undefined), PROBE_MS).unref();
-  }
-
-  #announce(taskId: string, events: readonly EventRow[]): void {
-    for (const listener of this.#listeners) {
-      try {
-        listener(taskId, events);
-      } catch (error) {
-        this.#logger.error('a listener for new events failed', { taskId, error: errorText(error) });
-      }
-    }
   }
 }
 

@@ -5,10 +5,7 @@ import { CAPABILITY_VERSIONS } from '../capability-tables.js';
 /** The version that `SCHEMA` makes. Earlier versions were never released, and there is no way from them to this one. */
 export const FIRST_VERSION = 15;
 
-/**
- * Each entry takes the database from version `FIRST_VERSION` plus its index to the next one. A change of a released schema
- * is a new entry, and `SCHEMA` stays as it is. A released entry is never edited.
- */
+/** Each entry takes the schema from `FIRST_VERSION` plus its index to the next. A released entry is never edited. */
 export const MIGRATIONS: readonly string[] = [
   // 16: the checksum of an event. NULL in events that were written before.
   'ALTER TABLE events ADD COLUMN checksum INTEGER;',

@@ -4,8 +4,7 @@ import { LangoError } from '../../core/errors.js';
 import type { DerivedTable, Field, TableMove } from '../../core/sql.js';
 import type { CapabilityTables } from '../capability-tables.js';
 import type { MovedTable, MoveSource } from '../moving.js';
-import type { ConnectionOptions } from './connection.js';
-import { openConnection } from './connection.js';
+import { openConnection, type ConnectionOptions } from './connection.js';
 import { openSqliteStorage } from './storage.js';
 
 /** The tables to move. `meta` and `capabilities` stay behind, since PostgreSQL has its own. */
@@ -49,13 +48,10 @@ function assertKnown(database: Database.Database, tables: readonly CapabilityTab
   const found = database.prepare<[], string>('SELECT name FROM capabilities').pluck().all();
   const unknown = found.filter((name) => !tables.some((one) => one.name === name));
   if (unknown.length === 0) return;
-  throw new LangoError(
-    'storage',
-    `The database has tables of capabilities that are not here: ${unknown.join(', ')}.`,
-    {
-      hint: 'Name their packages in capabilities of the configuration. Nothing was moved.',
-    },
-  );
+  const text = `The database has tables of capabilities that are not here: ${unknown.join(', ')}.`;
+  throw new LangoError('storage', text, {
+    hint: 'Name their packages in capabilities of the configuration. Nothing was moved.',
+  });
 }
 
 interface Column {

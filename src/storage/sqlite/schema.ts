@@ -105,5 +105,4 @@ const PUSH = `
   CREATE INDEX push_given_up ON push_configs (next_at) WHERE state = 'given-up';
 `;
 
-/** The tables of an empty database. */
 export const SCHEMA = [TASKS, PUSH].join('');

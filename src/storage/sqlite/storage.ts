@@ -1,13 +1,10 @@
 import type { Storage } from '../../stores/storage.js';
-import type { DatabaseOptions } from './database.js';
-import { SqliteDatabase } from './database.js';
+import { SqliteDatabase, type DatabaseOptions } from './database.js';
 import { storageError } from './failure.js';
 import { purgePushes, releaseAllPushes, SqlPushStore } from '../push-store.js';
 import { RecentEvents } from '../recent-events.js';
-import type { RemovedTask } from '../retention.js';
-import { SqlRetentionStore } from '../retention.js';
+import { SqlRetentionStore, type RemovedTask } from '../retention.js';
 import { run } from '../../core/sql.js';
-import { StatementRunner } from './statement-runner.js';
 import { SqliteTaskStore } from './task-store.js';
 import { TaskCounts } from '../task-list.js';
 import { SqlSpendingStore } from '../spending-store.js';
@@ -28,21 +25,20 @@ interface StorageOptions extends DatabaseOptions {
 export function openSqliteStorage({ eventBytes, messageIdMs, ...options }: StorageOptions): Storage {
   const database = new SqliteDatabase(options);
   try {
-    const runner = new StatementRunner(database);
-    runner.run(releaseAllPushes());
-    runner.run(purgePushes(database.now()));
-    const pushes = new SqlPushStore(runner);
+    database.run(releaseAllPushes());
+    database.run(purgePushes(database.clock()));
+    const pushes = new SqlPushStore(database);
     const recent = new RecentEvents();
     const counts = new TaskCounts();
     return {
       nodeId: database.nodeId,
       problem: () => database.problem,
-      database: runner,
-      tasks: new SqliteTaskStore(database, { runner, pushes, recent, counts, eventBytes, messageIdMs }),
-      retention: new SqlRetentionStore(runner, { recent, counts, forgetMessage }),
+      database,
+      tasks: new SqliteTaskStore(database, { pushes, recent, counts, eventBytes, messageIdMs }),
+      retention: new SqlRetentionStore(database, { recent, counts, forgetMessage }),
       pushes,
-      spending: new SqlSpendingStore(runner),
-      traces: new SqlTraceStore(runner),
+      spending: new SqlSpendingStore(database),
+      traces: new SqlTraceStore(database),
       close: async () => database.close(),
     };
   } catch (error) {

@@ -3,44 +3,39 @@ import type {
   AcceptOutcome,
   EarlierOutcome,
   Fence,
+  InputOutcome,
   NewInput,
   NewTask,
   TaskHead,
   TaskStart,
   TaskStore,
 } from '../../stores/tasks.js';
-import { LEASE_MS } from '../../stores/tasks.js';
+import { all, column, first, run, type Query } from '../../core/sql.js';
 import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
-import type { EventRow } from '../rows.js';
+import { damagedTask, toTaskEvent, toTaskRecord, type EventRow, type TaskRow } from '../rows.js';
 import { assertKeys } from '../../stores/records.js';
-import { damagedTask, toTaskEvent, toTaskRecord } from '../rows.js';
 import { assertUnbroken, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
 import type { SqliteDatabase } from './database.js';
 import type { PushWrites } from '../push-store.js';
-import type { StatementRunner } from './statement-runner.js';
 import type { RecentEvents } from '../recent-events.js';
-import type { Statements } from './statements.js';
-import { prepareStatements } from './statements.js';
 import { type TaskCounts, listTasks } from '../task-list.js';
-import type { Inbox } from '../task-changes.js';
+import type { Inbox, TaskContext } from '../task-changes.js';
 import {
   addInput,
   cancelTask,
   claimSuspect,
   claimTasks,
-  earlierOutcome,
+  earlierOrRoom,
   headsOf,
   releaseTasks,
   setDamagedAside,
 } from '../task-changes.js';
-import type { TaskSql } from '../task-sql.js';
-import { taskSql } from '../task-sql.js';
-import type { WriteContext } from './task-writes.js';
-import { acceptTask, appendEvents, inboxOf } from './task-writes.js';
+import { taskSql, type TaskSql } from '../task-sql.js';
+import { acceptTask, appendEvents, inboxOf, renewLeases } from './task-writes.js';
+import { NOTE_CRASH, RELEASE_ALL, TAKE_CRASH } from './task-writes.js';
 
 /** Parts that are shared with other stores of the same database. */
 interface SharedParts {
-  readonly runner: StatementRunner;
   readonly pushes: PushWrites;
   readonly recent: RecentEvents;
   readonly counts: TaskCounts;
@@ -54,133 +49,108 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** The tasks of a database, for the journal. The constructor frees the leases of an earlier process. */
 export class SqliteTaskStore implements TaskStore {
-  readonly #database: SqliteDatabase;
-  readonly #runner: StatementRunner;
-  readonly #pushes: PushWrites;
-  readonly #statements: Statements;
-  readonly #recent: RecentEvents;
-  readonly #counts: TaskCounts;
-  readonly #eventBytes: number | undefined;
-  readonly #messageIdMs: number;
-  readonly #sql: TaskSql;
-  readonly #inbox: Inbox;
   readonly lastCrash: string | undefined;
   /** No other process appends. */
   readonly pollMs = undefined;
+  readonly #database: SqliteDatabase;
+  readonly #parts: SharedParts;
+  readonly #sql: TaskSql;
+  readonly #inbox: Inbox;
   readonly #served = new Map<number, Scope>();
 
-  constructor(database: SqliteDatabase, { runner, pushes, recent, counts, ...limits }: SharedParts) {
+  constructor(database: SqliteDatabase, parts: SharedParts) {
     this.#database = database;
-    this.#runner = runner;
-    this.#pushes = pushes;
-    this.#recent = recent;
-    this.#counts = counts;
-    this.#eventBytes = limits.eventBytes;
-    this.#messageIdMs = limits.messageIdMs ?? DAY_MS;
-    this.#statements = prepareStatements(database.handle);
-    this.#sql = taskSql(runner.dialect);
-    this.#inbox = inboxOf(this.#statements, () => database.now() - this.#messageIdMs);
-    this.#statements.releaseAll.run();
-    this.lastCrash = this.#statements.takeCrash.get()?.value;
-    database.onTouch((taskId, events) => this.#recent.add(taskId, events));
+    this.#parts = parts;
+    this.#sql = taskSql(database.dialect);
+    this.#inbox = inboxOf(database.clock, parts.messageIdMs ?? DAY_MS);
+    database.run(run(RELEASE_ALL));
+    [this.lastCrash] = database.run(column<string>(TAKE_CRASH));
+    database.onTouch((taskId, events) => parts.recent.add(taskId, events));
   }
 
   /** Reads inside the transaction of this turn: a read outside of one takes and frees locks of the file for itself. */
   async findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined> {
-    return this.#write((context) => {
-      const { runner, pushes } = context;
-      const earlier = runner.run(earlierOutcome(context, entry));
-      if (!earlier && entry.push)
-        runner.run(pushes.assertRoom({ scope: entry.scope, taskId: entry.id }, entry.push));
-      return earlier;
-    });
+    return this.#write((context) => earlierOrRoom(context, entry));
   }
 
   async accept(entry: NewTask, start?: TaskStart): Promise<AcceptOutcome> {
-    const message = encodeMessage(entry, this.#eventBytes);
-    const firstEvents = encodeBatch(start?.firstEvents ?? [], this.#eventBytes);
+    const message = encodeMessage(entry, this.#parts.eventBytes);
+    const firstEvents = encodeBatch(start?.firstEvents ?? [], this.#parts.eventBytes);
     assertKeys({ contextId: entry.contextId });
     return this.#write((context) =>
       acceptTask(context, entry, { message, firstEvents, worker: start?.worker }),
     );
   }
 
-  async addInput(entry: NewInput): ReturnType<TaskStore['addInput']> {
-    const event = encodeMessage(entry, this.#eventBytes);
-    return this.#write((context) => context.runner.run(addInput(context, entry, event)));
+  async addInput(entry: NewInput): Promise<InputOutcome> {
+    const event = encodeMessage(entry, this.#parts.eventBytes);
+    return this.#write((context) => addInput(context, entry, event));
   }
 
   async append(fence: Fence, events: readonly NewEvent[]): Promise<number> {
-    const batch = encodeBatch(events, this.#eventBytes);
+    const batch = encodeBatch(events, this.#parts.eventBytes);
     return this.#write((context) => appendEvents(context, fence, batch));
   }
 
   async endDamaged(fence: Fence, end: NewEvent): Promise<number | undefined> {
-    const batch = encodeBatch([end], this.#eventBytes);
-    this.#recent.forget([fence.taskId]);
-    return this.#write((context) => {
-      const first = context.runner.run(setDamagedAside(context, fence));
-      if (first !== undefined) appendEvents(context, fence, batch);
+    const batch = encodeBatch([end], this.#parts.eventBytes);
+    this.#parts.recent.forget([fence.taskId]);
+    return this.#write(function* (context) {
+      const first = yield* setDamagedAside(context, fence);
+      if (first !== undefined) yield* appendEvents(context, fence, batch);
       return first;
     });
   }
 
   async requestCancel(scope: Scope, taskId: string): Promise<TaskRecord | undefined> {
-    return this.#write((context) => context.runner.run(cancelTask(context, scope, taskId)));
+    return this.#write((context) => cancelTask(context, scope, taskId));
   }
 
-  async claim(
-    worker: string,
-    agents: readonly string[],
-    free: (level: number) => number,
-  ): Promise<readonly TaskRecord[]> {
-    return this.#write((context) =>
-      context.runner.run(claimTasks(context, { worker, agents, free, served: this.#served })),
-    );
+  async claim(...[worker, agents, free]: Parameters<TaskStore['claim']>): Promise<readonly TaskRecord[]> {
+    return this.#write((context) => claimTasks(context, { worker, agents, free, served: this.#served }));
   }
 
   async claimSuspect(worker: string, agents: readonly string[]): Promise<TaskRecord | undefined> {
-    return this.#write((context) => context.runner.run(claimSuspect(context, worker, agents)));
+    return this.#write((context) => claimSuspect(context, worker, agents));
   }
 
   async renew(worker: string, taskIds: readonly string[]): Promise<readonly TaskHead[]> {
-    return this.#write(({ statements, now }) =>
-      taskIds.flatMap((id) => statements.renew.get(now + LEASE_MS, id, worker) ?? []),
-    );
+    return this.#database.write('tasks', (now) => renewLeases(worker, taskIds, now));
   }
 
   async release(worker: string, taskId?: string): Promise<void> {
-    await this.#runner.write('tasks', () => releaseTasks(this.#sql, worker, taskId));
+    await this.#database.write('tasks', () => releaseTasks(this.#sql, worker, taskId));
   }
 
   noteCrash(reason: string): void {
     try {
-      this.#statements.noteCrash.run(reason);
+      this.#database.run(run(NOTE_CRASH, reason));
     } catch {
       // The process ends anyway, and the database may be the reason.
     }
   }
 
   async get(scope: Scope, taskId: string): Promise<TaskRecord | undefined> {
-    const row = this.#read(() => this.#statements.task.get(taskId, scope.tenant, scope.owner));
+    const { tenant, owner } = scope;
+    const row = await this.#database.read(() => first<TaskRow>(this.#sql.task, taskId, tenant, owner));
     return row && toTaskRecord(row);
   }
 
   async list(scope: Scope, query: TaskQuery): Promise<TaskPage> {
-    return this.#runner.read(() =>
-      listTasks({ dialect: this.#runner.dialect, counts: this.#counts }, scope, query),
+    return this.#database.read(() =>
+      listTasks({ dialect: this.#database.dialect, counts: this.#parts.counts }, scope, query),
     );
   }
 
   async read(taskId: string, after: number, limit: number): Promise<readonly TaskEvent[]> {
-    const rows = this.#read(
-      () => this.#recent.read(taskId, after, limit) ?? this.#select(taskId, after, limit),
+    const rows = this.#database.readNow(
+      () => this.#parts.recent.read(taskId, after, limit) ?? this.#select(taskId, after, limit),
     );
     return rows.map((row) => toTaskEvent(taskId, row));
   }
 
   readSession(...asked: Parameters<TaskStore['readSession']>): Promise<readonly TaskEvent[]> {
-    return sessionEvents(this.#runner, this.#sql, asked);
+    return sessionEvents(this.#database, this.#sql, asked);
   }
 
   onAppend(listener: (taskId: string, head: number) => void): () => void {
@@ -188,40 +158,26 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   async heads(taskIds: readonly string[]): Promise<readonly TaskHead[]> {
-    return this.#runner.read(() => headsOf(this.#sql, taskIds));
+    return this.#database.read(() => headsOf(this.#sql, taskIds));
   }
 
   #select(taskId: string, after: number, limit: number): readonly EventRow[] {
-    const rows = assertUnbroken(taskId, after, this.#statements.events.all(taskId, after, after + limit));
+    const database = this.#database;
+    const found = database.run(all<EventRow>(this.#sql.events, taskId, after, after + limit));
+    const rows = assertUnbroken(taskId, after, found);
     const next = after + rows.length + 1;
+    if (rows.length >= limit) return rows;
     // Checks the head as well: a damaged page can hide the last entries, which leaves no gap.
-    if (rows.length < limit && next <= (this.#statements.head.get(taskId)?.head ?? 0))
-      throw damagedTask(`Entry ${next} of task ${taskId} is missing.`);
+    const [task] = database.run(headsOf(this.#sql, [taskId]));
+    if (task && next <= task.head) throw damagedTask(`Entry ${next} of task ${taskId} is missing.`);
     return rows;
   }
 
-  #write<Result>(work: (context: WriteContext) => Result): Promise<Result> {
-    const statements = this.#statements;
-    const pushes = this.#pushes;
-    const runner = this.#runner;
-    const sql = this.#sql;
-    const inbox = this.#inbox;
-    return this.#database.write((touch) => {
-      const now = this.#database.now();
-      return work({
-        statements,
-        runner,
-        sql,
-        inbox,
-        pushes,
-        now,
-        knownSince: now - this.#messageIdMs,
-        touch,
-      });
+  #write<Result>(work: (context: TaskContext) => Query<Result>): Promise<Result> {
+    const { pushes } = this.#parts;
+    return this.#database.commit((touch) => {
+      const now = this.#database.clock();
+      return this.#database.run(work({ sql: this.#sql, inbox: this.#inbox, pushes, now, touch }));
     });
-  }
-
-  #read<Result>(query: () => Result): Result {
-    return this.#database.read(query);
   }
 }

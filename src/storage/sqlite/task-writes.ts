@@ -1,128 +1,94 @@
-import type { AcceptOutcome, Fence, NewTask } from '../../stores/tasks.js';
-import { LEASE_MS, taskOfNew } from '../../stores/tasks.js';
+import { all, first, run, type Query } from '../../core/sql.js';
 import { isTerminal } from '../../core/task.js';
-import type { EncodedEvent, TaskRow } from '../rows.js';
-import type { EncodedBatch, Inbox, SentMessage, TaskContext } from '../task-changes.js';
-import { assertQueueRoom, earlierOutcome, fenced, numberEvents } from '../task-changes.js';
-import type { Value } from './prepared.js';
-import type { StatementRunner } from './statement-runner.js';
-import type { Statements } from './statements.js';
-import { taskValues } from './statements.js';
+import { LEASE_MS, taskOfNew } from '../../stores/tasks.js';
+import type { AcceptOutcome, Fence, NewTask, TaskHead } from '../../stores/tasks.js';
+import type { TaskRow } from '../rows.js';
+import type { EncodedBatch, EncodedStart, Inbox, SentMessage, TaskContext } from '../task-changes.js';
+import { earlierOrRoom, earlierOutcome, fenced, insertEvents, newTaskColumns } from '../task-changes.js';
+import { LIVE, TASK_COLUMNS } from '../task-sql.js';
 
-/** The context of the writes in this file, which all run inside a transaction, and write nothing if they throw. */
-export interface WriteContext extends TaskContext {
-  readonly statements: Statements;
-  readonly runner: StatementRunner;
-  /** A message without a context is a repeat only of a message that came after this time. */
-  readonly knownSince: number;
-}
+const ENDED_BEFORE = 'iif(@ended, (SELECT coalesce(max(key), 0) + 1 FROM tasks), NULL)';
+const INSERT_TASK = `INSERT INTO tasks (${TASK_COLUMNS.join(', ')},
+    status_at, created_at, epoch, lease_until, crashes, cancel_requested, ended_before)
+  VALUES (${TASK_COLUMNS.map((column) => `@${column}`).join(', ')}, @now, @now, 1, @leaseUntil, 0, 0, ${ENDED_BEFORE})
+  RETURNING key`;
+/** For events that do not change the state. Updates no index. */
+const ADVANCE = `UPDATE tasks SET head = @head, lease_until = @leaseUntil, crashes = iif(@isStep, 0, crashes)
+  WHERE key = @key`;
+/** For events that change the state. */
+const ADVANCE_TO = `UPDATE tasks SET head = @head, state = @state, status_message = @statusMessage, status_at = @now,
+    expires_at = @expiresAt, crashes = iif(@isStep, 0, crashes), lease_until = @leaseUntil,
+    lease_by = iif(@endsRun, NULL, lease_by), cancel_requested = iif(@endsRun, 0, cancel_requested),
+    ended_before = ${ENDED_BEFORE}
+  WHERE key = @key`;
 
-/** The first events of a new task: its message, and the events its run has written already. */
-interface EncodedStart {
-  readonly message: EncodedEvent;
-  readonly firstEvents: EncodedBatch;
-  /** The worker that gets the lease. */
-  readonly worker: string | undefined;
-}
+const FIND_MESSAGE = `SELECT request_hash, task, seq FROM inbox
+  WHERE tenant = ? AND owner = ? AND agent = ? AND context = ? AND message_id = ? AND (context <> '' OR at > ?)`;
+/** Changes nothing for a message that was sent before, except one without a context, up to the last parameter. */
+const ADD_MESSAGE = `INSERT INTO inbox VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE
+  SET request_hash = excluded.request_hash, task = excluded.task, seq = excluded.seq, at = excluded.at
+  WHERE context = '' AND at <= ?`;
 
-/**
- * Writes inbox row, task row and first events in one transaction. Clients see the task only after its commit. A repeated
- * message writes nothing and returns the outcome of the first one.
- */
-export function acceptTask(
-  context: WriteContext,
-  entry: NewTask,
-  { message, firstEvents, worker }: EncodedStart,
-): AcceptOutcome {
-  const task = { scope: entry.scope, taskId: entry.id };
-  if (entry.push) {
-    // The limit is checked before the first write, and a repeated message does not count against it.
-    const earlier = context.runner.run(earlierOutcome(context, entry));
+const RENEW = `UPDATE tasks SET lease_until = ? WHERE id IN (SELECT value FROM json_each(?)) AND lease_by = ?
+  RETURNING id, head`;
+/** Frees the leases of a crash: a process that stops regularly gives its leases back. */
+export const RELEASE_ALL = `UPDATE tasks INDEXED BY tasks_live
+  SET epoch = epoch + 1, lease_by = NULL, lease_until = 0, crashes = crashes + 1
+  WHERE ${LIVE} AND lease_by IS NOT NULL`;
+export const NOTE_CRASH = "INSERT OR REPLACE INTO meta (key, value) VALUES ('crash', ?)";
+export const TAKE_CRASH = "DELETE FROM meta WHERE key = 'crash' RETURNING value";
+
+/** Writes inbox row, task row and first events. A repeated message writes nothing and returns the first one's outcome. */
+export function* acceptTask(context: TaskContext, entry: NewTask, start: EncodedStart): Query<AcceptOutcome> {
+  const { scope, id, push } = entry;
+  const { inbox, pushes, now } = context;
+  const { message, firstEvents, worker } = start;
+  const waits = worker === undefined;
+  if (push || (waits && entry.queueLimit !== undefined)) {
+    const earlier = yield* earlierOrRoom(context, entry, waits);
     if (earlier) return earlier;
-    context.runner.run(context.pushes.assertRoom(task, entry.push));
   }
-  if (worker === undefined && entry.queueLimit !== undefined) {
-    const earlier = context.runner.run(earlierOutcome(context, entry));
-    if (earlier) return earlier;
-    context.runner.run(assertQueueRoom(context.sql, entry, entry.queueLimit));
-  }
-  if (!addToInbox(context, entry, { id: entry.id, head: 1 }))
-    return context.runner.run(earlierOutcome(context, entry))!;
-  const { now, statements } = context;
-  const { change, events } = firstEvents;
-  const { tenant, owner } = entry.scope;
-  const isLeased = worker !== undefined;
-  const row = {
-    id: entry.id,
-    tenant,
-    owner,
-    agent: entry.agent,
-    context: entry.contextId,
-    parent: entry.parentTaskId ?? null,
-    authority: JSON.stringify(entry.grant),
-    level: entry.grant.chain.length,
-    state: change.state ?? 'submitted',
-    status_message: change.statusMessage,
-    status_at: now,
-    created_at: now,
-    head: 1 + events.length,
-    epoch: 1,
-    lease_by: change.endsRun ? null : (worker ?? null),
-    lease_until: isLeased ? now + LEASE_MS : 0,
-    crashes: 0,
-    expires_at: change.expiresAt ?? null,
-    cancel_requested: 0,
-  } as const;
-  const key = Number(statements.insertTask.run(...taskValues(row)).lastInsertRowid);
-  insertEvents(context, { id: row.id, head: row.head, key }, [message, ...events]);
-  if (entry.push) context.runner.run(context.pushes.put(task, entry.push, { cursor: 1, now }));
-  return { kind: 'accepted', task: taskOfNew(entry, now), seq: 1, leased: isLeased };
+  if ((yield* inbox.add(entry, { id, head: 1 }, context)) === 0)
+    return (yield* earlierOutcome(context, entry))!;
+  const row = newTaskColumns(entry, start);
+  const times = { now, leaseUntil: waits ? 0 : now + LEASE_MS, ended: isTerminal(row.state) ? 1 : 0 };
+  const { key } = (yield* first<Pick<TaskRow, 'key'>>(INSERT_TASK, { ...row, ...times }))!;
+  yield* insertEvents(context, { id, key, head: row.head }, [message, ...firstEvents.events]);
+  if (push) yield* pushes.put({ scope, taskId: id }, push, { cursor: 1, now });
+  return { kind: 'accepted', task: taskOfNew(entry, now), seq: 1, leased: !waits };
 }
 
 /**
  * The only conditional append: it succeeds if task id and epoch still match and the task has not ended. Returns the new
  * head. Otherwise throws `LangoError` `fenced`: another worker owns the task, so the caller must stop and drop its result.
  */
-export function appendEvents(context: WriteContext, fence: Fence, { change, events }: EncodedBatch): number {
-  const { statements, now } = context;
-  const task = statements.fenced.get(fence.taskId, fence.epoch);
+export function* appendEvents(
+  context: TaskContext,
+  { taskId, epoch }: Fence,
+  { change, events }: EncodedBatch,
+): Query<number> {
+  const { sql, now } = context;
+  const task = yield* first<Pick<TaskRow, 'key' | 'head'>>(sql.fenced, taskId, epoch);
   if (!task) throw fenced();
+  const { key } = task;
   const head = task.head + events.length;
-  const leaseUntil = now + LEASE_MS;
-  if (change.state === undefined) {
-    statements.advance.run(head, leaseUntil, change.isStep ? 1 : 0, task.key);
-  } else {
-    const { state, statusMessage, isStep, expiresAt = null } = change;
-    const ends = change.endsRun ? 1 : 0;
-    statements.advanceTo.run(
-      ...([head, state, statusMessage, now, expiresAt, isStep ? 1 : 0, leaseUntil] as const),
-      ...([ends, ends, isTerminal(state) ? 1 : 0, task.key] as const),
-    );
+  const { state, statusMessage, expiresAt = null } = change;
+  const row = { key, head, leaseUntil: now + LEASE_MS, isStep: change.isStep ? 1 : 0 };
+  if (state === undefined) yield* run(ADVANCE, row);
+  else {
+    const ends = { endsRun: change.endsRun ? 1 : 0, ended: isTerminal(state) ? 1 : 0 };
+    yield* run(ADVANCE_TO, { ...row, state, statusMessage, now, expiresAt, ...ends });
   }
-  insertEvents(context, { id: fence.taskId, key: task.key, head }, events);
+  yield* insertEvents(context, { id: taskId, key, head }, events);
   return head;
 }
 
-/** Returns false and writes nothing if the message was sent before. */
-function addToInbox(
-  { statements, now, knownSince }: Pick<WriteContext, 'statements' | 'now' | 'knownSince'>,
-  sent: SentMessage,
-  { id, head }: Pick<TaskRow, 'id' | 'head'>,
-): boolean {
-  const values = [...inboxKey(sent), sent.requestHash, id, head, now, knownSince] as const;
-  return statements.insertInbox.run(...values).changes === 1;
-}
-
-/* These generators run their statements themselves, so they yield none. */
-/* eslint-disable require-yield */
-export function inboxOf(statements: Statements, knownSince: () => number): Inbox {
+/** Makes the inbox. It forgets the ids of messages without a context after `knownMs`. */
+export function inboxOf(clock: () => number, knownMs: number): Inbox {
   return {
-    *find(sent) {
-      return statements.inbox.get(...inboxKey(sent), knownSince());
-    },
-    *add(sent, task, { now }) {
-      return addToInbox({ statements, now, knownSince: knownSince() }, sent, task);
-    },
+    find: (sent) => first(FIND_MESSAGE, ...inboxKey(sent), clock() - knownMs),
+    add: (sent, { id, head }, { now }) =>
+      run(ADD_MESSAGE, ...inboxKey(sent), sent.requestHash, id, head, now, now - knownMs),
   };
 }
 
@@ -130,18 +96,6 @@ function inboxKey({ scope: { tenant, owner }, agent, givenContextId = '', messag
   return [tenant, owner, agent, givenContextId, message.id] as const;
 }
 
-/** Inserts events. Their numbers end at `task.head`, which the task's row already has. */
-function insertEvents(
-  { statements, now, touch }: WriteContext,
-  task: { readonly id: string; readonly key: number; readonly head: number },
-  events: readonly EncodedEvent[],
-): void {
-  if (events.length === 0) return;
-  const rows = numberEvents(events, task.head - events.length, now);
-  const values: Value[] = [];
-  for (const { seq, author, type, body, checksum } of rows) {
-    values.push(task.key, seq, now, author, type, body, checksum);
-  }
-  statements.insertEvents.run(values);
-  touch(task.id, rows);
+export function renewLeases(worker: string, taskIds: readonly string[], now: number) {
+  return all<TaskHead>(RENEW, now + LEASE_MS, JSON.stringify(taskIds), worker);
 }

@@ -1,6 +1,5 @@
 import Database from 'better-sqlite3';
-import type { EventRow, TaskRow } from '../rows.js';
-import { assertUnchanged, toTaskRecord } from '../rows.js';
+import { assertUnchanged, toTaskRecord, type EventRow, type TaskRow } from '../rows.js';
 import { errorText } from '../../core/errors.js';
 import { readMark } from './commit-mark.js';
 import { requireOwnVersion } from './connection.js';
@@ -16,7 +15,6 @@ export interface Verdict {
   readonly problems: readonly string[];
 }
 
-/** The most problems that are listed. */
 const MAX_PROBLEMS = 20;
 
 /** Tasks whose record and events do not agree, and events without a task. */

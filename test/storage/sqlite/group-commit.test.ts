@@ -119,7 +119,7 @@ describe('group commit', () => {
 
   it('notifies once per task and group, and not about writes that were rolled back', async () => {
     const hints: string[] = [];
-    commits.onCommit((taskId) => hints.push(taskId));
+    commits.listeners.add((taskId) => hints.push(taskId));
     const touching = (taskId: string, work: Work<unknown>) =>
       commits.run((touch) => {
         touch(taskId, []);
