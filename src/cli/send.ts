@@ -64,13 +64,11 @@ export async function send(words: readonly string[], call: Call<SendFlags>): Pro
   const outcome = await converse(request, options).finally(() => terminal.progress.stop());
 
   if (flags.json && !flags.stream) terminal.print(jsonLine(await summary(outcome, agent, connection)));
-  if (outcome.taskId !== undefined && !flags.json) {
+  if (outcome.taskId !== undefined && !flags.json)
     replyCommands(outcome.taskId, outcome.end.questions, flags).map(terminal.typed).forEach(terminal.note);
-  }
   const { out } = flags;
-  if (out !== undefined && outcome.taskId !== undefined) {
+  if (out !== undefined && outcome.taskId !== undefined)
     await saveFilesOf({ taskId: outcome.taskId, agent }, out, { connection, terminal });
-  }
   if (agent === undefined && !outcome.hasDelegated && interrupt.exitCode === undefined)
     await noteAbsentAgents(connection, terminal);
   return interrupt.exitCode ?? exitCodeOfState(outcome.end.state);

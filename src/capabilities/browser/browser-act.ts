@@ -99,9 +99,8 @@ function click({ session }: Target, { x = 0, y = 0 }: ActionResult): Promise<voi
 async function setChecked(target: Target, wanted: boolean): Promise<void> {
   const { session, ref, number } = target;
   const found = await accepted(target, session.call('point', number, false));
-  if (found.checked === undefined) {
+  if (found.checked === undefined)
     throw new LangoError('invalid-input', `ref: ${ref} is not a checkbox; use the action "click".`);
-  }
   if (found.checked === wanted) return;
   await click(target, found);
   const after = await accepted(target, session.call('checked', number));

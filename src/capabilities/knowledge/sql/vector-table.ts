@@ -124,9 +124,8 @@ function encode(vector: Float32Array, codes: Int8Array): number {
     if (size > largest) largest = size;
   }
   const factor = largest === 0 ? 0 : LARGEST_CODE / largest;
-  for (let index = 0; index < length; index += 1) {
+  for (let index = 0; index < length; index += 1)
     codes[index] = ((vector[index]! * factor + SHIFT + 0.5) | 0) - SHIFT;
-  }
   return factor === 0 ? 0 : 1 / factor;
 }
 
