@@ -146,11 +146,7 @@ const NAME_MISSING = 'needs the name of a model: set name next to this key';
 /** Patterns of the names of each vendor's own models. */
 const NAMES_OF_VENDOR = { anthropic: /^claude-/, openai: /^(gpt-|o[134](-|$)|chatgpt)/ };
 
-function choiceFindings(
-  path: Path,
-  choice: ModelChoice,
-  keys: ReadonlyMap<string, string>,
-): readonly Finding[] {
+function choiceFindings(path: Path, choice: ModelChoice, keys: ReadonlyMap<string, string>) {
   const { provider, name = '', baseUrl, key } = choice;
   if (provider === 'offline' || baseUrl !== undefined) return [];
   const other = provider === 'anthropic' ? 'openai' : 'anthropic';

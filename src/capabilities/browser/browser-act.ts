@@ -165,11 +165,7 @@ async function accepted({ ref }: Target, acting: Promise<ActionResult>): Promise
 }
 
 /** Describes the change: a new page by the start of its text, the same page by its differences. */
-async function describeChange(
-  session: Session,
-  before: PageState,
-  facts: readonly string[],
-): Promise<string> {
+async function describeChange(session: Session, before: PageState, facts: readonly string[]) {
   const after = await readPageState(session);
   if (after.page !== before.page) {
     const opened = 'The action opened another page: call browser_observe for its refs';

@@ -109,11 +109,7 @@ async function requestVectors(
   return { vectors: toUnitVectors(data.map(({ embedding }) => embedding)), tokens };
 }
 
-async function failureOf(
-  response: Response,
-  { apiKey, model }: HttpEmbeddingOptions,
-  url: URL,
-): Promise<LangoError> {
+async function failureOf(response: Response, { apiKey, model }: HttpEmbeddingOptions, url: URL) {
   const { status } = response;
   const text = oneLine(await response.text().catch(() => ''));
   const said = (apiKey ? text.replaceAll(apiKey, '[API key]') : text).slice(0, MAX_QUOTE_CHARACTERS);

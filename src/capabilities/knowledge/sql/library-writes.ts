@@ -162,10 +162,7 @@ function* dropDocuments({ dialect, collection }: Target, found: readonly Found[]
   return { passages, documents: found.map((document) => ({ ...document, collection: collection.name })) };
 }
 
-function* addPassages(
-  { dialect, collection, document, id }: PlacedDocument,
-  passages: readonly Passage[],
-): Query<void> {
+function* addPassages({ dialect, collection, document, id }: PlacedDocument, passages: readonly Passage[]) {
   for (let from = 0; from < passages.length; from += ROWS_AT_ONCE) {
     const some = passages.slice(from, from + ROWS_AT_ONCE);
     const rows = some.map((passage) => ({ ...passage, document: id, collection: collection.id }));

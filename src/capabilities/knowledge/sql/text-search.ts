@@ -83,11 +83,7 @@ function indexQueries(
   return together.length > 1 ? [all, ...separate] : separate;
 }
 
-function* rankRoughly(
-  { newest }: WordIndex,
-  queries: readonly IndexQuery[],
-  limit: number,
-): Query<ReadonlyMap<number, number>> {
+function* rankRoughly({ newest }: WordIndex, queries: readonly IndexQuery[], limit: number) {
   const scores = new Map<number, number>();
   // A single term gives two queries (`often` and `expression`), and no combination to rank by.
   let left = queries.length > 2 ? MAX_READ : 2 * limit;
@@ -103,11 +99,7 @@ function* rankRoughly(
 }
 
 /** Finds the terms of each word in the index, all of them: a name counts as a whole and by its parts. */
-function* lookUp(
-  index: TextIndex,
-  collections: readonly CollectionRow[],
-  words: readonly QueryWord[],
-): Query<readonly (readonly IndexedTerm[])[]> {
+function* lookUp(index: TextIndex, collections: readonly CollectionRow[], words: readonly QueryWord[]) {
   const total = collections.reduce((sum, { passages }) => sum + passages, 0);
   const found: (readonly IndexedTerm[])[] = [];
   for (const { terms, part } of words) {
