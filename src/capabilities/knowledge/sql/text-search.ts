@@ -1,16 +1,12 @@
 import { BoundedCache } from '../../../core/bounded-cache.js';
 import type { Hit, TextQuery } from '../stores/library.js';
 import { indexed } from './index-terms.js';
-import type { QueryTerm } from './relevance.js';
-import { passageTerms, rarity, relevance } from './relevance.js';
-import type { QueryWord } from './search-terms.js';
-import { queryWords, trigramsOf } from './search-terms.js';
+import { passageTerms, rarity, relevance, type QueryTerm } from './relevance.js';
+import { queryWords, trigramsOf, type QueryWord } from './search-terms.js';
 import { Nearest } from './vector-table.js';
-import type { CollectionRow } from './library-rows.js';
-import { readHits } from './library-rows.js';
-import type { Dialect, Query } from '../../../core/sql.js';
+import { readHits, type CollectionRow } from './library-rows.js';
+import { column, first, type Dialect, type Query } from '../../../core/sql.js';
 import { wordIndexOf, type WordIndex } from './word-index.js';
-import { column, first } from '../../../core/sql.js';
 
 /** The most index rows that one search reads. A thousand take a fifth of a millisecond. */
 const MAX_READ = 20_000;

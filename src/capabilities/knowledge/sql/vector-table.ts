@@ -1,5 +1,4 @@
-import type { CodeProducts } from './code-products.js';
-import { createCodeProducts, LANES } from './code-products.js';
+import { createCodeProducts, LANES, type CodeProducts } from './code-products.js';
 
 /** A search result: an id with its score. */
 export interface Near {
