@@ -137,9 +137,8 @@ class Chat {
   async #listTasks(): Promise<void> {
     if (this.#contextId === undefined) return this.#terminal.note('This conversation has no tasks yet.');
     const query = { agent: this.#agent, context: this.#contextId, limit: LISTED_TASKS };
-    for (const task of (await newestTasks(query, this.#connection)).tasks) {
+    for (const task of (await newestTasks(query, this.#connection)).tasks)
       this.#terminal.print(rowOf(task, this.#terminal));
-    }
   }
 
   /** Sends one request and follows it to its end. Ctrl-C cancels the request; a second Ctrl-C leaves. */

@@ -36,9 +36,8 @@ export async function converse(request: SendRequest, options: ConverseOptions): 
   for (;;) {
     const outcome = await follow(connection.client.send(next, signal), view);
     const { taskId, end } = outcome;
-    if (taskId === undefined && end.state === 'failed' && !signal.aborted) {
+    if (taskId === undefined && end.state === 'failed' && !signal.aborted)
       throw await refusal(connection, end.text, agent);
-    }
     view(end);
     if (taskId === undefined || !isInterrupted(end.state)) return outcome;
     const { questions } = end;

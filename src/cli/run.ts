@@ -2,7 +2,6 @@ import { CommanderError } from 'commander';
 import { CAPABILITIES } from '../capabilities/index.js';
 import { readEnv } from '../config/env.js';
 import { parseArgs } from 'node:util';
-import type { Capability } from '../core/capability.js';
 import { errorText, isLangoError } from '../core/errors.js';
 import { EXIT, exitCodeOfError } from '../terminal/exit.js';
 import { capabilitiesOf, type CommandContext } from './connection.js';
@@ -45,10 +44,7 @@ export async function perform(args: readonly string[], context: CommandContext):
 }
 
 /** The capabilities that the configuration names besides the shipped ones may have commands too. */
-function configuredCapabilities(
-  args: readonly string[],
-  { env }: CommandContext,
-): Promise<readonly Capability[]> {
+function configuredCapabilities(args: readonly string[], { env }: CommandContext) {
   const { values } = parseArgs({ args: [...args], options: PLACES, strict: false });
   const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
   return capabilitiesOf({ env, flags: { home: textOf(values['home']), config: textOf(values['config']) } });
