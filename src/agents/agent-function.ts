@@ -53,15 +53,8 @@ export function resultOf(call: Call, content: string, isError: boolean): Functio
 }
 
 export function intentOf(call: Call, step: string, effect: EffectClass): EventBody {
-  return {
-    type: 'tool-call',
-    step,
-    callId: call.id,
-    tool: call.name,
-    arguments: call.arguments,
-    effect,
-    key: call.key,
-  };
+  const { id: callId, name: tool, key } = call;
+  return { type: 'tool-call', step, callId, tool, arguments: call.arguments, effect, key };
 }
 
 /** Answers a call with a text, without any effect. The journal records call and answer, so a resumed run sees the same. */
@@ -101,19 +94,12 @@ export function typedFunction<Schema extends z.ZodObject>(
   const perform = (call: Call) => withArguments(reader, call, (input) => use(call, input));
   if (isRare) {
     const [sentence = ''] = description.split(/(?<=\.) /);
-    const spec = {
-      name,
-      description: `${sentence} Call it without arguments first.`,
-      parameters: ANY_PARAMETERS,
-    };
+    const hint = `${sentence} Call it without arguments first.`;
+    const spec = { name, description: hint, parameters: ANY_PARAMETERS };
     const manual = () => `${description} Its arguments: ${JSON.stringify(reader.parameters)}`;
     const asksForManual = (call: Call) => Object.keys(call.arguments).length === 0;
-    return {
-      name,
-      spec,
-      first,
-      call: (call) => (asksForManual(call) ? reply(call, manual(), false) : perform(call)),
-    };
+    const call = (call: Call) => (asksForManual(call) ? reply(call, manual(), false) : perform(call));
+    return { name, spec, first, call };
   }
   return {
     name,

@@ -96,6 +96,7 @@ function flatAgent(options: AgentTreeOptions): Agent {
 }
 
 function subAgent(spec: AgentSpec, toolbox: Toolbox, options: AgentTreeOptions): Agent {
+  const others = () => othersBlock(options.peers.list(), spec.name);
   return toolUser(options, {
     name: spec.name,
     purpose: spec.description,
@@ -104,9 +105,7 @@ function subAgent(spec: AgentSpec, toolbox: Toolbox, options: AgentTreeOptions):
     controls: [declineRequest, askUser],
     output: spec.output,
     // An agent that owns no tools plans work for the others, so its instruction describes them.
-    ...(spec.prefixes.length === 0 && !spec.takesUnmatched
-      ? { others: () => othersBlock(options.peers.list(), spec.name) }
-      : {}),
+    ...(spec.prefixes.length === 0 && !spec.takesUnmatched && { others }),
   });
 }
 
@@ -169,6 +168,8 @@ const DATA_NOTE: SystemBlock = {
   stable: true,
 };
 
+const ROUNDS_USED = note('The rounds of delegation are used up: answer from what you have.');
+
 /** Makes the orchestrator. It has no toolbox, so it can have no tools (requirement M2). */
 function orchestrator(options: AgentTreeOptions): Agent {
   const { peers, sources = [], roster } = options;
@@ -187,9 +188,7 @@ function orchestrator(options: AgentTreeOptions): Agent {
         system: [
           ...instructionBlocks(instructionFor(peers.list()), options.prompts),
           ...ownSkillsBlock({ scope: task, sources, roster: hosted, peers: peers.list() }),
-          ...(delegations.exhausted
-            ? [note('The rounds of delegation are used up: answer from what you have.')]
-            : []),
+          ...(delegations.exhausted ? [ROUNDS_USED] : []),
         ],
         functions: [delegations.transferFunction()],
       });

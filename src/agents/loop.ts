@@ -107,10 +107,8 @@ function conclude(run: Run, answer: TurnEnd, output?: OutputReader): RunEnd {
     return { state: 'rejected', reason: 'model-refusal', text: text || 'The model declined to answer this.' };
   const cut = answer.stopReason === 'max-tokens';
   if (text.trim() === '') {
-    const why = cut
-      ? ' It used up all tokens of an answer before its first text (agent.limits.answerTokens).'
-      : '';
-    return { state: 'failed', reason: 'model-empty', text: `The model gave no answer.${why}` };
+    const why = ' It used up all tokens of an answer before its first text (agent.limits.answerTokens).';
+    return { state: 'failed', reason: 'model-empty', text: `The model gave no answer.${cut ? why : ''}` };
   }
   if (output) return concludeWithData(run, text, output);
   if (cut) {
@@ -227,10 +225,11 @@ async function performCall(batch: CallBatch, index: number, admission: Admission
   const called = functions.find((candidate) => candidate.name === name);
   if (called) return called.call(call);
   const names = offered.map((spec) => spec.name).join(', ') || 'none; answer from what you have';
-  const cutOff = run.recorded(step)
-    ? ', so the interrupted call was not continued: its outcome is unknown'
-    : '';
-  return refuse(call, `there is no function "${name}"${cutOff}. Valid names: ${names}`);
+  const cutOff = ', so the interrupted call was not continued: its outcome is unknown';
+  return refuse(
+    call,
+    `there is no function "${name}"${run.recorded(step) ? cutOff : ''}. Valid names: ${names}`,
+  );
 }
 
 /** Adds to the text of open approvals that any other reply leaves them open. */
@@ -244,9 +243,8 @@ function waitingEnd(outcomes: readonly CallOutcome[]): RunEnd | undefined {
   const waiting = outcomes.filter((outcome) => outcome.type === 'waiting');
   if (waiting.length === 0) return undefined;
   const questions = waiting.flatMap((outcome) => outcome.questions);
-  const state = waiting.every((outcome) => outcome.state === 'auth-required')
-    ? 'auth-required'
-    : 'input-required';
+  const isForAuth = waiting.every((outcome) => outcome.state === 'auth-required');
+  const state = isForAuth ? 'auth-required' : 'input-required';
   return { state, text: questions.map((one) => questionText(one, questions)).join('\n'), questions };
 }
 

@@ -48,9 +48,7 @@ async function performSteps(work: Work): Promise<CallOutcome> {
       const question = { hash, kind: 'input', text, author: run.task.agent } as const;
       return askPerson(withinAnswerTime(question, work.rules.limits), run, step);
     });
-    const open = verdicts.flatMap((verdict) =>
-      verdict.decision === 'open' ? verdict.outcome.questions : [],
-    );
+    const open = verdicts.flatMap((one) => (one.decision === 'open' ? one.outcome.questions : []));
     if (open.length > 0) return { type: 'waiting', state: 'input-required', questions: open };
     current = { ...work, answered: { answers: verdicts.map(answerOf), state } };
     step = `${first}.a${number}`;

@@ -5,6 +5,7 @@ import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME, AGENT_NAME } from './agent.js';
 const ROOT_NAMES: readonly string[] = [ORCHESTRATOR_NAME, FLAT_AGENT_NAME];
 const PREFIX_PATTERN = /^[a-z][a-z0-9_]*$/;
 const TOOL_PATTERN = /^[a-z][a-z0-9_]{0,63}$/;
+const NAME_FORM = 'must be lower-case letters, digits and "_", beginning with a letter';
 const VARIABLE_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** The characters that an HTTP header may carry. */
 export const SECRET_PATTERN = /^[\x21-\x7e]+$/;
@@ -179,22 +180,16 @@ export function agentName(): z.ZodString {
 
 /** The name of a local or remote sub-agent: any name but that of a root agent. */
 export function subAgentName(): z.ZodString {
-  return agentName().refine(
-    (name) => !ROOT_NAMES.includes(name),
-    'is the name of a root agent; choose another one',
-  );
+  const text = 'is the name of a root agent; choose another one';
+  return agentName().refine((name) => !ROOT_NAMES.includes(name), text);
 }
 
 export function toolName(): z.ZodString {
-  return z
-    .string()
-    .regex(TOOL_PATTERN, 'must be lower-case letters, digits and "_", beginning with a letter');
+  return z.string().regex(TOOL_PATTERN, NAME_FORM);
 }
 
 export function toolPrefix(): z.ZodString {
-  return z
-    .string()
-    .regex(PREFIX_PATTERN, 'must be lower-case letters, digits and "_", beginning with a letter');
+  return z.string().regex(PREFIX_PATTERN, NAME_FORM);
 }
 
 export function variableName(): z.ZodString {

@@ -136,17 +136,13 @@ class TaskJournal implements RunningJournal {
    * decision, in the task's context. Otherwise "yes" would begin a new task while the question stays open.
    */
   async #taskDecidedBy({ scope, agent, contextId, message }: Submission): Promise<string | undefined> {
-    if (contextId === undefined || !isDecision(textOf(message.parts))) return undefined;
+    const text = textOf(message.parts);
+    if (contextId === undefined || !isDecision(text)) return undefined;
     const query = { agent, contextId, state: 'input-required', pageSize: 100 } as const;
     const { tasks } = await this.#store.list(scope, query);
-    const isApproval = ({ kind }: Question) => kind !== 'input';
-    const waiting = tasks.filter(({ statusMessage }) =>
-      questionsIn(statusMessage?.parts ?? []).some(isApproval),
-    );
-    const text = textOf(message.parts);
-    const named = waiting.find(({ statusMessage }) =>
-      questionsIn(statusMessage?.parts ?? []).some(({ hash }) => decisionIn(text, hash) !== undefined),
-    );
+    const waiting = tasks.filter((task) => questionsOf(task).some(({ kind }) => kind !== 'input'));
+    const isNamed = ({ hash }: Question) => decisionIn(text, hash) !== undefined;
+    const named = waiting.find((task) => questionsOf(task).some(isNamed));
     return (named ?? waiting[0])?.id;
   }
 
@@ -186,9 +182,13 @@ function newTask(submission: Submission, requestHash: string): NewTask {
   return { ...ids, scope, agent, grant, message, request, requestHash, push };
 }
 
+function questionsOf({ statusMessage }: TaskRecord): readonly Question[] {
+  return questionsIn(statusMessage?.parts ?? []);
+}
+
 /** Throws `forbidden` when the message decides an approval that the task waits for. */
-function assertNoDecision({ parts }: Message, { statusMessage }: TaskRecord): void {
-  const asked = questionsIn(statusMessage?.parts ?? []);
+function assertNoDecision({ parts }: Message, task: TaskRecord): void {
+  const asked = questionsOf(task);
   const inputs = new Set(asked.filter(({ kind }) => kind === 'input').map(({ hash }) => hash));
   const text = textOf(parts);
   const isDecided =

@@ -138,14 +138,8 @@ function openStatus({ id, status_message: text }: Pick<TaskRow, 'id' | 'status_m
   return JSON.parse(json) as Message;
 }
 
-export function toTaskEvent(taskId: string, row: EventRow): TaskEvent {
-  return {
-    taskId,
-    seq: row.seq,
-    at: row.at,
-    author: row.author ?? undefined,
-    body: JSON.parse(row.body) as EventBody,
-  };
+export function toTaskEvent(taskId: string, { seq, at, author, body }: EventRow): TaskEvent {
+  return { taskId, seq, at, author: author ?? undefined, body: JSON.parse(body) as EventBody };
 }
 
 /** Throws `LangoError`: `too-large` for a body over `maxBytes`, `invalid-input` for a body that JSON cannot hold. */
