@@ -15,7 +15,7 @@ const STEP_STARTS: ReadonlySet<EventBody['type']> = new Set(['turn-start', 'tool
 /** How long a run that leaves may go on after its last result, which may have been the answer. */
 const LEAVE_GRACE_MS = 50;
 
-interface TaskRunOptions {
+export interface TaskRunOptions {
   readonly task: TaskRecord;
   readonly store: Pick<TaskStore, 'append' | 'read' | 'get' | 'readSession'>;
   readonly replay: Replay;
