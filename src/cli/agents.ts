@@ -125,10 +125,7 @@ async function readText(file: string): Promise<string> {
 }
 
 /** The published agents that no agent delegates to (the root), then all peers; without a status the catalog. */
-async function listAgents(
-  connection: Connection,
-  status: NodeStatus | undefined,
-): Promise<readonly AgentStatus[]> {
+async function listAgents(connection: Connection, status: NodeStatus | undefined) {
   const peers = status?.peers ?? [];
   const others = status?.published.filter((name) => peers.every((peer) => peer.name !== name));
   const catalog = others?.length === 0 ? [] : await ask(connection, connection.client.catalog());

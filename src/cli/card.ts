@@ -85,11 +85,7 @@ async function checkFile(file: string, flags: CardFlags): Promise<Findings> {
   return [...findings, ...(await signatureFindings(value, keysFromFile(flags.keys), 'error'))];
 }
 
-async function checkServed(
-  connection: Connection,
-  agent: string | undefined,
-  flags: CardFlags,
-): Promise<Findings> {
+async function checkServed(connection: Connection, agent: string | undefined, flags: CardFlags) {
   let served: JsonObject;
   try {
     served = await connection.client.card(agent);
@@ -105,11 +101,7 @@ async function checkServed(
   return [...findings, ...(await signatureFindings(served, keySource(flags, connection), severity))];
 }
 
-async function signatureFindings(
-  served: JsonObject,
-  load: LoadKeys,
-  severity: CardFinding['severity'],
-): Promise<Findings> {
+async function signatureFindings(served: JsonObject, load: LoadKeys, severity: CardFinding['severity']) {
   try {
     await prove(served, load);
     return [];

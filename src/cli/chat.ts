@@ -1,10 +1,11 @@
+import type { Capability } from '../core/capability.js';
 import type { SendRequest } from '../a2a/client/client.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import { textPart } from '../core/message.js';
 import { isInterrupted } from '../core/task.js';
 import { attach, describeFile, filesDropped, partsFor, saveFilesOf, toPath } from './attached-files.js';
 import type { AttachedFile } from './attached-files.js';
-import { connect, type Call, type Connection, type ConnectionFlags } from './connection.js';
+import { capabilitiesOf, connect, type Call, type Connection, type ConnectionFlags } from './connection.js';
 import { converse, leavingOpen, replyCommands, StandingApprovals, terminalAsker } from './conversation.js';
 import { EXIT, onInterrupt, usageError } from '../terminal/exit.js';
 import { agentsHint, ask, missingAgent, noteAbsentAgents } from './explain.js';
@@ -34,7 +35,7 @@ export async function chat(call: Call<ChatFlags>): Promise<number> {
   const name = typeof served['name'] === 'string' ? served['name'] : 'an agent';
   terminal.note(`${safeLine(name)} at ${connection.url}. /help lists the commands.`);
   const lines = terminal.canAsk ? terminalLines(terminal.notePaint.bold('› ')) : pipedLines();
-  await new Chat(connection, call).talk(lines);
+  await new Chat(connection, call, await capabilitiesOf(call)).talk(lines);
   return EXIT.ok;
 }
 
@@ -42,6 +43,7 @@ class Chat {
   readonly #connection: Connection;
   readonly #terminal: Terminal;
   readonly #flags: ChatFlags;
+  readonly #capabilities: readonly Capability[];
   #agent: string | undefined;
   #contextId: string | undefined;
   /** The task that waits for a reply in text. */
@@ -49,13 +51,19 @@ class Chat {
   /** The files that go along with the next message. */
   #files: AttachedFile[] = [];
   /** Ends with the conversation. */
-  #standing = new StandingApprovals();
+  #standing: StandingApprovals;
 
-  constructor(connection: Connection, { flags, terminal }: Call<ChatFlags>) {
+  constructor(
+    connection: Connection,
+    { flags, terminal }: Call<ChatFlags>,
+    capabilities: readonly Capability[],
+  ) {
     this.#connection = connection;
     this.#terminal = terminal;
     this.#flags = flags;
     this.#agent = flags.agent;
+    this.#capabilities = capabilities;
+    this.#standing = new StandingApprovals(capabilities);
   }
 
   async talk(lines: AsyncIterable<TypedLine>): Promise<void> {
@@ -122,16 +130,15 @@ class Chat {
     this.#agent = agent;
     this.#contextId = undefined;
     this.#open = {};
-    this.#standing = new StandingApprovals();
+    this.#standing = new StandingApprovals(this.#capabilities);
     this.#terminal.note(`A new conversation${agent === undefined ? '' : ` with ${agent}`}.`);
   }
 
   async #listTasks(): Promise<void> {
     if (this.#contextId === undefined) return this.#terminal.note('This conversation has no tasks yet.');
     const query = { agent: this.#agent, context: this.#contextId, limit: LISTED_TASKS };
-    for (const task of (await newestTasks(query, this.#connection)).tasks) {
+    for (const task of (await newestTasks(query, this.#connection)).tasks)
       this.#terminal.print(rowOf(task, this.#terminal));
-    }
   }
 
   /** Sends one request and follows it to its end. Ctrl-C cancels the request; a second Ctrl-C leaves. */

@@ -17,9 +17,8 @@ export async function checkFile({ flags, env }: FolderCall): Promise<Report> {
   const { startFindings } = await import('../app.js');
   const options = { env, overrides: overridesOf(flags) };
   const problems = await checkConfig(options, startFindings);
-  if (problems.length > 0) {
+  if (problems.length > 0)
     return { json: { ok: false, problems }, lines: problems.map(lineOfProblem), exitCode: EXIT.failure };
-  }
   const { home, file = null } = (await loadConfig({ ...options, purpose: 'show' })).config;
   const none = `There is no ${join(home, 'config.yaml')}: all keys have their defaults.`;
   const line = file === null ? none : `${file} is valid.`;

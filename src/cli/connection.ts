@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { createClient, type AgentClient } from '../a2a/client/client.js';
 import type { Binding } from '../a2a/client/link.js';
+import { CAPABILITIES } from '../capabilities/index.js';
+import type { Capability } from '../core/capability.js';
 import { tokenCredential } from '../core/credential.js';
 import { createOriginFetch } from '../core/origin-fetch.js';
 import type { Config } from '../config/config.js';
@@ -126,6 +128,14 @@ export function loadConfigOf(
   purpose: LoadOptions['purpose'] = 'data',
 ): Promise<LoadedConfig> {
   return loadConfig({ env, overrides: overridesOf(flags), purpose });
+}
+
+/** The capabilities of this configuration; the shipped ones when it cannot be read. Most commands say what is wrong. */
+export async function capabilitiesOf(where: Where<FolderFlags>): Promise<readonly Capability[]> {
+  return loadConfigOf(where, 'show').then(
+    ({ schema }) => schema.capabilities,
+    () => CAPABILITIES,
+  );
 }
 
 function parseUrl(text: string): URL {

@@ -1,6 +1,6 @@
 import type { SendRequest } from '../a2a/client/client.js';
 import type { ClientEvent, EndEvent } from '../a2a/client/reader.js';
-import { CAPABILITIES } from '../capabilities/index.js';
+import type { Capability } from '../core/capability.js';
 import { textPart, type Part } from '../core/message.js';
 import { answerPart, answersIn } from '../core/questions.js';
 import { isInterrupted, type Answer, type Question } from '../core/task.js';
@@ -36,9 +36,8 @@ export async function converse(request: SendRequest, options: ConverseOptions): 
   for (;;) {
     const outcome = await follow(connection.client.send(next, signal), view);
     const { taskId, end } = outcome;
-    if (taskId === undefined && end.state === 'failed' && !signal.aborted) {
+    if (taskId === undefined && end.state === 'failed' && !signal.aborted)
       throw await refusal(connection, end.text, agent);
-    }
     view(end);
     if (taskId === undefined || !isInterrupted(end.state)) return outcome;
     const { questions } = end;
@@ -106,12 +105,17 @@ const SECRET_REFERENCE = '{{secret:';
 
 /** The approvals that a person gave for all further calls of one tool by one agent, for as long as this object is kept. */
 export class StandingApprovals {
+  readonly #capabilities: readonly Capability[];
   readonly #allowed = new Set<string>();
+
+  constructor(capabilities: readonly Capability[]) {
+    this.#capabilities = capabilities;
+  }
 
   /** Whether calls such as this one may be allowed ahead: nothing that moves money, uses a key or holds a secret. */
   mayCover({ kind, tool, arguments: given }: Question): boolean {
     if (kind !== 'approval' || tool === undefined) return false;
-    if (CAPABILITIES.some(({ decidedSingly }) => decidedSingly?.test(tool))) return false;
+    if (this.#capabilities.some(({ decidedSingly }) => decidedSingly?.test(tool))) return false;
     return !JSON.stringify(given ?? {}).includes(SECRET_REFERENCE);
   }
 

@@ -125,9 +125,8 @@ export function describeFamily({ name, state, note, hint }: NodeStatus['families
 }
 
 function describeModel({ model }: AppAddress, { config }: LoadedConfig): CheckResult {
-  if (config.model.provider !== 'offline') {
+  if (config.model.provider !== 'offline')
     return ok('model', `${model} (${config.model.reason}); not asked (--model sends it a tiny request)`);
-  }
   const advice = 'For a real one set ANTHROPIC_API_KEY, OPENAI_API_KEY or model.provider.';
   return warn('model', `offline (${config.model.reason}): a small built-in model of fixed rules`, advice);
 }

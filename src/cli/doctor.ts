@@ -144,10 +144,7 @@ async function findServer(call: DoctorCall, { config }: LoadedConfig): Promise<S
 }
 
 /** The warnings of the running server that the trial does not have, such as a vault that cannot be opened. */
-function warningsThere(
-  { families, findings }: NodeStatus,
-  tried: readonly CheckResult[],
-): readonly CheckResult[] {
+function warningsThere({ families, findings }: NodeStatus, tried: readonly CheckResult[]) {
   const known = tried.filter(({ status }) => status === 'warn').map(({ check }) => check);
   return [...families.map(describeFamily), ...findings.map(describeFinding)]
     .filter(({ status, check }) => status === 'warn' && !known.includes(check))
@@ -155,10 +152,7 @@ function warningsThere(
 }
 
 /** Checks that the address on the cards leads back to this server. */
-async function checkAdvertised(
-  { config, secrets }: LoadedConfig,
-  status: NodeStatus | undefined,
-): Promise<CheckResult> {
+async function checkAdvertised({ config, secrets }: LoadedConfig, status: NodeStatus | undefined) {
   const check = 'address';
   const { baseUrl } = config.a2a;
   if (baseUrl === undefined) return ok(check, 'cards name the address that the client used (no a2a.baseUrl)');

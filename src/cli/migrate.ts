@@ -16,12 +16,10 @@ const FROM = /^sqlite:(.+)$/;
 /** `lango migrate`: moves an embedded database into the PostgreSQL one of the configuration; `--schema` only makes its tables. */
 export async function migrate({ flags, env, terminal }: Call<MigrateFlags>): Promise<Report> {
   const from = flags.from === undefined ? undefined : FROM.exec(flags.from)?.[1];
-  if (flags.from !== undefined && from === undefined) {
+  if (flags.from !== undefined && from === undefined)
     throw usageError('--from names an embedded database: sqlite:FILE', 'See: lango migrate --help');
-  }
-  if (flags.schema === true && from !== undefined) {
+  if (flags.schema === true && from !== undefined)
     throw usageError('--schema moves nothing, so it goes without --from', 'See: lango migrate --help');
-  }
   const loaded = await loadConfigOf({ flags, env }, 'serve');
   if (flags.schema === true) {
     const sources = { ...loaded, logger: silentLogger };

@@ -28,12 +28,11 @@ export async function withOwnerOf<Table extends OperationTable, T>(
   use: (owner: OperationClient<Table>) => Promise<T>,
 ): Promise<T> {
   const askServer = async (): Promise<T> => {
-    if (flags.owner !== undefined) {
+    if (flags.owner !== undefined)
       throw usageError(
         '--owner is for a data folder that no server has open: a server knows you by your token.',
         'Stop the server, or leave --owner out.',
       );
-    }
     const connection = await connect({ flags, env });
     return ask(connection, use(connection.ownerOf(table)));
   };

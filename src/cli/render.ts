@@ -93,9 +93,8 @@ export class Renderer {
         this.#task = `task ${safeLine(event.taskId)}`;
         break;
       case 'status':
-        if (event.state === 'submitted' || event.state === 'working') {
+        if (event.state === 'submitted' || event.state === 'working')
           this.#line(this.#paint.dim(`${this.#task} ${event.state}`));
-        }
         break;
       case 'activity':
         this.#showActivity(event.author, event.activity);

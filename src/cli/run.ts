@@ -2,10 +2,9 @@ import { CommanderError } from 'commander';
 import { CAPABILITIES } from '../capabilities/index.js';
 import { readEnv } from '../config/env.js';
 import { parseArgs } from 'node:util';
-import type { Capability } from '../core/capability.js';
 import { errorText, isLangoError } from '../core/errors.js';
 import { EXIT, exitCodeOfError } from '../terminal/exit.js';
-import { loadConfigOf, type CommandContext } from './connection.js';
+import { capabilitiesOf, type CommandContext } from './connection.js';
 import type { Act } from './flags.js';
 import { createProgram } from './program.js';
 import { jsonLine, safeText } from '../terminal/safe-text.js';
@@ -44,19 +43,11 @@ export async function perform(args: readonly string[], context: CommandContext):
   return exitCode;
 }
 
-/** The capabilities that the configuration names besides the shipped ones: they may have commands too. */
-async function configuredCapabilities(
-  args: readonly string[],
-  { env }: CommandContext,
-): Promise<readonly Capability[]> {
+/** The capabilities that the configuration names besides the shipped ones may have commands too. */
+function configuredCapabilities(args: readonly string[], { env }: CommandContext) {
   const { values } = parseArgs({ args: [...args], options: PLACES, strict: false });
   const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
-  const flags = { home: textOf(values['home']), config: textOf(values['config']) };
-  try {
-    return (await loadConfigOf({ env, flags }, 'show')).schema.capabilities;
-  } catch {
-    return CAPABILITIES; // The command itself reports what is wrong with the configuration.
-  }
+  return capabilitiesOf({ env, flags: { home: textOf(values['home']), config: textOf(values['config']) } });
 }
 
 const PLACES = { home: { type: 'string' }, config: { type: 'string' } } as const;

@@ -1,7 +1,7 @@
 import { text as readAll } from 'node:stream/consumers';
 import type { SendRequest } from '../a2a/client/client.js';
 import { LangoError } from '../core/errors.js';
-import { textPart, type Part } from '../core/message.js';
+import { textPart } from '../core/message.js';
 import { answerPart } from '../core/questions.js';
 import type { Question } from '../core/task.js';
 import { attach, partsFor, saveFilesOf } from './attached-files.js';
@@ -64,13 +64,11 @@ export async function send(words: readonly string[], call: Call<SendFlags>): Pro
   const outcome = await converse(request, options).finally(() => terminal.progress.stop());
 
   if (flags.json && !flags.stream) terminal.print(jsonLine(await summary(outcome, agent, connection)));
-  if (outcome.taskId !== undefined && !flags.json) {
+  if (outcome.taskId !== undefined && !flags.json)
     replyCommands(outcome.taskId, outcome.end.questions, flags).map(terminal.typed).forEach(terminal.note);
-  }
   const { out } = flags;
-  if (out !== undefined && outcome.taskId !== undefined) {
+  if (out !== undefined && outcome.taskId !== undefined)
     await saveFilesOf({ taskId: outcome.taskId, agent }, out, { connection, terminal });
-  }
   if (agent === undefined && !outcome.hasDelegated && interrupt.exitCode === undefined)
     await noteAbsentAgents(connection, terminal);
   return interrupt.exitCode ?? exitCodeOfState(outcome.end.state);
@@ -91,10 +89,7 @@ async function textGiven(words: readonly string[], flags: SendFlags): Promise<st
 }
 
 /** The decisions on the open questions of a task. A beginning of a hash is enough when no other question has it. */
-function decisionsIn(
-  { approve = [], deny = [], reason }: SendFlags,
-  open: readonly Question[],
-): readonly Part[] {
+function decisionsIn({ approve = [], deny = [], reason }: SendFlags, open: readonly Question[]) {
   const all = open.map(({ hash }) => hash);
   const names = all.map((hash) => safeLine(hash)).join(', ');
   const hashOf = (given: string): string => {
@@ -127,11 +122,7 @@ function askerOf({ json, yes, input }: SendFlags, terminal: Terminal): Asker {
 }
 
 /** The output of `--json`. docs/reference/cli.md describes its shape. */
-async function summary(
-  { taskId, end }: Outcome,
-  agent: string | undefined,
-  { client }: Connection,
-): Promise<object> {
+async function summary({ taskId, end }: Outcome, agent: string | undefined, { client }: Connection) {
   const { state, text, author, questions, usage } = end;
   const task = taskId === undefined ? undefined : await client.get({ taskId, agent }).catch(() => undefined);
   const contextId = task?.contextId ?? null;

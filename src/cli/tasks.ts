@@ -79,10 +79,7 @@ export async function newestTasks(filter: TaskFilter, connection: Connection): P
   return { tasks: await Promise.all(tasks.map((task) => withRequest(task, connection))), closed };
 }
 
-async function readTasks(
-  { agent, state, context, limit }: TaskFilter,
-  connection: Connection,
-): Promise<ListedTasks> {
+async function readTasks({ agent, state, context, limit }: TaskFilter, connection: Connection) {
   const query = { pageSize: limit, historyLength: LISTED_MESSAGES, state, contextId: context };
   const known = agent === undefined ? await agentNames(connection) : [agent];
   const names: readonly (string | undefined)[] = known.length > 0 ? known : [undefined];
@@ -195,11 +192,7 @@ function isPartOf(given: string, id: string): boolean {
 }
 
 /** The newest tasks whose id begins or ends with `given`; only one when an id is equal to it. */
-async function tasksLike(
-  connection: Connection,
-  given: string,
-  agent: string | undefined,
-): Promise<readonly ListedTask[]> {
+async function tasksLike(connection: Connection, given: string, agent: string | undefined) {
   const tasks = await searchedTasks(connection, agent);
   const exact = tasks.find(({ id }) => id === given);
   if (exact) return [exact];
@@ -212,19 +205,12 @@ async function tasksLike(
 }
 
 /** Not every server lists its tasks: without a list an id must be whole. */
-async function searchedTasks(
-  connection: Connection,
-  agent: string | undefined,
-): Promise<readonly ListedTask[]> {
+async function searchedTasks(connection: Connection, agent: string | undefined) {
   const reading = readTasks({ agent, limit: SEARCHED_TASKS }, connection);
   return reading.then(({ tasks }) => tasks).catch(() => []);
 }
 
-async function locateExactly(
-  connection: Connection,
-  taskId: string,
-  agent: string | undefined,
-): Promise<LocatedTask> {
+async function locateExactly(connection: Connection, taskId: string, agent: string | undefined) {
   const names = agent === undefined ? [undefined, ...(await agentNames(connection))] : [agent];
   let refused: unknown;
   for (const name of names) {

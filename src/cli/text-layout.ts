@@ -224,8 +224,7 @@ export function wrapLine(line: string, columns: number): string {
 /** The number of columns that a text takes, without its colors. */
 function widthOf(text: string): number {
   let width = 0;
-  for (const character of text.replace(ESCAPES, '')) {
+  for (const character of text.replace(ESCAPES, ''))
     width += ZERO.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
-  }
   return width;
 }

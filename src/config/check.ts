@@ -265,10 +265,7 @@ function checkWorkspace({ workspace, storage }: Settings, base: BasePaths): read
 }
 
 /** An agent that could write these files could give itself any permission. */
-function exposedTo(
-  workspace: readonly string[],
-  guarded: NonNullable<RuleResult['guarded']>,
-): readonly Finding[] {
+function exposedTo(workspace: readonly string[], guarded: NonNullable<RuleResult['guarded']>) {
   return workspace.flatMap((folder, index) => {
     const exposed = guarded.find(({ file }) => isInside(file, folder));
     if (exposed === undefined) return [];

@@ -141,9 +141,8 @@ function setAt(values: Group, path: Path, value: unknown): boolean {
 }
 
 function leafKeys(value: unknown, path: Path = []): readonly string[] {
-  if (Array.isArray(value)) {
+  if (Array.isArray(value))
     return [keyOf(path), ...value.flatMap((item, index) => leafKeys(item, [...path, index]))];
-  }
   if (!isGroup(value)) return [keyOf(path)];
   return Object.entries(value).flatMap(([key, child]) => leafKeys(child, [...path, key]));
 }

@@ -205,9 +205,8 @@ function needsSecret(key: string, schema: SettingsSchema, { purpose }: LoadOptio
 }
 
 function tryResolve({ source, file, schema, ...reading }: Reading, options: LoadOptions): Attempt {
-  if (source.values !== undefined && !isGroup(source.values)) {
+  if (source.values !== undefined && !isGroup(source.values))
     return { problems: [{ at: source.locate([]), key: '', text: 'must be a group of keys' }] };
-  }
   const layered = layer(source.values ?? {}, {
     ...options,
     variables: schema.capabilities.flatMap(({ variables = [] }) => variables),

@@ -114,9 +114,8 @@ type Chosen = Pick<ModelConfig, 'provider' | 'reason'>;
 /** The choice of `auto`: the environment fills `apiKey` with the key of Anthropic, else with that of OpenAI. */
 function automatic(apiKey: string | undefined, keyVariable: string | undefined): Chosen {
   const { anthropicApiKey, openaiApiKey } = ENV_VARIABLES;
-  if (apiKey === undefined) {
+  if (apiKey === undefined)
     return { provider: 'offline', reason: `neither ${anthropicApiKey.name} nor ${openaiApiKey.name} is set` };
-  }
   const provider = keyVariable?.startsWith(openaiApiKey.name) ? 'openai' : 'anthropic';
   return { provider, reason: `${keyVariable ?? 'model.apiKey'} is set` };
 }
@@ -147,17 +146,12 @@ const NAME_MISSING = 'needs the name of a model: set name next to this key';
 /** Patterns of the names of each vendor's own models. */
 const NAMES_OF_VENDOR = { anthropic: /^claude-/, openai: /^(gpt-|o[134](-|$)|chatgpt)/ };
 
-function choiceFindings(
-  path: Path,
-  choice: ModelChoice,
-  keys: ReadonlyMap<string, string>,
-): readonly Finding[] {
+function choiceFindings(path: Path, choice: ModelChoice, keys: ReadonlyMap<string, string>) {
   const { provider, name = '', baseUrl, key } = choice;
   if (provider === 'offline' || baseUrl !== undefined) return [];
   const other = provider === 'anthropic' ? 'openai' : 'anthropic';
-  if (NAMES_OF_VENDOR[other].test(name)) {
+  if (NAMES_OF_VENDOR[other].test(name))
     return finding(path, `is ${provider}, which has no model "${name}"; set the provider to ${other}`);
-  }
   if (keys.has(key)) return [];
   const variable = ENV_VARIABLES[`${provider}ApiKey`].name;
   return finding(path, `needs a key: set model.apiKeys.${provider} or ${variable}`);

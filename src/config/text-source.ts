@@ -106,9 +106,7 @@ interface Reading {
 function toValue(node: unknown, path: Path, reading: Reading): unknown {
   if (path.length > DEPTH_MAX) return void reading.report(node, path.slice(0, 1), TOO_DEEP);
   if (isMap(node)) return toObject(node, path, reading);
-  if (isSeq(node)) {
-    return node.items.map((item, index) => toValue(item, [...path, index], reading));
-  }
+  if (isSeq(node)) return node.items.map((item, index) => toValue(item, [...path, index], reading));
   if (isAlias(node)) {
     reading.report(node, path, 'uses an alias (*name); write the value out');
     return undefined;

@@ -16,7 +16,7 @@ export interface Capability<
   Groups extends SettingsGroups = SettingsGroups,
   Table extends OperationTable = OperationTable,
 > {
-  /** Lower-case letters and digits. The tables of a capability from outside begin with it and "_". */
+  /** 2 to 32 lower-case letters and digits, a letter first. Tables of a capability from outside begin with it and "_". */
   readonly name: string;
   /** The groups of settings, by their place in the configuration: "ingest", "tools.browser". */
   readonly settings?: Groups;

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn, spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { CAPABILITIES } from '../../src/capabilities/index.js';
 import { StandingApprovals } from '../../src/cli/conversation.js';
 import { RICH, RICH_KEYS } from '../chain/local-chain.js';
 import { langoHere } from './lango-here.js';
@@ -24,7 +25,8 @@ const SAY_ALWAYS = '\u001b[B\u001b[B\r';
 describe('an approval of further calls', () => {
   it('covers its tool and agent only, and no secret, payment or other kind of question', () => {
     const asked = { hash: 'h', kind: 'approval', text: '', author: 'operator', tool: 'exec' } as const;
-    const standing = new StandingApprovals();
+    const own = { ...CAPABILITIES[0]!, name: 'bookmarks', decidedSingly: /^bookmark_/ };
+    const standing = new StandingApprovals([...CAPABILITIES, own]);
     standing.add(asked);
     const covered = (changes: object): boolean => standing.covers({ ...asked, ...changes });
     expect(covered({ arguments: { command: 'ls' } })).toBe(true);
@@ -35,7 +37,7 @@ describe('an approval of further calls', () => {
       { arguments: { env: { KEY: '{{secret:key}}' } } },
     ];
     for (const other of others) expect(covered(other)).toBe(false);
-    for (const tool of ['payment_send', 'secrets_delete', 'crypto_sign']) {
+    for (const tool of ['payment_send', 'secrets_delete', 'crypto_sign', 'bookmark_save']) {
       standing.add({ ...asked, tool });
       expect(covered({ tool })).toBe(false);
     }

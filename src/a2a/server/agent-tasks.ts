@@ -7,13 +7,11 @@ import type { EventType, Grant, Scope, TaskEvent, TaskRecord } from '../../core/
 import { isTerminal } from '../../core/task.js';
 import type { Call } from '../translate/call.js';
 import type { MessageIds } from '../translate/content.js';
-import type { ChainMark } from '../translate/extensions.js';
-import { chainIn } from '../translate/extensions.js';
+import { chainIn, type ChainMark } from '../translate/extensions.js';
 import { Changes } from '../translate/generation.js';
 import { changesUpTo } from './generations.js';
 import { assertInputModes } from './modes.js';
-import type { AuthorOf, TaskReading } from './task-reading.js';
-import { WaitingTasks, readUpTo } from './task-reading.js';
+import { WaitingTasks, readUpTo, type AuthorOf, type TaskReading } from './task-reading.js';
 
 export interface AgentTasksOptions {
   readonly agent: AgentProfile;
@@ -130,13 +128,12 @@ export class AgentTasks {
       yield* this.#events(task, task.head, { view, signal, isLast: endsTask });
       return;
     }
-    if (after > task.head) {
+    if (after > task.head)
       throw new LangoError(
         'invalid-input',
         `The cursor ${after} is ahead of the task, whose last event is ${task.head}.`,
         { hint: 'Send the id of the last event that you received of this task in Last-Event-ID.' },
       );
-    }
     if (after === task.head && isTerminal(task.state)) return;
     yield* this.#events(task, after, { view, signal, isLast: endsTask });
   }

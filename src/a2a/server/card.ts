@@ -1,5 +1,4 @@
-import type { AgentExtension, AgentInterface } from '@a2a-js/sdk';
-import { AgentCard, SecurityScheme } from '@a2a-js/sdk';
+import { AgentCard, SecurityScheme, type AgentExtension, type AgentInterface } from '@a2a-js/sdk';
 import type { AgentProfile, Skill } from '../../core/agent.js';
 import type { CardFile } from '../../core/card.js';
 import type { JsonObject } from '../../core/json.js';

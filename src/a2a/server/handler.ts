@@ -1,63 +1,44 @@
 import { TaskState } from '@a2a-js/sdk';
 import type {
   AgentCard,
-  CancelTaskRequest,
-  DeleteTaskPushNotificationConfigRequest,
-  GetExtendedAgentCardRequest,
-  GetTaskPushNotificationConfigRequest,
   GetTaskRequest,
-  ListTaskPushNotificationConfigsRequest,
-  ListTaskPushNotificationConfigsResponse,
+  ListTaskPushNotificationConfigsRequest as PushList,
   ListTasksRequest,
-  ListTasksResponse,
   Message as WireMessage,
   SendMessageRequest,
-  StreamResponse,
-  SubscribeToTaskRequest,
   Task,
   TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
-import type { AgentProfile } from '../../core/agent.js';
 import { LangoError } from '../../core/errors.js';
-import type { Caller } from '../../core/identity.js';
 import type { Accepted, Journal } from '../../core/journal.js';
-import type { Grant, TaskEvent, TaskRecord } from '../../core/task.js';
-import type { Call } from '../translate/call.js';
-import { callOf } from '../translate/call.js';
+import type { TaskEvent, TaskRecord } from '../../core/task.js';
+import { callOf, type Call } from '../translate/call.js';
 import { keepAskedInEvent, isBareWorking } from '../translate/asked.js';
 import { fromWireMessage, fromWireState, toWireMessage } from '../translate/content.js';
-import type { NumberedResponse } from '../translate/events.js';
-import { toStreamResponse } from '../translate/events.js';
+import { toStreamResponse, type NumberedResponse } from '../translate/events.js';
 import { eventWithGeneration, wantsGeneration } from '../translate/generation.js';
-import type { ChainMark } from '../translate/extensions.js';
 import type { LocalAgent, TaskCalls } from '../translate/task-calls.js';
 import type { TaskView } from '../translate/task.js';
-import { AgentTasks, endsRun, replyIn, type StreamView } from './agent-tasks.js';
+import { AgentTasks, endsRun, replyIn, type AgentTasksOptions, type StreamView } from './agent-tasks.js';
 import { submitAt, untilBeyond } from './generations.js';
 import { LocalTasks } from './local-tasks.js';
 import { assertOutputModes } from './modes.js';
 import type { PushConfigs } from './push-configs.js';
-import type { OfDraft } from './requests.js';
-import { requestForExecutor } from './requests.js';
+import { requestForExecutor, type OfDraft } from './requests.js';
 import { DEFAULT_HISTORY_LENGTH, readTask } from './task-reading.js';
+
+type Named = Readonly<Record<'id', string>>;
+type PushName = Readonly<Record<'taskId' | 'id', string>>;
 
 const DEFAULT_PAGE_SIZE = 50;
 /** The events that an answer to a message reads before it waits for more. */
 const FIRST_READ = 256;
 const WHOLE_TASK: TaskView = { historyLength: undefined, includeArtifacts: true };
 
-export interface AgentHandlerOptions {
-  readonly agent: AgentProfile;
-  readonly journal: Journal;
+interface AgentHandlerOptions extends Omit<AgentTasksOptions, 'inputModes'> {
   /** The public card for a base URL. Default: the configured base URL. */
   readonly card: (baseUrl?: string) => AgentCard;
-  /** The author of events that name none (requirement A2). */
-  readonly rootAgentName: string;
-  /** The grant of a new task; throws when the task must not start. See `createGrant`. */
-  readonly grant: (mark: ChainMark, caller: Caller) => Grant;
-  /** The scope that a caller needs to decide approvals; undefined when every caller may. */
-  readonly approver?: string | undefined;
   /** Undefined when this node sends no push notifications. */
   readonly push?: PushConfigs | undefined;
   /** The card for authenticated callers, for the address that a client uses; undefined when there is none. */
@@ -93,10 +74,7 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     return this.#options.card();
   }
 
-  async getAuthenticatedExtendedAgentCard(
-    _params: GetExtendedAgentCardRequest,
-    context: ServerCallContext,
-  ): Promise<AgentCard> {
+  async getAuthenticatedExtendedAgentCard(_params: unknown, context: ServerCallContext): Promise<AgentCard> {
     const { baseUrl } = callOf(context);
     const { extendedCard } = this.#options;
     if (extendedCard) return extendedCard(baseUrl);
@@ -111,10 +89,7 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     return returnImmediately === true ? this.#read(accepted.task, view) : this.#settled(accepted, view, call);
   }
 
-  sendMessageStream(
-    params: SendMessageRequest,
-    context: ServerCallContext,
-  ): AsyncGenerator<StreamResponse, void, undefined> {
+  sendMessageStream(params: SendMessageRequest, context: ServerCallContext) {
     return this.#tasks.sent(async () => {
       const { signal, extensions } = callOf(context);
       const accepted = await this.#submit(params, context);
@@ -134,39 +109,33 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     return this.#read(record, { historyLength: params.historyLength, includeArtifacts: true, asked });
   }
 
-  async listTasks(params: ListTasksRequest, context: ServerCallContext): Promise<ListTasksResponse> {
+  async listTasks(params: ListTasksRequest, context: ServerCallContext) {
     const state = fromWireState(params.status ?? TaskState.TASK_STATE_UNSPECIFIED);
     const pageSize = params.pageSize ?? DEFAULT_PAGE_SIZE;
     const { scope, extensions: asked } = callOf(context);
     const page = await this.#journal.list(scope, {
       agent: this.#options.agent.name,
       pageSize,
-      ...(params.contextId ? { contextId: params.contextId } : {}),
-      ...(state ? { state } : {}),
-      ...(params.statusTimestampAfter ? { statusFrom: Date.parse(params.statusTimestampAfter) } : {}),
-      ...(params.pageToken ? { pageToken: params.pageToken } : {}),
+      ...(params.contextId && { contextId: params.contextId }),
+      ...(state && { state }),
+      ...(params.statusTimestampAfter && { statusFrom: Date.parse(params.statusTimestampAfter) }),
+      ...(params.pageToken && { pageToken: params.pageToken }),
     });
     // By default a list has no history, and so needs the task records alone and no logs.
-    const view = {
-      historyLength: params.historyLength ?? 0,
-      includeArtifacts: params.includeArtifacts === true,
-      asked,
-    };
+    const { historyLength = 0, includeArtifacts = false } = params;
+    const view = { historyLength, includeArtifacts, asked };
     const tasks: Task[] = [];
     for (const record of page.tasks) tasks.push(await this.#read(record, view));
     return { tasks, nextPageToken: page.nextPageToken, pageSize, totalSize: page.totalSize };
   }
 
-  async cancelTask(params: CancelTaskRequest, context: ServerCallContext): Promise<Task> {
+  async cancelTask(params: Named, context: ServerCallContext): Promise<Task> {
     const { scope, extensions: asked } = callOf(context);
     const { id } = await this.#tasks.require(scope, params.id);
     return this.#read(await this.#journal.cancel(scope, id), { ...WHOLE_TASK, asked });
   }
 
-  resubscribe(
-    params: SubscribeToTaskRequest,
-    context: ServerCallContext,
-  ): AsyncGenerator<StreamResponse, void, undefined> {
+  resubscribe(params: Named, context: ServerCallContext) {
     return this.#tasks.subscribed(() => {
       const { scope, after, signal, extensions } = callOf(context);
       const view = this.#wireView(WHOLE_TASK.historyLength, extensions);
@@ -174,36 +143,24 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     });
   }
 
-  async createTaskPushNotificationConfig(
-    params: TaskPushNotificationConfig,
-    context: ServerCallContext,
-  ): Promise<TaskPushNotificationConfig> {
+  async createTaskPushNotificationConfig(params: TaskPushNotificationConfig, context: ServerCallContext) {
     const { push, task } = await this.#requirePushTask(params.taskId, context);
     return push.create(task, push.prepare(params, context.requestedVersion));
   }
 
-  async getTaskPushNotificationConfig(
-    params: GetTaskPushNotificationConfigRequest,
-    context: ServerCallContext,
-  ): Promise<TaskPushNotificationConfig> {
-    const { push, task } = await this.#requirePushTask(params.taskId, context);
-    return push.get(task, params.id);
+  async getTaskPushNotificationConfig({ taskId, id }: PushName, context: ServerCallContext) {
+    const { push, task } = await this.#requirePushTask(taskId, context);
+    return push.get(task, id);
   }
 
-  async listTaskPushNotificationConfigs(
-    params: ListTaskPushNotificationConfigsRequest,
-    context: ServerCallContext,
-  ): Promise<ListTaskPushNotificationConfigsResponse> {
+  async listTaskPushNotificationConfigs(params: PushList, context: ServerCallContext) {
     const { push, task } = await this.#requirePushTask(params.taskId, context);
     return push.list(task, params);
   }
 
-  async deleteTaskPushNotificationConfig(
-    params: DeleteTaskPushNotificationConfigRequest,
-    context: ServerCallContext,
-  ): Promise<void> {
-    const { push, task } = await this.#requirePushTask(params.taskId, context);
-    await push.delete(task, params.id);
+  async deleteTaskPushNotificationConfig({ taskId, id }: PushName, context: ServerCallContext) {
+    const { push, task } = await this.#requirePushTask(taskId, context);
+    await push.delete(task, id);
   }
 
   /** Throws `push-not-supported`, and `not-found` for a task of another caller or another agent. */

@@ -13,11 +13,10 @@ export function assertInputModes(parts: readonly Part[], modes: readonly string[
     const takesFiles = modes.some((mode) => ![TEXT, JSON_TYPE].includes(bareType(mode)));
     if (part.kind === 'file' && part.mediaType === undefined && takesFiles) continue;
     const type = bareType(part.mediaType ?? impliedType(part));
-    if (!modes.some((mode) => covers(bareType(mode), type))) {
+    if (!modes.some((mode) => covers(bareType(mode), type)))
       throw new LangoError('content-type-not-supported', `This agent does not take ${type}.`, {
         hint: `It takes ${modes.join(', ')}.`,
       });
-    }
   }
 }
 

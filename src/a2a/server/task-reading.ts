@@ -4,8 +4,7 @@ import type { Journal } from '../../core/journal.js';
 import { isTerminal, stateAfter, type TaskEvent, type TaskRecord } from '../../core/task.js';
 import { withAuthor } from '../translate/events.js';
 import { wantsGeneration } from '../translate/generation.js';
-import type { TaskStatus, TaskView } from '../translate/task.js';
-import { TaskFold } from '../translate/task.js';
+import { TaskFold, type TaskStatus, type TaskView } from '../translate/task.js';
 import type { TaskSnapshot } from '../translate/updates.js';
 
 const PAGE = 1_000;

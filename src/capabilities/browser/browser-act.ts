@@ -99,9 +99,8 @@ function click({ session }: Target, { x = 0, y = 0 }: ActionResult): Promise<voi
 async function setChecked(target: Target, wanted: boolean): Promise<void> {
   const { session, ref, number } = target;
   const found = await accepted(target, session.call('point', number, false));
-  if (found.checked === undefined) {
+  if (found.checked === undefined)
     throw new LangoError('invalid-input', `ref: ${ref} is not a checkbox; use the action "click".`);
-  }
   if (found.checked === wanted) return;
   await click(target, found);
   const after = await accepted(target, session.call('checked', number));
@@ -166,11 +165,7 @@ async function accepted({ ref }: Target, acting: Promise<ActionResult>): Promise
 }
 
 /** Describes the change: a new page by the start of its text, the same page by its differences. */
-async function describeChange(
-  session: Session,
-  before: PageState,
-  facts: readonly string[],
-): Promise<string> {
+async function describeChange(session: Session, before: PageState, facts: readonly string[]) {
   const after = await readPageState(session);
   if (after.page !== before.page) {
     const opened = 'The action opened another page: call browser_observe for its refs';

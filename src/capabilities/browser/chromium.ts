@@ -58,9 +58,7 @@ async function findExecutable({ executable, path }: ChromiumSearch): Promise<str
   }
   const folders = path.split(delimiter).filter((folder) => folder.startsWith('/'));
   const onPath = folders.flatMap((folder) => NAMES.map((name) => join(folder, name)));
-  for (const candidate of [...KNOWN_PATHS, ...onPath]) {
-    if (await isExecutable(candidate)) return candidate;
-  }
+  for (const candidate of [...KNOWN_PATHS, ...onPath]) if (await isExecutable(candidate)) return candidate;
   const hint = 'Run: apt install chromium. Or set tools.browser.executable.';
   throw new LangoError('unavailable', 'Chromium was not found.', { hint });
 }

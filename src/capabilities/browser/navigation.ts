@@ -15,12 +15,10 @@ export function parseAddress(given: string): URL {
   const isOther = OTHER_SCHEME.test(text);
   const whole = /^https?:\/\//i.test(text) ? text : `https://${text}`;
   const url = !isOther && URL.canParse(whole) ? new URL(whole) : undefined;
-  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.hostname === '') {
+  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.hostname === '')
     throw new LangoError('invalid-input', `url: "${given.slice(0, 200)}" is not an http:// or https:// URL.`);
-  }
-  if (url.username !== '' || url.password !== '') {
+  if (url.username !== '' || url.password !== '')
     throw new LangoError('invalid-input', 'url: the URL must not contain a user name or password.');
-  }
   return url;
 }
 
@@ -123,9 +121,8 @@ const CAUSES: readonly (readonly [RegExp, (host: string) => string])[] = [
 function navigationError(error: unknown, target: string, seconds: number): LangoError {
   const text = errorText(error);
   const host = hostOf(target);
-  if (/Timeout \d+ms exceeded/.test(text)) {
+  if (/Timeout \d+ms exceeded/.test(text))
     return new LangoError('timeout', `${host} did not send the page within ${seconds} s.`, { cause: error });
-  }
   const [, say] = CAUSES.find(([pattern]) => pattern.test(text)) ?? [];
   const [code = 'no reason given'] = /net::\w+/.exec(text) ?? [];
   const message = say?.(host) ?? `The page at ${host} could not be opened (${code}).`;

@@ -28,9 +28,8 @@ const REMOVED_AT_ONCE = 100;
 /** `lango ingest PATH…` and `lango ingest --reembed`. */
 export async function ingest(call: Call, paths: readonly string[]): Promise<Report> {
   const { flags, terminal } = call;
-  if (paths.length === 0 && !flags.reembed) {
+  if (paths.length === 0 && !flags.reembed)
     throw usageError('Say what to add: lango ingest PATH…', 'See: lango ingest --help');
-  }
   const found = await findFiles(paths);
   terminal.progress.start('looking for files');
   try {

@@ -81,11 +81,10 @@ class Walk {
 
   /** The name in citations begins with the folder that holds `root`'s entries; a file of its own is its own root. */
   add(file: string, root = path.dirname(file)): void {
-    if (this.files.size >= MOST_FILES) {
+    if (this.files.size >= MOST_FILES)
       throw new LangoError('too-large', `There are more than ${MOST_FILES} files.`, {
         hint: 'Add a part of the folder at a time.',
       });
-    }
     const name = path.relative(path.dirname(root), file).split(path.sep).join('/');
     if (!this.files.has(file)) this.files.set(file, { file, name });
   }

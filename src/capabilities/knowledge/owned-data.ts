@@ -1,4 +1,4 @@
-import { invalidCursor, pageBySize, type OwnedData, type OwnedKind, type Page } from '../../core/page.js';
+import { invalidCursor, pageBySize, type OwnedData, type OwnedKind } from '../../core/page.js';
 import type { Scope } from '../../core/task.js';
 import { factKey } from './facts/index.js';
 import type { EntryId, EntryKind } from './stores/knowledge.js';
@@ -56,11 +56,7 @@ function entries(
 }
 
 /** Lists the records of ingested files, without their text. */
-async function readDocuments(
-  { library }: KnowledgeStores,
-  scope: Scope,
-  after: string,
-): Promise<Page<unknown>> {
+async function readDocuments({ library }: KnowledgeStores, scope: Scope, after: string) {
   if (!/^\d{0,15}$/.test(after)) throw invalidCursor();
   const query = { limit: PAGE, except: AGENT_COLLECTIONS, ...(after === '' ? {} : { after }) };
   const { documents, next } = await library.list(scope, query);

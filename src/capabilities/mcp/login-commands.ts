@@ -11,19 +11,16 @@ import { safeLine } from '../../terminal/safe-text.js';
 import type { McpCall } from './commands.js';
 import { openLogin } from './opening.js';
 
-interface LoginFlags {
-  readonly device?: boolean;
-  readonly browser?: boolean;
-  readonly scope?: string;
-}
-
 type LoginFlow = ReturnType<typeof openLogin>;
 type Callback = Parameters<LoginFlow['byBrowser']>[0]['callback'];
 
 const WAIT_MS = 10 * 60 * 1_000;
 
 /** `lango mcp login`: signs a person in at an MCP server, and keeps the tokens in the vault of the server. */
-export async function login(call: McpCall<LoginFlags>, name: string): Promise<Report> {
+export async function login(
+  call: McpCall<{ readonly device?: boolean; readonly browser?: boolean; readonly scope?: string }>,
+  name: string,
+): Promise<Report> {
   const { flags, terminal } = call;
   const flow = await flowOf(call, name, flags.scope?.split(' '));
   using stop = new Deadline();

@@ -29,15 +29,9 @@ export const signIn = z.object({
 });
 export type SignIn = z.output<typeof signIn>;
 
-/** The page that a person opens, and the code to type there. */
-interface LoginPage {
-  readonly url: string;
-  readonly code?: string;
-}
-
 interface Flow {
   readonly signal: AbortSignal;
-  readonly show: (page: LoginPage) => void;
+  readonly show: (page: { readonly url: string; readonly code?: string }) => void;
 }
 
 /** Receives the redirect of the browser. */

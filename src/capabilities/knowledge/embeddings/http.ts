@@ -100,20 +100,15 @@ async function requestVectors(
   if (!response.ok) throw await failureOf(response, options, url);
   const parsed = responseSchema.safeParse(await response.json().catch(() => undefined));
   const data = parsed.data?.data.toSorted((a, b) => a.index - b.index);
-  if (data?.length !== body.input.length || data.some(({ index }, at) => index !== at)) {
+  if (data?.length !== body.input.length || data.some(({ index }, at) => index !== at))
     throw new LangoError('unavailable', `${url.host} did not answer with a vector for each text.`, {
       hint: 'Check embedding.baseUrl and embedding.model.',
     });
-  }
   const tokens = parsed.data?.usage?.total_tokens ?? 0;
   return { vectors: toUnitVectors(data.map(({ embedding }) => embedding)), tokens };
 }
 
-async function failureOf(
-  response: Response,
-  { apiKey, model }: HttpEmbeddingOptions,
-  url: URL,
-): Promise<LangoError> {
+async function failureOf(response: Response, { apiKey, model }: HttpEmbeddingOptions, url: URL) {
   const { status } = response;
   const text = oneLine(await response.text().catch(() => ''));
   const said = (apiKey ? text.replaceAll(apiKey, '[API key]') : text).slice(0, MAX_QUOTE_CHARACTERS);

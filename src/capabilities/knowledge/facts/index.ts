@@ -66,9 +66,8 @@ function memoryForgetTool(options: KnowledgeAccess): Tool {
     danger: 'moderate',
     async execute({ fact, query }, context) {
       const words = fact ?? query;
-      if (words === undefined || (fact !== undefined && query !== undefined)) {
+      if (words === undefined || (fact !== undefined && query !== undefined))
         throw new LangoError('invalid-input', 'fact, query: give exactly one of the two.');
-      }
       return forget(words, options, context);
     },
   });

@@ -153,11 +153,10 @@ function removeTool(graph: GraphStore): Tool {
     async execute({ source, ...pattern }, { tenant, owner }) {
       const scope = { tenant, owner };
       const isNamed = Object.values(pattern).some((name) => name !== undefined);
-      if (isNamed === (source !== undefined)) {
+      if (isNamed === (source !== undefined))
         throw new LangoError('invalid-input', 'Give either parts of a triple or a source.', {
           hint: 'Pass subject, predicate or object, or only source. Nothing was removed.',
         });
-      }
       const removed =
         source === undefined ? await graph.remove(scope, pattern) : await graph.removeSource(scope, source);
       return { content: removed === 0 ? 'Nothing matched.' : `Removed ${counted(removed, 'triple')}.` };

@@ -1,5 +1,4 @@
-import { nameKey } from '../stores/graph.js';
-import type { Direction, GraphStore, KnownTriple } from '../stores/graph.js';
+import { nameKey, type Direction, type GraphStore, type KnownTriple } from '../stores/graph.js';
 import type { Scope } from '../../../core/task.js';
 
 interface TraversalOptions {

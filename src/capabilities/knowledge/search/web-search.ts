@@ -52,10 +52,7 @@ async function searxng(options: WebSearchOptions, { query, signal }: Search): Pr
   return results.flatMap(toHit);
 }
 
-async function brave(
-  options: WebSearchOptions,
-  { query, limit, signal }: Search,
-): Promise<readonly WebHit[]> {
+async function brave(options: WebSearchOptions, { query, limit, signal }: Search) {
   const url = new URL(options.baseUrl ?? BRAVE_URL);
   const count = String(Math.min(limit, BRAVE_RESULTS_MAX));
   url.search = new URLSearchParams({ q: query, count }).toString();

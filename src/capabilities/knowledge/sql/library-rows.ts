@@ -1,10 +1,8 @@
 import { LangoError } from '../../../core/errors.js';
 import type { CollectionFilter, Hit, NewDocument } from '../stores/library.js';
 import type { Scope } from '../../../core/task.js';
-import type { Row } from '../../../stores/records.js';
-import { assertKeys, toRecord } from '../../../stores/records.js';
-import type { Dialect, Query } from '../../../core/sql.js';
-import { all, first } from '../../../core/sql.js';
+import { assertKeys, toRecord, type Row } from '../../../stores/records.js';
+import { all, first, type Dialect, type Query } from '../../../core/sql.js';
 
 /** The members of documents and passages that are stored as JSON. */
 export const DOCUMENT_FORMAT = { json: ['facts', 'heading', 'lines'] };

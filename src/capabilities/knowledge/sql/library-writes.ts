@@ -1,15 +1,12 @@
 import { MAX_EXTRACTION_ATTEMPTS } from '../stores/extraction.js';
 import type { Passage } from '../../../parsing/passages.js';
 import type { NewDocument } from '../stores/library.js';
-import type { Row } from '../../../stores/records.js';
-import { insertInto, insertRows, toParameters, toRecord } from '../../../stores/records.js';
+import { insertInto, insertRows, toParameters, toRecord, type Row } from '../../../stores/records.js';
 import { passageTerms } from './relevance.js';
-import type { CollectionRow, DocumentVersion } from './library-rows.js';
-import { DOCUMENT_FORMAT } from './library-rows.js';
+import { DOCUMENT_FORMAT, type CollectionRow, type DocumentVersion } from './library-rows.js';
 import { wordIndexOf } from './word-index.js';
 import { indexTextOf } from './index-terms.js';
-import type { Dialect, Query } from '../../../core/sql.js';
-import { column, first, run } from '../../../core/sql.js';
+import { column, first, run, type Dialect, type Query } from '../../../core/sql.js';
 
 /** The documents and passages that a write removed. The caller drops their vectors from memory and their triples from the graph. */
 export interface Removed {
@@ -162,10 +159,7 @@ function* dropDocuments({ dialect, collection }: Target, found: readonly Found[]
   return { passages, documents: found.map((document) => ({ ...document, collection: collection.name })) };
 }
 
-function* addPassages(
-  { dialect, collection, document, id }: PlacedDocument,
-  passages: readonly Passage[],
-): Query<void> {
+function* addPassages({ dialect, collection, document, id }: PlacedDocument, passages: readonly Passage[]) {
   for (let from = 0; from < passages.length; from += ROWS_AT_ONCE) {
     const some = passages.slice(from, from + ROWS_AT_ONCE);
     const rows = some.map((passage) => ({ ...passage, document: id, collection: collection.id }));

@@ -1,16 +1,12 @@
 import { BoundedCache } from '../../../core/bounded-cache.js';
 import type { Hit, TextQuery } from '../stores/library.js';
 import { indexed } from './index-terms.js';
-import type { QueryTerm } from './relevance.js';
-import { passageTerms, rarity, relevance } from './relevance.js';
-import type { QueryWord } from './search-terms.js';
-import { queryWords, trigramsOf } from './search-terms.js';
+import { passageTerms, rarity, relevance, type QueryTerm } from './relevance.js';
+import { queryWords, trigramsOf, type QueryWord } from './search-terms.js';
 import { Nearest } from './vector-table.js';
-import type { CollectionRow } from './library-rows.js';
-import { readHits } from './library-rows.js';
-import type { Dialect, Query } from '../../../core/sql.js';
+import { readHits, type CollectionRow } from './library-rows.js';
+import { column, first, type Dialect, type Query } from '../../../core/sql.js';
 import { wordIndexOf, type WordIndex } from './word-index.js';
-import { column, first } from '../../../core/sql.js';
 
 /** The most index rows that one search reads. A thousand take a fifth of a millisecond. */
 const MAX_READ = 20_000;
@@ -83,11 +79,7 @@ function indexQueries(
   return together.length > 1 ? [all, ...separate] : separate;
 }
 
-function* rankRoughly(
-  { newest }: WordIndex,
-  queries: readonly IndexQuery[],
-  limit: number,
-): Query<ReadonlyMap<number, number>> {
+function* rankRoughly({ newest }: WordIndex, queries: readonly IndexQuery[], limit: number) {
   const scores = new Map<number, number>();
   // A single term gives two queries (`often` and `expression`), and no combination to rank by.
   let left = queries.length > 2 ? MAX_READ : 2 * limit;
@@ -103,11 +95,7 @@ function* rankRoughly(
 }
 
 /** Finds the terms of each word in the index, all of them: a name counts as a whole and by its parts. */
-function* lookUp(
-  index: TextIndex,
-  collections: readonly CollectionRow[],
-  words: readonly QueryWord[],
-): Query<readonly (readonly IndexedTerm[])[]> {
+function* lookUp(index: TextIndex, collections: readonly CollectionRow[], words: readonly QueryWord[]) {
   const total = collections.reduce((sum, { passages }) => sum + passages, 0);
   const found: (readonly IndexedTerm[])[] = [];
   for (const { terms, part } of words) {

@@ -1,11 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { BoundedCache } from '../../../core/bounded-cache.js';
 import { LangoError } from '../../../core/errors.js';
-import type { Near } from './vector-table.js';
-import { cosine, Nearest, VectorTable } from './vector-table.js';
+import { cosine, Nearest, VectorTable, type Near } from './vector-table.js';
 import type { CollectionRow } from './library-rows.js';
-import type { SqlDatabase } from '../../../core/sql.js';
-import { all, first } from '../../../core/sql.js';
+import { all, first, type SqlDatabase } from '../../../core/sql.js';
 
 /** The limit of the cache, over all collections. The collection searched last stays cached even if it is larger. */
 const MEMORY_BYTES = 256 * 1024 * 1024;

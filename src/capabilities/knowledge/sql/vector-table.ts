@@ -1,5 +1,4 @@
-import type { CodeProducts } from './code-products.js';
-import { createCodeProducts, LANES } from './code-products.js';
+import { createCodeProducts, LANES, type CodeProducts } from './code-products.js';
 
 /** A search result: an id with its score. */
 export interface Near {
@@ -124,9 +123,8 @@ function encode(vector: Float32Array, codes: Int8Array): number {
     if (size > largest) largest = size;
   }
   const factor = largest === 0 ? 0 : LARGEST_CODE / largest;
-  for (let index = 0; index < length; index += 1) {
+  for (let index = 0; index < length; index += 1)
     codes[index] = ((vector[index]! * factor + SHIFT + 0.5) | 0) - SHIFT;
-  }
   return factor === 0 ? 0 : 1 / factor;
 }
 

@@ -206,11 +206,7 @@ interface Forgotten {
   readonly gone: RemovedDocuments | undefined;
 }
 
-function* addEntry(
-  { tenant, owner }: Scope,
-  { callKey, passages: _, ...entry }: NewEntry,
-  now: number,
-): Query<KnowledgeEntry> {
+function* addEntry({ tenant, owner }: Scope, { callKey, passages: _, ...entry }: NewEntry, now: number) {
   const [newest] = yield* readEntries(VERSIONS, ...keyOf({ tenant, owner }, entry), 1);
   const version = (newest?.version ?? 0) + 1;
   const saved: KnowledgeEntry = { ...entry, key: entry.key.trim(), version, savedAt: now };

@@ -106,9 +106,7 @@ export class LibraryStore {
   /** Call it inside a write of another store, which passes the removed passages to `forgetVectors` after the commit. */
   *putInTransaction(scope: Scope, row: CollectionRow, document: WholeDocument) {
     const { outcome, removed, id, left } = yield* putDocument(this.#targetOf(row), document);
-    for (const old of removed.documents) {
-      yield* this.#graph.removeSourceInTransaction(scope, sourceOf(old));
-    }
+    for (const old of removed.documents) yield* this.#graph.removeSourceInTransaction(scope, sourceOf(old));
     return { row, outcome, id, left, passages: removed.passages };
   }
 

@@ -63,13 +63,7 @@ export interface CollectionRecord {
   /** The number of passages that have a vector. */
   readonly embedded: number;
   /** Undefined without vectors. */
-  readonly embedding: Embedding | undefined;
-}
-
-/** Identifies comparable vectors: those of one model with one dimension. */
-interface Embedding {
-  readonly model: string;
-  readonly dimension: number;
+  readonly embedding: { readonly model: string; readonly dimension: number } | undefined;
 }
 
 /** Selects collections: only these, or all except these. */

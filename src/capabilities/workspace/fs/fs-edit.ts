@@ -61,9 +61,8 @@ async function load(access: WorkspaceAccess, path: string, maxBytes: number) {
 
 function replaceOnce(text: string, input: EditInput, shown: string): string {
   const [oldText, newText] = withLineBreaksOf(text, input);
-  if (oldText === newText) {
+  if (oldText === newText)
     throw new LangoError('invalid-input', 'newText: it equals oldText, so the edit would change nothing.');
-  }
   const found = text.split(oldText).length - 1;
   if (found === 0) {
     const advice = 'read the file and copy the text exactly, including spaces and line breaks';

@@ -71,7 +71,6 @@ function assertFree(access: WorkspaceAccess, { path, existing }: PathTarget, { o
   if (existing === undefined) return;
   const problem = `to: "${access.displayPath(path)}" is already ${describeType(existing)}`;
   if (existing.stats.isDirectory()) throw new LangoError('conflict', `${problem}; choose another name.`);
-  if (overwrite !== true) {
+  if (overwrite !== true)
     throw new LangoError('conflict', `${problem}; choose another name, or set overwrite to true.`);
-  }
 }

@@ -94,9 +94,8 @@ class Search {
     const { name, lines } = await this.#options.matcher.match(path.split('/').at(-1)!, text);
     if (name) this.#add(`${shown}${opened.stats.isDirectory() ? '/' : ''} (name)`);
     const all = lines.length === 0 ? [] : text.split('\n');
-    for (const line of lines) {
+    for (const line of lines)
       this.#add(`${shown}:${line}: ${shorten(all[line - 1]!.trim(), LINE_MAX_LENGTH)}`);
-    }
     this.#checkLimits();
   }
 

@@ -78,9 +78,8 @@ async function append({ target, shown, content, maxBytes, call }: WriteRequest):
 async function makeFolder({ access, target, shown, call }: WriteRequest): Promise<ToolOutput> {
   const { folder, name, existing } = target;
   if (existing?.stats.isDirectory()) return { content: `${shown} already exists` };
-  if (existing !== undefined) {
+  if (existing !== undefined)
     throw new LangoError('conflict', `path: "${shown}" is ${describeType(existing)}; choose another name.`);
-  }
   await call.workspace.budget.spend(call.context, ENTRY_BYTES, () => access.makeFolder(folder, name));
   await syncFolder(folder);
   return { content: `created the folder ${shown}` };

@@ -31,9 +31,8 @@ function expandBraces(glob: string): string[] {
         .split(',')
         .map((choice) => pattern.slice(0, braces.index) + choice + pattern.slice(after));
     });
-    if (expanded.length > ALTERNATIVES_MAX || expanded.every((each, index) => each === patterns[index])) {
+    if (expanded.length > ALTERNATIVES_MAX || expanded.every((each, index) => each === patterns[index]))
       return patterns;
-    }
     patterns = expanded;
   }
 }

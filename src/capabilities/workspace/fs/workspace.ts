@@ -181,9 +181,8 @@ export class WorkspaceAccess implements AsyncDisposable {
     const absolute = isAbsolute(path) ? resolve(path) : resolve(this.#roots[0]!.real, path);
     for (const root of this.#roots) {
       for (const start of [root.real, root.given]) {
-        if (isInside(absolute, start)) {
+        if (isInside(absolute, start))
           return { root, names: relative(start, absolute).split(sep).filter(Boolean) };
-        }
       }
     }
     const advice = 'use a path relative to the workspace, such as "notes.txt"';
