@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { codeOf, errorText, LangoError } from '../../core/errors.js';
 import { pause } from '../../core/time.js';
+import { isAlive } from '../../disk/programs.js';
 import type { Chromium } from './chromium.js';
 
 /** The files of one browser and the account that it runs as. */
@@ -98,15 +99,6 @@ async function removeStale({ setpriv }: Chromium, outer: string): Promise<void> 
   const { uid = 0 } = await stat(join(outer, 'profile')).catch(() => ({ uid: 0 }));
   const isOther = uid !== 0 && process.getuid?.() === 0 && setpriv !== undefined;
   await removeAs(isOther ? dropPrivileges(setpriv, uid) : [], outer);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return codeOf(error) === 'EPERM';
-  }
 }
 
 async function isMine(folder: string): Promise<boolean> {

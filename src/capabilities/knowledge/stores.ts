@@ -1,4 +1,4 @@
-import { all, run, type SqlDatabase } from '../../core/sql.js';
+import { column, run, type SqlDatabase } from '../../core/sql.js';
 import { ExtractionStore } from './stores/extraction.js';
 import { GraphStore } from './stores/graph.js';
 import { KnowledgeStore } from './stores/knowledge.js';
@@ -32,15 +32,12 @@ const MIN_MERGE_CHANGES = 2;
 export async function purgeWords(database: SqlDatabase): Promise<void> {
   if (database.dialect.name !== 'sqlite') return;
   // The first step, with a negative number, starts a merge of all parts of the index. The others continue it.
-  for (let pages = -MERGE_PAGES; await mergeSome(database, pages); pages = MERGE_PAGES);
-}
-
-/** Merges some pages. Resolves with false when there was nothing left to merge. */
-function mergeSome(database: SqlDatabase, pages: number): Promise<boolean> {
-  return database.write('words', function* () {
-    const [before] = yield* all<{ readonly changes: number }>(CHANGES);
+  let pages = -MERGE_PAGES;
+  const mergeSome = function* () {
+    const [before] = yield* column<number>(CHANGES);
     yield* run(MERGE, pages);
-    const [after] = yield* all<{ readonly changes: number }>(CHANGES);
-    return after!.changes - before!.changes >= MIN_MERGE_CHANGES;
-  });
+    const [after] = yield* column<number>(CHANGES);
+    return after! - before! >= MIN_MERGE_CHANGES;
+  };
+  while (await database.write('words', mergeSome)) pages = MERGE_PAGES;
 }

@@ -124,20 +124,17 @@ export class Extractor {
 
 /** Maximum characters per call of the model. */
 const PART_CHARACTERS = 8_000;
+const SEGMENTS = new RegExp(`.{1,${PART_CHARACTERS}}`, 'gsu');
 
 /** Splits a text into parts of bounded size, between paragraphs where possible. */
 function splitText(text: string): readonly string[] {
   const parts: string[] = [];
-  for (const paragraph of text.split('\n\n').flatMap(segments)) {
+  for (const paragraph of text.split('\n\n').flatMap((one) => one.match(SEGMENTS) ?? [])) {
     const joined = `${parts.at(-1) ?? ''}\n\n${paragraph}`;
     if (parts.length > 0 && joined.length <= PART_CHARACTERS) parts[parts.length - 1] = joined;
     else parts.push(paragraph);
   }
   return parts.filter((part) => part.trim() !== '');
-}
-
-function segments(paragraph: string): readonly string[] {
-  return paragraph.match(new RegExp(`.{1,${PART_CHARACTERS}}`, 'gsu')) ?? [];
 }
 
 /** Parses the lines of the form "subject | predicate | object", each once, and ignores other lines. */

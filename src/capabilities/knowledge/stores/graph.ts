@@ -40,11 +40,7 @@ export interface KnownTriple extends Triple {
 }
 
 /** A member that is absent matches anything. */
-interface TriplePattern {
-  readonly subject?: string;
-  readonly predicate?: string;
-  readonly object?: string;
-}
+type TriplePattern = Partial<Triple>;
 
 export type Direction = 'out' | 'in' | 'both';
 
@@ -109,15 +105,9 @@ interface Condition {
 }
 
 /** A triple with one of its sources. */
-interface ListRow extends Triple {
-  readonly key: string;
-  readonly predicate_id: number;
-  readonly object_id: number;
-  readonly source_id: number;
-  readonly source: string;
-  readonly at: number;
-  readonly from_outside: 0 | 1;
-}
+type ListRow = Triple &
+  Readonly<Record<'key' | 'source', string>> &
+  Readonly<Record<'predicate_id' | 'object_id' | 'source_id' | 'at' | 'from_outside', number>>;
 
 /** The ids of the names of a triple. */
 type Ids = Readonly<Record<'subject' | 'predicate' | 'object' | 'source' | 'context', number>>;
@@ -187,6 +177,7 @@ export class GraphStore {
     const rows = await this.#database.read(() =>
       all<ListRow>(sql, scope.tenant, scope.owner, key, key, ...ids, limit),
     );
+    const tripleOf = ({ key, predicate_id, object_id }: ListRow) => `${predicate_id} ${object_id} ${key}`;
     const triples = [...Map.groupBy(rows, tripleOf).values()];
     const isLast = rows.length < limit;
     // The last triple may have further sources. It moves to the next page, unless it fills this page alone.
@@ -324,10 +315,6 @@ export class GraphStore {
 // eslint-disable-next-line require-yield
 function* known(condition: Condition): Query<Condition> {
   return condition;
-}
-
-function tripleOf({ key, predicate_id, object_id }: ListRow): string {
-  return `${predicate_id} ${object_id} ${key}`;
 }
 
 /** Merges the rows of one triple, of which there is at least one. */

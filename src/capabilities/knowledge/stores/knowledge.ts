@@ -44,23 +44,15 @@ export interface KnowledgeEntry extends Omit<NewEntry, 'callKey' | 'passages'> {
   readonly savedAt: number;
 }
 
-export interface EntryId {
-  readonly kind: EntryKind;
-  readonly key: string;
+export type EntryId = Pick<NewEntry, 'kind' | 'key'>;
+
+/** `after`: the last item of the page before. */
+interface PageQuery<After> {
+  readonly limit: number;
+  readonly after?: After;
 }
 
-interface EntryQuery {
-  readonly kind: EntryKind;
-  readonly limit: number;
-  /** The last key of the page before. */
-  readonly after?: string;
-}
-
-interface HistoryQuery {
-  readonly limit: number;
-  /** The last version of the page before. */
-  readonly after?: Pick<KnowledgeEntry, 'key' | 'version'>;
-}
+type Position = Pick<KnowledgeEntry, 'key' | 'version'>;
 
 const COLLECTIONS: Readonly<Record<EntryKind, string>> = {
   knowledge: KNOWLEDGE_COLLECTION,
@@ -126,16 +118,12 @@ export class KnowledgeStore {
   }
 
   /** Lists the newest version of each entry, by key. */
-  async list(scope: Scope, { kind, limit, after = '' }: EntryQuery): Promise<readonly KnowledgeEntry[]> {
+  async list(scope: Scope, { kind, limit, after = '' }: PageQuery<string> & Pick<EntryId, 'kind'>) {
     return this.#database.read(() => readEntries(LIST, ...keyOf(scope, { kind, key: after }), limit));
   }
 
   /** Lists every version of each entry, by key and version. */
-  async history(
-    scope: Scope,
-    kind: EntryKind,
-    { limit, after }: HistoryQuery,
-  ): Promise<readonly KnowledgeEntry[]> {
+  async history(scope: Scope, kind: EntryKind, { limit, after }: PageQuery<Position>) {
     const { key, version } = after ?? { key: '', version: 0 };
     return this.#database.read(() => readEntries(HISTORY, ...keyOf(scope, { kind, key }), version, limit));
   }
