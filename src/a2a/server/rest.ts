@@ -2,7 +2,7 @@ import type { HttpExchange } from '../../core/http.js';
 import { isJsonObject, type Json } from '../../core/json.js';
 import type { WireError } from '../translate/errors.js';
 import { mapMembers } from '../translate/unchecked.js';
-import { REST_1_0, type RestDialect, type RestRoute } from './dialect.js';
+import { REST_1_0, type RestDialect } from './dialect.js';
 import {
   decodedSegment,
   serveOperation,
@@ -47,7 +47,7 @@ export async function serveRest(
       return sendWrongMethod(exchange, Object.keys(route.methods), dialect);
     }
     const call = await openCall(exchange, [dialect.version]);
-    const given = await readParams(exchange, pathParams(route, path));
+    const given = await readParams(exchange, route.path.exec(path)?.groups ?? {});
     const params = isJsonObject(given) ? dialect.params(name, given) : given;
     const request = { agent, params, context: call.toContext(dialect.version) };
     await serveOperation(exchange, streaming, {
@@ -90,12 +90,9 @@ function typeFor({ request: { headers } }: HttpExchange, dialect: RestDialect): 
   return isAccepted ? dialect.type : 'application/json';
 }
 
-function pathParams(route: RestRoute, path: string): Record<string, string> {
-  return mapMembers(route.path.exec(path)?.groups ?? {}, (value) => decodedSegment(value) ?? value);
-}
-
 /** The members of the body or, without a body (or with `null`), of the query. Parameters of the path come first. */
-async function readParams(exchange: HttpExchange, path: Record<string, string>): Promise<unknown> {
+async function readParams(exchange: HttpExchange, segments: Record<string, string>): Promise<unknown> {
+  const path = mapMembers(segments, (value) => decodedSegment(value) ?? value);
   const { method, headers } = exchange.request;
   const hasBody = (headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined;
   const isRead = method !== 'GET' && method !== 'DELETE' && hasBody;

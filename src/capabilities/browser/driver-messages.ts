@@ -10,10 +10,7 @@ export const ACTIONS = ['click', 'type', 'select', 'check', 'uncheck', 'press'] 
 export type Action = (typeof ACTIONS)[number];
 export const MODES = ['text', 'markdown', 'links', 'article'] as const;
 
-/**
- * The steps of a browser by name, each with its input. The first is `open`. All messages between the server and the
- * driver's process are plain data of bounded size.
- */
+/** The steps of a browser by name, each with its input: `open` first. All messages are plain data of bounded size. */
 export interface Steps {
   open: DriverLaunch;
   navigate: { readonly url: string };

@@ -35,10 +35,7 @@ export const SLOTS = 14;
 const NAME = /^lango-browser-(\d+)-/;
 const run = promisify(execFile);
 
-/**
- * Creates an empty profile for the browser in this slot. The enclosing folder belongs to root, so the browser cannot
- * replace its profile.
- */
+/** Creates an empty profile for the browser in this slot, in a folder of root, so that the browser cannot replace it. */
 export async function createProfile({ setpriv }: Chromium, slot: number): Promise<Profile> {
   const outer = await mkdtemp(join(tmpdir(), `lango-browser-${process.pid}-`));
   const folder = join(outer, 'profile');

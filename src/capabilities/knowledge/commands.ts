@@ -81,10 +81,7 @@ class Ingestion {
     this.#counts.removed += await removeAll(this.#owner, this.#collection, gone);
   }
 
-  /**
-   * Resolves with whether anything of the file is kept. What was added of a file before stays when the file cannot be read
-   * now, or takes too much time or memory to read.
-   */
+  /** Resolves with whether anything of the file is kept: what was added before stays when the file cannot be read now. */
   async #submitFile({ file, name }: FoundFile, maxBytes: number): Promise<boolean> {
     const skip = (reason: string, isKept: boolean): boolean => {
       this.#skipped.push({ file, reason });

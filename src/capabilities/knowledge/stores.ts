@@ -25,10 +25,7 @@ const CHANGES = 'SELECT total_changes() AS changes';
 /** A merge that changes fewer rows than this had nothing left to do (https://sqlite.org/fts5.html#the_merge_command). */
 const MIN_MERGE_CHANGES = 2;
 
-/**
- * Removes the terms of deleted passages, which SQLite keeps in the parts of the index of words that were not merged since.
- * PostgreSQL keeps none.
- */
+/** Removes the terms of deleted passages, which SQLite keeps in unmerged parts of its index of words. PostgreSQL has none. */
 export async function purgeWords(database: SqlDatabase): Promise<void> {
   if (database.dialect.name !== 'sqlite') return;
   // The first step, with a negative number, starts a merge of all parts of the index. The others continue it.

@@ -36,10 +36,7 @@ interface McpRouteOptions {
   readonly slots: StreamSlots;
 }
 
-/**
- * The published agents as MCP tools, over streamable HTTP. Each response comes from the journal alone, so any replica can
- * serve any request.
- */
+/** The published agents as MCP tools, over streamable HTTP, from the journal alone: any replica serves any request. */
 export function createMcpRoute(options: McpRouteOptions): HttpRoute {
   return async (exchange) => {
     const { request, path } = exchange;

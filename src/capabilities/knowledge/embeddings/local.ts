@@ -44,10 +44,7 @@ const MODEL_FILES: Readonly<Record<LocalOptions['precision'], string>> = {
 /** Length of the content hash in the model id. */
 const MARK_LENGTH = 12;
 
-/**
- * Runs a model from a local folder in this process. Downloads nothing. Rejects with `invalid-config` when the folder or
- * the library is missing.
- */
+/** Runs a model of a folder in this process. Downloads nothing. Rejects with `invalid-config` for a missing part. */
 export async function openLocalEmbeddings(options: LocalOptions): Promise<EmbeddingProvider> {
   const { folder, precision, documentPrefix, queryPrefix } = options;
   const mark = await markOf(options);
@@ -69,10 +66,7 @@ export async function openLocalEmbeddings(options: LocalOptions): Promise<Embedd
   };
 }
 
-/**
- * Hashes what the vectors depend on, so that another model in the same folder gets another id. Rejects when a file is
- * missing.
- */
+/** Hashes what the vectors depend on: another model in the same folder gets another id. Rejects for a missing file. */
 async function markOf({ folder, precision, documentPrefix }: LocalOptions): Promise<string> {
   const hash = createHash('sha256').update(documentPrefix);
   try {

@@ -30,10 +30,7 @@ One statement a line, as: subject | predicate | object
 Name things as the text does, and the same thing always the same way. A predicate is a few words in lower case: depends on, owns, is part of, runs on,
 rotates on. Only what the text states: nothing that you know besides, no opinions, and never a password, key or token. No lines when it states nothing.`;
 
-/**
- * Extracts triples from stored documents, one document after the other. The store records which documents are read, so a
- * canceled call and a crash lose nothing.
- */
+/** Extracts triples from stored documents, one by one. The store records which are read, so a crash loses nothing. */
 export class Extractor {
   readonly #options: ExtractorOptions;
   readonly #closing = new AbortController();

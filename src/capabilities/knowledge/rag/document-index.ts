@@ -84,10 +84,7 @@ export class DocumentIndex {
     return removed;
   }
 
-  /**
-   * Makes missing vectors for a few seconds. The documents are stored already, so a failure of the provider becomes a note
-   * and can be retried later.
-   */
+  /** Makes missing vectors for a few seconds. A failure of the provider becomes a note: the documents are stored already. */
   async embed(scope: Scope, signal: AbortSignal): Promise<EmbeddingProgress> {
     const { embedder } = this.#options;
     const nothing = { done: 0, more: false };

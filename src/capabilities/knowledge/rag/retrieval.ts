@@ -103,10 +103,7 @@ function staleVectorsNote(stale: readonly CollectionRecord[], { id }: EmbeddingP
 /** Rank offset of reciprocal rank fusion: the usual value. */
 const RANK_OFFSET = 60;
 
-/**
- * Merges lists of hits by reciprocal rank fusion, because scores of different searches cannot be compared but ranks
- * can. Hits ranked high in several lists come first.
- */
+/** Merges lists of hits by reciprocal rank fusion: ranks can be compared, scores of different searches cannot. */
 function fuse(lists: readonly (readonly Hit[])[], limit: number): readonly Hit[] {
   const fused = new Map<number, Hit>();
   for (const hits of lists) {

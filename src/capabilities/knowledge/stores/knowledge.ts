@@ -14,10 +14,7 @@ import {
   type Provenance,
 } from './library.js';
 
-/**
- * `knowledge` is stored under a key. A `learning` is the fix of a problem. A `fact` is a statement that a person wants to be
- * remembered; its text is its key.
- */
+/** `knowledge` has a key, a `learning` is the fix of a problem, and a `fact`, to be remembered, is its own key. */
 export type EntryKind = 'knowledge' | 'learning' | 'fact';
 
 export interface NewEntry {

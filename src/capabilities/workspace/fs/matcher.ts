@@ -54,10 +54,7 @@ parentPort.on('message', ({ name, text }) => { const lines = [];
   parentPort.postMessage({ name: expression.test(name), lines });
 });`;
 
-/**
- * Matches in a worker thread, because a regular expression can run practically forever; the thread is ended when one
- * file takes too long. Throws `invalid-input` for an invalid expression.
- */
+/** Matches in a worker thread, which ends when one file takes too long. Throws `invalid-input` for an invalid expression. */
 export function regexMatcher(pattern: string, signal: AbortSignal): Matcher {
   const flags = ignoresCase(pattern.replace(/\\./g, '')) ? 'iu' : 'u';
   try {
