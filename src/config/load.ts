@@ -92,9 +92,7 @@ function orThrow(result: Attempt): LoadedConfig {
   return result.loaded;
 }
 
-function homeOf({ env, overrides }: LoadOptions): string {
-  return resolve(overrides?.home ?? env.home);
-}
+const homeOf = ({ env, overrides }: LoadOptions): string => resolve(overrides?.home ?? env.home);
 
 interface Reading {
   readonly file: string | undefined;
@@ -249,9 +247,7 @@ function concernsCall(key: string): boolean {
 /** Sorts "FILE:9:1" before "FILE:10:1". */
 const LOCATIONS = new Intl.Collator('en', { numeric: true });
 
-function byLocation(a: Problem, b: Problem): number {
-  return LOCATIONS.compare(a.at, b.at);
-}
+const byLocation = (a: Problem, b: Problem): number => LOCATIONS.compare(a.at, b.at);
 
 /** The settings of a program. They have no positions, so problems are located by key only. */
 function objectSource(values: unknown): Source {

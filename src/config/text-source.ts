@@ -153,6 +153,4 @@ function pairOf(node: unknown, name: PropertyKey): Pair | undefined {
 /** Some messages of the parser end with the text that they are about, which may be a secret. */
 const QUOTE = /(?<!^The ?): .*$/s;
 
-function offsetOf(node: unknown): number {
-  return (node as ParsedNode | Node | null | undefined)?.range?.[0] ?? 0;
-}
+const offsetOf = (node: unknown): number => (node as ParsedNode | Node | null | undefined)?.range?.[0] ?? 0;

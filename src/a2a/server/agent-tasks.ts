@@ -189,9 +189,7 @@ export function endsRun({ body }: TaskEvent): boolean {
   return body.type === 'run-end';
 }
 
-function endsTask({ body }: TaskEvent): boolean {
-  return body.type === 'run-end' && isTerminal(body.state);
-}
+const endsTask = ({ body }: TaskEvent): boolean => body.type === 'run-end' && isTerminal(body.state);
 
 function ended(task: TaskRecord): LangoError {
   return new LangoError('already-ended', `The task is already ${task.state}.`, {

@@ -269,6 +269,4 @@ function endOf(state: Exclude<TaskState, 'submitted' | 'working'>): RunEnd {
   return { state: 'failed', reason: 'canceled', text: 'The agent canceled the task.' };
 }
 
-function isSame(one: unknown, other: unknown): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
-}
+const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);

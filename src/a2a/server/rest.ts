@@ -24,9 +24,7 @@ export function isRestPath(path: string): boolean {
 }
 
 /** The paths of 0.3 begin with `/v1`, so the path tells the version of a client that names none. */
-function dialectOf(path: string): RestDialect {
-  return OLD_PATH.test(path) ? REST_0_3 : REST_1_0;
-}
+const dialectOf = (path: string): RestDialect => (OLD_PATH.test(path) ? REST_0_3 : REST_1_0);
 
 /** Serves one request of the HTTP+JSON binding (A2A 1.0 section 11), at a path below the agent's own. Never rejects. */
 export async function serveRest(

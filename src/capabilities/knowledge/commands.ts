@@ -195,9 +195,7 @@ async function removeAll(owner: Owner, collection: string, origins: readonly str
   return removed;
 }
 
-function originOf(file: string): string {
-  return pathToFileURL(file).href;
-}
+const originOf = (file: string): string => pathToFileURL(file).href;
 
 function liesIn(origin: string, places: readonly string[]): boolean {
   return places.some((place) => origin === originOf(place) || origin.startsWith(`${originOf(place)}/`));

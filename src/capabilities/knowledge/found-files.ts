@@ -69,9 +69,7 @@ function isHidden(pattern: string, match: string): boolean {
   return match.split(/[\\/]/).some((part) => isLeftOut(part) && !named.has(part));
 }
 
-function isLeftOut(name: string): boolean {
-  return name.startsWith('.') || name === 'node_modules';
-}
+const isLeftOut = (name: string): boolean => name.startsWith('.') || name === 'node_modules';
 
 class Walk {
   readonly files = new Map<string, FoundFile>();

@@ -141,9 +141,7 @@ function choicesOf(one: Field): readonly { readonly value: string; readonly titl
   return (one.enum ?? one.items?.enum)?.map((value) => ({ value }));
 }
 
-function quoted(text: string, longest = LONGEST_WORDS): string {
-  return JSON.stringify(shorten(text, longest));
-}
+const quoted = (text: string, longest = LONGEST_WORDS): string => JSON.stringify(shorten(text, longest));
 
 type Given = NonNullable<ToolContext['answered']>['answers'][number];
 

@@ -149,9 +149,7 @@ function refusalOf(error: unknown): string {
     : 'The response of its issuer is wrong.';
 }
 
-function notEnded(why: string): LangoError {
-  return new LangoError('unavailable', why);
-}
+const notEnded = (why: string): LangoError => new LangoError('unavailable', why);
 
 /** The error of a sign-in that has ended, or was never made. */
 export function notSignedIn({ name }: Pick<LoginOptions, 'name'>): LangoError {

@@ -334,6 +334,4 @@ function positionAfter({ predicate_id, object_id, source_id, key }: ListRow): st
 }
 
 /** The name that stands for a context. No source has such a name. */
-function contextName(contextId: string): string {
-  return `context ${contextId}`;
-}
+const contextName = (contextId: string): string => `context ${contextId}`;

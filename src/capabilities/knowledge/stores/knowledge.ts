@@ -208,9 +208,7 @@ function keyOf({ tenant, owner }: Scope, { kind, key }: EntryId): readonly strin
   return [tenant, owner, kind, nameKey(key)];
 }
 
-function originOf({ kind, key }: EntryId): string {
-  return `${kind}:${nameKey(key)}`;
-}
+const originOf = ({ kind, key }: EntryId): string => `${kind}:${nameKey(key)}`;
 
 function documentOf({ passages }: NewEntry, saved: KnowledgeEntry): NewDocument {
   const { kind, key, version, category, content, diagnosis, tags, provenance } = saved;

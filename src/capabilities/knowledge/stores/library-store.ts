@@ -311,6 +311,4 @@ function assertFits(
   for (const length of lengths) assertDimension(collection, length);
 }
 
-function isFor({ model }: CollectionRow, asked: string): boolean {
-  return model === '' || model === asked;
-}
+const isFor = ({ model }: CollectionRow, asked: string): boolean => model === '' || model === asked;

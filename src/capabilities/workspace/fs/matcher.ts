@@ -19,9 +19,7 @@ const MATCH_TIME_MS = 2_000;
 const WORKER_MEMORY_MB = 128;
 
 /** A pattern is case-sensitive only when it contains upper-case letters. */
-function ignoresCase(pattern: string): boolean {
-  return pattern === pattern.toLowerCase();
-}
+const ignoresCase = (pattern: string): boolean => pattern === pattern.toLowerCase();
 
 export function literalMatcher(pattern: string): Matcher {
   const fold = ignoresCase(pattern) ? (text: string) => text.toLowerCase() : (text: string) => text;
