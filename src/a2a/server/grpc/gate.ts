@@ -121,11 +121,7 @@ export type AnyCall = Pick<ServerUnaryCall<Buffer, unknown>, 'metadata' | 'reque
   once(event: 'cancelled', listener: () => void): unknown;
 };
 
-interface CallFacts extends Admission {
-  readonly version: ProtocolVersion;
-  /** Aborts when the server stops. */
-  readonly closing: AbortSignal;
-}
+type CallFacts = Admission & { readonly version: ProtocolVersion } & Pick<GateOptions, 'closing'>;
 
 export function grpcCall(call: AnyCall, { scope, from, version, closing }: CallFacts): Call {
   const { metadata } = call;

@@ -63,16 +63,10 @@ export class Retrieval {
   }
 }
 
-interface VectorSearch {
-  readonly embedder: PassageEmbedder;
-  readonly library: LibraryStore;
-  readonly signal: AbortSignal;
-}
-
 async function searchVectors(
   scope: Scope,
   { query, limit, ...filter }: SearchRequest,
-  { embedder, library, signal }: VectorSearch,
+  { embedder, library, signal }: { embedder: PassageEmbedder; library: LibraryStore; signal: AbortSignal },
 ): Promise<SearchResult> {
   const { provider } = embedder;
   const collections = await library.collections(scope, filter);
