@@ -104,10 +104,7 @@ export function toPath(word: string): string | undefined {
   return path.isAbsolute(text) ? text : undefined;
 }
 
-/**
- * Saves the files and data of artifacts into a folder; never replaces a file. Returns lines that say which files were
- * saved, and where the others are.
- */
+/** Saves files and data of artifacts into a folder, replacing none. Returns lines: what was saved, and where the rest is. */
 export async function saveArtifacts(
   artifacts: readonly Artifact[],
   folder: string,
@@ -144,9 +141,11 @@ interface Content {
 function contentOf(part: Part, { id, name }: Artifact): readonly Content[] {
   const called = part.filename ?? name ?? id;
   switch (part.kind) {
-    case 'file':
+    case 'file': {
       if ('url' in part) return [{ name: part.url, content: undefined }];
-      return [{ name: withExtension(called, part.mediaType), content: Buffer.from(part.bytes, 'base64') }];
+      const extension = /\.\w{1,8}$/.test(called) ? '' : (EXTENSIONS[part.mediaType ?? ''] ?? '');
+      return [{ name: `${called}${extension}`, content: Buffer.from(part.bytes, 'base64') }];
+    }
     case 'data': {
       // Questions and replies in Lango's own format are not saved.
       if (isJsonObject(part.data) && ('question' in part.data || 'answer' in part.data)) return [];
@@ -170,10 +169,6 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   'text/markdown': '.md',
   'text/html': '.html',
 };
-
-function withExtension(name: string, type: string | undefined): string {
-  return /\.\w{1,8}$/.test(name) ? name : `${name}${EXTENSIONS[type ?? ''] ?? ''}`;
-}
 
 const LONGEST_NAME = 100;
 const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;

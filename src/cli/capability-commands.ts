@@ -25,7 +25,13 @@ export function addCapabilityCommands(program: Command, capabilities: readonly C
 function addCommand(program: Command, command: CapabilityCommand): Command {
   const { usage, description, options = [], works } = command;
   const [words = '', given = ''] = splitUsage(usage);
-  const made = words.split(' ').reduce(subcommand, program).description(description);
+  const made = words
+    .split(' ')
+    .reduce(
+      (parent, name) => parent.commands.find((one) => one.name() === name) ?? parent.command(name),
+      program,
+    )
+    .description(description);
   if (!command.run) return made;
   for (const argument of given.split(' ').filter(Boolean))
     made.argument(argument, command.arguments?.[argument.replace(/[^a-z-]/gi, '')] ?? '');
@@ -45,11 +51,6 @@ const OWNER =
 function splitUsage(usage: string): readonly string[] {
   const at = usage.search(/ [<[]/);
   return at < 0 ? [usage] : [usage.slice(0, at), usage.slice(at + 1)];
-}
-
-/** The command of this name below `parent`, which is made when it is missing. */
-function subcommand(parent: Command, name: string): Command {
-  return parent.commands.find((one) => one.name() === name) ?? parent.command(name);
 }
 
 function callOf(capability: Capability, call: Call<OwnerFlags>): CommandCall<never> {

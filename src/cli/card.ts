@@ -153,13 +153,9 @@ function linesOf(served: JsonObject, paint: Paint, proof: Proof | undefined): re
   ];
 }
 
-function text(value: Json | undefined): string {
-  return typeof value === 'string' ? safeLine(value) : '';
-}
+const text = (value: Json | undefined): string => (typeof value === 'string' ? safeLine(value) : '');
 
-function texts(value: Json | undefined): string {
-  return list(value).map(text).join(', ') || 'anything';
-}
+const texts = (value: Json | undefined): string => list(value).map(text).join(', ') || 'anything';
 
 function list(value: Json | undefined): readonly Json[] {
   return Array.isArray(value) ? (value as readonly Json[]) : [];

@@ -160,9 +160,7 @@ async function isOwn(url: URL, config: Config): Promise<boolean> {
   return isBound || (baseUrl !== undefined && url.origin === new URL(baseUrl).origin);
 }
 
-function portOf({ port, protocol }: URL): number {
-  return Number(port) || (protocol === 'https:' ? 443 : 80);
-}
+const portOf = ({ port, protocol }: URL): number => Number(port) || (protocol === 'https:' ? 443 : 80);
 
 /** The token of this node's own server. Other servers never get it. */
 async function ownToken({ config, secrets }: LoadedConfig): Promise<string | undefined> {

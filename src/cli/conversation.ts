@@ -128,9 +128,7 @@ export class StandingApprovals {
   }
 }
 
-function keyOf({ author, tool }: Question): string {
-  return JSON.stringify([author, tool]);
-}
+const keyOf = ({ author, tool }: Question): string => JSON.stringify([author, tool]);
 
 /** Leaves all questions open. */
 export const leavingOpen: Asker = async () => undefined;

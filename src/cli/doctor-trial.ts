@@ -15,12 +15,6 @@ import { fail, failedBy, ok, readMarks, warn } from './doctor-checks.js';
 import type { DatabaseMarks, CheckResult } from './doctor-checks.js';
 import { readStatus } from './explain.js';
 
-interface Trial {
-  readonly findings: readonly CheckResult[];
-  /** The marks of a database that this version made; undefined when the server did not start. */
-  readonly marks: DatabaseMarks | undefined;
-}
-
 /** A request that the offline model understands as well. */
 const MODEL_REQUEST = 'Hello';
 /** A model that reasons needs most of them before it says anything. */
@@ -30,9 +24,10 @@ const OUTPUT_CHARACTERS = 60;
 
 /**
  * Starts a second server with this configuration, on a free loopback port and with an empty database in a temporary folder.
- * Each part is tried as the real server uses it, and no task is touched.
+ * Each part is tried as the real server uses it, and no task is touched. `marks`: those of a database that this version
+ * made; undefined when the server did not start.
  */
-export async function tryServer(loaded: LoadedConfig, asksModel: boolean): Promise<Trial> {
+export async function tryServer(loaded: LoadedConfig, asksModel: boolean) {
   const folder = await mkdtemp(join(tmpdir(), 'lango-doctor-'));
   const { logger, warnings } = recordingLogger();
   const trial = await trialConfig(loaded, folder);

@@ -77,10 +77,7 @@ export async function readStatus(connection: Connection): Promise<NodeStatus | u
 /** The states of agents that get work. */
 export const USED_STATES: readonly AgentStatus['state'][] = ['ready', 'degraded'];
 
-/**
- * Notes which remote agents a Lango server waits for, as in a stack that is still coming up: an output without them may
- * lack what they know. Notes nothing when all are there.
- */
+/** Notes the remote agents that a Lango server waits for: an output may lack what they know. Notes nothing without any. */
 export async function noteAbsentAgents(connection: Connection, { note, typed }: Terminal): Promise<void> {
   const { peers = [] } = (await readStatus(connection).catch(() => undefined)) ?? {};
   const absent = peers.filter(({ kind, state }) => kind === 'remote' && !USED_STATES.includes(state));

@@ -15,10 +15,7 @@ type CommandIn<Module> = {
   [Name in keyof Module]: Module[Name] extends AnyCommand ? Name : never;
 }[keyof Module];
 
-/**
- * Makes actions of the commands that a module exports: functions of the arguments and of a `Call`. The first action imports
- * the module, so that a start loads only what its command needs.
- */
+/** Makes actions of a module's commands: functions of the arguments and a `Call`. The first action imports the module. */
 export function actionsOf<Module>(act: Act, load: () => Promise<Module>) {
   return (name: CommandIn<Module>) =>
     (...given: unknown[]): Promise<void> => {

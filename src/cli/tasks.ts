@@ -153,10 +153,7 @@ interface LocatedTask {
   readonly task: TaskView;
 }
 
-/**
- * Finds a task and its agent, by its id or by a beginning or end of the id that no other of the newest tasks has. Rejects
- * with `not-found` when no agent knows the task.
- */
+/** Finds a task and its agent by id, or by a beginning or end unique among the newest tasks. Rejects with `not-found`. */
 export async function locateTask(
   connection: Connection,
   given: string,

@@ -58,10 +58,6 @@ export function withAddedAgents(source: Source, added: readonly AddedAgent[], ho
   };
 }
 
-function fileIn(home: string): string {
-  return join(home, 'added-agents.json');
-}
+const fileIn = (home: string): string => join(home, 'added-agents.json');
 
-function isNamed(value: unknown): value is AddedAgent {
-  return isGroup(value) && typeof value['name'] === 'string';
-}
+const isNamed = (value: unknown): value is AddedAgent => isGroup(value) && typeof value['name'] === 'string';

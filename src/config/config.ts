@@ -88,10 +88,7 @@ export function agentLimits({
   return { ...limits, ...money, delegationRounds, approvalSeconds, entryBytes: tasks.eventBytes };
 }
 
-/**
- * Resolves checked settings: makes the automatic choices and leaves out the values that the schema calls secrets.
- * `keyVariable` is the environment variable that filled `model.apiKey`.
- */
+/** Resolves checked settings, without secrets. `keyVariable`: the environment variable that filled `model.apiKey`. */
 export function configOf(
   schema: SettingsSchema,
   settings: Settings,

@@ -92,9 +92,7 @@ function orThrow(result: Attempt): LoadedConfig {
   return result.loaded;
 }
 
-function homeOf({ env, overrides }: LoadOptions): string {
-  return resolve(overrides?.home ?? env.home);
-}
+const homeOf = ({ env, overrides }: LoadOptions): string => resolve(overrides?.home ?? env.home);
 
 interface Reading {
   readonly file: string | undefined;
@@ -135,10 +133,7 @@ async function readConfigFile(options: LoadOptions): Promise<Reading> {
   return readText(text, { file, schema: new SettingsSchema([...CAPABILITIES, ...further]) }, options);
 }
 
-/**
- * Loads the capabilities of the packages that the configuration names. Rejects with `invalid-config` for a package that is
- * missing, fails to load, or exports none as `capability`.
- */
+/** Loads the capabilities of named packages. Rejects with `invalid-config` for one that fails to load or exports none. */
 async function loadCapabilities(names: unknown, folder: string): Promise<readonly Capability[]> {
   if (!Array.isArray(names)) return [];
   return Promise.all(names.map((name) => loadCapability(String(name), folder)));
@@ -199,11 +194,6 @@ function mayBeUnset(path: Path, schema: SettingsSchema, { purpose }: LoadOptions
   return schema.isSecret(path) && (purpose === 'call' || !schema.opensData(keyOf(path)));
 }
 
-/** Whether the purpose needs this secret of the environment. */
-function needsSecret(key: string, schema: SettingsSchema, { purpose }: LoadOptions): boolean {
-  return purpose !== 'show' && (purpose !== 'data' || schema.opensData(key));
-}
-
 function tryResolve({ source, file, schema, ...reading }: Reading, options: LoadOptions): Attempt {
   if (source.values !== undefined && !isGroup(source.values))
     return { problems: [{ at: source.locate([]), key: '', text: 'must be a group of keys' }] };
@@ -214,10 +204,11 @@ function tryResolve({ source, file, schema, ...reading }: Reading, options: Load
   const { values, origins, sources } = layered;
   const exposedSecret = reading.exposedSecret ?? layered.exposed;
   const base = { home: homeOf(options), configFile: file, exposedSecret };
-  const isCall = options.purpose === 'call';
   const { purpose } = options;
+  const isCall = purpose === 'call';
   const checked = checkSettings({ values: isCall ? callValues(values) : values, schema, base, purpose });
-  const unread = layered.problems.filter(({ key }) => needsSecret(key, schema, options));
+  const isNeeded = (key: string) => purpose !== 'show' && (purpose !== 'data' || schema.opensData(key));
+  const unread = layered.problems.filter(({ key }) => isNeeded(key));
   const sourceProblems = [...source.problems, ...unread].filter(({ key }) => !isCall || concernsCall(key));
   const reported = new Set(sourceProblems.map(({ key }) => key));
   const problems = (checked.findings ?? []).map((finding) => toProblem(finding, source, sources));
@@ -256,9 +247,7 @@ function concernsCall(key: string): boolean {
 /** Sorts "FILE:9:1" before "FILE:10:1". */
 const LOCATIONS = new Intl.Collator('en', { numeric: true });
 
-function byLocation(a: Problem, b: Problem): number {
-  return LOCATIONS.compare(a.at, b.at);
-}
+const byLocation = (a: Problem, b: Problem): number => LOCATIONS.compare(a.at, b.at);
 
 /** The settings of a program. They have no positions, so problems are located by key only. */
 function objectSource(values: unknown): Source {

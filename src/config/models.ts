@@ -70,9 +70,7 @@ export function modelKeysOf(settings: Settings, { provider }: ModelChoice): Read
   return new Map(keys.flatMap(([name, key]) => (key === undefined ? [] : [[name, key]])));
 }
 
-function pathOf(agent: string): Path {
-  return ['agent', 'models', agent];
-}
+const pathOf = (agent: string): Path => ['agent', 'models', agent];
 
 function locateFallbacks({ fallbacks }: ModelSettings): readonly LocatedModel[] {
   return fallbacks.map((given, index) => ({ path: ['model', 'fallbacks', index], given }));

@@ -139,9 +139,7 @@ async function createFile(home: string): Promise<KeyFile> {
   return parseFile(await file.create(textOf({ version: 1, seal, keys: [newEntry(Date.now())] })), file);
 }
 
-function textOf(file: KeyFile): string {
-  return `${JSON.stringify(file, undefined, 2)}\n`;
-}
+const textOf = (file: KeyFile): string => `${JSON.stringify(file, undefined, 2)}\n`;
 
 async function stampOf(home: string): Promise<string> {
   try {
@@ -179,9 +177,7 @@ export function tokenPath(home: string): string {
   return tokenFile(home).path;
 }
 
-function tokenFile(home: string): PrivateFile {
-  return privateFile(home, 'token', 'token file');
-}
+const tokenFile = (home: string): PrivateFile => privateFile(home, 'token', 'token file');
 
 function checkedToken(text: string, { path }: PrivateFile): string {
   const token = text.trim();

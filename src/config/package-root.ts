@@ -10,7 +10,7 @@ const PACKAGE_NAME = 'lango';
  */
 export function packageRoot(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
-  while (!isPackageRoot(folder)) {
+  while (packageIn(folder).name !== PACKAGE_NAME) {
     const parent = dirname(folder);
     if (parent === folder)
       throw new Error(
@@ -26,10 +26,7 @@ export function packageVersion(): string {
   return packageIn(packageRoot()).version!;
 }
 
-function isPackageRoot(folder: string): boolean {
-  return existsSync(join(folder, 'package.json')) && packageIn(folder).name === PACKAGE_NAME;
-}
-
 function packageIn(folder: string): { readonly name?: string; readonly version?: string } {
-  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as ReturnType<typeof packageIn>;
+  const file = join(folder, 'package.json');
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as ReturnType<typeof packageIn>) : {};
 }

@@ -55,10 +55,7 @@ export async function findingOfError(
 
 type SchemasAt = (path: Path) => readonly KeySchema[];
 
-/**
- * Translates zod's issues into messages for the person who edits the file: one for each wrong key or value. `schemasAt`
- * finds the keys of which the nearest is suggested.
- */
+/** Translates zod's issues for the person who edits the file, one for each key or value. `schemasAt` gives known keys. */
 export function findingsOf(
   issues: readonly Issue[],
   schemasAt: SchemasAt,

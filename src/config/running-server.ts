@@ -1,6 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
+import { isAlive } from '../disk/programs.js';
 
 /** The server that runs in a data folder. Clients on this machine send the token of the folder to this port only. */
 interface RunningServer {
@@ -27,20 +28,11 @@ export async function recordRunningServer(home: string, port: number): Promise<(
 export async function isRunningAt(home: string, port: number): Promise<boolean> {
   try {
     const running = JSON.parse(await readFile(fileIn(home), 'utf8')) as RunningServer;
-    if (running.port !== port || !isProcess(running.pid)) return false;
+    if (running.port !== port || !isAlive(running.pid)) return false;
     // Another user's process may have the id by now, and listen on the port.
     return running.started === (await startTimeOf(running.pid));
   } catch {
     return false;
-  }
-}
-
-function isProcess(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    // The process exists, but belongs to another user.
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
 

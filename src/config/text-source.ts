@@ -53,7 +53,7 @@ export function textSource(text: string, options: SourceOptions): Source {
       text:
         error!.code === 'RESOURCE_EXHAUSTION'
           ? TOO_DEEP
-          : `${withoutQuote(error!.message)}${adviceAt(text, error!.pos[0])}`,
+          : `${error!.message.replace(QUOTE, '')}${adviceAt(text, error!.pos[0])}`,
     }));
     return { values: undefined, problems, locate, locateKey };
   }
@@ -151,10 +151,6 @@ function pairOf(node: unknown, name: PropertyKey): Pair | undefined {
 }
 
 /** Some messages of the parser end with the text that they are about, which may be a secret. */
-function withoutQuote(message: string): string {
-  return message.replace(/(?<!^The ?): .*$/s, '');
-}
+const QUOTE = /(?<!^The ?): .*$/s;
 
-function offsetOf(node: unknown): number {
-  return (node as ParsedNode | Node | null | undefined)?.range?.[0] ?? 0;
-}
+const offsetOf = (node: unknown): number => (node as ParsedNode | Node | null | undefined)?.range?.[0] ?? 0;

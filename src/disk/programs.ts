@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { codeOf } from '../core/errors.js';
 
 /** Fixed folders instead of PATH: an administrator must have installed a program that runs with the server's rights. */
 const FOLDERS = ['/usr/bin', '/bin', '/usr/local/bin'];
@@ -27,5 +28,14 @@ export function isInstalled(name: string): boolean {
     return true;
   } catch {
     return false;
+  }
+}
+
+/** Whether a process with this id runs, also one of another user. */
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return codeOf(error) === 'EPERM';
   }
 }

@@ -38,19 +38,18 @@ export interface StreamView<Shown> {
   readonly isNumbered: boolean;
 }
 
-interface SentStream<Shown> {
-  readonly accepted: Accepted;
+interface Stream<Shown> {
   readonly view: StreamView<Shown>;
   readonly signal: AbortSignal;
 }
 
-interface Subscription<Shown> {
+type SentStream<Shown> = Stream<Shown> & { readonly accepted: Accepted };
+
+interface Subscription<Shown> extends Stream<Shown> {
   readonly scope: Scope;
   readonly taskId: string;
   /** The number of the last event that the subscriber saw. */
   readonly after: number | undefined;
-  readonly view: StreamView<Shown>;
-  readonly signal: AbortSignal;
 }
 
 /** The tasks of one agent in the journal, as those may see them who send it messages: over any binding, or in this process. */
@@ -151,7 +150,7 @@ export class AgentTasks {
   async *#events<Shown>(
     { id, contextId }: TaskRecord,
     after: number,
-    { view, signal, isLast }: Followed<Shown>,
+    { view, signal, isLast }: Stream<Shown> & { readonly isLast: (event: TaskEvent) => boolean },
   ): AsyncGenerator<Shown, void, undefined> {
     const changes = view.isNumbered ? await changesUpTo(this.journal, id, after) : new Changes();
     // Begins one event earlier, so that a client sees the same of an event wherever its stream begins.
@@ -166,12 +165,6 @@ export class AgentTasks {
       }
     }
   }
-}
-
-interface Followed<Shown> {
-  readonly view: StreamView<Shown>;
-  readonly signal: AbortSignal;
-  readonly isLast: (event: TaskEvent) => boolean;
 }
 
 /** The events of a run before anything that its agent says. */
@@ -196,9 +189,7 @@ export function endsRun({ body }: TaskEvent): boolean {
   return body.type === 'run-end';
 }
 
-function endsTask({ body }: TaskEvent): boolean {
-  return body.type === 'run-end' && isTerminal(body.state);
-}
+const endsTask = ({ body }: TaskEvent): boolean => body.type === 'run-end' && isTerminal(body.state);
 
 function ended(task: TaskRecord): LangoError {
   return new LangoError('already-ended', `The task is already ${task.state}.`, {

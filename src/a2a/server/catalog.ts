@@ -64,18 +64,12 @@ export function publishedEntries({ baseUrl, cards }: Catalog, cache: EtagCache):
   });
 }
 
-/**
- * The entries of the agents that this node knows. Their publisher is the domain that serves their card. A card cannot
- * claim another domain.
- */
+/** The entries of agents that this node knows. Their publisher is the domain of their card, which cannot claim another. */
 export function knownEntries(known: readonly KnownAgent[], cache: EtagCache): readonly IndexedEntry[] {
   return known.map((agent) => indexed({ ...agent, publisher: publisherOf(agent.cardUrl) }, cache));
 }
 
-interface Listed extends KnownAgent {
-  readonly publisher: string;
-  readonly version?: string;
-}
+type Listed = KnownAgent & { readonly publisher: string; readonly version?: string };
 
 /** An entry, with the text that a search finds it by. Its time is that of its last change since the start. */
 function indexed({ name, description, cardUrl: url, skills, version, publisher }: Listed, cache: EtagCache) {

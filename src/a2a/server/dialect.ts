@@ -3,10 +3,7 @@ import type { WireError } from '../translate/errors.js';
 import type { ProtocolVersion } from './service-parameters.js';
 import type { OperationName } from './requests.js';
 
-/**
- * The form in which one version of the protocol writes parameters, results and events. Operations, checks and errors
- * are those of A2A 1.0, whose JSON all dialects translate to and from.
- */
+/** The form of parameters, results and events in one version. Operations, checks and errors are those of A2A 1.0. */
 export interface Dialect {
   readonly version: ProtocolVersion;
   /** Translates parameters to those of 1.0. Invalid values stay as they are, for the checks of 1.0 to refuse. */

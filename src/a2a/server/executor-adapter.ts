@@ -1,10 +1,5 @@
-import type {
-  Message as WireMessage,
-  SendMessageRequest,
-  Task,
-  TaskArtifactUpdateEvent,
-  TaskStatus,
-} from '@a2a-js/sdk';
+import type { Message as WireMessage, SendMessageRequest, Task, TaskArtifactUpdateEvent } from '@a2a-js/sdk';
+import type { TaskStatus } from '@a2a-js/sdk';
 import { Role, SendMessageConfiguration } from '@a2a-js/sdk';
 import type { AgentExecutionEvent, AgentExecutor, ExecutionEventBus } from '@a2a-js/sdk/server';
 import { DefaultExecutionEventBus, RequestContext } from '@a2a-js/sdk/server';
@@ -15,13 +10,8 @@ import type { Artifact } from '../../core/message.js';
 import type { Run, RunEnd, RunInput } from '../../core/run.js';
 import type { EventBody, TaskState } from '../../core/task.js';
 import { toCallContext } from '../translate/call.js';
-import {
-  fromWireArtifact,
-  fromWireMessage,
-  fromWireState,
-  isPlainText,
-  toWireMessage,
-} from '../translate/content.js';
+import { fromWireArtifact, fromWireMessage, fromWireState, isPlainText } from '../translate/content.js';
+import { toWireMessage } from '../translate/content.js';
 import { OUTPUT_ARTIFACT_NAME } from '../translate/events.js';
 import { TaskReading } from './task-reading.js';
 
@@ -269,6 +259,4 @@ function endOf(state: Exclude<TaskState, 'submitted' | 'working'>): RunEnd {
   return { state: 'failed', reason: 'canceled', text: 'The agent canceled the task.' };
 }
 
-function isSame(one: unknown, other: unknown): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
-}
+const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);

@@ -43,6 +43,4 @@ export function createGrant(rules: GrantRules): (mark: ChainMark, caller: Caller
   };
 }
 
-function refused(message: string): LangoError {
-  return new LangoError('limit-reached', message);
-}
+const refused = (message: string): LangoError => new LangoError('limit-reached', message);

@@ -7,16 +7,9 @@ import { readTrace } from '../translate/trace.js';
 import { toCallContext, type Call } from '../translate/call.js';
 import { isVisible, toWireError, type WireError } from '../translate/errors.js';
 import type { Operation, Request } from './operations.js';
-import {
-  CURSOR_PARAMETER,
-  EXTENSIONS_PARAMETERS,
-  VERSION_PARAMETER,
-  activatedExtensions,
-  cursorIn,
-  extensionsIn,
-  versionIn,
-  type ProtocolVersion,
-} from './service-parameters.js';
+import { CURSOR_PARAMETER, EXTENSIONS_PARAMETERS, VERSION_PARAMETER } from './service-parameters.js';
+import { activatedExtensions, cursorIn, extensionsIn, versionIn } from './service-parameters.js';
+import type { ProtocolVersion } from './service-parameters.js';
 import type { Framing, Streaming } from './sse.js';
 
 /**
@@ -84,10 +77,7 @@ export class HttpCall implements Call {
   }
 }
 
-/**
- * The version in the header or the request parameter A2A-Version; undefined when there is none. Throws
- * `version-not-supported`.
- */
+/** The version in the header or request parameter A2A-Version; undefined for none. Throws `version-not-supported`. */
 export function namedVersion(exchange: HttpExchange, supported: readonly ProtocolVersion[]) {
   const inQuery = [...exchange.query].find(([name]) => name.toLowerCase() === VERSION_PARAMETER)?.[1];
   const named = headerOf(exchange, VERSION_PARAMETER) || (inQuery ?? '');

@@ -5,10 +5,7 @@ import { isJsonObject } from '../../core/json.js';
 /** The most violations that an error lists. */
 const MAX_VIOLATIONS = 20;
 
-/**
- * An object in ProtoJSON: a null member counts as absent, a member may also have its snake_case name, and unknown
- * members are ignored. For the member `nullable`, null is a value.
- */
+/** An object in ProtoJSON: null members are absent (except `nullable`), snake_case names work, unknown ones are ignored. */
 export function protoObject<Shape extends z.ZodRawShape>(shape: Shape, nullable?: string) {
   const camelCased = Object.keys(shape).filter((name) => /[A-Z]/.test(name));
   const aliases = new Map(

@@ -2,15 +2,9 @@ import type { HttpExchange } from '../../core/http.js';
 import { isJsonObject, type Json } from '../../core/json.js';
 import type { WireError } from '../translate/errors.js';
 import { mapMembers } from '../translate/unchecked.js';
-import { REST_1_0, type RestDialect, type RestRoute } from './dialect.js';
-import {
-  decodedSegment,
-  serveOperation,
-  errorHeaders,
-  openCall,
-  reportedError,
-  sendJson,
-} from './http-call.js';
+import { REST_1_0, type RestDialect } from './dialect.js';
+import { decodedSegment, serveOperation, errorHeaders, openCall, reportedError } from './http-call.js';
+import { sendJson } from './http-call.js';
 import { OPERATIONS, type PublishedAgent } from './operations.js';
 import type { Streaming } from './sse.js';
 import { REST_0_3 } from './v03/dialect.js';
@@ -24,9 +18,7 @@ export function isRestPath(path: string): boolean {
 }
 
 /** The paths of 0.3 begin with `/v1`, so the path tells the version of a client that names none. */
-function dialectOf(path: string): RestDialect {
-  return OLD_PATH.test(path) ? REST_0_3 : REST_1_0;
-}
+const dialectOf = (path: string): RestDialect => (OLD_PATH.test(path) ? REST_0_3 : REST_1_0);
 
 /** Serves one request of the HTTP+JSON binding (A2A 1.0 section 11), at a path below the agent's own. Never rejects. */
 export async function serveRest(
@@ -47,7 +39,7 @@ export async function serveRest(
       return sendWrongMethod(exchange, Object.keys(route.methods), dialect);
     }
     const call = await openCall(exchange, [dialect.version]);
-    const given = await readParams(exchange, pathParams(route, path));
+    const given = await readParams(exchange, route.path.exec(path)?.groups ?? {});
     const params = isJsonObject(given) ? dialect.params(name, given) : given;
     const request = { agent, params, context: call.toContext(dialect.version) };
     await serveOperation(exchange, streaming, {
@@ -90,12 +82,9 @@ function typeFor({ request: { headers } }: HttpExchange, dialect: RestDialect): 
   return isAccepted ? dialect.type : 'application/json';
 }
 
-function pathParams(route: RestRoute, path: string): Record<string, string> {
-  return mapMembers(route.path.exec(path)?.groups ?? {}, (value) => decodedSegment(value) ?? value);
-}
-
 /** The members of the body or, without a body (or with `null`), of the query. Parameters of the path come first. */
-async function readParams(exchange: HttpExchange, path: Record<string, string>): Promise<unknown> {
+async function readParams(exchange: HttpExchange, segments: Record<string, string>): Promise<unknown> {
+  const path = mapMembers(segments, (value) => decodedSegment(value) ?? value);
   const { method, headers } = exchange.request;
   const hasBody = (headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined;
   const isRead = method !== 'GET' && method !== 'DELETE' && hasBody;

@@ -17,10 +17,7 @@ const VERSION = /^(\d{1,6})(?:\.(\d{1,6}))?(?:\.\d{1,6})*$/;
 const CURSOR = /^\d{1,15}$/;
 const KNOWN_EXTENSIONS: readonly string[] = [...Object.values(EXTENSIONS), GENERATION];
 
-/**
- * The version that a client named; undefined when it named none. Patch digits are ignored (section 3.6). Throws
- * `version-not-supported` when the version is none of `supported`.
- */
+/** The version that a client named, without patch digits (section 3.6), or undefined. Throws `version-not-supported`. */
 export function versionIn(named: string, supported: readonly ProtocolVersion[]): ProtocolVersion | undefined {
   const text = named.trim();
   if (text === '') return undefined;

@@ -17,9 +17,7 @@ export function signDetached(key: SigningKey, payload: string) {
   return { protected: head, signature: key.sign(`${head}.${Buffer.from(payload).toString('base64url')}`) };
 }
 
-function encode(value: JsonObject): string {
-  return Buffer.from(JSON.stringify(value)).toString('base64url');
-}
+const encode = (value: JsonObject): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
 /** Adds a signature over the JSON of the card. Equal cards and keys give equal signatures. */
 export function signCard(card: AgentCard, key: SigningKey): AgentCard {

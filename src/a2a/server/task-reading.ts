@@ -8,10 +8,7 @@ import { TaskFold, type TaskStatus, type TaskView } from '../translate/task.js';
 import type { TaskSnapshot } from '../translate/updates.js';
 
 const PAGE = 1_000;
-/**
- * The number of newest messages in the response to a send and in the Task for a push config, unless the client sets
- * `historyLength`. GetTask returns all.
- */
+/** The newest messages in the response to a send and in a push config's Task, without `historyLength`. GetTask has all. */
 export const DEFAULT_HISTORY_LENGTH = 50;
 
 /** Returns the author of an event (requirements A1 and A2). */
@@ -73,10 +70,7 @@ class WaitingTask extends TaskReading {
   }
 }
 
-/**
- * Keeps the readings of tasks that wait for a further message, so that the response to it needs only the new events of the log.
- * A log only grows, so a reading never becomes wrong.
- */
+/** Keeps the readings of waiting tasks, so that a response reads only new events. A log only grows: none becomes wrong. */
 export class WaitingTasks {
   readonly #tasks = new BoundedCache<string, WaitingTask>(MAX_KEPT_CHARACTERS);
   readonly #authorOf: AuthorOf;

@@ -55,7 +55,12 @@ export async function extract(session: Session, { mode, offset }: Steps['extract
   return { content: await describePage(session, [...facts, ...part], text) };
 }
 
-const READERS = { text: readText, links: readLinks, markdown: readMarkdown, article: readArticle } as const;
+const READERS = {
+  text: readText,
+  links: readLinks,
+  markdown: async (reading: Reading) => convert(await reading.session.call('html'), reading),
+  article: readArticle,
+} as const;
 
 async function readText({ session, offset }: Reading): Promise<Extract> {
   const found = await session.call('text', offset, session.limits.textCharacters);
@@ -67,10 +72,6 @@ async function readLinks({ session, offset }: Reading): Promise<Extract> {
   const lines = found.links.map(({ url, text }) => `- ${text || '(no text)'}: ${url}`);
   const text = lines.join('\n') || '(no links)';
   return { range: found, unit: 'links', text, facts: [`Links: ${found.total}`] };
-}
-
-async function readMarkdown(reading: Reading): Promise<Extract> {
-  return convert(await reading.session.call('html'), reading);
 }
 
 async function readArticle(reading: Reading): Promise<Extract> {

@@ -9,10 +9,7 @@ import { Sessions } from './sessions.js';
 export { findChromium } from './chromium.js';
 export type { BrowserOptions } from './options.js';
 
-/**
- * Creates the tools that drive browsers, and `close`, which ends every browser and removes its profile. A browser starts
- * when a tool needs it, one for each conversation.
- */
+/** Creates the browser tools and `close`, which ends all browsers. Each conversation gets one when a tool needs it. */
 export function createBrowser(options: BrowserOptions) {
   const { limits, searchUrl } = options;
   const sessions = new Sessions(options);

@@ -7,7 +7,7 @@ import { observe, resolveRef } from './browser-observe.js';
 import { screenshot } from './browser-screenshot.js';
 import type { CallResponse, DriverLaunch, FromDriver, ServerCalls } from './driver-messages.js';
 import type { StepRequest, Steps, ToDriver } from './driver-messages.js';
-import type { ProxyFailure } from './options.js';
+import type { ConnectionFailure } from '../../http/browsing-proxy.js';
 import { Session } from './session.js';
 
 /**
@@ -54,7 +54,7 @@ async function run({ step, input }: StepRequest): Promise<void> {
 
 async function open(_: unknown, launch: DriverLaunch): Promise<ToolOutput> {
   const server: ServerCalls = {
-    takeFailures: () => call('takeFailures') as Promise<readonly ProxyFailure[]>,
+    takeFailures: () => call('takeFailures') as Promise<readonly ConnectionFailure[]>,
     renewProxy: () => call('renewProxy') as Promise<void>,
     toMarkdown: (html) => call('toMarkdown', html) as Promise<string>,
     resolveSecrets: (request) => call('resolveSecrets', request) as Promise<string>,

@@ -3,16 +3,14 @@ import type { ToolOutput } from '../../core/tool.js';
 import type { PlainError } from '../../parsing/separate-process.js';
 import type { Chromium } from './chromium.js';
 import type { ProfileFiles } from './launch.js';
-import type { BrowserLimits, BrowserProxy, ProxyFailure } from './options.js';
+import type { BrowserLimits } from './options.js';
+import type { BrowsingProxy, ConnectionFailure } from '../../http/browsing-proxy.js';
 
 export const ACTIONS = ['click', 'type', 'select', 'check', 'uncheck', 'press'] as const;
 export type Action = (typeof ACTIONS)[number];
 export const MODES = ['text', 'markdown', 'links', 'article'] as const;
 
-/**
- * The steps of a browser by name, each with its input. The first is `open`. All messages between the server and the
- * driver's process are plain data of bounded size.
- */
+/** The steps of a browser by name, each with its input: `open` first. All messages are plain data of bounded size. */
 export interface Steps {
   open: DriverLaunch;
   navigate: { readonly url: string };
@@ -28,24 +26,19 @@ export interface Steps {
 export interface DriverLaunch {
   readonly chromium: Chromium;
   readonly profile: ProfileFiles;
-  readonly proxy: Pick<BrowserProxy, 'port' | 'login'>;
+  readonly proxy: Pick<BrowsingProxy, 'port' | 'login'>;
   readonly limits: BrowserLimits;
 }
 
 /** The functions of the server that a step may call. Their `LangoError`s reach the driver unchanged. */
 export interface ServerCalls {
   /** Returns the connections that the proxy refused since the last call. */
-  takeFailures(): Promise<readonly ProxyFailure[]>;
+  takeFailures(): Promise<readonly ConnectionFailure[]>;
   /** Resets the proxy's byte count and its list of refused connections. */
   renewProxy(): Promise<void>;
   toMarkdown(html: string): Promise<string>;
   /** Replaces each `{{secret:NAME}}` in the text with the value, which `host` receives. */
-  resolveSecrets(request: SecretRequest): Promise<string>;
-}
-
-export interface SecretRequest {
-  readonly text: string;
-  readonly host: string;
+  resolveSecrets(request: { readonly text: string; readonly host: string }): Promise<string>;
 }
 
 export interface StepRequest {

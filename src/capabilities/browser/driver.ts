@@ -5,9 +5,10 @@ import type { ToolContext, ToolOutput } from '../../core/tool.js';
 import { endedForMemory, fromPlainError, startProcess } from '../../parsing/separate-process.js';
 import { toPlainError } from '../../parsing/separate-process.js';
 import { browserEnded, RESTART_HINT } from './driver-messages.js';
-import type { FromDriver, SecretRequest, ServerCalls, Steps, ToDriver } from './driver-messages.js';
+import type { FromDriver, ServerCalls, Steps, ToDriver } from './driver-messages.js';
 import { createProfile, type Profile } from './launch.js';
-import type { BrowserOptions, BrowserProxy, ProxyFailure } from './options.js';
+import type { BrowserOptions } from './options.js';
+import type { BrowsingProxy, ConnectionFailure } from '../../http/browsing-proxy.js';
 
 /** Maximum time for the start of a browser. */
 const OPEN_MS = 60_000;
@@ -29,9 +30,9 @@ type CurrentStep = PromiseWithResolvers<ToolOutput> & { readonly handlers: Handl
 export class Driver {
   readonly #options: BrowserOptions;
   readonly #onEnd: () => void;
-  readonly #failures = new Map<string, ProxyFailure>();
+  readonly #failures = new Map<string, ConnectionFailure>();
   #profile: Profile | undefined;
-  #proxy: BrowserProxy | undefined;
+  #proxy: BrowsingProxy | undefined;
   #child: ChildProcess | undefined;
   #exit: Promise<unknown> = Promise.resolve();
   #currentStep: CurrentStep | undefined;
@@ -164,7 +165,8 @@ export class Driver {
         const { tenant, owner, signal } = required();
         return parsers.parse('html', html, { scope: { tenant, owner }, signal });
       },
-      resolveSecrets: async ({ text, host }: SecretRequest) => required().resolveSecrets(text, host),
+      resolveSecrets: async ({ text, host }: Parameters<ServerCalls['resolveSecrets']>[0]) =>
+        required().resolveSecrets(text, host),
     };
   }
 
@@ -201,7 +203,7 @@ export class Driver {
     void this.end();
   }
 
-  #recordFailure(failure: ProxyFailure): void {
+  #recordFailure(failure: ConnectionFailure): void {
     const isKept = this.#failures.size < MAX_FAILURES || failure.why === 'weight';
     if (isKept) this.#failures.set(failure.host, failure);
   }

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { codeOf, errorText, LangoError } from '../../core/errors.js';
 import { pause } from '../../core/time.js';
+import { isAlive } from '../../disk/programs.js';
 import type { Chromium } from './chromium.js';
 
 /** The files of one browser and the account that it runs as. */
@@ -34,10 +35,7 @@ export const SLOTS = 14;
 const NAME = /^lango-browser-(\d+)-/;
 const run = promisify(execFile);
 
-/**
- * Creates an empty profile for the browser in this slot. The enclosing folder belongs to root, so the browser cannot
- * replace its profile.
- */
+/** Creates an empty profile for the browser in this slot, in a folder of root, so that the browser cannot replace it. */
 export async function createProfile({ setpriv }: Chromium, slot: number): Promise<Profile> {
   const outer = await mkdtemp(join(tmpdir(), `lango-browser-${process.pid}-`));
   const folder = join(outer, 'profile');
@@ -98,15 +96,6 @@ async function removeStale({ setpriv }: Chromium, outer: string): Promise<void> 
   const { uid = 0 } = await stat(join(outer, 'profile')).catch(() => ({ uid: 0 }));
   const isOther = uid !== 0 && process.getuid?.() === 0 && setpriv !== undefined;
   await removeAs(isOther ? dropPrivileges(setpriv, uid) : [], outer);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return codeOf(error) === 'EPERM';
-  }
 }
 
 async function isMine(folder: string): Promise<boolean> {

@@ -34,16 +34,12 @@ export async function becomesQuiet(session: Session, action: () => Promise<void>
       const longestMs = Math.max(navigationMs, SETTLE_MAX_MS);
       if (session.hasEnded || Date.now() - start >= longestMs) return false;
       const isLoaded = open.size === 0 && Date.now() - Math.max(start, loadedAt) >= QUIET_MS;
-      if (isLoaded && (await isStill(session))) return true;
+      // The call fails also while another document replaces this one.
+      if (isLoaded && (await session.call('stillFor').catch(() => 0)) >= QUIET_MS) return true;
     }
   } finally {
     page.off('request', begin).off('requestfinished', end).off('requestfailed', end);
   }
-}
-
-/** Whether the document stopped changing. False also while another document replaces it. */
-async function isStill(session: Session): Promise<boolean> {
-  return (await session.call('stillFor').catch(() => 0)) >= QUIET_MS;
 }
 
 /** The visible state of a page: its address, its lines of text and its elements by number. */

@@ -1,17 +1,9 @@
 import type { JsonObject } from '../../core/json.js';
 
 /** A part of a long text or list. */
-export interface Range extends JsonObject {
-  readonly total: number;
-  readonly from: number;
-  readonly to: number;
-}
+export type Range = JsonObject & Readonly<Record<'total' | 'from' | 'to', number>>;
 
-export interface PageInfo extends JsonObject {
-  readonly title: string;
-  readonly height: number;
-  readonly width: number;
-}
+export type PageInfo = JsonObject & Readonly<Record<'height' | 'width', number>> & { readonly title: string };
 
 /** What a person sees of an element's state. */
 export interface ElementState extends JsonObject {
@@ -30,32 +22,15 @@ export interface ObservedElement extends ElementState {
   readonly name: string;
 }
 
-export interface Observation extends Range {
-  readonly elements: readonly ObservedElement[];
-}
+export type Observation = Range & { readonly elements: readonly ObservedElement[] };
+export type PageText = Range & { readonly text: string };
 
-export interface PageText extends Range {
-  readonly text: string;
-}
+export type PageLinks = Range & { readonly links: readonly Readonly<Record<'url' | 'text', string>>[] };
 
-interface PageLink extends JsonObject {
-  readonly url: string;
-  readonly text: string;
-}
-
-export interface PageLinks extends Range {
-  readonly links: readonly PageLink[];
-}
-
-export interface PageHtml extends JsonObject {
-  readonly html: string;
-  readonly isCut: boolean;
-}
+export type PageHtml = JsonObject & { readonly html: string; readonly isCut: boolean };
 
 /** An article, and what Readability finds about it: title, byline, site, and the time of publication. */
-export interface Article extends PageHtml {
-  readonly about: Readonly<Record<string, string>>;
-}
+export type Article = PageHtml & { readonly about: Readonly<Record<string, string>> };
 
 /** The result of an action on an element, or why the element cannot take it. */
 export interface ActionResult extends JsonObject {

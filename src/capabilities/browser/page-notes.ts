@@ -1,5 +1,5 @@
 import { oneLine } from '../../core/text.js';
-import type { ProxyFailure } from './options.js';
+import type { ConnectionFailure } from '../../http/browsing-proxy.js';
 
 const NOTES_MAX = 12;
 const NOTE_CHARACTERS = 300;
@@ -8,7 +8,7 @@ const NOTE_CHARACTERS = 300;
 export class PageNotes {
   #notes = new Set<string>();
   #left = 0;
-  readonly #failures = new Map<string, ProxyFailure['why']>();
+  readonly #failures = new Map<string, ConnectionFailure['why']>();
 
   add(note: string): void {
     const text = oneLine(note).slice(0, NOTE_CHARACTERS);
@@ -17,7 +17,7 @@ export class PageNotes {
     else this.#left += 1;
   }
 
-  recordFailure({ host, why }: ProxyFailure): void {
+  recordFailure({ host, why }: ConnectionFailure): void {
     if (this.#failures.size < NOTES_MAX || why === 'weight') this.#failures.set(host, why);
     if (why === 'private')
       this.add(`a connection to ${host} was refused: it has a private or loopback address`);
@@ -25,7 +25,7 @@ export class PageNotes {
   }
 
   /** The reason why a connection to this host (`name:port`) failed. */
-  failureOf(host: string): ProxyFailure['why'] | undefined {
+  failureOf(host: string): ConnectionFailure['why'] | undefined {
     return this.#failures.get(host);
   }
 

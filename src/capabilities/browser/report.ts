@@ -2,10 +2,7 @@ import { LangoError } from '../../core/errors.js';
 import type { Range } from './page-functions.js';
 import type { Session } from './session.js';
 
-/**
- * Describes the page for a model: first the title, the address, facts and notes, then the page text between marks that
- * label it as data from outside.
- */
+/** Describes the page for a model: title, address, facts and notes, then its text between marks, as data from outside. */
 export async function describePage(
   session: Session,
   facts: readonly string[],

@@ -5,7 +5,8 @@ import { isLangoError, LangoError } from '../../core/errors.js';
 import { abortable, Deadline, Timer } from '../../core/time.js';
 import { browserEnded, RESTART_HINT, type DriverLaunch, type ServerCalls } from './driver-messages.js';
 import { launchChromium } from './launch.js';
-import type { BrowserLimits, BrowserProxy } from './options.js';
+import type { BrowserLimits } from './options.js';
+import type { BrowsingProxy } from '../../http/browsing-proxy.js';
 import { PageNotes } from './page-notes.js';
 import type { PageFunctions } from './page-functions.js';
 
@@ -223,7 +224,11 @@ async function waitForAddress(popup: Page): Promise<void> {
  * Logs in to the proxy. The browser then sends the password on all later connections of this context. A page cannot obtain
  * it, because the session responds only to challenges of the proxy, and only during this call.
  */
-async function logIn(page: Page, cdp: CDPSession, { url, ...account }: BrowserProxy['login']): Promise<void> {
+async function logIn(
+  page: Page,
+  cdp: CDPSession,
+  { url, ...account }: BrowsingProxy['login'],
+): Promise<void> {
   cdp.on('Fetch.requestPaused', ({ requestId }) => {
     void cdp.send('Fetch.continueRequest', { requestId }).catch(() => undefined);
   });

@@ -81,10 +81,7 @@ class Ingestion {
     this.#counts.removed += await removeAll(this.#owner, this.#collection, gone);
   }
 
-  /**
-   * Resolves with whether anything of the file is kept. What was added of a file before stays when the file cannot be read
-   * now, or takes too much time or memory to read.
-   */
+  /** Resolves with whether anything of the file is kept: what was added before stays when the file cannot be read now. */
   async #submitFile({ file, name }: FoundFile, maxBytes: number): Promise<boolean> {
     const skip = (reason: string, isKept: boolean): boolean => {
       this.#skipped.push({ file, reason });
@@ -198,9 +195,7 @@ async function removeAll(owner: Owner, collection: string, origins: readonly str
   return removed;
 }
 
-function originOf(file: string): string {
-  return pathToFileURL(file).href;
-}
+const originOf = (file: string): string => pathToFileURL(file).href;
 
 function liesIn(origin: string, places: readonly string[]): boolean {
   return places.some((place) => origin === originOf(place) || origin.startsWith(`${originOf(place)}/`));

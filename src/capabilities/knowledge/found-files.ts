@@ -69,9 +69,7 @@ function isHidden(pattern: string, match: string): boolean {
   return match.split(/[\\/]/).some((part) => isLeftOut(part) && !named.has(part));
 }
 
-function isLeftOut(name: string): boolean {
-  return name.startsWith('.') || name === 'node_modules';
-}
+const isLeftOut = (name: string): boolean => name.startsWith('.') || name === 'node_modules';
 
 class Walk {
   readonly files = new Map<string, FoundFile>();
@@ -89,10 +87,7 @@ class Walk {
     if (!this.files.has(file)) this.files.set(file, { file, name });
   }
 
-  /**
-   * Adds the files of a folder. Skips hidden and ignored files silently, and never follows links. `above` are the rules of
-   * the folders from `root` down to this one, the innermost first.
-   */
+  /** Adds files of a folder, but no hidden or ignored ones or links. `above`: rules from `root` to here, innermost first. */
   async folder(folder: string, above: readonly IgnoreRule[], root = folder): Promise<void> {
     const entries = await this.#read(folder);
     const hasRules = entries.some(({ name }) => name === '.gitignore');

@@ -51,10 +51,7 @@ export function searchTool(
 const TEXT_MAX_LENGTH = 2_000;
 const SOURCE_MAX_LENGTH = 300;
 
-/**
- * Describes search results for a model: each with its source, and its text quoted line by line, so that nothing in it
- * can pass for another result or an instruction.
- */
+/** Describes results for a model: source and quoted lines, so that no text passes for another result or an instruction. */
 function describeFindings(query: string, { hits, note }: SearchResult): ToolOutput {
   const end = note === undefined ? [] : [`[${note}]`];
   if (hits.length === 0) return { content: [`Nothing was found for "${query}".`, ...end].join('\n\n') };

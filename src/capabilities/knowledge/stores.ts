@@ -1,4 +1,4 @@
-import { all, run, type SqlDatabase } from '../../core/sql.js';
+import { column, run, type SqlDatabase } from '../../core/sql.js';
 import { ExtractionStore } from './stores/extraction.js';
 import { GraphStore } from './stores/graph.js';
 import { KnowledgeStore } from './stores/knowledge.js';
@@ -25,22 +25,16 @@ const CHANGES = 'SELECT total_changes() AS changes';
 /** A merge that changes fewer rows than this had nothing left to do (https://sqlite.org/fts5.html#the_merge_command). */
 const MIN_MERGE_CHANGES = 2;
 
-/**
- * Removes the terms of deleted passages, which SQLite keeps in the parts of the index of words that were not merged since.
- * PostgreSQL keeps none.
- */
+/** Removes the terms of deleted passages, which SQLite keeps in unmerged parts of its index of words. PostgreSQL has none. */
 export async function purgeWords(database: SqlDatabase): Promise<void> {
   if (database.dialect.name !== 'sqlite') return;
   // The first step, with a negative number, starts a merge of all parts of the index. The others continue it.
-  for (let pages = -MERGE_PAGES; await mergeSome(database, pages); pages = MERGE_PAGES);
-}
-
-/** Merges some pages. Resolves with false when there was nothing left to merge. */
-function mergeSome(database: SqlDatabase, pages: number): Promise<boolean> {
-  return database.write('words', function* () {
-    const [before] = yield* all<{ readonly changes: number }>(CHANGES);
+  let pages = -MERGE_PAGES;
+  const mergeSome = function* () {
+    const [before] = yield* column<number>(CHANGES);
     yield* run(MERGE, pages);
-    const [after] = yield* all<{ readonly changes: number }>(CHANGES);
-    return after!.changes - before!.changes >= MIN_MERGE_CHANGES;
-  });
+    const [after] = yield* column<number>(CHANGES);
+    return after! - before! >= MIN_MERGE_CHANGES;
+  };
+  while (await database.write('words', mergeSome)) pages = MERGE_PAGES;
 }

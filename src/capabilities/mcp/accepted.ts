@@ -46,7 +46,10 @@ export class AcceptedTools {
         return [definition.name, known === definitionHash(definition) ? 'accepted' : 'changed'];
       }),
     );
-    const of = (wanted: Verdict) => hashesOf(definitions.filter(({ name }) => verdicts.get(name) === wanted));
+    const of = (wanted: Verdict) => {
+      const those = definitions.filter(({ name }) => verdicts.get(name) === wanted);
+      return Object.fromEntries(those.map((one) => [one.name, definitionHash(one)]));
+    };
     const newest = Object.entries({ ...held, ...of('changed') }).slice(-STORED_MAX);
     const next = { tools: { ...tools, ...of('new') }, held: Object.fromEntries(newest) };
     if (canonicalJson(next) !== canonicalJson({ tools, held })) await this.#write(next);
@@ -79,8 +82,4 @@ export class AcceptedTools {
     await writeFile(draft, JSON.stringify({ target: this.#target, ...kept }, null, 2), { mode: 0o600 });
     await rename(draft, this.#file);
   }
-}
-
-function hashesOf(definitions: readonly Definition[]): Record<string, string> {
-  return Object.fromEntries(definitions.map((definition) => [definition.name, definitionHash(definition)]));
 }

@@ -186,6 +186,4 @@ function withNote(result: CallToolResult): CallEnd {
 }
 
 /** Whether the server itself responded with this error. */
-function isErrorResponse(error: unknown): boolean {
-  return error instanceof Error && error.name === 'ProtocolError';
-}
+const isErrorResponse = (error: unknown): boolean => error instanceof Error && error.name === 'ProtocolError';

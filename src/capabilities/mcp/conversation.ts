@@ -5,7 +5,7 @@ import { hashJson } from '../../core/canonical-json.js';
 import { pause } from '../../core/time.js';
 import type { ToolContext, ToolOutput } from '../../core/tool.js';
 import type { CallToolResult } from './connection.js';
-import { elicitation, questionText, readElicitation, resultOf } from './elicitation.js';
+import { elicitation, elicitResult, questionText, readElicitation, resultOf } from './elicitation.js';
 import type { ElicitResult, Replies } from './elicitation.js';
 import { PAGE, type CallStep } from './live-call.js';
 
@@ -16,15 +16,6 @@ const LONGEST_STATE = 64 * 1024;
 /** The pause before a call that is to be made again without a reply. */
 const PAUSE_MS = 250;
 
-const result = z.union([
-  z.object({
-    action: z.literal('accept'),
-    content: z
-      .record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]))
-      .optional(),
-  }),
-  z.object({ action: z.enum(['decline', 'cancel']) }),
-]);
 /** The state that the journal keeps while a person is asked. */
 const state = z.object({
   round: z.number(),
@@ -34,7 +25,7 @@ const state = z.object({
   /** The open questions, by the names that the server gave. */
   open: z.record(z.string(), elicitation),
   /** The replies that there are already. */
-  given: z.record(z.string(), result),
+  given: z.record(z.string(), elicitResult),
 });
 
 export type State = z.output<typeof state>;

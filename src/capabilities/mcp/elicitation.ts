@@ -16,6 +16,7 @@ const FIELD_NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_ .-]{0,63}$/u;
 const number = z.number().optional();
 const words = z.string().optional();
 const choice = z.object({ const: z.string(), title: z.string() });
+const value = z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]);
 // A pattern is left out: it is the server's, and running it could hold this process.
 const field = z.object({
   type: z.enum(['string', 'number', 'integer', 'boolean', 'array']),
@@ -30,7 +31,7 @@ const field = z.object({
       anyOf: z.array(choice).max(MOST_CHOICES).optional(),
     })
     .optional(),
-  default: z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]).optional(),
+  default: value.optional(),
 });
 const form = z.object({
   mode: z.literal('form').default('form'),
@@ -56,12 +57,14 @@ export const elicitation = z.union([page, form]).refine((asked) => {
 export type Elicitation = z.output<typeof elicitation>;
 type Form = Extract<Elicitation, { mode: 'form' }>;
 type Field = z.output<typeof field>;
-type Value = NonNullable<Field['default']>;
+type Value = z.output<typeof value>;
 
 /** A person's reply to a server. */
-export type ElicitResult =
-  | { readonly action: 'accept'; readonly content?: Record<string, Value> }
-  | { readonly action: 'decline' | 'cancel' };
+export const elicitResult = z.union([
+  z.object({ action: z.literal('accept'), content: z.record(z.string(), value).optional() }),
+  z.object({ action: z.enum(['decline', 'cancel']) }),
+]);
+export type ElicitResult = z.output<typeof elicitResult>;
 
 /** Replies by the names of the questions. */
 export type Replies = Readonly<Record<string, ElicitResult>>;
@@ -138,9 +141,7 @@ function choicesOf(one: Field): readonly { readonly value: string; readonly titl
   return (one.enum ?? one.items?.enum)?.map((value) => ({ value }));
 }
 
-function quoted(text: string, longest = LONGEST_WORDS): string {
-  return JSON.stringify(shorten(text, longest));
-}
+const quoted = (text: string, longest = LONGEST_WORDS): string => JSON.stringify(shorten(text, longest));
 
 type Given = NonNullable<ToolContext['answered']>['answers'][number];
 

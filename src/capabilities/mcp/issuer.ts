@@ -55,7 +55,8 @@ export async function findIssuer(options: LoginOptions): Promise<Issuer> {
   if (!library.checkResourceAllowed({ requestedResource: url, configuredResource: resource }))
     throw mismatch(`The metadata of the MCP server ${name} is that of ${resource}`);
   const named: readonly string[] = described?.authorization_servers ?? [];
-  if (wanted !== undefined && named.length > 0 && !named.some((one) => isSameUrl(one, wanted)))
+  const isWanted = (one: string) => wanted === undefined || URL.parse(one)?.href === URL.parse(wanted)?.href;
+  if (named.length > 0 && !named.some(isWanted))
     throw mismatch(`The MCP server ${name} names the issuer ${named[0]}, and not ${wanted}`);
   const issuer = wanted ?? named[0] ?? new URL('/', url).href;
   const isKnown = wanted !== undefined || URL.parse(issuer)?.origin === new URL(url).origin;
@@ -135,8 +136,4 @@ function mismatch(what: string, hint = 'Nobody was signed in. Ask who runs that 
 export function unusable({ name }: LoginOptions, why: string, hint?: string): LangoError {
   const text = `Nobody can sign in at the MCP server ${name}: ${shorten(oneLine(why), LONGEST_TEXT)}.`;
   return new LangoError('unavailable', text, { hint });
-}
-
-function isSameUrl(one: string, other: string): boolean {
-  return URL.parse(one)?.href === URL.parse(other)?.href;
 }

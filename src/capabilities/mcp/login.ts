@@ -1,4 +1,4 @@
-import type { Configuration, ServerMetadata } from 'openid-client';
+import type { Configuration, ServerMetadata, TokenEndpointResponse as Tokens } from 'openid-client';
 import { z } from 'zod';
 import { causesOf, isLangoError, LangoError, loadPackage } from '../../core/errors.js';
 import { abortable } from '../../core/time.js';
@@ -149,9 +149,7 @@ function refusalOf(error: unknown): string {
     : 'The response of its issuer is wrong.';
 }
 
-function notEnded(why: string): LangoError {
-  return new LangoError('unavailable', why);
-}
+const notEnded = (why: string): LangoError => new LangoError('unavailable', why);
 
 /** The error of a sign-in that has ended, or was never made. */
 export function notSignedIn({ name }: Pick<LoginOptions, 'name'>): LangoError {
@@ -208,12 +206,6 @@ async function configure(
   if (plain.some((address) => new URL(address!).origin === URL.parse(metadata.token_endpoint ?? '')?.origin))
     library.allowInsecureRequests(configuration);
   return configuration;
-}
-
-interface Tokens {
-  readonly access_token: string;
-  readonly refresh_token?: string | undefined;
-  readonly expires_in?: number | undefined;
 }
 
 function kept({ metadata, resource }: Issuer, tokens: Tokens, client: Client & Pick<SignIn, 'url'>): SignIn {

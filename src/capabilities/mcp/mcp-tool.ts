@@ -25,10 +25,7 @@ interface ToolServer {
   call(tool: string, input: JsonObject, context: CallContext): Promise<CallEnd>;
 }
 
-/**
- * Makes a name for each tool from its name on the server: cleaned, at most 64 characters, and no two alike. A name that
- * would be too long, or equal to another one, ends with a hash.
- */
+/** Names each tool by its name on the server: cleaned, distinct, at most 64 characters, where needed with a hash. */
 export function toolNames(prefix: string, given: readonly string[]): ReadonlyMap<string, string> {
   const cleaned = given.map((name) => name.toLowerCase().replace(/[^a-z0-9_]+/g, '_'));
   return new Map(

@@ -58,6 +58,4 @@ function addFile({ bytes, mediaType, name }: File, files: Part[]): string {
   return `[kept as a file of the task: ${about}]`;
 }
 
-function shortUri(uri: string): string {
-  return uri.slice(0, URI_MAX_LENGTH);
-}
+const shortUri = (uri: string): string => uri.slice(0, URI_MAX_LENGTH);

@@ -1,10 +1,6 @@
-import {
-  ServerInterceptingCall,
-  type Metadata,
-  type ServerInterceptingCallInterface,
-  type ServerInterceptor,
-  type ServerUnaryCall,
-} from '@grpc/grpc-js';
+import { ServerInterceptingCall } from '@grpc/grpc-js';
+import type { Metadata, ServerInterceptingCallInterface, ServerInterceptor } from '@grpc/grpc-js';
+import type { ServerUnaryCall } from '@grpc/grpc-js';
 import type { ServerHttp2Stream } from 'node:http2';
 import { LangoError } from '../../../core/errors.js';
 import type { Authenticator, Caller, ClientCertificate } from '../../../core/identity.js';
@@ -125,11 +121,7 @@ export type AnyCall = Pick<ServerUnaryCall<Buffer, unknown>, 'metadata' | 'reque
   once(event: 'cancelled', listener: () => void): unknown;
 };
 
-interface CallFacts extends Admission {
-  readonly version: ProtocolVersion;
-  /** Aborts when the server stops. */
-  readonly closing: AbortSignal;
-}
+type CallFacts = Admission & { readonly version: ProtocolVersion } & Pick<GateOptions, 'closing'>;
 
 export function grpcCall(call: AnyCall, { scope, from, version, closing }: CallFacts): Call {
   const { metadata } = call;

@@ -54,21 +54,24 @@ function messageOf(defaults: object, members: Readonly<Record<string, Convert>> 
   };
 }
 
-function listOf(convert: (item: JsonObject) => unknown): Convert {
-  return (json) => objects(json).map(convert);
-}
+const listOf =
+  (convert: (item: JsonObject) => unknown): Convert =>
+  (json) =>
+    objects(json).map(convert);
 
-function optional(convert: Convert): Convert {
-  return (json) => (isJsonObject(json) ? convert(json) : undefined);
-}
+const optional =
+  (convert: Convert): Convert =>
+  (json) =>
+    isJsonObject(json) ? convert(json) : undefined;
 
 function mapOf(convert: (value: JsonObject) => unknown): Convert {
   return (json) => mapMembers(objectOf(json), (value) => convert(objectOf(value)));
 }
 
-function numberIn(names: readonly string[]): Convert {
-  return (name) => Math.max(0, names.indexOf(textOf(name)));
-}
+const numberIn =
+  (names: readonly string[]): Convert =>
+  (name) =>
+    Math.max(0, names.indexOf(textOf(name)));
 
 const toMessage = messageOf(
   { contextId: '', taskId: '', extensions: [] },

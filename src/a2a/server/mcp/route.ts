@@ -1,14 +1,8 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import {
-  createMcpHandler,
-  inputRequired,
-  inputResponse,
-  ProtocolError,
-  ProtocolErrorCode,
-  Server,
-  type ServerContext,
-} from '@modelcontextprotocol/server';
+import { createMcpHandler, inputRequired, inputResponse, ProtocolError } from '@modelcontextprotocol/server';
+import { ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
+import type { ServerContext } from '@modelcontextprotocol/server';
 import type { HttpExchange, HttpRoute } from '../../../core/http.js';
 import type { Caller } from '../../../core/identity.js';
 import { isLangoError } from '../../../core/errors.js';
@@ -36,10 +30,7 @@ interface McpRouteOptions {
   readonly slots: StreamSlots;
 }
 
-/**
- * The published agents as MCP tools, over streamable HTTP. Each response comes from the journal alone, so any replica can
- * serve any request.
- */
+/** The published agents as MCP tools, over streamable HTTP, from the journal alone: any replica serves any request. */
 export function createMcpRoute(options: McpRouteOptions): HttpRoute {
   return async (exchange) => {
     const { request, path } = exchange;

@@ -8,10 +8,7 @@ import { OLD_ERRORS, fromProtoNames, fromPushConfig, toPushConfig } from './valu
 
 type Kind = 'task' | 'message' | 'statusUpdate' | 'artifactUpdate';
 
-/**
- * The differences between the two dialects of A2A 0.3: its JSON schema (JSON-RPC, cards, webhooks) and its proto
- * (HTTP+JSON, gRPC).
- */
+/** The differences of the dialects of A2A 0.3: JSON schema (JSON-RPC, cards, webhooks) and proto (HTTP+JSON, gRPC). */
 interface Notation {
   readonly parts: PartDialect;
   /** The member of a message that holds its parts. */

@@ -7,10 +7,7 @@ const OPTIONS_NAMED = 30;
 const PICKERS = /^(date|time|month|week|datetime-local|color|range)$/;
 const NO_TEXT_FIELDS = /^(submit|reset|button|image|checkbox|radio|file|hidden)$/;
 
-interface Point {
-  readonly x: number;
-  readonly y: number;
-}
+type Point = Readonly<Record<'x' | 'y', number>>;
 
 /** Makes a function that names its element by number. */
 function onElement<Given extends readonly unknown[]>(
@@ -28,7 +25,11 @@ export const point = onElement((element, opensHere: boolean) => {
   if (!at) return { problem: 'hidden' };
   const hit = deepestAt(at);
   const isHit = hit && [element, ...(element.labels ?? [])].some((outer) => isWithin(hit, outer));
-  if (!isHit) return { problem: 'covered', by: hit ? describe(hit) : 'nothing' };
+  if (!isHit)
+    return {
+      problem: 'covered',
+      by: hit ? label(`${hit.localName} ${hit.id || hit.innerText || ''}`) : 'nothing',
+    };
   if (opensHere) openHere(element);
   if (element.formTarget) element.formTarget = '_self';
   return { ...at, checked: isChecked(element) };
@@ -95,10 +96,6 @@ function isWithin(inner: Node, outer: Node): boolean {
   for (let node: Node | null = inner; node; node = node.parentNode ?? (node as ShadowRoot).host ?? null)
     if (node === outer) return true;
   return false;
-}
-
-function describe({ localName, id, innerText }: HTMLElement): string {
-  return label(`${localName} ${id || innerText || ''}`);
 }
 
 /** Another tab would stay unseen. */

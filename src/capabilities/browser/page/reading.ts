@@ -11,9 +11,7 @@ const NO_TEXT = 'script,style,noscript,template,svg,iframe,object,embed';
 declare const langoReadability: typeof Readability;
 
 /** Absent while a document has no content yet. */
-function content(): HTMLElement | undefined {
-  return document.body ?? document.documentElement ?? undefined;
-}
+const content = (): HTMLElement | undefined => document.body ?? document.documentElement ?? undefined;
 
 export function text(offset: number, count: number): PageText {
   const whole = content()?.innerText ?? '';

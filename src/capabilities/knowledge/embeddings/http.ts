@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import type { SettingsContext } from '../../../core/capability.js';
 import { isLangoError, LangoError } from '../../../core/errors.js';
 import type { Logger } from '../../../core/logger.js';
 import type { EmbeddingProvider } from '../../../core/model.js';
 import { LONGEST_ASKED_MS, retryAfterMs, retryDelayMs } from '../../../core/retry.js';
 import { oneLine } from '../../../core/text.js';
 import { pause } from '../../../core/time.js';
+import type { KNOWLEDGE_SETTINGS } from '../settings.js';
 import { minSimilarityOf, toUnitVectors } from './vectors.js';
 
 /** The vendors. Their requests differ in a few members; the address, `/embeddings`, and the response are the same. */
@@ -23,19 +25,15 @@ const VENDORS = {
   },
 } as const;
 
-interface HttpEmbeddingOptions {
+type Settings = SettingsContext<typeof KNOWLEDGE_SETTINGS>['settings']['embedding'];
+
+/** The settings say what each of them means. */
+interface HttpEmbeddingOptions extends Pick<
+  Settings,
+  'minSimilarity' | 'dimension' | 'apiKey' | 'baseUrl' | 'maxRetries'
+> {
   readonly vendor: keyof typeof VENDORS;
   readonly model: string;
-  /** Default: by the model. */
-  readonly minSimilarity?: number | undefined;
-  /** The dimension of the vectors, for models with a choice. */
-  readonly dimension?: number;
-  /** Absent for servers without authentication. */
-  readonly apiKey?: string;
-  /** The vendor's own URL by default. */
-  readonly baseUrl?: string;
-  /** Maximum retries after an overload or a lost connection. */
-  readonly maxRetries: number;
   readonly fetch: typeof fetch;
   readonly logger: Logger;
 }

@@ -1,22 +1,20 @@
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
+import type { SettingsContext } from '../../../core/capability.js';
 import { codeOf, errorText, LangoError } from '../../../core/errors.js';
 import type { EmbeddingProvider } from '../../../core/model.js';
+import type { KNOWLEDGE_SETTINGS } from '../settings.js';
 import { minSimilarityOf, toUnitVectors } from './vectors.js';
 
-interface LocalOptions {
-  /**
-   * Absolute path of a model in ONNX format: config.json, tokenizer.json, and onnx/model.onnx or another of its files.
-   */
+type Settings = SettingsContext<typeof KNOWLEDGE_SETTINGS>['settings']['embedding'];
+
+/** The settings say what each of them means. */
+interface LocalOptions extends Pick<
+  Settings,
+  'precision' | 'minSimilarity' | 'documentPrefix' | 'queryPrefix'
+> {
   readonly folder: string;
-  /** Selects the model file in `onnx/`. */
-  readonly precision: keyof typeof MODEL_FILES;
-  /** Default: by the name of the folder. */
-  readonly minSimilarity?: number | undefined;
-  /** Prefixes of the texts, which some models require. */
-  readonly documentPrefix: string;
-  readonly queryPrefix: string;
 }
 
 /** The used part of the library; see https://huggingface.co/docs/transformers.js */
@@ -37,19 +35,16 @@ interface Extractor {
 const LIBRARY = '@huggingface/transformers';
 const BATCH = 16;
 /** The file that the library reads for each precision. */
-const MODEL_FILES = {
+const MODEL_FILES: Readonly<Record<LocalOptions['precision'], string>> = {
   fp32: 'onnx/model.onnx',
   fp16: 'onnx/model_fp16.onnx',
   q8: 'onnx/model_quantized.onnx',
   q4: 'onnx/model_q4.onnx',
-} as const;
+};
 /** Length of the content hash in the model id. */
 const MARK_LENGTH = 12;
 
-/**
- * Runs a model from a local folder in this process. Downloads nothing. Rejects with `invalid-config` when the folder or
- * the library is missing.
- */
+/** Runs a model of a folder in this process. Downloads nothing. Rejects with `invalid-config` for a missing part. */
 export async function openLocalEmbeddings(options: LocalOptions): Promise<EmbeddingProvider> {
   const { folder, precision, documentPrefix, queryPrefix } = options;
   const mark = await markOf(options);
@@ -71,10 +66,7 @@ export async function openLocalEmbeddings(options: LocalOptions): Promise<Embedd
   };
 }
 
-/**
- * Hashes what the vectors depend on, so that another model in the same folder gets another id. Rejects when a file is
- * missing.
- */
+/** Hashes what the vectors depend on: another model in the same folder gets another id. Rejects for a missing file. */
 async function markOf({ folder, precision, documentPrefix }: LocalOptions): Promise<string> {
   const hash = createHash('sha256').update(documentPrefix);
   try {
@@ -97,10 +89,8 @@ async function load(folder: string, precision: LocalOptions['precision']): Promi
   env.allowLocalModels = true;
   env.localModelPath = `${path.dirname(folder)}/`;
   try {
-    return await pipeline('feature-extraction', path.basename(folder), {
-      dtype: precision,
-      local_files_only: true,
-    });
+    const options = { dtype: precision, local_files_only: true };
+    return await pipeline('feature-extraction', path.basename(folder), options);
   } catch (error) {
     throw new LangoError('invalid-config', `The model in ${folder} cannot be loaded: ${errorText(error)}`, {
       hint: 'Check embedding.folder and embedding.precision.',

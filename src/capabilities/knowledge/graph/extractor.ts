@@ -30,10 +30,7 @@ One statement a line, as: subject | predicate | object
 Name things as the text does, and the same thing always the same way. A predicate is a few words in lower case: depends on, owns, is part of, runs on,
 rotates on. Only what the text states: nothing that you know besides, no opinions, and never a password, key or token. No lines when it states nothing.`;
 
-/**
- * Extracts triples from stored documents, one document after the other. The store records which documents are read, so a
- * canceled call and a crash lose nothing.
- */
+/** Extracts triples from stored documents, one by one. The store records which are read, so a crash loses nothing. */
 export class Extractor {
   readonly #options: ExtractorOptions;
   readonly #closing = new AbortController();
@@ -124,20 +121,17 @@ export class Extractor {
 
 /** Maximum characters per call of the model. */
 const PART_CHARACTERS = 8_000;
+const SEGMENTS = new RegExp(`.{1,${PART_CHARACTERS}}`, 'gsu');
 
 /** Splits a text into parts of bounded size, between paragraphs where possible. */
 function splitText(text: string): readonly string[] {
   const parts: string[] = [];
-  for (const paragraph of text.split('\n\n').flatMap(segments)) {
+  for (const paragraph of text.split('\n\n').flatMap((one) => one.match(SEGMENTS) ?? [])) {
     const joined = `${parts.at(-1) ?? ''}\n\n${paragraph}`;
     if (parts.length > 0 && joined.length <= PART_CHARACTERS) parts[parts.length - 1] = joined;
     else parts.push(paragraph);
   }
   return parts.filter((part) => part.trim() !== '');
-}
-
-function segments(paragraph: string): readonly string[] {
-  return paragraph.match(new RegExp(`.{1,${PART_CHARACTERS}}`, 'gsu')) ?? [];
 }
 
 /** Parses the lines of the form "subject | predicate | object", each once, and ignores other lines. */

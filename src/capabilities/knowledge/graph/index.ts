@@ -4,7 +4,7 @@ import { counted } from '../../../core/text.js';
 import { limitField } from '../../../core/tool-fields.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
 import { isFromOutside, outsideField } from '../provenance.js';
-import type { GraphStore } from '../stores/graph.js';
+import type { GraphStore, Triple } from '../stores/graph.js';
 import { nameField, patternFields, tripleLine, TRIPLES_MAX } from './fields.js';
 import { traverse } from './traversal.js';
 
@@ -123,9 +123,7 @@ function addTool(graph: GraphStore): Tool {
   });
 }
 
-type Named = z.infer<typeof triple>;
-
-function triplesOf({ subject, predicate, object, triples }: z.infer<typeof addSchema>): readonly Named[] {
+function triplesOf({ subject, predicate, object, triples }: z.infer<typeof addSchema>): readonly Triple[] {
   const single = triple.safeParse({ subject, predicate, object });
   const isSingle = subject !== undefined || predicate !== undefined || object !== undefined;
   if (triples && !isSingle) return triples;

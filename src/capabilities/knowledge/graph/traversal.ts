@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { nameKey, type Direction, type GraphStore, type KnownTriple } from '../stores/graph.js';
 import type { Scope } from '../../../core/task.js';
 
@@ -18,20 +19,14 @@ interface Step {
   readonly triple: KnownTriple;
 }
 
-interface Traversal {
-  readonly steps: readonly Step[];
-  /** Whether there are more triples than `limit`. */
-  readonly isCut: boolean;
-}
-
 /** A long traversal yields to the event loop after this many nodes. */
 const NODES_PER_YIELD = 64;
 
 /**
  * Finds the triples that can be reached from a node, the nearest first. Visits each node and reports each triple once,
- * so cycles end. Rejects with the reason of the signal.
+ * so cycles end. `isCut`: there are more than `limit`. Rejects with the reason of the signal.
  */
-export async function traverse(graph: GraphStore, options: TraversalOptions): Promise<Traversal> {
+export async function traverse(graph: GraphStore, options: TraversalOptions) {
   const { scope, predicates, direction, limit, signal } = options;
   const steps: Step[] = [];
   const reported = new Set<string>();
@@ -42,7 +37,7 @@ export async function traverse(graph: GraphStore, options: TraversalOptions): Pr
     const next: string[] = [];
     for (const node of level) {
       signal.throwIfAborted();
-      if (++visited % NODES_PER_YIELD === 0) await yieldToEventLoop();
+      if (++visited % NODES_PER_YIELD === 0) await nextTurn();
       const edges = await graph.edges(scope, node, { direction, predicates, limit: limit + 1 });
       for (const triple of edges) {
         const key = JSON.stringify([triple.subject, triple.predicate, triple.object]);
@@ -65,8 +60,4 @@ function newNodes({ subject, object }: KnownTriple, seen: Set<string>): readonly
     seen.add(key);
     return isNew;
   });
-}
-
-function yieldToEventLoop(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -4,12 +4,8 @@ import type { Scope } from '../../../core/task.js';
 import type { Parsers } from '../../../parsing/parsers.js';
 import type { Accepted, EmbeddingProgress, Submission } from '../operations.js';
 import type { LibraryStore } from '../stores/library-store.js';
-import {
-  AGENT_COLLECTIONS,
-  type CollectionFilter,
-  type DocumentPage,
-  type DocumentQuery,
-} from '../stores/library.js';
+import { AGENT_COLLECTIONS } from '../stores/library.js';
+import type { CollectionFilter, DocumentPage, DocumentQuery } from '../stores/library.js';
 import type { PassageEmbedder } from './passage-embedder.js';
 
 interface DocumentIndexOptions {
@@ -84,10 +80,7 @@ export class DocumentIndex {
     return removed;
   }
 
-  /**
-   * Makes missing vectors for a few seconds. The documents are stored already, so a failure of the provider becomes a note
-   * and can be retried later.
-   */
+  /** Makes missing vectors for a few seconds. A failure of the provider becomes a note: the documents are stored already. */
   async embed(scope: Scope, signal: AbortSignal): Promise<EmbeddingProgress> {
     const { embedder } = this.#options;
     const nothing = { done: 0, more: false };

@@ -1,7 +1,6 @@
 import type { EmbeddingProvider } from '../../../core/model.js';
 import { errorText, isLangoError, LangoError } from '../../../core/errors.js';
 import type { EmbeddingProgress } from '../operations.js';
-import type { Unembedded } from '../stores/library.js';
 import { KeyedMutex } from '../../../core/keyed-mutex.js';
 import type { Logger } from '../../../core/logger.js';
 import type { LibraryStore } from '../stores/library-store.js';
@@ -80,7 +79,8 @@ export class PassageEmbedder {
     const { library, provider } = this.#options;
     const passages = await library.unembedded(scope, provider.id, provider.batch);
     if (passages.length === 0) return 0;
-    const texts = passages.map(textOf);
+    // Document name and headings go before the passage, to give it context.
+    const texts = passages.map(({ name, heading, text }) => `${[name, ...heading].join(' > ')}\n\n${text}`);
     const vectors = await provider.embed(texts, this.#callFor(scope, 'document', signal));
     await library.addVectors(scope, provider.id, new Map(passages.map(({ id }, at) => [id, vectors[at]!])));
     return passages.length;
@@ -90,9 +90,4 @@ export class PassageEmbedder {
     const { onTokens } = this.#options;
     return { purpose, signal, onTokens: (tokens: number) => onTokens(scope, tokens) };
   }
-}
-
-/** The text to embed: document name and headings go before the passage, to give it context. */
-function textOf({ name, heading, text }: Unembedded): string {
-  return `${[name, ...heading].join(' > ')}\n\n${text}`;
 }

@@ -63,16 +63,10 @@ export class Retrieval {
   }
 }
 
-interface VectorSearch {
-  readonly embedder: PassageEmbedder;
-  readonly library: LibraryStore;
-  readonly signal: AbortSignal;
-}
-
 async function searchVectors(
   scope: Scope,
   { query, limit, ...filter }: SearchRequest,
-  { embedder, library, signal }: VectorSearch,
+  { embedder, library, signal }: { embedder: PassageEmbedder; library: LibraryStore; signal: AbortSignal },
 ): Promise<SearchResult> {
   const { provider } = embedder;
   const collections = await library.collections(scope, filter);
@@ -103,10 +97,7 @@ function staleVectorsNote(stale: readonly CollectionRecord[], { id }: EmbeddingP
 /** Rank offset of reciprocal rank fusion: the usual value. */
 const RANK_OFFSET = 60;
 
-/**
- * Merges lists of hits by reciprocal rank fusion, because scores of different searches cannot be compared but ranks
- * can. Hits ranked high in several lists come first.
- */
+/** Merges lists of hits by reciprocal rank fusion: ranks can be compared, scores of different searches cannot. */
 function fuse(lists: readonly (readonly Hit[])[], limit: number): readonly Hit[] {
   const fused = new Map<number, Hit>();
   for (const hits of lists) {

@@ -64,10 +64,7 @@ export function* findCollections(
   return rows.filter(({ name }) => (only?.includes(name) ?? true) && !except?.includes(name));
 }
 
-/**
- * Returns a collection, and creates it if it does not exist. Call it inside a write. Throws `too-many`, before it writes
- * anything, if the owner has too many already.
- */
+/** Returns a collection, or creates it, inside a write. Throws `too-many` before it writes if the owner has too many. */
 export function* requireCollection(scope: Scope, name: string): Query<CollectionRow> {
   const all = yield* findCollections(scope, {});
   const known = all.find((row) => row.name === name);

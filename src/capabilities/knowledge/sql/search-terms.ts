@@ -162,6 +162,4 @@ function stem(word: string): string {
   return rest.length > 3 && rest.endsWith('e') ? rest.slice(0, -1) : rest;
 }
 
-function withoutDouble(word: string): string {
-  return /([bdgmnprt])\1$/.test(word) ? word.slice(0, -1) : word;
-}
+const withoutDouble = (word: string): string => (/([bdgmnprt])\1$/.test(word) ? word.slice(0, -1) : word);

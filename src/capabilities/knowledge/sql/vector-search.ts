@@ -153,9 +153,7 @@ export function assertDimension({ name, dimension }: CollectionRow, given: numbe
 }
 
 /** Copies the bytes, because the driver's memory may not be aligned for floats. */
-function toVector(blob: Buffer): Float32Array {
-  return new Float32Array(new Uint8Array(blob).buffer);
-}
+const toVector = (blob: Buffer): Float32Array => new Float32Array(new Uint8Array(blob).buffer);
 
 export function toBlob(vector: Float32Array): Buffer {
   return Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength);

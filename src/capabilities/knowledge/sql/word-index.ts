@@ -62,6 +62,4 @@ function tsvectors(numbers: string): WordIndex {
 }
 
 /** A lexeme of a tsquery, as it is stored. Terms hold letters, digits and "~" only. */
-function lexeme(term: string): string {
-  return `'${term.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
-}
+const lexeme = (term: string): string => `'${term.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;

@@ -77,6 +77,5 @@ export class ExtractionStore {
   }
 }
 
-function listed(names: readonly string[] | undefined): string | null {
-  return names ? JSON.stringify(names) : null;
-}
+const listed = (names: readonly string[] | undefined): string | null =>
+  names ? JSON.stringify(names) : null;

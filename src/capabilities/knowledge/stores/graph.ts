@@ -1,15 +1,6 @@
 import type { Page } from '../../../core/page.js';
-import {
-  all,
-  column,
-  first,
-  lockOf,
-  run,
-  writeInSteps,
-  type Query,
-  type SqlDatabase,
-  type Step,
-} from '../../../core/sql.js';
+import { all, column, first, lockOf, run, writeInSteps } from '../../../core/sql.js';
+import type { Query, SqlDatabase, Step } from '../../../core/sql.js';
 import type { Scope } from '../../../core/task.js';
 import { parsePosition, toPositionText } from '../../../stores/position.js';
 import { toRecord, type Row } from '../../../stores/records.js';
@@ -40,11 +31,7 @@ export interface KnownTriple extends Triple {
 }
 
 /** A member that is absent matches anything. */
-interface TriplePattern {
-  readonly subject?: string;
-  readonly predicate?: string;
-  readonly object?: string;
-}
+type TriplePattern = Partial<Triple>;
 
 export type Direction = 'out' | 'in' | 'both';
 
@@ -109,15 +96,9 @@ interface Condition {
 }
 
 /** A triple with one of its sources. */
-interface ListRow extends Triple {
-  readonly key: string;
-  readonly predicate_id: number;
-  readonly object_id: number;
-  readonly source_id: number;
-  readonly source: string;
-  readonly at: number;
-  readonly from_outside: 0 | 1;
-}
+type ListRow = Triple &
+  Readonly<Record<'key' | 'source', string>> &
+  Readonly<Record<'predicate_id' | 'object_id' | 'source_id' | 'at' | 'from_outside', number>>;
 
 /** The ids of the names of a triple. */
 type Ids = Readonly<Record<'subject' | 'predicate' | 'object' | 'source' | 'context', number>>;
@@ -187,6 +168,7 @@ export class GraphStore {
     const rows = await this.#database.read(() =>
       all<ListRow>(sql, scope.tenant, scope.owner, key, key, ...ids, limit),
     );
+    const tripleOf = ({ key, predicate_id, object_id }: ListRow) => `${predicate_id} ${object_id} ${key}`;
     const triples = [...Map.groupBy(rows, tripleOf).values()];
     const isLast = rows.length < limit;
     // The last triple may have further sources. It moves to the next page, unless it fills this page alone.
@@ -326,10 +308,6 @@ function* known(condition: Condition): Query<Condition> {
   return condition;
 }
 
-function tripleOf({ key, predicate_id, object_id }: ListRow): string {
-  return `${predicate_id} ${object_id} ${key}`;
-}
-
 /** Merges the rows of one triple, of which there is at least one. */
 function mergeSources(rows: readonly ListRow[]): KnownTriple {
   const { subject, predicate, object } = rows[0]!;
@@ -347,6 +325,4 @@ function positionAfter({ predicate_id, object_id, source_id, key }: ListRow): st
 }
 
 /** The name that stands for a context. No source has such a name. */
-function contextName(contextId: string): string {
-  return `context ${contextId}`;
-}
+const contextName = (contextId: string): string => `context ${contextId}`;

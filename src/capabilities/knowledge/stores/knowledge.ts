@@ -6,18 +6,10 @@ import { assertKeys, insertInto, toParameters, toRecord, type Row } from '../../
 import { requireCollection } from '../sql/library-rows.js';
 import { nameKey } from './graph.js';
 import type { LibraryStore, RemovedDocuments } from './library-store.js';
-import {
-  KNOWLEDGE_COLLECTION,
-  LEARNINGS_COLLECTION,
-  MEMORY_COLLECTION,
-  type NewDocument,
-  type Provenance,
-} from './library.js';
+import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION, MEMORY_COLLECTION } from './library.js';
+import type { NewDocument, Provenance } from './library.js';
 
-/**
- * `knowledge` is stored under a key. A `learning` is the fix of a problem. A `fact` is a statement that a person wants to be
- * remembered; its text is its key.
- */
+/** `knowledge` has a key, a `learning` is the fix of a problem, and a `fact`, to be remembered, is its own key. */
 export type EntryKind = 'knowledge' | 'learning' | 'fact';
 
 export interface NewEntry {
@@ -44,23 +36,15 @@ export interface KnowledgeEntry extends Omit<NewEntry, 'callKey' | 'passages'> {
   readonly savedAt: number;
 }
 
-export interface EntryId {
-  readonly kind: EntryKind;
-  readonly key: string;
+export type EntryId = Pick<NewEntry, 'kind' | 'key'>;
+
+/** `after`: the last item of the page before. */
+interface PageQuery<After> {
+  readonly limit: number;
+  readonly after?: After;
 }
 
-interface EntryQuery {
-  readonly kind: EntryKind;
-  readonly limit: number;
-  /** The last key of the page before. */
-  readonly after?: string;
-}
-
-interface HistoryQuery {
-  readonly limit: number;
-  /** The last version of the page before. */
-  readonly after?: Pick<KnowledgeEntry, 'key' | 'version'>;
-}
+type Position = Pick<KnowledgeEntry, 'key' | 'version'>;
 
 const COLLECTIONS: Readonly<Record<EntryKind, string>> = {
   knowledge: KNOWLEDGE_COLLECTION,
@@ -126,16 +110,12 @@ export class KnowledgeStore {
   }
 
   /** Lists the newest version of each entry, by key. */
-  async list(scope: Scope, { kind, limit, after = '' }: EntryQuery): Promise<readonly KnowledgeEntry[]> {
+  async list(scope: Scope, { kind, limit, after = '' }: PageQuery<string> & Pick<EntryId, 'kind'>) {
     return this.#database.read(() => readEntries(LIST, ...keyOf(scope, { kind, key: after }), limit));
   }
 
   /** Lists every version of each entry, by key and version. */
-  async history(
-    scope: Scope,
-    kind: EntryKind,
-    { limit, after }: HistoryQuery,
-  ): Promise<readonly KnowledgeEntry[]> {
+  async history(scope: Scope, kind: EntryKind, { limit, after }: PageQuery<Position>) {
     const { key, version } = after ?? { key: '', version: 0 };
     return this.#database.read(() => readEntries(HISTORY, ...keyOf(scope, { kind, key }), version, limit));
   }
@@ -223,9 +203,7 @@ function keyOf({ tenant, owner }: Scope, { kind, key }: EntryId): readonly strin
   return [tenant, owner, kind, nameKey(key)];
 }
 
-function originOf({ kind, key }: EntryId): string {
-  return `${kind}:${nameKey(key)}`;
-}
+const originOf = ({ kind, key }: EntryId): string => `${kind}:${nameKey(key)}`;
 
 function documentOf({ passages }: NewEntry, saved: KnowledgeEntry): NewDocument {
   const { kind, key, version, category, content, diagnosis, tags, provenance } = saved;

@@ -79,9 +79,7 @@ export class Capture {
 
 const LONGEST_CHARACTER_BYTES = 4;
 
-function isContinuation(byte: number | undefined): boolean {
-  return byte !== undefined && (byte & 0xc0) === 0x80;
-}
+const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80;
 
 function wholeCharacters(bytes: Buffer): Buffer {
   let start = 0;

@@ -4,6 +4,7 @@ import type { Scrubber } from '../../../core/secrets.js';
 import type { Scope } from '../../../core/task.js';
 import type { DiskBudget } from '../../../disk/disk-budget.js';
 import type { WorkFolders } from '../../../disk/work-folders.js';
+import type { openForwarder } from '../../../http/forwarder.js';
 import type { WORKSPACE_SETTINGS } from '../settings.js';
 
 /** The way to start a program. */
@@ -93,10 +94,7 @@ export interface ExecOptions {
   readonly budget: DiskBudget;
   /** From `findSandbox`. Undefined: commands run as the server's own user, and each is `dangerous`. */
   readonly sandbox: Sandbox | undefined;
-  /**
-   * Whether sandboxed commands share the host's network, including its loopback services and its abstract Unix sockets.
-   * A network namespace cannot be shared in part.
-   */
+  /** Whether sandboxed commands share the host's network, its loopback services and abstract Unix sockets: all or none. */
   readonly network: boolean;
   /** The server's environment. Commands see only the variables named by `envAllow`. */
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -104,17 +102,9 @@ export interface ExecOptions {
   /** Further existing folders that commands of this owner may read: the folders of skills. */
   readonly readable?: (scope: Scope) => readonly string[];
   /** Opens a forwarder for one command, so that its requests can carry secrets that it cannot read. */
-  readonly openForwarder?: ((scope: Scope) => Promise<Forwarder>) | undefined;
+  readonly openForwarder?: ((scope: Scope) => ReturnType<typeof openForwarder>) | undefined;
   /** Removes the secrets of an owner from the output of a command before it is stored. Default: no scrubber. */
   readonly scrubber?: (scope: Scope) => Scrubber;
   readonly limits: ExecLimits;
   readonly logger: Logger;
-}
-
-/** Takes plain HTTP from one command on a Unix socket, adds the secrets, and sends the request on over TLS. */
-interface Forwarder {
-  readonly socket: string;
-  /** The folder of the socket, which holds nothing else. */
-  readonly folder: string;
-  close(): Promise<void>;
 }

@@ -27,6 +27,7 @@ export class SandboxedPrograms implements Programs {
   /** Rejects with `unavailable` when the sandbox that the program must run in does not work here. */
   async start(program: Program): Promise<PipedProcess> {
     const realPaths = (paths: readonly string[]) => Promise.all(paths.map((path) => realpath(path)));
+    const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
     const writable = await realPaths([program.folder, ...program.writable]);
     const folder = writable[0]!;
     const command: ShellCommand = {
@@ -65,9 +66,4 @@ export class SandboxedPrograms implements Programs {
     const hint = 'If you trust the program with all rights of this server, set sandbox: false in its entry.';
     throw new LangoError('unavailable', problem, { hint });
   }
-}
-
-/** Quotes a word for the shell. */
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -50,10 +50,7 @@ interface ClearOptions {
   readonly onDeleted?: (deleted: OpenPath) => void;
 }
 
-/**
- * Deletes the content of a folder and resolves with the number of deleted entries. Each folder is held open while it is
- * emptied, so no symbolic link can lead out of it.
- */
+/** Deletes the content of a folder and counts it. Each folder is held open meanwhile, so no link can lead out of it. */
 export async function clearFolder(
   access: WorkspaceAccess,
   folder: OpenPath,

@@ -82,9 +82,7 @@ function withLineBreaksOf(text: string, { oldText, newText }: EditInput): readon
   return isCrlf ? [toCrlf(oldText), toCrlf(newText)] : [oldText, newText];
 }
 
-function toCrlf(text: string): string {
-  return text.replace(/\r?\n/g, '\r\n');
-}
+const toCrlf = (text: string): string => text.replace(/\r?\n/g, '\r\n');
 
 function describe({ oldText, newText }: EditInput, shown: string): string {
   return `replaced ${counted(oldText.length, 'character')} by ${newText.length} in ${shown}`;

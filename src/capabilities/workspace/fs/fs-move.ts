@@ -26,7 +26,7 @@ export function moveTool(workspace: Workspace): Tool {
     execute: (input, context) =>
       workspace.change(context, bothArguments(input), async (access) => {
         context.signal.throwIfAborted();
-        const from = await access.removable(fromArgument(input));
+        const from = await access.removable(argumentOf('from', input));
         const to = await findTarget(access, input, from.name);
         if (to.path === from.path)
           throw new LangoError('invalid-input', 'to: it is the current path, so there is nothing to move.');
@@ -38,8 +38,8 @@ export function moveTool(workspace: Workspace): Tool {
       }),
     settle: (input, context) =>
       workspace.read(context, bothArguments(input), async (access) => {
-        if (await access.find(fromArgument(input)).catch(undefinedIfMissing)) return undefined;
-        const target = await access.find(toArgument(input)).catch(undefinedIfMissing);
+        if (await access.find(argumentOf('from', input)).catch(undefinedIfMissing)) return undefined;
+        const target = await access.find(argumentOf('to', input)).catch(undefinedIfMissing);
         if (target) return { content: `moved ${input.from} to ${access.displayPath(target.path)}` };
         const problem = 'Neither from nor to exists: another program has moved or deleted it.';
         throw new LangoError('outcome-unknown', problem);
@@ -51,17 +51,13 @@ function bothArguments({ from, to }: MoveInput): PathArgument {
   return { name: 'from, to', value: `${from}, ${to}` };
 }
 
-function fromArgument({ from }: MoveInput): PathArgument {
-  return { name: 'from', value: from };
-}
-
-function toArgument({ to }: MoveInput): PathArgument {
-  return { name: 'to', value: to };
+function argumentOf(name: 'from' | 'to', input: MoveInput): PathArgument {
+  return { name, value: input[name] };
 }
 
 /** Returns `to` itself, or the name of the moved entry inside `to` when that is a folder. */
 async function findTarget(access: WorkspaceAccess, input: MoveInput, name: string): Promise<PathTarget> {
-  const argument = toArgument(input);
+  const argument = argumentOf('to', input);
   const folder = await access.find(argument).catch(undefinedIfMissing);
   if (!folder?.stats.isDirectory()) return access.target(argument, { follow: false, make: true });
   return { folder, name, path: `${folder.path}/${name}`, existing: await access.child(folder, name) };

@@ -19,9 +19,7 @@ const MATCH_TIME_MS = 2_000;
 const WORKER_MEMORY_MB = 128;
 
 /** A pattern is case-sensitive only when it contains upper-case letters. */
-function ignoresCase(pattern: string): boolean {
-  return pattern === pattern.toLowerCase();
-}
+const ignoresCase = (pattern: string): boolean => pattern === pattern.toLowerCase();
 
 export function literalMatcher(pattern: string): Matcher {
   const fold = ignoresCase(pattern) ? (text: string) => text.toLowerCase() : (text: string) => text;
@@ -54,10 +52,7 @@ parentPort.on('message', ({ name, text }) => { const lines = [];
   parentPort.postMessage({ name: expression.test(name), lines });
 });`;
 
-/**
- * Matches in a worker thread, because a regular expression can run practically forever; the thread is ended when one
- * file takes too long. Throws `invalid-input` for an invalid expression.
- */
+/** Matches in a worker thread, which ends when one file takes too long. Throws `invalid-input` for an invalid expression. */
 export function regexMatcher(pattern: string, signal: AbortSignal): Matcher {
   const flags = ignoresCase(pattern.replace(/\\./g, '')) ? 'iu' : 'u';
   try {

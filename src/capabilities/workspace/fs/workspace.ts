@@ -220,18 +220,14 @@ export class WorkspaceAccess implements AsyncDisposable {
   }
 }
 
-function quote({ name, value }: PathArgument): string {
-  return `${name}: "${value}"`;
-}
+const quote = ({ name, value }: PathArgument): string => `${name}: "${value}"`;
 
 export function missingPath(argument: PathArgument): LangoError {
   const problem = `${quote(argument)} does not exist; call fs_list to see the existing files.`;
   return new LangoError('not-found', problem);
 }
 
-function isTarget(end: PathTarget | OpenPath): end is PathTarget {
-  return 'folder' in end;
-}
+const isTarget = (end: PathTarget | OpenPath): end is PathTarget => 'folder' in end;
 
 function isInside(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder === sep ? sep : folder + sep);

@@ -8,10 +8,7 @@ const schema = z.strictObject({ url, method, body, headers: headersField() });
 
 type Input = z.infer<typeof schema>;
 
-/**
- * Creates the tool that sends a request to a service. A secret in a header is sent only to a host that its owner permitted,
- * and no model or command ever sees its value.
- */
+/** Creates the tool that requests a service. A secret goes only to hosts that its owner permitted, and no model sees it. */
 export function httpTool(webFetch: typeof fetch, timeoutSeconds: number): Tool {
   const changes = ({ method = 'GET' }: Input) => method !== 'GET';
   return defineTool({
