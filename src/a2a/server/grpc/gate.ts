@@ -121,7 +121,11 @@ export type AnyCall = Pick<ServerUnaryCall<Buffer, unknown>, 'metadata' | 'reque
   once(event: 'cancelled', listener: () => void): unknown;
 };
 
-type CallFacts = Admission & { readonly version: ProtocolVersion } & Pick<GateOptions, 'closing'>;
+interface CallFacts extends Admission {
+  readonly version: ProtocolVersion;
+  /** Aborts when the server stops. */
+  readonly closing: AbortSignal;
+}
 
 export function grpcCall(call: AnyCall, { scope, from, version, closing }: CallFacts): Call {
   const { metadata } = call;

@@ -63,10 +63,16 @@ export class Retrieval {
   }
 }
 
+interface VectorSearch {
+  readonly embedder: PassageEmbedder;
+  readonly library: LibraryStore;
+  readonly signal: AbortSignal;
+}
+
 async function searchVectors(
   scope: Scope,
   { query, limit, ...filter }: SearchRequest,
-  { embedder, library, signal }: { embedder: PassageEmbedder; library: LibraryStore; signal: AbortSignal },
+  { embedder, library, signal }: VectorSearch,
 ): Promise<SearchResult> {
   const { provider } = embedder;
   const collections = await library.collections(scope, filter);
