@@ -1,6 +1,20 @@
 import { z } from 'zod';
-import { KIB, agentName, count, distinct, flag, group, httpUrl, list, optional } from '../core/fields.js';
-import { path, seconds, secret, subAgentName, text } from '../core/fields.js';
+import {
+  KIB,
+  agentName,
+  count,
+  distinct,
+  flag,
+  group,
+  httpUrl,
+  list,
+  optional,
+  path,
+  seconds,
+  secret,
+  subAgentName,
+  text,
+} from '../core/fields.js';
 import { oauth2 } from '../core/oauth2-fields.js';
 
 const push = group('Push notifications.', {

@@ -1,6 +1,19 @@
 import { z } from 'zod';
-import { KIB, agentName, count, distinct, flag, group, list, optional, path } from '../core/fields.js';
-import { seconds, subAgentName, text, toolPrefix } from '../core/fields.js';
+import {
+  KIB,
+  agentName,
+  count,
+  distinct,
+  flag,
+  group,
+  list,
+  optional,
+  path,
+  seconds,
+  subAgentName,
+  text,
+  toolPrefix,
+} from '../core/fields.js';
 import { otherModel } from './model-keys.js';
 
 /** The meaning of 0 in `agent.maxDelegationRounds`. */

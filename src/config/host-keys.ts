@@ -1,6 +1,22 @@
 import { z } from 'zod';
-import { HOME_MARK, KIB, MIB, choice, count, flag, group, httpUrl, list, optional } from '../core/fields.js';
-import { path, seconds, secret, secretHeaders, text, toolName } from '../core/fields.js';
+import {
+  HOME_MARK,
+  KIB,
+  MIB,
+  choice,
+  count,
+  flag,
+  group,
+  httpUrl,
+  list,
+  optional,
+  path,
+  seconds,
+  secret,
+  secretHeaders,
+  text,
+  toolName,
+} from '../core/fields.js';
 
 export const storage = group('The database of tasks, documents, secrets and all other stored data.', {
   url: secret(

@@ -1,6 +1,23 @@
 import { z } from 'zod';
-import { KIB, MIB, agentName, choice, count, distinct, flag, group, host, httpUrl } from '../core/fields.js';
-import { list, optional, path, port, seconds, secret, text } from '../core/fields.js';
+import {
+  KIB,
+  MIB,
+  agentName,
+  choice,
+  count,
+  distinct,
+  flag,
+  group,
+  host,
+  httpUrl,
+  list,
+  optional,
+  path,
+  port,
+  seconds,
+  secret,
+  text,
+} from '../core/fields.js';
 import { RISKS, type Risk } from './risks.js';
 import { SIGNATURE_ALGORITHMS } from '../core/card.js';
 

@@ -1,5 +1,10 @@
-import type { Message as WireMessage, SendMessageRequest, Task, TaskArtifactUpdateEvent } from '@a2a-js/sdk';
-import type { TaskStatus } from '@a2a-js/sdk';
+import type {
+  Message as WireMessage,
+  SendMessageRequest,
+  Task,
+  TaskArtifactUpdateEvent,
+  TaskStatus,
+} from '@a2a-js/sdk';
 import { Role, SendMessageConfiguration } from '@a2a-js/sdk';
 import type { AgentExecutionEvent, AgentExecutor, ExecutionEventBus } from '@a2a-js/sdk/server';
 import { DefaultExecutionEventBus, RequestContext } from '@a2a-js/sdk/server';
@@ -10,8 +15,13 @@ import type { Artifact } from '../../core/message.js';
 import type { Run, RunEnd, RunInput } from '../../core/run.js';
 import type { EventBody, TaskState } from '../../core/task.js';
 import { toCallContext } from '../translate/call.js';
-import { fromWireArtifact, fromWireMessage, fromWireState, isPlainText } from '../translate/content.js';
-import { toWireMessage } from '../translate/content.js';
+import {
+  fromWireArtifact,
+  fromWireMessage,
+  fromWireState,
+  isPlainText,
+  toWireMessage,
+} from '../translate/content.js';
 import { OUTPUT_ARTIFACT_NAME } from '../translate/events.js';
 import { TaskReading } from './task-reading.js';
 

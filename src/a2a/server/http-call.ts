@@ -7,9 +7,16 @@ import { readTrace } from '../translate/trace.js';
 import { toCallContext, type Call } from '../translate/call.js';
 import { isVisible, toWireError, type WireError } from '../translate/errors.js';
 import type { Operation, Request } from './operations.js';
-import { CURSOR_PARAMETER, EXTENSIONS_PARAMETERS, VERSION_PARAMETER } from './service-parameters.js';
-import { activatedExtensions, cursorIn, extensionsIn, versionIn } from './service-parameters.js';
-import type { ProtocolVersion } from './service-parameters.js';
+import {
+  CURSOR_PARAMETER,
+  EXTENSIONS_PARAMETERS,
+  VERSION_PARAMETER,
+  activatedExtensions,
+  cursorIn,
+  extensionsIn,
+  versionIn,
+  type ProtocolVersion,
+} from './service-parameters.js';
 import type { Framing, Streaming } from './sse.js';
 
 /**

@@ -1,6 +1,11 @@
 import type { AgentCard, Message, StreamResponse } from '@a2a-js/sdk';
-import { ListTaskPushNotificationConfigsResponse, ListTasksResponse, SendMessageResponse } from '@a2a-js/sdk';
-import { Task, TaskPushNotificationConfig } from '@a2a-js/sdk';
+import {
+  ListTaskPushNotificationConfigsResponse,
+  ListTasksResponse,
+  SendMessageResponse,
+  Task,
+  TaskPushNotificationConfig,
+} from '@a2a-js/sdk';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { LangoError, isLangoError } from '../../core/errors.js';
 import { readingOnly, type Audit } from '../../core/identity.js';

@@ -3,8 +3,14 @@ import { isJsonObject, type Json } from '../../core/json.js';
 import type { WireError } from '../translate/errors.js';
 import { mapMembers } from '../translate/unchecked.js';
 import { REST_1_0, type RestDialect } from './dialect.js';
-import { decodedSegment, serveOperation, errorHeaders, openCall, reportedError } from './http-call.js';
-import { sendJson } from './http-call.js';
+import {
+  decodedSegment,
+  serveOperation,
+  errorHeaders,
+  openCall,
+  reportedError,
+  sendJson,
+} from './http-call.js';
 import { OPERATIONS, type PublishedAgent } from './operations.js';
 import type { Streaming } from './sse.js';
 import { REST_0_3 } from './v03/dialect.js';

@@ -1,7 +1,19 @@
 import { z } from 'zod';
 import type { RuleResult, SettingsRule } from '../../core/capability.js';
-import { MIB, choice, count, flag, group, httpUrl, optional, path, seconds } from '../../core/fields.js';
-import { secret, switchOf, text } from '../../core/fields.js';
+import {
+  MIB,
+  choice,
+  count,
+  flag,
+  group,
+  httpUrl,
+  optional,
+  path,
+  seconds,
+  secret,
+  switchOf,
+  text,
+} from '../../core/fields.js';
 import { finding } from '../../core/findings.js';
 
 /** The embedding model of each provider, without `embedding.model`. */

@@ -1,6 +1,10 @@
-import { ServerInterceptingCall } from '@grpc/grpc-js';
-import type { Metadata, ServerInterceptingCallInterface, ServerInterceptor } from '@grpc/grpc-js';
-import type { ServerUnaryCall } from '@grpc/grpc-js';
+import {
+  ServerInterceptingCall,
+  type Metadata,
+  type ServerInterceptingCallInterface,
+  type ServerInterceptor,
+  type ServerUnaryCall,
+} from '@grpc/grpc-js';
 import type { ServerHttp2Stream } from 'node:http2';
 import { LangoError } from '../../../core/errors.js';
 import type { Authenticator, Caller, ClientCertificate } from '../../../core/identity.js';

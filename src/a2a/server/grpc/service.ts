@@ -1,12 +1,21 @@
-import { Metadata } from '@grpc/grpc-js';
-import type { MethodDefinition, ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
-import type { UntypedServiceImplementation, sendUnaryData } from '@grpc/grpc-js';
+import {
+  Metadata,
+  type MethodDefinition,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type UntypedServiceImplementation,
+  type sendUnaryData,
+} from '@grpc/grpc-js';
 import { assertJsonValue } from '../../../core/json.js';
 import type { Logger } from '../../../core/logger.js';
 import { toCallContext, type Call } from '../../translate/call.js';
 import type { PublishedAgent, Request, StreamOperation, UnaryOperation } from '../operations.js';
-import { EXTENSIONS_PARAMETERS, VERSION_PARAMETER, activatedExtensions } from '../service-parameters.js';
-import { versionIn } from '../service-parameters.js';
+import {
+  EXTENSIONS_PARAMETERS,
+  VERSION_PARAMETER,
+  activatedExtensions,
+  versionIn,
+} from '../service-parameters.js';
 import { stallMs, type StreamLimits, type StreamSlots } from '../stream-slots.js';
 import { EventWriter, type UnreadResponses } from './flow-control.js';
 import { grpcCall, textIn, type AnyCall, type Gate } from './gate.js';

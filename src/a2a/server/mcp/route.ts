@@ -1,8 +1,14 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { createMcpHandler, inputRequired, inputResponse, ProtocolError } from '@modelcontextprotocol/server';
-import { ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
-import type { ServerContext } from '@modelcontextprotocol/server';
+import {
+  createMcpHandler,
+  inputRequired,
+  inputResponse,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
 import type { HttpExchange, HttpRoute } from '../../../core/http.js';
 import type { Caller } from '../../../core/identity.js';
 import { isLangoError } from '../../../core/errors.js';

@@ -4,8 +4,12 @@ import type { Scope } from '../../../core/task.js';
 import type { Parsers } from '../../../parsing/parsers.js';
 import type { Accepted, EmbeddingProgress, Submission } from '../operations.js';
 import type { LibraryStore } from '../stores/library-store.js';
-import { AGENT_COLLECTIONS } from '../stores/library.js';
-import type { CollectionFilter, DocumentPage, DocumentQuery } from '../stores/library.js';
+import {
+  AGENT_COLLECTIONS,
+  type CollectionFilter,
+  type DocumentPage,
+  type DocumentQuery,
+} from '../stores/library.js';
 import type { PassageEmbedder } from './passage-embedder.js';
 
 interface DocumentIndexOptions {

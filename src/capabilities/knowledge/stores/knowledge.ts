@@ -6,8 +6,13 @@ import { assertKeys, insertInto, toParameters, toRecord, type Row } from '../../
 import { requireCollection } from '../sql/library-rows.js';
 import { nameKey } from './graph.js';
 import type { LibraryStore, RemovedDocuments } from './library-store.js';
-import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION, MEMORY_COLLECTION } from './library.js';
-import type { NewDocument, Provenance } from './library.js';
+import {
+  KNOWLEDGE_COLLECTION,
+  LEARNINGS_COLLECTION,
+  MEMORY_COLLECTION,
+  type NewDocument,
+  type Provenance,
+} from './library.js';
 
 /** `knowledge` has a key, a `learning` is the fix of a problem, and a `fact`, to be remembered, is its own key. */
 export type EntryKind = 'knowledge' | 'learning' | 'fact';

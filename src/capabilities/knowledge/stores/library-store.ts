@@ -2,17 +2,36 @@ import { LangoError } from '../../../core/errors.js';
 import { all, column, lockOf, run, type Dialect, type Query, type SqlDatabase } from '../../../core/sql.js';
 import type { Scope } from '../../../core/task.js';
 import { assertKeys, toRecord, type Row } from '../../../stores/records.js';
-import { DOCUMENT_FORMAT, findCollections, readHits, requireCollection } from '../sql/library-rows.js';
-import { sourceOf } from '../sql/library-rows.js';
-import type { CollectionRow } from '../sql/library-rows.js';
-import { addMorePassages, PASSAGES_AT_ONCE, putDocument, removeDocuments } from '../sql/library-writes.js';
-import { thinDocument } from '../sql/library-writes.js';
-import type { WholeDocument } from '../sql/library-writes.js';
+import {
+  DOCUMENT_FORMAT,
+  findCollections,
+  readHits,
+  requireCollection,
+  sourceOf,
+  type CollectionRow,
+} from '../sql/library-rows.js';
+import {
+  addMorePassages,
+  PASSAGES_AT_ONCE,
+  putDocument,
+  removeDocuments,
+  thinDocument,
+  type WholeDocument,
+} from '../sql/library-writes.js';
 import { searchText, TermCounts } from '../sql/text-search.js';
 import { assertDimension, toBlob, VectorSearch } from '../sql/vector-search.js';
 import type { GraphStore } from './graph.js';
-import type { CollectionFilter, CollectionRecord, DocumentPage, DocumentQuery, Hit } from './library.js';
-import type { NewDocument, TextQuery, Unembedded, VectorQuery } from './library.js';
+import type {
+  CollectionFilter,
+  CollectionRecord,
+  DocumentPage,
+  DocumentQuery,
+  Hit,
+  NewDocument,
+  TextQuery,
+  Unembedded,
+  VectorQuery,
+} from './library.js';
 
 const list = ({
   items,
