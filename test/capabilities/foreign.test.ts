@@ -163,6 +163,7 @@ describe('a capability from outside', () => {
       expect(code).not.toBe(0);
       expect(stderr).toContain(error);
       expect(stderr).not.toMatch(/^\s+at /m);
+      if (!members.startsWith('tables')) return;
       // The server starts without it, and has all its tables.
       await writeFile(path.join(home.folder, 'config.yaml'), '');
       const [sent] = await whileServing(home, ['send', 'hello']);

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { CAPABILITIES } from '../../src/capabilities/index.js';
 import { ENV_VARIABLES, SECRET_VARIABLES } from '../../src/config/env.js';
 import { fileVariable } from '../../src/config/secret-files.js';
-import { lango } from '../cli/lango-process.js';
+import { langoHere } from '../cli/lango-here.js';
 import type { Manifest, Workload } from './kit.js';
 
 const OF_CAPABILITIES = CAPABILITIES.flatMap(({ variables = [] }) => variables.map(({ name }) => name));
@@ -46,8 +46,8 @@ export async function readNode(workload: Workload, manifests: readonly Manifest[
     const config = texts.get(env['LANGO_CONFIG'] ?? '') ?? '';
     const inConfig = new Set(Array.from(config.matchAll(IN_CONFIG), ([, name]) => name!));
     const unread = Object.keys(env).filter((name) => !READ.has(name) && !inConfig.has(name));
-    const check = await lango(['config', 'check'], options);
-    const shown = await lango(['config', 'show', '--json'], options);
+    const check = await langoHere(['config', 'check'], options);
+    const shown = await langoHere(['config', 'show', '--json'], options);
     const { keys = [] } = JSON.parse(shown.stdout || '{}') as { keys?: readonly ShownKey[] };
     return {
       findings: [
