@@ -40,7 +40,7 @@ export interface Trace {
   readonly tracestate?: string;
 }
 
-/** What a task may do. It travels with delegations (the delegation-chain extension) and only narrows: see `narrowGrant`. */
+/** The rights of a task. A grant travels with delegations (the delegation-chain extension) and only narrows: see `narrowGrant`. */
 export interface Grant {
   /** The agents that delegated to this task, root first, each as "name@node". Empty for a person's own task. */
   readonly chain: readonly string[];

@@ -19,7 +19,7 @@ export interface EgressOptions {
   readonly idleMs?: number;
   /** The largest decoded size of a response that is no event stream. */
   readonly maxBytes?: number;
-  /** Which requests may get an event stream: those whose `Accept` header names the type (default), or all. */
+  /** The requests that may get an event stream: those whose `Accept` header names the type (default), or all. */
   readonly streams?: 'accepted' | 'always';
   /** Refuses JSON with too many lists, objects and values before the caller parses it. Default: false. */
   readonly isBoundedJson?: boolean;

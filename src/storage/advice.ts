@@ -1,6 +1,6 @@
 import { LangoError } from '../core/errors.js';
 
-/** What went wrong with a database, and what its operator can do. */
+/** Problems of a database, each with the advice for its operator. */
 export interface Advice {
   readonly message: string;
   readonly hint: string;

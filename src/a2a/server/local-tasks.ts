@@ -6,7 +6,7 @@ import type { TaskCall, TaskCalls } from '../translate/task-calls.js';
 import type { TaskUpdate } from '../translate/updates.js';
 import type { AgentTasks, StreamView } from './agent-tasks.js';
 
-/** What an executor gets of the request besides the message, as over the wire. */
+/** The parts of a request that an executor gets besides the message, as over the wire. */
 const REQUEST = { configuration: { returnImmediately: true } };
 /** The number of newest tasks of a context that are searched for a message, and the number of events that a read loads. */
 const MAX_TASKS = 20;

@@ -65,7 +65,7 @@ export function toUpdate(
   return { type: 'status', ...about, at, state: 'working', message, mark: { author, activity } };
 }
 
-/** What the end of a run says besides its state. */
+/** The facts in the end of a run besides its state. */
 export function closingOf(
   { usage, fromOutside = false }: Extract<EventBody, { type: 'run-end' }>,
   author: string,

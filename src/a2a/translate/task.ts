@@ -41,7 +41,7 @@ export class TaskFold {
   readonly #changes = new Changes();
   /** The metadata of an executor's events. */
   #metadata: JsonObject = {};
-  /** What the newest run said at its end. */
+  /** The facts in the end of the newest run. */
   #closing: ReturnType<typeof closingOf> | undefined;
 
   /** Adds the next event. `author` is the resolved author (requirements A1 and A2). */

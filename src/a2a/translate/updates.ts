@@ -66,8 +66,8 @@ interface Reply extends AboutTask {
 }
 
 /**
- * What an agent says about a task, in the words of core. An agent of this process hands it over as it is; between servers
- * it is the protocol's event of a stream.
+ * An update that an agent gives about a task, in the words of core. An agent of this process hands it over as it is;
+ * between servers it is the protocol's event of a stream.
  */
 export type TaskUpdate = TaskSnapshot | StatusUpdate | ArtifactUpdate | Reply;
 

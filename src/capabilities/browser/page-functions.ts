@@ -5,7 +5,7 @@ export type Range = JsonObject & Readonly<Record<'total' | 'from' | 'to', number
 
 export type PageInfo = JsonObject & Readonly<Record<'height' | 'width', number>> & { readonly title: string };
 
-/** What a person sees of an element's state. */
+/** The state of an element, as a person sees it. */
 export interface ElementState extends JsonObject {
   readonly value?: string;
   readonly checked?: boolean | undefined;
