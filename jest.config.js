@@ -18,6 +18,7 @@ const CAMPAIGNS = [
   'test/e2e/telemetry-kill',
   'test/e2e/tool-kills',
   'test/lab/(abuse|bench|chaos|fuzz)',
+  'test/quirks/ablations',
   'test/capabilities/removal',
   'test/capabilities/browser/hold',
   'test/capabilities/browser/lifetime',

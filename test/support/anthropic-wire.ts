@@ -6,6 +6,8 @@ import type { AnswerScript, ModelWire } from './model-wire.js';
 export function anthropicStream(script: {
   readonly blocks: readonly { readonly start: object; readonly deltas?: readonly object[] }[];
   readonly stopReason: string;
+  /** Further members of the last delta. */
+  readonly delta?: object;
   readonly usage?: { readonly start?: object; readonly end?: object };
 }): string {
   const blocks = script.blocks.flatMap(({ start, deltas }, index) => [
@@ -19,7 +21,7 @@ export function anthropicStream(script: {
     ...blocks,
     anthropicEvent({
       type: 'message_delta',
-      delta: { stop_reason: script.stopReason, stop_sequence: null },
+      delta: { stop_reason: script.stopReason, stop_sequence: null, ...script.delta },
       usage: { output_tokens: 7, ...script.usage?.end },
     }),
     anthropicEvent({ type: 'message_stop' }),

@@ -118,7 +118,7 @@ export interface Sending {
 
 /** Sends a text over HTTP and collects the events until the end. */
 export async function sendText(server: TestServer, text: string, sending: Sending = {}): Promise<Outcome> {
-  return send(server, { parts: [textPart(text)], ...sending });
+  return sendParts(server, { parts: [textPart(text)], ...sending });
 }
 
 /** Replies to the first question of a waiting task with a decision. */
@@ -129,10 +129,11 @@ export async function decide(
 ): Promise<Outcome> {
   const { hash } = asked.end.questions[0]!;
   const parts = [answerPart({ hash, ...word })];
-  return send(server, { parts, taskId: asked.taskId, ...(agent && { agent }) });
+  return sendParts(server, { parts, taskId: asked.taskId, ...(agent && { agent }) });
 }
 
-async function send(server: TestServer, request: SendRequest): Promise<Outcome> {
+/** Sends a message over HTTP and collects the events until the end. */
+export async function sendParts(server: TestServer, request: SendRequest): Promise<Outcome> {
   const events: ClientEvent[] = [];
   for await (const event of server.client.send(request, AbortSignal.timeout(100_000))) events.push(event);
   const end = events.at(-1);
