@@ -11,7 +11,7 @@ import type { Env } from '../config/env.js';
 import type { Terminal } from '../terminal/terminal.js';
 import { loadToken } from '../config/node-credentials.js';
 import { isRunningAt } from '../config/running-server.js';
-import { isLoopback } from '../core/addresses.js';
+import { hostInUrl, isLoopback } from '../core/addresses.js';
 import { silentLogger } from '../core/logger.js';
 import type { ServerTrust } from '../core/http.js';
 import { createAddressCheck } from '../http/address-check.js';
@@ -114,8 +114,8 @@ function configuredOrigin({ server }: Config): string {
     const hint = 'Give the address of the server with --url or LANGO_URL.';
     throw usageError('The configuration names no fixed port (server.port is 0).', hint);
   }
-  const host = WILDCARD.test(server.host) ? 'localhost' : server.host;
-  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
+  const host = WILDCARD.test(server.host) ? 'localhost' : hostInUrl(server.host);
+  return `${scheme}://${host}:${server.port}`;
 }
 
 export function overridesOf({ home, config: configFile }: FolderFlags) {

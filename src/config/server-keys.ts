@@ -30,6 +30,10 @@ const serverLimits = group('Limits of requests, streams and runs.', {
     10,
     'The time a client has to send its headers. With TLS it includes the handshake.',
   ),
+  keepAliveSeconds: seconds(
+    65,
+    'The time an idle HTTP connection stays open. Keep it above that of a load balancer in front (60 s for many), which would send a request on a connection that is just closed.',
+  ),
   bodySeconds: seconds(
     30,
     'The time a client has to send the body of a request, or the message of a gRPC call.',

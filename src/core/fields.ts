@@ -195,7 +195,8 @@ export function variableName(): z.ZodString {
 
 /** A host name or address, without a port. */
 export function host(): z.ZodString {
-  return z.string().regex(/^[^\s/@]+$/, 'must be a host name or an address, without a scheme or path');
+  const plain = z.string().regex(/^[^\s/@]+$/, 'must be a host name or an address, without a scheme or path');
+  return plain.overwrite((name) => name.replace(/^\[(.+)\]$/, '$1'));
 }
 
 /** An http or https address. It must not hold credentials, as addresses are logged. */

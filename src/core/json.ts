@@ -27,6 +27,13 @@ export function parseObject(text: string): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined;
 }
 
+const LINE_ENDS = /[\u0085\u2028\u2029]/g;
+
+/** Escapes the line ends that JSON allows in texts: some clients split an event stream at them (`str.splitlines` of Python). */
+export function onOneLine(json: string): string {
+  return json.replace(LINE_ENDS, (end) => `\\u${end.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
 /** The members that are set, for an object whose optional members are absent rather than undefined. */
 export function defined<Members extends object>(members: Members) {
   const set = Object.entries(members).filter(([, value]) => value !== undefined);

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { hostInUrl, isLoopback } from '../core/addresses.js';
 import { LangoError } from '../core/errors.js';
 import type { HttpExchange } from '../core/http.js';
 
@@ -31,17 +32,17 @@ const PREFLIGHT_SECONDS = '600';
 
 /** Checks Host and Origin against DNS rebinding and pages of other sites. Throws `invalid-input` or `forbidden`. */
 export function createAdmission(rules: AdmissionRules): (request: IncomingMessage) => Admission {
-  const allowedHosts = new Set(rules.allowedHosts.map((host) => host.toLowerCase()));
+  const allowedHosts = new Set(rules.allowedHosts.map(spelledAsHere));
   const allowedOrigins = new Set(rules.allowedOrigins.map((origin) => new URL(origin).origin));
 
   function isOurs(name: string, port: string | undefined, request: IncomingMessage): boolean {
     if (allowedHosts.has(name) || (port !== undefined && allowedHosts.has(`${name}:${port}`))) return true;
     // DNS rebinding needs a host name, so a request that names the address of its connection is safe.
-    return LOOPBACK_NAMES.has(name) || name === hostOf(request.socket.localAddress);
+    return LOOPBACK_NAMES.has(name) || name === hostInUrl(request.socket.localAddress ?? '');
   }
 
   return (request) => {
-    if (rules.isLoopbackOnly && !isLoopback(request.socket.localAddress)) {
+    if (rules.isLoopbackOnly && !isLoopback(request.socket.localAddress ?? '')) {
       throw new LangoError(
         'forbidden',
         'This server does not authenticate callers (auth.mode is none), so it serves loopback addresses only.',
@@ -49,7 +50,8 @@ export function createAdmission(rules: AdmissionRules): (request: IncomingMessag
       );
     }
     const host = requestedHost(request, rules.trustProxy);
-    const [, name = '', port] = HOST.exec(host) ?? [];
+    const [, asked = '', port] = HOST.exec(host) ?? [];
+    const name = hostInUrl(asked);
     if (name === '') throw new LangoError('invalid-input', 'The Host header is not a host name.');
     if (!isOurs(name, port, request)) {
       throw new LangoError('forbidden', 'The Host header names no host of this server.', {
@@ -110,13 +112,9 @@ function lastOf(header: string | readonly string[] | undefined): string | undefi
   return text?.split(',').at(-1)?.trim() || undefined;
 }
 
-function isLoopback(address: string | undefined): boolean {
-  const host = hostOf(address);
-  return host !== undefined && (host === '[::1]' || host.startsWith('127.'));
-}
-
-function hostOf(address: string | undefined): string | undefined {
-  if (address === undefined) return undefined;
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
-  return plain.includes(':') ? `[${plain}]` : plain;
+/** A host of the configuration, `name` or `name:port`, in the one spelling that requests are compared in. */
+function spelledAsHere(host: string): string {
+  const [, name = '', port] = HOST.exec(host.toLowerCase()) ?? [];
+  if (name === '') return host.toLowerCase();
+  return port === undefined ? hostInUrl(name) : `${hostInUrl(name)}:${port}`;
 }

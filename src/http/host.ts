@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { hostInUrl } from '../core/addresses.js';
 import { errorText } from '../core/errors.js';
 import { pause, waitAtMost } from '../core/time.js';
 import {
@@ -20,6 +21,7 @@ export interface HostOptions extends PipelineOptions {
     readonly headerBytes: number;
     readonly connections: number; // Open connections; further ones are closed at once.
     readonly headerSeconds: number; // Time a client has to send its headers.
+    readonly keepAliveSeconds: number; // Time an idle connection stays open.
     readonly noticeSeconds?: number; // The least time between `stop` and the end of listening. Default: 0.
   };
   readonly tls?: TlsMaterial | undefined; // Without it, plain HTTP.
@@ -54,6 +56,7 @@ export class Host {
     const timeouts = {
       maxHeaderSize: limits.headerBytes,
       headersTimeout,
+      keepAliveTimeout: limits.keepAliveSeconds * 1000,
       requestTimeout: headersTimeout + limits.bodySeconds * 1000,
       connectionsCheckingInterval: Math.min(1_000, headersTimeout / 2),
     };
@@ -118,5 +121,3 @@ export class Host {
     await closed;
   }
 }
-
-const hostInUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);

@@ -14,6 +14,7 @@ export const LIMITS: HostOptions['limits'] = {
   jsonKeys: 10,
   headerBytes: 4_096,
   headerSeconds: 5,
+  keepAliveSeconds: 5,
   bodySeconds: 5,
   connections: 1_000,
   drainSeconds: 2,

@@ -33,6 +33,7 @@ const HOST_LIMITS = {
   bodySeconds: 5,
   headerBytes: 16 * 1024,
   headerSeconds: 5,
+  keepAliveSeconds: 5,
   drainSeconds: 5,
   connections: 1_000,
   callsPerConnection: 100,

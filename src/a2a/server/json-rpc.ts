@@ -1,6 +1,6 @@
 import { isLangoError } from '../../core/errors.js';
 import type { HttpExchange } from '../../core/http.js';
-import { isJsonObject, type JsonObject } from '../../core/json.js';
+import { isJsonObject, onOneLine, type JsonObject } from '../../core/json.js';
 import { DIALECT_1_0 } from './dialect.js';
 import type { ResponseFormat, HttpCall } from './http-call.js';
 import { serveOperation, errorHeaders, openCall, reportedError, sendJson } from './http-call.js';
@@ -47,7 +47,10 @@ export async function serveJsonRpc(exchange: HttpExchange, agent: PublishedAgent
   } catch (error) {
     const { status, headers, body } = faultOf(exchange, id, error);
     if (asEvent && status === 200)
-      sendJson(exchange, { status, type: 'text/event-stream', body: `data: ${body}\n\n`, headers });
+      sendJson(exchange, {
+        ...{ status, type: 'text/event-stream', headers },
+        body: `data: ${onOneLine(body)}\n\n`,
+      });
     else sendJson(exchange, { status, type: JSON_TYPE, body, headers });
   }
 }

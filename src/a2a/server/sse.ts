@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { StreamResponse } from '@a2a-js/sdk';
 import type { HttpExchange } from '../../core/http.js';
-import type { JsonObject } from '../../core/json.js';
+import { onOneLine, type JsonObject } from '../../core/json.js';
 import type { Scope } from '../../core/task.js';
 import { waitAtMost } from '../../core/time.js';
 import type { NumberedResponse } from '../translate/events.js';
@@ -110,7 +110,7 @@ class EventStream {
 
   /** Await the promise, when there is one, before the next call; it never rejects. */
   send(text: string): Promise<void> | undefined {
-    this.#pending += text;
+    this.#pending += onOneLine(text);
     this.#flushSoon ??= setImmediate(() => this.#flush());
     return this.#pending.length + this.#response.writableLength > this.#bufferBytes
       ? this.#drained()

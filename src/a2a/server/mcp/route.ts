@@ -12,7 +12,7 @@ import {
 import type { HttpExchange, HttpRoute } from '../../../core/http.js';
 import type { Caller } from '../../../core/identity.js';
 import { isLangoError } from '../../../core/errors.js';
-import { isJsonObject } from '../../../core/json.js';
+import { isJsonObject, onOneLine } from '../../../core/json.js';
 import type { Question } from '../../../core/task.js';
 import { readTrace } from '../../translate/trace.js';
 import { reportedError, sendJson } from '../http-call.js';
@@ -72,13 +72,18 @@ async function respond(exchange: HttpExchange, options: RequestOptions): Promise
   try {
     const { status, headers: given, body } = await handler.fetch(sent, { parsedBody: options.parsedBody });
     response.writeHead(status, { ...Object.fromEntries(given), 'Cache-Control': 'no-store' });
-    if (body) await pipeline(Readable.fromWeb(body), response);
+    if (body) await pipeline(Readable.fromWeb(body), escaped, response);
     else response.end();
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
     await handler.close();
   }
+}
+
+async function* escaped(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string, void> {
+  const decoder = new TextDecoder();
+  for await (const chunk of chunks) yield onOneLine(decoder.decode(chunk, { stream: true }));
 }
 
 type Era = 'legacy' | 'modern';
