@@ -1,32 +1,35 @@
-import type { Finding } from './core/findings.js';
+import { NodeAddress } from './a2a/server/node-address.js';
 import type { DefinedAgent } from './agents/defined-agent.js';
 import { agentFindings, createAgents, openModels } from './app/agents.js';
 import { OpenCapabilities, logFindings } from './app/capabilities.js';
-import { createAccess, createIdentity, credentialFindings, openCredentials } from './app/identity.js';
+import { createIdentity, openAccess } from './app/identity.js';
 import { assertMountable, createListeners } from './app/listeners.js';
 import type { ListenerAddress, Listeners, MountedHandler } from './app/listeners.js';
-import { NodeAddress, type OnStop, type Parts } from './app/node.js';
+import type { OnStop, Parts } from './app/node.js';
 import { operationsOf, ownerMount } from './app/owners.js';
-import { createDirectory, createReload, localSources, PeerRegistry, remoteSources } from './app/peers.js';
-import type { ReadConfig, Reload } from './app/peers.js';
+import { createDirectory, localSources, openRemoteSources } from './app/peers.js';
 import { createPush, type Push, openMetricsOf, publish, startTraceExportOf } from './app/publishing.js';
 import { folderFindings, healthOf, openStores, prepareFolders } from './app/stores.js';
 import { agentLimits } from './config/config.js';
-import { openKeys } from './config/node-credentials.js';
+import { openKeys, openToken, tokenFindings } from './config/node-credentials.js';
+import { PeerRegistry } from './config/peer-registry.js';
 import type { LoadedConfig } from './config/load.js';
-import { findingOfError } from './config/problems.js';
 import { loadPrompts } from './config/prompts.js';
+import { createReload, type ReadConfig, type Reload } from './config/reload.js';
 import { recordRunningServer } from './config/running-server.js';
 import { secretValues } from './config/secrets.js';
 import type { Agent } from './core/agent.js';
 import { LangoError, errorText } from './core/errors.js';
+import { findingOfError, type Finding } from './core/findings.js';
 import type { Logger } from './core/logger.js';
 import type { ModelProvider } from './core/model.js';
 import type { Run } from './core/run.js';
 import type { Tool } from './core/tool.js';
 import type { MetricSources } from './telemetry/metrics.js';
 import { noScrubber, noSecrets, SECRETS, type Scrubber } from './core/secrets.js';
+import { keyFileFindings } from './http/auth-settings.js';
 import { sendError } from './http/errors.js';
+import { readTls, tlsFindings } from './http/tls.js';
 import { createJournal, type RunningJournal } from './journal/journal.js';
 import { openAudit } from './logging.js';
 import { rightForPath } from './owners/endpoints.js';
@@ -35,10 +38,12 @@ import { scrubLogger } from './scrub/data.js';
 
 /** Finds what a start with this configuration would refuse or leave out, for `config check`. Changes nothing. */
 export async function startFindings(loaded: LoadedConfig): Promise<readonly Finding[]> {
-  const { agent } = loaded.config;
+  const { agent, auth, server } = loaded.config;
   const promptKey = () => ['agent', agent.houseRulesFile === undefined ? 'promptFolder' : 'houseRulesFile'];
   const findings = await Promise.all([
-    credentialFindings(loaded),
+    tlsFindings(server.tls),
+    tokenFindings(loaded),
+    keyFileFindings(auth),
     folderFindings(loaded.config),
     findingOfError(loadPrompts(agent), promptKey),
   ]);
@@ -47,7 +52,7 @@ export async function startFindings(loaded: LoadedConfig): Promise<readonly Find
 
 export { createModel } from './app/agents.js';
 export { servicesWithoutDatabase, settingsContext } from './app/capabilities.js';
-export type { ReadConfig } from './app/peers.js';
+export type { ReadConfig } from './config/reload.js';
 export { openHome } from './app/owners.js';
 export { backUp, inspectServer, moveDatabase, restore, upgradeDatabase } from './app/stores.js';
 export { verifyDatabase } from './app/stores.js';
@@ -173,11 +178,12 @@ async function openNode(
   const { config, hidden = new Set(secretValues(options.secrets)) } = options;
   if (!listen) assertMountable(config);
   await prepareFolders(config);
-  const credentials = await openCredentials(options);
+  const token = await openToken(options);
+  const tls = await readTls(config.server.tls);
   const observers = await openObservers(options, hidden, onStop);
   const { read: keys, seal } = await openKeys(config.home);
   const storage = await openStores(options, onStop);
-  const base = { ...options, ...credentials, ...observers, hidden, keys, seal, storage, stopping };
+  const base = { ...options, token, tls, ...observers, hidden, keys, seal, storage, stopping };
 
   const able = { ...base, ...(await openCapabilities(base, onStop)) };
   const models = await openModels(options.model, able);
@@ -185,21 +191,26 @@ async function openNode(
   const thinking = { ...able, ...models, peers };
   const agents = createAgents(thinking, { ...options, prompts: await loadPrompts(config.agent) });
   const journal = openJournal({ ...thinking, ...agents });
-  const address = new NodeAddress(config, credentials.tls !== undefined);
+  const address = new NodeAddress(config, tls !== undefined);
   const acting = { ...thinking, ...agents, journal, address };
 
   const push = createPush(acting);
-  const access = createAccess(acting);
+  const access = openAccess(acting);
   const published = await publish({ ...acting, access }, push?.configs);
   const local = localSources({ ...acting, published });
   await peers.replace(local);
   // Not awaited: a remote agent whose card hangs delays neither recovery nor readiness.
-  void peers.replace([...local, ...remoteSources(options, acting)]);
+  void peers.replace([...local, ...openRemoteSources(options, acting)]);
   const hasPush = push !== undefined;
   acting.metrics?.addSources(metricSourcesOf(acting, hasPush));
 
-  const reload = createReload({ ...acting, local, renewTls: (material) => listeners.renewTls(material) });
-  const registry = new PeerRegistry({ ...acting, reload });
+  const reload = createReload({
+    ...acting,
+    readTls: () => readTls(config.server.tls),
+    renewTls: (material) => listeners.renewTls(material),
+    replacePeers: (list) => peers.replace([...local, ...openRemoteSources(list, acting)]),
+  });
+  const registry = new PeerRegistry({ ...acting, home: config.home, reload });
   onStop(registry.keepFresh(config.a2a.refreshSeconds));
   const operations = operationsOf(options);
   const node = { ...acting, access, published };
@@ -209,7 +220,7 @@ async function openNode(
     mounts: [ownerMount({ ...node, hasPush, registry })],
   });
   const bound = await startServing({ ...node, listeners, push }, onStop, listen);
-  const { token, model, root } = node;
+  const { model, root } = node;
   return {
     address: { ...bound, token, model: model.id, agents: [...node.agents.keys()], root },
     reload,

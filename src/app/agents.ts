@@ -10,7 +10,7 @@ import type { Additions, PromptTexts } from '../agents/prompts.js';
 import { agentLimits, groupsOf, type Config } from '../config/config.js';
 import type { ModelChoice } from '../config/models.js';
 import type { LoadedConfig } from '../config/load.js';
-import { nearestOf } from '../config/problems.js';
+import { nearestOf } from '../core/text.js';
 import type { Agent, Roster } from '../core/agent.js';
 import type { ToolAssignment } from '../core/capability.js';
 import { LangoError } from '../core/errors.js';
@@ -19,8 +19,8 @@ import type { Run } from '../core/run.js';
 import type { Scope } from '../core/task.js';
 import type { Tool, ToolSource } from '../core/tool.js';
 import { egressOf, type AgentOrigin, type Parts } from './node.js';
-import { isOperator } from './identity.js';
-import { isListUnused, UNUSED_LIST } from './peers.js';
+import { unusedListFindings } from '../config/remote-agents.js';
+import { isOperator } from '../http/identity.js';
 import { workFoldersOf } from './stores.js';
 import { withFallbacks } from '../models/fallback.js';
 import { createOfflineProvider } from '../models/offline/provider.js';
@@ -50,7 +50,7 @@ async function createProvider(choice: ModelChoice, context: ModelContext): Promi
   const timeoutMs = 1_000 * timeoutSeconds;
   const options = {
     ...{ ...rest, model, baseUrl, timeoutMs, apiKey: secrets.modelKeys.get(key) },
-    fetch: egressOf(context, {
+    fetch: egressOf(context)({
       ...{ configuredUrl: baseUrl, timeoutMs, idleMs: timeoutMs, maxBytes: LARGEST_BODY_BYTES },
       // The vendors' libraries ask for a stream in the body, not by the Accept header.
       streams: 'always',
@@ -172,9 +172,14 @@ export function agentFindings(loaded: LoadedConfig): readonly Finding[] {
     const text = `is the name of an agent of this node, which hides the remote one; choose another, or leave ${name} out of a2a.publish`;
     return a2a.enabled && runsHere(name) ? finding(['a2a', 'remoteAgents', index, 'name'], text) : [];
   });
-  const unused = isListUnused(loaded) ? finding(['a2a', 'remoteAgents'], UNUSED_LIST) : [];
   const misnamed = modelNameFindings(loaded.config, new Set());
-  return [...unknown, ...misnamed, ...taken, ...unused, ...assignmentFindings(names.roster, loaded)];
+  return [
+    ...unknown,
+    ...misnamed,
+    ...taken,
+    ...unusedListFindings(loaded),
+    ...assignmentFindings(names.roster, loaded),
+  ];
 }
 
 /** Finds models of unknown agents, which would silently have no effect. `own`: the agents of the program. */

@@ -26,8 +26,9 @@ import { PARSERS } from '../parsing/parsers.js';
 import { withOwnTables } from '../storage/own-tables.js';
 import { TASKS } from '../stores/tasks.js';
 import { createModel, meterFor } from './agents.js';
-import { egressOf, ownOwner, type Parts } from './node.js';
-import { findKeepingNode } from './peers.js';
+import { ownOwner } from '../http/identity.js';
+import { egressOf, type Parts } from './node.js';
+import { keepingNodesOf } from './peers.js';
 import { createDisk, isShipped } from './stores.js';
 
 /** `model`: that of the program that uses Lango as a library; undefined for the configured one. */
@@ -49,7 +50,7 @@ export class OpenCapabilities {
     services.add(offer(PARSERS, parts.parsers));
     services.add(offer(DISK, createDisk(parts.config)));
     services.add(offer(TASKS, parts.storage.tasks));
-    services.add(offer(KEEPING_NODE, (kind) => findKeepingNode(kind, parts)));
+    services.add(offer(KEEPING_NODE, keepingNodesOf(parts)));
     this.services = services;
     const { database } = parts.storage;
     const models = createBackgroundModels(parts);
@@ -147,7 +148,7 @@ export function settingsContext(
   return {
     settings: groupsOf(capability, settings),
     node: factsOf(config),
-    createFetch: (options) => egressOf(parts, options),
+    createFetch: egressOf(parts),
     allowPrivate: config.egress.allowPrivate,
     services,
     logger,
@@ -159,7 +160,7 @@ function factsOf(config: Config): NodeFacts {
   return {
     home: config.home,
     hasSeveralOwners: hasSeveralOwners(auth),
-    ownOwner: ownOwner(config),
+    ownOwner: ownOwner(auth),
     runsAgent: (name) => !agent.multiAgent || (a2a.publish?.includes(name) ?? true),
     needsApproval: (tool) =>
       Array.isArray(approval.policy) ? approval.policy.includes(tool) : approval.policy !== 'none',

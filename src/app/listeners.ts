@@ -100,13 +100,13 @@ export async function createListeners(
       const grpcPort = await grpc?.start();
       if (grpcPort !== undefined) address.grpcListens(grpcPort);
       const bound = await host.start();
-      address.httpAnswersAt(bound.origin);
+      address.httpListensAt(bound.origin);
       return { ...bound, grpcPort };
     },
     /** Answers requests of another app, in which this node is mounted. Needs no `start`. */
     answerMounted: ((request, response, next) => {
       host.handleMounted(request, response, next);
-      if (host.baseUrl !== undefined) address.httpAnswersAt(host.baseUrl);
+      if (host.baseUrl !== undefined) address.httpListensAt(host.baseUrl);
     }) satisfies MountedHandler,
     /** Gives new connections this certificate. Only for listeners that were made with TLS. */
     renewTls(renewed: TlsMaterial): void {
@@ -168,7 +168,7 @@ function openOidc(node: Parts<'config' | 'logger'>): OidcSignIn | undefined {
   const { clientId, scope } = console.oidc;
   if (auth.mode !== 'jwt' || issuer === undefined || clientId === undefined) return undefined;
   const rules = { configuredUrl: issuer, timeoutMs: ISSUER_TIMEOUT_MS, maxBytes: ISSUER_BYTES };
-  return new OidcSignIn({ issuer, clientId, scope, fetch: egressOf(node, rules) });
+  return new OidcSignIn({ issuer, clientId, scope, fetch: egressOf(node)(rules) });
 }
 
 /** Loads the gRPC library only where gRPC is on: loading costs memory and time at the start. */

@@ -1,21 +1,18 @@
 import type { RefreshingDirectory } from '../a2a/client/directory.js';
-import { grpcAddress, type CardAuth } from '../a2a/server/card.js';
+import type { Access } from '../a2a/server/access.js';
+import type { NodeAddress } from '../a2a/server/node-address.js';
 import type { PublishedAgent } from '../a2a/server/operations.js';
-import type { Config } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
-import { hostInUrl } from '../core/addresses.js';
 import type { Agent } from '../core/agent.js';
 import type { ReadKeys } from '../core/card.js';
-import type { Audit, Caller } from '../core/identity.js';
-import type { JsonObject } from '../core/json.js';
+import type { CreateFetch } from '../core/http.js';
+import type { Audit } from '../core/identity.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelProvider } from '../core/model.js';
 import type { SecretGuard } from '../core/secrets.js';
-import type { Scope } from '../core/task.js';
 import type { ToolFamily } from '../core/tool-family.js';
 import type { Tool } from '../core/tool.js';
-import { createEgress, type EgressOptions } from '../http/egress.js';
-import { ONLY_OWNER } from '../http/identity.js';
+import { createEgress } from '../http/egress.js';
 import type { TlsMaterial } from '../http/tls.js';
 import type { RunningJournal } from '../journal/journal.js';
 import type { Parsers } from '../parsing/parsers.js';
@@ -72,61 +69,8 @@ export type OnStop = (close: () => Promise<void> | void) => void;
 /** The source of an agent's description: agent-cards/, the roster of the configuration, or the program itself. */
 export type AgentOrigin = 'shipped' | 'configured' | 'program';
 
-/** The scopes that callers need: the same rules for the agent card, for requests and for the tools of a task. */
-export interface Access {
-  /** The scope that every request to this agent needs; undefined when any caller may use it. */
-  readonly scopeOf: (agent: string) => string | undefined;
-  readonly cardAuth: (agent: string) => CardAuth;
-  /** Takes the metadata of the issuer: cards then name its flows. */
-  readonly learn: (facts: JsonObject) => void;
-  /** The only tools that tasks of this caller may use; undefined for all. */
-  readonly toolsFor: (caller: Caller) => readonly string[] | undefined;
-}
-
-/** The addresses at which clients reach this node. Until it listens, the port is the configured one, without gRPC. */
-export class NodeAddress {
-  readonly #config: Config;
-  /** Whether both listeners use TLS. */
-  readonly isTls: boolean;
-  #origin: string;
-  #grpcPort: number | undefined;
-
-  constructor(config: Config, isTls: boolean) {
-    this.#config = config;
-    this.isTls = isTls;
-    this.#origin = `${isTls ? 'https' : 'http'}://${hostInUrl(config.server.host)}:${config.server.port}`;
-  }
-
-  /** `a2a.baseUrl`, or without it the origin at which a client on this machine reaches the node. */
-  get baseUrl(): string {
-    return this.#config.a2a.baseUrl ?? this.#origin;
-  }
-
-  /** The gRPC address on a card for clients that use `baseUrl`; undefined without gRPC. */
-  grpcFor(baseUrl: string): string | undefined {
-    if (this.#grpcPort === undefined) return undefined;
-    return this.#config.server.grpc.advertise ?? grpcAddress(baseUrl, this.#grpcPort);
-  }
-
-  /** `url` has the mount path too, when the node is mounted in another app. */
-  httpAnswersAt(url: string): void {
-    this.#origin = url;
-  }
-
-  grpcListens(port: number): void {
-    this.#grpcPort = port;
-  }
-}
-
-/** Makes a way out of the node, which may reach the private addresses that the configuration allows. */
-export function egressOf(
-  { config, logger }: Parts<'config' | 'logger'>,
-  { allowPrivate = [], ...options }: Partial<EgressOptions> & Pick<EgressOptions, 'timeoutMs'>,
-): typeof fetch {
-  return createEgress({ ...options, allowPrivate: [...config.egress.allowPrivate, ...allowPrivate], logger });
-}
-
-/** The owner of the server's own token, or of everything where nobody needs one. */
-export function ownOwner({ auth }: Config): Scope {
-  return { tenant: '', owner: auth.mode === 'none' ? ONLY_OWNER.none : ONLY_OWNER.token };
+/** Makes ways out of the node, which may reach the private addresses that the configuration allows. */
+export function egressOf({ config, logger }: Parts<'config' | 'logger'>): CreateFetch {
+  return ({ allowPrivate = [], ...options }) =>
+    createEgress({ ...options, allowPrivate: [...config.egress.allowPrivate, ...allowPrivate], logger });
 }

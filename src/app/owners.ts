@@ -1,3 +1,4 @@
+import type { RefreshingDirectory } from '../a2a/client/directory.js';
 import { cardJson } from '../a2a/server/card.js';
 import { signCard } from '../a2a/server/signing.js';
 import { exportTask } from '../a2a/server/task-reading.js';
@@ -25,9 +26,9 @@ import { primaryCode } from '../storage/sqlite/failure.js';
 import type { Storage } from '../stores/storage.js';
 import { createTaskTraces } from '../telemetry/spans.js';
 import { OpenCapabilities } from './capabilities.js';
-import { isOperator } from './identity.js';
-import { ownOwner, type Parts } from './node.js';
-import type { PeerRegistry } from './peers.js';
+import { isOperator, ownOwner } from '../http/identity.js';
+import type { Parts } from './node.js';
+import type { PeerRegistry } from '../config/peer-registry.js';
 import { openStorage, prepareFolders } from './stores.js';
 
 interface MountParts
@@ -37,7 +38,7 @@ interface MountParts
   readonly capabilities: OpenCapabilities;
   /** Whether push notifications are sent. */
   readonly hasPush: boolean;
-  readonly registry: PeerRegistry;
+  readonly registry: PeerRegistry<ReturnType<RefreshingDirectory['states']>[number]>;
 }
 
 /** All operations on the data of owners, by name: those of the server, and those of its capabilities. */
@@ -163,7 +164,7 @@ export async function openHome(
     status: noServer,
     operators: { addAgent: noServer, removeAgent: noServer, listOwners: noServer },
   });
-  const scope = owner === undefined ? ownOwner(config) : { tenant: '', owner };
+  const scope = owner === undefined ? ownOwner(config.auth) : { tenant: '', owner };
   return {
     client: (table) => createDirectClient(table, service, scope),
     services: capabilities.services,

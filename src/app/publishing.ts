@@ -18,7 +18,7 @@ import { createTargetCheck } from '../http/address-check.js';
 import { DeliveryWorker } from '../journal/delivery-worker.js';
 import { createSealer } from '../core/sealing.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { isOperator } from './identity.js';
+import { isOperator } from '../http/identity.js';
 
 type PublishParts = Parts<'config' | 'agents' | 'agentOrigins' | 'root' | 'journal' | 'storage'> &
   Parts<'access' | 'audit' | 'address' | 'keys'>;
@@ -87,7 +87,7 @@ export function createPush(node: PushParts): Push | undefined {
   if (!push.enabled) return undefined;
   const sealer = createSealer(node.seal);
   const sender = createPushSender({
-    fetch: egressOf(node, { timeoutMs: 1_000 * push.timeoutSeconds, maxBytes: RESPONSE_BYTES }),
+    fetch: egressOf(node)({ timeoutMs: 1_000 * push.timeoutSeconds, maxBytes: RESPONSE_BYTES }),
     journal: storage.tasks,
     sealer,
     keys,

@@ -1,5 +1,5 @@
 import { type ErrorCode, causesOf, codeOf, LangoError, isLangoError } from '../core/errors.js';
-import { nearestOf } from '../config/problems.js';
+import { nearestOf } from '../core/text.js';
 import { isLoopback } from '../core/addresses.js';
 import type { AgentStatus, NodeStatus } from '../owners/operations.js';
 import type { Connection } from './connection.js';

@@ -55,7 +55,7 @@ export type RemoteAgentConfig = Readonly<Omit<PeerSettings, 'token' | 'auth'>> &
 };
 
 type OAuth2Settings = NonNullable<PeerAuth['oauth2']>;
-export type OAuth2Config = Omit<OAuth2Settings, 'clientSecret'>;
+type OAuth2Config = Omit<OAuth2Settings, 'clientSecret'>;
 
 /** The authentication of requests to a remote agent, without the values. */
 interface RemoteAuthConfig {

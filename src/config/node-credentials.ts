@@ -6,7 +6,11 @@ import { LangoError } from '../core/errors.js';
 import { canonicalJson } from '../core/canonical-json.js';
 import type { KeySet, ReadKeys, SigningKey } from '../core/card.js';
 import { SECRET_PATTERN } from '../core/fields.js';
+import { findingOfError, type Finding } from '../core/findings.js';
 import { PrivateFile } from '../disk/private-file.js';
+import type { Config } from './config.js';
+import { isWeakToken } from './risks.js';
+import type { Secrets } from './secrets.js';
 
 const FILE = 'keys.json';
 const SEAL_BYTES = 32;
@@ -152,6 +156,34 @@ async function stampOf(home: string): Promise<string> {
 }
 
 const TOKEN_BYTES = 32;
+
+/**
+ * The bearer token that callers present: the configured one, else that of the data folder; undefined in modes without
+ * one. Rejects like `loadOrCreateToken`, and with `invalid-config` for a token of the data folder that can be guessed.
+ */
+export async function openToken({ config, secrets }: TokenSources): Promise<string | undefined> {
+  if (config.auth.mode !== 'token') return undefined;
+  const token = secrets.token ?? (await loadOrCreateToken(config.home));
+  assertStrong(token, config);
+  return token;
+}
+
+/** Finds faults of the token of the data folder. Makes none. */
+export async function tokenFindings({ config, secrets }: TokenSources): Promise<readonly Finding[]> {
+  if (config.auth.mode !== 'token' || secrets.token !== undefined) return [];
+  const loaded = loadToken(config.home).then((token) => assertStrong(token, config));
+  return findingOfError(loaded, () => ['auth', 'token']);
+}
+
+type TokenSources = Readonly<{ config: Config; secrets: Pick<Secrets, 'token'> }>;
+
+/** The token of the configuration was checked with it. The one in the data folder may have been written by hand. */
+function assertStrong(token: string | undefined, { server }: Config): void {
+  if (token === undefined || !isWeakToken(token) || server.allowRisks.includes('weakToken')) return;
+  throw new LangoError('invalid-config', 'The token of the data folder can be guessed.', {
+    hint: 'Delete its file, so that the next start makes a new one; or add weakToken to server.allowRisks.',
+  });
+}
 
 /**
  * The bearer token of this data folder, created at the first call in a file that only its owner can read. Two processes

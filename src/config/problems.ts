@@ -1,6 +1,7 @@
 import type { z } from 'zod';
-import { errorText, isLangoError, LangoError } from '../core/errors.js';
-import { finding, keyOf, type Finding, type Path } from '../core/findings.js';
+import { LangoError } from '../core/errors.js';
+import { keyOf, type Finding, type Path } from '../core/findings.js';
+import { nearestOf } from '../core/text.js';
 import type { KeySchema } from './schema.js';
 
 /** One error in the configuration. `text` never quotes a value, because it might be a secret. */
@@ -38,20 +39,6 @@ export function toProblem(
 }
 
 type Issue = z.core.$ZodIssue;
-
-/** Turns the rejection of a check into a finding; returns none when the check resolves. */
-export async function findingOfError(
-  check: Promise<unknown>,
-  pathOf: (error: unknown) => Path,
-): Promise<readonly Finding[]> {
-  try {
-    await check;
-    return [];
-  } catch (error) {
-    const hint = isLangoError(error) ? error.hint : undefined;
-    return finding(pathOf(error), ['is wrong:', errorText(error), hint].filter(Boolean).join(' '));
-  }
-}
 
 type SchemasAt = (path: Path) => readonly KeySchema[];
 
@@ -137,32 +124,4 @@ function unknownKey(key: string, known: readonly string[]): string {
   const nearest = key.length > KEY_MAX_LENGTH ? undefined : nearestOf(key, known);
   if (nearest !== undefined) return `is not a known key; did you mean "${nearest}"?`;
   return `is not a known key; known here: ${[...known].sort().join(', ')}`;
-}
-
-/** The known word with the fewest edits, if at most a third of the letters differ (2 for short words). */
-export function nearestOf(word: string, known: readonly string[]): string | undefined {
-  const [best] = known
-    .map((candidate) => ({ candidate, edits: editDistance(word.toLowerCase(), candidate.toLowerCase()) }))
-    .sort((a, b) => a.edits - b.edits);
-  return best && best.edits <= Math.max(2, Math.floor(word.length / 3)) ? best.candidate : undefined;
-}
-
-/** Insertions, deletions, replacements, and swaps of neighbors that turn `a` into `b`. */
-function editDistance(a: string, b: string): number {
-  const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, column) => column)];
-  for (let row = 1; row <= a.length; row++) {
-    const line = [row];
-    for (let column = 1; column <= b.length; column++) {
-      const same = a[row - 1] === b[column - 1];
-      const swapped = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
-      line[column] = Math.min(
-        rows[row - 1]![column]! + 1,
-        line[column - 1]! + 1,
-        rows[row - 1]![column - 1]! + (same ? 0 : 1),
-        swapped ? rows[row - 2]![column - 2]! + 1 : Infinity,
-      );
-    }
-    rows.push(line);
-  }
-  return rows[a.length]![b.length]!;
 }

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { Command, WithOwner } from './command.js';
 import { LangoError } from './errors.js';
 import type { Finding, Path } from './findings.js';
+import type { FetchOptions } from './http.js';
 import type { Logger } from './logger.js';
 import type { Distiller, Usage } from './model.js';
 import type { OperationHandlers, OperationTable } from './operation.js';
@@ -112,23 +113,6 @@ export interface BackgroundModels {
   distiller(model: string | undefined, agent: string): Promise<Distiller | undefined>;
   /** Puts the usage of a model call that no task made on the bill of an owner. */
   bill(scope: Scope, by: { readonly model: string; readonly agent: string }, usage: Usage): void;
-}
-
-interface FetchOptions {
-  /** A URL from the configuration. Its host may have a private address, because the operator chose it. */
-  readonly configuredUrl?: string | undefined;
-  /** Further hosts that may have a private address, as `name` or `name:port`. */
-  readonly allowPrivate?: readonly string[];
-  /** Maximum time of a request with its whole response; for an event stream, until its headers arrive. */
-  readonly timeoutMs: number;
-  /** Maximum time between two chunks of an event stream. */
-  readonly idleMs?: number;
-  /** The largest decoded size of a response that is no event stream. */
-  readonly maxBytes?: number;
-  /** Whether a response, or each event of a stream, is JSON with a limited number of lists, objects and values. */
-  readonly isBoundedJson?: boolean;
-  /** The hint of the error for a private address. Default: it names `egress.allowPrivate`. */
-  readonly privateHint?: string;
 }
 
 /** What a capability gets without a database, as for a command that only reads settings. */

@@ -1,4 +1,5 @@
 import type { Skill } from './agent.js';
+import type { JsonObject } from './json.js';
 
 /** The path of an agent's card (RFC 8615), below the path of the agent. */
 export const CARD_PATH = '/.well-known/agent-card.json';
@@ -45,6 +46,17 @@ export interface SigningKey {
   /** Returns the signature of the text's bytes, in base64url. */
   sign(bytes: string): string;
 }
+
+/** Signs claims as a JSON Web Token in compact form (RFC 7519). */
+export function signJwt(key: SigningKey, claims: JsonObject, typ = 'JWT'): string {
+  const head = encodePart({ alg: key.publicJwk.alg, kid: key.kid, typ });
+  const bytes = `${head}.${encodePart(claims)}`;
+  return `${bytes}.${key.sign(bytes)}`;
+}
+
+/** Encodes an object as a part of a JSON Web Signature. */
+export const encodePart = (value: JsonObject): string =>
+  Buffer.from(JSON.stringify(value)).toString('base64url');
 
 export interface KeySet {
   readonly current: SigningKey;

@@ -122,3 +122,27 @@ function withoutShown(text: string, { headers, query }: Presented): string {
     .filter((value) => value.length >= MIN_MASKED_LENGTH)
     .reduce((rest, value) => rest.replaceAll(value, '***'), text);
 }
+
+/** A client at an issuer of access tokens (OAuth 2.0). */
+export interface OAuthClientOptions {
+  /** The issuer, whose metadata names the token endpoint. */
+  readonly issuer?: string | undefined;
+  /** The token endpoint, in place of the one that the issuer names. */
+  readonly tokenUrl?: string | undefined;
+  readonly clientId: string;
+  readonly clientSecret?: (() => Promise<string>) | undefined;
+  readonly secretIn: 'header' | 'body';
+  /** A private key, PEM or JWK: the client signs an assertion in place of a secret (RFC 7523). */
+  readonly keyFile?: string | undefined;
+  /** The id of the key at the issuer. Default: that of the JWK. */
+  readonly keyId?: string | undefined;
+  readonly scopes: readonly string[];
+  /** Further parameters of the request: `audience` and `resource`. */
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly fetch: typeof fetch;
+}
+
+export type AccessToken = Readonly<{ token: string; seconds: number }>;
+
+/** Makes the function that asks for an access token by client credentials. */
+export type CreateTokenRequest = (options: OAuthClientOptions) => () => Promise<AccessToken>;

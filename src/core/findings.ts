@@ -1,3 +1,4 @@
+import { errorText, isLangoError } from './errors.js';
 import { shorten } from './text.js';
 
 /** The path to a value of the configuration: keys and list positions, outermost first. */
@@ -15,6 +16,20 @@ export interface Finding {
 /** The single finding of a rule about the value at `path`. */
 export function finding(path: Path, text: string): readonly Finding[] {
   return [{ path, about: 'value', text }];
+}
+
+/** Turns the rejection of a check into a finding; returns none when the check resolves. */
+export async function findingOfError(
+  check: Promise<unknown>,
+  pathOf: (error: unknown) => Path,
+): Promise<readonly Finding[]> {
+  try {
+    await check;
+    return [];
+  } catch (error) {
+    const hint = isLangoError(error) ? error.hint : undefined;
+    return finding(pathOf(error), ['is wrong:', errorText(error), hint].filter(Boolean).join(' '));
+  }
 }
 
 const KEY_MAX_LENGTH = 100;

@@ -53,6 +53,37 @@ export interface ServerTrust {
   readonly checkServerIdentity: (host: string, certificate: PeerCertificate) => Error | undefined;
 }
 
+/** The limits of outgoing requests. */
+export interface FetchOptions {
+  /** A URL from the configuration. Its host may have a private address, because the operator chose it. */
+  readonly configuredUrl?: string | undefined;
+  /** Further hosts that may have a private address, as `name` or `name:port`. */
+  readonly allowPrivate?: readonly string[];
+  /** Maximum time of a request with its whole response; for an event stream, until its headers arrive. */
+  readonly timeoutMs: number;
+  /** Maximum time between two chunks of an event stream. */
+  readonly idleMs?: number;
+  /** The largest decoded size of a response that is no event stream. */
+  readonly maxBytes?: number;
+  /** Whether a response, or each event of a stream, is JSON with a limited number of lists, objects and values. */
+  readonly isBoundedJson?: boolean;
+  /** The hint of the error for a private address. Default: it names `egress.allowPrivate`. */
+  readonly privateHint?: string;
+}
+
+/** The limits of outgoing requests of the server itself. */
+export interface EgressOptions extends FetchOptions {
+  /** The requests that may get an event stream: those whose `Accept` header names the type (default), or all. */
+  readonly streams?: 'accepted' | 'always';
+  /** The largest decoded size of an event stream. */
+  readonly streamBytes?: number;
+  /** Which certificates of servers are accepted. Default: those that Node trusts. */
+  readonly trust?: ServerTrust | undefined;
+}
+
+/** Makes a `fetch` that checks every address, and limits time and size. */
+export type CreateFetch = (options: EgressOptions) => typeof fetch;
+
 /** One operation of the server's own JSON API, which the host makes a route of. */
 export interface HttpEndpoint {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';

@@ -68,3 +68,7 @@ export interface AuditEntry {
 
 /** Writes an entry. Never throws. */
 export type Audit = (entry: AuditEntry) => void;
+
+/** The address of an issuer's metadata (OpenID Connect Discovery 1.0, section 4). */
+export const discoveryUrl = (issuer: string): string =>
+  `${issuer.replace(/\/+$/, '')}/.well-known/openid-configuration`;

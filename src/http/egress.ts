@@ -1,6 +1,6 @@
 import type { Response as NodeResponse } from 'node-fetch';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
-import type { ServerTrust } from '../core/http.js';
+import type { EgressOptions } from '../core/http.js';
 import type { Logger } from '../core/logger.js';
 import { Deadline } from '../core/time.js';
 import { REFUSAL_TEXTS, blockedPort, isAddressRefusal } from './address-check.js';
@@ -8,28 +8,9 @@ import type { CheckedFetch } from './checked-connections.js';
 import { toWebResponse } from './egress-response.js';
 import { ValueCount } from './json-scan.js';
 
-export interface EgressOptions {
-  /** Hosts that may have a private or loopback address, as `name` or `name:port`. */
+interface CheckedOptions extends EgressOptions {
   readonly allowPrivate: readonly string[];
-  /** A URL from the configuration. Its host may have a private address, because the operator chose it. */
-  readonly configuredUrl?: string | undefined;
-  /** Maximum time of a request with its whole response; for an event stream, until its headers arrive. */
-  readonly timeoutMs: number;
-  /** Maximum time between two chunks of an event stream. */
-  readonly idleMs?: number;
-  /** The largest decoded size of a response that is no event stream. */
-  readonly maxBytes?: number;
-  /** The requests that may get an event stream: those whose `Accept` header names the type (default), or all. */
-  readonly streams?: 'accepted' | 'always';
-  /** Refuses JSON with too many lists, objects and values before the caller parses it. Default: false. */
-  readonly isBoundedJson?: boolean;
-  /** The largest decoded size of an event stream. */
-  readonly streamBytes?: number;
-  /** Which certificates of servers are accepted. Default: those that Node trusts. */
-  readonly trust?: ServerTrust | undefined;
   readonly logger: Logger;
-  /** The hint of the error for a private address. Default: it names `egress.allowPrivate`. */
-  readonly privateHint?: string;
 }
 
 const DEFAULT_IDLE_MS = 120_000;
@@ -43,7 +24,7 @@ const EVENT_STREAM = 'text/event-stream';
  * `forbidden` (private address), `timeout`, `too-large`, `unavailable`, `invalid-input`; or with the reason of the caller's
  * signal. Reading the body may reject with the same errors.
  */
-export function createEgress(options: EgressOptions): typeof fetch {
+export function createEgress(options: CheckedOptions): typeof fetch {
   const { configuredUrl, timeoutMs, idleMs = DEFAULT_IDLE_MS } = options;
   const { maxBytes = DEFAULT_MAX_BYTES, streamBytes = DEFAULT_STREAM_BYTES } = options;
   const own = configuredUrl ? [new URL(configuredUrl).host] : [];

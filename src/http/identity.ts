@@ -1,6 +1,7 @@
 import type { Audit, AuditEntry, Authenticator, Caller, Credentials } from '../core/identity.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
+import type { Scope } from '../core/task.js';
 import { createIntrospectionVerifier, type IntrospectionOptions } from './introspection.js';
 import { createJwtVerifier, type JwtRules } from './jwt-identity.js';
 import type { JwtKeys } from './jwt-keys.js';
@@ -35,7 +36,31 @@ export interface AuthenticatorOptions {
 }
 
 /** The owner of all data in the modes with a single owner. */
-export const ONLY_OWNER = { none: 'local', token: 'default' } as const;
+const ONLY_OWNER = { none: 'local', token: 'default' } as const;
+
+/** The settings that say who an operator is. */
+export interface OperatorSettings {
+  readonly mode: AuthenticatorOptions['mode'];
+  readonly jwt: { readonly operatorScope: string };
+}
+
+/**
+ * Whether a caller is an operator: the only owner in the modes `none` and `token`, also when a trusted node forwards
+ * that owner, or a caller with the scope `auth.jwt.operatorScope`. In mode `mtls` there are no operators.
+ */
+export function isOperator(
+  { mode, jwt }: OperatorSettings,
+  owner: string,
+  scopes: Iterable<string> | undefined,
+): boolean {
+  if (scopes) return new Set(scopes).has(jwt.operatorScope);
+  return mode !== 'mtls' && Object.values<string>(ONLY_OWNER).includes(owner);
+}
+
+/** The owner of the server's own token, or of everything where nobody needs one. */
+export function ownOwner({ mode }: Pick<OperatorSettings, 'mode'>): Scope {
+  return { tenant: '', owner: mode === 'none' ? ONLY_OWNER.none : ONLY_OWNER.token };
+}
 
 /** Creates the authenticator. Throws `invalid-config` when an option that the mode requires is missing. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { FlattenedJWSInput, JSONWebKeySet, JWSHeaderParameters, LocalJWKSet } from 'jose';
 import { LangoError, errorText } from '../core/errors.js';
+import { discoveryUrl } from '../core/identity.js';
 import { isJsonObject, type JsonObject } from '../core/json.js';
 import type { Logger } from '../core/logger.js';
 
@@ -132,9 +133,6 @@ export function keysFromIssuer(
     return readJson(address.href, send);
   };
 }
-
-export const discoveryUrl = (issuer: string): string =>
-  `${issuer.replace(/\/+$/, '')}/.well-known/openid-configuration`;
 
 async function readJson(url: string, send: typeof fetch): Promise<unknown> {
   const response = await send(url, { headers: { accept: 'application/json' } });

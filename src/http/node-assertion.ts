@@ -1,17 +1,16 @@
 import type { JWTPayload, JWTVerifyGetKey } from 'jose';
 import { BoundedCache } from '../core/bounded-cache.js';
-import type { SigningKey } from '../core/card.js';
+import { signJwt, type SigningKey } from '../core/card.js';
 import { codeOf, isLangoError, LangoError } from '../core/errors.js';
 import type { Caller } from '../core/identity.js';
 import { newId } from '../core/ids.js';
 import { parseObject } from '../core/json.js';
-import type { JsonObject } from '../core/json.js';
 import { reasonOf, scopesIn } from './jwt-identity.js';
 import type { JwtKeys } from './jwt-keys.js';
 import { MAX_NAME_LENGTH, bearerToken, noBearer, type Verifier } from './verifiers.js';
 
 /** The `typ` of a token with which one node calls another on behalf of an owner (RFC 7523; RFC 8725 section 3.11). */
-export const ASSERTION_TYPE = 'lango-node+jwt';
+const ASSERTION_TYPE = 'lango-node+jwt';
 
 const LIFETIME_SECONDS = 60;
 const SKEW_SECONDS = 30;
@@ -22,23 +21,24 @@ const USED_TOKENS_MAX = 100_000;
 const THUMBPRINT = 'urn:ietf:params:oauth:jwk-thumbprint:sha-256:';
 const HEADER_MAX_LENGTH = 1_000;
 
-export interface AssertionFacts {
-  readonly key: Pick<SigningKey, 'kid'>;
+interface AssertionFacts {
+  readonly key: SigningKey;
   readonly audience: string; // The node that is called.
   readonly caller: Caller;
   readonly task: string | undefined; // The task that delegates.
 }
 
-/** Returns the claims of a token for one request. */
-export function assertionClaims({ key, audience, caller, task }: AssertionFacts): JsonObject {
+/** Returns a token for one request. */
+export function signAssertion({ key, audience, caller, task }: AssertionFacts): string {
   const { owner, tenant, scopes } = caller;
   const now = Math.floor(Date.now() / 1_000);
-  return {
+  const claims = {
     ...{ iss: THUMBPRINT + key.kid, aud: audience, sub: owner, tenant },
     ...(scopes && { scope: [...scopes] }),
     ...(task !== undefined && { task }),
     ...{ jti: newId(), iat: now, exp: now + LIFETIME_SECONDS },
   };
+  return signJwt(key, claims, ASSERTION_TYPE);
 }
 
 /** The right to do everything that the owners of a node may do. */

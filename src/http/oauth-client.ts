@@ -1,27 +1,8 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { ClientAuth, Configuration } from 'openid-client';
+import type { AccessToken, OAuthClientOptions } from '../core/credential.js';
 import { LangoError, codeOf, errorText, isLangoError, loadPackage } from '../core/errors.js';
-
-export interface OAuthClientOptions {
-  /** The issuer, whose metadata names the token endpoint. */
-  readonly issuer?: string | undefined;
-  /** The token endpoint, in place of the one that the issuer names. */
-  readonly tokenUrl?: string | undefined;
-  readonly clientId: string;
-  readonly clientSecret?: (() => Promise<string>) | undefined;
-  readonly secretIn: 'header' | 'body';
-  /** A private key, PEM or JWK: the client signs an assertion in place of a secret (RFC 7523). */
-  readonly keyFile?: string | undefined;
-  /** The id of the key at the issuer. Default: that of the JWK. */
-  readonly keyId?: string | undefined;
-  readonly scopes: readonly string[];
-  /** Further parameters of the request: `audience` and `resource`. */
-  readonly parameters: Readonly<Record<string, string>>;
-  readonly fetch: typeof fetch;
-}
-
-export type AccessToken = Readonly<{ token: string; seconds: number }>;
 
 /** The lifetime of a token whose issuer names none. */
 const DEFAULT_LIFETIME_SECONDS = 300;

@@ -2,9 +2,10 @@ import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { checkServerIdentity, createSecureContext } from 'node:tls';
 import { LangoError, errorText } from '../core/errors.js';
+import { findingOfError, type Finding } from '../core/findings.js';
 import type { ServerTrust } from '../core/http.js';
 
-export interface TlsFiles {
+interface TlsFiles {
   readonly certFile: string;
   readonly keyFile: string;
   /** The authority of client certificates; with it the server asks clients for one. */
@@ -21,8 +22,30 @@ export interface TlsMaterial {
   readonly minVersion: TlsFiles['minVersion'];
 }
 
+type TlsSettings = { readonly [Key in keyof TlsFiles]?: TlsFiles[Key] | undefined } & Pick<
+  TlsFiles,
+  'minVersion'
+>;
+
+/** Reads the certificate, the key and what belongs to them; undefined for plain HTTP. Rejects like `loadTls`. */
+export async function readTls(settings: TlsSettings): Promise<TlsMaterial | undefined> {
+  const { certFile, keyFile, clientCaFile, crlFile, minVersion } = settings;
+  if (certFile === undefined || keyFile === undefined) return undefined;
+  return loadTls({ certFile, keyFile, minVersion, clientCaFile, crlFile });
+}
+
+/** Finds faults of the files that `readTls` reads. */
+export function tlsFindings(settings: TlsSettings): Promise<readonly Finding[]> {
+  return findingOfError(readTls(settings), (error) => {
+    const named = Object.entries(settings).find(
+      ([key, file]) => key.endsWith('File') && typeof file === 'string' && errorText(error).includes(file),
+    );
+    return ['server', 'tls', named?.[0] ?? 'certFile'];
+  });
+}
+
 /** Reads and checks the files. Rejects with `invalid-config` that describes the first wrong one. */
-export async function loadTls(files: TlsFiles): Promise<TlsMaterial> {
+async function loadTls(files: TlsFiles): Promise<TlsMaterial> {
   const { certFile, keyFile, clientCaFile, crlFile, minVersion } = files;
   const [cert, key] = [await read(certFile), await read(keyFile)];
   const certificate = attempt(

@@ -8,16 +8,13 @@ import { createLocalJWKSet, exportJWK, jwtVerify } from 'jose';
 import { openRemote } from '../../src/a2a/client/load.js';
 import type { Binding } from '../../src/a2a/client/link.js';
 import { requestOptions } from '../../src/a2a/client/wire-tasks.js';
-import { createPeerCredential } from '../../src/app/identity.js';
-import { readEnv } from '../../src/config/env.js';
-import { resolveConfig } from '../../src/config/load.js';
 import { silentLogger } from '../../src/core/logger.js';
 import type { ServerTrust } from '../../src/core/http.js';
-import { noSecrets } from '../../src/core/secrets.js';
 import { createAddressCheck } from '../../src/http/address-check.js';
 import { createEgress } from '../../src/http/egress.js';
 import { clientCertificate } from '../../src/http/tls.js';
 import { callersOf, certificate, writePair } from '../support/certificates.js';
+import { peerCredential } from '../support/peer-credential.js';
 import { AUDIENCE, startIssuer, type Issuer } from '../support/issuer.js';
 import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
 import { sendText, startServer, withServer, type TestServer } from '../support/server.js';
@@ -70,13 +67,7 @@ function oauthOf(server: RecordingServer, more: object = {}) {
 /** The credential of an entry, as a node makes it. */
 function credentialOf(url: string, auth: object) {
   const entry = { name: 'far', url, allowPrivate: true, auth };
-  const settings = { a2a: { remoteAgents: [entry] } };
-  const { config, secrets } = resolveConfig({ env: readEnv({}), overrides: { home: folder }, settings });
-  const parts = { config, guard: noSecrets, hidden: new Set<string>(), logger: silentLogger };
-  return createPeerCredential({
-    ...{ ...parts, agent: config.a2a.remoteAgents[0]! },
-    values: secrets.remotes.get('far')!,
-  })!;
+  return peerCredential({ a2a: { remoteAgents: [entry] } }, folder);
 }
 
 interface Connecting {

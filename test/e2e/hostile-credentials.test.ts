@@ -6,13 +6,10 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { tmpdir } from 'node:os';
 import { openRemote } from '../../src/a2a/client/load.js';
 import { requestOptions } from '../../src/a2a/client/wire-tasks.js';
-import { createPeerCredential } from '../../src/app/identity.js';
-import { readEnv } from '../../src/config/env.js';
-import { resolveConfig } from '../../src/config/load.js';
 import { errorText } from '../../src/core/errors.js';
-import { noSecrets } from '../../src/core/secrets.js';
 import { createAddressCheck } from '../../src/http/address-check.js';
 import { createEgress } from '../../src/http/egress.js';
+import { peerCredential } from '../support/peer-credential.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 import { openTokenServer, RecordingServer, type Received } from '../support/token-server.js';
 import { cardAt } from '../../lab/abuse/stranger.js';
@@ -71,10 +68,7 @@ function credentialOf(given: object | 'oauth2', oauth2: object = {}) {
     egress: { allowPrivate: ['127.0.0.1'] },
     a2a: { remoteAgents: [{ name: 'far', url: far.url, allowPrivate: true, auth }] },
   };
-  const { config, secrets } = resolveConfig({ env: readEnv({}), overrides: { home: tmpdir() }, settings });
-  const parts = { config, guard: noSecrets, hidden: new Set<string>(), logger: log };
-  const agent = config.a2a.remoteAgents[0]!;
-  return createPeerCredential({ ...parts, agent, values: secrets.remotes.get('far')! })!;
+  return peerCredential(settings, tmpdir(), log);
 }
 
 /** Loads the card, lists tasks and sends a message, each as often as it may be repeated. Returns the errors as text. */

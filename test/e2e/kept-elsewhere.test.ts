@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { answerPart, connect, textPart, type AgentClient } from '../../src/index.js';
 import { openKeys } from '../../src/config/node-credentials.js';
-import { signJwt } from '../../src/a2a/server/signing.js';
+import { signJwt } from '../../src/core/card.js';
 import type { SigningKey } from '../../src/core/card.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { freePort } from '../support/free-port.js';

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { connect, textPart } from '../../src/index.js';
 import { openKeys } from '../../src/config/node-credentials.js';
-import { signJwt } from '../../src/a2a/server/signing.js';
+import { signJwt } from '../../src/core/card.js';
 import type { SigningKey } from '../../src/core/card.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { cardAt, give, Stranger } from '../../lab/abuse/stranger.js';

@@ -5,7 +5,6 @@ import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { silentLogger } from '../../src/core/logger.js';
-import type { EgressOptions } from '../../src/http/egress.js';
 import { createEgress } from '../../src/http/egress.js';
 import { holdTime } from '../support/held-time.js';
 
@@ -27,7 +26,7 @@ async function listen(listener: RequestListener, host = '127.0.0.1'): Promise<nu
 /** A long time, which passes only by the clock of the test. */
 const TIMEOUT_MS = 60_000;
 
-function egress(changes: Partial<EgressOptions> = {}): typeof fetch {
+function egress(changes: Partial<Parameters<typeof createEgress>[0]> = {}): typeof fetch {
   return createEgress({ allowPrivate: [], timeoutMs: TIMEOUT_MS, logger: silentLogger, ...changes });
 }
 

@@ -9,7 +9,7 @@ import type { Journal } from '../../core/journal.js';
 import type { TaskEvent } from '../../core/task.js';
 import { toStreamResponse } from '../translate/events.js';
 import type { PushSecrets } from './push-configs.js';
-import { signJwt } from './signing.js';
+import { signJwt } from '../../core/card.js';
 import { DEFAULT_HISTORY_LENGTH, TaskReading, readUpTo, type AuthorOf } from './task-reading.js';
 
 interface PushSenderOptions {

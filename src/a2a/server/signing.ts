@@ -1,23 +1,14 @@
 import type { AgentCard } from '@a2a-js/sdk';
-import type { SigningKey } from '../../core/card.js';
+import { encodePart, type SigningKey } from '../../core/card.js';
 import type { JsonObject } from '../../core/json.js';
 import { canonicalCard } from '../translate/card-canonical.js';
 import { cardJson } from './card.js';
 
-/** Signs claims as a JSON Web Token in compact form (RFC 7519). */
-export function signJwt(key: SigningKey, claims: JsonObject, typ = 'JWT'): string {
-  const head = encode({ alg: key.publicJwk.alg, kid: key.kid, typ });
-  const bytes = `${head}.${encode(claims)}`;
-  return `${bytes}.${key.sign(bytes)}`;
-}
-
 /** Signs a payload as a JSON Web Signature that does not contain it (RFC 7515 appendix F). */
 export function signDetached(key: SigningKey, payload: string) {
-  const head = encode({ alg: key.publicJwk.alg, kid: key.kid, typ: 'JOSE' });
+  const head = encodePart({ alg: key.publicJwk.alg, kid: key.kid, typ: 'JOSE' });
   return { protected: head, signature: key.sign(`${head}.${Buffer.from(payload).toString('base64url')}`) };
 }
-
-const encode = (value: JsonObject): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
 /** Adds a signature over the JSON of the card. Equal cards and keys give equal signatures. */
 export function signCard(card: AgentCard, key: SigningKey): AgentCard {

@@ -1,0 +1,89 @@
+import type { Agent } from '../../core/agent.js';
+import { LangoError } from '../../core/errors.js';
+import { discoveryUrl, type Caller } from '../../core/identity.js';
+import type { JsonObject } from '../../core/json.js';
+import type { CardAuth } from './card.js';
+import { flowsIn, type LoginFlow } from './login-flows.js';
+
+/** The scopes that callers need: the same rules for the agent card, for requests and for the tools of a task. */
+export interface Access {
+  /** The scope that every request to this agent needs; undefined when any caller may use it. */
+  readonly scopeOf: (agent: string) => string | undefined;
+  readonly cardAuth: (agent: string) => CardAuth;
+  /** Takes the metadata of the issuer: cards then name its flows. */
+  readonly learn: (facts: JsonObject) => void;
+  /** The only tools that tasks of this caller may use; undefined for all. */
+  readonly toolsFor: (caller: Caller) => readonly string[] | undefined;
+}
+
+/** A scope that callers of an agent need, or those who use one of its skills. */
+interface ScopeRule {
+  readonly agent: string;
+  readonly skill?: string | undefined;
+  readonly scope: string;
+}
+
+interface AccessOptions {
+  readonly auth: {
+    readonly mode: 'token' | 'mtls' | 'none' | 'jwt';
+    readonly jwt: {
+      readonly issuer?: string | undefined;
+      readonly audience: readonly string[];
+      readonly jwksUrl?: string | undefined;
+      readonly jwksFile?: string | undefined;
+      readonly scopes: readonly ScopeRule[];
+    };
+  };
+  /** All agents of this node, by name. */
+  readonly agents: ReadonlyMap<string, Agent>;
+  /** The names of all tools. */
+  readonly tools: readonly string[];
+  /** Returns the id of the skill that a tool belongs to. */
+  readonly skillOf: (tool: string) => string;
+}
+
+/** Throws `invalid-config` when a rule of `auth.jwt.scopes` names an unknown agent or skill. */
+export function createAccess({ auth: { mode, jwt }, agents, tools, skillOf }: AccessOptions): Access {
+  const rules = mode === 'jwt' ? jwt.scopes : [];
+  for (const rule of rules) assertKnown(rule, agents.get(rule.agent));
+  const ofSkills = rules.flatMap(({ skill, scope }) => (skill === undefined ? [] : [{ skill, scope }]));
+  const scopeOf = (agent: string): string | undefined =>
+    rules.find((rule) => rule.agent === agent && rule.skill === undefined)?.scope;
+  let flows: readonly LoginFlow[] = [];
+  return {
+    scopeOf,
+    learn(facts) {
+      flows = flowsIn(facts);
+    },
+    cardAuth(agent) {
+      if (mode !== 'jwt') return mode;
+      const scope = scopeOf(agent);
+      const own = rules.filter((rule) => rule.agent === agent && rule.skill !== undefined);
+      const isDiscovered = jwt.jwksUrl === undefined && jwt.jwksFile === undefined;
+      return {
+        openIdConnectUrl: isDiscovered ? discoveryUrl(jwt.issuer ?? '') : undefined,
+        flows,
+        audience: jwt.audience,
+        scopes: scope === undefined ? [] : [scope],
+        skillScopes: new Map(own.map((rule) => [rule.skill ?? '', rule.scope])),
+      };
+    },
+    toolsFor({ scopes }) {
+      if (scopes === undefined) return undefined;
+      const missing = ofSkills.filter(({ scope }) => !scopes.has(scope)).map(({ skill }) => skill);
+      if (missing.length === 0) return undefined;
+      return tools.filter((name) => !missing.includes(skillOf(name)));
+    },
+  };
+}
+
+function assertKnown({ agent, skill }: ScopeRule, known: Agent | undefined): void {
+  if (!known) throw wrongRule(`This node runs no agent named ${agent}.`);
+  const ids = known.profile.skills.map(({ id }) => id);
+  if (skill === undefined || ids.includes(skill)) return;
+  throw wrongRule(`The agent ${agent} has no skill ${skill}; its skills: ${ids.join(', ') || 'none'}.`);
+}
+
+function wrongRule(message: string): LangoError {
+  return new LangoError('invalid-config', message, { hint: 'Correct auth.jwt.scopes.' });
+}

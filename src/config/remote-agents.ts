@@ -1,0 +1,26 @@
+import { finding, type Finding } from '../core/findings.js';
+import type { RemoteAgentConfig } from './config.js';
+import type { LoadedConfig } from './load.js';
+import type { RemoteSecrets } from './secrets.js';
+
+/** A remote agent with the values of its credential. */
+interface UsedAgent {
+  readonly agent: RemoteAgentConfig;
+  readonly values: RemoteSecrets;
+}
+
+/** The remote agents that the server uses: none unless `a2a.enabled`. */
+export function usedRemoteAgents({ config: { a2a }, secrets }: LoadedConfig): readonly UsedAgent[] {
+  const used = a2a.enabled ? a2a.remoteAgents : [];
+  return used.map((agent) => ({ agent, values: secrets.remotes.get(agent.name) ?? {} }));
+}
+
+/** Finds a list of remote agents that has no effect, as `a2a.enabled` is not set. */
+export function unusedListFindings({
+  config: { a2a },
+  origins,
+}: Pick<LoadedConfig, 'config' | 'origins'>): readonly Finding[] {
+  if (a2a.remoteAgents.length === 0 || a2a.enabled || origins.has('a2a.enabled')) return [];
+  const text = 'is not used without a2a.enabled: true; set a2a.enabled to false to keep the list for later';
+  return finding(['a2a', 'remoteAgents'], text);
+}
