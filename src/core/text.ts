@@ -26,6 +26,30 @@ export function shorten(text: string, longest: number): string {
   return text.length <= longest ? text : `${text.slice(0, longest).toWellFormed()}…`;
 }
 
+/**
+ * Replaces each half of a surrogate pair, which is no character, in all texts and names of members of plain data. Vendors
+ * and databases refuse them. Returns the same object when there was none.
+ */
+export function wellFormed<T>(value: T): T {
+  return repaired(value) as T;
+}
+
+function repaired(value: unknown): unknown {
+  if (typeof value === 'string') return value.toWellFormed();
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) {
+    const items = value.map(repaired);
+    return items.every((item, index) => item === value[index]) ? (value as unknown) : items;
+  }
+  let isSame = true;
+  const members = Object.entries(value).map(([name, member]: [string, unknown]) => {
+    const [newName, after] = [name.toWellFormed(), repaired(member)];
+    if (after !== member || newName !== name) isSame = false;
+    return [newName, after];
+  });
+  return isSame ? value : (Object.fromEntries(members) as unknown);
+}
+
 /** Replaces each run of white space with one space, and trims the ends. */
 export function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim();

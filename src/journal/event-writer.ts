@@ -2,6 +2,7 @@ import { isLangoError, LangoError } from '../core/errors.js';
 import { scrubEvent } from '../scrub/data.js';
 import type { ScrubStream, Scrubber } from '../core/secrets.js';
 import type { EventBody, NewEvent } from '../core/task.js';
+import { wellFormed } from '../core/text.js';
 
 /** Text becomes durable and visible after this time, or once this much of it waits. */
 const TEXT_DELAY_MS = 50;
@@ -214,8 +215,9 @@ class EventScrubber {
    * of a text may be marked later. An appended text is whole once it is durable.
    */
   scrub(event: NewEvent, isEmitted: boolean): readonly NewEvent[] {
-    const { author, body } = event;
-    if (body.type === 'text-delta') return this.#scrubText({ author, body }, isEmitted);
+    const { author } = event;
+    if (event.body.type === 'text-delta') return this.#scrubText({ author, body: event.body }, isEmitted);
+    const body = wellFormed(event.body);
     if (body.type === 'artifact') {
       const { id } = body.artifact;
       this.#begun.add(id);

@@ -8,6 +8,7 @@ import { DECISION, decisionIn } from '../core/decisions.js';
 import { noSecrets, type SecretGuard } from '../core/secrets.js';
 import type { AcceptOutcome, NewTask, TaskStore } from '../stores/tasks.js';
 import { isTerminal, type Question, type Scope, type TaskEvent, type TaskRecord } from '../core/task.js';
+import { wellFormed } from '../core/text.js';
 import { scrubData, scrubMessage } from '../scrub/data.js';
 import { AppendNotifications } from './append-notifications.js';
 import { isFull, taskIsFull } from './event-writer.js';
@@ -71,11 +72,11 @@ class TaskJournal implements RunningJournal {
     const { role, parts } = given.message;
     const requestHash = hashJson({ role, parts, contextId, taskId: given.taskId });
     const scrubber = this.#secrets.scrubber(given.scope);
-    const message = scrubMessage(given.message, scrubber);
+    const message = scrubMessage(wellFormed(given.message), scrubber);
     const submission = {
       ...given,
       message,
-      ...(given.request && { request: scrubData(given.request, scrubber) }),
+      ...(given.request && { request: scrubData(wellFormed(given.request), scrubber) }),
     };
     const outcome =
       taskId === undefined

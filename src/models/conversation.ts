@@ -10,7 +10,8 @@ import {
   type ModelMessage,
   type ModelRequest,
 } from '../core/model.js';
-import { estimateTokens } from '../core/text.js';
+import { estimateTokens, wellFormed } from '../core/text.js';
+import { CallIds, fitName } from './call-ids.js';
 
 /** A request that every vendor accepts, before it takes the shape of one vendor's API. */
 export interface VendorRequest {
@@ -18,33 +19,50 @@ export interface VendorRequest {
   readonly system: ModelRequest['system'];
   readonly functions: readonly Pick<FunctionSpec, 'name' | 'description' | 'parameters'>[];
   /**
-   * Alternating turns of user and assistant, as vendors require. No turn is blank, opaque blocks belong to the provider,
-   * and each call has exactly one result in the next turn. When a shortened or interrupted history lacks a result, an
-   * error takes its place; when it lacks a call, the result is left out.
+   * Alternating turns of user and assistant, as vendors require, of which there is at least one. No turn is blank, opaque
+   * blocks belong to the receiver, each call has an id and a name that every vendor takes, and exactly one result in the
+   * next turn. When a shortened or interrupted history lacks a result, an error takes its place; when it lacks a call, the
+   * result is left out.
    */
   readonly turns: readonly Turn[];
 }
 
-/** Prepares a request for `provider`. Leaves out blank texts and opaque blocks of other providers. */
-export function toVendorRequest(request: ModelRequest, provider: string): VendorRequest {
-  return {
+/** The model that gets a request. */
+export interface Receiver {
+  /** The origin of the opaque blocks that it gets. */
+  readonly origin: string;
+  /** Default: a model without rules of its own. */
+  readonly model?: string;
+  /** Whether it refuses an answer without text and calls. */
+  readonly needsText?: boolean;
+}
+
+/** Prepares a request. Leaves out blank texts and opaque blocks of others, and replaces half characters in its texts. */
+export function toVendorRequest(request: ModelRequest, receiver: Receiver): VendorRequest {
+  const turns = withPairedResults(mergeTurns(request.messages, receiver));
+  return wellFormed({
     system: request.system.filter(({ text }) => text.trim() !== ''),
     functions: request.functions.map(({ name, description, parameters }) => ({
       name,
       description,
       parameters,
     })),
-    turns: withPairedResults(mergeTurns(request.messages, provider)),
-  };
+    turns: turns.length === 0 ? EMPTY : withFitCalls(turns, receiver.model ?? ''),
+  });
 }
+
+/** In place of a conversation of blank texts, which vendors refuse. */
+const EMPTY: readonly Turn[] = [
+  { role: 'user', results: [], content: [{ type: 'text', text: '(an empty message)' }] },
+];
 
 /** About how many tokens vendors count for an image of usual size. */
 const IMAGE_TOKENS = 1_500;
 
 /** Estimates the tokens that a vendor would count for this request, from the same form that vendors are sent. */
-export function requestTokens(request: ModelRequest, provider: string): number {
+export function requestTokens(request: ModelRequest, origin: string): number {
   let images = 0;
-  const text = JSON.stringify(toVendorRequest(request, provider), (name, value: unknown) => {
+  const text = JSON.stringify(toVendorRequest(request, { origin }), (name, value: unknown) => {
     if (name !== 'bytes') return value;
     images += 1;
     return undefined;
@@ -80,10 +98,10 @@ export interface UserTurn {
 
 type AssistantTurn = Readonly<{ role: 'assistant'; content: readonly AnswerBlock[] }>;
 
-function mergeTurns(messages: readonly ModelMessage[], provider: string): readonly Turn[] {
+function mergeTurns(messages: readonly ModelMessage[], receiver: Receiver): readonly Turn[] {
   const turns: Turn[] = [];
   for (const message of messages) {
-    const turn = turnOf(message, provider);
+    const turn = turnOf(message, receiver);
     const last = turns.at(-1);
     const merged = last && mergeTwo(last, turn);
     if (merged) turns[turns.length - 1] = merged;
@@ -92,20 +110,28 @@ function mergeTurns(messages: readonly ModelMessage[], provider: string): readon
   return turns;
 }
 
-function turnOf(message: ModelMessage, provider: string): Turn {
+function turnOf(message: ModelMessage, { origin, needsText }: Receiver): Turn {
   switch (message.role) {
     case 'user':
       return { role: 'user', results: [], content: toContent(message.parts) };
     case 'results':
-      return { role: 'user', results: message.results, content: [] };
-    case 'assistant':
-      return { role: 'assistant', content: message.content.filter((block) => isSendable(block, provider)) };
+      return { role: 'user', results: message.results.map(withText), content: [] };
+    case 'assistant': {
+      const content = message.content.filter((block) => isSendable(block, origin));
+      const isBare = needsText === true && content.every(({ type }) => type === 'opaque');
+      return { role: 'assistant', content: isBare ? [] : content };
+    }
   }
 }
 
-function isSendable(block: AnswerBlock, provider: string): boolean {
+function isSendable(block: AnswerBlock, origin: string): boolean {
   if (block.type === 'text') return block.text.trim() !== '';
-  return block.type === 'function-call' || block.provider === provider;
+  return block.type === 'function-call' || block.provider === origin;
+}
+
+/** Some vendors refuse a result without text. */
+function withText(result: FunctionResult): FunctionResult {
+  return result.content.trim() === '' && !result.images?.length ? { ...result, content: '(empty)' } : result;
 }
 
 /** Returns undefined for turns that cannot be merged: their roles differ, or the results of calls belong between them. */
@@ -146,6 +172,25 @@ function resultsFor(calls: readonly FunctionCall[], results: readonly FunctionRe
     ({ id, name }) => results.find((result) => result.id === id) ?? { id, name, content, isError: true },
   );
 }
+
+/** Gives the calls and their results the ids and names of this request. The results are in the order of the calls. */
+function withFitCalls(turns: readonly Turn[], model: string): readonly Turn[] {
+  const ids = new CallIds(model);
+  let calls: readonly FunctionCall[] = [];
+  return turns.map((turn) => {
+    if (turn.role === 'user') {
+      const results = turn.results.map((result, at) => ({ ...result, ...idAndName(calls[at]!) }));
+      return { ...turn, results };
+    }
+    const content = turn.content.map((block) =>
+      block.type === 'function-call' ? { ...block, id: ids.next(block), name: fitName(block.name) } : block,
+    );
+    calls = functionCalls(content);
+    return { ...turn, content };
+  });
+}
+
+const idAndName = ({ id, name }: FunctionCall) => ({ id, name });
 
 export type Content =
   | { readonly type: 'text'; readonly text: string }
@@ -193,6 +238,17 @@ export function toFunctionCall(written: { id: string; name: string; argumentsTex
     arguments: args,
     ...(args === undefined ? { invalid: argumentsText.slice(0, MAX_INVALID_CHARACTERS) } : {}),
   };
+}
+
+/** Gives each call of an answer an id of its own: some servers repeat them. */
+export function withOwnIds(content: readonly AnswerBlock[]): readonly AnswerBlock[] {
+  const ids = new Set<string>();
+  return content.map((block) => {
+    if (block.type !== 'function-call') return block;
+    const own = ids.has(block.id) ? { ...block, id: `call_${newId()}` } : block;
+    ids.add(own.id);
+    return own;
+  });
 }
 
 /** Parses a JSON object. Undefined when `text` holds no complete object, or one that cannot be stored. */

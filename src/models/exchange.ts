@@ -52,9 +52,10 @@ export async function* exchangeText(exchange: Exchange): AsyncGenerator<ModelEve
   try {
     const response = await exchange.send(watch.signal);
     let left = Math.max(MIN_EVENTS, exchange.maxTokens * EVENTS_PER_TOKEN);
+    const texts = new CharacterJoiner();
     for await (const event of eventsOf(response, watch, exchange)) {
       if (--left < 0) throw tooMuch(exchange);
-      const text = acceptEvent(reader, event);
+      const text = texts.join(acceptEvent(reader, event), reader.isWhole);
       if (text) yield { type: 'text', text };
       if (reader.isWhole) watch.shorten(AFTER_WHOLE_MS);
     }
@@ -64,6 +65,19 @@ export async function* exchangeText(exchange: Exchange): AsyncGenerator<ModelEve
     const failure = watch.hasPassed ? silenceFailure(exchange) : toFailure(error, endpoint);
     failure.usage = reader.usage();
     throw failure;
+  }
+}
+
+/** Joins the halves of a character: a server may end one event after the first half and begin the next one with the other. */
+class CharacterJoiner {
+  #half = '';
+
+  /** Returns the text so far, without a half at its end unless it `isLast`. */
+  join(text: string, isLast: boolean): string {
+    if (text === '' && !isLast) return '';
+    const all = this.#half + text;
+    this.#half = !isLast && /[\uD800-\uDBFF]$/.test(all) ? all.slice(-1) : '';
+    return all.slice(0, all.length - this.#half.length).toWellFormed();
   }
 }
 

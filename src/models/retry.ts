@@ -2,6 +2,7 @@ import { errorText, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelEvent, ModelRequest, SpentUsage } from '../core/model.js';
 import { LONGEST_ASKED_MS, retryDelayMs } from '../core/retry.js';
+import { wellFormed } from '../core/text.js';
 import { pause } from '../core/time.js';
 import { ModelFailure } from './failure.js';
 
@@ -29,7 +30,7 @@ export async function* streamCall(call: Call): AsyncGenerator<ModelEvent, void> 
         call.signal.throwIfAborted();
         const restarts = event.type === 'text' && lastTextBy > 0 && lastTextBy < failures;
         if (event.type === 'end') {
-          yield { ...event, answer: { ...event.answer, ...(failed.length > 0 && { failed }) } };
+          yield wellFormed({ ...event, answer: { ...event.answer, ...(failed.length > 0 && { failed }) } });
           return;
         }
         lastTextBy = failures;

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { LangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelProvider, ModelRequest } from '../core/model.js';
@@ -61,6 +62,9 @@ const DEFAULT_SILENCE_MS = 300_000;
 interface Vendor<Client> extends Omit<Parameters<typeof openEndpoint>[0], 'model' | 'apiKey'> {
   /** The first part of the provider's id: "anthropic". The name of the model follows it. */
   readonly name: string;
+  readonly api: 'messages' | 'responses' | 'chat';
+  /** The vendor's own address. */
+  readonly ownUrl: string;
   /** Loads the vendor's SDK; called at the first request. */
   readonly open: (endpoint: Endpoint) => Promise<Client>;
   /** One attempt at an output. */
@@ -69,7 +73,8 @@ interface Vendor<Client> extends Omit<Parameters<typeof openEndpoint>[0], 'model
 
 /** The data in the body of a request besides the request itself. */
 export interface BodyContext {
-  readonly id: string; // The id of the provider, whose opaque blocks are sent back.
+  /** The name of this model at this server in opaque blocks, which go back to nobody else. */
+  readonly origin: string;
   readonly endpoint: Pick<Endpoint, 'model' | 'baseUrl'>;
   readonly tuning: Tuning;
 }
@@ -80,16 +85,26 @@ export interface VendorContext<Client> extends BodyContext {
   connect(): Promise<Client>;
 }
 
+/** The origin of the opaque blocks of a model. Other addresses are hashed, because they may hold a key. */
+export function originOf(
+  id: string,
+  { api, baseUrl, ownUrl }: Pick<Vendor<never>, 'api' | 'baseUrl' | 'ownUrl'>,
+): string {
+  if (api !== 'chat' && baseUrl === ownUrl) return id;
+  return `${id}#${createHash('sha256').update(`${api} ${baseUrl}`).digest('base64url').slice(0, 9)}`;
+}
+
 /** Creates a provider that retries failed calls. Throws `LangoError` `invalid-config` when `baseUrl` is not an HTTP or HTTPS URL. */
 export function createVendorProvider<Client>(
   { model, apiKey, timeoutMs, maxRetries, images = true, logger, ...tuning }: VendorOptions,
-  { name, open, output, ...address }: Vendor<Client>,
+  { name, api, ownUrl, open, output, ...address }: Vendor<Client>,
 ): ModelProvider {
   const id = `${name}/${model}`;
   const endpoint = openEndpoint({ ...address, model, apiKey });
   let client: Promise<Client> | undefined;
   const context: VendorContext<Client> = {
-    ...{ id, endpoint, tuning },
+    ...{ endpoint, tuning },
+    origin: originOf(id, { api, ownUrl, baseUrl: endpoint.baseUrl }),
     silenceMs: timeoutMs ?? DEFAULT_SILENCE_MS,
     connect: () => (client ??= open(endpoint)),
   };

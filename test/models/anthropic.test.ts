@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../src/core/json.js';
 import { answerText, type ModelMessage, type ModelProvider } from '../../src/core/model.js';
-import type { Tuning } from '../../src/models/vendor.js';
+import { originOf, type Tuning } from '../../src/models/vendor.js';
 import { describeModelWire } from '../suites/model-wire.js';
 import {
   anthropicEvent,
@@ -16,6 +16,7 @@ import {
   errorOf,
   modelRequest,
   READ_FILE,
+  sentId,
   userMessage,
 } from '../support/model-requests.js';
 import { API_KEY } from '../support/model-wire.js';
@@ -51,6 +52,9 @@ describe('the Anthropic provider', () => {
   const answered = (...content: readonly object[]): ModelMessage =>
     ({ role: 'assistant', author: 'agent', content }) as unknown as ModelMessage;
   /** The messages without their cache marks. */
+  /** The origin of the blocks of this model at this server. */
+  const origin = () => originOf(provider.id, { api: 'messages', baseUrl: server.url, ownUrl: '' });
+
   const sentMessages = (number: number) =>
     JSON.parse(
       JSON.stringify(server.requests[number]!.body.messages, (key, value: unknown) =>
@@ -137,24 +141,24 @@ describe('the Anthropic provider', () => {
         role: 'assistant',
         content: [
           { type: 'text', text: 'I look.' },
-          { type: 'tool_use', id: 'a', name: 'fs_read', input: { path: 'a' } },
-          { type: 'tool_use', id: 'b', name: 'fs_read', input: { path: 'b' } },
-          { type: 'tool_use', id: 'c', name: 'fs_read', input: { path: 'c' } },
+          { type: 'tool_use', id: sentId('a'), name: 'fs_read', input: { path: 'a' } },
+          { type: 'tool_use', id: sentId('b'), name: 'fs_read', input: { path: 'b' } },
+          { type: 'tool_use', id: sentId('c'), name: 'fs_read', input: { path: 'c' } },
         ],
       },
       {
         role: 'user',
         content: [
-          { type: 'tool_result', tool_use_id: 'a', content: [{ type: 'text', text: 'text of a' }] },
+          { type: 'tool_result', tool_use_id: sentId('a'), content: [{ type: 'text', text: 'text of a' }] },
           {
             type: 'tool_result',
-            tool_use_id: 'b',
+            tool_use_id: sentId('b'),
             content: [{ type: 'text', text: 'no such file' }],
             is_error: true,
           },
           {
             type: 'tool_result',
-            tool_use_id: 'c',
+            tool_use_id: sentId('c'),
             content: [
               { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'aW1hZ2U=' } },
             ],
@@ -204,8 +208,8 @@ describe('the Anthropic provider', () => {
     );
     const { content } = await answerOf(provider, modelRequest());
     expect(content).toEqual([
-      { type: 'opaque', provider: 'anthropic/claude-test', block: THINKING },
-      { type: 'opaque', provider: 'anthropic/claude-test', block: REDACTED },
+      { type: 'opaque', provider: origin(), block: THINKING },
+      { type: 'opaque', provider: origin(), block: REDACTED },
       { type: 'text', text: 'I look.' },
       { type: 'function-call', id: 'toolu_1', name: 'fs_read', arguments: {} },
     ]);
@@ -218,13 +222,13 @@ describe('the Anthropic provider', () => {
       THINKING,
       REDACTED,
       { type: 'text', text: 'I look.' },
-      { type: 'tool_use', id: 'toolu_1', name: 'fs_read', input: {} },
+      { type: 'tool_use', id: sentId('toolu_1'), name: 'fs_read', input: {} },
     ]);
   });
 
   it('sends a thinking budget within the output limit, and none for work that another model began', async () => {
     const call = { type: 'function-call', id: 'a', name: 'fs_read', arguments: {} };
-    const thought = { type: 'opaque', provider: provider.id, block: THINKING };
+    const thought = { type: 'opaque', provider: origin(), block: THINKING };
     const result = { id: 'a', name: 'fs_read', content: 'text', isError: false };
     const results = { role: 'results', results: [result] } as const;
     const go = userMessage('go');
@@ -246,7 +250,7 @@ describe('the Anthropic provider', () => {
   it('does not send thinking blocks of another model, nor a message that ends with one', async () => {
     server.willReply(hello);
     const foreign = { type: 'opaque', provider: 'anthropic/claude-other', block: THINKING };
-    const own = { ...foreign, provider: provider.id };
+    const own = { ...foreign, provider: origin() };
     const text = { type: 'text', text: 'yes' };
     await answerOf(
       provider,
@@ -383,7 +387,7 @@ describe('the Anthropic provider', () => {
         answer: {
           content: [
             { type: 'text', text: 'I search. ' },
-            { type: 'opaque', provider: provider.id, block: whole },
+            { type: 'opaque', provider: origin(), block: whole },
             { type: 'text', text: 'hello' },
           ],
           stopReason: 'end',

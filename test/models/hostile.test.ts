@@ -13,7 +13,7 @@ function fed<Reader extends OutputReader>(reader: Reader, ...events: readonly ob
 }
 
 const anthropic = (): AnthropicOutputReader => new AnthropicOutputReader('anthropic/m', endpoint);
-const chat = (): OpenaiOutputReader => new OpenaiOutputReader(endpoint);
+const chat = (): OpenaiOutputReader => new OpenaiOutputReader('openai/m', endpoint);
 const responses = (): ResponsesReader => new ResponsesReader('openai/m', endpoint);
 
 const chatCall = (index: number, given: object, id: unknown = `c${index}`): object => ({

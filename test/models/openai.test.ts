@@ -5,7 +5,14 @@ import { silentLogger } from '../../src/core/logger.js';
 import { answerText, functionCalls, type FunctionCall, type ModelProvider } from '../../src/core/model.js';
 import { createOpenaiProvider, type OpenaiOptions } from '../../src/models/openai/provider.js';
 import { describeModelWire } from '../suites/model-wire.js';
-import { answerOf, errorOf, modelRequest, READ_FILE, userMessage } from '../support/model-requests.js';
+import {
+  answerOf,
+  errorOf,
+  modelRequest,
+  READ_FILE,
+  sentId,
+  userMessage,
+} from '../support/model-requests.js';
 import { API_KEY } from '../support/model-wire.js';
 import { DONE, openaiChunk, openaiEvent, openaiUsage, openaiWire } from '../support/openai-wire.js';
 import { responsesWire } from '../support/responses-wire.js';
@@ -78,10 +85,10 @@ describe('the OpenAI provider', () => {
         { role: 'user', content: [{ type: 'input_text', text: 'go' }] },
         reasoning,
         { role: 'assistant', content: 'I look.', phase: 'commentary' },
-        call,
+        { ...call, call_id: sentId('call_a') },
         {
           type: 'function_call_output',
-          call_id: 'call_a',
+          call_id: sentId('call_a'),
           output: [
             { type: 'input_text', text: 'text' },
             { type: 'input_image', image_url: `data:image/png;base64,${PNG}`, detail: 'auto' },
@@ -219,19 +226,19 @@ describe('the OpenAI provider with compatible servers', () => {
     );
     const shown = { type: 'image_url', image_url: { url: 'data:image/png;base64,aW1hZ2U=' } };
     const sent = (id: string) => ({
-      id,
+      id: sentId(id),
       type: 'function',
       function: { name: 'fs_read', arguments: `{"path":"${id}"}` },
     });
     expect(server.requests[0]!.body.messages).toEqual([
       { role: 'user', content: 'go' },
       { role: 'assistant', content: null, tool_calls: [sent('a'), sent('b')] },
-      { role: 'tool', tool_call_id: 'a', content: 'a picture' },
-      { role: 'tool', tool_call_id: 'b', content: 'Error: no such file' },
+      { role: 'tool', tool_call_id: sentId('a'), content: 'a picture' },
+      { role: 'tool', tool_call_id: sentId('b'), content: 'Error: no such file' },
       {
         role: 'user',
         content: [
-          { type: 'text', text: 'From the result of fs_read (a):' },
+          { type: 'text', text: `From the result of fs_read (${sentId('a')}):` },
           shown,
           { type: 'text', text: 'and this' },
           shown,

@@ -1,3 +1,5 @@
+import { REQUEST_RULES } from './ablations-of-requests.js';
+
 /** A rule of the sources, and the cases that fail without it. */
 export interface Ablation {
   /** What the rule says, as one sentence. */
@@ -14,6 +16,7 @@ export interface Ablation {
 
 /** All rules for the quirks of vendors, MCP servers and peers. */
 export const ABLATIONS: readonly Ablation[] = [
+  ...REQUEST_RULES,
   {
     rule: 'No blank text is sent.',
     file: 'src/models/conversation.ts',

@@ -2,7 +2,14 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import nodeFetch from 'node-fetch';
 import { LangoError } from '../../src/core/errors.js';
 import { answerText, functionCalls, type ModelProvider, type StopReason } from '../../src/core/model.js';
-import { answerOf, errorOf, modelRequest, READ_FILE, userMessage } from '../support/model-requests.js';
+import {
+  answerOf,
+  errorOf,
+  modelRequest,
+  READ_FILE,
+  sentId,
+  userMessage,
+} from '../support/model-requests.js';
 import { API_KEY, type ModelWire, type WireOptions } from '../support/model-wire.js';
 import {
   cutEvents,
@@ -105,8 +112,8 @@ export function describeModelWire(name: string, wire: ModelWire): void {
       );
       expect(wire.sent(server.requests[0]!.body).messages).toEqual([
         'user: go',
-        'assistant: call a | call b',
-        'user: result a | result b | and then',
+        `assistant: call ${sentId('a')} | call ${sentId('b')}`,
+        `user: result ${sentId('a')} | result ${sentId('b')} | and then`,
       ]);
     });
 
@@ -127,10 +134,10 @@ export function describeModelWire(name: string, wire: ModelWire): void {
       );
       expect(wire.sent(server.requests[0]!.body).messages).toEqual([
         'user: go',
-        'assistant: call a',
-        'user: result a',
-        'assistant: call b',
-        'user: result b | well?',
+        `assistant: call ${sentId('a')}`,
+        `user: result ${sentId('a')}`,
+        `assistant: call ${sentId('b')}`,
+        `user: result ${sentId('b')} | well?`,
       ]);
     });
 

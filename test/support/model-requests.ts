@@ -6,10 +6,14 @@ import type {
   ModelProvider,
   ModelRequest,
 } from '../../src/core/model.js';
+import { shortHash } from '../../src/models/call-ids.js';
 
 export function userMessage(text: string): ModelMessage {
   return { role: 'user', parts: [textPart(text)] };
 }
+
+/** The id under which vendors are sent the first call of this id. */
+export const sentId = shortHash;
 
 /** A request with the given members only. */
 export function modelRequest(given: Partial<ModelRequest> = {}): ModelRequest {

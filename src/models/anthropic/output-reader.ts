@@ -17,15 +17,15 @@ interface Draft {
 
 /** Assembles the events of one Messages API stream into an output. */
 export class AnthropicOutputReader implements OutputReader {
-  readonly #providerId: string;
+  readonly #origin: string;
   readonly #endpoint: Endpoint;
   readonly #drafts = new Map<number, Draft>();
   readonly #bounds = new OutputBounds();
   #counts: JsonObject = {};
   #stopReason: string | undefined;
 
-  constructor(providerId: string, endpoint: Endpoint) {
-    this.#providerId = providerId;
+  constructor(origin: string, endpoint: Endpoint) {
+    this.#origin = origin;
     this.#endpoint = endpoint;
   }
 
@@ -121,6 +121,6 @@ export class AnthropicOutputReader implements OutputReader {
     // An incomplete thinking block has no signature. The API refuses it when it is sent back.
     if (textIn(type) === '' || (type === 'thinking' && !textIn(block.signature))) return [];
     const whole = inputText ? { ...block, input: keepableObject(inputText) ?? {} } : block;
-    return [{ type: 'opaque', provider: this.#providerId, block: whole }];
+    return [{ type: 'opaque', provider: this.#origin, block: whole }];
   }
 }

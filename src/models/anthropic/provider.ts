@@ -11,6 +11,7 @@ import {
   type StopReason,
   type Usage,
 } from '../../core/model.js';
+import { withOwnIds } from '../conversation.js';
 import { exchangeText } from '../exchange.js';
 import { ModelFailure, type Endpoint } from '../failure.js';
 import type { OutputEvent } from '../retry.js';
@@ -24,11 +25,14 @@ const MAX_PAUSES = 8;
 
 /** Claude through the Messages API. Loads the vendor's SDK at the first call. Throws like `createVendorProvider`. */
 export function createAnthropicProvider(options: VendorOptions): ModelProvider {
+  const { baseUrl = DEFAULT_BASE_URL } = options;
   return createVendorProvider(options, {
     name: 'anthropic',
     vendor: 'Anthropic',
-    baseUrl: options.baseUrl ?? DEFAULT_BASE_URL,
+    baseUrl,
     keyVariable: 'ANTHROPIC_API_KEY',
+    ownUrl: DEFAULT_BASE_URL,
+    api: 'messages',
     open: (endpoint) => openClient(options, endpoint),
     output: streamOutput,
   });
@@ -48,7 +52,7 @@ async function* streamOutput(request: ModelRequest, context: Context): AsyncGene
   let content: readonly AnswerBlock[] = [];
   let usage = NO_USAGE;
   for (let pauses = 0; pauses <= MAX_PAUSES; pauses++) {
-    const reader = new AnthropicOutputReader(context.id, context.endpoint);
+    const reader = new AnthropicOutputReader(context.origin, context.endpoint);
     const next = continuation(request, content, usage);
     const body = toAnthropicRequest(next, context);
     try {
@@ -63,7 +67,7 @@ async function* streamOutput(request: ModelRequest, context: Context): AsyncGene
       if (error instanceof ModelFailure) error.usage = addUsage(usage, error.usage ?? NO_USAGE);
       throw error;
     }
-    content = [...content, ...reader.content()];
+    content = withOwnIds([...content, ...reader.content()]);
     usage = addUsage(usage, reader.usage());
     if (reader.stopReason !== 'pause_turn' || usage.output >= request.maxTokens) {
       yield { type: 'end', answer: { content, stopReason: toStopReason(reader.stopReason, content), usage } };

@@ -24,9 +24,9 @@ const CACHED = { cache_control: { type: 'ephemeral' } } as const;
  */
 export function toAnthropicRequest(
   request: ModelRequest,
-  { id, endpoint, tuning }: BodyContext,
+  { origin, endpoint, tuning }: BodyContext,
 ): MessageCreateParamsStreaming {
-  const { turns, ...prepared } = toVendorRequest(request, id);
+  const { turns, ...prepared } = toVendorRequest(request, { origin, model: endpoint.model });
   const { effort, temperature } = tuning;
   const lastStable = prepared.system.findLastIndex((block) => block.stable);
   const system = prepared.system.map(({ text }, index): TextBlockParam => ({

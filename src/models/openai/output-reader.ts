@@ -1,26 +1,30 @@
 import type { JsonObject } from '../../core/json.js';
-import { NO_USAGE, type AnswerBlock, type FunctionCall, type ModelAnswer } from '../../core/model.js';
+import { NO_USAGE, type AnswerBlock, type ModelAnswer } from '../../core/model.js';
 import type { StopReason, Usage } from '../../core/model.js';
 import type { ServerEvent } from '../event-stream.js';
 import { keepableObject, toFunctionCall } from '../conversation.js';
 import { OutputBounds, parseEvent, type OutputReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
 import { countIn, listIn, objectIn, textIn } from '../loose.js';
+import { CallMembers, MessageMembers } from './members.js';
 
 const DONE = '[DONE]';
 
 /** Assembles a Chat Completions stream. Real servers leave out any field, and some send `message` in place of `delta`. */
 export class OpenaiOutputReader implements OutputReader {
+  readonly #origin: string;
   readonly #endpoint: Endpoint;
   readonly #bounds = new OutputBounds();
   readonly #calls = new CallCollector(this.#bounds);
+  readonly #members = new MessageMembers();
   #text = '';
   #hasDelta = false;
   #hasRefused = false;
   #finishReason: string | undefined;
   #usage: Usage = NO_USAGE;
 
-  constructor(endpoint: Endpoint) {
+  constructor(origin: string, endpoint: Endpoint) {
+    this.#origin = origin;
     this.#endpoint = endpoint;
   }
 
@@ -49,10 +53,10 @@ export class OpenaiOutputReader implements OutputReader {
   }
 
   output(): ModelAnswer {
-    const calls = this.#calls.calls();
+    const calls = this.#calls.blocks(this.#origin);
     const text: readonly AnswerBlock[] = this.#text ? [{ type: 'text', text: this.#text }] : [];
     return {
-      content: [...text, ...calls],
+      content: [...this.#members.blocks(this.#origin), ...text, ...calls],
       stopReason: this.#stopReason(calls.length > 0),
       usage: this.#usage,
     };
@@ -67,6 +71,7 @@ export class OpenaiOutputReader implements OutputReader {
     const refusal = textIn(delta.refusal);
     this.#hasDelta = true;
     this.#hasRefused ||= refusal !== '';
+    this.#members.add(delta, this.#bounds);
     for (const fragment of listIn(delta.tool_calls)) this.#calls.add(objectIn(fragment));
     const text = this.#bounds.chunk(textOf(delta.content) + refusal);
     this.#text += text;
@@ -108,6 +113,7 @@ interface Draft {
   id: string;
   name: string;
   argumentsText: string;
+  readonly members: CallMembers;
   parses: number;
 }
 
@@ -130,25 +136,24 @@ class CallCollector {
     const draft = this.#draftFor({ index, id, name });
     if (id && id !== draft.id) draft.id += id;
     if (name && name !== draft.name) draft.name += name;
+    draft.members.add(fragment, this.#bounds);
     if (typeof args === 'string') draft.argumentsText += this.#bounds.chunk(args);
     else if (args !== undefined && args !== null) draft.argumentsText = JSON.stringify(args);
   }
 
-  /** The calls in the order in which they started. A missing or repeated id is replaced by a new one. */
-  calls(): readonly FunctionCall[] {
-    const ids = new Set<string>();
-    return this.#drafts.map((draft) => {
-      const id = ids.has(draft.id) ? '' : draft.id;
-      ids.add(id);
-      return toFunctionCall({ ...draft, id });
-    });
+  /** The calls in the order in which they started, each after the block of its further members. */
+  blocks(origin: string): readonly AnswerBlock[] {
+    return this.#drafts.flatMap((draft) => [...draft.members.blocks(origin), toFunctionCall(draft)]);
   }
 
   #draftFor(named: NamedCall): Draft {
     const { index } = named;
     const open = this.#drafts.findLast((draft) => index === undefined || draft.index === index);
     if (open && !beginsAnother(named, open)) return open;
-    const draft: Draft = { index, id: '', name: '', argumentsText: '', parses: 0 };
+    const draft: Draft = {
+      ...{ index, id: '', name: '', argumentsText: '', parses: 0 },
+      members: new CallMembers(),
+    };
     this.#drafts.push(draft);
     this.#bounds.blocks(this.#drafts.length);
     return draft;

@@ -1,6 +1,7 @@
 import type { OpenAI } from 'openai';
 import { loadPackage } from '../../core/errors.js';
 import type { ModelAnswer, ModelProvider, ModelRequest } from '../../core/model.js';
+import { withOwnIds } from '../conversation.js';
 import { exchangeText, type OutputReader, type Exchange } from '../exchange.js';
 import type { Endpoint } from '../failure.js';
 import { createVendorProvider, sdkSettings, type VendorContext, type VendorOptions } from '../vendor.js';
@@ -30,6 +31,8 @@ export function createOpenaiProvider(options: OpenaiOptions): ModelProvider {
     vendor: options.baseUrl === undefined ? 'OpenAI' : 'The model server',
     baseUrl,
     keyVariable: 'OPENAI_API_KEY',
+    ownUrl: DEFAULT_BASE_URL,
+    api: speaksResponses ? 'responses' : 'chat',
     open: (endpoint) => openClient(options, endpoint),
     output: (request, context) =>
       streamOutput(speaksResponses ? outputByResponses : outputByChat, request, context),
@@ -55,7 +58,7 @@ async function openClient(options: OpenaiOptions, endpoint: Endpoint): Promise<O
 const outputByChat: OutputBy = (client, request, context) => {
   const body = toOpenaiRequest(request, context);
   return {
-    reader: new OpenaiOutputReader(context.endpoint),
+    reader: new OpenaiOutputReader(context.origin, context.endpoint),
     send: (signal) => client.chat.completions.create(body, { signal }).asResponse(),
   };
 };
@@ -63,7 +66,7 @@ const outputByChat: OutputBy = (client, request, context) => {
 const outputByResponses: OutputBy = (client, request, context) => {
   const body = toResponsesRequest(request, context);
   return {
-    reader: new ResponsesReader(context.id, context.endpoint),
+    reader: new ResponsesReader(context.origin, context.endpoint),
     send: (signal) => client.responses.create(body, { signal }).asResponse(),
   };
 };
@@ -79,5 +82,6 @@ type OutputBy = (
 async function* streamOutput(by: OutputBy, request: ModelRequest, context: Context) {
   const exchange = by(await context.connect(), request, context);
   yield* exchangeText({ ...context, ...exchange, signal: request.signal, maxTokens: request.maxTokens });
-  yield { type: 'end', answer: exchange.reader.output() } as const;
+  const answer = exchange.reader.output();
+  yield { type: 'end', answer: { ...answer, content: withOwnIds(answer.content) } } as const;
 }

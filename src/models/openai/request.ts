@@ -6,21 +6,24 @@ import type {
 import { answerText, functionCalls } from '../../core/model.js';
 import type { AnswerBlock, FunctionResult, ModelRequest, SystemBlock } from '../../core/model.js';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { listIn, objectIn } from '../loose.js';
 import { argumentsToSend, toContent, toVendorRequest, type Content, type UserTurn } from '../conversation.js';
 import type { BodyContext } from '../vendor.js';
+import { callMembers, joinMembers, messageMembers } from './members.js';
 
 /** The body of a Chat Completions request, limited to fields that compatible servers support. */
 export function toOpenaiRequest(
   request: ModelRequest,
-  { id, endpoint, tuning: { effort, temperature } }: BodyContext,
+  { origin, endpoint, tuning: { effort, temperature } }: BodyContext,
 ): ChatCompletionCreateParamsStreaming {
-  const { system, functions, turns } = toVendorRequest(request, id);
+  const { model } = endpoint;
+  const { system, functions, turns } = toVendorRequest(request, { origin, model, needsText: true });
   const tools = functions.map(({ parameters, ...names }) => ({
     type: 'function' as const,
     function: { ...names, parameters: { ...parameters } },
   }));
   return {
-    model: endpoint.model,
+    model,
     ...outputLimit(request.maxTokens, endpoint),
     ...(effort && { reasoning_effort: effort }),
     ...(temperature !== undefined && { temperature }),
@@ -97,16 +100,33 @@ function userContent(content: readonly Content[]): string | ChatCompletionConten
   );
 }
 
+/** An answer with the further members of its message and calls, which came from the same model. */
 function assistantMessage(content: readonly AnswerBlock[]): ChatCompletionMessageParam {
-  const calls = functionCalls(content).map((call) => ({
-    id: call.id,
-    type: 'function' as const,
-    function: { name: call.name, arguments: JSON.stringify(argumentsToSend(call)) },
-  }));
+  const { parts, ...members } = joinMembers(content.flatMap((block) => membersIn(block, messageMembers)));
+  const calls = functionCalls(content).map((call) => {
+    const before = content[content.indexOf(call) - 1];
+    const { function: named, ...further } = joinMembers(before ? membersIn(before, callMembers) : []);
+    const text = JSON.stringify(argumentsToSend(call));
+    return {
+      ...further,
+      id: call.id,
+      type: 'function' as const,
+      function: { ...objectIn(named), name: call.name, arguments: text },
+    };
+  });
   const text = answerText(content);
+  const texts = text === '' ? [] : [{ type: 'text', text }];
   return {
+    ...members,
     role: 'assistant',
-    content: text === '' ? null : text,
+    content: parts ? [...listIn(parts), ...texts] : text === '' ? null : text,
     ...(calls.length > 0 ? { tool_calls: calls } : {}),
-  };
+  } as ChatCompletionMessageParam;
+}
+
+function membersIn(
+  block: AnswerBlock,
+  read: (block: JsonObject) => JsonObject | undefined,
+): readonly JsonObject[] {
+  return block.type === 'opaque' ? [read(block.block) ?? []].flat() : [];
 }

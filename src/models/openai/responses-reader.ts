@@ -15,7 +15,7 @@ interface Draft {
 
 /** Assembles the events of one Responses stream into an output. */
 export class ResponsesReader implements OutputReader {
-  readonly #providerId: string;
+  readonly #origin: string;
   readonly #endpoint: Endpoint;
   readonly #drafts = new Map<number, Draft>();
   readonly #bounds = new OutputBounds();
@@ -23,8 +23,8 @@ export class ResponsesReader implements OutputReader {
   #counts: unknown;
   #hasRefused = false;
 
-  constructor(providerId: string, endpoint: Endpoint) {
-    this.#providerId = providerId;
+  constructor(origin: string, endpoint: Endpoint) {
+    this.#origin = origin;
     this.#endpoint = endpoint;
   }
 
@@ -125,7 +125,7 @@ export class ResponsesReader implements OutputReader {
   }
 
   #opaque(block: JsonObject): AnswerBlock {
-    return { type: 'opaque', provider: this.#providerId, block };
+    return { type: 'opaque', provider: this.#origin, block };
   }
 
   #stopReason(hasCalls: boolean): StopReason {

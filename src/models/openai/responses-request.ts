@@ -12,9 +12,9 @@ import { outputFormat, textOf } from './request.js';
 /** The body of a Responses request. The vendor stores nothing: encrypted reasoning goes back as opaque blocks. */
 export function toResponsesRequest(
   request: ModelRequest,
-  { id, endpoint, tuning: { effort, temperature } }: BodyContext,
+  { origin, endpoint, tuning: { effort, temperature } }: BodyContext,
 ): ResponseCreateParamsStreaming {
-  const { system, functions, turns } = toVendorRequest(request, id);
+  const { system, functions, turns } = toVendorRequest(request, { origin, model: endpoint.model });
   const tools = functions.map((spec) => ({
     type: 'function' as const,
     ...spec,
