@@ -13,7 +13,7 @@ import { responsesWire } from '../support/responses-wire.js';
 import { ask, call, resultsIn, say, ScriptedModel } from '../support/scripted-model.js';
 import { ScriptedServer } from '../support/scripted-server.js';
 import { sendText, type TestServer, withServer } from '../support/server.js';
-import { MAX_RUNS, unheld } from '../support/watchdog.js';
+import { MAX_RUNS, unheld, unheldWith } from '../support/watchdog.js';
 
 /** The costliest bytes within the limits of each input: none of them blocks the event loop of the server. */
 
@@ -67,17 +67,21 @@ describe.each([
   });
 });
 
-describe('a stream of an MCP server', () => {
-  it.each(LINES)('does not block the event loop: a million times %j', async (line) => {
-    far.willAlwaysReply((response) => void response.writeHead(200, EVENTS).end(line.repeat(MANY)));
-    const settings = { server: { port: 0 }, mcp: { servers: { far: { url: far.url, timeoutSeconds: 1 } } } };
-    const model = new ScriptedModel({ operator: Array.from({ length: MAX_RUNS }, () => say('hello')) });
-    await withServer({ settings, model }, async (server) => {
-      const { result } = await unheld(() => sendText(server, 'hello', { agent: 'operator' }));
-      expect(result.end.text).toBe('hello');
-    });
-    expect(far.requests.length).toBeGreaterThan(0);
+it('streams of four MCP servers at once do not block the event loop: each with a million lines of one kind', async () => {
+  await using closed = new AsyncDisposableStack();
+  const servers: Record<string, { readonly url: string; readonly timeoutSeconds: number }> = {};
+  const all = await Promise.all(LINES.map(() => ScriptedServer.open()));
+  for (const [number, line] of LINES.entries()) {
+    const server = closed.use(all[number]!);
+    server.willAlwaysReply((response) => void response.writeHead(200, EVENTS).end(line.repeat(MANY)));
+    servers[`far${number}`] = { url: server.url, timeoutSeconds: 1 };
+  }
+  const model = new ScriptedModel({ operator: Array.from({ length: MAX_RUNS }, () => say('hello')) });
+  await withServer({ settings: { server: { port: 0 }, mcp: { servers } }, model }, async (server) => {
+    const { result } = await unheld(() => sendText(server, 'hello', { agent: 'operator' }));
+    expect(result.end.text).toBe('hello');
   });
+  for (const server of all) expect(server.requests.length).toBeGreaterThan(0);
 });
 
 const WORKING = { id: 'far', contextId: '' };
@@ -292,13 +296,15 @@ describe('a request of nearly 1 MiB', () => {
  * Sends a body, and another one of its kind when the first blocked the event loop: a repeated one would be recognized.
  */
 async function post(server: TestServer, path: string, body: () => object): Promise<void> {
-  const bodies = Array.from({ length: MAX_RUNS }, body).map((one) => JSON.stringify(one));
   const headers = { accept: 'application/json, text/event-stream' };
-  const { result } = await unheld(async () => {
-    const answer = await server.fetch(path, { method: 'POST', body: bodies.pop()!, headers });
-    await answer.arrayBuffer();
-    return answer.status;
-  });
+  const { result } = await unheldWith(
+    () => JSON.stringify(body()),
+    async (sent) => {
+      const answer = await server.fetch(path, { method: 'POST', body: sent, headers });
+      await answer.arrayBuffer();
+      return answer.status;
+    },
+  );
   expect([200, 400, 413]).toContain(result);
 }
 
@@ -307,12 +313,11 @@ async function callBy({ address }: TestServer, message: () => object): Promise<v
     const request = SendMessageRequest.fromJSON({ message: message(), tenant: 'lango-orchestrator' });
     return frame(Buffer.from(A2AService.sendMessage.requestSerialize(request)));
   };
-  const bodies = Array.from({ length: MAX_RUNS }, encoded);
-  const { result } = await unheld(() =>
+  const { result } = await unheldWith(encoded, (body) =>
     callGrpc(address.grpcPort!, {
       path: A2AService.sendMessage.path,
       metadata: { authorization: `Bearer ${address.token}` },
-      body: bodies.pop()!,
+      body,
     }),
   );
   expect(['OK', 'INVALID_ARGUMENT', 'RESOURCE_EXHAUSTED']).toContain(result.status);

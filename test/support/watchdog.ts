@@ -19,11 +19,23 @@ const PAUSE_MS = 200;
  * when every run blocked the loop.
  */
 export async function unheld<Result>(work: () => Promise<Result>): Promise<Watched<Result>> {
-  const first = await watched(work);
+  return unheldWith(() => undefined, work);
+}
+
+/** Does the same for work that needs an input of its own in each run. Making the input may block the event loop. */
+export async function unheldWith<Input, Result>(
+  makeInput: () => Input,
+  work: (input: Input) => Promise<Result>,
+): Promise<Watched<Result>> {
+  const run = (): ReturnType<typeof watched<Result>> => {
+    const input = makeInput();
+    return watched(() => work(input));
+  };
+  const first = await run();
   for (let last = first, runs = 1; isHeld(last.hold); runs += 1) {
     if (runs === MAX_RUNS) throw new Error(describeHolds(first.hold, last.hold));
     await sleep(PAUSE_MS);
-    last = await watched(work);
+    last = await run();
   }
   return first;
 }
