@@ -10,3 +10,20 @@ export function holdTime(): Disposable {
   });
   return { [Symbol.dispose]: () => void jest.useRealTimers() };
 }
+
+/** Lets the clocks of this process run ahead, so that a pause is over for code that compares times. Timers stay. */
+export class ClockAhead implements Disposable {
+  #passedMs = 0;
+  readonly #spies = [Date, performance].map((clock: { now(): number }) => {
+    const realNow = clock.now.bind(clock);
+    return jest.spyOn(clock, 'now').mockImplementation(() => realNow() + this.#passedMs);
+  });
+
+  pass(ms: number): void {
+    this.#passedMs += ms;
+  }
+
+  [Symbol.dispose](): void {
+    for (const spy of this.#spies) spy.mockRestore();
+  }
+}

@@ -5,7 +5,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { basicAuth } from '../../../src/http/oauth-client.js';
 import { connect, textPart } from '../../../src/index.js';
 import { langoHere } from '../../cli/lango-here.js';
-import { lango, makeHome, type Home } from '../../cli/lango-process.js';
+import { lango, makeHome, type Home, type Result } from '../../cli/lango-process.js';
+import { ClockAhead } from '../../support/held-time.js';
 import { AUDIENCE, startIssuer } from '../../support/issuer.js';
 import { openLoginServer, type LoginServer, type Misbehavior } from '../../support/login-server.js';
 import { Obedient, untilOffered } from '../../support/obedient-model.js';
@@ -18,6 +19,11 @@ import { RecordingServer } from '../../support/token-server.js';
 
 const TOKEN = /(access|refresh)-\w+-\d+-\d+/;
 
+/** The server asks again after this time at the earliest, after a failure or when its token was refused. */
+const PAUSE_MS = 5_000;
+const clock = new ClockAhead();
+afterAll(() => clock[Symbol.dispose]());
+
 /** A program in place of the browser: it opens the page and follows the redirect, like a person who agrees. */
 async function fakeBrowser(folder: string): Promise<string> {
   const bin = path.join(folder, 'bin');
@@ -26,6 +32,16 @@ async function fakeBrowser(folder: string): Promise<string> {
   await writeFile(path.join(bin, 'xdg-open'), script);
   await chmod(path.join(bin, 'xdg-open'), 0o755);
   return `${bin}:${process.env['PATH']}`;
+}
+
+/** Signs in by a command in this process, whose page is opened by a person. */
+function loginHere(flags: readonly string[], env: Readonly<Record<string, string>>): Promise<Result> {
+  const onNote = (note: string): void => {
+    const page = /Sign in here:\n(\S+)/.exec(note)?.[1];
+    // The command says whether the page leads to a sign-in.
+    if (page !== undefined) void fetch(page).catch(() => undefined);
+  };
+  return langoHere(['mcp', 'login', 'docs', '--no-browser', ...flags], { env, onNote });
 }
 
 describe('lango mcp login', () => {
@@ -53,8 +69,8 @@ describe('lango mcp login', () => {
 
   const ask = () => sendText(server, 'mcp_docs_whoami {}', { agent: 'operator' });
 
-  /** The server asks for a refused token again after five seconds at the earliest. */
   function untilAnswer(part: string): Promise<void> {
+    clock.pass(PAUSE_MS);
     return until(async () => (await ask()).end.text.includes(part));
   }
 
@@ -88,6 +104,7 @@ describe('lango mcp login', () => {
     });
     const registered = far.issuer.received.find(({ url }) => url === '/register')!;
     expect(JSON.parse(registered.body)).toMatchObject({ application_type: 'native' });
+    clock.pass(PAUSE_MS);
     await untilOffered('mcp_docs_whoami', model, server);
     expect((await ask()).end.text).toContain('you are ada');
     const list = await langoHere(['mcp', 'list'], { env });
@@ -187,7 +204,7 @@ describe('lango mcp login', () => {
     'is undone by a logout that reports that the issuer %s, and forgets the tokens',
     async (_, misbehavior, why) => {
       far.misbehavior = misbehavior;
-      expect(await lango(['mcp', 'login', 'docs'], { env })).toMatchObject({ code: 0 });
+      expect(await loginHere([], env)).toMatchObject({ code: 0 });
       const before = far.issuer.received.length;
       const { code, stdout } = await langoHere(['mcp', 'logout', 'docs'], { env });
       expect(code).toBe(0);
@@ -206,7 +223,7 @@ describe('lango mcp login', () => {
     [['secrets', 'delete', 'mcp.docs'], { deleted: 'mcp.docs' }],
   ])('is undone by %j, whose JSON says why the tokens were not revoked', async (args, about) => {
     far.misbehavior = { metadata: { revocation_endpoint: undefined } };
-    expect(await lango(['mcp', 'login', 'docs'], { env })).toMatchObject({ code: 0 });
+    expect(await loginHere([], env)).toMatchObject({ code: 0 });
     const { stdout } = await langoHere([...args, '--json'], { env });
     const why = 'Its issuer offers no way to end them.';
     expect(JSON.parse(stdout)).toEqual({ ...about, isRevoked: false, why });
@@ -249,6 +266,7 @@ describe('two owners of one server', () => {
       const login = (token: string) =>
         lango(['mcp', 'login', 'docs'], { env: { ...home.env, LANGO_URL: url, LANGO_TOKEN: token, PATH } });
       const untilConnected = async (token: string) => {
+        clock.pass(PAUSE_MS);
         do await ask(token);
         while (!model.offered().includes('mcp_docs_whoami'));
       };
@@ -289,13 +307,19 @@ describe('a hostile issuer', () => {
     await other[Symbol.asyncDispose]();
   });
 
-  async function login(misbehavior: Misbehavior, entry: object = {}, flags: readonly string[] = []) {
+  interface Login {
+    readonly entry?: object;
+    readonly flags?: readonly string[];
+    readonly command?: typeof loginHere;
+  }
+
+  async function login(misbehavior: Misbehavior, { entry, flags = [], command = loginHere }: Login = {}) {
     far.misbehavior = misbehavior;
     const docs = { url: far.url, login: { issuer: far.issuer.url, ...entry } };
     const home = await makeHome(JSON.stringify({ mcp: { servers: { docs } } }));
     homes.push(home);
-    const env = { ...home.env, PATH: await fakeBrowser(home.folder) };
-    const result = await lango(['mcp', 'login', 'docs', ...flags], { env });
+    const { env } = home;
+    const result = await command(flags, { ...env, PATH: await fakeBrowser(home.folder) });
     expect(result.code).not.toBe(0);
     expect(other.received).toEqual([]);
     expect(result.stderr).not.toMatch(TOKEN);
@@ -323,13 +347,15 @@ describe('a hostile issuer', () => {
       'registration_endpoint',
     );
     const device = { device_authorization_endpoint: `${other.url}/d` };
-    expect(await login({ metadata: device }, {}, ['--device'])).toContain('device_authorization_endpoint');
+    expect(await login({ metadata: device }, { flags: ['--device'] })).toContain(
+      'device_authorization_endpoint',
+    );
   });
 
   it("is refused when its metadata is another issuer's, also where no redirect has an iss", async () => {
     const metadata = { issuer: other.url };
     for (const flags of [[], ['--device']])
-      expect(await login({ metadata }, {}, flags)).toMatch(/the responses of its issuer are wrong/);
+      expect(await login({ metadata }, { flags })).toMatch(/the responses of its issuer are wrong/);
   });
 
   it('is refused without PKCE', async () => {
@@ -364,8 +390,10 @@ describe('a hostile issuer', () => {
     },
   );
 
+  const withBrowser: typeof loginHere = (flags, env) => lango(['mcp', 'login', 'docs', ...flags], { env });
+
   it.each(['ms-msdt:/id', 'file:///etc/passwd'])('opens no program by a page at %s', async (page) => {
-    const said = await login({ metadata: { authorization_endpoint: page } });
+    const said = await login({ metadata: { authorization_endpoint: page } }, { command: withBrowser });
     expect(said).toContain('The sign-in at the MCP server');
     expect(said).not.toContain(page);
   });
@@ -378,14 +406,14 @@ describe('a hostile issuer', () => {
       const body = JSON.stringify({ device_code: 'd', expires_in: 60, interval: 1, ...page });
       const answer = (response: ServerResponse) =>
         void response.writeHead(200, { 'content-type': 'application/json' }).end(body);
-      const said = await login(at('/device', answer), {}, ['--device']);
+      const said = await login(at('/device', answer), { flags: ['--device'] });
       expect(said.includes(String.fromCharCode(27)) || said.includes('javascript')).toBe(false);
     }
   });
 
   it('is not called at a private address when only the server names it', async () => {
     const before = far.issuer.received.length;
-    const said = await login({}, { issuer: undefined });
+    const said = await login({}, { entry: { issuer: undefined } });
     expect(said).toMatch(/private or loopback address|no https/);
     expect(far.issuer.received).toHaveLength(before);
   });
