@@ -3,6 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Home, Result } from '../cli/lango-process.js';
+import { langoHere } from '../cli/lango-here.js';
 import { lango, makeHome, startServer } from '../cli/lango-process.js';
 import { built } from '../support/built.js';
 import type { PostgresServer } from '../support/postgres.js';
@@ -49,7 +50,7 @@ async function whileServing(
   const server = await startServer(home);
   const results: Result[] = [];
   try {
-    for (const args of commands) results.push(await lango(args, { env: server.env }));
+    for (const args of commands) results.push(await langoHere(args, { env: server.env }));
   } finally {
     await server.stop();
   }
@@ -75,7 +76,7 @@ async function livesThrough(settings: string): Promise<void> {
     expect(full!.stdout).toContain('There are too many bookmarks.');
     expect(JSON.parse(list!.stdout)).toEqual(SAVED);
     expect(JSON.parse(exported!.stdout)).toMatchObject(SAVED);
-    expect((await lango(['config', 'show'], { env: home.env })).stdout).toContain('bookmarks.most = 1');
+    expect((await langoHere(['config', 'show'], { env: home.env })).stdout).toContain('bookmarks.most = 1');
     expect(JSON.parse((await lango(LIST, { env: home.env })).stdout)).toEqual(SAVED);
 
     // Taken out of the list, nothing of it runs, and its rows stay.
@@ -107,7 +108,7 @@ describe('a capability of a package that the configuration names', () => {
 
   it('is named with the command that installs it when it is not installed', async () => {
     await withHome("capabilities: ['@example/absent']\n", async (home) => {
-      const { code, stderr } = await lango(['config', 'check'], { env: home.env });
+      const { code, stderr } = await langoHere(['config', 'check'], { env: home.env });
       expect(code).toBe(1);
       expect(stderr).toContain(`npm install --prefix ${home.folder} @example/absent`);
     });
