@@ -4,6 +4,7 @@ import { copyFileSync, existsSync, readdirSync, rmSync, writeFileSync } from 'no
 import path from 'node:path';
 import { connect } from '../../src/index.js';
 import { textPart } from '../../src/core/message.js';
+import { langoHere } from './lango-here.js';
 import type { Home, Server } from './lango-process.js';
 import { lango, makeHome, startServer } from './lango-process.js';
 
@@ -56,7 +57,7 @@ async function answerOf(server: Server, taskId: string): Promise<string> {
 }
 
 async function doctor(home: Home) {
-  const { code, stdout } = await lango(['doctor', '--database', '--json'], home);
+  const { code, stdout } = await langoHere(['doctor', '--database', '--json'], home);
   const { ok, findings } = JSON.parse(stdout) as {
     ok: boolean;
     findings: { check: string; text: string; advice?: string }[];
@@ -99,15 +100,15 @@ it('restore replaces a database by an older backup, and keeps the replaced one',
   let sent = 0;
   const kept = await sendUntil(server, () => (sent += 1) > 3);
   const copy = path.join(home.folder, 'copy.db');
-  await lango(['backup', copy], home);
+  await langoHere(['backup', copy], home);
   await sendUntil(server, () => (sent += 1) > 8);
-  const refused = await lango(['restore', copy], home);
+  const refused = await langoHere(['restore', copy], home);
   expect(refused).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('Another process uses this database'),
   });
   await server.stop();
-  const { code, stderr } = await lango(['restore', copy], home);
+  const { code, stderr } = await langoHere(['restore', copy], home);
   expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining('is kept as') });
   expect(await doctor(home)).toMatchObject({ code: 0, ok: true });
   const again = await serve(home);
@@ -122,10 +123,10 @@ it('backup and restore refuse unsuitable files with a hint, and change nothing',
   await server.stop();
   const file = databaseOf(home);
   const copy = path.join(home.folder, 'copy.db');
-  expect((await lango(['backup', copy], home)).code).toBe(0);
+  expect((await langoHere(['backup', copy], home)).code).toBe(0);
   const refused = async (args: readonly string[], words: RegExp, hint: RegExp) => {
     const files = readdirSync(home.folder);
-    const { code, stderr } = await lango(args, home);
+    const { code, stderr } = await langoHere(args, home);
     expect({ args, code, stderr }).toMatchObject({ code: 1, stderr: expect.stringMatching(words) });
     expect(stderr).toMatch(hint);
     expect(readdirSync(home.folder)).toEqual(files);

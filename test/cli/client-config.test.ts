@@ -52,7 +52,7 @@ describe('the configuration that a client command reads', () => {
     for (const args of [['send', 'hello'], ['agents'], ['tasks', 'list'], ['card']]) {
       expect(await langoHere(args, { env })).toMatchObject({ code: 0, stderr: '' });
     }
-    const chat = await lango(['chat'], { env, input: 'hello\n' });
+    const chat = await langoHere(['chat'], { env, input: 'hello\n' });
     expect(chat).toMatchObject({ code: 0, stdout: expect.stringContaining('Hello!') });
     await other.remove();
   });

@@ -194,9 +194,9 @@ describe('lango agents and tasks', () => {
       'a2a: { enabled: true, remoteAgents: [{ name: far, url: "http://127.0.0.1:1", allowPrivate: true }, { name: near, url: "http://127.0.0.1:2" }] }',
     );
     const node = await startWithPeers(other);
-    const { stdout } = await lango(['agents'], { env: node.env });
-    const sent = await lango(['send', 'hello'], { env: node.env });
-    const delegated = await lango(['send', 'list the files'], { env: node.env });
+    const { stdout } = await langoHere(['agents'], { env: node.env });
+    const sent = await langoHere(['send', 'hello'], { env: node.env });
+    const delegated = await langoHere(['send', 'list the files'], { env: node.env });
     await node.stop();
     await other.remove();
     expect(sent.stderr).toMatch(/^Not available at present: far \(127\S+ cannot be reached[^]*lango agents/);
@@ -216,10 +216,10 @@ describe('lango agents and tasks', () => {
       `a2a: { enabled: true, remoteAgents: [{ name: worker, url: "${address}", allowPrivate: true }] }`,
     );
     const node = await startWithPeers(other);
-    const { code, stderr } = await lango(['send', 'list the files', '--agent', 'worker'], { env: node.env });
-    const input = '/agent worker';
-    const chat = await lango(['chat', '--agent', 'worker'], { env: node.env, input: 'list the files' });
-    const line = await lango(['chat'], { env: node.env, input });
+    const { env } = node;
+    const { code, stderr } = await langoHere(['send', 'list the files', '--agent', 'worker'], { env });
+    const chat = await langoHere(['chat', '--agent', 'worker'], { env, input: 'list the files' });
+    const line = await langoHere(['chat'], { env, input: '/agent worker' });
     await node.stop();
     await other.remove();
     const words = `worker is a remote agent; requests to it do not go through ${node.origin}.`;
@@ -301,7 +301,7 @@ describe('lango chat', () => {
 
   it('switches to another agent when one of that name exists', async () => {
     const input = ['/agent nobody', '/agent operator', 'list the files'].join('\n');
-    const { stdout, stderr } = await lango(['chat'], { env: server.env, input });
+    const { stdout, stderr } = await langoHere(['chat'], { env: server.env, input });
     expect(stderr).toMatch(
       /There is no agent nobody at \S+\. Agents published there: lango-orchestrator, .*operator, planner/,
     );
@@ -449,8 +449,8 @@ describe('the error of a client command', () => {
       'model: { provider: openai, name: m, baseUrl: "http://127.0.0.1:1", maxRetries: 0 }',
     );
     const node = await startServer(other);
-    const { code, stderr } = await lango(['send', 'hi'], { env: node.env });
-    const doctor = await lango(['doctor', '--model'], { env: node.env });
+    const { code, stderr } = await langoHere(['send', 'hi'], { env: node.env });
+    const doctor = await langoHere(['doctor', '--model'], { env: node.env });
     await node.stop();
     await other.remove();
     expect({ code, stderr }).toEqual({ code: 5, stderr: expect.stringMatching(/^failed: .*model/) });
@@ -476,7 +476,7 @@ describe('the token of the data folder', () => {
     });
     await new Promise<void>((resolve) => other.listen(port, '0.0.0.0', resolve));
     const url = `http://${host}:${(other.address() as AddressInfo).port}`;
-    await lango(['card', '--url', url], { env });
+    await langoHere(['card', '--url', url], { env });
     other.close();
     return seen[0];
   }

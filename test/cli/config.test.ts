@@ -11,7 +11,7 @@ describe('lango config', () => {
   it('check reports every problem with its place', async () => {
     const home = await makeHome('server:\n  port: 70000\nmodle: {}\n');
     const words = await lango(['config', 'check'], home);
-    const json = await lango(['config', 'check', '--json'], home);
+    const json = await langoHere(['config', 'check', '--json'], home);
     await home.remove();
     expect(words).toMatchObject({ code: 1, stderr: '' });
     expect(words.stdout).toMatch(
@@ -114,17 +114,17 @@ describe('lango config', () => {
     const home = await makeHome('server: { port: 4200 }');
     const file = path.join(home.folder, 'config.yaml');
     const valid = { code: 0, stdout: `${file} is valid.\n`, stderr: '' };
-    expect(await lango(['config', 'check'], home)).toMatchObject(valid);
+    expect(await langoHere(['config', 'check'], home)).toMatchObject(valid);
     await rm(file);
     const none = { code: 0, stdout: `There is no ${file}: all keys have their defaults.\n`, stderr: '' };
-    expect(await lango(['config', 'check'], home)).toMatchObject(none);
+    expect(await langoHere(['config', 'check'], home)).toMatchObject(none);
     await home.remove();
   });
 
   it('show prints the values in force and their sources, without secrets', async () => {
     const home = await makeHome('server: { port: 4200 }\nauth: { token: very-secret-token-4c19 }');
-    const words = await lango(['config', 'show'], home);
-    const json = await lango(['config', 'show', '--json'], home);
+    const words = await langoHere(['config', 'show'], home);
+    const json = await langoHere(['config', 'show', '--json'], home);
     await home.remove();
     expect(words.stdout).toContain('server.port = 4200  (file)');
     expect(words.stdout).toContain('auth.token = "set"  (file)');

@@ -5,7 +5,7 @@ import { API_KEY } from '../support/model-wire.js';
 import { ScriptedServer, eventsByByte } from '../support/scripted-server.js';
 import type { TestServer } from '../support/server.js';
 import { withServer } from '../support/server.js';
-import { lango } from './lango-process.js';
+import { langoHere } from './lango-here.js';
 import { VENDORS } from '../support/vendors.js';
 
 /** The terminal output of a task whose model streams a few letters at a time over a vendor's wire. */
@@ -39,7 +39,9 @@ describe.each(VENDORS)('lango send with a model of $provider that streams', ({ p
       }),
     );
   const run = ({ address }: TestServer, ...args: readonly string[]) =>
-    lango(['send', ...args, 'do it'], { env: { LANGO_URL: address.origin, LANGO_TOKEN: address.token! } });
+    langoHere(['send', ...args, 'do it'], {
+      env: { LANGO_URL: address.origin, LANGO_TOKEN: address.token! },
+    });
 
   it("prints the text before a delegation and the sub-agent's last line before the later events", async () => {
     vendor.willReply(
@@ -72,10 +74,10 @@ describe.each(VENDORS)('lango send with a model of $provider that streams', ({ p
     await withServer(options(), async (server) => {
       const env = { LANGO_URL: server.address.origin, LANGO_TOKEN: server.address.token! };
       await run(server);
-      const { stdout } = await lango(['tasks', 'list', '--agent', 'lango-orchestrator'], { env });
+      const { stdout } = await langoHere(['tasks', 'list', '--agent', 'lango-orchestrator'], { env });
       expect(stdout).toMatch(/lango-orchestrator .*completed {2}do it\n$/);
       const { tasks } = JSON.parse(
-        (await lango(['tasks', 'list', '--agent', 'lango-orchestrator', '--json'], { env })).stdout,
+        (await langoHere(['tasks', 'list', '--agent', 'lango-orchestrator', '--json'], { env })).stdout,
       ) as { readonly tasks: readonly { readonly history: readonly object[] }[] };
       expect(tasks[0]!.history).toHaveLength(13);
     });
@@ -90,7 +92,7 @@ describe.each(VENDORS)('lango send with a model of $provider that streams', ({ p
     await withServer(options(), async (server) => {
       const { taskId } = JSON.parse((await run(server, '--json')).stdout) as { readonly taskId: string };
       const env = { LANGO_URL: server.address.origin, LANGO_TOKEN: server.address.token! };
-      const { stdout } = await lango(['tasks', 'trace', taskId], { env });
+      const { stdout } = await langoHere(['tasks', 'trace', taskId], { env });
       const names = stdout.split('\n').map((line) => /^ *\S+ \S+/.exec(line)?.[0]);
       const [, model] = /^ {2}chat (\S+)/m.exec(stdout)!;
       expect(names.slice(0, -1)).toEqual([
@@ -103,9 +105,9 @@ describe.each(VENDORS)('lango send with a model of $provider that streams', ({ p
       ]);
       expect(stdout).toMatch(/chat .* in, \d+ out · .*node /);
       expect(stdout).not.toContain('another node');
-      const json = await lango(['tasks', 'trace', taskId, '--json'], { env });
+      const json = await langoHere(['tasks', 'trace', taskId, '--json'], { env });
       expect(json.stdout).not.toContain('secret answer');
-      expect(await lango(['tasks', 'trace', 'nope'], { env })).toMatchObject({
+      expect(await langoHere(['tasks', 'trace', 'nope'], { env })).toMatchObject({
         ...{ code: 1, stdout: '', stderr: expect.stringContaining('There is no task nope') },
       });
     });

@@ -34,7 +34,7 @@ describe('lango doctor', () => {
   it('recognizes the running server, and checks whether its address leads back to it', async () => {
     const home = await makeHome('a2a: { baseUrl: "http://127.0.0.1:1" }');
     const server = await startServer(home);
-    const { code, stdout } = await lango(['doctor', '--json'], { env: server.env });
+    const { code, stdout } = await langoHere(['doctor', '--json'], { env: server.env });
     await server.stop();
     await home.remove();
     const { findings } = JSON.parse(stdout) as { findings: { check: string; status: string }[] };
@@ -55,10 +55,10 @@ describe('lango doctor', () => {
     const server = await startServer(home);
     // The certificate is for 127.0.0.1.
     const env = { ...server.env, LANGO_URL: server.origin.replace('127.0.0.1', 'localhost') };
-    const { code, stdout } = await lango(['doctor'], { env });
-    const sent = await lango(['send', 'hello', '--transport', 'grpc'], { env: server.env });
+    const { code, stdout } = await langoHere(['doctor'], { env });
+    const sent = await langoHere(['send', 'hello', '--transport', 'grpc'], { env: server.env });
     await writePair(home.folder, 'server', await certificate('another'));
-    const refused = await lango(['send', 'hello'], { env });
+    const refused = await langoHere(['send', 'hello'], { env });
     await server.stop();
     await home.remove();
     expect({ code, stdout }).toEqual({
@@ -73,7 +73,7 @@ describe('lango doctor', () => {
     const home = await makeHome(
       'server: { port: 0 }\ntools: { fs: { enabled: false }, browser: { executable: /nowhere/chromium } }',
     );
-    const { stdout } = await lango(['doctor'], home);
+    const { stdout } = await langoHere(['doctor'], home);
     await home.remove();
     expect(stdout).toMatch(/^ok {4}tools fs: off/m);
     expect(stdout).toMatch(/^ok {4}tools exec: on/m);
@@ -84,10 +84,10 @@ describe('lango doctor', () => {
   it('reports why the running server has no vault, as the commands do', async () => {
     const home = await makeHome();
     const env = { ...home.env, LANGO_VAULT_PASSPHRASE: 'correct horse battery staple' };
-    await lango(['secrets', 'set', 'github'], { env, input: 'ghp_S3cr3t/To+ken42' });
+    await langoHere(['secrets', 'set', 'github'], { env, input: 'ghp_S3cr3t/To+ken42' });
     const server = await startServer(home);
-    const seen = await lango(['doctor'], { env: server.env });
-    const listed = await lango(['secrets', 'list'], { env: server.env });
+    const seen = await langoHere(['doctor'], { env: server.env });
+    const listed = await langoHere(['secrets', 'list'], { env: server.env });
     await server.stop();
     await home.remove();
     const why = 'The vault is locked with a passphrase';
@@ -99,7 +99,7 @@ describe('lango doctor', () => {
 
   it('reports what is wrong with the configuration, and stops there', async () => {
     const home = await makeHome('modle: {}');
-    const { code, stdout } = await lango(['doctor'], home);
+    const { code, stdout } = await langoHere(['doctor'], home);
     await home.remove();
     expect(code).toBe(1);
     expect(stdout).toMatch(/^fail {2}configuration: .*modle is not a known key/m);
@@ -111,7 +111,7 @@ describe('lango doctor', () => {
     await writeFile(path.join(home.folder, 'lango.db'), 'not a database, but longer than a header'.repeat(9));
     await writeFile(path.join(home.folder, 'token'), 'a-token\n');
     await chmod(path.join(home.folder, 'token'), 0o644);
-    const { code, stdout } = await lango(['doctor'], home);
+    const { code, stdout } = await langoHere(['doctor'], home);
     await home.remove();
     expect(code).toBe(1);
     expect(stdout).toMatch(/^fail {2}database: .*lango\.db is not a database\.$/m);
@@ -126,7 +126,7 @@ describe('lango doctor', () => {
         'a2a: { enabled: true, remoteAgents: [{ name: far, url: "http://127.0.0.1:1", allowPrivate: true }] }',
       ].join('\n'),
     );
-    const { code, stdout } = await lango(['doctor'], home);
+    const { code, stdout } = await langoHere(['doctor'], home);
     await home.remove();
     expect(code).toBe(1);
     expect(stdout).toMatch(/^warn {2}sandbox: .*switched off/m);
@@ -135,7 +135,7 @@ describe('lango doctor', () => {
 
   it('calls the model on request', async () => {
     const home = await makeHome('server: { port: 0 }');
-    const { code, stdout } = await lango(['doctor', '--model'], home);
+    const { code, stdout } = await langoHere(['doctor', '--model'], home);
     await home.remove();
     expect(code).toBe(0);
     expect(stdout).toMatch(/^ok {4}model: offline answered: ./m);

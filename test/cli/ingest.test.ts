@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { EmbeddingServer } from '../support/embedding-server.js';
 import { startEmbeddingServer } from '../support/embedding-server.js';
 import { smallPdf } from '../support/small-pdf.js';
+import { langoHere } from './lango-here.js';
 import type { Home } from './lango-process.js';
 import { lango, makeHome, startServer } from './lango-process.js';
 
@@ -60,14 +61,18 @@ async function writeFiles(files: Readonly<Record<string, string | Buffer>>): Pro
   }
 }
 
-async function ingest(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Tally> {
-  const { stdout, stderr } = await lango(['ingest', ...args, '--json'], { env: { ...home.env, ...env } });
+async function ingest(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  run: typeof lango = langoHere,
+): Promise<Tally> {
+  const { stdout, stderr } = await run(['ingest', ...args, '--json'], { env: { ...home.env, ...env } });
   if (stdout === '') throw new Error(stderr);
   return JSON.parse(stdout) as Tally;
 }
 
 async function names(env: Readonly<Record<string, string>> = {}): Promise<readonly string[]> {
-  const { stdout, stderr } = await lango(['ingest', 'list', '--json'], { env: { ...home.env, ...env } });
+  const { stdout, stderr } = await langoHere(['ingest', 'list', '--json'], { env: { ...home.env, ...env } });
   if (stdout === '') throw new Error(stderr);
   return (JSON.parse(stdout) as { documents: { name: string }[] }).documents.map(({ name }) => name);
 }
@@ -76,7 +81,7 @@ const ALL = ['docs/guide.md', 'docs/page.html', 'docs/paper.pdf', 'docs/src/load
 
 describe('lango ingest', () => {
   it('adds documents that a server then cites, updates only changed ones through the server, and removes deleted ones', async () => {
-    const first = await ingest([folder]);
+    const first = await ingest([folder], {}, lango);
     expect(first).toMatchObject({ added: 4, changed: 0, unchanged: 0, removed: 0 });
     expect(first.embedded).toBeGreaterThanOrEqual(4);
     expect(first.skipped.map(({ file, reason }) => `${path.basename(file)}: ${reason}`)).toEqual([
@@ -89,7 +94,7 @@ describe('lango ingest', () => {
     const server = await startServer(home);
     try {
       const ask = async (text: string): Promise<string> =>
-        (await lango(['send', '--no-input', text], { env: server.env })).stdout;
+        (await langoHere(['send', '--no-input', text], { env: server.env })).stdout;
       expect(await ask('what do you know about the deploy key?')).toContain(
         'docs/guide.md:5-7 (Fleet > Keys)',
       );
@@ -105,12 +110,12 @@ describe('lango ingest', () => {
       expect(await ingest([folder], server.env)).toMatchObject({ changed: 1, unchanged: 2, removed: 1 });
       expect(await ask('retrieve passages about automobile')).toContain('inspected in June');
       expect(await ask('retrieve passages about doctor')).not.toContain('Tuesday');
-      const stranger = await lango(['ingest', 'list'], { env: { ...server.env, LANGO_TOKEN: 'wrong' } });
+      const stranger = await langoHere(['ingest', 'list'], { env: { ...server.env, LANGO_TOKEN: 'wrong' } });
       expect(stranger.code).toBe(8);
       expect(await ingest(['--reembed'], server.env)).toMatchObject({ added: 0, embedded: 3 });
-      const removed = await lango(['ingest', 'remove', path.join(folder, 'src')], { env: server.env });
+      const removed = await langoHere(['ingest', 'remove', path.join(folder, 'src')], { env: server.env });
       expect(removed.stdout).toBe('Removed 1 document from documents.\n');
-      const again = await lango(['ingest', 'remove', path.join(folder, 'src')], { env: server.env });
+      const again = await langoHere(['ingest', 'remove', path.join(folder, 'src')], { env: server.env });
       expect(again).toMatchObject({
         code: 1,
         stdout: '',
@@ -127,7 +132,7 @@ describe('lango ingest', () => {
     expect(await ingest([path.join(folder, '**/*.{md,ts}'), ...team])).toMatchObject({ added: 3 });
     expect(await ingest([path.join(folder, 'page.html'), ...team])).toMatchObject({ added: 1, removed: 0 });
     expect(await ingest(['--reembed', ...team])).toMatchObject({ added: 0 });
-    const gone = await lango(['ingest', 'remove', '--all', ...team], { env: home.env });
+    const gone = await langoHere(['ingest', 'remove', '--all', ...team], { env: home.env });
     expect(gone.stdout).toBe('Removed 4 documents from team.\n');
     expect(await names()).toEqual([]);
   });
@@ -141,7 +146,7 @@ describe('lango ingest', () => {
       [['remove'], 'Say what to remove'],
     ] as const;
     for (const [args, problem] of cases) {
-      const { code, stderr } = await lango(['ingest', ...args], { env: home.env });
+      const { code, stderr } = await langoHere(['ingest', ...args], { env: home.env });
       expect({ args, failed: code !== 0, stderr }).toMatchObject({
         failed: true,
         stderr: expect.stringContaining(problem) as unknown,

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { langoHere } from './lango-here.js';
 import type { Home, Server } from './lango-process.js';
 import { lango, makeHome, startServer } from './lango-process.js';
 
@@ -23,12 +24,16 @@ afterEach(async () => {
 });
 
 async function keys(command: string): Promise<readonly Key[]> {
-  const { stdout } = await lango(['keys', command, '--json'], { env: home.env });
+  const { stdout } = await langoHere(['keys', command, '--json'], { env: home.env });
   return (JSON.parse(stdout) as { readonly keys: readonly Key[] }).keys;
 }
 
 async function verify(...more: readonly string[]) {
-  return lango(['card', `${server.origin}/agents/planner`, ...more], { env: home.env });
+  return langoHere(cardCommand(...more), { env: home.env });
+}
+
+function cardCommand(...more: readonly string[]): readonly string[] {
+  return ['card', `${server.origin}/agents/planner`, ...more];
 }
 
 describe('lango keys and lango card --verify', () => {
@@ -64,7 +69,8 @@ describe('lango keys and lango card --verify', () => {
     const refused = await verify('--keys', jwks, '--json');
     expect(refused).toMatchObject({ code: 8, stdout: '' });
     expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: 'forbidden' } });
-    const unread = await verify('--keys', path.join(home.folder, 'none.json'));
+    const none = cardCommand('--keys', path.join(home.folder, 'none.json'));
+    const unread = await lango(none, { env: home.env });
     expect(unread).toMatchObject({
       code: 8,
       stderr: expect.stringContaining('none.json cannot be read: ENOENT'),

@@ -9,11 +9,12 @@ import { cleanEnv } from './lango-process.js';
 
 /**
  * Runs a `lango` command in this process, as a process of its own takes most of the time of a command. Use it to test
- * results and output; for the program itself (its input, signals and help) start the real one.
+ * results and output; for the program itself (its signals and help, and that it reads a pipe) start the real one. Of
+ * concurrent commands only one may have input.
  */
 export async function langoHere(
   args: readonly string[],
-  { env, onNote }: Omit<Start, 'input'> & { readonly onNote?: (note: string) => void } = {},
+  { env, input, onNote }: Start & { readonly onNote?: (note: string) => void } = {},
 ): Promise<Result> {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   if (onNote) stderr.on('data', (chunk) => onNote(String(chunk)));
@@ -21,10 +22,17 @@ export async function langoHere(
   const variables = readEnv(cleanEnv(env));
   // There is no terminal, as when a program is started with pipes.
   const terminal = createTerminal(variables, { stdin, stdout, stderr } as unknown as Streams);
+  using _given = input === undefined ? undefined : giveInput(stdin.end(input));
   const code = await perform(args, { env: variables, terminal });
-  stdin.end();
   stdout.end();
   stderr.end();
   const [out, notes] = await said;
   return { code, stdout: out, stderr: notes };
+}
+
+/** Commands read the input of the process. */
+function giveInput(input: PassThrough): Disposable {
+  const own = Object.getOwnPropertyDescriptor(process, 'stdin')!;
+  Object.defineProperty(process, 'stdin', { value: input, configurable: true });
+  return { [Symbol.dispose]: () => void Object.defineProperty(process, 'stdin', own) };
 }

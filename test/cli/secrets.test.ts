@@ -21,11 +21,11 @@ beforeEach(async () => {
 
 afterEach(() => home.remove());
 
-/** Only a command that reads its input is started as a program. */
 function secrets(args: readonly string[], input?: string, env: Readonly<Record<string, string>> = {}) {
-  const start = { env: { ...home.env, ...env } };
-  const command = ['secrets', ...args];
-  return input === undefined ? langoHere(command, start) : lango(command, { ...start, input });
+  return langoHere(['secrets', ...args], {
+    env: { ...home.env, ...env },
+    ...(input !== undefined && { input }),
+  });
 }
 
 async function names(env: Readonly<Record<string, string>> = {}): Promise<readonly string[]> {
@@ -36,7 +36,8 @@ async function names(env: Readonly<Record<string, string>> = {}): Promise<readon
 
 describe('lango secrets', () => {
   it('stores, lists, permits and deletes without a server, and shows no value anywhere', async () => {
-    const set = await secrets(['set', 'github', '--for', 'exec'], `${VALUE}\n`);
+    const args = ['secrets', 'set', 'github', '--for', 'exec'];
+    const set = await lango(args, { env: home.env, input: `${VALUE}\n` });
     expect(set).toMatchObject({ code: 0 });
     expect(set.stdout).toContain('{{secret:github}}');
     const listed = await secrets(['list']);
@@ -155,7 +156,7 @@ describe('lango secrets', () => {
     expect(listed.stderr).toContain(`chmod 600 ${keyFile}`);
     const server = await startServer(home);
     try {
-      const told = await lango(['doctor'], { env: { ...home.env, LANGO_URL: server.origin } });
+      const told = await langoHere(['doctor'], { env: { ...home.env, LANGO_URL: server.origin } });
       expect(told.stdout).toMatch(/fail +vault: .*open to other users/);
       expect(told.stdout).toContain(`Run: chmod 600 ${keyFile}`);
     } finally {
@@ -171,7 +172,7 @@ describe('lango secrets', () => {
     const begun = performance.now();
     const keys = new Set([readFileSync(keyFile, 'utf8')]);
     // This rotation runs in a process of its own, like those that are killed below.
-    expect(await secrets(['rotate'], '')).toMatchObject({ code: 0 });
+    expect(await lango(['secrets', 'rotate'], { env: home.env })).toMatchObject({ code: 0 });
     const wholeMs = performance.now() - begun;
     keys.add(readFileSync(keyFile, 'utf8'));
     for (let kill = 0; kill < KILLS; kill += 1) {

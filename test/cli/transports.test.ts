@@ -8,6 +8,7 @@ import { openCardHost } from '../support/card-host.js';
 import { scriptedAgent } from '../support/scripted-agent.js';
 import type { TestServer } from '../support/server.js';
 import { startServer } from '../support/server.js';
+import { langoHere } from './lango-here.js';
 import { lango, makeHome } from './lango-process.js';
 
 describe('the command line and a server whose card offers only gRPC', () => {
@@ -24,10 +25,14 @@ describe('the command line and a server whose card offers only gRPC', () => {
     await cards[Symbol.asyncDispose]();
     await server.stop();
   });
-  const run = (args: readonly string[], input = '') => lango([...args, '--agent', 'worker'], { env, input });
+  const run = (args: readonly string[], input = '') =>
+    langoHere([...args, '--agent', 'worker'], { env, input });
 
   it('support send, chat, list, read, watch and cancel', async () => {
-    expect(await run(['send', 'say hi'])).toMatchObject({ code: 0, stdout: 'hi\n' });
+    expect(await lango(['send', 'say hi', '--agent', 'worker'], { env })).toMatchObject({
+      code: 0,
+      stdout: 'hi\n',
+    });
     const sent = await run(['send', '--json', 'ask', '--no-input']);
     const { taskId } = JSON.parse(sent.stdout) as { readonly taskId: string };
     expect((await run(['chat'], 'say hello\n')).stdout).toContain('hello');
@@ -35,14 +40,17 @@ describe('the command line and a server whose card offers only gRPC', () => {
     expect((await run(['tasks', 'get', taskId])).stdout).toContain('what shall I say?');
     expect((await run(['tasks', 'watch', taskId])).stdout).toContain('what shall I say?');
     expect((await run(['tasks', 'cancel', taskId])).stdout).toContain(`canceled ${taskId}`);
-    expect((await lango(['card', 'worker'], { env })).stdout).toContain('worker');
+    expect((await langoHere(['card', 'worker'], { env })).stdout).toContain('worker');
   });
 
   it('use only the transport of --transport, and report when it is not offered', async () => {
     const there = { LANGO_URL: server.address.origin, LANGO_TOKEN: server.address.token! };
     for (const transport of ['jsonrpc', 'http', 'grpc']) {
       const args = ['send', 'say hi', '--agent', 'worker', '--transport', transport];
-      expect([transport, await lango(args, { env: there })]).toMatchObject([transport, { stdout: 'hi\n' }]);
+      expect([transport, await langoHere(args, { env: there })]).toMatchObject([
+        transport,
+        { stdout: 'hi\n' },
+      ]);
     }
     const refused = await run(['send', 'say hi', '--transport', 'http']);
     expect(refused.code).not.toBe(0);
@@ -61,7 +69,7 @@ describe('lango doctor on gRPC', () => {
   it('reports that gRPC is off and how to turn it on, its address, or what prevents it', async () => {
     const linesFor = async (config: string): Promise<string> => {
       const home = await makeHome(config);
-      const { stdout } = await lango(['doctor'], home);
+      const { stdout } = await langoHere(['doctor'], home);
       await home.remove();
       return stdout;
     };

@@ -12,10 +12,8 @@ let home: Home;
 beforeEach(async () => void (home = await makeHome()));
 afterEach(() => home.remove());
 
-/** Only a command that reads its input is started as a program. */
 function wallet(args: readonly string[], input?: string, env: Readonly<Record<string, string>> = home.env) {
-  const command = ['wallet', ...args];
-  return input === undefined ? langoHere(command, { env }) : lango(command, { env, input });
+  return langoHere(['wallet', ...args], { env, ...(input !== undefined && { input }) });
 }
 
 /** The places where the key appears, in the output and in the data folder. */
@@ -29,7 +27,7 @@ describe('lango wallet', () => {
   it('imports a private key from standard input, prints its address, and shows the key nowhere', async () => {
     const none = await wallet(['address']);
     expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining('There is no wallet yet.') });
-    const imported = await wallet(['import'], `${KEY}\n`);
+    const imported = await lango(['wallet', 'import'], { env: home.env, input: `${KEY}\n` });
     expect(imported).toMatchObject({ code: 0, stdout: expect.stringContaining(ADDRESS) });
     const told = await wallet(['address']);
     expect(told.stdout).toBe(`${ADDRESS}\n`);

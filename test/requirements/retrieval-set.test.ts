@@ -10,7 +10,8 @@ import { answerText } from '../../src/core/model.js';
 import type { ModelEvent, ModelProvider, ModelRequest } from '../../src/core/model.js';
 import { createHttpEmbeddings } from '../../src/capabilities/knowledge/embeddings/http.js';
 import type { ServerOptions } from '../../src/index.js';
-import { lango, makeHome } from '../cli/lango-process.js';
+import { langoHere } from '../cli/lango-here.js';
+import { makeHome } from '../cli/lango-process.js';
 import type { Home } from '../cli/lango-process.js';
 import type { EmbeddingServer } from '../support/embedding-server.js';
 import { startEmbeddingServer } from '../support/embedding-server.js';
@@ -66,7 +67,7 @@ describe('B4 the search for questions with known answers', () => {
     const embedding = `{ provider: openai, model: ${MODEL}, baseUrl: "${embeddings.baseUrl}" }`;
     home = await makeHome(`embedding: ${embedding}\ntools: { exec: { enabled: false } }`);
     questions = JSON.parse(await readFile('test/retrieval/questions.json', 'utf8')) as readonly Question[];
-    const { stdout, stderr } = await lango(['ingest', FOLDER, '--json'], home);
+    const { stdout, stderr } = await langoHere(['ingest', FOLDER, '--json'], home);
     expect(stderr).toBe('');
     expect(JSON.parse(stdout)).toMatchObject({ added: 12, skipped: [], embedded: 51 });
     const settings = { provider: 'openai' as const, model: MODEL, baseUrl: embeddings.baseUrl };

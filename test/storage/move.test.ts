@@ -4,6 +4,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import Database from 'better-sqlite3';
 import { silentLogger } from '../../src/core/logger.js';
+import { langoHere } from '../cli/lango-here.js';
 import { lango, makeHome, type Home } from '../cli/lango-process.js';
 import { documentOf, unit } from '../suites/library-fixtures.js';
 import { ALICE, BOB } from '../suites/task-store-fixtures.js';
@@ -34,14 +35,16 @@ const server = await startPostgres();
     await server!.stop();
   });
 
-  const migrate = (url: string, ...args: string[]) =>
-    lango(['migrate', '--from', `sqlite:${file}`, ...args], {
+  const migrate = (url: string) =>
+    langoHere(['migrate', '--from', `sqlite:${file}`], {
       env: { ...home.env, LANGO_DATABASE_URL: url },
     });
 
   it('moves the rows of every table of either database, with the name of the node and the counters', async () => {
     const own = await server!.database();
-    const { stdout, stderr, code } = await migrate(own.url, '--json');
+    const { stdout, stderr, code } = await lango(['migrate', '--from', `sqlite:${file}`, '--json'], {
+      env: { ...home.env, LANGO_DATABASE_URL: own.url },
+    });
     expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
     const { rows } = JSON.parse(stdout) as { rows: Record<string, number> };
     const names = await own.run("SELECT tablename FROM pg_tables WHERE schemaname = 'public'");
@@ -87,26 +90,26 @@ const server = await startPostgres();
     expect((await migrate(own.url)).code).toBe(0);
     expect((await migrate(own.url)).stderr).toContain('is not empty');
     await own.drop();
-    const none = await lango(['migrate'], home);
+    const none = await langoHere(['migrate'], home);
     expect(none.stderr).toContain('names no PostgreSQL database');
-    const missing = await lango(['migrate', '--from', 'sqlite:/nowhere/lango.db'], {
+    const missing = await langoHere(['migrate', '--from', 'sqlite:/nowhere/lango.db'], {
       env: { ...home.env, LANGO_DATABASE_URL: own.url },
     });
     expect(missing.stderr).toContain('There is no database /nowhere/lango.db');
-    expect((await lango(['migrate', '--from', 'lango.db'], home)).stderr).toContain('sqlite:FILE');
+    expect((await langoHere(['migrate', '--from', 'lango.db'], home)).stderr).toContain('sqlite:FILE');
   });
 
   it('creates only the tables with --schema, any number of times', async () => {
     const own = await server!.database();
     const env = { ...home.env, LANGO_DATABASE_URL: own.url };
     for (let time = 0; time < 2; time += 1) {
-      const { stdout, code } = await lango(['migrate', '--schema'], { env });
+      const { stdout, code } = await langoHere(['migrate', '--schema'], { env });
       expect({ stdout, code }).toEqual({ stdout: expect.stringMatching(/^PostgreSQL .*schema \d/), code: 0 });
     }
     expect((await own.run('SELECT count(*)::int AS count FROM tasks')).rows).toEqual([{ count: 0 }]);
-    const none = await lango(['migrate', '--schema'], home);
+    const none = await langoHere(['migrate', '--schema'], home);
     expect(none.stderr).toContain('names no PostgreSQL database');
-    const both = await lango(['migrate', '--schema', '--from', `sqlite:${file}`], { env });
+    const both = await langoHere(['migrate', '--schema', '--from', `sqlite:${file}`], { env });
     expect(both.stderr).toContain('--schema moves nothing');
     expect((await migrate(own.url)).code).toBe(0);
     await own.drop();
@@ -135,7 +138,7 @@ const server = await startPostgres();
     const own = await server!.database();
     const copy = path.join(home.folder, 'copy.db');
     await copyFile(path.join(home.folder, 'config.yaml'), copy);
-    const { stderr, code } = await lango(['migrate', '--from', `sqlite:${copy}`], {
+    const { stderr, code } = await langoHere(['migrate', '--from', `sqlite:${copy}`], {
       env: { ...home.env, LANGO_DATABASE_URL: own.url },
     });
     expect(code).not.toBe(0);
