@@ -1,6 +1,6 @@
 import { NodeAddress } from './a2a/server/node-address.js';
 import type { DefinedAgent } from './agents/defined-agent.js';
-import { agentFindings, createAgents, openModels } from './app/agents.js';
+import { createAgents, namingFindings, openModels } from './app/agents.js';
 import { OpenCapabilities, logFindings } from './app/capabilities.js';
 import { createIdentity, openAccess } from './app/identity.js';
 import { assertMountable, createListeners } from './app/listeners.js';
@@ -47,7 +47,7 @@ export async function startFindings(loaded: LoadedConfig): Promise<readonly Find
     folderFindings(loaded.config),
     findingOfError(loadPrompts(agent), promptKey),
   ]);
-  return [agentFindings(loaded), ...findings].flat();
+  return [namingFindings(loaded), ...findings].flat();
 }
 
 export { createModel } from './app/agents.js';

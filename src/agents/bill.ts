@@ -1,17 +1,7 @@
 import { NO_USAGE, addUsage, type ModelMessage, type ModelRequest } from '../core/model.js';
-import type { SpentUsage, Usage } from '../core/model.js';
+import type { ModelPrice, SpentUsage, Usage } from '../core/model.js';
 import type { Money } from '../core/task.js';
 import { estimateTokens } from '../core/text.js';
-
-/** The price of a million tokens. Tokens of a cache cost as much as other input, unless they have a price. */
-interface Price {
-  readonly input: number;
-  readonly output: number;
-  readonly cacheRead?: number | undefined;
-  readonly cacheWrite?: number | undefined;
-  /** Factors on the prices of input and output when the prompt has more tokens than `above`. */
-  readonly long?: { readonly above: number; readonly input: number; readonly output: number } | undefined;
-}
 
 /** The price of an agent's model, and the names of node and model on bills. */
 export interface Meter {
@@ -19,7 +9,7 @@ export interface Meter {
   readonly model: string;
   readonly currency: string;
   /** Undefined when the price is not known: tokens are counted, money is not. */
-  readonly price: Price | undefined;
+  readonly price: ModelPrice | undefined;
   /** The meters of models that may answer in place of this one. */
   readonly fallbacks?: readonly Meter[];
 }
@@ -51,7 +41,7 @@ export function sumOf([first = NO_USAGE, ...others]: readonly Usage[]): Usage {
   return others.reduce((sum, usage) => addUsage(sum, usage), first);
 }
 
-function costOf(price: Price, { input, output, cached, written = 0 }: Usage): number {
+function costOf(price: ModelPrice, { input, output, cached, written = 0 }: Usage): number {
   const { cacheRead = price.input, cacheWrite = price.input } = price;
   const plain = Math.max(0, input - cached - written);
   const factor = factorOf(price, input);
@@ -59,7 +49,7 @@ function costOf(price: Price, { input, output, cached, written = 0 }: Usage): nu
   return toBillionths((read + output * price.output * factor.output) / MILLION);
 }
 
-function factorOf({ long }: Price, input: number): { readonly input: number; readonly output: number } {
+function factorOf({ long }: ModelPrice, input: number): { readonly input: number; readonly output: number } {
   return long && input > long.above ? long : { input: 1, output: 1 };
 }
 
@@ -111,19 +101,19 @@ export function estimatedCost(meter: Meter, request: Request): number {
 }
 
 /** The tokens of output that the money pays for after a prompt of `input` tokens. */
-function affordableTokens(price: Price, input: number, amount: number): number {
+function affordableTokens(price: ModelPrice, input: number, amount: number): number {
   const inputCost = inputPrice(price, input) / MILLION;
   if (price.output === 0) return amount >= inputCost ? Infinity : 0;
   return Math.floor(((amount - inputCost) * MILLION) / outputPrice(price, input));
 }
 
 /** The price of a million prompts of `input` tokens, all of them written to a cache if that costs more. */
-function inputPrice(price: Price, input: number): number {
+function inputPrice(price: ModelPrice, input: number): number {
   return input * factorOf(price, input).input * Math.max(price.input, price.cacheWrite ?? 0);
 }
 
 /** The price of a million tokens of output for a prompt of `input` tokens. */
-function outputPrice(price: Price, input: number): number {
+function outputPrice(price: ModelPrice, input: number): number {
   return price.output * factorOf(price, input).output;
 }
 

@@ -1,15 +1,30 @@
 import { errorText, LangoError } from '../core/errors.js';
 import { attachedFile } from './attachments.js';
 import type { AgentLimits } from '../core/agent.js';
+import type { Logger } from '../core/logger.js';
 import { referencedSecrets, noSecrets, type SecretGuard } from '../core/secrets.js';
 import type { Question } from '../core/task.js';
 import { abortable, Deadline } from '../core/time.js';
-import type { Tool, ToolContext } from '../core/tool.js';
+import type { Tool, ToolContext, ToolSource } from '../core/tool.js';
 import type { Call } from './agent-function.js';
 import { withinAnswerTime } from './asking.js';
 
 /** The tool calls that need a person's approval: dangerous ones, all, none, or those of the named tools. */
 export type ApprovalPolicy = 'dangerous' | 'all' | 'none' | readonly string[];
+
+/** Warns of unknown names in a policy: a misspelled one would silently leave a tool without its approval. */
+export function warnOfUnknownTools(
+  policy: ApprovalPolicy,
+  { tools, sources }: { readonly tools: readonly Tool[]; readonly sources: readonly ToolSource[] },
+  logger: Logger,
+): void {
+  if (typeof policy === 'string') return;
+  const known = (name: string) =>
+    tools.some((tool) => tool.name === name) || sources.some(({ kind }) => name.startsWith(kind.name));
+  for (const name of policy.filter((one) => !known(one))) {
+    logger.warn(`approval.policy names ${name}, but no tool here has that name: nobody is asked about it`);
+  }
+}
 
 export interface ToolRules {
   readonly approval: ApprovalPolicy;

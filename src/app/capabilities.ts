@@ -1,4 +1,4 @@
-import { toBill } from '../agents/bill.js';
+import { createBackgroundBill } from '../agents/meters.js';
 import { groupsOf, hasSeveralOwners, type Config } from '../config/config.js';
 import { readEnv } from '../config/env.js';
 import type { LoadedConfig } from '../config/load.js';
@@ -10,10 +10,10 @@ import type {
   SettingsContext,
   SettingsGroups,
 } from '../core/capability.js';
-import { LangoError, errorText } from '../core/errors.js';
+import { LangoError } from '../core/errors.js';
 import { KEEPING_NODE } from '../core/keeping-nodes.js';
 import type { Logger } from '../core/logger.js';
-import type { ModelProvider, Usage } from '../core/model.js';
+import type { ModelProvider, UsageRow } from '../core/model.js';
 import type { OperationHandlers, OperationTable } from '../core/operation.js';
 import type { OwnedData } from '../core/page.js';
 import { offer, ServiceRegistry, type Services } from '../core/service.js';
@@ -25,7 +25,7 @@ import { createDistiller } from '../models/distiller.js';
 import { PARSERS } from '../parsing/parsers.js';
 import { withOwnTables } from '../storage/own-tables.js';
 import { TASKS } from '../stores/tasks.js';
-import { createModel, meterFor } from './agents.js';
+import { createModel, meterRules } from './agents.js';
 import { ownOwner } from '../http/identity.js';
 import { egressOf, type Parts } from './node.js';
 import { keepingNodesOf } from './peers.js';
@@ -100,23 +100,15 @@ export class OpenCapabilities {
 /** Makes the models that capabilities use in the background, on the bills of the owners of the texts. */
 function createBackgroundModels(parts: CapabilityParts): BackgroundModels {
   const { config, storage, model: given, logger } = parts;
-  const billFor = (model: string, agent: string) => {
-    const meter = meterFor(model, parts);
-    return (scope: Scope, usages: readonly Usage[]): void => {
-      for (const row of usages.flatMap((usage) => toBill(meter, agent, [{ usage }]).rows ?? [])) {
-        storage.spending.addBackground(scope, row).catch((error: unknown) => {
-          logger.warn('a model call in the background is not on the bill', { error: errorText(error) });
-        });
-      }
-    };
-  };
+  const add = (scope: Scope, row: UsageRow) => storage.spending.addBackground(scope, row);
+  const bill = createBackgroundBill({ ...meterRules(parts), add, logger });
   return {
-    bill: (scope, { model, agent }, usage) => billFor(model, agent)(scope, [usage]),
+    bill: (scope, by, usage) => bill(scope, by, [usage]),
     async distiller(name, agent) {
       if (!given && config.model.provider === 'offline') return undefined;
       const own = { ...config.model, name: name ?? config.model.name };
       const asked = given ?? (await createModel(own, parts));
-      return createDistiller(asked, billFor(asked.id, agent));
+      return createDistiller(asked, (scope, usages) => bill(scope, { model: asked.id, agent }, usages));
     },
   };
 }

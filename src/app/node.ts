@@ -3,6 +3,7 @@ import type { Access } from '../a2a/server/access.js';
 import type { NodeAddress } from '../a2a/server/node-address.js';
 import type { PublishedAgent } from '../a2a/server/operations.js';
 import type { LoadedConfig } from '../config/load.js';
+import type { AgentOrigin } from '../agents/node-agents.js';
 import type { Agent } from '../core/agent.js';
 import type { ReadKeys } from '../core/card.js';
 import type { CreateFetch } from '../core/http.js';
@@ -65,9 +66,6 @@ export type Parts<Name extends keyof NodeParts> = Pick<NodeParts, Name>;
 
 /** Registers a function that gives a part back when the server stops. The last one registered runs first. */
 export type OnStop = (close: () => Promise<void> | void) => void;
-
-/** The source of an agent's description: agent-cards/, the roster of the configuration, or the program itself. */
-export type AgentOrigin = 'shipped' | 'configured' | 'program';
 
 /** Makes ways out of the node, which may reach the private addresses that the configuration allows. */
 export function egressOf({ config, logger }: Parts<'config' | 'logger'>): CreateFetch {

@@ -13,6 +13,9 @@ export interface ModelProvider {
   stream(request: ModelRequest): AsyncIterable<ModelEvent>;
 }
 
+/** The name of a model at its vendor, from its id. */
+export const nameAtVendor = (id: string): string => id.slice(id.indexOf('/') + 1);
+
 export interface ModelRequest {
   /** The instruction, the most stable text first. A provider may cache up to the last `stable` block. */
   readonly system: readonly SystemBlock[];
@@ -97,6 +100,16 @@ export interface Usage extends Tokens {
 /** One row of a bill. Without `cost` the model has no price. */
 export interface UsageRow extends Tokens, Readonly<Record<'node' | 'agent' | 'model' | 'currency', string>> {
   readonly cost?: number;
+}
+
+/** The price of a million tokens of a model. Tokens of a cache cost as much as other input, unless they have a price. */
+export interface ModelPrice {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead?: number | undefined;
+  readonly cacheWrite?: number | undefined;
+  /** Factors on the prices of input and output when the prompt has more tokens than `above`. */
+  readonly long?: { readonly above: number; readonly input: number; readonly output: number } | undefined;
 }
 
 export type ModelErrorCode =

@@ -1,6 +1,6 @@
 import { LangoError } from '../core/errors.js';
 import type { Journal } from '../core/journal.js';
-import type { Usage } from '../core/model.js';
+import { nameAtVendor, type Usage } from '../core/model.js';
 import { isInterrupted, isTerminal, type EventBody, type Scope, type TaskEvent } from '../core/task.js';
 import type { TaskRecord } from '../core/task.js';
 import { spanIdOf, traceIdOfTask } from '../core/trace.js';
@@ -218,11 +218,12 @@ class Projection {
     const model = usage.rows?.[0]?.model;
     if (span && model !== undefined) {
       const slash = model.indexOf('/');
-      span.name = `chat ${model.slice(slash + 1)}`;
+      const name = nameAtVendor(model);
+      span.name = `chat ${name}`;
       Object.assign(span.attributes, {
         'gen_ai.provider.name': slash < 0 ? OWN_PROVIDER : model.slice(0, slash),
-        'gen_ai.request.model': model.slice(slash + 1),
-        'gen_ai.response.model': model.slice(slash + 1),
+        'gen_ai.request.model': name,
+        'gen_ai.response.model': name,
       });
     }
     this.#end(step, at, { ...usageOf(usage), 'gen_ai.response.finish_reasons': [stopReason] });

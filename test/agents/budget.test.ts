@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { toBill, type Meter } from '../../src/agents/bill.js';
 import { Budget, type DailySpending } from '../../src/agents/budget.js';
-import { KNOWN_PRICES } from '../../src/models/prices.js';
+import { priceOf } from '../../src/models/prices.js';
 import { DEFAULT_LIMITS, flat, toolNamed } from '../support/agent-fixtures.js';
 import { MemoryRun } from '../support/memory-run.js';
 import { call, say } from '../support/scripted-model.js';
@@ -11,7 +11,12 @@ describe('The price of an answer', () => {
     [272_000, 0.544 + 0.01],
     [272_001, 1.088_004 + 0.015],
   ])('follows the length of a prompt of %d tokens', (input, cost) => {
-    const meter = { node: 'n', model: 'm', currency: 'USD', price: KNOWN_PRICES['gpt-6.1-sol'] };
+    const meter = {
+      node: 'n',
+      model: 'm',
+      currency: 'USD',
+      price: priceOf('openai/gpt-6.1-sol', { bill: { currency: 'USD' }, prices: {} }),
+    };
     const answer = { ...say('so'), usage: { input, output: 1_000, cached: 0 } };
     const { rows } = toBill(meter, 'lango-agent', [answer]);
     expect(rows?.[0]?.cost).toBeCloseTo(cost, 9);

@@ -1,0 +1,74 @@
+import type { Roster } from '../core/agent.js';
+import type { ToolAssignment } from '../core/capability.js';
+import { LangoError } from '../core/errors.js';
+import { finding, type Finding, type Path } from '../core/findings.js';
+import { nearestOf } from '../core/text.js';
+import { agentNames, unknownPublished } from './agent-tree.js';
+
+/** The settings that name agents. */
+interface AgentNaming {
+  readonly multiAgent: boolean;
+  readonly roster: Roster;
+  /** The value of `a2a.publish`. */
+  readonly publish: readonly string[] | undefined;
+  /** The agents with a model of their own. */
+  readonly modelNames: readonly string[];
+  /** The tools that settings give to an agent by its name. */
+  readonly assigned: readonly ToolAssignment[];
+}
+
+/** Finds wrong names of agents. A start with them fails, or leaves out agents of `remotes`. */
+export function agentFindings(naming: AgentNaming, remotes: readonly string[]): readonly Finding[] {
+  const { publish } = naming;
+  const known = agentNames(naming);
+  const unknown = unknownPublished(naming).flatMap((name) =>
+    unknownAgent(['a2a', 'publish', publish!.indexOf(name)], name, { known, verb: 'hold' }),
+  );
+  const runsHere = (name: string): boolean => (publish ?? known).includes(name) && known.includes(name);
+  const taken = remotes.flatMap((name, index) => {
+    const text = `is the name of an agent of this node, which hides the remote one; choose another, or leave ${name} out of a2a.publish`;
+    return runsHere(name) ? finding(['a2a', 'remoteAgents', index, 'name'], text) : [];
+  });
+  return [...unknown, ...modelNameFindings(naming), ...taken, ...assignmentFindings(naming)];
+}
+
+/** Throws `invalid-config` for a model or tools of an agent that does not exist. `own`: the agents of the program. */
+export function assertAgentNames(naming: AgentNaming, own: readonly string[]): void {
+  const [first] = [...modelNameFindings(naming, own), ...assignmentFindings(naming)];
+  if (first) throw new LangoError('invalid-config', `${first.path.join('.')} ${first.text}.`);
+}
+
+/** Finds models of unknown agents, which would silently have no effect. */
+function modelNameFindings(naming: AgentNaming, own: readonly string[] = []): readonly Finding[] {
+  const known = [...agentNames(naming), ...own];
+  return naming.modelNames.flatMap((name) =>
+    known.includes(name) ? [] : unknownAgent(['agent', 'models', name], name, { known, verb: 'be' }),
+  );
+}
+
+function unknownAgent(
+  path: Path,
+  name: string,
+  { known, verb }: { readonly known: readonly string[]; readonly verb: string },
+): readonly Finding[] {
+  const nearest = nearestOf(name, known);
+  const advice = nearest ? `did you mean "${nearest}"?` : `it can ${verb}: ${known.join(', ')}`;
+  return finding(path, `names no agent of this server; ${advice}`);
+}
+
+function assignmentFindings({ multiAgent, roster, assigned }: AgentNaming): readonly Finding[] {
+  if (!multiAgent) return [];
+  const names = roster.map(({ name }) => name);
+  return assigned.flatMap(({ agent, path }) => {
+    if (names.includes(agent)) return [];
+    return finding(path, `names no agent of the roster; it can be: ${names.join(', ')}`);
+  });
+}
+
+/** Gives tools to the agents that the settings name. */
+export function withAssignedTools({ roster, assigned }: Pick<AgentNaming, 'roster' | 'assigned'>): Roster {
+  return roster.map((spec) => {
+    const own = assigned.filter(({ agent }) => agent === spec.name).map(({ prefix }) => prefix);
+    return own.length === 0 ? spec : { ...spec, prefixes: [...own, ...spec.prefixes] };
+  });
+}

@@ -1,0 +1,71 @@
+import type { Agent } from '../core/agent.js';
+import type { ToolAssignment } from '../core/capability.js';
+import { LangoError } from '../core/errors.js';
+import { withAssignedTools } from './agent-findings.js';
+import { isShipped } from './agent-specs.js';
+import { buildAgentTree, makeDefinedAgent, type AgentTreeOptions } from './agent-tree.js';
+import type { DefinedAgent } from './defined-agent.js';
+
+/** The source of an agent's description: agent-cards/, the roster of the configuration, or the program itself. */
+export type AgentOrigin = 'shipped' | 'configured' | 'program';
+
+interface NodeAgents {
+  /** All agents that the node runs, by name. */
+  readonly agents: ReadonlyMap<string, Agent>;
+  readonly subAgents: readonly Agent[];
+  readonly agentOrigins: ReadonlyMap<string, AgentOrigin>;
+  /** The name of the agent that answers at the root of the host. */
+  readonly root: string;
+}
+
+type OwnAgent = Agent | DefinedAgent;
+
+interface NodeAgentsOptions extends AgentTreeOptions {
+  /** The tools that settings give to an agent by its name. */
+  readonly assigned: readonly ToolAssignment[];
+}
+
+/**
+ * Makes the agents of a node, and adds those of the program (`own`): the ones that `publish` names, or all when it names
+ * none of them. Throws `invalid-config` when two have one name, or none is left.
+ */
+export function buildNodeAgents(given: NodeAgentsOptions, own: readonly OwnAgent[]): NodeAgents {
+  const { publish, roster } = given;
+  const names = new Set(own.map(nameOf));
+  const ofTree = publish?.filter((name) => !names.has(name));
+  const options = { ...given, roster: withAssignedTools(given), publish: ofTree };
+  const tree = buildAgentTree(options);
+  const isNamed = (agent: OwnAgent): boolean => publish?.includes(nameOf(agent)) ?? false;
+  const chosen = (own.some(isNamed) ? own.filter(isNamed) : own).map((agent) =>
+    'run' in agent ? agent : makeDefinedAgent(agent, options),
+  );
+  const subAgents = [...tree.subAgents, ...chosen];
+  const agents = byName([...(tree.root ? [tree.root] : []), ...subAgents]);
+  const agentOrigins = new Map<string, AgentOrigin>([
+    ...[...agents.keys()].map((name) => [name, 'shipped'] as const),
+    ...roster.filter((spec) => !isShipped(spec)).map(({ name }) => [name, 'configured'] as const),
+    ...chosen.map(({ profile }) => [profile.name, 'program'] as const),
+  ]);
+  return { agents, subAgents, agentOrigins, root: tree.root?.profile.name ?? requireFirst(agents) };
+}
+
+export function nameOf(agent: OwnAgent): string {
+  return 'run' in agent ? agent.profile.name : agent.name;
+}
+
+function byName(agents: readonly Agent[]): ReadonlyMap<string, Agent> {
+  const map = new Map<string, Agent>();
+  for (const agent of agents) {
+    const { name } = agent.profile;
+    if (map.has(name)) throw new LangoError('invalid-config', `There are two agents named ${name}.`);
+    map.set(name, agent);
+  }
+  return map;
+}
+
+function requireFirst(agents: ReadonlyMap<string, Agent>): string {
+  const [name] = agents.keys();
+  if (name !== undefined) return name;
+  const hint = 'Name agents in a2a.publish that have tools, or leave it out.';
+  throw new LangoError('invalid-config', 'This node would run no agent at all.', { hint });
+}
