@@ -6,6 +6,7 @@ import type {
   FunctionSpec,
   ModelMessage,
   ModelProvider,
+  StopReason,
   SystemBlock,
 } from '../core/model.js';
 import { answerText, functionCalls } from '../core/model.js';
@@ -80,7 +81,8 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
     let author = calls.length === 0 ? run.task.agent : undefined;
     if (author === undefined) {
       if (last) return last.end;
-      const done = await performCalls({ run, step, calls, functions, offered, ledger });
+      const whyCut = cutBy(answer.stopReason, limits);
+      const done = await performCalls({ run, step, calls, functions, offered, ledger, whyCut });
       if ('state' in done) return messages.leftApprovalOpen ? withApprovalHint(done) : done;
       refusals = done.refused ? refusals + 1 : 0;
       if (refusals >= MAX_REFUSALS) return endOfRefusals(done);
@@ -102,20 +104,41 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
 
 /** Returns the end of a run whose last turn is its answer. */
 function conclude(run: Run, answer: TurnEnd, output?: OutputReader): RunEnd {
-  const text = answerText(answer.content);
-  if (answer.stopReason === 'refusal')
-    return { state: 'rejected', reason: 'model-refusal', text: text || 'The model declined to answer this.' };
-  const cut = answer.stopReason === 'max-tokens';
+  const { content, stopReason } = answer;
+  const text = answerText(content);
+  const mark = MARKS[stopReason];
   if (text.trim() === '') {
+    if (stopReason === 'refusal') return refusal('The model declined to answer this.');
     const why = ' It used up all tokens of an answer before its first text (agent.limits.answerTokens).';
-    return { state: 'failed', reason: 'model-empty', text: `The model gave no answer.${cut ? why : ''}` };
+    const cut = stopReason === 'max-tokens' ? why : '';
+    return { state: 'failed', reason: 'model-empty', text: `The model gave no answer.${cut}` };
   }
-  if (output) return concludeWithData(run, text, output);
-  if (cut) {
-    const mark = '[The answer was cut off at the limit of its length (agent.limits.answerTokens).]';
-    sayAnswer(run, { text: `${text}\n\n${mark}`, replace: true });
-  }
-  return { state: 'completed' };
+  if (output && stopReason !== 'refusal') return concludeWithData(run, text, output);
+  if (mark) sayAnswer(run, { text: `${text}\n\n[${mark}]`, replace: true });
+  return stopReason === 'refusal' ? refusal(text) : { state: 'completed' };
+}
+
+/** What is added to a text that the model did not write to its end. */
+const MARKS: Readonly<Partial<Record<StopReason, string>>> = {
+  'max-tokens': 'The answer was cut off at the limit of its length (agent.limits.answerTokens).',
+  'context-window': 'The answer was cut off because the context window of the model is full.',
+  refusal: 'The answer ends here: the model, or a filter of its vendor, declined to go on.',
+};
+
+function refusal(text: string): RunEnd {
+  return { state: 'rejected', reason: 'model-refusal', text };
+}
+
+/** The characters of a token, by a low estimate: what is written in smaller pieces fits in any case. */
+const CHARACTERS_PER_TOKEN = 3;
+
+/** Tells the model why a call was cut, and what fits. */
+function cutBy(stopReason: StopReason, { answerTokens }: AgentLimits): string {
+  const advice = 'Do the same in smaller calls, such as a file in several pieces.';
+  if (stopReason === 'context-window')
+    return `the context window was full before its arguments were whole. ${advice}`;
+  const room = `about ${answerTokens * CHARACTERS_PER_TOKEN} characters`;
+  return `the answer reached its limit of ${answerTokens} tokens (agent.limits.answerTokens) before its arguments were whole. An answer, with all its thoughts and calls, has room for ${room}. ${advice}`;
 }
 
 /** The run ends after so many answers whose calls were all refused, because the model ignores the reasons. */
@@ -164,6 +187,8 @@ interface CallBatch {
   readonly functions: readonly AgentFunction[];
   readonly offered: readonly FunctionSpec[];
   readonly ledger: CallLedger;
+  /** The reason for the model why a call that was cut is not made. */
+  readonly whyCut: string;
 }
 
 interface Done {
@@ -213,13 +238,14 @@ function inOrder({ calls, functions }: CallBatch): readonly (readonly number[])[
 
 async function performCall(batch: CallBatch, index: number, admission: Admission): Promise<CallOutcome> {
   const { run, calls, functions, offered } = batch;
-  const { id, name, arguments: given, invalid } = calls[index]!;
+  const { id, name, arguments: given, invalid, isCut } = calls[index]!;
   const step = `${batch.step}.c${index}`;
   const key = hashJson([run.task.id, step, name, given ?? {}]);
   const call: Call = { run, step, id, name, arguments: given ?? {}, key, alone: calls.length === 1 };
   const recorded = run.recorded(step)?.result;
   if (recorded?.type === 'tool-result' && !recorded.asks) return { type: 'result', result: recorded.result };
   if (admission.type === 'refuse') return refuse(call, admission.reason);
+  if (isCut) return refuse(call, `the call of ${name} was not made: ${batch.whyCut}`);
   const what = invalid ?? 'there are none';
   if (!given) return refuse(call, `the arguments of ${name} are not a JSON object that can be used: ${what}`);
   const called = functions.find((candidate) => candidate.name === name);

@@ -44,8 +44,9 @@ export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> 
   if (!recorded) run.emit({ type: 'turn-start', step });
   let last: LastEvent | undefined;
   let usage: Usage;
+  const said: Said = { text: '' };
   try {
-    last = await askModel(options, request);
+    last = await askModel(options, request, said);
   } finally {
     usage = await budget.bill(step, attemptsOf(last));
   }
@@ -53,6 +54,7 @@ export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> 
     // No entry holds the usage of a call without an output.
     run.charge(usage);
     run.signal.throwIfAborted();
+    if (said.text.trim() !== '') sayAnswer(run, { text: `${said.text}\n\n${INCOMPLETE}`, replace: true });
     return failure(last, options);
   }
   run.signal.throwIfAborted();
@@ -65,18 +67,26 @@ export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> 
   return turnEnd;
 }
 
+/** What is added to a text after which the model failed. */
+const INCOMPLETE = '[The answer is incomplete: the model failed before its end.]';
+
 type LastEvent = Exclude<ModelEvent, { type: 'text' }>;
 
+/** The text that the person has seen of this turn so far. */
+interface Said {
+  text: string;
+}
+
 /** Streams the text of the model into the journal, and returns its last event. */
-async function askModel({ run, model }: TurnOptions, request: Request): Promise<LastEvent> {
-  let hasText = false;
+async function askModel({ run, model }: TurnOptions, request: Request, said: Said): Promise<LastEvent> {
   const onRetry: ModelRequest['onRetry'] = (code, delayMs) => showRetry(run, code, delayMs);
   for await (const event of model.stream({ ...request, signal: run.signal, onRetry })) {
     if (event.type !== 'text') return event;
     run.signal.throwIfAborted();
     if (event.text === '') continue;
-    sayAnswer(run, { text: event.text, replace: !hasText || event.restarts === true });
-    hasText = true;
+    const replace = said.text === '' || event.restarts === true;
+    said.text = replace ? event.text : said.text + event.text;
+    sayAnswer(run, { text: event.text, replace });
   }
   run.signal.throwIfAborted();
   throw new LangoError('model', 'The model provider ended its stream without an end or error event.');

@@ -61,6 +61,7 @@ export interface FunctionCall {
   /** Undefined when the model wrote no valid JSON object: see `invalid`. */
   readonly arguments: JsonObject | undefined;
   readonly invalid?: string; // The text that the model wrote instead of a JSON object, at most 2,000 characters.
+  readonly isCut?: true; // A limit ended the output before the call was whole: it must not be made.
 }
 
 export interface FunctionResult {
@@ -72,7 +73,8 @@ export interface FunctionResult {
   readonly images?: readonly Part[];
 }
 
-export type StopReason = 'end' | 'function-calls' | 'max-tokens' | 'refusal';
+/** `context-window`: the window of the model was full before the output was whole. */
+export type StopReason = 'end' | 'function-calls' | 'max-tokens' | 'context-window' | 'refusal';
 
 export interface ModelAnswer {
   readonly content: readonly AnswerBlock[];

@@ -227,9 +227,17 @@ function labeled({ text, filename }: Extract<Part, { kind: 'text' }>): string {
 
 const MAX_INVALID_CHARACTERS = 2_000;
 
+/** A call as a vendor sends it. */
+interface WrittenCall {
+  readonly id: string;
+  readonly name: string;
+  readonly argumentsText: string;
+  /** Whether the vendor has not closed the call. */
+  readonly isOpen: boolean;
+}
+
 /** Parses the call that a model wrote. Missing arguments become an empty object, a missing id a new one. Never throws. */
-export function toFunctionCall(written: { id: string; name: string; argumentsText: string }): FunctionCall {
-  const { id, name, argumentsText } = written;
+export function toFunctionCall({ id, name, argumentsText, isOpen }: WrittenCall): FunctionCall {
   const args = argumentsText.trim() === '' ? {} : keepableObject(argumentsText);
   return {
     type: 'function-call',
@@ -237,6 +245,7 @@ export function toFunctionCall(written: { id: string; name: string; argumentsTex
     name,
     arguments: args,
     ...(args === undefined ? { invalid: argumentsText.slice(0, MAX_INVALID_CHARACTERS) } : {}),
+    ...(isOpen && { isCut: true }),
   };
 }
 

@@ -32,7 +32,7 @@ export function createDistiller(model: ModelProvider, onUsage: OnUsage = () => u
     by: model.id,
     async distill(request) {
       const output = await ask(model, request, onUsage);
-      const call = functionCalls(output.content).find(({ name }) => name === RECORD.name);
+      const call = functionCalls(output.content).find(({ name, isCut }) => name === RECORD.name && !isCut);
       const lines = call?.arguments?.['lines'];
       if (!Array.isArray(lines))
         throw new LangoError('model', 'The model did not call record_lines with a list of lines.');

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../core/json.js';
-import type { ModelEvent, Usage } from '../core/model.js';
+import type { ModelEvent } from '../core/model.js';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Ended } from './ends.js';
 import { assertNotTooLong, readEvents, type ServerEvent } from './event-stream.js';
 import { connectionFailure, ModelFailure, vendorFailure, type Endpoint } from './failure.js';
 import { retryAfterMs } from '../core/retry.js';
@@ -11,9 +12,9 @@ import { keepableObject } from './conversation.js';
 export interface OutputReader {
   /** Takes the next event and returns the new text in it, empty when there is none. Throws `ModelFailure`. */
   accept(event: ServerEvent): string;
-  /** Whether the output is complete. A connection that fails after that is no error. */
+  /** Whether the output has ended. A connection that fails after that is no error. */
   readonly isWhole: boolean;
-  usage(): Usage;
+  ended(): Ended;
 }
 
 /** One request and its streamed output. */
@@ -63,7 +64,7 @@ export async function* exchangeText(exchange: Exchange): AsyncGenerator<ModelEve
   } catch (error) {
     if (reader.isWhole) return;
     const failure = watch.hasPassed ? silenceFailure(exchange) : toFailure(error, endpoint);
-    failure.usage = reader.usage();
+    failure.usage = reader.ended().usage;
     throw failure;
   }
 }

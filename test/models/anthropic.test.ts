@@ -299,11 +299,14 @@ describe('the Anthropic provider', () => {
     expect(usage).toEqual({ input: 543, output: 9, cached: 500, written: 40 });
   });
 
-  it('reads a stop sequence and an unknown stop reason as an end', async () => {
-    for (const stopReason of ['stop_sequence', 'something_new']) {
-      server.willReply(events(anthropicStream({ blocks: [textBlock('so')], stopReason })));
-      await expect(answerOf(provider, modelRequest())).resolves.toMatchObject({ stopReason: 'end' });
-    }
+  it('reads a stop sequence as an end, and an unknown stop reason as a failure', async () => {
+    const ended = (stopReason: string) => events(anthropicStream({ blocks: [textBlock('so')], stopReason }));
+    server.willReply(ended('stop_sequence'), ended('something_new'));
+    await expect(answerOf(provider, modelRequest())).resolves.toMatchObject({ stopReason: 'end' });
+    const once = anthropicWire.create({ baseUrl: server.url, apiKey: API_KEY, maxRetries: 0 });
+    const error = await errorOf(once, modelRequest());
+    expect(error).toMatchObject({ code: 'overloaded', retryable: true });
+    expect(error.message).toContain('"something_new"');
   });
 
   it('reads the input that comes with the start of a call', async () => {
@@ -315,12 +318,14 @@ describe('the Anthropic provider', () => {
     ]);
   });
 
-  it('reports plainly that the conversation is too long', async () => {
-    server.willReply(
-      events(anthropicStream({ blocks: [textBlock('so')], stopReason: 'model_context_window_exceeded' })),
-    );
+  it('keeps the text that filled the window, and reports a window without room for any', async () => {
+    const stopReason = 'model_context_window_exceeded';
+    server.willReply(events(anthropicStream({ blocks: [textBlock('so')], stopReason })));
+    const answer = await answerOf(provider, modelRequest());
+    expect([answerText(answer.content), answer.stopReason]).toEqual(['so', 'context-window']);
+    server.willReply(events(anthropicStream({ blocks: [], stopReason })));
     const error = await errorOf(provider, modelRequest());
-    expect(error).toMatchObject({ code: 'rejected', retryable: false });
+    expect(error).toMatchObject({ code: 'rejected', retryable: false, about: 'length' });
     expect(error.message).toContain('does not fit');
   });
 

@@ -34,12 +34,10 @@ const item = (output_index: number, given: object): object => ({
 describe('a response whose members have wrong types', () => {
   it.each(ODD)('has no text that is %j', (odd) => {
     const said = fed(anthropic(), block(0, { type: 'text', text: odd }));
-    expect(said.content()).toEqual([]);
-    expect(fed(chat(), { choices: [{ delta: { content: odd, refusal: odd } }] }).output().content).toEqual(
-      [],
-    );
+    expect(said.ended().content).toEqual([]);
+    expect(fed(chat(), { choices: [{ delta: { content: odd, refusal: odd } }] }).ended().content).toEqual([]);
     const output = [{ type: 'message', content: [{ text: odd }] }];
-    expect(fed(responses(), { type: 'response.completed', response: { output } }).output().content).toEqual(
+    expect(fed(responses(), { type: 'response.completed', response: { output } }).ended().content).toEqual(
       [],
     );
   });
@@ -47,22 +45,22 @@ describe('a response whose members have wrong types', () => {
   it.each(ODD)('has no name, id or reason that is %j', (odd) => {
     const call = { type: 'function-call', id: expect.stringMatching(/^call_/), name: '', arguments: {} };
     const used = fed(anthropic(), block(0, { type: 'tool_use', id: odd, name: odd }));
-    expect(used.content()).toEqual([call]);
+    expect(used.ended().content).toEqual([{ ...call, isCut: true }]);
     const chosen = { choices: [{ delta: {}, finish_reason: odd }] };
     const called = fed(chat(), chatCall(0, { name: odd }, odd), chosen);
-    expect([called.output().content, called.isWhole]).toEqual([[call], false]);
+    expect([called.ended().content, called.isWhole]).toEqual([[{ ...call, isCut: true }], false]);
     const given = { type: 'function_call', call_id: odd, name: odd, arguments: odd };
-    expect(fed(responses(), item(0, given)).output().content).toEqual([call]);
+    expect(fed(responses(), item(0, given)).ended().content).toEqual([call]);
   });
 
   it.each([...ODD, -5, 1e308, 'x'].filter((odd) => odd !== 5))('has no token count that is %j', (odd) => {
     const none = { input: 0, output: 0, cached: 0 };
     const usage = { input_tokens: odd, output_tokens: odd, cache_read_input_tokens: odd };
-    expect(fed(anthropic(), { type: 'message_start', message: { usage } }).usage()).toEqual(none);
+    expect(fed(anthropic(), { type: 'message_start', message: { usage } }).ended().usage).toEqual(none);
     const counts = { prompt_tokens: odd, completion_tokens: odd, prompt_tokens_details: odd };
-    expect(fed(chat(), { usage: counts }).usage()).toEqual(none);
+    expect(fed(chat(), { usage: counts }).ended().usage).toEqual(none);
     const response = { usage: { ...usage, input_tokens_details: odd } };
-    expect(fed(responses(), { type: 'response.completed', response }).usage()).toEqual(none);
+    expect(fed(responses(), { type: 'response.completed', response }).ended().usage).toEqual(none);
   });
 });
 

@@ -321,9 +321,15 @@ describe('the OpenAI provider with compatible servers', () => {
     });
   });
 
-  it('reads a response without a finish reason', async () => {
-    server.willReply(events(openaiChunk({ content: 'so' }) + DONE));
+  it('reads a response without a finish reason when the server reports its tokens, or leaves all reasons empty', async () => {
+    const so = openaiChunk({ content: 'so' });
+    const usage = openaiUsage({ prompt_tokens: 9, completion_tokens: 1 });
+    server.willReply(events(so + usage + DONE), events(openaiChunk({ content: 'so' }, '') + DONE));
     await expect(answerOf(provider, modelRequest())).resolves.toMatchObject({ stopReason: 'end' });
+    await expect(answerOf(provider, modelRequest())).resolves.toMatchObject({ stopReason: 'end' });
+    server.willReply(events(so + DONE));
+    const once = openaiWire.create({ baseUrl: server.url, apiKey: API_KEY, maxRetries: 0 });
+    await expect(errorOf(once, modelRequest())).resolves.toMatchObject({ code: 'overloaded' });
   });
 
   it('counts cached tokens', async () => {

@@ -1,3 +1,4 @@
+import { ENDING_RULES } from './ablations-of-endings.js';
 import { REQUEST_RULES } from './ablations-of-requests.js';
 
 /** A rule of the sources, and the cases that fail without it. */
@@ -16,6 +17,7 @@ export interface Ablation {
 
 /** All rules for the quirks of vendors, MCP servers and peers. */
 export const ABLATIONS: readonly Ablation[] = [
+  ...ENDING_RULES,
   ...REQUEST_RULES,
   {
     rule: 'No blank text is sent.',

@@ -66,6 +66,7 @@ const STOP_REASONS: Record<AnswerScript['stop'], string> = {
   end: 'end_turn',
   'function-calls': 'tool_use',
   'max-tokens': 'max_tokens',
+  'context-window': 'model_context_window_exceeded',
   refusal: 'refusal',
 };
 

@@ -26,6 +26,7 @@ const FINISH_REASONS: Record<AnswerScript['stop'], string> = {
   end: 'stop',
   'function-calls': 'tool_calls',
   'max-tokens': 'length',
+  'context-window': 'model_context_window_exceeded',
   refusal: 'content_filter',
 };
 

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../core/json.js';
 import type { AnswerBlock, Usage } from '../../core/model.js';
 import type { ServerEvent } from '../event-stream.js';
+import { isEnd, type Ended } from '../ends.js';
 import { OutputBounds, parseEvent, type OutputReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
 import { keepableObject, toFunctionCall } from '../conversation.js';
@@ -13,6 +14,7 @@ const EVENTS = /^(|error|message_(start|delta|stop)|content_block_(start|delta|s
 interface Draft {
   block: JsonObject;
   inputText: string; // The JSON of its input that has arrived so far.
+  isOpen: boolean; // Whether the API has not said that the block is whole.
 }
 
 /** Assembles the events of one Messages API stream into an output. */
@@ -23,15 +25,11 @@ export class AnthropicOutputReader implements OutputReader {
   readonly #bounds = new OutputBounds();
   #counts: JsonObject = {};
   #stopReason: string | undefined;
+  #isAccountedFor = false;
 
   constructor(origin: string, endpoint: Endpoint) {
     this.#origin = origin;
     this.#endpoint = endpoint;
-  }
-
-  /** The vendor's stop reason; empty while none has arrived. */
-  get stopReason(): string {
-    return this.#stopReason ?? '';
   }
 
   get isWhole(): boolean {
@@ -51,10 +49,16 @@ export class AnthropicOutputReader implements OutputReader {
         return this.#begin(countIn(event.index), objectIn(event.content_block));
       case 'content_block_delta':
         return this.#grow(countIn(event.index), objectIn(event.delta));
-      case 'message_delta':
-        this.#count(event.usage);
-        this.#stopReason = textIn(objectIn(event.delta).stop_reason) || this.#stopReason;
+      case 'content_block_stop':
+        this.#close(countIn(event.index));
         break;
+      case 'message_delta': {
+        const reason = objectIn(event.delta).stop_reason;
+        this.#count(event.usage);
+        if (isEnd(textIn(reason))) this.#stopReason = textIn(reason);
+        this.#isAccountedFor = reason === '' || countIn(objectIn(event.usage).output_tokens) > 0;
+        break;
+      }
       case 'message_stop':
         this.#stopReason ??= '';
         break;
@@ -63,14 +67,19 @@ export class AnthropicOutputReader implements OutputReader {
     return '';
   }
 
-  /** The blocks in the order in which the model wrote them. */
-  content(): readonly AnswerBlock[] {
+  ended(): Ended {
+    // In the order in which the model wrote them.
     const drafts = [...this.#drafts].sort(([a], [b]) => a - b).map(([, draft]) => draft);
-    return drafts.flatMap((draft) => this.#finished(draft));
+    return {
+      reason: this.#stopReason ?? '',
+      isAccountedFor: this.#isAccountedFor,
+      content: drafts.flatMap((draft) => this.#finished(draft)),
+      usage: this.#usage(),
+    };
   }
 
   /** Adds the tokens written to and read from the cache to the input: the vendor counts them apart from `input_tokens`. */
-  usage(): Usage {
+  #usage(): Usage {
     const counts = this.#counts;
     const cached = countIn(counts.cache_read_input_tokens);
     const written = countIn(counts.cache_creation_input_tokens);
@@ -89,7 +98,7 @@ export class AnthropicOutputReader implements OutputReader {
   }
 
   #begin(index: number, block: JsonObject): string {
-    this.#drafts.set(index, { block, inputText: '' });
+    this.#drafts.set(index, { block, inputText: '', isOpen: true });
     this.#bounds.blocks(this.#drafts.size);
     return block.type === 'text' ? textIn(block.text) : '';
   }
@@ -111,12 +120,17 @@ export class AnthropicOutputReader implements OutputReader {
     return '';
   }
 
-  #finished({ block, inputText }: Draft): readonly AnswerBlock[] {
+  #close(index: number): void {
+    const draft = this.#drafts.get(index);
+    if (draft) draft.isOpen = false;
+  }
+
+  #finished({ block, inputText, isOpen }: Draft): readonly AnswerBlock[] {
     const { type } = block;
     if (type === 'text') return textIn(block.text) ? [{ type, text: textIn(block.text) }] : [];
     if (type === 'tool_use') {
       const argumentsText = inputText || JSON.stringify(block.input ?? {});
-      return [toFunctionCall({ id: textIn(block.id), name: textIn(block.name), argumentsText })];
+      return [toFunctionCall({ id: textIn(block.id), name: textIn(block.name), argumentsText, isOpen })];
     }
     // An incomplete thinking block has no signature. The API refuses it when it is sent back.
     if (textIn(type) === '' || (type === 'thinking' && !textIn(block.signature))) return [];

@@ -2,16 +2,15 @@ import type { Anthropic } from '@anthropic-ai/sdk';
 import { loadPackage } from '../../core/errors.js';
 import {
   addUsage,
-  functionCalls,
   NO_USAGE,
   type AnswerBlock,
   type ModelMessage,
   type ModelProvider,
   type ModelRequest,
-  type StopReason,
   type Usage,
 } from '../../core/model.js';
 import { withOwnIds } from '../conversation.js';
+import { toAnswer } from '../ends.js';
 import { exchangeText } from '../exchange.js';
 import { ModelFailure, type Endpoint } from '../failure.js';
 import type { OutputEvent } from '../retry.js';
@@ -67,10 +66,16 @@ async function* streamOutput(request: ModelRequest, context: Context): AsyncGene
       if (error instanceof ModelFailure) error.usage = addUsage(usage, error.usage ?? NO_USAGE);
       throw error;
     }
-    content = withOwnIds([...content, ...reader.content()]);
-    usage = addUsage(usage, reader.usage());
-    if (reader.stopReason !== 'pause_turn' || usage.output >= request.maxTokens) {
-      yield { type: 'end', answer: { content, stopReason: toStopReason(reader.stopReason, content), usage } };
+    const ended = reader.ended();
+    content = withOwnIds([...content, ...ended.content]);
+    usage = addUsage(usage, ended.usage);
+    const isPaused = ended.reason === 'pause_turn';
+    if (!isPaused || usage.output >= request.maxTokens) {
+      // A pause ends the output only when the limit is used up.
+      const reason = isPaused ? 'max_tokens' : ended.reason;
+      const { maxTokens } = request;
+      const { endpoint } = context;
+      yield { type: 'end', answer: toAnswer({ ...ended, reason, content, usage }, { maxTokens, endpoint }) };
       return;
     }
   }
@@ -85,23 +90,4 @@ function continuation(request: ModelRequest, content: readonly AnswerBlock[], us
     messages: [...request.messages, begun],
     maxTokens: request.maxTokens - usage.output,
   };
-}
-
-/** A pause ends the output only when the limit is used up. An unknown reason counts as a normal end. */
-function toStopReason(reason: string, content: readonly AnswerBlock[]): StopReason {
-  switch (reason) {
-    case 'max_tokens':
-    case 'pause_turn':
-      return 'max-tokens';
-    case 'refusal':
-      return 'refusal';
-    case 'model_context_window_exceeded':
-      throw new ModelFailure(
-        'rejected',
-        "The conversation does not fit into the model's context window. Shorten it or use a model with a larger one.",
-        { about: 'length' },
-      );
-    default:
-      return functionCalls(content).length > 0 ? 'function-calls' : 'end';
-  }
 }

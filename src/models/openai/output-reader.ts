@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../core/json.js';
-import { NO_USAGE, type AnswerBlock, type ModelAnswer } from '../../core/model.js';
-import type { StopReason, Usage } from '../../core/model.js';
+import { NO_USAGE, type AnswerBlock, type Usage } from '../../core/model.js';
 import type { ServerEvent } from '../event-stream.js';
 import { keepableObject, toFunctionCall } from '../conversation.js';
+import { isEnd, reasonOf, type Ended } from '../ends.js';
 import { OutputBounds, parseEvent, type OutputReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
 import { countIn, listIn, objectIn, textIn } from '../loose.js';
@@ -21,6 +21,8 @@ export class OpenaiOutputReader implements OutputReader {
   #hasDelta = false;
   #hasRefused = false;
   #finishReason: string | undefined;
+  /** Whether the newest choice had a reason without a word: such servers never give one. */
+  #isEmptyReason = false;
   #usage: Usage = NO_USAGE;
 
   constructor(origin: string, endpoint: Endpoint) {
@@ -48,22 +50,23 @@ export class OpenaiOutputReader implements OutputReader {
     return choice ? this.#take(choice) : '';
   }
 
-  usage(): Usage {
-    return this.#usage;
-  }
-
-  output(): ModelAnswer {
-    const calls = this.#calls.blocks(this.#origin);
+  ended(): Ended {
     const text: readonly AnswerBlock[] = this.#text ? [{ type: 'text', text: this.#text }] : [];
+    const reason = this.#finishReason ?? '';
     return {
-      content: [...this.#members.blocks(this.#origin), ...text, ...calls],
-      stopReason: this.#stopReason(calls.length > 0),
+      // A refusal may come with any other reason.
+      reason: this.#hasRefused && reason !== 'length' ? 'refusal' : reason,
+      isAccountedFor: this.#isEmptyReason || this.#usage.output > 0,
+      content: [...this.#members.blocks(this.#origin), ...text, ...this.#calls.blocks(this.#origin)],
       usage: this.#usage,
     };
   }
 
   #take(choice: JsonObject): string {
-    this.#finishReason = textIn(choice.finish_reason) || this.#finishReason;
+    if (choice.error) throw inStreamFailure(choice, this.#endpoint);
+    const reason = reasonOf(textIn(choice.finish_reason), textIn(choice.native_finish_reason));
+    if (isEnd(reason)) this.#finishReason = reason;
+    this.#isEmptyReason = choice.finish_reason === '';
     // Some servers repeat the whole message after its deltas.
     const given = choice.delta ?? (this.#hasDelta ? undefined : choice.message);
     if (!given) return '';
@@ -76,13 +79,6 @@ export class OpenaiOutputReader implements OutputReader {
     const text = this.#bounds.chunk(textOf(delta.content) + refusal);
     this.#text += text;
     return text;
-  }
-
-  /** Calls take precedence over "stop", with which some servers end them. A refusal may come with any finish reason. */
-  #stopReason(hasCalls: boolean): StopReason {
-    if (this.#finishReason === 'length') return 'max-tokens';
-    if (this.#finishReason === 'content_filter' || this.#hasRefused) return 'refusal';
-    return hasCalls ? 'function-calls' : 'end';
   }
 }
 
@@ -123,6 +119,8 @@ interface Draft {
  */
 class CallCollector {
   readonly #drafts: Draft[] = [];
+  /** Whether a call grew after a later one had begun: then none is known to be closed. */
+  #areInterleaved = false;
   readonly #bounds: OutputBounds;
 
   constructor(bounds: OutputBounds) {
@@ -134,6 +132,7 @@ class CallCollector {
     const [id, name] = [textIn(fragment.id), textIn(given.name)];
     const index = typeof fragment.index === 'number' ? fragment.index : undefined;
     const draft = this.#draftFor({ index, id, name });
+    this.#areInterleaved ||= draft !== this.#drafts.at(-1);
     if (id && id !== draft.id) draft.id += id;
     if (name && name !== draft.name) draft.name += name;
     draft.members.add(fragment, this.#bounds);
@@ -141,9 +140,16 @@ class CallCollector {
     else if (args !== undefined && args !== null) draft.argumentsText = JSON.stringify(args);
   }
 
-  /** The calls in the order in which they started, each after the block of its further members. */
+  /**
+   * The calls in the order in which they started, each after the block of its further members. The API does not say when
+   * a call is whole: it is closed once a later one has begun, as long as the calls do not grow at the same time.
+   */
   blocks(origin: string): readonly AnswerBlock[] {
-    return this.#drafts.flatMap((draft) => [...draft.members.blocks(origin), toFunctionCall(draft)]);
+    return this.#drafts.flatMap((draft, at) => {
+      const isFollowed = at < this.#drafts.length - 1 && draft.argumentsText !== '';
+      const isOpen = this.#areInterleaved || !isFollowed;
+      return [...draft.members.blocks(origin), toFunctionCall({ ...draft, isOpen })];
+    });
   }
 
   #draftFor(named: NamedCall): Draft {

@@ -1,7 +1,8 @@
 import type { OpenAI } from 'openai';
 import { loadPackage } from '../../core/errors.js';
-import type { ModelAnswer, ModelProvider, ModelRequest } from '../../core/model.js';
+import type { ModelProvider, ModelRequest } from '../../core/model.js';
 import { withOwnIds } from '../conversation.js';
+import { toAnswer } from '../ends.js';
 import { exchangeText, type OutputReader, type Exchange } from '../exchange.js';
 import type { Endpoint } from '../failure.js';
 import { createVendorProvider, sdkSettings, type VendorContext, type VendorOptions } from '../vendor.js';
@@ -76,12 +77,15 @@ type OutputBy = (
   request: ModelRequest,
   context: Context,
 ) => Pick<Exchange, 'send'> & {
-  readonly reader: OutputReader & { output(): ModelAnswer };
+  readonly reader: OutputReader;
 };
 
 async function* streamOutput(by: OutputBy, request: ModelRequest, context: Context) {
   const exchange = by(await context.connect(), request, context);
   yield* exchangeText({ ...context, ...exchange, signal: request.signal, maxTokens: request.maxTokens });
-  const answer = exchange.reader.output();
-  yield { type: 'end', answer: { ...answer, content: withOwnIds(answer.content) } } as const;
+  const { endpoint } = context;
+  const { maxTokens } = request;
+  const ended = exchange.reader.ended();
+  const content = withOwnIds(ended.content);
+  yield { type: 'end', answer: toAnswer({ ...ended, content }, { maxTokens, endpoint }) } as const;
 }

@@ -1,7 +1,8 @@
 import { isJsonObject, type JsonObject } from '../../core/json.js';
-import { type AnswerBlock, type ModelAnswer, type StopReason, type Usage } from '../../core/model.js';
+import type { AnswerBlock, Usage } from '../../core/model.js';
 import { toFunctionCall } from '../conversation.js';
 import type { ServerEvent } from '../event-stream.js';
+import type { Ended } from '../ends.js';
 import { OutputBounds, parseEvent, type OutputReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
 import { countIn, listIn, objectIn, textIn } from '../loose.js';
@@ -11,6 +12,7 @@ import { PHASE } from './responses-request.js';
 interface Draft {
   item: JsonObject;
   text: string; // The text, or the arguments of a call, that has arrived so far.
+  isOpen: boolean; // Whether the server has not said that the item is done.
 }
 
 /** Assembles the events of one Responses stream into an output. */
@@ -41,7 +43,11 @@ export class ResponsesReader implements OutputReader {
         throw inStreamFailure(event, this.#endpoint);
       case 'response.output_item.added':
       case 'response.output_item.done':
-        this.#keep(at, { text: this.#drafts.get(at)?.text ?? '', item: objectIn(event.item) });
+        this.#keep(at, {
+          text: this.#drafts.get(at)?.text ?? '',
+          item: objectIn(event.item),
+          isOpen: event.type === 'response.output_item.added',
+        });
         return '';
       case 'response.refusal.delta':
         this.#hasRefused = true;
@@ -54,13 +60,26 @@ export class ResponsesReader implements OutputReader {
       case 'response.completed':
       case 'response.incomplete':
       case 'response.failed':
-        return this.#finish(isJsonObject(event.response) ? event.response : event);
+      case 'response.cancelled': {
+        const status = textIn(event.type).replace('response.', '');
+        return this.#finish({ status, ...(isJsonObject(event.response) ? event.response : event) });
+      }
       default:
         return '';
     }
   }
 
-  usage(): Usage {
+  ended(): Ended {
+    const drafts = [...this.#drafts].sort(([a], [b]) => a - b).map(([, draft]) => draft);
+    return {
+      reason: this.#reason(),
+      isAccountedFor: false,
+      content: drafts.flatMap((draft) => this.#finished(draft)),
+      usage: this.#usage(),
+    };
+  }
+
+  #usage(): Usage {
     const counts = objectIn(this.#counts);
     const details = objectIn(counts.input_tokens_details);
     const written = countIn(details.cache_write_tokens);
@@ -72,20 +91,13 @@ export class ResponsesReader implements OutputReader {
     };
   }
 
-  output(): ModelAnswer {
-    const drafts = [...this.#drafts].sort(([a], [b]) => a - b).map(([, draft]) => draft);
-    const content = drafts.flatMap((draft) => this.#finished(draft));
-    const hasCalls = content.some(({ type }) => type === 'function-call');
-    return { content, stopReason: this.#stopReason(hasCalls), usage: this.usage() };
-  }
-
   #keep(at: number, draft: Draft): void {
     this.#drafts.set(at, draft);
     this.#bounds.blocks(this.#drafts.size);
   }
 
   #grow(at: number, type: string, delta: string): string {
-    const draft = this.#drafts.get(at) ?? { item: { type }, text: '' };
+    const draft = this.#drafts.get(at) ?? { item: { type }, text: '', isOpen: true };
     draft.text += this.#bounds.chunk(delta);
     this.#keep(at, draft);
     return delta;
@@ -100,12 +112,12 @@ export class ResponsesReader implements OutputReader {
     for (const [at, item] of listIn(end.output).map(objectIn).entries()) {
       const refusal = textOf(item, 'refusal');
       this.#hasRefused ||= refusal !== '';
-      this.#keep(at, { item, text: textOf(item, 'text') + refusal });
+      this.#keep(at, { item, text: textOf(item, 'text') + refusal, isOpen: false });
     }
     return [...this.#drafts.values()].map(({ text }) => text).join('');
   }
 
-  #finished({ item, text }: Draft): readonly AnswerBlock[] {
+  #finished({ item, text, isOpen }: Draft): readonly AnswerBlock[] {
     switch (item.type) {
       case 'message': {
         if (text === '') return [];
@@ -114,7 +126,8 @@ export class ResponsesReader implements OutputReader {
       }
       case 'function_call': {
         const argumentsText = textIn(item.arguments) || text;
-        return [toFunctionCall({ id: textIn(item.call_id), name: textIn(item.name), argumentsText })];
+        const names = { id: textIn(item.call_id), name: textIn(item.name) };
+        return [toFunctionCall({ ...names, argumentsText, isOpen: isOpen || item.status === 'incomplete' })];
       }
       case 'reasoning':
         // The server stores nothing, so reasoning without its encrypted content is useless to it.
@@ -128,11 +141,18 @@ export class ResponsesReader implements OutputReader {
     return { type: 'opaque', provider: this.#origin, block };
   }
 
-  #stopReason(hasCalls: boolean): StopReason {
-    const reason = textIn(objectIn(this.#end?.incomplete_details).reason);
-    if (reason === 'content_filter' || this.#hasRefused) return 'refusal';
-    if (reason) return 'max-tokens';
-    return hasCalls ? 'function-calls' : 'end';
+  /**
+   * The reason why the response is incomplete, else its status. Some servers complete a response "in progress", or call
+   * it complete although they give a reason or an item that is not.
+   */
+  #reason(): string {
+    const end = this.#end ?? {};
+    if (this.#hasRefused) return 'refusal';
+    const reason = textIn(objectIn(end.incomplete_details).reason) || textIn(end.stop_reason);
+    if (reason) return reason;
+    const status = textIn(end.status).replace('in_progress', '') || 'completed';
+    const isCut = [...this.#drafts.values()].some(({ item }) => item.status === 'incomplete');
+    return status === 'completed' && isCut ? 'max_output_tokens' : status;
   }
 }
 

@@ -1,0 +1,101 @@
+import type { Ablation } from './ablations.js';
+
+/** The rules for the ends of outputs: cuts, failures, empty answers, thoughts and overload. */
+export const ENDING_RULES: readonly Ablation[] = [
+  {
+    rule: 'A call that a limit cut is not made.',
+    file: 'src/agents/loop.ts',
+    find: 'if (isCut) return refuse(',
+    replace: 'if (false) return refuse(',
+    red: ['cut-call-none-Messages', 'cut-call-closed-Responses', 'cut-call-half-Chat Completions'],
+  },
+  {
+    rule: 'A block that Messages closed is whole.',
+    file: 'src/models/anthropic/output-reader.ts',
+    find: 'if (draft) draft.isOpen = false;',
+    replace: '',
+    red: ['cut-after-closed-Messages'],
+  },
+  {
+    rule: 'A call of Chat Completions is closed only once a later one has begun.',
+    file: 'src/models/openai/output-reader.ts',
+    find: 'const isFollowed = at < this.#drafts.length - 1 && ',
+    replace: 'const isFollowed = ',
+    red: ['cut-call-closed-Chat Completions'],
+  },
+  {
+    rule: 'No call is closed while calls grow at the same time.',
+    file: 'src/models/openai/output-reader.ts',
+    find: 'const isOpen = this.#areInterleaved || !isFollowed;',
+    replace: 'const isOpen = !isFollowed;',
+    red: ['cut-interleaved'],
+  },
+  {
+    rule: 'A later call does not close one without arguments.',
+    file: 'src/models/openai/output-reader.ts',
+    find: " && draft.argumentsText !== ''",
+    replace: '',
+    red: ['cut-before-interleaving'],
+  },
+  {
+    rule: 'An output that ends exactly at its limit was cut.',
+    file: 'src/models/ends.ts',
+    find: "given === 'whole' && usage.output === maxTokens",
+    replace: 'false',
+    red: ['cut-with-whole-reason', 'limit-responses-count'],
+  },
+  {
+    rule: 'An output with an unknown reason has failed.',
+    file: 'src/models/ends.ts',
+    find: '    default: {\n',
+    replace: "    default: {\n      return { content, stopReason: 'end', usage };\n",
+    red: [
+      'end-chat-abort',
+      'end-chat-a_new_reason-fallback',
+      'end-messages-new-reason',
+      'end-chat-error-call',
+    ],
+  },
+  {
+    rule: 'An output without a reason counts as whole only when the vendor accounts for it.',
+    file: 'src/models/ends.ts',
+    find: "known === 'none' && isAccountedFor",
+    replace: "known === 'none'",
+    red: ['end-done-alone', 'end-messages-no-reason'],
+  },
+  {
+    rule: 'A reported usage, or a reason that is empty by design, accounts for an output.',
+    file: 'src/models/ends.ts',
+    find: "known === 'none' && isAccountedFor",
+    replace: 'false',
+    red: ['good-usage-alone', 'good-empty-reason', 'good-messages-no-reason-but-usage'],
+  },
+  {
+    rule: 'The failure of a vendor behind a gateway goes before the reason of the gateway.',
+    file: 'src/models/ends.ts',
+    find: 'return FAILED.test(vendorReason) ? vendorReason : reason;',
+    replace: 'return reason;',
+    red: ['end-native-reason'],
+  },
+  {
+    rule: 'A half text is marked when the model fails.',
+    file: 'src/agents/model-turn.ts',
+    find: "if (said.text.trim() !== '') sayAnswer(",
+    replace: 'if (false) sayAnswer(',
+    red: ['end-chat-error', 'end-lost-Responses', 'end-messages-no-delta'],
+  },
+  {
+    rule: 'A text at a limit, or before a refusal, is marked.',
+    file: 'src/agents/loop.ts',
+    find: 'if (mark) sayAnswer(',
+    replace: 'if (false) sayAnswer(',
+    red: ['limit-chat-length', 'limit-messages-window', 'refusal-Messages-refusal'],
+  },
+  {
+    rule: 'An item that is incomplete makes a completed response one that was cut.',
+    file: 'src/models/openai/responses-reader.ts',
+    find: "status === 'completed' && isCut",
+    replace: 'false',
+    red: ['limit-responses-item'],
+  },
+];
