@@ -1,16 +1,18 @@
 import { NodeAddress } from './a2a/server/node-address.js';
 import type { DefinedAgent } from './agents/defined-agent.js';
 import { createAgents, namingFindings, openModels } from './app/agents.js';
-import { OpenCapabilities, logFindings } from './app/capabilities.js';
+import { openCapabilities } from './app/capabilities.js';
+import { logFindings, type OpenCapabilities } from './capabilities/open-capabilities.js';
 import { createIdentity, openAccess } from './app/identity.js';
-import { assertMountable, createListeners } from './app/listeners.js';
+import { createListeners } from './app/listeners.js';
 import type { ListenerAddress, Listeners, MountedHandler } from './app/listeners.js';
 import type { OnStop, Parts } from './app/node.js';
 import { operationsOf, ownerMount } from './app/owners.js';
 import { createDirectory, localSources, openRemoteSources } from './app/peers.js';
 import { createPush, type Push, openMetricsOf, publish, startTraceExportOf } from './app/publishing.js';
-import { folderFindings, healthOf, openStores, prepareFolders } from './app/stores.js';
-import { agentLimits } from './config/config.js';
+import { openStores } from './app/stores.js';
+import { agentLimits, assertMountable } from './config/config.js';
+import { folderFindings, prepareFolders } from './config/folders.js';
 import { openKeys, openToken, tokenFindings } from './config/node-credentials.js';
 import { PeerRegistry } from './config/peer-registry.js';
 import type { LoadedConfig } from './config/load.js';
@@ -30,6 +32,7 @@ import { noScrubber, noSecrets, SECRETS, type Scrubber } from './core/secrets.js
 import { keyFileFindings } from './http/auth-settings.js';
 import { sendError } from './http/errors.js';
 import { readTls, tlsFindings } from './http/tls.js';
+import { healthOf } from './http/web-app.js';
 import { createJournal, type RunningJournal } from './journal/journal.js';
 import { openAudit } from './logging.js';
 import { rightForPath } from './owners/endpoints.js';
@@ -51,7 +54,7 @@ export async function startFindings(loaded: LoadedConfig): Promise<readonly Find
 }
 
 export { createModel } from './app/agents.js';
-export { servicesWithoutDatabase, settingsContext } from './app/capabilities.js';
+export { settingsContext, settingsServices } from './app/capabilities.js';
 export type { ReadConfig } from './config/reload.js';
 export { openHome } from './app/owners.js';
 export { backUp, inspectServer, moveDatabase, restore, upgradeDatabase } from './app/stores.js';
@@ -185,7 +188,7 @@ async function openNode(
   const storage = await openStores(options, onStop);
   const base = { ...options, token, tls, ...observers, hidden, keys, seal, storage, stopping };
 
-  const able = { ...base, ...(await openCapabilities(base, onStop)) };
+  const able = { ...base, ...(await openAbilities(base, onStop)) };
   const models = await openModels(options.model, able);
   const peers = createDirectory(able);
   const thinking = { ...able, ...models, peers };
@@ -216,7 +219,7 @@ async function openNode(
   const node = { ...acting, access, published };
   const listeners = await createListeners(node, {
     authenticator: createIdentity(node, (path) => rightForPath(operations, path)),
-    health: () => healthOf(storage),
+    health: () => healthOf(storage.problem()),
     mounts: [ownerMount({ ...node, hasPush, registry })],
   });
   const bound = await startServing({ ...node, listeners, push }, onStop, listen);
@@ -288,7 +291,7 @@ function metricSourcesOf(
   };
 }
 
-interface CapabilityResult extends Parts<'parsers' | 'families' | 'guard' | 'logger'> {
+interface Abilities extends Parts<'parsers' | 'families' | 'guard' | 'logger'> {
   readonly capabilities: OpenCapabilities;
 }
 
@@ -296,15 +299,15 @@ interface CapabilityResult extends Parts<'parsers' | 'families' | 'guard' | 'log
  * Opens the capabilities with their tools, and the access to secrets that one of them may offer. The `logger` of the
  * result writes no value of a secret.
  */
-async function openCapabilities(
+async function openAbilities(
   options: AppOptions & Parts<'storage' | 'keys'>,
   onStop: OnStop,
-): Promise<CapabilityResult> {
+): Promise<Abilities> {
   const parsers = new Parsers(options.config.parsing);
   onStop(() => parsers.close());
   let everywhere: Scrubber = noScrubber;
   const logger = scrubLogger(options.logger, () => everywhere);
-  const capabilities = new OpenCapabilities({ ...options, parsers, logger });
+  const capabilities = openCapabilities({ ...options, parsers, logger });
   onStop(() => capabilities.close());
   const access = await capabilities.services.find(SECRETS)?.();
   if (access) ({ everywhere } = access);

@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { connect, createServer, LangoError, type SettingsInput } from '../../src/index.js';
 import { readEnv } from '../../src/config/env.js';
 import { checkConfig, loadConfig, resolveConfig } from '../../src/config/load.js';
-import { servicesWithoutDatabase, settingsContext } from '../../src/app.js';
+import { settingsServices, settingsContext } from '../../src/app.js';
 import { mcp as capability } from '../../src/capabilities/mcp/index.js';
 import { openServers } from '../../src/capabilities/mcp/opening.js';
 import { silentLogger } from '../../src/core/logger.js';
@@ -78,7 +78,7 @@ const MOST_ROUNDS = 20;
 async function callServer(url: string): Promise<Taken> {
   const settings = { mcp: { servers: { far: { url, timeoutSeconds: 1 } } } };
   const loaded = resolveConfig({ env: readEnv({}), overrides: { home }, settings });
-  const services = servicesWithoutDatabase(loaded, silentLogger);
+  const services = settingsServices(loaded, silentLogger);
   const context = settingsContext(capability, { ...loaded, services, logger: silentLogger });
   const mcp = openServers(context as never);
   const far = mcp.servers.get('far')!;

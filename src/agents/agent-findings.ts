@@ -65,6 +65,11 @@ function assignmentFindings({ multiAgent, roster, assigned }: AgentNaming): read
   });
 }
 
+/** Whether the server runs the agent, or one agent that does the work of all. */
+export function runsAgent(name: string, naming: Pick<AgentNaming, 'multiAgent' | 'publish'>): boolean {
+  return !naming.multiAgent || (naming.publish?.includes(name) ?? true);
+}
+
 /** Gives tools to the agents that the settings name. */
 export function withAssignedTools({ roster, assigned }: Pick<AgentNaming, 'roster' | 'assigned'>): Roster {
   return roster.map((spec) => {

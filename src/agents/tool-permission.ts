@@ -1,6 +1,7 @@
 import { refuse, type CallOutcome } from './agent-function.js';
 import { MAX_OPEN_QUESTIONS, askPerson, questionHash } from './asking.js';
-import { quotedReason, failureText, withinTimeout, questionOf, type Work } from './tool-work.js';
+import { quotedReason, failureText, withinTimeout, questionOf } from './tool-work.js';
+import type { ApprovalPolicy, Work } from './tool-work.js';
 
 const TOO_MANY = `${MAX_OPEN_QUESTIONS} questions of this task are open already`;
 
@@ -45,14 +46,19 @@ async function obstacleTo(work: Work): Promise<string | undefined> {
 }
 
 function needsApproval({ tool, input, rules: { approval } }: Work): boolean {
-  switch (approval) {
+  return asksBefore(tool.name, approval, () => tool.danger(input) === 'dangerous');
+}
+
+/** Whether the policy has a person asked before a call of the tool. Default of `isDangerous`: it is. */
+export function asksBefore(tool: string, policy: ApprovalPolicy, isDangerous = () => true): boolean {
+  switch (policy) {
     case 'none':
       return false;
     case 'all':
       return true;
     case 'dangerous':
-      return tool.danger(input) === 'dangerous';
+      return isDangerous();
     default:
-      return approval.includes(tool.name);
+      return policy.includes(tool);
   }
 }

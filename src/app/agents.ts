@@ -8,7 +8,7 @@ import { buildNodeAgents, nameOf } from '../agents/node-agents.js';
 import { roleOf } from '../agents/partition.js';
 import type { Additions, PromptTexts } from '../agents/prompts.js';
 import { warnOfUnknownTools } from '../agents/tool-work.js';
-import { agentLimits, groupsOf } from '../config/config.js';
+import { agentLimits, groupsOf, hasSeveralOwners } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
 import type { ModelChoice } from '../config/models.js';
 import { unusedListFindings, usedRemoteAgents } from '../config/remote-agents.js';
@@ -18,12 +18,12 @@ import type { ModelProvider } from '../core/model.js';
 import type { Run } from '../core/run.js';
 import type { Scope } from '../core/task.js';
 import type { Tool } from '../core/tool.js';
+import { workFolders } from '../disk/open-disk.js';
 import { isOperator } from '../http/identity.js';
 import { withFallbacks } from '../models/fallback.js';
 import { createOfflineProvider } from '../models/offline/provider.js';
 import { PRICES_READ, priceOf } from '../models/prices.js';
 import { egressOf, type Parts } from './node.js';
-import { workFoldersOf } from './stores.js';
 
 type ModelContext = Parts<'config' | 'secrets' | 'schema' | 'settings' | 'logger'>;
 
@@ -109,7 +109,7 @@ export function createAgents(
   const naming = agentNaming(node);
   assertAgentNames(naming, own.map(nameOf));
   const limits = agentLimits(config);
-  const folders = workFoldersOf(config);
+  const folders = workFolders(config, hasSeveralOwners(config.auth));
   const ofProgram = defined.flatMap((one) => (one.model ? [[one.name, one.model] as const] : []));
   const options = {
     ...naming,

@@ -1,16 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import type { GrpcServer, GrpcServerOptions } from '../a2a/server/grpc/server.js';
-import type { GrpcTls } from '../a2a/server/grpc/listener.js';
 import { createA2aRoutes, createDiscoveryRoutes, isA2aPath, MCP_PATH } from '../a2a/server/routes.js';
 import { StreamSlots } from '../a2a/server/stream-slots.js';
-import { isLoopback } from '../core/addresses.js';
-import type { Config } from '../config/config.js';
 import { packageRoot, packageVersion } from '../config/package-root.js';
-import { createConsoleRoute, isConsolePath } from '../console/routes.js';
-import { OidcSignIn } from '../console/oidc.js';
-import { Sessions } from '../console/sessions.js';
-import { LangoError, loadPackage } from '../core/errors.js';
+import { openConsole } from '../console/console.js';
+import { loadPackage } from '../core/errors.js';
 import { exchangeOf, type HttpRoute } from '../core/http.js';
 import type { Authenticator } from '../core/identity.js';
 import { Host, type HostAddress, type HostOptions } from '../http/host.js';
@@ -44,19 +39,6 @@ export type MountedHandler = (
   next: () => void,
 ) => void;
 
-/** Throws `invalid-config` for a configuration that does not work without listeners of its own. */
-export function assertMountable({ server }: Config): void {
-  if (!server.grpc.enabled) return;
-  const text = 'gRPC needs a port of its own, and start({ listen: false }) opens none.';
-  const hint = 'Set server.grpc.enabled to false, or start the server without listen: false.';
-  throw new LangoError('invalid-config', text, { hint });
-}
-
-const ISSUER_TIMEOUT_MS = 10_000;
-const ISSUER_BYTES = 256 * 1024;
-/** About the time in which a balancer notices that a node is not ready. */
-const NOTICE_SECONDS = 5;
-
 /** The listeners of this node: HTTP, and gRPC when it is on. They share the authenticator and the count of open streams. */
 export async function createListeners(
   node: ListenerParts,
@@ -75,10 +57,8 @@ export async function createListeners(
     keys: config.a2a.signCards ? keys : undefined,
     baseUrl,
   });
-  const noticeSeconds = isLoopback(config.server.host) ? 0 : NOTICE_SECONDS;
   const host = new Host({
     ...config.server,
-    limits: { noticeSeconds, ...config.server.limits },
     tls,
     allowedHosts: [...config.server.allowedHosts, ...(baseUrl ? [new URL(baseUrl).host] : [])],
     authenticator,
@@ -111,7 +91,7 @@ export async function createListeners(
     /** Gives new connections this certificate. Only for listeners that were made with TLS. */
     renewTls(renewed: TlsMaterial): void {
       host.renewTls(renewed);
-      grpc?.renewTls(grpcTls(renewed, config));
+      grpc?.renewTls(renewed);
     },
     /** Ends open requests and closes the listeners. Never rejects. */
     async stop(): Promise<void> {
@@ -135,17 +115,13 @@ function routeParts(
   a2aRoutes: HttpRoute,
   mcpRoute: HttpRoute | undefined,
 ): Pick<HostOptions, 'claims' | 'routes' | 'sessionAuthorization'> {
-  const { enabled = isLoopback(node.config.server.host) } = node.config.console;
-  const isOwn = (method: string, path: string) =>
-    isA2aPath(method, path) || (mcpRoute !== undefined && path === MCP_PATH);
-  const routes = [a2aRoutes, ...(mcpRoute ? [mcpRoute] : [])];
-  if (!enabled) return { claims: isOwn, routes };
-  const sessions = new Sessions();
   const folder = join(packageRoot(), 'dist/console');
+  const webConsole = openConsole(node.config, { folder, createFetch: egressOf(node) });
+  const isMcp = (path: string) => mcpRoute !== undefined && path === MCP_PATH;
   return {
-    sessionAuthorization: (request, baseUrl) => sessions.authorizationOf(request, baseUrl),
-    claims: (method, path) => isOwn(method, path) || isConsolePath(path),
-    routes: [...routes, createConsoleRoute({ folder, sessions, oidc: openOidc(node) })],
+    claims: (method, path) => isA2aPath(method, path) || isMcp(path) || webConsole?.claims(path) === true,
+    routes: [a2aRoutes, mcpRoute, webConsole?.route].filter((route) => route !== undefined),
+    sessionAuthorization: webConsole?.sessionAuthorization,
   };
 }
 
@@ -162,15 +138,6 @@ async function createMcp(
   return createMcpRoute({ agents, slots, version: packageVersion(), limits: config.server.limits });
 }
 
-function openOidc(node: Parts<'config' | 'logger'>): OidcSignIn | undefined {
-  const { auth, console } = node.config;
-  const { issuer } = auth.jwt;
-  const { clientId, scope } = console.oidc;
-  if (auth.mode !== 'jwt' || issuer === undefined || clientId === undefined) return undefined;
-  const rules = { configuredUrl: issuer, timeoutMs: ISSUER_TIMEOUT_MS, maxBytes: ISSUER_BYTES };
-  return new OidcSignIn({ issuer, clientId, scope, fetch: egressOf(node)(rules) });
-}
-
 /** Loads the gRPC library only where gRPC is on: loading costs memory and time at the start. */
 async function createGrpc(
   { config, tls, published: agents, root, logger }: ListenerParts,
@@ -184,13 +151,9 @@ async function createGrpc(
   );
   return createGrpcServer({
     ...{ host, port: grpc.port, agents, root, ...shared },
-    tls: tls && grpcTls(tls, config),
+    tls,
+    asksClients: config.auth.mode === 'mtls',
     limits,
     logger,
   });
-}
-
-/** The gRPC handshake asks for client certificates only in mode `mtls`, and then refuses clients without one. */
-function grpcTls({ key, cert, minVersion, ...clients }: TlsMaterial, { auth }: Config): GrpcTls {
-  return { key, cert, minVersion, ...(auth.mode === 'mtls' ? clients : {}) };
 }

@@ -3,33 +3,32 @@ import { cardJson } from '../a2a/server/card.js';
 import { signCard } from '../a2a/server/signing.js';
 import { exportTask } from '../a2a/server/task-reading.js';
 import { skillIdOf } from '../agents/capabilities.js';
-import type { Config } from '../config/config.js';
 import { openKeys } from '../config/node-credentials.js';
 import type { LoadedConfig } from '../config/load.js';
 import { rootAgentName, type Skill } from '../core/agent.js';
-import { LangoError, isLangoError } from '../core/errors.js';
+import { LangoError } from '../core/errors.js';
 import type { Journal } from '../core/journal.js';
 import type { Logger } from '../core/logger.js';
-import type { OperationClient, OperationHandlers, OperationTable, OwnerContext } from '../core/operation.js';
+import type { OperationClient, OperationHandlers, OperationTable } from '../core/operation.js';
 import type { Services } from '../core/service.js';
-import { scopeKey } from '../core/task.js';
 import { mountEndpoints, type Mount } from '../http/web-app.js';
 import { createOwnedBill } from '../owners/bill.js';
 import { createDirectClient, createOwnerClient } from '../owners/client.js';
 import { createOwnedData, type AllOwnedData } from '../owners/data.js';
 import { ownerEndpoints } from '../owners/endpoints.js';
 import { SERVER_OPERATIONS } from '../owners/operations.js';
+import { operatorHandlers } from '../owners/operators.js';
+import { NEEDS_SERVER, storedTasks } from '../owners/without-server.js';
 import { withNodes, type ClientFor, type OtherNodes } from '../owners/other-nodes.js';
 import { serverHandlers, type OwnerParts, type OwnerService } from '../owners/service.js';
 import { createOwnedTasks } from '../owners/tasks.js';
-import { primaryCode } from '../storage/sqlite/failure.js';
-import type { Storage } from '../stores/storage.js';
 import { createTaskTraces } from '../telemetry/spans.js';
-import { OpenCapabilities } from './capabilities.js';
-import { isOperator, ownOwner } from '../http/identity.js';
+import { openCapabilities } from './capabilities.js';
+import type { OpenCapabilities } from '../capabilities/open-capabilities.js';
+import { howToOperate, isOperator, ownOwner } from '../http/identity.js';
 import type { Parts } from './node.js';
 import type { PeerRegistry } from '../config/peer-registry.js';
-import { openStorage, prepareFolders } from './stores.js';
+import { openFreeStorage } from './stores.js';
 
 interface MountParts
   extends
@@ -89,29 +88,16 @@ export function ownerMount(parts: MountParts): Mount {
       const { lintCard } = await import('../a2a/client/card-lint.js');
       return { card, findings: lintCard(card, { bytes: Buffer.byteLength(JSON.stringify(card)) }) };
     },
-    operators: {
-      async listOwners(after, caller) {
-        assertOperator(config.auth, caller);
-        const owners = await storage.retention.listOwners(after, OWNERS_PER_PAGE);
-        const isLast = owners.length < OWNERS_PER_PAGE;
-        return { owners: owners.filter((one) => scopeKey(one) !== scopeKey(caller.scope)), isLast };
-      },
-      async addAgent(agent, caller) {
-        assertOperator(config.auth, caller);
-        return { agent: await registry.add(agent) };
-      },
-      async removeAgent({ name }, caller) {
-        assertOperator(config.auth, caller);
-        await registry.remove(name);
-        return { removed: name };
-      },
-    },
+    operators: operatorHandlers({
+      isOperator: ({ scope, scopes }) => isOperator(config.auth, scope.owner, scopes),
+      hint: howToOperate(config.auth),
+      listOwners: (after, limit) => storage.retention.listOwners(after, limit),
+      agents: registry,
+    }),
   });
   const ofAllNodes = withNodes(service, otherNodesOf(parts));
   return mountEndpoints(ownerEndpoints(ofAllNodes, parts.audit));
 }
-
-const OWNERS_PER_PAGE = 100;
 
 /** The nodes of the remote agents, and the tools that show which node keeps which kind of data. */
 function otherNodesOf({ agents, peers }: MountParts): OtherNodes {
@@ -149,20 +135,18 @@ export async function openHome(
   { logger, owner }: { readonly logger: Logger; readonly owner?: string | undefined },
 ): Promise<Home | undefined> {
   const { config, schema } = loaded;
-  const storage = await openIfFree(loaded, logger);
+  const storage = await openFreeStorage({ ...loaded, logger });
   if (!storage) return undefined;
   const { Parsers } = await import('../parsing/parsers.js');
   const parsers = new Parsers(config.parsing);
   const keys = async () => (await openKeys(config.home)).read();
-  const capabilities = new OpenCapabilities({ ...loaded, storage, parsers, keys, logger });
+  const capabilities = openCapabilities({ ...loaded, storage, parsers, keys, logger });
   const service = createOwnerService({
     ...{ schema, capabilities },
-    data: openData({ config, storage }, storedTasks(storage), capabilities),
+    data: openData({ config, storage }, storedTasks(storage.tasks), capabilities),
     bill: createOwnedBill(storage),
     trace: createTaskTraces(storage),
-    card: noServer,
-    status: noServer,
-    operators: { addAgent: noServer, removeAgent: noServer, listOwners: noServer },
+    ...NEEDS_SERVER,
   });
   const scope = owner === undefined ? ownOwner(config.auth) : { tenant: '', owner };
   return {
@@ -174,33 +158,6 @@ export async function openHome(
       await storage.close();
     },
   };
-}
-
-async function noServer(): Promise<never> {
-  const hint = 'Start one with: lango serve';
-  throw new LangoError('unavailable', 'No server runs with this data folder.', { hint });
-}
-
-/** Throws `forbidden` for a caller who is not an operator. */
-function assertOperator(auth: Config['auth'], { scope, scopes }: OwnerContext): void {
-  if (isOperator(auth, scope.owner, scopes)) return;
-  const hint =
-    auth.mode === 'jwt'
-      ? `It takes a token with the scope ${auth.jwt.operatorScope}.`
-      : 'List remote agents in a2a.remoteAgents of the configuration.';
-  throw new LangoError('forbidden', 'This is for an operator of the server.', { hint });
-}
-
-async function openIfFree(loaded: LoadedConfig, logger: Logger): Promise<Storage | undefined> {
-  const { config, secrets } = loaded;
-  if (secrets.databaseUrl === undefined && config.storage.sqlite.file === ':memory:') return undefined;
-  await prepareFolders(config);
-  try {
-    return await openStorage({ ...loaded, logger });
-  } catch (error) {
-    if (isLangoError(error, 'storage') && primaryCode(error.cause) === 'SQLITE_BUSY') return undefined;
-    throw error;
-  }
 }
 
 type ReadableTasks = Pick<Journal, 'get' | 'read' | 'cancel'>;
@@ -217,17 +174,4 @@ function openData(
     exportTask: (record, after) => exportTask(tasks, record, { after, rootAgentName: agentName }),
   });
   return createOwnedData({ database: storage.database, tasks: owned, others: capabilities.ownedData });
-}
-
-/** The tasks of a node that does not run: all can be read, none can be canceled. */
-function storedTasks({ tasks }: Storage): ReadableTasks {
-  return {
-    get: (scope, taskId) => tasks.get(scope, taskId),
-    read: (taskId, after, limit) => tasks.read(taskId, after, limit),
-    async cancel(_scope, taskId) {
-      const text = `Task ${taskId} has not ended, and no server runs that could cancel it.`;
-      const hint = 'Start the server with "lango serve" and run the command again.';
-      throw new LangoError('unavailable', text, { hint });
-    },
-  };
 }

@@ -1,21 +1,15 @@
 import process from 'node:process';
-import { type Config, hasSeveralOwners } from '../config/config.js';
-import type { LoadedConfig } from '../config/load.js';
-import { CAPABILITIES } from '../capabilities/index.js';
+import { isShipped } from '../capabilities/index.js';
+import { prepareFolders } from '../config/folders.js';
+import { requireDatabaseUrl } from '../config/secrets.js';
 import type { Capability } from '../core/capability.js';
-import { LangoError, errorText } from '../core/errors.js';
-import { finding, type Finding, type Path } from '../core/findings.js';
-import { DiskBudget } from '../disk/disk-budget.js';
-import { ownerFolder, ownersFolder, type Disk } from '../disk/disk.js';
-import { folderProblem, makeFolder } from '../disk/private-file.js';
-import { WorkFolders } from '../disk/work-folders.js';
-import type { Storage } from '../stores/storage.js';
-import type { Health } from '../http/web-app.js';
 import { startSweeping } from '../journal/sweeper.js';
 import type { CapabilityTables } from '../storage/capability-tables.js';
 import type { Moved } from '../storage/moving.js';
-import type { OnStop, Parts } from './node.js';
+import { isInUse } from '../storage/sqlite/failure.js';
 import { openSqliteStorage } from '../storage/sqlite/storage.js';
+import type { Storage } from '../stores/storage.js';
+import type { OnStop, Parts } from './node.js';
 
 export { backUp, restore } from '../storage/sqlite/backup.js';
 export { verifyDatabase } from '../storage/sqlite/verify.js';
@@ -43,11 +37,6 @@ export async function openStores(options: StorageSources, onStop: OnStop): Promi
   return storage;
 }
 
-/** Whether a capability comes with Lango. One from outside sees its own tables only. */
-export function isShipped(capability: Capability): boolean {
-  return CAPABILITIES.includes(capability);
-}
-
 /** The tables of all capabilities, also of those that are off: their data stays, and owners can export and delete it. */
 function tablesOf(capabilities: readonly Capability[]): readonly CapabilityTables[] {
   return capabilities.flatMap((one) => {
@@ -57,7 +46,7 @@ function tablesOf(capabilities: readonly Capability[]): readonly CapabilityTable
 }
 
 /** Opens the database of the configuration: the embedded one, unless `storage.url` names another. */
-export async function openStorage(sources: StorageSources): Promise<Storage> {
+async function openStorage(sources: StorageSources): Promise<Storage> {
   const { acceptDamage, logger } = sources;
   const { messageIdHours, eventBytes } = sources.config.tasks;
   const tables = tablesOf(sources.schema.capabilities);
@@ -75,7 +64,7 @@ export async function moveDatabase(
   { file, onTable }: { readonly file: string; readonly onTable: (name: string) => void },
 ): Promise<Moved> {
   const { sqlite, ...server } = config.storage;
-  const url = requireUrl(secrets);
+  const url = requireDatabaseUrl(secrets);
   const { openMoveSource } = await import('../storage/sqlite/move.js');
   const { moveIntoPostgres } = await import('../storage/postgres/move.js');
   const tables = tablesOf(schema.capabilities);
@@ -89,14 +78,8 @@ export async function moveDatabase(
 
 /** Makes or upgrades the tables in the PostgreSQL database. Rejects with `invalid-config` or `storage`. */
 export async function upgradeDatabase(sources: StorageSources): Promise<void> {
-  requireUrl(sources.secrets);
+  requireDatabaseUrl(sources.secrets);
   await (await openStorage(sources)).close();
-}
-
-function requireUrl({ databaseUrl }: LoadedConfig['secrets']): string {
-  if (databaseUrl !== undefined) return databaseUrl;
-  const hint = 'Set LANGO_DATABASE_URL, or storage.url.';
-  throw new LangoError('invalid-config', 'The configuration names no PostgreSQL database.', { hint });
 }
 
 /** Describes the PostgreSQL database of the configuration; undefined for the embedded one. */
@@ -107,57 +90,15 @@ export async function inspectServer({ config, secrets }: Parts<'config' | 'secre
   return inspectPostgres({ ...config.storage, url });
 }
 
-/** A node takes work as long as its last commit succeeded. Everyone may read the reason. */
-export function healthOf(storage: Pick<Storage, 'problem'>): Health {
-  const problem = storage.problem();
-  return problem ? { ready: false, reason: problem.message } : { ready: true };
-}
-
-/** Makes the data folder and the workspace. Rejects with `storage` when one cannot be made. */
-export async function prepareFolders(config: Config): Promise<void> {
-  for (const folder of [config.home, ...config.workspace]) {
-    try {
-      await makeFolder(folder);
-    } catch (cause) {
-      const hint = 'Set LANGO_HOME, or workspace in the configuration, to a folder that you can write to.';
-      const text = `The folder ${folder} cannot be made: ${errorText(cause)}.`;
-      throw new LangoError('storage', text, { hint, cause });
-    }
+/** Opens the data folder of a node that does not run; undefined when a server has it open, or it is in memory. */
+export async function openFreeStorage(sources: StorageSources): Promise<Storage | undefined> {
+  const { config, secrets } = sources;
+  if (secrets.databaseUrl === undefined && config.storage.sqlite.file === ':memory:') return undefined;
+  await prepareFolders(config);
+  try {
+    return await openStorage(sources);
+  } catch (error) {
+    if (isInUse(error)) return undefined;
+    throw error;
   }
-}
-
-/** Finds problems of the folders that `prepareFolders` makes, for `config check`. Makes none of them. */
-export async function folderFindings({ home, workspace }: Config): Promise<readonly Finding[]> {
-  const at = async (path: Path, folder: string): Promise<readonly Finding[]> => {
-    const problem = await folderProblem(folder);
-    return problem ? finding(path, `is wrong: ${problem}; choose a folder that you can write to`) : [];
-  };
-  const inHome = await at(['LANGO_HOME'], home);
-  if (inHome.length > 0) return inHome;
-  return (await Promise.all(workspace.map((folder, index) => at(['workspace', index], folder)))).flat();
-}
-
-const MIB = 1024 * 1024;
-/** The limit of an owner with folders of its own, unless the configuration names another. */
-const OWN_FOLDERS_MB = 4096;
-
-export function workFoldersOf({ workspace, auth, disk }: Config): WorkFolders {
-  return new WorkFolders(workspace, disk.workspaces === 'apart' && hasSeveralOwners(auth));
-}
-
-export function createDisk(config: Config): Disk {
-  const { disk, home } = config;
-  const folders = workFoldersOf(config);
-  const { isApart } = folders;
-  const owned = [ownersFolder(home, 'own'), ownersFolder(home, 'copies')];
-  const budget = new DiskBudget({
-    isApart,
-    folders: (scope) => [...folders.of(scope), ...owned.map((folder) => ownerFolder(folder, scope))],
-    limits: { task: bytesOf(disk.taskMb), owner: bytesOf(disk.ownerMb ?? (isApart ? OWN_FOLDERS_MB : 0)) },
-  });
-  return { folders, budget };
-}
-
-function bytesOf(mb: number): number {
-  return mb === 0 ? Infinity : mb * MIB;
 }

@@ -26,6 +26,9 @@ const SHIPPED = [
 
 export const CAPABILITIES: readonly Capability[] = SHIPPED;
 
+/** Whether a capability comes with Lango. One from outside sees its own tables only. */
+export const isShipped = (capability: Capability): boolean => CAPABILITIES.includes(capability);
+
 type GroupsOf<One> = One extends { readonly settings?: infer Groups } ? NonNullable<Groups> : never;
 type All<Union> = (Union extends unknown ? (one: Union) => void : never) extends (one: infer Whole) => void
   ? Whole

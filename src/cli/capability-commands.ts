@@ -60,8 +60,8 @@ function callOf(capability: Capability, call: Call<OwnerFlags>): CommandCall<nev
     withOwner: (table, use) => withOwnerOf(table, call, use),
     async readSettings() {
       const loaded = await loadConfigOf(call);
-      const { servicesWithoutDatabase, settingsContext } = await import('../app.js');
-      const services = servicesWithoutDatabase(loaded, silentLogger);
+      const { settingsServices, settingsContext } = await import('../app.js');
+      const services = settingsServices(loaded, silentLogger);
       return settingsContext(capability, { ...loaded, services, logger: silentLogger }) as never;
     },
     async inFolder(use) {

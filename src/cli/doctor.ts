@@ -1,4 +1,4 @@
-import { inspectServer, servicesWithoutDatabase, settingsContext, verifyDatabase } from '../app.js';
+import { inspectServer, settingsServices, settingsContext, verifyDatabase } from '../app.js';
 import type { LoadedConfig } from '../config/load.js';
 import type { WithOwner } from '../core/command.js';
 import { silentLogger } from '../core/logger.js';
@@ -81,7 +81,7 @@ async function* examine(call: DoctorCall): AsyncGenerator<CheckResult> {
 
 /** Lets each capability check what it needs here. */
 async function diagnoseCapabilities(loaded: LoadedConfig, call: DoctorCall): Promise<readonly Diagnosis[]> {
-  const services = servicesWithoutDatabase(loaded, silentLogger);
+  const services = settingsServices(loaded, silentLogger);
   const diagnoses = loaded.schema.capabilities.map(async (one): Promise<readonly Diagnosis[]> => {
     const context = settingsContext(one, { ...loaded, services, logger: silentLogger });
     try {

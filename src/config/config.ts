@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { AgentLimits, Roster } from '../core/agent.js';
 import { DEFAULT_ROUNDS } from './agent-keys.js';
 import type { Capability, SettingsGroups, SettingsOf } from '../core/capability.js';
+import { LangoError } from '../core/errors.js';
 import { HOME_MARK, IN_MEMORY, LEFT_OUT, mapSettings } from '../core/fields.js';
 import { agentModelsOf, modelOf, type ModelChoice, type ModelConfig } from './models.js';
 import type { Settings, SettingsSchema } from './schema.js';
@@ -68,6 +69,14 @@ interface RemoteAuthConfig {
 /** Whether requests may come from more than one owner. */
 export function hasSeveralOwners({ mode, nodes }: Pick<Settings['auth'], 'mode' | 'nodes'>): boolean {
   return mode === 'jwt' || mode === 'mtls' || nodes.length > 0;
+}
+
+/** Throws `invalid-config` for a configuration that does not work without listeners of its own. */
+export function assertMountable({ server }: Config): void {
+  if (!server.grpc.enabled) return;
+  const text = 'gRPC needs a port of its own, and start({ listen: false }) opens none.';
+  const hint = 'Set server.grpc.enabled to false, or start the server without listen: false.';
+  throw new LangoError('invalid-config', text, { hint });
 }
 
 /** The limits of a run, in the form that the agents expect. */

@@ -1,5 +1,6 @@
 import { keyOf, type Path } from '../core/findings.js';
 import type { Capability } from '../core/capability.js';
+import { LangoError } from '../core/errors.js';
 import { mapSettings } from '../core/fields.js';
 import { groupsOf, type Config } from './config.js';
 import { modelKeysOf } from './models.js';
@@ -52,6 +53,13 @@ function remoteSecretsOf({ token, auth }: Settings['a2a']['remoteAgents'][number
   const { bearer, apiKey, basic, oauth2 } = auth ?? {};
   const [password, clientSecret] = [basic?.password, oauth2?.clientSecret];
   return { bearer: token ?? bearer, apiKey: apiKey?.value, password, clientSecret };
+}
+
+/** The PostgreSQL database. Throws `invalid-config` when the configuration names none. */
+export function requireDatabaseUrl({ databaseUrl }: Secrets): string {
+  if (databaseUrl !== undefined) return databaseUrl;
+  const hint = 'Set LANGO_DATABASE_URL, or storage.url.';
+  throw new LangoError('invalid-config', 'The configuration names no PostgreSQL database.', { hint });
 }
 
 /** The secrets in the settings of a capability, by key. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { hostInUrl } from '../core/addresses.js';
+import { hostInUrl, isLoopback } from '../core/addresses.js';
 import { errorText } from '../core/errors.js';
 import { pause, waitAtMost } from '../core/time.js';
 import {
@@ -22,7 +22,7 @@ export interface HostOptions extends PipelineOptions {
     readonly connections: number; // Open connections; further ones are closed at once.
     readonly headerSeconds: number; // Time a client has to send its headers.
     readonly keepAliveSeconds: number; // Time an idle connection stays open.
-    readonly noticeSeconds?: number; // The least time between `stop` and the end of listening. Default: 0.
+    readonly noticeSeconds?: number; // The least time between `stop` and the end of listening. Default: 5, or 0 on a loopback address.
   };
   readonly tls?: TlsMaterial | undefined; // Without it, plain HTTP.
 }
@@ -33,6 +33,8 @@ export interface HostAddress {
   readonly origin: string; // The URL at which a client on this machine reaches the server.
 }
 
+/** About the time in which a balancer notices that a node is not ready. */
+const NOTICE_SECONDS = 5;
 const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::', '']);
 /** Maximum time to finish sending responses when the server stops. */
 const FLUSH_MS = 500;
@@ -104,7 +106,8 @@ export class Host {
    * rejects.
    */
   async stop(): Promise<void> {
-    const { noticeSeconds = 0 } = this.#options.limits;
+    const { host, limits } = this.#options;
+    const { noticeSeconds = isLoopback(host) ? 0 : NOTICE_SECONDS } = limits;
     const drained = this.#pipeline.drain();
     this.#silent.destroy();
     await Promise.all([drained, this.#server.listening ? pause(noticeSeconds * 1_000) : undefined]);

@@ -57,6 +57,13 @@ export function isOperator(
   return mode !== 'mtls' && Object.values<string>(ONLY_OWNER).includes(owner);
 }
 
+/** Advice for a caller who is not an operator. */
+export function howToOperate({ mode, jwt }: OperatorSettings): string {
+  return mode === 'jwt'
+    ? `It takes a token with the scope ${jwt.operatorScope}.`
+    : 'List remote agents in a2a.remoteAgents of the configuration.';
+}
+
 /** The owner of the server's own token, or of everything where nobody needs one. */
 export function ownOwner({ mode }: Pick<OperatorSettings, 'mode'>): Scope {
   return { tenant: '', owner: mode === 'none' ? ONLY_OWNER.none : ONLY_OWNER.token };

@@ -63,6 +63,11 @@ export interface Health {
   readonly reason?: string; // The reason if it does not. `/readyz` shows it to everyone.
 }
 
+/** A node takes work as long as it has no problem. Everyone may read the message of the problem. */
+export function healthOf(problem: Error | undefined): Health {
+  return problem ? { ready: false, reason: problem.message } : { ready: true };
+}
+
 /** Adds `/healthz` (the process runs) and `/readyz` (it accepts work). Both also respond while the server stops. */
 export function mountHealth(health: () => Health): Mount {
   return {

@@ -47,6 +47,11 @@ export function storageError(cause: unknown): LangoError {
   return advised(cause, ADVICE[primaryCode(cause)], RETRY_AFTER_MS);
 }
 
+/** Whether another process has the database open for writing. */
+export function isInUse(error: unknown): boolean {
+  return isLangoError(error, 'storage') && primaryCode(error.cause) === 'SQLITE_BUSY';
+}
+
 /** Whether the database as a whole failed, and not one operation: it is full, locked, damaged or gone. */
 export function isFaultOfDatabase(error: unknown): boolean {
   return primaryCode(error) in ADVICE || isLangoError(error, 'storage');

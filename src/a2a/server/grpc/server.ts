@@ -31,7 +31,9 @@ export interface GrpcServerOptions extends Omit<ServiceOptions, Built>, Omit<Gat
   /** 0 takes a free one. */
   readonly port: number;
   /** Without it the connections are not encrypted. */
-  readonly tls?: GrpcTls;
+  readonly tls?: GrpcTls | undefined;
+  /** Whether clients without a certificate of the authority in `tls` are refused. Default: they are, if there is one. */
+  readonly asksClients?: boolean;
   readonly limits: GrpcLimits & ServiceOptions['limits'] & GateOptions['limits'];
 }
 
@@ -49,7 +51,7 @@ export interface GrpcServer {
 const IDLE_HEARTBEATS = 20;
 
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
-  const { host, port, limits, logger } = options;
+  const { host, port, limits, logger, asksClients = true } = options;
   const closing = new AbortController();
   const gate = new Gate({ ...options, closing: closing.signal });
   const unread = new UnreadResponses(limits.answerBytesPerConnection);
@@ -59,7 +61,8 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     const { definition, implementation } = createService(dialect, { ...options, ...shared });
     server.addService(definition, implementation);
   }
-  const secure = options.tls && new TlsCredentials(options.tls, limits.headerSeconds);
+  const own = ({ ca, crl, ...tls }: GrpcTls): GrpcTls => (asksClients ? { ca, crl, ...tls } : tls);
+  const secure = options.tls && new TlsCredentials(own(options.tls), limits.headerSeconds);
   const connections = server.createConnectionInjector(secure ?? ServerCredentials.createInsecure());
   const listener = new Listener({
     serve: (socket) => connections.injectConnection(socket),
@@ -68,7 +71,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   });
   return {
     start: () => listener.listen(host, port),
-    renewTls: (tls) => secure?.renew(tls),
+    renewTls: (tls) => secure?.renew(own(tls)),
     async stop() {
       closing.abort(serverStopping());
       const drained = listener.drain(limits.drainSeconds * 1_000);

@@ -1,0 +1,50 @@
+import { isLoopback } from '../core/addresses.js';
+import type { CreateFetch, HttpRoute } from '../core/http.js';
+import { OidcSignIn } from './oidc.js';
+import { createConsoleRoute, isConsolePath } from './routes.js';
+import { Sessions } from './sessions.js';
+
+interface ConsoleSettings {
+  readonly console: {
+    readonly enabled?: boolean | undefined;
+    readonly oidc: { readonly clientId?: string | undefined; readonly scope: string };
+  };
+  readonly server: { readonly host: string };
+  readonly auth: { readonly mode: string; readonly jwt: { readonly issuer?: string | undefined } };
+}
+
+interface ConsoleParts {
+  /** The folder of the built pages. */
+  readonly folder: string;
+  readonly createFetch: CreateFetch;
+}
+
+interface Console {
+  readonly route: HttpRoute;
+  readonly claims: (path: string) => boolean;
+  readonly sessionAuthorization: Sessions['authorizationOf'];
+}
+
+const ISSUER_TIMEOUT_MS = 10_000;
+const ISSUER_BYTES = 256 * 1024;
+
+/** Opens the console; undefined when it is off. Unless the settings say, it is on at a loopback address only. */
+export function openConsole(settings: ConsoleSettings, parts: ConsoleParts): Console | undefined {
+  const { enabled = isLoopback(settings.server.host) } = settings.console;
+  if (!enabled) return undefined;
+  const sessions = new Sessions();
+  const oidc = openOidc(settings, parts);
+  return {
+    route: createConsoleRoute({ folder: parts.folder, sessions, oidc }),
+    claims: isConsolePath,
+    sessionAuthorization: (request, baseUrl) => sessions.authorizationOf(request, baseUrl),
+  };
+}
+
+function openOidc({ auth, console }: ConsoleSettings, { createFetch }: ConsoleParts): OidcSignIn | undefined {
+  const { issuer } = auth.jwt;
+  const { clientId, scope } = console.oidc;
+  if (auth.mode !== 'jwt' || issuer === undefined || clientId === undefined) return undefined;
+  const rules = { configuredUrl: issuer, timeoutMs: ISSUER_TIMEOUT_MS, maxBytes: ISSUER_BYTES };
+  return new OidcSignIn({ issuer, clientId, scope, fetch: createFetch(rules) });
+}
