@@ -3,7 +3,8 @@ import type { EffectClass, EventBody, Question } from '../core/task.js';
 import type { JsonObject } from '../core/json.js';
 import type { FunctionResult, FunctionSpec } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
-import { argumentReader, type ArgumentReader } from './arguments.js';
+import { hashJson } from '../core/canonical-json.js';
+import { argumentReader, schemaReader, type ArgumentReader } from './arguments.js';
 
 /** A function that a model may call: a tool, the delegation, or a signal to the loop. */
 export interface AgentFunction {
@@ -24,7 +25,7 @@ export interface Call {
   readonly id: string;
   readonly name: string;
   readonly arguments: JsonObject;
-  /** The hash of task, step, name and arguments. */
+  /** See `keyOf`. */
   readonly key: string;
   /** Whether the model's turn holds no other call. */
   readonly alone: boolean;
@@ -42,6 +43,25 @@ export type CallOutcome =
       readonly questions: readonly Question[];
     }
   | { readonly type: 'end'; readonly end: RunEnd };
+
+/** What models put before and after a name, from the formats that they learned: "functions.x:0", "default_api.x". */
+const BEFORE_NAME = /^.*[./:](?=[^\d./:])/s;
+const AFTER_NAME = /(\s*<\|.*|[:#]\d+|\(\))$/s;
+
+/** Returns the function that a model means by a name: the one of this name, or the only one that it can be read as. */
+export function meantFunction(name: string, functions: readonly AgentFunction[]): AgentFunction | undefined {
+  const exact = functions.find((one) => one.name === name);
+  if (exact) return exact;
+  const plain = (text: string) =>
+    text
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, '_')
+      .replace(/^_|_$/g, '');
+  const bare = name.trim().replace(AFTER_NAME, '');
+  const readings = new Set([plain(bare), plain(bare.replace(BEFORE_NAME, ''))]);
+  const meant = functions.filter((one) => readings.has(plain(one.name)));
+  return meant.length === 1 ? meant[0] : undefined;
+}
 
 /** The step of the turn that holds the step of a call: "t2" for "t2.c0". */
 export function turnStep(step: string): string {
@@ -77,6 +97,8 @@ export async function refuse(call: Call, reason: string): Promise<CallOutcome> {
 
 interface TypedFunction<Schema extends z.ZodObject> extends Omit<FunctionSpec, 'parameters'> {
   readonly schema: Schema;
+  /** JSON Schema in place of `schema`. */
+  readonly parameters?: JsonObject | undefined;
   readonly first?: boolean;
   /** Whether the model gets the parameters only when it asks for them, which saves tokens in each request. */
   readonly isRare?: boolean | undefined;
@@ -87,11 +109,13 @@ const ANY_PARAMETERS: JsonObject = { type: 'object', properties: {}, additionalP
 
 /** Makes a function that passes a call to `use` when its arguments match the schema, and refuses it otherwise. */
 export function typedFunction<Schema extends z.ZodObject>(
-  { schema, first = false, isRare = false, name, description }: TypedFunction<Schema>,
+  { schema, parameters, first = false, isRare = false, name, description }: TypedFunction<Schema>,
   use: (call: Call, input: z.infer<Schema>) => Promise<CallOutcome>,
 ): AgentFunction {
-  const reader = argumentReader(schema);
-  const perform = (call: Call) => withArguments(reader, call, (input) => use(call, input));
+  const reader = parameters
+    ? (schemaReader(parameters) as ArgumentReader<z.infer<Schema>>)
+    : argumentReader(schema);
+  const perform = (call: Call) => withArguments(reader, call, use);
   if (isRare) {
     const [sentence = ''] = description.split(/(?<=\.) /);
     const hint = `${sentence} Call it without arguments first.`;
@@ -115,12 +139,27 @@ export function typedFunction<Schema extends z.ZodObject>(
   };
 }
 
-/** Calls `use` with the arguments of the call, or refuses the call with what is wrong with them. */
+/**
+ * Calls `use` with the call as it is made, whose arguments are read as the schema wants them, and with its checked input.
+ * Refuses the call with what is wrong otherwise.
+ */
 export async function withArguments<T>(
   reader: ArgumentReader<T>,
   call: Call,
-  use: (input: T) => Promise<CallOutcome>,
+  use: (call: Call, input: T) => Promise<CallOutcome>,
 ): Promise<CallOutcome> {
   const parsed = reader.parse(call.arguments);
-  return 'problem' in parsed ? refuse(call, `invalid arguments: ${parsed.problem}`) : use(parsed.input);
+  if ('problem' in parsed) return refuse(call, `invalid arguments: ${parsed.problem}`);
+  const { given, input } = parsed;
+  return use(
+    given === call.arguments
+      ? call
+      : { ...call, arguments: given, key: keyOf({ ...call, arguments: given }) },
+    input,
+  );
+}
+
+/** The key of a call: the hash of its task, its step, its name and the arguments that it is made with. */
+export function keyOf({ run, step, name, arguments: given }: Omit<Call, 'key'>): string {
+  return hashJson([run.task.id, step, name, given]);
 }

@@ -1,30 +1,78 @@
 import { z } from 'zod';
 import { LangoError, errorText } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
+import { readSchema } from '../core/json-schema.js';
+import {
+  checkedSchema,
+  hasUnfitKeys,
+  modelSchema,
+  VALIDATION_KEYWORDS,
+  withFittedKeys,
+} from '../core/model-schema.js';
+import { schemaProblems } from '../core/schema-check.js';
 import type { Tool } from '../core/tool.js';
+import { coerceArguments } from './coercion.js';
 
 /** One schema for both sides of a call: `parameters` describes the arguments to the model, `parse` checks them. */
 export interface ArgumentReader<T> {
   /** JSON Schema for the model, without the keywords that only refuse values. */
   readonly parameters: JsonObject;
-  /** Returns the checked input, or what is wrong. Refuses unknown keys. */
-  parse(value: JsonObject): { readonly input: T } | { readonly problem: string };
+  /**
+   * Returns the checked input and the arguments that it was read from, or what is wrong. Refuses unknown keys. Arguments in
+   * another form are read as the schema wants them, where there is exactly one way to.
+   */
+  parse(value: JsonObject): { readonly input: T; readonly given: JsonObject } | { readonly problem: string };
 }
 
 export function argumentReader<Schema extends z.ZodObject>(schema: Schema): ArgumentReader<z.infer<Schema>> {
-  // Both are made at first use, so that a start of the server does not make them for its hundred tools.
+  // They are made at first use, so that a start of the server does not make them for its hundred tools.
   let strictSchema: Schema | undefined;
-  let parameters: JsonObject | undefined;
+  let described: { readonly parameters: JsonObject; readonly isRenamed: boolean } | undefined;
+  let full: JsonObject | undefined;
   // A schema with a rule for further keys keeps that rule.
   const strict = (): Schema => (strictSchema ??= schema.def.catchall ? schema : (schema.strict() as Schema));
+  const describe = () => {
+    const own = jsonSchemaOf(strict());
+    const isRenamed = hasUnfitKeys(own);
+    return { parameters: isRenamed ? withFittedKeys(own) : own, isRenamed };
+  };
+  const read = () => (described ??= describe());
   return {
     get parameters() {
-      return (parameters ??= jsonSchemaOf(strict()));
+      return read().parameters;
     },
     parse(value) {
       const parsed = strict().safeParse(value);
-      if (parsed.success) return { input: parsed.data };
-      return { problem: problemText(parsed.error, Object.keys(schema.shape)) };
+      if (parsed.success && !read().isRenamed) return { input: parsed.data, given: value };
+      full ??= readSchema(z.toJSONSchema(strict(), { io: 'input' }));
+      const given = coerceArguments(full, value);
+      const coerced = strict().safeParse(given);
+      if (coerced.success) return { input: coerced.data, given };
+      return { problem: problemText(coerced.error, Object.keys(schema.shape)) };
+    },
+  };
+}
+
+/** A reader for arguments that a JSON Schema of any draft describes. */
+export function schemaReader(schema: JsonObject): ArgumentReader<JsonObject> {
+  let made: { readonly parameters: JsonObject; readonly checked: JsonObject } | undefined;
+  const read = () => (made ??= bothOf(readSchema(schema)));
+  const bothOf = (plain: JsonObject) => ({ parameters: modelSchema(plain), checked: checkedSchema(plain) });
+  return {
+    get parameters() {
+      return read().parameters;
+    },
+    parse(value) {
+      const { checked } = read();
+      const given = coerceArguments(checked, value);
+      const problems = schemaProblems(checked, given);
+      if (problems.length === 0) return { input: given, given };
+      const known = Object.keys((read().parameters['properties'] ?? {}) as JsonObject);
+      const texts = problems.map(({ path, text }) => {
+        if (path.length > 0) return `argument ${path.join('.')}: ${text}`;
+        return `${text} (there are: ${known.join(', ') || 'none'})`;
+      });
+      return { problem: texts.join('; ') };
     },
   };
 }
@@ -46,12 +94,6 @@ export function assertDescribable({ name, schema }: Tool): void {
     });
   }
 }
-
-/** Keywords that only refuse values. They cost tokens in every call of the model, and `parse` says what they would. */
-export const VALIDATION_KEYWORDS = [
-  ...['additionalProperties', 'pattern', 'format', 'minLength', 'maxLength', 'minItems', 'maxItems'],
-  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'propertyNames', '$schema'],
-] as const;
 
 function jsonSchemaOf(schema: z.ZodObject): JsonObject {
   const parameters = z.toJSONSchema(schema, {

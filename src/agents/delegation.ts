@@ -48,7 +48,7 @@ export class Delegations {
       name: TRANSFER_NAME,
       spec: this.exhausted ? undefined : this.#spec(),
       first: false,
-      call: (call) => withArguments(transferReader, call, (input) => this.#transfer(call, input)),
+      call: (call) => withArguments(transferReader, call, (made, input) => this.#transfer(made, input)),
     };
   }
 

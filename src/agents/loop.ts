@@ -1,5 +1,4 @@
 import type { AgentLimits } from '../core/agent.js';
-import { hashJson } from '../core/canonical-json.js';
 import type {
   FunctionCall,
   FunctionResult,
@@ -11,7 +10,14 @@ import type {
 } from '../core/model.js';
 import { answerText, functionCalls } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
-import { refuse, type AgentFunction, type Call, type CallOutcome } from './agent-function.js';
+import {
+  keyOf,
+  meantFunction,
+  refuse,
+  type AgentFunction,
+  type Call,
+  type CallOutcome,
+} from './agent-function.js';
 import { CallLedger, type Admission } from './call-ledger.js';
 import { questionText } from './asking.js';
 import { isAttached } from './attachments.js';
@@ -231,24 +237,25 @@ async function performCalls(batch: CallBatch): Promise<Done | RunEnd> {
 function inOrder({ calls, functions }: CallBatch): readonly (readonly number[])[] {
   const leading = new Set(functions.filter(({ first }) => first).map(({ name }) => name));
   const { first = [], rest = [] } = Object.groupBy(calls.keys(), (index) =>
-    leading.has(calls[index]!.name) ? 'first' : 'rest',
+    leading.has(meantFunction(calls[index]!.name, functions)?.name ?? '') ? 'first' : 'rest',
   );
   return [first, rest];
 }
 
 async function performCall(batch: CallBatch, index: number, admission: Admission): Promise<CallOutcome> {
   const { run, calls, functions, offered } = batch;
-  const { id, name, arguments: given, invalid, isCut } = calls[index]!;
+  const { id, name: written, arguments: given, invalid, isCut } = calls[index]!;
   const step = `${batch.step}.c${index}`;
-  const key = hashJson([run.task.id, step, name, given ?? {}]);
-  const call: Call = { run, step, id, name, arguments: given ?? {}, key, alone: calls.length === 1 };
+  const called = meantFunction(written, functions);
+  const name = called?.name ?? written;
+  const unkeyed = { run, step, id, name, arguments: given ?? {}, alone: calls.length === 1 };
+  const call: Call = { ...unkeyed, key: keyOf(unkeyed) };
   const recorded = run.recorded(step)?.result;
   if (recorded?.type === 'tool-result' && !recorded.asks) return { type: 'result', result: recorded.result };
   if (admission.type === 'refuse') return refuse(call, admission.reason);
   if (isCut) return refuse(call, `the call of ${name} was not made: ${batch.whyCut}`);
   const what = invalid ?? 'there are none';
   if (!given) return refuse(call, `the arguments of ${name} are not a JSON object that can be used: ${what}`);
-  const called = functions.find((candidate) => candidate.name === name);
   if (called) return called.call(call);
   const names = offered.map((spec) => spec.name).join(', ') || 'none; answer from what you have';
   const cutOff = ', so the interrupted call was not continued: its outcome is unknown';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { LangoError, errorText } from '../core/errors.js';
 import { assertJsonValue, type Json, type JsonObject } from '../core/json.js';
+import { VALIDATION_KEYWORDS } from '../core/model-schema.js';
 import type { ModelMessage } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
-import { VALIDATION_KEYWORDS } from './arguments.js';
 
 /** Reads the outputs of an agent that gives data. */
 export interface OutputReader {

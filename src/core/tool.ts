@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Answer, EffectClass, Scope } from './task.js';
-import type { Json } from './json.js';
+import type { Json, JsonObject } from './json.js';
 import type { Logger } from './logger.js';
 import type { Part } from './message.js';
 import type { SecretPlace } from './secrets.js';
@@ -18,6 +18,8 @@ export interface Tool<Schema extends z.ZodObject = z.ZodObject> {
   /** Written for a model. */
   readonly description: string;
   readonly schema: Schema;
+  /** The JSON Schema of the arguments, of any draft, in place of `schema`: for arguments that others describe. */
+  readonly parameters?: JsonObject;
   /** The class of a call that may do most. */
   readonly effect: EffectClass;
   /** The class of one call, where it depends on the arguments. Must not do I/O and must not throw. */

@@ -79,7 +79,7 @@ describe('the loop', () => {
   it.each([
     ['an unknown function', call(['nope', {}]), /no function "nope"\. Valid names: fs_read, ask_user/],
     ['broken arguments', call(['fs_read', undefined]), /not a JSON object that can be used: \{"broken/],
-    ['a wrong type', call(['fs_read', { path: 1 }]), /argument path: .*expected string/],
+    ['a wrong type', call(['fs_read', { path: ['a', 'b'] }]), /argument path: .*expected string/],
     [
       'an unknown argument',
       call(['fs_read', { path: 'a', mode: 'r' }]),

@@ -1,5 +1,6 @@
 import { ENDING_RULES } from './ablations-of-endings.js';
 import { REQUEST_RULES } from './ablations-of-requests.js';
+import { TOOL_RULES } from './ablations-of-tools.js';
 
 /** A rule of the sources, and the cases that fail without it. */
 export interface Ablation {
@@ -19,6 +20,7 @@ export interface Ablation {
 export const ABLATIONS: readonly Ablation[] = [
   ...ENDING_RULES,
   ...REQUEST_RULES,
+  ...TOOL_RULES,
   {
     rule: 'No blank text is sent.',
     file: 'src/models/conversation.ts',

@@ -53,7 +53,7 @@ function tools(): readonly object[] {
   return [
     { name: 'read-note', description, inputSchema: { ...note, required: ['note'] }, annotations: readOnly },
     { name: 'write_note', description: 'Writes a note.', inputSchema: note },
-    { name: 'bad', inputSchema: { type: 'object', properties: { a: { type: 'nothing' } } } },
+    { name: 'bad', inputSchema: { type: 'object', properties: { a: { enum: ['x'.repeat(70_000)] } } } },
     ...names.map((name) => ({ name, inputSchema: { type: 'object' }, annotations: readOnly })),
   ];
 }

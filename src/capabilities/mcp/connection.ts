@@ -1,13 +1,14 @@
 import type { CallToolResult, Client, InputRequiredResult } from '@modelcontextprotocol/client';
 import type { Tool as Definition, Transport } from '@modelcontextprotocol/client';
 import type * as Library from '@modelcontextprotocol/client';
-import { causesOf, errorText, LangoError } from '../../core/errors.js';
+import { causesOf, codeOf, errorText, LangoError } from '../../core/errors.js';
 import { oneLine, shorten } from '../../core/text.js';
 import { assertJsonValue, type JsonObject } from '../../core/json.js';
 import { boundedFetch } from './bounded-fetch.js';
 import type { McpServerOptions } from './options.js';
 import { ProcessTransport } from './process-transport.js';
 import type { Replies } from './elicitation.js';
+import { JSON_LIMITS, LenientMessages } from './lenient-messages.js';
 import { LiveCalls, PAGE, type CallStep, type OnProgress } from './live-call.js';
 
 export type { CallToolResult, Definition };
@@ -43,8 +44,6 @@ const PROBE_MS = 3_000;
 const LIST_MS = 20_000;
 const CHANGE_PAUSE_MS = 200;
 const MOST_PAGES = 16;
-/** The functions that read a response recurse. */
-const JSON_LIMITS = { depth: 64, keys: 10_000 };
 const STDERR_CHARACTERS = 500;
 const LONGEST_MESSAGE = 2_000;
 
@@ -53,6 +52,11 @@ export async function openConnection(options: McpServerOptions, listener: Listen
   // The package is optional; the first connection loads it.
   const library = await import('@modelcontextprotocol/client');
   const { transport, stderr } = await openTransport(options, library);
+  const { name: server, logger } = options;
+  const messages = new LenientMessages((text) =>
+    logger.warn(`the MCP server ${server}: ${text}`, { server }),
+  );
+  messages.attach(transport);
   const client = new library.Client(
     { name: 'lango', version: '1' },
     {
@@ -78,7 +82,6 @@ export async function openConnection(options: McpServerOptions, listener: Listen
   client.setRequestHandler('elicitation/create', async ({ params }) => ({
     ...(await liveCalls.ask(params)),
   }));
-  let definitions: readonly Definition[] = [];
   let isClosed = false;
   client.onclose = () => {
     isClosed = true;
@@ -97,11 +100,8 @@ export async function openConnection(options: McpServerOptions, listener: Listen
     get isClosed() {
       return isClosed;
     },
-    list: async (timeoutMs = LIST_MS) => (definitions = await listTools(client, timeoutMs)),
-    call: (name, input, given) => {
-      const definition = definitions.find((each) => each.name === name);
-      return callTool(client, { name, arguments: input }, { ...given, definition });
-    },
+    list: (timeoutMs = LIST_MS) => listTools(client, messages, timeoutMs),
+    call: (name, input, given) => callTool(client, { name, arguments: input }, given),
     liveCalls: client.getProtocolEra() === 'modern' ? undefined : liveCalls,
     close: () => client.close(),
   };
@@ -123,26 +123,26 @@ async function openTransport(
   return { transport: new ProcessTransport(process), stderr: () => process.stderr.text('') };
 }
 
-async function listTools(client: Client, timeoutMs: number): Promise<readonly Definition[]> {
+async function listTools(client: Client, messages: LenientMessages, timeoutMs: number) {
   // The library would return the same, with a line on our standard output.
   if (!client.getServerCapabilities()?.tools) return [];
-  const { tools } = await client.listTools(undefined, {
-    timeout: timeoutMs,
-    maxTotalTimeout: timeoutMs,
-    cacheMode: 'refresh',
-  });
-  assertJsonValue(tools, JSON_LIMITS);
-  return tools;
+  messages.beginList();
+  try {
+    const options = { timeout: timeoutMs, maxTotalTimeout: timeoutMs, cacheMode: 'refresh' } as const;
+    return (await client.listTools(undefined, options)).tools;
+  } catch (error) {
+    // The first pages of a list without an end are enough.
+    if (codeOf(error) !== 'LIST_PAGINATION_EXCEEDED') throw error;
+    return messages.listed as unknown as readonly Definition[];
+  }
 }
 
 async function callTool(
   client: Client,
   params: { readonly name: string; readonly arguments: JsonObject },
-  given: CallOptions & { readonly definition: Definition | undefined },
+  given: CallOptions,
 ): Promise<CallStep> {
-  const { signal, timeoutMs, onProgress, inputResponses, requestState, definition } = given;
-  // A question would fail the check that the result of a tool with this schema has data.
-  const { outputSchema, ...rest } = definition ?? {};
+  const { signal, timeoutMs, onProgress, inputResponses, requestState } = given;
   const continued = {
     ...(inputResponses && Object.keys(inputResponses).length > 0 && { inputResponses }),
     ...(requestState !== undefined && { requestState }),
@@ -153,7 +153,6 @@ async function callTool(
       {
         ...{ signal, timeout: timeoutMs, maxTotalTimeout: timeoutMs, allowInputRequired: true },
         onprogress: ({ progress, total }) => onProgress(progress, total),
-        ...(outputSchema && { toolDefinition: rest as Definition }),
       },
     );
     assertJsonValue(result, JSON_LIMITS);

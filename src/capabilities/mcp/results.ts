@@ -1,3 +1,5 @@
+import type { Json } from '../../core/json.js';
+import { dataBeside } from '../../core/data-text.js';
 import type { Part } from '../../core/message.js';
 import type { ToolOutput } from '../../core/tool.js';
 import type { CallToolResult } from './connection.js';
@@ -9,15 +11,13 @@ const URI_MAX_LENGTH = 500;
 
 type Block = CallToolResult['content'][number];
 
-/** Converts the result of a call: text goes to the model, and images, sounds and other files become artifacts of the task. */
+/** Converts the result of a call: text and data go to the model; images, sounds and other files become artifacts of the task. */
 export function outputOf({ content, structuredContent, isError }: CallToolResult): ToolOutput {
   const files: Part[] = [];
-  const texts = content.map((block) => textOf(block, files));
-  // A server should also send its structured content as text. If it did not, its JSON is used.
-  const hasText = texts.some((text) => text !== '');
-  if (!hasText && structuredContent !== undefined) texts.push(JSON.stringify(structuredContent));
+  const texts = content.map((block) => textOf(block, files)).filter((text) => text !== '');
+  const data = structuredContent === undefined ? [] : dataBeside(texts, structuredContent as Json);
   return {
-    content: texts.filter((text) => text !== '').join('\n') || 'The server responded without content.',
+    content: [...texts, ...data].join('\n') || 'The server responded without content.',
     isError: isError === true,
     ...(files.length === 0 ? {} : { files }),
   };

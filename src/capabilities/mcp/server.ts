@@ -77,7 +77,7 @@ export class McpServer implements ToolSource {
   }
 
   async refresh(): Promise<void> {
-    if (this.#connection && !this.#connection.isClosed) {
+    if (this.#connection && !this.#connection.isClosed && !this.#opening) {
       // A person may have accepted what is held back.
       if (this.#offers.some(({ state }) => state === 'changed')) await this.#judge().catch(() => undefined);
       return;
@@ -146,16 +146,16 @@ export class McpServer implements ToolSource {
     await connection.list(ALIVE_MS).catch(() => connection.close().catch(() => undefined));
   }
 
+  /** Resolves once the tools are read too, so that a run that begins meanwhile has them. */
   #connect(): Promise<Connection> {
+    if (this.#opening) return this.#opening.done;
     if (this.#connection && !this.#connection.isClosed) return Promise.resolve(this.#connection);
     const closed = new LangoError('unavailable', 'The server is shutting down.', { retryable: true });
     if (this.#isClosed) return Promise.reject(closed);
-    if (!this.#opening) {
-      const done = this.#open().finally(() => (this.#opening = undefined));
-      done.catch(() => undefined);
-      this.#opening = { since: Date.now(), done };
-    }
-    return this.#opening.done;
+    const done = this.#open().finally(() => (this.#opening = undefined));
+    done.catch(() => undefined);
+    this.#opening = { since: Date.now(), done };
+    return done;
   }
 
   async #open(): Promise<Connection> {

@@ -1,0 +1,213 @@
+import { LangoError } from './errors.js';
+import { isJsonObject, type Json, type JsonObject } from './json.js';
+import { shorten } from './text.js';
+
+/** The largest schema of the arguments of one function, in bytes of JSON. */
+export const SCHEMA_MAX_BYTES = 64 * 1024;
+/** Deeper parts of a schema, and parts beyond the number of nodes, stand for any value. */
+const DEPTH_MAX = 16;
+const NODES_MAX = 4_000;
+/** The most work on one schema as a server sends it. */
+const GIVEN_MAX_BYTES = 1024 * 1024;
+
+/** What is kept of a schema: the next effort is made when the result of the one before is too large. */
+interface Effort {
+  /** The longest description, in characters. */
+  readonly description: number;
+  /** How often one reference may be replaced by its target inside itself. */
+  readonly repeats: number;
+}
+const EFFORTS: readonly Effort[] = [
+  { description: 500, repeats: 2 },
+  { description: 500, repeats: 1 },
+  { description: 100, repeats: 1 },
+  { description: 0, repeats: 1 },
+  { description: 0, repeats: 0 },
+];
+
+/** The types of JSON Schema, and the names that servers use for them by mistake. */
+const TYPES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ...{ string: 'string', number: 'number', integer: 'integer', boolean: 'boolean' },
+    ...{ object: 'object', array: 'array', null: 'null' },
+    ...{ str: 'string', text: 'string', int: 'integer', long: 'integer', float: 'number', double: 'number' },
+    ...{ bool: 'boolean', dict: 'object', map: 'object', list: 'array', tuple: 'array', none: 'null' },
+  }),
+);
+
+const LIMITS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'];
+const LENGTHS = ['minLength', 'maxLength', 'minItems', 'maxItems'];
+
+/**
+ * Reads a JSON Schema of arguments, of any draft, as a plain one: draft 2020-12, references replaced by their targets, a
+ * reference outside or too often into itself by any value. Patterns, formats and conditions are left out, because they are
+ * for the receiver to check. Throws `tool` for a schema that is too large or describes no object.
+ */
+export function readSchema(given: unknown): JsonObject {
+  if (!isJsonObject(given)) throw unreadable('it is no object');
+  if (sizeOf(given) > GIVEN_MAX_BYTES) throw unreadable(`it is larger than ${GIVEN_MAX_BYTES} bytes`);
+  for (const effort of EFFORTS) {
+    const schema = new SchemaReader(given, effort).read();
+    if (sizeOf(schema) <= SCHEMA_MAX_BYTES) return schema;
+  }
+  throw unreadable(`it is larger than ${SCHEMA_MAX_BYTES} bytes, also without descriptions`);
+}
+
+const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
+
+function unreadable(why: string): LangoError {
+  return new LangoError('tool', `its arguments cannot be described to a model: ${why}`);
+}
+
+class SchemaReader {
+  readonly #root: JsonObject;
+  readonly #effort: Effort;
+  #nodes = 0;
+
+  constructor(root: JsonObject, effort: Effort) {
+    this.#root = root;
+    this.#effort = effort;
+  }
+
+  read(): JsonObject {
+    const schema = this.#node(this.#root, 0, []);
+    const types = typesOf(schema);
+    if (types.length > 0 && !types.includes('object')) throw unreadable('it describes no object');
+    return { ...schema, type: 'object' };
+  }
+
+  /** `refs`: the references that lead to this node. */
+  #node(given: Json | undefined, depth: number, refs: readonly string[]): JsonObject {
+    if (given === false) return { not: {} };
+    if (!isJsonObject(given)) return {};
+    if (depth > DEPTH_MAX || ++this.#nodes > NODES_MAX) return typeMember(given);
+    const { $ref, ...siblings } = given;
+    if (typeof $ref !== 'string') return this.#members(given, depth, refs);
+    const times = refs.filter((ref) => ref === $ref).length;
+    const target = this.#find($ref);
+    const inlined =
+      times < this.#effort.repeats
+        ? this.#node(target, depth + 1, [...refs, $ref])
+        : isJsonObject(target)
+          ? typeMember(target)
+          : {};
+    return { ...inlined, ...this.#members(siblings, depth, refs) };
+  }
+
+  #members(given: JsonObject, depth: number, refs: readonly string[]): JsonObject {
+    const node = (value: Json | undefined) => this.#node(value, depth + 1, refs);
+    const { properties, patternProperties, additionalProperties: further } = given;
+    const isTuple = Array.isArray(given['items']);
+    const items = isTuple ? given['additionalItems'] : given['items'];
+    const prefix = isTuple ? given['items'] : given['prefixItems'];
+    const members: Record<string, Json | undefined> = {
+      ...typeMember(given),
+      description: this.#text(given['description']),
+      ...valueMembers(given),
+      properties: isJsonObject(properties) ? mapValues(properties, node) : undefined,
+      required: textList(given['required']),
+      // Names that fit a pattern are further names.
+      additionalProperties:
+        isJsonObject(patternProperties) || further === undefined
+          ? undefined
+          : typeof further === 'boolean'
+            ? further
+            : node(further),
+      items: items === undefined || items === false ? undefined : node(items),
+      prefixItems: Array.isArray(prefix) ? prefix.map(node) : undefined,
+      ...limitMembers(given),
+    };
+    if (isJsonObject(patternProperties)) members['additionalProperties'] = true;
+    for (const key of ['anyOf', 'oneOf', 'allOf']) {
+      const branches = given[key];
+      if (Array.isArray(branches) && branches.length > 0) members[key] = branches.map(node);
+    }
+    for (const key of ['then', 'else']) if (isJsonObject(given[key])) members[key] = node(given[key]);
+    return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+  }
+
+  #text(given: Json | undefined): string | undefined {
+    const { description } = this.#effort;
+    return typeof given === 'string' && description > 0 ? shorten(given, description) : undefined;
+  }
+
+  /** Returns the target of a reference inside the schema; undefined for any other. */
+  #find(ref: string): Json | undefined {
+    const { $id = '', $defs, definitions } = this.#root;
+    const local = typeof $id === 'string' && ref.startsWith($id) ? ref.slice($id.length) : ref;
+    if (local === '#' || local === '') return this.#root;
+    if (local.startsWith('#/')) return this.#pointed(local.slice(2).split('/'));
+    const named = [$defs, definitions].flatMap((defs) => (isJsonObject(defs) ? Object.values(defs) : []));
+    const names = (one: JsonObject) => [one['$id'], one['id'], `#${one['$anchor'] as string}`];
+    return named.find((one) => isJsonObject(one) && names(one).includes(local));
+  }
+
+  #pointed(path: readonly string[]): Json | undefined {
+    let at: Json | undefined = this.#root;
+    for (const word of path) {
+      const key = decoded(word).replaceAll('~1', '/').replaceAll('~0', '~');
+      if (typeof at !== 'object' || at === null || !Object.hasOwn(at, key)) return undefined;
+      at = (at as JsonObject)[key];
+    }
+    return at;
+  }
+}
+
+function decoded(word: string): string {
+  try {
+    return decodeURIComponent(word);
+  } catch {
+    return word;
+  }
+}
+
+function mapValues<Value>(members: JsonObject, change: (value: Json | undefined) => Value) {
+  return Object.fromEntries(Object.entries(members).map(([key, value]) => [key, change(value)]));
+}
+
+/** The types that a schema names; empty when it names none, so that any value fits. */
+export function typesOf({ type }: JsonObject): readonly string[] {
+  const given = Array.isArray(type) ? (type as readonly Json[]) : [type];
+  const known = given.map((one) => (typeof one === 'string' ? TYPES.get(one.toLowerCase()) : undefined));
+  return known.some((one) => one === undefined) ? [] : [...new Set(known as string[])];
+}
+
+function typeMember(given: JsonObject): JsonObject {
+  const types = typesOf(given);
+  const all = given['nullable'] === true && types.length > 0 ? [...new Set([...types, 'null'])] : types;
+  return all.length === 0 ? {} : { type: all.length === 1 ? all[0]! : all };
+}
+
+function valueMembers(given: JsonObject): JsonObject {
+  const { enum: values, const: value, nullable, default: preset } = given;
+  const isList = Array.isArray(values) && values.length > 0;
+  const listed = isList ? (values as readonly Json[]) : undefined;
+  const mayBeNull = nullable === true && listed && !listed.includes(null);
+  return {
+    enum: mayBeNull ? [...listed, null] : listed,
+    const: value,
+    default: preset,
+  };
+}
+
+/** The limits of values. In draft 4, `exclusiveMinimum: true` is about `minimum`. */
+function limitMembers(given: JsonObject): JsonObject {
+  const limits = Object.fromEntries(
+    [...LIMITS, ...LENGTHS].flatMap((key) => (typeof given[key] === 'number' ? [[key, given[key]]] : [])),
+  );
+  for (const [exclusive, limit] of [
+    ['exclusiveMinimum', 'minimum'],
+    ['exclusiveMaximum', 'maximum'],
+  ] as const) {
+    if (given[exclusive] !== true || limits[limit] === undefined) continue;
+    limits[exclusive] = limits[limit];
+    delete limits[limit];
+  }
+  return limits;
+}
+
+function textList(given: Json | undefined): readonly string[] | undefined {
+  if (!Array.isArray(given)) return undefined;
+  const texts = given.filter((one) => typeof one === 'string');
+  return texts.length === 0 ? undefined : [...new Set(texts)];
+}

@@ -1,0 +1,127 @@
+import { canonicalJson } from './canonical-json.js';
+import { isJsonObject, type Json, type JsonObject } from './json.js';
+import { typesOf } from './json-schema.js';
+
+/** What is wrong with a value: where, and what. */
+export interface SchemaProblem {
+  readonly path: readonly (string | number)[];
+  readonly text: string;
+  /** The names that the object does not know. */
+  readonly unknown?: readonly string[];
+}
+
+type Path = SchemaProblem['path'];
+
+/** Checks a value against a schema of `readSchema`. A branch of several refuses no unknown names: they may be another's. */
+export function schemaProblems(
+  schema: JsonObject,
+  value: Json | undefined,
+  path: Path = [],
+): readonly SchemaProblem[] {
+  const types = typesOf(schema);
+  if (isJsonObject(schema['not'])) return [{ path, text: 'takes no value' }];
+  if (types.length > 0 && !types.some((type) => isOfType(value, type)))
+    return [{ path, text: `expected ${types.join(' or ')}, received ${typeOf(value)}` }];
+  const listed = schema['enum'] ?? (schema['const'] === undefined ? undefined : [schema['const']]);
+  if (Array.isArray(listed) && !listed.some((one: Json) => isSame(one, value)))
+    return [{ path, text: `expected one of ${listed.map((one) => JSON.stringify(one)).join(', ')}` }];
+  return [...ownProblems(schema, value, path), ...branchProblems(schema, value, path)];
+}
+
+function ownProblems(schema: JsonObject, value: Json | undefined, path: Path): readonly SchemaProblem[] {
+  if (typeof value === 'number') return numberProblems(schema, value, path);
+  if (typeof value === 'string') return lengthProblems(value, ['minLength', 'maxLength'], { schema, path });
+  if (Array.isArray(value)) {
+    const wrong = (value as readonly Json[]).flatMap((item, at) =>
+      schemaProblems(itemSchema(schema, at), item, [...path, at]),
+    );
+    return [...lengthProblems(value, ['minItems', 'maxItems'], { schema, path }), ...wrong];
+  }
+  return isJsonObject(value) ? objectProblems(schema, value, path) : [];
+}
+
+function objectProblems(schema: JsonObject, value: JsonObject, path: Path): readonly SchemaProblem[] {
+  const { properties = {}, required = [], additionalProperties: further } = schema as ObjectSchema;
+  const missing = required
+    .filter((key) => !Object.hasOwn(value, key))
+    .map((key) => ({ path: [...path, key], text: 'is missing' }));
+  const unknown = further === false ? unknownKeys(schema, value) : [];
+  const wrong = Object.entries(value).flatMap(([key, member]) => {
+    const own = Object.hasOwn(properties, key)
+      ? properties[key]
+      : isJsonObject(further)
+        ? further
+        : undefined;
+    return own ? schemaProblems(own, member, [...path, key]) : [];
+  });
+  const text = `unknown argument ${unknown.join(', ')}`;
+  return [...missing, ...wrong, ...(unknown.length > 0 ? [{ path, text, unknown }] : [])];
+}
+
+interface ObjectSchema {
+  readonly properties?: Readonly<Record<string, JsonObject>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | JsonObject;
+}
+
+export function unknownKeys({ properties = {} }: JsonObject, value: JsonObject): readonly string[] {
+  return Object.keys(value).filter((key) => !Object.hasOwn(properties as JsonObject, key));
+}
+
+/** The schema of the item at this place of a list. */
+export function itemSchema({ items, prefixItems = [] }: JsonObject, at: number): JsonObject {
+  const own = (prefixItems as readonly JsonObject[])[at] ?? items;
+  return isJsonObject(own) ? own : {};
+}
+
+function branchProblems(schema: JsonObject, value: Json | undefined, path: Path): readonly SchemaProblem[] {
+  const problemsOf = (branch: JsonObject) => {
+    const found = schemaProblems(branch, value, path);
+    return found.filter((problem) => problem.unknown === undefined || problem.path.length > path.length);
+  };
+  const all = ((schema['allOf'] ?? []) as readonly JsonObject[]).flatMap(problemsOf);
+  const others = ['anyOf', 'oneOf'].flatMap((key) => {
+    const branches = (schema[key] ?? []) as readonly JsonObject[];
+    const found = branches.map(problemsOf);
+    if (found.length === 0 || found.some((one) => one.length === 0)) return [];
+    // The branch with the fewest problems is the one that was meant.
+    return found.reduce((best, one) => (one.length < best.length ? one : best));
+  });
+  return [...all, ...others];
+}
+
+function numberProblems(schema: JsonObject, value: number, path: Path): readonly SchemaProblem[] {
+  const wrong = (key: string, isWrong: (limit: number) => boolean, text: string) => {
+    const limit = schema[key];
+    return typeof limit === 'number' && isWrong(limit) ? [{ path, text: `${text} ${limit}` }] : [];
+  };
+  return [
+    ...wrong('minimum', (limit) => value < limit, 'must be at least'),
+    ...wrong('maximum', (limit) => value > limit, 'must be at most'),
+    ...wrong('exclusiveMinimum', (limit) => value <= limit, 'must be more than'),
+    ...wrong('exclusiveMaximum', (limit) => value >= limit, 'must be less than'),
+  ];
+}
+
+function lengthProblems(
+  value: { readonly length: number },
+  [least, most]: readonly [string, string],
+  { schema, path }: { readonly schema: JsonObject; readonly path: Path },
+): readonly SchemaProblem[] {
+  const [min = 0, max = Infinity] = [schema[least], schema[most]] as (number | undefined)[];
+  if (value.length < min) return [{ path, text: `is shorter than ${min}` }];
+  return value.length > max ? [{ path, text: `is longer than ${max}` }] : [];
+}
+
+export function typeOf(value: Json | undefined): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'array' : value === undefined ? 'nothing' : typeof value;
+}
+
+export function isOfType(value: Json | undefined, type: string): boolean {
+  return type === 'integer' ? Number.isInteger(value) : typeOf(value) === type;
+}
+
+function isSame(a: Json, b: Json | undefined): boolean {
+  return a === b || (typeof a === 'object' && b !== undefined && canonicalJson(a) === canonicalJson(b));
+}
