@@ -163,6 +163,8 @@ export type { Logger } from './core/logger.js';
 export { textOf, textPart } from './core/message.js';
 export type { Artifact, Message, Part } from './core/message.js';
 export type { ModelEvent, ModelProvider, ModelRequest } from './core/model.js';
+export { fromAiSdk, type FromAiSdkOptions } from './models/ai-sdk/provider.js';
+export type { AiSdkModel } from './models/ai-sdk/language-model.js';
 export type { Run, RunEnd } from './core/run.js';
 export { answerPart } from './core/questions.js';
 export type { Answer, Question, TaskState } from './core/task.js';

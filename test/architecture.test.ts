@@ -45,6 +45,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   '@a2a-js/sdk': ['a2a'],
   '@anthropic-ai/sdk': ['models/anthropic'],
   openai: ['models/openai'],
+  '@ai-sdk': ['models/ai-sdk'],
   'better-sqlite3': ['storage/sqlite'],
   pg: ['storage/postgres'],
   // a2a/server imports types only, for the routes that it adds to a router.

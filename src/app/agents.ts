@@ -1,4 +1,5 @@
 import os from 'node:os';
+import { dirname } from 'node:path';
 import { agentFindings, assertAgentNames, withAssignedTools } from '../agents/agent-findings.js';
 import { extendRoster } from '../agents/agent-specs.js';
 import { Attachments } from '../agents/attachments.js';
@@ -14,6 +15,7 @@ import type { ModelChoice } from '../config/models.js';
 import { unusedListFindings, usedRemoteAgents } from '../config/remote-agents.js';
 import type { Agent } from '../core/agent.js';
 import type { Finding } from '../core/findings.js';
+import type { JsonObject } from '../core/json.js';
 import type { ModelProvider } from '../core/model.js';
 import type { Run } from '../core/run.js';
 import type { Scope } from '../core/task.js';
@@ -38,7 +40,7 @@ export async function createModel(choice: ModelChoice, context: ModelContext): P
 const LARGEST_BODY_BYTES = 2 * 1024 * 1024;
 
 async function createProvider(choice: ModelChoice, context: ModelContext): Promise<ModelProvider> {
-  const { secrets, schema, logger } = context;
+  const { config, secrets, schema, logger } = context;
   const { provider, name: model = '', baseUrl, timeoutSeconds, key, ...rest } = choice;
   if (provider === 'offline') {
     const roster = withAssignedTools(agentNaming(context));
@@ -58,6 +60,17 @@ async function createProvider(choice: ModelChoice, context: ModelContext): Promi
   if (provider === 'anthropic') {
     const { createAnthropicProvider } = await import('../models/anthropic/provider.js');
     return createAnthropicProvider(options);
+  }
+  if (provider === 'ai-sdk') {
+    const { createAiSdkProvider } = await import('../models/ai-sdk/provider.js');
+    const secretOptions = secrets.modelOptions.get(key);
+    return createAiSdkProvider({
+      ...options,
+      package: rest.package!,
+      options: { ...(rest.options as JsonObject | undefined), ...secretOptions },
+      providerOptions: rest.providerOptions as JsonObject | undefined,
+      folders: [...(config.file ? [dirname(config.file)] : []), config.home, process.cwd()],
+    });
   }
   const { createOpenaiProvider } = await import('../models/openai/provider.js');
   return createOpenaiProvider(options);

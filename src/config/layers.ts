@@ -105,7 +105,7 @@ function namesVendor({ agent, model }: Group, vendor: string): boolean {
 
 /** The vendor whose key `model.apiKey` takes from the environment. */
 function vendorOf({ variables }: Env, provider: unknown): (typeof MODEL_VENDORS)[number] | undefined {
-  if (provider === 'offline') return undefined;
+  if (provider === 'offline' || provider === 'ai-sdk') return undefined;
   const { name } = ENV_VARIABLES.anthropicApiKey;
   const hasAnthropic = variables[name] || variables[fileVariable(name)];
   const isAutomatic = provider === undefined || provider === 'auto';

@@ -1,5 +1,16 @@
 import { z } from 'zod';
-import { choice, count, flag, group, httpUrl, optional, seconds, secret, text } from '../core/fields.js';
+import {
+  choice,
+  count,
+  flag,
+  group,
+  httpUrl,
+  optional,
+  seconds,
+  secret,
+  secretLine,
+  text,
+} from '../core/fields.js';
 
 export const DEFAULT_ANTHROPIC_MODEL = 'claude-sonnet-5-5';
 export const DEFAULT_OPENAI_MODEL = 'gpt-6.1-sol';
@@ -44,9 +55,37 @@ const tuning = {
   ),
 };
 
+/** The keys of a model of a package of the AI SDK. */
+const ofPackage = {
+  package: optional(
+    z.string().regex(/^(@[\w.-]+\/)?[\w.-]+(\/[\w.-]+)*$/, 'must be the name of a package'),
+    'For `ai-sdk`: the provider package of the AI SDK, such as `@ai-sdk/google`. You install it beside the configuration file. Default: as in `model`.',
+  ),
+  factory: optional(
+    text(),
+    'For `ai-sdk`: the function of the package that makes its provider, when it has several. Default: the one whose name begins with `create`.',
+  ),
+  options: optional(
+    z.record(z.string(), z.unknown()),
+    "For `ai-sdk`: what that function is given besides `apiKey`, `baseURL` and `fetch`, such as `region`, `project` or `headers`; see the package's page. Default: none.",
+  ),
+  secretOptions: z.record(z.string(), secretLine()).optional().meta({
+    description:
+      'For `ai-sdk`: further `options` whose values are secrets, such as `secretAccessKey`. Default: none.',
+    writeOnly: true,
+  }),
+  providerOptions: optional(
+    z.record(z.string(), z.record(z.string(), z.unknown())),
+    'For `ai-sdk`: options of each call, by the name that the package gives its provider: `google: { thinkingConfig: … }`. Default: none.',
+  ),
+};
+
 /** The keys of a model other than `model`. */
 const ownModel = {
-  provider: optional(z.enum(['anthropic', 'openai', 'offline']), 'Its vendor. Default: as in `model`.'),
+  provider: optional(
+    z.enum(['anthropic', 'openai', 'ai-sdk', 'offline']),
+    'Its vendor. Default: as in `model`.',
+  ),
   name: optional(text(), "The vendor's name of it. Default: as in `model`, or the default of its provider."),
   baseUrl: optional(httpUrl(), 'The address of its server. Default: as in `model`, or its vendor.'),
   api: optional(
@@ -58,6 +97,7 @@ const ownModel = {
   ),
   images: optional(z.boolean(), 'As `model.images`. Default: `true`.'),
   ...tuning,
+  ...ofPackage,
 };
 
 /** The name of a model, or its keys. */
@@ -65,9 +105,9 @@ export const otherModel = z.union([text(), z.strictObject(ownModel)]);
 
 export const model = group('The language model.', {
   provider: choice(
-    ['auto', 'offline', 'anthropic', 'openai'],
+    ['auto', 'offline', 'anthropic', 'openai', 'ai-sdk'],
     'auto',
-    'The vendor that answers. `auto`: `anthropic` when its key is set, else `openai` when its key is set, else `offline`, a small built-in model that needs no key. An explicit `openai` needs `model.name`.',
+    'The vendor that answers. `auto`: `anthropic` when its key is set, else `openai` when its key is set, else `offline`, a small built-in model that needs no key. An explicit `openai` needs `model.name`. `ai-sdk`: another vendor, by its package of the AI SDK in `model.package`; see [Choose models](../guides/choose-models.md#any-other-vendor).',
   ),
   name: optional(
     text(),
@@ -82,7 +122,9 @@ export const model = group('The language model.', {
     'auto',
     "The API that the provider `openai` uses: Chat Completions or Responses. `auto`: Responses at OpenAI's own address, where newer models take functions in no other way, and Chat Completions elsewhere.",
   ),
-  apiKey: secret('The key. Default: the variable `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`.'),
+  apiKey: secret(
+    'The key. Default: the variable `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`; for `ai-sdk` what the package reads.',
+  ),
   apiKeys: group(
     'The keys by provider, for agents and fallbacks with another provider than that of `model`.',
     {
@@ -91,6 +133,7 @@ export const model = group('The language model.', {
     },
   ),
   ...tuning,
+  ...ofPackage,
   fallbacks: z
     .array(otherModel)
     .default([])

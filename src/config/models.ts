@@ -6,16 +6,19 @@ import type { Settings } from './schema.js';
 type ModelSettings = Settings['model'];
 type Tuning = Readonly<Pick<ModelSettings, 'effort' | 'thinking' | 'temperature'>>;
 
-/** The settings of one model, without its API key. */
-export interface ModelChoice extends Tuning {
-  readonly provider: 'offline' | 'anthropic' | 'openai';
+/** The package of a model of `ai-sdk`, and what it is given besides secrets. */
+type OfPackage = Readonly<Pick<ModelSettings, 'package' | 'factory' | 'options' | 'providerOptions'>>;
+
+/** The settings of one model, without its secrets. */
+export interface ModelChoice extends Tuning, OfPackage {
+  readonly provider: 'offline' | 'anthropic' | 'openai' | 'ai-sdk';
   readonly name?: string | undefined;
   readonly baseUrl?: string | undefined;
   readonly api: ModelSettings['api'];
   readonly images: boolean;
   readonly maxRetries: number;
   readonly timeoutSeconds: number;
-  /** The name of its key in `Secrets.modelKeys`, which may have none. */
+  /** The name of its secrets in `Secrets.modelKeys` and `Secrets.modelOptions`, which may have none. */
   readonly key: string;
   /** The models to ask, in this order, when this one does not respond. They have no fallbacks themselves. */
   readonly fallbacks: readonly ModelChoice[];
@@ -37,12 +40,13 @@ interface LocatedModel {
 const DEFAULT_NAMES = {
   anthropic: DEFAULT_ANTHROPIC_MODEL,
   openai: DEFAULT_OPENAI_MODEL,
+  'ai-sdk': undefined,
   offline: undefined,
 };
 
 /** Resolves `model`. `keyVariable` is the environment variable that filled `model.apiKey`. */
 export function modelOf(model: ModelSettings, keyVariable?: string): ModelConfig {
-  const { apiKey, apiKeys: _, provider, fallbacks: __, ...others } = model;
+  const { apiKey, apiKeys: _, secretOptions: __, provider, fallbacks: ___, ...others } = model;
   const explicit = { provider, reason: `model.provider is ${provider}` };
   const chosen = provider === 'auto' ? automatic(apiKey, keyVariable) : { ...explicit, provider };
   const name = model.name ?? DEFAULT_NAMES[chosen.provider];
@@ -70,6 +74,20 @@ export function modelKeysOf(settings: Settings, { provider }: ModelChoice): Read
   return new Map(keys.flatMap(([name, key]) => (key === undefined ? [] : [[name, key]])));
 }
 
+/** The values of `secretOptions`, by the `key` of the choices. */
+export function modelOptionsOf(
+  settings: Settings,
+  { provider }: ModelChoice,
+): ReadonlyMap<string, Readonly<Record<string, string>>> {
+  const all = [
+    [provider, settings.model.secretOptions] as const,
+    ...otherModelsOf(settings).map(
+      ({ path, given }) => [keyOf(path), definedKeys(given).secretOptions] as const,
+    ),
+  ];
+  return new Map(all.flatMap(([name, options]) => (options === undefined ? [] : [[name, options]])));
+}
+
 const pathOf = (agent: string): Path => ['agent', 'models', agent];
 
 function locateFallbacks({ fallbacks }: ModelSettings): readonly LocatedModel[] {
@@ -90,22 +108,28 @@ function definedKeys(given: OtherModel): Exclude<OtherModel, string> {
 
 /** Completes a model from `model`: server and key for the same provider, all other settings only for the same model. */
 function resolve({ path, given: all }: LocatedModel, main: ModelChoice): ModelChoice {
-  const { apiKey, ...given } = definedKeys(all);
+  const { apiKey, secretOptions, ...given } = definedKeys(all);
   const { maxRetries, timeoutSeconds } = main;
   const provider = given.provider ?? main.provider;
-  const isSameServer = provider === main.provider && given.baseUrl === undefined;
+  const isSamePackage = given.package === undefined || given.package === main.package;
+  const isSameServer = provider === main.provider && given.baseUrl === undefined && isSamePackage;
+  const hasOwnSecrets = apiKey !== undefined || secretOptions !== undefined || !isSamePackage;
   const isSameModel = isSameServer && (given.name === undefined || given.name === main.name);
   const name = isSameServer ? main.name : given.baseUrl === undefined ? DEFAULT_NAMES[provider] : undefined;
   return {
     ...{ maxRetries, timeoutSeconds, api: 'auto', images: true, name },
-    ...(isSameServer && { baseUrl: main.baseUrl, api: main.api }),
+    ...(isSameServer && { baseUrl: main.baseUrl, api: main.api, ...ofPackage(main) }),
     ...(isSameModel && main),
     ...given,
     provider,
-    key: apiKey !== undefined ? keyOf(path) : given.baseUrl === undefined ? provider : '',
+    key: hasOwnSecrets ? keyOf(path) : given.baseUrl === undefined ? provider : '',
     fallbacks: [],
   };
 }
+
+const ofPackage = ({ package: name, factory, options, providerOptions }: ModelChoice): OfPackage => ({
+  ...{ package: name, factory, options, providerOptions },
+});
 
 type Chosen = Pick<ModelConfig, 'provider' | 'reason'>;
 
@@ -124,7 +148,7 @@ export function modelFindings(settings: Settings): readonly Finding[] {
   const main = modelOf(model);
   const keys = modelKeysOf(settings, main);
   const own = [...choiceFindings(['model', 'provider'], main, keys), ...tuningFindings(['model'], main)];
-  const lacksName = model.provider === 'openai' && model.name === undefined;
+  const lacksName = /^(openai|ai-sdk)$/.test(model.provider) && model.name === undefined;
   const nameFindings = lacksName ? finding(['model', 'provider'], NAME_MISSING) : [];
   const others = otherModelsOf(settings).flatMap((one) => {
     const choice = resolve(one, main);
@@ -133,12 +157,14 @@ export function modelFindings(settings: Settings): readonly Finding[] {
     return [
       ...choiceFindings(at, choice, keys),
       ...tuningFindings(one.path, choice),
-      ...(lacksName ? finding([...one.path, 'baseUrl'], NAME_MISSING) : []),
+      ...(lacksName ? finding([...one.path, choice.package ? 'package' : 'baseUrl'], NAME_MISSING) : []),
     ];
   });
   return [...(model.provider === 'auto' ? [] : own), ...nameFindings, ...others];
 }
 
+const PACKAGE_MISSING =
+  'is ai-sdk, which needs a package: set package next to this key, such as @ai-sdk/google';
 const NAME_MISSING = 'needs the name of a model: set name next to this key';
 
 /** Patterns of the names of each vendor's own models. */
@@ -146,6 +172,8 @@ const NAMES_OF_VENDOR = { anthropic: /^claude-/, openai: /^(gpt-|o[134](-|$)|cha
 
 function choiceFindings(path: Path, choice: ModelChoice, keys: ReadonlyMap<string, string>) {
   const { provider, name = '', baseUrl, key } = choice;
+  if (provider === 'ai-sdk') return choice.package === undefined ? finding(path, PACKAGE_MISSING) : [];
+  if (choice.package !== undefined) return finding(path, `must be ai-sdk for the package ${choice.package}`);
   if (provider === 'offline' || baseUrl !== undefined) return [];
   const other = provider === 'anthropic' ? 'openai' : 'anthropic';
   if (NAMES_OF_VENDOR[other].test(name))
@@ -160,6 +188,7 @@ function tuningFindings(path: Path, { provider, effort, thinking }: ModelChoice)
     const text = `can be low, medium, high, xhigh or max for anthropic; thinking: off forbids a model to think`;
     return finding([...path, 'effort'], text);
   }
-  if (provider !== 'openai' || thinking === undefined) return [];
-  return finding([...path, 'thinking'], 'is for anthropic; set effort for a model of openai');
+  if (thinking === undefined || (provider !== 'openai' && provider !== 'ai-sdk')) return [];
+  const instead = provider === 'openai' ? 'a model of openai' : 'this model, or its providerOptions';
+  return finding([...path, 'thinking'], `is for anthropic; set effort for ${instead}`);
 }

@@ -3,7 +3,7 @@ import type { Capability } from '../core/capability.js';
 import { LangoError } from '../core/errors.js';
 import { mapSettings } from '../core/fields.js';
 import { groupsOf, type Config } from './config.js';
-import { modelKeysOf } from './models.js';
+import { modelKeysOf, modelOptionsOf } from './models.js';
 import type { Settings, SettingsSchema } from './schema.js';
 
 /** The secrets of the configuration. They must never be logged, unlike `Config`. */
@@ -12,6 +12,8 @@ export interface Secrets {
   readonly token: string | undefined;
   /** The API keys of models: by provider, and by the configuration key of a model with a key of its own. */
   readonly modelKeys: ReadonlyMap<string, string>;
+  /** The `secretOptions` of models, by the same names. */
+  readonly modelOptions: ReadonlyMap<string, Readonly<Record<string, string>>>;
   /** The secret of this server for token introspection. */
   readonly introspectionSecret: string | undefined;
   /** The values of the credentials for remote agents, by their name. */
@@ -42,6 +44,7 @@ export function secretsOf(
     token: auth.token,
     introspectionSecret: auth.introspection.clientSecret,
     modelKeys: modelKeysOf(settings, model),
+    modelOptions: modelOptionsOf(settings, model),
     ofCapabilities: new Map(schema.capabilities.flatMap((one) => secretsIn(one, settings))),
     otlpHeaders: telemetry.otlp.headers,
     databaseUrl: storage.url,
@@ -82,9 +85,9 @@ function secretsIn(capability: Capability, settings: Settings): readonly (readon
 /** Every value, for the redaction of the log. */
 export function secretValues(secrets: Secrets): readonly string[] {
   const { ofCapabilities, otlpHeaders } = secrets;
-  const ofHeaders = [...ofCapabilities.values(), ...Object.values(otlpHeaders)].map((header) =>
-    header.replace(/^(Bearer|Basic) /i, ''),
-  );
+  const ofModels = [...secrets.modelOptions.values()].flatMap((options) => Object.values(options));
+  const headers = [...ofCapabilities.values(), ...Object.values(otlpHeaders), ...ofModels];
+  const ofHeaders = headers.map((header) => header.replace(/^(Bearer|Basic) /i, ''));
   const ofRemotes = [...secrets.remotes.values()].flatMap((remote) =>
     Object.values<string | undefined>({ ...remote }).filter((value) => value !== undefined),
   );
@@ -99,7 +102,9 @@ const KEYS = {
   token: 'auth.token',
   introspectionSecret: 'auth.introspection.clientSecret',
   databaseUrl: 'storage.url',
-} satisfies Record<keyof Omit<Secrets, 'remotes' | 'modelKeys' | 'otlpHeaders' | 'ofCapabilities'>, string>;
+} satisfies Record<keyof Omit<Secrets, ListedApart>, string>;
+
+type ListedApart = 'remotes' | 'modelKeys' | 'modelOptions' | 'otlpHeaders' | 'ofCapabilities';
 
 /** The secrets that are set, by configuration key. Without those for remote agents. */
 export function valuesByKey(secrets: Secrets): ReadonlyMap<string, string> {

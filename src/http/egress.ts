@@ -17,6 +17,8 @@ const DEFAULT_IDLE_MS = 120_000;
 const DEFAULT_MAX_BYTES = 10 * 1024 * 1024;
 const DEFAULT_STREAM_BYTES = 256 * 1024 * 1024;
 const EVENT_STREAM = 'text/event-stream';
+/** Amazon Bedrock streams events in a binary form. */
+const STREAMS: readonly string[] = [EVENT_STREAM, 'application/vnd.amazon.eventstream'];
 
 /**
  * Makes the egress client, a `fetch` for all outgoing requests. It checks every address when it connects, ignores proxy
@@ -55,7 +57,7 @@ export function createEgress(options: CheckedOptions): typeof fetch {
         signal: deadline.signal,
       });
       const takesStream = options.streams === 'always' || acceptsStream(call.headers);
-      const isStream = takesStream && response.ok && typeOf(response) === EVENT_STREAM;
+      const isStream = takesStream && response.ok && STREAMS.includes(typeOf(response));
       if (isStream) deadline.expect(idleMs, () => late(`${call.url.host} was silent for ${idleMs} ms.`));
       return toWebResponse(response, {
         host: call.url.host,

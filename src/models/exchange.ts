@@ -35,6 +35,13 @@ const MIN_OUTPUT_BYTES = 1_024 * 1_024;
 const EVENTS_PER_TOKEN = 4;
 const MIN_EVENTS = 10_000;
 
+/** The most bytes of a response, by the limit of its output. */
+export const mostBytes = (maxTokens: number): number =>
+  Math.max(MIN_OUTPUT_BYTES, maxTokens * BYTES_PER_STREAMED_TOKEN);
+
+/** The most events of a response, by the limit of its output. */
+export const mostEvents = (maxTokens: number): number => Math.max(MIN_EVENTS, maxTokens * EVENTS_PER_TOKEN);
+
 /** The most that is read of a chunk in one turn of the event loop. */
 const PIECE_BYTES = 4 * 1024;
 const MAX_BLOCKS = 1_000;
@@ -44,7 +51,7 @@ const MAX_CHARACTERS = 1024 * 1024;
 const EVENT_STREAM = 'text/event-stream';
 
 /** The longest wait for the end of a response once its output is complete. Its connection can be reused only then. */
-const AFTER_WHOLE_MS = 1_000;
+export const AFTER_WHOLE_MS = 1_000;
 
 /** Yields text as it arrives and returns once the output is complete; ends the request in any case. Throws `ModelFailure`. */
 export async function* exchangeText(exchange: Exchange): AsyncGenerator<ModelEvent & { type: 'text' }, void> {
@@ -52,7 +59,7 @@ export async function* exchangeText(exchange: Exchange): AsyncGenerator<ModelEve
   using watch = new SilenceWatch(exchange.signal, exchange.silenceMs);
   try {
     const response = await exchange.send(watch.signal);
-    let left = Math.max(MIN_EVENTS, exchange.maxTokens * EVENTS_PER_TOKEN);
+    let left = mostEvents(exchange.maxTokens);
     const texts = new CharacterJoiner();
     for await (const event of eventsOf(response, watch, exchange)) {
       if (--left < 0) throw tooMuch(exchange);
@@ -70,7 +77,7 @@ export async function* exchangeText(exchange: Exchange): AsyncGenerator<ModelEve
 }
 
 /** Joins the halves of a character: a server may end one event after the first half and begin the next one with the other. */
-class CharacterJoiner {
+export class CharacterJoiner {
   #half = '';
 
   /** Returns the text so far, without a half at its end unless it `isLast`. */
@@ -117,7 +124,7 @@ async function* chunksOf(
   watch: SilenceWatch,
   exchange: Exchange,
 ): AsyncGenerator<Uint8Array, void> {
-  let left = Math.max(MIN_OUTPUT_BYTES, exchange.maxTokens * BYTES_PER_STREAMED_TOKEN);
+  let left = mostBytes(exchange.maxTokens);
   for await (const chunk of body) {
     watch.rest();
     left -= chunk.byteLength;
@@ -133,7 +140,7 @@ async function* chunksOf(
   }
 }
 
-function tooMuch({ endpoint, maxTokens }: Exchange): ModelFailure {
+export function tooMuch({ endpoint, maxTokens }: Pick<Exchange, 'endpoint' | 'maxTokens'>): ModelFailure {
   const text = `${endpoint.place} sent far more than the ${maxTokens} tokens that the request allows (agent.limits.answerTokens).`;
   return new ModelFailure('bad-answer', text);
 }
@@ -189,7 +196,10 @@ export function parseEvent(text: string): JsonObject {
   throw new ModelFailure('bad-answer', 'The model server sent an event that is not a JSON object.');
 }
 
-function silenceFailure({ endpoint, silenceMs }: Exchange): ModelFailure {
+export function silenceFailure({
+  endpoint,
+  silenceMs,
+}: Pick<Exchange, 'endpoint' | 'silenceMs'>): ModelFailure {
   const message = `${endpoint.place} sent nothing for ${silenceMs / 1000} s. Raise model.timeoutSeconds if it needs longer.`;
   return new ModelFailure('unreachable', message, { retryable: true });
 }

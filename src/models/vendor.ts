@@ -29,16 +29,23 @@ export interface VendorOptions extends Tuning {
   readonly logger: Logger;
 }
 
+interface Address extends Omit<Endpoint, 'place' | 'baseUrl'> {
+  readonly vendor: string;
+  /** Undefined where only a package knows the address. */
+  readonly baseUrl: string | undefined;
+}
+
 /** Throws `LangoError` `invalid-config` when the base URL is not one of http or https. */
-function openEndpoint({ vendor, ...parts }: Omit<Endpoint, 'place'> & { readonly vendor: string }): Endpoint {
-  const url = URL.parse(parts.baseUrl);
+function openEndpoint({ vendor, baseUrl, ...parts }: Address): Endpoint {
+  if (baseUrl === undefined) return { ...parts, baseUrl: '', place: vendor };
+  const url = URL.parse(baseUrl);
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw new LangoError('invalid-config', 'The base URL of the model is not an http or https address.', {
       hint: 'Set model.baseUrl to an address such as http://127.0.0.1:11434/v1.',
     });
   }
   const port = url.port || (url.protocol === 'https:' ? '443' : '80');
-  return { ...parts, place: `${vendor} at ${url.hostname}:${port}` };
+  return { ...parts, baseUrl, place: `${vendor} at ${url.hostname}:${port}` };
 }
 
 /** The settings that all SDKs share, from the options alone: nothing in the environment redirects a request or its key. */
@@ -59,12 +66,12 @@ const DEFAULT_MAX_RETRIES = 3;
 const DEFAULT_SILENCE_MS = 300_000;
 
 /** The parts of a provider that differ from vendor to vendor. */
-interface Vendor<Client> extends Omit<Parameters<typeof openEndpoint>[0], 'model' | 'apiKey'> {
+interface Vendor<Client> extends Omit<Address, 'model' | 'apiKey'> {
   /** The first part of the provider's id: "anthropic". The name of the model follows it. */
   readonly name: string;
-  readonly api: 'messages' | 'responses' | 'chat';
-  /** The vendor's own address. */
-  readonly ownUrl: string;
+  readonly api: 'messages' | 'responses' | 'chat' | 'ai-sdk';
+  /** The vendor's own address; undefined where only a package knows it. */
+  readonly ownUrl: string | undefined;
   /** Loads the vendor's SDK; called at the first request. */
   readonly open: (endpoint: Endpoint) => Promise<Client>;
   /** One attempt at an output. */
@@ -90,7 +97,8 @@ export function originOf(
   id: string,
   { api, baseUrl, ownUrl }: Pick<Vendor<never>, 'api' | 'baseUrl' | 'ownUrl'>,
 ): string {
-  if (api !== 'chat' && baseUrl === ownUrl) return id;
+  const isVendorsOwn = api === 'messages' || api === 'responses';
+  if (isVendorsOwn && baseUrl === ownUrl) return id;
   return `${id}#${createHash('sha256').update(`${api} ${baseUrl}`).digest('base64url').slice(0, 9)}`;
 }
 

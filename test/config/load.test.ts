@@ -27,6 +27,7 @@ describe('loadConfig', () => {
     expect(secrets).toEqual({
       token: undefined,
       modelKeys: new Map(),
+      modelOptions: new Map(),
       remotes: new Map(),
       otlpHeaders: {},
       ofCapabilities: new Map(),

@@ -16,6 +16,7 @@ const READ_ELSEWHERE: Readonly<Record<string, string>> = {
   'model.apiKey': 'config/secrets.ts, which keeps secrets out of the configuration',
   'model.apiKeys.anthropic': 'config/models.ts, for config/secrets.ts',
   'model.apiKeys.openai': 'config/models.ts',
+  'model.secretOptions': 'config/models.ts',
   'a2a.catalogs': 'cli/agents.ts',
   capabilities: 'config/load.ts',
   'auth.introspection.clientSecret': 'config/secrets.ts',
@@ -52,6 +53,23 @@ writeFileSync(jwksFile, '{"keys":[]}');
 const key = 'k'.repeat(40);
 
 const SETTINGS = [
+  {
+    // A model that responds to nothing: this server gets no message.
+    auth: {
+      mode: 'jwt',
+      audience: 'here',
+      jwt: { issuer: 'https://issuer.example', audience: ['lango'], jwksFile },
+    },
+    model: {
+      ...{
+        provider: 'ai-sdk',
+        package: '@ai-sdk/openai-compatible',
+        name: 'm',
+        factory: 'createOpenAICompatible',
+      },
+      ...{ baseUrl: 'http://127.0.0.1:9', options: { name: 'n' }, providerOptions: { n: { user: 'u' } } },
+    },
+  },
   {
     embedding: { provider: 'local', folder: home, model: 'm' },
     server: { port: 0, grpc: { enabled: true, port: 0 }, limits: { noticeSeconds: 0 } },

@@ -28,7 +28,7 @@ export function describeModelProvider(name: string, open: () => Promise<Provider
     afterEach(() => subject.close());
 
     it('has an id', () => {
-      expect(subject.provider.id).toMatch(/^[a-z]+(\/\S+)?$/);
+      expect(subject.provider.id).toMatch(/^[a-z-]+(\/\S+)?$/);
     });
 
     it('yields text and then exactly one end that holds all of it', async () => {

@@ -184,7 +184,11 @@ export function describeModelWire(name: string, wire: ModelWire): void {
 
     it('reads events that end in CRLF, and skips comments and unknown events', async () => {
       const stream = wire.answer({ texts: ['a', 'b'], stop: 'end' });
-      const noisy = `: comment\n\nevent: brand_new\ndata: not JSON\n\n${stream}`.replaceAll('\n', '\r\n');
+      const { unknownEvent = 'not JSON' } = wire;
+      const noisy = `: comment\n\nevent: brand_new\ndata: ${unknownEvent}\n\n${stream}`.replaceAll(
+        '\n',
+        '\r\n',
+      );
       server.willReply(events(noisy));
       expect(answerText((await answerOf(provider, modelRequest())).content)).toBe('ab');
     });

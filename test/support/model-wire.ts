@@ -34,6 +34,8 @@ export interface ModelWire {
   beginning(text: string): string;
   /** An error inside a stream. */
   streamError(code: 'overloaded' | 'rate-limited' | 'rejected', message: string): string;
+  /** The data of an event of an unknown name, which is skipped. Default: no JSON at all. */
+  readonly unknownEvent?: string;
   /** The body of an HTTP error. */
   errorBody(message: string): JsonObject;
   readonly usage: Usage;

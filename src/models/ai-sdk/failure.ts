@@ -1,0 +1,125 @@
+import { types } from 'node:util';
+import type { APICallError } from '@ai-sdk/provider';
+import { causesOf as causes, codeOf, isLangoError } from '../../core/errors.js';
+import { isJsonObject, parseJson } from '../../core/json.js';
+import { retryAfterMs } from '../../core/retry.js';
+import {
+  connectionFailure,
+  inStreamFailure,
+  ModelFailure,
+  vendorFailure,
+  type Endpoint,
+} from '../failure.js';
+import { objectIn } from '../loose.js';
+
+const { isNativeError } = types;
+
+type ApiError = Pick<APICallError, 'statusCode' | 'responseHeaders' | 'responseBody' | 'isRetryable'>;
+
+/** Reads an error that a package of the AI SDK threw, or put into a stream. Packages bring classes of their own, so names tell. */
+export function toModelFailure(error: unknown, endpoint: Endpoint): ModelFailure {
+  if (error instanceof ModelFailure) return error;
+  const known = causes(error).find((cause) => cause instanceof ModelFailure);
+  if (known) return known;
+  const { name = '', message = '' } = objectIn(error) as Partial<Error>;
+  const text = redacted(String(message), endpoint);
+  switch (name) {
+    case 'AI_APICallError':
+      return callFailure(error as Error & ApiError, endpoint);
+    case 'AI_LoadAPIKeyError':
+      return new ModelFailure('rejected', `${endpoint.place} needs a key. ${text}`, { about: 'key' });
+    case 'AI_NoSuchModelError':
+      return new ModelFailure('rejected', `${endpoint.place}: ${text}`, { about: 'model-name' });
+    case 'AI_LoadSettingError':
+    case 'AI_UnsupportedFunctionalityError':
+    case 'AI_InvalidArgumentError':
+    case 'AI_InvalidPromptError':
+      return new ModelFailure('rejected', `${endpoint.place} cannot be asked like this: ${text}`);
+    case 'AI_TypeValidationError':
+    case 'AI_JSONParseError':
+      return unreadable(error as Error & { readonly value?: unknown; readonly text?: string }, endpoint);
+    case 'AI_InvalidResponseDataError':
+      // What packages say of a stream that ended without its last event.
+      if ((error as { readonly data?: unknown }).data === undefined)
+        return connectionFailure(undefined, endpoint);
+      return new ModelFailure('bad-answer', `${endpoint.place} gave a response that cannot be read: ${text}`);
+    case 'AI_EmptyResponseBodyError':
+    case 'AI_NoContentGeneratedError':
+      return new ModelFailure('bad-answer', `${endpoint.place} gave a response that cannot be read: ${text}`);
+    default:
+      return isNativeError(error) ? otherFailure(error, endpoint) : streamFailure(error, endpoint);
+  }
+}
+
+/** The failure of a response that is no success, or of a connection. */
+function callFailure(error: Error & ApiError, endpoint: Endpoint): ModelFailure {
+  const { statusCode: status, responseHeaders = {}, responseBody = '', isRetryable } = error;
+  if (status === undefined) return connectionFailure(error.cause ?? error, endpoint);
+  // What fails while a package reads a success has the status of the success.
+  if (status >= 200 && status < 300) {
+    if (error.cause !== undefined) return toModelFailure(error.cause, endpoint);
+    return new ModelFailure('bad-answer', `${endpoint.place} gave a response that cannot be read.`);
+  }
+  const headers = new Headers(responseHeaders);
+  const advice = headers.get('x-should-retry');
+  // Says more than the status only where the package knows its vendor better.
+  const own = isRetryable === isUsuallyRetried(status) ? undefined : isRetryable;
+  const body = parseJson(responseBody) ?? responseBody;
+  const shouldRetry = advice ? advice === 'true' : own;
+  const wait = retryAfterMs(headers) ?? askedInBody(responseBody);
+  return vendorFailure({ status, body, shouldRetry, retryAfterMs: wait }, endpoint);
+}
+
+const isUsuallyRetried = (status: number): boolean =>
+  status === 408 || status === 409 || status === 429 || status >= 500;
+
+/** Google names the wait in the body: `"retryDelay": "34.07s"`. */
+function askedInBody(body: string): number | undefined {
+  const seconds = /"retryDelay":\s*"(\d+(?:\.\d+)?)s"/.exec(body)?.[1];
+  return seconds === undefined ? undefined : Number(seconds) * 1_000;
+}
+
+/** The members of events that hold a part of an answer. */
+const CONTENT = ['choices', 'candidates', 'delta', 'message', 'content', 'output', 'error'];
+
+/** Whether an error of a package tells of an event that belongs to no answer, such as a ping of a proxy. */
+export function isForeignEvent(error: unknown): boolean {
+  const { name, value } = objectIn(error);
+  if (name !== 'AI_TypeValidationError' || !isJsonObject(value)) return false;
+  return value.object !== 'error' && !CONTENT.some((member) => member in value);
+}
+
+/** An event that is not in the form that the package expects: often an error of the vendor. */
+function unreadable(
+  { value, text = '' }: { readonly value?: unknown; readonly text?: string },
+  endpoint: Endpoint,
+): ModelFailure {
+  const event = value ?? parseJson(text);
+  if (isJsonObject(event) && (event.error !== undefined || event.object === 'error'))
+    return inStreamFailure(event, endpoint);
+  const what = 'sent an event that is not in the form of its API. Check model.package and model.baseUrl.';
+  return new ModelFailure('bad-answer', `${endpoint.place} ${what}`);
+}
+
+/** An error object in a stream: the vendor's own, or one that the package made of it. */
+function streamFailure(error: unknown, endpoint: Endpoint): ModelFailure {
+  const { message, type, code, statusCode, isRetryable } = objectIn(error);
+  if (message === undefined) return inStreamFailure(error, endpoint);
+  const body = { message, type, code: statusCode ?? code };
+  const shouldRetry = typeof isRetryable === 'boolean' ? isRetryable : undefined;
+  return vendorFailure({ status: undefined, body, shouldRetry }, endpoint);
+}
+
+/** A failed connection, a refusal of the egress, or a defect of the package. */
+function otherFailure(error: Error, endpoint: Endpoint): ModelFailure {
+  const isConnection = causes(error).some((cause) => isLangoError(cause) || isSystemError(cause));
+  if (isConnection || /fetch failed|terminated|network|socket/i.test(error.message))
+    return connectionFailure(error, endpoint);
+  return new ModelFailure('bad-answer', `${endpoint.place} failed: ${redacted(error.message, endpoint)}`);
+}
+
+const isSystemError = (error: unknown): boolean => /^(E[A-Z]+|ERR_STREAM|UND_ERR)/.test(codeOf(error) ?? '');
+
+function redacted(text: string, { apiKey }: Endpoint): string {
+  return apiKey ? text.replaceAll(apiKey, '[API key]') : text;
+}

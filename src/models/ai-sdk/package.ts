@@ -1,0 +1,106 @@
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { codeOf, errorText, LangoError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
+import { assertModel } from './language-model.js';
+import type { KnownModel } from './request.js';
+
+/** Where a package is, and what its factory is given. */
+export interface PackageModel {
+  /** The name of the package, such as "@ai-sdk/google", or one of its entries: "@ai-sdk/google-vertex/anthropic". */
+  readonly name: string;
+  readonly model: string;
+  /** The name of the function that makes the provider. Default: the one of the package that begins with "create". */
+  readonly factory?: string | undefined;
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
+/** Settings without which a package refuses to work, or reports no usage. */
+const DEFAULT_OPTIONS: Readonly<Record<string, JsonObject>> = {
+  '@ai-sdk/openai-compatible': {
+    name: 'openai-compatible',
+    includeUsage: true,
+    supportsStructuredOutputs: true,
+  },
+};
+
+/** Finds the file of a package in the first of the folders that has it. Throws `invalid-config` with the way to install it. */
+export function findPackage(name: string, folders: readonly string[]): string {
+  for (const folder of folders) {
+    try {
+      return createRequire(join(folder, 'package.json')).resolve(name);
+    } catch (error) {
+      if (codeOf(error) !== 'MODULE_NOT_FOUND') throw unusable(name, errorText(error), error);
+    }
+  }
+  const text = `The package ${name} of a model is not installed.`;
+  throw new LangoError('invalid-config', text, {
+    hint: `Run: npm install --prefix ${folders[0]} ${packageOf(name)}`,
+  });
+}
+
+/** The package of an entry: "@ai-sdk/google-vertex" of "@ai-sdk/google-vertex/anthropic". */
+const packageOf = (name: string): string =>
+  name
+    .split('/')
+    .slice(0, name.startsWith('@') ? 2 : 1)
+    .join('/');
+
+/** The vendor in ids of models: "google" for "@ai-sdk/google", "openrouter" for "@openrouter/ai-sdk-provider". */
+export function vendorOf(name: string): string {
+  const [scope, rest = ''] = name.startsWith('@')
+    ? packageOf(name).slice(1).split('/')
+    : ['ai-sdk', packageOf(name)];
+  return scope === 'ai-sdk' ? rest : scope!;
+}
+
+/** Loads a package from its file and makes a model. Throws `invalid-config` when it cannot. */
+export async function loadModel(
+  file: string,
+  { name, model, factory, options }: PackageModel,
+): Promise<KnownModel> {
+  const loaded = (await import(pathToFileURL(file).href)) as Readonly<Record<string, unknown>>;
+  const create = factoryOf(loaded, name, factory);
+  const provider: unknown = create({ ...DEFAULT_OPTIONS[name], ...options });
+  const made: unknown = isProvider(provider) ? provider.languageModel(model) : (provider as Factory)(model);
+  assertModel(made, `${name} with the model ${model}`);
+  return made as KnownModel;
+}
+
+type Factory = (settings: unknown) => unknown;
+
+const isProvider = (value: unknown): value is { readonly languageModel: Factory } =>
+  typeof (value as { readonly languageModel?: unknown } | null)?.languageModel === 'function';
+
+function factoryOf(
+  loaded: Readonly<Record<string, unknown>>,
+  name: string,
+  given: string | undefined,
+): Factory {
+  const names = Object.keys(loaded).filter(
+    (key) => /^create[A-Z]/.test(key) && typeof loaded[key] === 'function',
+  );
+  if (given !== undefined) {
+    const named = loaded[given];
+    if (typeof named === 'function') return named as Factory;
+    throw unusable(name, `it exports no function ${given}; it has: ${names.join(', ') || 'none'}`);
+  }
+  // Some packages export a function under an older name too.
+  const [first, ...others] = new Set(names.map((key) => loaded[key] as Factory));
+  if (first && others.length === 0) return first;
+  if (first)
+    throw unusable(
+      name,
+      `it has several functions that make providers; set factory to one of ${names.join(', ')}`,
+    );
+  throw unusable(name, 'it exports no function that makes a provider; is it one of the AI SDK?');
+}
+
+function unusable(name: string, why: string, cause?: unknown): LangoError {
+  const hint = 'Check package and factory of the model; the page of the package names its function.';
+  return new LangoError('invalid-config', `The package ${name} cannot be used: ${why}.`, {
+    hint,
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
