@@ -2,13 +2,16 @@ import { runsAgent } from '../agents/agent-findings.js';
 import { createBackgroundBill } from '../agents/meters.js';
 import { asksBefore } from '../agents/tool-permission.js';
 import { isShipped } from '../capabilities/index.js';
-import { OpenCapabilities, servicesWithoutDatabase } from '../capabilities/open-capabilities.js';
+import {
+  keepingNodeFor,
+  OpenCapabilities,
+  servicesWithoutDatabase,
+} from '../capabilities/open-capabilities.js';
 import { groupsOf, hasSeveralOwners, type Config } from '../config/config.js';
 import { readEnv } from '../config/env.js';
 import type { LoadedConfig } from '../config/load.js';
 import type { BackgroundModels, Capability, NodeFacts } from '../core/capability.js';
 import type { SettingsContext, SettingsGroups } from '../core/capability.js';
-import { KEEPING_NODE } from '../core/keeping-nodes.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelProvider, UsageRow } from '../core/model.js';
 import { offer, type Services } from '../core/service.js';
@@ -33,18 +36,19 @@ interface CapabilityParts extends LoadedConfig, Parts<'storage' | 'parsers' | 'k
 export function openCapabilities(parts: CapabilityParts): OpenCapabilities {
   const { config, schema, storage, parsers } = parts;
   const models = createBackgroundModels(parts);
+  const findNode = keepingNodesOf(parts);
   return new OpenCapabilities({
     capabilities: schema.capabilities,
     offers: [
       offer(PARSERS, parsers),
       offer(DISK, openDisk(config, hasSeveralOwners(config.auth))),
       offer(TASKS, storage.tasks),
-      offer(KEEPING_NODE, keepingNodesOf(parts)),
     ],
     contextOf: (capability, services) => ({
       ...settingsContext(capability, { ...parts, services }),
       database: isShipped(capability) ? storage.database : withOwnTables(storage.database, capability.name),
       models,
+      keepingNode: keepingNodeFor(capability, findNode),
     }),
   });
 }

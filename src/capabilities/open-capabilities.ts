@@ -66,6 +66,19 @@ export class OpenCapabilities {
   }
 }
 
+/** Lets a capability ask for its own kinds of data only. */
+export function keepingNodeFor(
+  { name, keeps = {} }: Capability,
+  findNode: CapabilityContext<SettingsGroups>['keepingNode'],
+): CapabilityContext<SettingsGroups>['keepingNode'] {
+  return (kind) => {
+    if (Object.hasOwn(keeps, kind)) return findNode(kind);
+    throw new LangoError('forbidden', `The capability ${name} keeps no data of the kind ${kind}.`, {
+      hint: 'Name the kind in its keeps.',
+    });
+  };
+}
+
 /** Opens the capabilities without tables, for a command that only reads settings. Returns their services. */
 export function servicesWithoutDatabase(
   capabilities: readonly Capability[],
@@ -78,6 +91,7 @@ export function servicesWithoutDatabase(
       ...contextOf(capability, services),
       database: NO_DATABASE,
       models: NO_MODELS,
+      keepingNode: absent,
     }),
   });
   return services;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { KeptKind } from '../core/capability.js';
 import {
   KIB,
   agentName,
@@ -134,38 +135,43 @@ const keptAt = (what: string, right: string) =>
     `The server that stores ${what}. It must list this server in \`auth.nodes\`, with \`may: [${right}]\`. The address of this server itself has no effect. Default: none; this server stores them.`,
   );
 
-export const a2a = group('Remote agents, and what this server publishes.', {
-  enabled: flag(false, 'Use the agents of `a2a.remoteAgents` as sub-agents. SIGHUP reloads it.'),
-  baseUrl: optional(
-    httpUrl(),
-    'The address in agent cards, such as `https://agents.example`. Default: the address that the client used.',
-  ),
-  publish: optional(
-    distinct(agentName(), (name) => name).min(1),
-    'The names of the agents that this node runs. The agents of a program that uses the library count too. Default: all.',
-  ),
-  push,
-  signCards: flag(
-    true,
-    'Sign agent cards with the key of this node, which `/.well-known/jwks.json` publishes.',
-  ),
-  remoteAgents: list(
-    distinct(remoteAgent, (peer) => peer.name, ['name']),
-    'Agents on other servers. SIGHUP reloads the list.',
-  ),
-  keptAt: group('The servers that store the data of owners for the tools of this server.', {
-    secrets: keptAt('the secrets that commands and requests refer to', 'secrets'),
-    skills: keptAt('the skills that owners save', 'skills'),
-  }),
-  catalogs: list(
-    z.array(httpUrl()),
-    'Catalogs (ARD or AI Catalog), or their servers, that `lango agents search` searches. Their agents are added only on request.',
-  ),
-  cardBytes: count(256 * KIB, 'The largest card of a remote agent, in bytes.'),
-  connectSeconds: seconds(10, 'The time a remote agent has to answer with its card.'),
-  refreshSeconds: seconds(15, 'The pause between two checks of which remote agents can be reached.'),
-  idleSeconds: seconds(
-    600,
-    'When a remote agent sends nothing new for this time, the delegation fails and its task is canceled.',
-  ),
-});
+/** The kinds of data that capabilities keep, with their names. */
+export type Kinds = readonly (readonly [name: string, KeptKind])[];
+
+/** The keys of `a2a`, with one of `keptAt` for each kind of data that a capability keeps. */
+export const a2aKeys = (kinds: Kinds) =>
+  group('Remote agents, and what this server publishes.', {
+    enabled: flag(false, 'Use the agents of `a2a.remoteAgents` as sub-agents. SIGHUP reloads it.'),
+    baseUrl: optional(
+      httpUrl(),
+      'The address in agent cards, such as `https://agents.example`. Default: the address that the client used.',
+    ),
+    publish: optional(
+      distinct(agentName(), (name) => name).min(1),
+      'The names of the agents that this node runs. The agents of a program that uses the library count too. Default: all.',
+    ),
+    push,
+    signCards: flag(
+      true,
+      'Sign agent cards with the key of this node, which `/.well-known/jwks.json` publishes.',
+    ),
+    remoteAgents: list(
+      distinct(remoteAgent, (peer) => peer.name, ['name']),
+      'Agents on other servers. SIGHUP reloads the list.',
+    ),
+    keptAt: group(
+      'The servers that store the data of owners for the tools of this server.',
+      Object.fromEntries(kinds.map(([kind, { what }]) => [kind, keptAt(what, kind)])),
+    ),
+    catalogs: list(
+      z.array(httpUrl()),
+      'Catalogs (ARD or AI Catalog), or their servers, that `lango agents search` searches. Their agents are added only on request.',
+    ),
+    cardBytes: count(256 * KIB, 'The largest card of a remote agent, in bytes.'),
+    connectSeconds: seconds(10, 'The time a remote agent has to answer with its card.'),
+    refreshSeconds: seconds(15, 'The pause between two checks of which remote agents can be reached.'),
+    idleSeconds: seconds(
+      600,
+      'When a remote agent sends nothing new for this time, the delegation fails and its task is canceled.',
+    ),
+  });

@@ -4,12 +4,12 @@ import type { ShippedGroups } from '../capabilities/index.js';
 import type { Capability } from '../core/capability.js';
 import { LangoError } from '../core/errors.js';
 import { group, text } from '../core/fields.js';
-import { a2a } from './a2a-keys.js';
+import { a2aKeys, type Kinds } from './a2a-keys.js';
 import { agent } from './agent-keys.js';
 import { approval, disk, egress, logging, mcp, metrics, parsing, storage, tasks } from './host-keys.js';
 import { telemetry, webConsole, workspace } from './host-keys.js';
 import { bill, model, prices } from './model-keys.js';
-import { auth, server } from './server-keys.js';
+import { authKeys, EVERY_RIGHT, server } from './server-keys.js';
 
 const capabilities = z
   .array(text())
@@ -18,16 +18,17 @@ const capabilities = z
     'Packages with further capabilities, such as `@example/notes`; see [Write a capability](../guides/write-a-capability.md). They run with all rights of this server.',
   );
 
-/** The keys of the server itself, before and after those of capabilities. */
-const FIRST = {
-  ...{ agent, model, prices, bill, server, auth, a2a },
+/** The keys of the server itself, before and after those of capabilities, which bring `kinds` of data. */
+const firstKeys = (kinds: Kinds) => ({
+  ...{ agent, model, prices, bill, server, auth: authKeys(kinds), a2a: a2aKeys(kinds) },
   ...{ capabilities, storage, tasks, workspace, disk },
-};
+});
+type First = ReturnType<typeof firstKeys>;
 const LAST = { parsing, approval, egress, console: webConsole, metrics, telemetry, logging };
 /** Groups that several capabilities share. */
 const SHARED = { tools: group('The tool families.', {}), mcp };
 
-type OwnSchema = z.ZodObject<typeof FIRST & typeof SHARED & typeof LAST, z.core.$strict>;
+type OwnSchema = z.ZodObject<First & typeof SHARED & typeof LAST, z.core.$strict>;
 
 /** The settings of shipped capabilities at places of one step, and those at places "NAME.member". */
 type TopInput = {
@@ -56,13 +57,14 @@ export class SettingsSchema {
   readonly capabilities: readonly Capability[];
   #json: KeySchema | undefined;
 
-  /** Throws `conflict` when two capabilities have settings at one place. */
+  /** Throws `conflict` when two capabilities have settings at one place, or keep one kind of data. */
   constructor(given: readonly Capability[]) {
     this.capabilities = given;
+    const first = firstKeys(kindsOf(given));
     const groups = new Map<string, z.ZodType>(Object.entries(SHARED));
     for (const [place, schema] of given.flatMap(({ settings = {} }) => Object.entries(settings)))
-      addGroup(groups, place, schema);
-    this.zod = z.strictObject({ ...FIRST, ...Object.fromEntries(groups), ...LAST });
+      addGroup({ groups, taken: { ...first, ...LAST } }, place, schema);
+    this.zod = z.strictObject({ ...first, ...Object.fromEntries(groups), ...LAST });
   }
 
   /** The settings as JSON Schema, draft 2020-12. Generated at first use, because most starts do not need it. */
@@ -92,12 +94,25 @@ export class SettingsSchema {
   }
 }
 
-function addGroup(groups: Map<string, z.ZodType>, place: string, schema: z.ZodType): void {
+function kindsOf(given: readonly Capability[]): Kinds {
+  const kinds = given.flatMap(({ keeps = {} }) => Object.entries(keeps));
+  const names = [EVERY_RIGHT, ...kinds.map(([kind]) => kind)];
+  const twice = names.find((kind, index) => names.indexOf(kind) !== index);
+  if (twice === undefined) return kinds;
+  throw new LangoError('conflict', `Two capabilities keep data of the kind ${twice}.`);
+}
+
+interface Groups {
+  readonly groups: Map<string, z.ZodType>;
+  /** The groups of the server itself. */
+  readonly taken: object;
+}
+
+function addGroup({ groups, taken }: Groups, place: string, schema: z.ZodType): void {
   const [name = '', member] = place.split('.');
   const outer = groups.get(name);
   const members = outer && member !== undefined && (outer as z.ZodPrefault<z.ZodObject>).unwrap().shape;
-  const isTaken =
-    member === undefined ? name in FIRST || name in LAST || outer : members && member in members;
+  const isTaken = member === undefined ? name in taken || outer : members && member in members;
   if (isTaken) throw new LangoError('conflict', `Two capabilities have settings at ${place}.`);
   const whole =
     member === undefined ? schema : group(outer?.description ?? '', { ...members, [member]: schema });

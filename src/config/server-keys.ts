@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Kinds } from './a2a-keys.js';
 import {
   KIB,
   MIB,
@@ -217,41 +218,50 @@ const mtls = group('Client certificates, for mode `mtls`.', {
   ),
 });
 
-const trustedNode = z
-  .strictObject({
-    name: text().describe('The name of that server in messages.'),
-    jwks: optional(httpUrl(), 'URL of its keys: `/.well-known/jwks.json` of that server. Default: none.'),
-    keys: optional(path(), 'The same keys as a file. Default: none.'),
-    may: distinct(z.enum(['act', 'secrets', 'skills']), (right) => right)
-      .min(1)
-      .default(['act'])
-      .describe(
-        'The rights of that server for every owner. `act`: everything that the owner may do. `secrets`: get the values of secrets, each for a use that its owner allowed. `skills`: read the skills that the owner saved.',
-      ),
-  })
-  .refine(
-    ({ jwks, keys }) => (jwks === undefined) !== (keys === undefined),
-    'must hold one of jwks and keys',
-  );
+/** The right to do everything that an owner may do. */
+export const EVERY_RIGHT = 'act';
 
-export const auth = group('Authentication of callers.', {
-  mode: choice(
-    ['token', 'jwt', 'mtls', 'none'],
-    'token',
-    '`token`: every request carries the bearer token. `jwt`: every request carries a signed token of an issuer. `mtls`: every client has a certificate. `none`: no authentication; loopback addresses only.',
-  ),
-  token: secret(
-    'The bearer token. Default: `LANGO_TOKEN`, or a random one, created at first start in `${LANGO_HOME}/token`.',
-  ),
-  jwt,
-  introspection,
-  mtls,
-  nodes: list(
-    distinct(trustedNode, (node) => node.name, ['name']),
-    'The servers that may name the owner of a request: those that list agents of this one in `a2a.remoteAgents` with `owners: forward`. They are trusted for every owner.',
-  ),
-  audience: optional(
-    text(),
-    'The audience that the tokens of `auth.nodes` have for this server. Default: `a2a.baseUrl`.',
-  ),
-});
+const trustedNode = (kinds: Kinds) =>
+  z
+    .strictObject({
+      name: text().describe('The name of that server in messages.'),
+      jwks: optional(httpUrl(), 'URL of its keys: `/.well-known/jwks.json` of that server. Default: none.'),
+      keys: optional(path(), 'The same keys as a file. Default: none.'),
+      may: distinct(z.enum([EVERY_RIGHT, ...kinds.map(([kind]) => kind)]), (right) => right)
+        .min(1)
+        .default([EVERY_RIGHT])
+        .describe(
+          [
+            'The rights of that server for every owner. `act`: everything that the owner may do.',
+            ...kinds.map(([kind, { right }]) => `\`${kind}\`: ${right}.`),
+          ].join(' '),
+        ),
+    })
+    .refine(
+      ({ jwks, keys }) => (jwks === undefined) !== (keys === undefined),
+      'must hold one of jwks and keys',
+    );
+
+/** The keys of `auth`, with a right for each kind of data that a capability keeps. */
+export const authKeys = (kinds: Kinds) =>
+  group('Authentication of callers.', {
+    mode: choice(
+      ['token', 'jwt', 'mtls', 'none'],
+      'token',
+      '`token`: every request carries the bearer token. `jwt`: every request carries a signed token of an issuer. `mtls`: every client has a certificate. `none`: no authentication; loopback addresses only.',
+    ),
+    token: secret(
+      'The bearer token. Default: `LANGO_TOKEN`, or a random one, created at first start in `${LANGO_HOME}/token`.',
+    ),
+    jwt,
+    introspection,
+    mtls,
+    nodes: list(
+      distinct(trustedNode(kinds), (node) => node.name, ['name']),
+      'The servers that may name the owner of a request: those that list agents of this one in `a2a.remoteAgents` with `owners: forward`. They are trusted for every owner.',
+    ),
+    audience: optional(
+      text(),
+      'The audience that the tokens of `auth.nodes` have for this server. Default: `a2a.baseUrl`.',
+    ),
+  });

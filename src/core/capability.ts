@@ -3,6 +3,7 @@ import type { Command, WithOwner } from './command.js';
 import { LangoError } from './errors.js';
 import type { Finding, Path } from './findings.js';
 import type { FetchOptions } from './http.js';
+import type { KeepingNode } from './keeping-nodes.js';
 import type { Logger } from './logger.js';
 import type { Distiller, Usage } from './model.js';
 import type { OperationHandlers, OperationTable } from './operation.js';
@@ -27,6 +28,8 @@ export interface Capability<
   readonly tables?: TableMigrations;
   /** What owners, and nodes on their behalf, may do over the routes of the server. */
   readonly operations?: Table;
+  /** The kinds of owners' data that another server can keep for this one, by their names: see `keepingNode`. */
+  readonly keeps?: Readonly<Record<string, KeptKind>>;
   /** The words of `lango data forget WORD NAME`, each with its kind of data. */
   readonly forgets?: Readonly<Record<string, string>>;
   readonly commands?: readonly Command<SettingsContext<Groups>>[];
@@ -66,6 +69,14 @@ export interface RuleResult {
   readonly sent?: readonly { readonly path: Path; readonly url: string | undefined }[];
   /** Files that agents must not be able to change. */
   readonly guarded?: readonly { readonly file: string; readonly what: string }[];
+}
+
+/** A kind of data that servers keep for others. Its name is a key of `a2a.keptAt` and a right in `auth.nodes[].may`. */
+export interface KeptKind {
+  /** Completes the sentence "The server that stores …". */
+  readonly what: string;
+  /** What the right allows another server to do, for the reference. */
+  readonly right: string;
 }
 
 /** Tools whose names begin with `prefix` belong to `agent`, which the setting at `path` names. */
@@ -130,6 +141,8 @@ export interface SettingsContext<Groups extends SettingsGroups> {
 export interface CapabilityContext<Groups extends SettingsGroups> extends SettingsContext<Groups> {
   readonly database: SqlDatabase;
   readonly models: BackgroundModels;
+  /** Finds the server that keeps a kind of `keeps` (`a2a.keptAt`); undefined when this server keeps it. */
+  readonly keepingNode: (kind: string) => KeepingNode | undefined;
 }
 
 /** A capability of a server, or of a data folder that a command has open. */
@@ -173,8 +186,12 @@ export function defineCapability<
 
 const NAME = /^[a-z][a-z0-9]{1,31}$/;
 
-/** Throws `invalid-config` for a capability from outside with settings, routes or commands that are not below its name. */
-export function assertForeign({ name, settings = {}, operations = {}, commands = [] }: Capability): void {
+/**
+ * Throws `invalid-config` for a capability from outside with settings, routes, commands or kinds of data that are not
+ * below its name, or an operation for the right to another kind of data.
+ */
+export function assertForeign(capability: Capability): void {
+  const { name, settings = {}, operations = {}, commands = [], keeps = {} } = capability;
   if (!NAME.test(name)) throw foreignError(name, 'its name must be 2 to 32 lower-case letters and digits');
   const places = Object.keys(settings).filter((place) => place !== name && !place.startsWith(`${name}.`));
   if (places.length > 0)
@@ -186,6 +203,13 @@ export function assertForeign({ name, settings = {}, operations = {}, commands =
   const usages = commands.map(({ usage }) => usage).filter((usage) => usage.split(' ')[0] !== name);
   if (usages.length > 0)
     throw foreignError(name, `its commands must begin with ${name}, not ${usages.join(', ')}`);
+  const kinds = Object.keys(keeps).filter((kind) => kind !== name && !kind.startsWith(`${name}_`));
+  if (kinds.length > 0)
+    throw foreignError(name, `its kinds of data must begin with ${name}, not ${kinds.join(', ')}`);
+  const rights = Object.values(operations).flatMap(({ right }) => right ?? []);
+  const others = rights.filter((right) => !Object.hasOwn(keeps, right));
+  if (others.length > 0)
+    throw foreignError(name, `its operations must be for rights of its own, not ${others.join(', ')}`);
 }
 
 function foreignError(name: string, text: string): LangoError {

@@ -1,5 +1,4 @@
 import type { OperationClient, OperationTable } from './operation.js';
-import { Contract } from './service.js';
 import type { Scope } from './task.js';
 
 /** A node that keeps data of owners for this one, and trusts it to name the owner of a request. */
@@ -12,8 +11,3 @@ export interface KeepingNode {
     signal?: AbortSignal,
   ): Promise<OperationClient<Table>>;
 }
-
-/** Finds the node that keeps this kind of data (`a2a.keptAt`); undefined when this node keeps it. */
-export const KEEPING_NODE = new Contract<(kind: 'secrets' | 'skills') => KeepingNode | undefined>(
-  'list of nodes that keep data',
-);

@@ -141,6 +141,16 @@ const REFUSED: readonly (readonly [rule: string, members: string, error: string]
     "commands: [{ usage: 'serve twice', description: 'x', works: 'server' }],",
     'its commands must begin with odd',
   ],
+  [
+    'a kind of data with the name of another',
+    "keeps: { act: { what: 'x', right: 'x' } },",
+    'its kinds of data must begin with odd, not act',
+  ],
+  [
+    'an operation for the right to another kind of data',
+    ROUTE('/lango/odd').replace('method:', "right: 'secrets', method:"),
+    'its operations must be for rights of its own, not secrets',
+  ],
 ];
 
 const ODD = (members: string, families = '[]') => `

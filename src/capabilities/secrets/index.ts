@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { defineCapability, type CapabilityContext } from '../../core/capability.js';
 import { LangoError, isLangoError } from '../../core/errors.js';
-import { KEEPING_NODE, type KeepingNode } from '../../core/keeping-nodes.js';
+import type { KeepingNode } from '../../core/keeping-nodes.js';
 import { SECRETS } from '../../core/secrets.js';
 import { offer } from '../../core/service.js';
 import type { Scope } from '../../core/task.js';
@@ -37,6 +37,12 @@ export const secrets = defineCapability({
   ],
   tables: VAULT_TABLES,
   operations: VAULT_OPERATIONS,
+  keeps: {
+    secrets: {
+      what: 'the secrets that commands and requests refer to',
+      right: 'get the values of secrets, each for a use that its owner allowed',
+    },
+  },
   sentences: SECRET_SENTENCES,
   commands: SECRET_COMMANDS,
   decidedSingly: /^(secrets|crypto)_/,
@@ -59,7 +65,7 @@ export const secrets = defineCapability({
   open(context) {
     let opened: Promise<OpenSealedVault> | undefined;
     const openVault = () => (opened ??= openSealedVault(context));
-    const keeping = () => context.services.require(KEEPING_NODE)('secrets');
+    const keeping = () => context.keepingNode('secrets');
     const ownSecrets = async () => {
       const node = keeping();
       if (!node) return (await openVault()).secrets;

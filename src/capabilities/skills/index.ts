@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { defineCapability, type CapabilityContext } from '../../core/capability.js';
 import { hashJson } from '../../core/canonical-json.js';
 import { flag, group, HOME_MARK, path } from '../../core/fields.js';
-import { KEEPING_NODE } from '../../core/keeping-nodes.js';
 import { offer } from '../../core/service.js';
 import { off } from '../../core/tool-family.js';
 import { DISK, ownersFolder, READABLE_FOLDERS } from '../../disk/disk.js';
@@ -35,6 +34,9 @@ export const skills = defineCapability({
     ['import the skill {path}', 'import_skill'],
     ['use the skill {name}', 'skill_{name}'],
   ],
+  keeps: {
+    skills: { what: 'the skills that owners save', right: 'read the skills that the owner saved' },
+  },
   forgets: { skill: 'skills' },
   open(context) {
     const { enabled } = context.settings['tools.skills'];
@@ -63,9 +65,15 @@ export const skills = defineCapability({
   },
 });
 
-function openSkills({ settings, node, services, logger }: CapabilityContext<typeof SETTINGS>): Skills {
+function openSkills({
+  settings,
+  node,
+  services,
+  keepingNode,
+  logger,
+}: CapabilityContext<typeof SETTINGS>): Skills {
   const { folders, workspace } = settings['tools.skills'];
-  const keeper = services.require(KEEPING_NODE)('skills');
+  const keeper = keepingNode('skills');
   return createSkills({
     shared: folders,
     ...services.require(DISK),
