@@ -151,12 +151,9 @@ export async function withArguments<T>(
   const parsed = reader.parse(call.arguments);
   if ('problem' in parsed) return refuse(call, `invalid arguments: ${parsed.problem}`);
   const { given, input } = parsed;
-  return use(
-    given === call.arguments
-      ? call
-      : { ...call, arguments: given, key: keyOf({ ...call, arguments: given }) },
-    input,
-  );
+  if (given === call.arguments) return use(call, input);
+  const made = { ...call, arguments: given };
+  return use({ ...made, key: keyOf(made) }, input);
 }
 
 /** The key of a call: the hash of its task, its step, its name and the arguments that it is made with. */

@@ -1,5 +1,5 @@
 import { newId } from '../core/ids.js';
-import { parseObject, type JsonObject } from '../core/json.js';
+import { parseJson, parseObject, type JsonObject } from '../core/json.js';
 import { typeOfBytes, type Part } from '../core/message.js';
 import {
   functionCalls,
@@ -238,7 +238,7 @@ interface WrittenCall {
 
 /** Parses the call that a model wrote. Missing arguments become an empty object, a missing id a new one. Never throws. */
 export function toFunctionCall({ id, name, argumentsText, isOpen }: WrittenCall): FunctionCall {
-  const args = argumentsText.trim() === '' ? {} : keepableObject(argumentsText);
+  const args = argumentsIn(argumentsText);
   return {
     type: 'function-call',
     id: id || `call_${newId()}`,
@@ -247,6 +247,19 @@ export function toFunctionCall({ id, name, argumentsText, isOpen }: WrittenCall)
     ...(args === undefined ? { invalid: argumentsText.slice(0, MAX_INVALID_CHARACTERS) } : {}),
     ...(isOpen && { isCut: true }),
   };
+}
+
+/** What models write in place of no arguments, besides nothing. */
+const NOTHING: ReadonlySet<string> = new Set(['', 'null', '[]', 'None', 'undefined']);
+/** A Markdown block around arguments, and the empty object that some gateways send before them. */
+const AROUND = /^```\w*\s|\s*```$|^\{\}\s*(?=\{)/g;
+
+/** Reads arguments in the forms that models write them: an object, or its JSON once more as a text or in a Markdown block. */
+function argumentsIn(text: string): JsonObject | undefined {
+  const bare = text.trim().replace(AROUND, '').trim();
+  if (NOTHING.has(bare)) return {};
+  const value = parseJson(bare);
+  return typeof value === 'string' ? argumentsIn(value) : keepableObject(bare);
 }
 
 /** Gives each call of an answer an id of its own: some servers repeat them. */
