@@ -35,7 +35,9 @@ describe('a child task whose id was still unknown when the process died', () => 
       }),
     };
     try {
-      const before = await startServer(options);
+      // The server that dies gives its task no time to end.
+      const settings = { server: { port: 0, limits: { drainSeconds: 0.1 } } };
+      const before = await startServer({ ...options, settings });
       const parent = await beginTask(before, 'go');
       await running;
       await before.stop();
