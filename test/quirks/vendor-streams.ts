@@ -18,7 +18,7 @@ export interface VendorAnswer {
   readonly more?: JsonObject;
 }
 
-interface VendorCall {
+export interface VendorCall {
   /** Default: a new id. */
   readonly id?: string;
   readonly name: string;
@@ -32,12 +32,12 @@ interface VendorCall {
 
 /** The characters of one delta. */
 const DELTA = /[\s\S]{1,20}/gu;
-const deltasOf = (text: string): readonly string[] => text.match(DELTA) ?? [];
+export const deltasOf = (text: string): readonly string[] => text.match(DELTA) ?? [];
 
 let calls = 0;
-const newId = (): string => `call_${(calls += 1).toString().padStart(5, '0')}`;
+export const newCallId = (): string => `call_${(calls += 1).toString().padStart(5, '0')}`;
 
-function argumentsOf({ arguments: given = {} }: VendorCall): string {
+export function argumentsOf({ arguments: given = {} }: VendorCall): string {
   return typeof given === 'string' ? given : JSON.stringify(given);
 }
 
@@ -53,7 +53,7 @@ const STREAMS: Readonly<Record<ModelWireName, (answer: VendorAnswer) => string>>
       ...deltasOf(thoughts).map((reasoning_content) => openaiChunk({ reasoning_content })),
       ...deltasOf(text).map((content) => openaiChunk({ content })),
       ...calls.flatMap((call, index) => {
-        const begun = { index, id: call.id ?? newId(), type: 'function', ...call.more };
+        const begun = { index, id: call.id ?? newCallId(), type: 'function', ...call.more };
         return [
           openaiChunk({ tool_calls: [{ ...begun, function: { name: call.name, arguments: '' } }] }),
           ...deltasOf(argumentsOf(call)).map((piece) =>
@@ -81,7 +81,7 @@ const STREAMS: Readonly<Record<ModelWireName, (answer: VendorAnswer) => string>>
       ...(thoughts === undefined ? [] : [thinking]),
       ...(text === undefined ? [] : [said]),
       ...calls.map((call) => ({
-        start: { type: 'tool_use', id: call.id ?? newId(), name: call.name, input: {}, ...call.more },
+        start: { type: 'tool_use', id: call.id ?? newCallId(), name: call.name, input: {}, ...call.more },
         deltas: deltasOf(argumentsOf(call)).map((partial_json) => ({
           type: 'input_json_delta',
           partial_json,
@@ -100,7 +100,7 @@ const STREAMS: Readonly<Record<ModelWireName, (answer: VendorAnswer) => string>>
         ? []
         : [{ type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'ENCRYPTED' }]),
       ...(text === undefined ? [] : [{ type: 'message', id: 'msg_1', role: 'assistant', text }]),
-      ...calls.map(({ id = newId(), name, more: own, ...call }) => ({
+      ...calls.map(({ id = newCallId(), name, more: own, ...call }) => ({
         ...{
           type: 'function_call',
           id: `fc_${id}`,

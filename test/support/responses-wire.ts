@@ -80,7 +80,7 @@ export const responsesWire: ModelWire = {
 const CODES = {
   overloaded: 'server_error',
   'rate-limited': 'rate_limit_exceeded',
-  rejected: 'invalid_request_error',
+  rejected: 'invalid_prompt',
 } as const;
 
 interface SentItem {

@@ -113,7 +113,7 @@ function streamFailure(error: unknown, endpoint: Endpoint): ModelFailure {
 /** A failed connection, a refusal of the egress, or a defect of the package. */
 function otherFailure(error: Error, endpoint: Endpoint): ModelFailure {
   const isConnection = causes(error).some((cause) => isLangoError(cause) || isSystemError(cause));
-  if (isConnection || /fetch failed|terminated|network|socket/i.test(error.message))
+  if (isConnection || /fetch failed|terminated|network|socket|incomplete/i.test(error.message))
     return connectionFailure(error, endpoint);
   return new ModelFailure('bad-answer', `${endpoint.place} failed: ${redacted(error.message, endpoint)}`);
 }

@@ -63,8 +63,25 @@ export function toCallOptions(request: ModelRequest, context: CallContext): Lang
       })),
       toolChoice: { type: 'auto' },
     }),
-    ...(providerOptions && { providerOptions: providerOptions as SharedV4ProviderOptions }),
+    providerOptions: withoutStoring(model, (providerOptions ?? {}) as SharedV4ProviderOptions),
   };
+}
+
+/** Whether the model is one of the Responses API, which stores outputs unless it is told not to. */
+const isOfResponses = ({ provider }: CallContext['model']): boolean =>
+  /^(openai|azure)\.responses$/.test(provider);
+
+/**
+ * Has the Responses API store nothing, as the journal has all: with stored outputs, packages send references in place of
+ * calls, whose ids are not those of this request.
+ */
+function withoutStoring(
+  model: CallContext['model'],
+  given: SharedV4ProviderOptions,
+): SharedV4ProviderOptions {
+  if (!isOfResponses(model)) return given;
+  const [name = ''] = model.provider.split('.', 1);
+  return { ...given, [name]: { store: false, ...given[name] } };
 }
 
 /** The last request of the user, the output before it, and the request before that. */
@@ -112,7 +129,7 @@ function marked(
 
 function toMessages(turn: Turn, { model }: CallContext): readonly LanguageModelV4Message[] {
   if (turn.role === 'assistant') {
-    const parts = turn.content.flatMap(toAssistantParts);
+    const parts = turn.content.flatMap(toAssistantParts).filter((part) => isUseful(part, model));
     // A truncated answer may end with reasoning, which some vendors refuse at the end.
     const content = parts.slice(0, parts.findLastIndex(({ type }) => type !== 'reasoning') + 1);
     return content.length === 0 ? [] : [{ role: 'assistant', content }];
@@ -125,6 +142,14 @@ function toMessages(turn: Turn, { model }: CallContext): readonly LanguageModelV
     ...(needsBridge ? [BRIDGE] : []),
     ...(said.length > 0 ? [{ role: 'user' as const, content: said }] : []),
   ];
+}
+
+/** Whether the vendor can read a part: what it did not store, it refuses without its encrypted content. */
+function isUseful(part: AssistantPart, model: CallContext['model']): boolean {
+  if (part.type !== 'reasoning' || !isOfResponses(model)) return true;
+  return Object.values(part.providerOptions ?? {}).some(
+    ({ reasoningEncryptedContent }) => reasoningEncryptedContent,
+  );
 }
 
 /** Mistral's models refuse a message of the user right after the results of calls. */
