@@ -1,6 +1,6 @@
 import { textOf, textPart, type Part } from '../core/message.js';
 import { functionCalls, type AnswerBlock, type FunctionResult, type ModelMessage } from '../core/model.js';
-import { isInterrupted, type EventBody, type TaskEvent } from '../core/task.js';
+import { isInterrupted, isRefused, type EventBody, type TaskEvent } from '../core/task.js';
 import { cutText, estimateTokens } from '../core/text.js';
 import { turnStep } from './agent-function.js';
 import { isFile } from './attachments.js';
@@ -47,15 +47,25 @@ function turnsOf(
   { rootAgentName, historyTokens: maxBytes }: EventsAdapterOptions,
 ): readonly Turn[] {
   if (task[0]?.body.type !== 'message') return [];
-  const results = resultsByTurn(task, maxBytes);
-  return task.flatMap((event, index) => {
+  const kept = withoutRefused(task);
+  const results = resultsByTurn(kept, maxBytes);
+  return kept.flatMap((event, index) => {
     const { body } = event;
     const author = event.author ?? rootAgentName;
     if (body.type === 'message') return userTurn(withoutAnswers(body.message.parts), maxBytes);
-    if (body.type === 'run-end') return endTurn(author, body, task[index - 1]);
+    if (body.type === 'run-end') return endTurn(author, body, kept[index - 1]);
     if (body.type !== 'turn-end' || body.content.length === 0) return [];
     return [answerTurn(author, body.content, results.get(body.step) ?? new Map())];
   });
+}
+
+/** Leaves out a refused exchange, from the person's last message on: with it, every later request would be refused too. */
+function withoutRefused(task: readonly TaskEvent[]): readonly TaskEvent[] {
+  if (!task.some(({ body }) => isRefused(body))) return task;
+  const last = task.findLastIndex(
+    ({ body }) => body.type === 'message' && withoutAnswers(body.message.parts).length > 0,
+  );
+  return task.slice(0, Math.max(0, last));
 }
 
 /** Says why a task ended without an answer: the model would see an open request before the next one, and do both. */

@@ -22,7 +22,7 @@ import { CallLedger, type Admission } from './call-ledger.js';
 import { questionText } from './asking.js';
 import { isAttached } from './attachments.js';
 import type { Budget } from './budget.js';
-import { sayAnswer, takeTurn, withNewestImages, type TurnEnd } from './model-turn.js';
+import { refusedEnd, sayAnswer, takeTurn, withNewestImages, type TurnEnd } from './model-turn.js';
 import { concludeWithData, repairRequest, WRONG_OUTPUT, type OutputReader } from './output.js';
 import { UserMessages } from './user-messages.js';
 
@@ -82,7 +82,7 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
     if ('state' in answer) return answer;
 
     const calls = functionCalls(answer.content);
-    if (answer.stopReason === 'refusal') return conclude(run, answer);
+    if (answer.stopReason === 'refusal') return conclude(run, answer, options);
     conversation.push({ role: 'assistant', author: run.task.agent, content: answer.content });
     let author = calls.length === 0 ? run.task.agent : undefined;
     if (author === undefined) {
@@ -99,7 +99,7 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
     const unread = author === undefined ? [] : messages.unread();
     if (author !== undefined && (unread.length === 0 || last)) {
       if (calls.length > 0) return { state: 'completed', author };
-      const end = conclude(run, answer, options.output);
+      const end = conclude(run, answer, options);
       if (end.reason !== WRONG_OUTPUT || last || wasRepaired) return end;
       wasRepaired = true;
       conversation.push(repairRequest(end));
@@ -109,19 +109,23 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
 }
 
 /** Returns the end of a run whose last turn is its answer. */
-function conclude(run: Run, answer: TurnEnd, output?: OutputReader): RunEnd {
+function conclude(
+  run: Run,
+  answer: TurnEnd,
+  { output, showsReasons }: Pick<LoopOptions, 'output' | 'showsReasons'>,
+): RunEnd {
   const { content, stopReason } = answer;
   const text = answerText(content);
   const mark = MARKS[stopReason];
   if (text.trim() === '') {
-    if (stopReason === 'refusal') return refusal('The model declined to answer this.');
+    if (stopReason === 'refusal') return refusedEnd(answer, '', showsReasons);
     const why = ' It used up all tokens of an answer before its first text (agent.limits.answerTokens).';
     const cut = stopReason === 'max-tokens' ? why : '';
     return { state: 'failed', reason: 'model-empty', text: `The model gave no answer.${cut}` };
   }
   if (output && stopReason !== 'refusal') return concludeWithData(run, text, output);
   if (mark) sayAnswer(run, { text: `${text}\n\n[${mark}]`, replace: true });
-  return stopReason === 'refusal' ? refusal(text) : { state: 'completed' };
+  return stopReason === 'refusal' ? refusedEnd(answer, text, showsReasons) : { state: 'completed' };
 }
 
 /** What is added to a text that the model did not write to its end. */
@@ -130,10 +134,6 @@ const MARKS: Readonly<Partial<Record<StopReason, string>>> = {
   'context-window': 'The answer was cut off because the context window of the model is full.',
   refusal: 'The answer ends here: the model, or a filter of its vendor, declined to go on.',
 };
-
-function refusal(text: string): RunEnd {
-  return { state: 'rejected', reason: 'model-refusal', text };
-}
 
 /** The characters of a token, by a low estimate: what is written in smaller pieces fits in any case. */
 const CHARACTERS_PER_TOKEN = 3;

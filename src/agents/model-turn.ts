@@ -11,6 +11,7 @@ import type {
 } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
 import type { EventBody } from '../core/task.js';
+import { againAt } from '../core/retry.js';
 import { scrubEvent } from '../scrub/data.js';
 import type { Request, Spent } from './bill.js';
 import type { Budget } from './budget.js';
@@ -33,7 +34,7 @@ interface TurnOptions {
 
 /** Returns the recorded output of this turn, or asks the model and streams its text into the journal. */
 export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> {
-  const { run, step, budget, fromOutside } = options;
+  const { run, step, model, budget, fromOutside } = options;
   const recorded = run.recorded(step);
   if (recorded?.result?.type === 'turn-end') {
     await budget.settle(step, recorded.result.usage);
@@ -58,10 +59,19 @@ export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> 
     return failure(last, options);
   }
   run.signal.throwIfAborted();
-  const { content, stopReason } = last.answer;
+  const { content, stopReason, refusal } = last.answer;
+  if (refusal) run.logger.warn('the model vendor refused a request', { model: model.id, reason: refusal });
   const mark = fromOutside ? { fromOutside } : {};
   // Scrubbed here, so that this run and a resumed run perform the same calls.
-  const given: TurnEnd = { type: 'turn-end', step, content, stopReason, usage, ...mark };
+  const given: TurnEnd = {
+    type: 'turn-end',
+    step,
+    content,
+    stopReason,
+    usage,
+    ...mark,
+    ...(refusal && { refusal }),
+  };
   const turnEnd = scrubEvent(given, run.scrubber);
   run.emit(turnEnd);
   return turnEnd;
@@ -132,17 +142,30 @@ const FAILURES: Readonly<Record<ModelErrorCode | RefusalReason, string>> = {
   'model-name':
     'The model vendor does not know the model of this server. Its operator can see why: `lango doctor --model`.',
   credit: 'The account of this server at the model vendor has no credit left. Its operator can add some.',
+  content: 'The content filter of the model vendor refused this request. Say it in other words.',
   length: 'The conversation is too long for the model. Begin a new one, or send less.',
 };
 
 function failure(
-  { code, message, about }: Extract<ModelEvent, { type: 'error' }>,
+  { code, message, about, retryAfterMs }: Extract<ModelEvent, { type: 'error' }>,
   { run, model, showsReasons }: TurnOptions,
 ): RunEnd {
   run.logger.warn('the model gave no answer', { model: model.id, code, error: message });
-  const text = showsReasons ? message : FAILURES[about ?? code];
-  return { state: 'failed', reason: `model-${code}`, text };
+  const text = showsReasons ? message : FAILURES[about ?? code] + againAt(retryAfterMs);
+  if (about === 'content') return { state: 'rejected', reason: REFUSAL, text };
+  // Without another reason, the content is one that this vendor never accepts.
+  const refused = code === 'rejected' && about === undefined;
+  return { state: 'failed', reason: `model-${code}`, text, ...(refused && { refused }) };
 }
+
+/** The end of a run whose content the model, or a filter of its vendor, refused. */
+export function refusedEnd({ refusal }: TurnEnd, said: string, showsReasons: boolean): RunEnd {
+  const why = refusal && showsReasons ? ` The vendor says: ${refusal}` : '';
+  const text = said || `The model declined to answer this.${why}`;
+  return { state: 'rejected', reason: REFUSAL, text };
+}
+
+const REFUSAL = 'model-refusal';
 
 /** The most images of results in a request: at every turn an image costs about as much as a page of text. */
 const MAX_IMAGES = 2;

@@ -24,7 +24,7 @@ import { workFolders } from '../disk/open-disk.js';
 import { isOperator } from '../http/identity.js';
 import { withFallbacks } from '../models/fallback.js';
 import { createOfflineProvider } from '../models/offline/provider.js';
-import { PRICES_READ, priceOf } from '../models/prices.js';
+import { PRICES_READ, priceOf, windowTokensOf } from '../models/prices.js';
 import { egressOf, type Parts } from './node.js';
 
 type ModelContext = Parts<'config' | 'secrets' | 'schema' | 'settings' | 'logger'>;
@@ -33,7 +33,8 @@ type ModelContext = Parts<'config' | 'secrets' | 'schema' | 'settings' | 'logger
 export async function createModel(choice: ModelChoice, context: ModelContext): Promise<ModelProvider> {
   const chain = [choice, ...choice.fallbacks];
   const providers = await Promise.all(chain.map((each) => createProvider(each, context)));
-  return withFallbacks(providers, context.logger);
+  const { logger, config } = context;
+  return withFallbacks(providers, { logger, asksAfterRefusal: config.model.fallbackOnRefusal });
 }
 
 /** A response that is no stream: an error, or a whole output of a server that does not stream. */
@@ -50,6 +51,7 @@ async function createProvider(choice: ModelChoice, context: ModelContext): Promi
   const timeoutMs = 1_000 * timeoutSeconds;
   const options = {
     ...{ ...rest, model, baseUrl, timeoutMs, apiKey: secrets.modelKeys.get(key) },
+    windowTokens: windowTokensOf(model),
     fetch: egressOf(context)({
       ...{ configuredUrl: baseUrl, timeoutMs, idleMs: timeoutMs, maxBytes: LARGEST_BODY_BYTES },
       // The vendors' libraries ask for a stream in the body, not by the Accept header.

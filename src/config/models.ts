@@ -27,6 +27,7 @@ export interface ModelChoice extends Tuning, OfPackage {
 export interface ModelConfig extends ModelChoice {
   /** Why this provider was chosen, as a sentence without its full stop. */
   readonly reason: string;
+  readonly fallbackOnRefusal: boolean;
 }
 
 type OtherModel = Settings['agent']['models'][string];

@@ -9,6 +9,7 @@ export interface ModelProvider {
   /** Provider and model, for logs and usage: "anthropic/claude-…", "offline". */
   readonly id: string;
   readonly fallbacks?: readonly string[]; // The ids of models that may be asked in its place.
+  readonly windowTokens?: number; // The most tokens of a request and its output, where they are known.
   readonly readsImages?: boolean; // Default: true. Other models get their descriptions.
   stream(request: ModelRequest): AsyncIterable<ModelEvent>;
 }
@@ -80,6 +81,7 @@ export interface ModelAnswer {
   readonly content: readonly AnswerBlock[];
   readonly stopReason: StopReason;
   readonly usage: Usage;
+  readonly refusal?: string; // Why a filter of the vendor ended it, in the vendor's words. Absent when the model itself refused.
   readonly by?: string; // The id of the model that was asked, of several.
   readonly failed?: readonly SpentUsage[];
 }
@@ -117,7 +119,7 @@ export interface ModelPrice {
 export type ModelErrorCode =
   'canceled' | 'overloaded' | 'rate-limited' | 'unreachable' | 'rejected' | 'bad-answer';
 
-export type RefusalReason = 'key' | 'model-name' | 'credit' | 'length';
+export type RefusalReason = 'key' | 'model-name' | 'credit' | 'length' | 'content';
 
 export type ModelEvent =
   /** With `restarts`, the output begins again after a lost connection, and replaces all earlier text. */
@@ -131,6 +133,7 @@ export type ModelEvent =
       readonly retryable: boolean;
       /** Why the vendor refused a `rejected` request; absent for any other reason. */
       readonly about?: RefusalReason;
+      readonly retryAfterMs?: number; // The wait that the vendor asks for.
       readonly failed?: readonly SpentUsage[];
     };
 

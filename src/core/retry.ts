@@ -23,6 +23,23 @@ export function retryAfterMs(headers: Pick<Headers, 'get'> | undefined): number 
   return atLeastZero(Number.isNaN(seconds) ? Date.parse(value) - Date.now() : seconds * 1000);
 }
 
+/** Shorter waits need no time of day. */
+const MIN_TOLD_MS = 60_000;
+
+/** " It takes requests again at 14:05 (UTC+01:00), in 3 h."; empty for a short or unknown wait. */
+export function againAt(waitMs: number | undefined): string {
+  if (waitMs === undefined || waitMs < MIN_TOLD_MS || waitMs > 30 * 86_400_000) return '';
+  const at = new Date(Date.now() + waitMs);
+  const two = (value: number): string => String(value).padStart(2, '0');
+  const minutes = -at.getTimezoneOffset();
+  const offset = `${minutes < 0 ? '-' : '+'}${two(Math.trunc(Math.abs(minutes) / 60))}:${two(Math.abs(minutes) % 60)}`;
+  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} `;
+  const time = `${two(at.getHours())}:${two(at.getMinutes())}`;
+  const left =
+    waitMs < 3_600_000 ? `${Math.ceil(waitMs / 60_000)} min` : `${Math.round(waitMs / 360_000) / 10} h`;
+  return ` It takes requests again at ${waitMs > 43_200_000 ? day : ''}${time} (UTC${offset}), in ${left}.`;
+}
+
 function atLeastZero(value: number): number | undefined {
   return Number.isNaN(value) ? undefined : Math.max(0, value);
 }

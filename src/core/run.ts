@@ -81,6 +81,8 @@ export interface RunEnd {
   readonly message?: Message;
   readonly metadata?: JsonObject;
   readonly reason?: string;
+  /** Whether a model's vendor refused the request for what it holds. */
+  readonly refused?: boolean;
   /** The agent that wrote the output, when it is another than the agent of the run (a final delegation). */
   readonly author?: string;
   readonly questions?: readonly Question[];

@@ -162,6 +162,8 @@ export type EventBody =
       readonly stopReason: StopReason;
       readonly usage: Usage;
       readonly fromOutside?: boolean;
+      /** Why the vendor's filter refused, in its words. */
+      readonly refusal?: string;
     }
   | {
       readonly type: 'tool-call';
@@ -225,6 +227,8 @@ export type EventBody =
       readonly questions?: readonly Question[];
       readonly usage: Usage;
       readonly fromOutside?: boolean;
+      /** Whether a model's vendor refused the request for what it holds, whatever that is. */
+      readonly refused?: boolean;
     };
 
 export type EventType = EventBody['type'];
@@ -246,6 +250,11 @@ export interface TaskEvent extends NewEvent {
 /** Whether the entry holds text from outside. */
 export function isFromOutside(body: EventBody): boolean {
   return 'fromOutside' in body && body.fromOutside === true;
+}
+
+/** Whether this ends a task whose content a model or its vendor refused. Later requests with it would be refused too. */
+export function isRefused(body: EventBody): boolean {
+  return body.type === 'run-end' && (body.refused === true || body.reason === 'model-refusal');
 }
 
 /**

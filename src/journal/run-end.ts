@@ -35,12 +35,12 @@ export function resultOfFailure(run: TaskRun, error: unknown): RunResult {
 
 /** The event that closes a run: the last one that its epoch may write. */
 export function runEndEvent(run: TaskRun, result: RunResult): EventBody {
-  const { reason, metadata, questions } = result;
+  const { reason, metadata, questions, refused } = result;
   const message = closingMessage(run, result);
   return {
     type: 'run-end',
     state: result.state,
-    ...defined({ reason, message, metadata, questions }),
+    ...defined({ reason, message, metadata, questions, refused }),
     usage: run.usage(),
     ...(run.hasReadOutside() ? { fromOutside: true } : {}),
   };

@@ -107,11 +107,15 @@ export interface Ended {
   /** Calls that were still open at the end have `isCut`. */
   readonly content: readonly AnswerBlock[];
   readonly usage: Usage;
+  /** What the vendor says of a refusal: the categories of its filter. */
+  readonly refusal?: string;
+  /** Whether the model itself refused, and no filter of its vendor. */
+  readonly isOwnRefusal?: boolean;
 }
 
 /** Returns the answer of an output. Throws `ModelFailure` when the output is not known to be whole, or cut at a limit. */
 export function toAnswer(
-  { reason, isAccountedFor, content, usage }: Ended,
+  { reason, isAccountedFor, content, usage, refusal = reason, isOwnRefusal = false }: Ended,
   { maxTokens, endpoint }: { readonly maxTokens: number; readonly endpoint: Endpoint },
 ): ModelAnswer {
   const known = endOf(reason);
@@ -131,7 +135,7 @@ export function toAnswer(
         return { content, stopReason: 'context-window', usage };
       throw failed(new ModelFailure('rejected', WINDOW_IS_FULL, { about: 'length' }), usage);
     case 'refusal':
-      return { content, stopReason: 'refusal', usage };
+      return { content, stopReason: 'refusal', usage, ...(!isOwnRefusal && { refusal }) };
     default: {
       const why =
         end === 'none' ? 'it gives no reason' : `it gives the reason "${reason.slice(0, MAX_REASON)}"`;

@@ -3,8 +3,8 @@ import type { ModelEvent } from '../core/model.js';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Ended } from './ends.js';
 import { assertNotTooLong, readEvents, type ServerEvent } from './event-stream.js';
-import { connectionFailure, ModelFailure, vendorFailure, type Endpoint } from './failure.js';
-import { retryAfterMs } from '../core/retry.js';
+import { connectionFailure, ModelFailure, type Endpoint } from './failure.js';
+import { causesOf } from '../core/errors.js';
 import { Deadline } from '../core/time.js';
 import { keepableObject } from './conversation.js';
 
@@ -163,18 +163,11 @@ export class OutputBounds {
   }
 }
 
-/** Reads the SDKs' errors, which have `status`, `headers` and the body as `error`. Others mean that the connection failed. */
+/** Finds the failure that an SDK wraps. Any other error means that the connection failed. */
 function toFailure(error: unknown, endpoint: Endpoint): ModelFailure {
-  if (error instanceof ModelFailure) return error;
-  const { status, headers, error: body, message } = error as Partial<SdkError>;
-  if (typeof status !== 'number') return connectionFailure(error, endpoint);
-  const advice = headers?.get('x-should-retry');
-  const shouldRetry = advice ? advice === 'true' : undefined;
-  const wait = retryAfterMs(headers);
-  return vendorFailure({ status, body: body ?? message, shouldRetry, retryAfterMs: wait }, endpoint);
+  const failure = causesOf(error).find((cause) => cause instanceof ModelFailure);
+  return failure ?? connectionFailure(error, endpoint);
 }
-
-type SdkError = Error & Readonly<{ status: number; headers: Pick<Headers, 'get'>; error: unknown }>;
 
 /** Passes an event to the reader. An event that the reader cannot process is an error of the server. */
 function acceptEvent(reader: OutputReader, event: ServerEvent): string {

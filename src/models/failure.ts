@@ -1,7 +1,9 @@
 import { causesOf, codeOf, isLangoError } from '../core/errors.js';
-import { isJsonObject } from '../core/json.js';
+import { isJsonObject, type JsonObject } from '../core/json.js';
 import type { ModelErrorCode, RefusalReason, Usage } from '../core/model.js';
-import { oneLine } from '../core/text.js';
+import { againAt } from '../core/retry.js';
+import { objectIn } from './loose.js';
+import { reasonIn } from './reason.js';
 
 /** The address of a model server, and how messages name it. */
 export interface Endpoint {
@@ -45,32 +47,67 @@ export interface VendorError {
   readonly retryAfterMs?: number | undefined;
 }
 
-const MAX_QUOTED_CHARACTERS = 500;
-
-/** The kinds of errors, by their names in the bodies of the vendors. */
+/** The kinds of errors, by the codes and types in the bodies of the vendors. A body's code says more than its status. */
 const KINDS: Readonly<Record<string, Kind>> = {
   authentication_error: 'key',
   invalid_api_key: 'key',
   permission_error: 'key',
+  UNAUTHENTICATED: 'key',
+  PERMISSION_DENIED: 'key',
   billing_error: 'credit',
   insufficient_quota: 'credit',
+  exceeded_current_quota_error: 'credit',
+  Arrearage: 'credit',
   not_found_error: 'model-name',
   model_not_found: 'model-name',
-  invalid_prompt: 'other',
+  model_decommissioned: 'model-name',
+  DeploymentNotFound: 'model-name',
+  NOT_FOUND: 'model-name',
+  invalid_prompt: 'content',
+  content_filter: 'content',
+  content_policy_violation: 'content',
+  data_inspection_failed: 'content',
+  DataInspectionFailed: 'content',
   request_too_large: 'length',
   context_length_exceeded: 'length',
+  exceed_context_size_error: 'length',
+  tokens_limit_reached: 'length',
+  string_above_max_length: 'length',
   rate_limit_error: 'rate',
   rate_limit_exceeded: 'rate',
+  rate_limit_reached_error: 'rate',
+  too_many_requests: 'rate',
+  RESOURCE_EXHAUSTED: 'rate',
+  ThrottlingException: 'rate',
+  overloaded_error: 'overload',
+  engine_overloaded_error: 'overload',
+  insufficient_system_resource: 'overload',
+  UNAVAILABLE: 'overload',
+};
+
+/** Names that gateways also give to requests that they refuse for good: only their status tells. */
+const VAGUE_KINDS: typeof KINDS = {
   api_error: 'overload',
   server_error: 'overload',
   timeout_error: 'overload',
-  overloaded_error: 'overload',
+  INTERNAL: 'overload',
+  invalid_request_error: 'other',
 };
 
-/** Vendors report some failures as an invalid request, of which only the text tells the kind. */
-const INVALID_REQUESTS: readonly (readonly [RegExp, Kind])[] = [
-  [/prompt is too long|context (length|window)|maximum context|too many (input )?tokens/i, 'length'],
-  [/credit balance is too low|reached your specified .*usage limits/i, 'credit'],
+/** Vendors report some failures as an invalid or too large request, of which only the text tells the kind. */
+const KINDS_OF_TEXT: readonly (readonly [RegExp, Kind])[] = [
+  [/(tokens|requests) per (min|day)|\b[TR]P[MD]\b|rate.?limit/i, 'rate'],
+  [
+    /prompt is too long|context.?(length|window|size)|maximum (context|prompt)|too many (input )?tokens/i,
+    'length',
+  ],
+  [/input (is too long|token count)|reduce the length|exceeds? the (maximum|model'?s?) .*tokens/i, 'length'],
+  [/credit balance is too low|reached your specified .*usage limits|insufficient balance/i, 'credit'],
+  [/content (management|filter|policy|exists risk)|safety (system|policy|filter)|usage policy/i, 'content'],
+  [
+    /inappropriate content|prohibited.?content|(input|prompt) was flagged|blocked by (the )?(safety|moderation|guardrail)/i,
+    'content',
+  ],
 ];
 
 type Kind = RefusalReason | 'rate' | 'overload' | 'redirect' | 'other';
@@ -96,6 +133,8 @@ function verdictOn(kind: Kind, status: string, endpoint: Endpoint): string {
       return `has no credit left for this API key ${status}. Check the account's plan.`;
     case 'model-name':
       return `does not know the model "${endpoint.model}" or this address ${status}. Check model.name and model.baseUrl.`;
+    case 'content':
+      return `refuses the content of the request ${status}. Say it in other words.`;
     case 'length':
       return `finds the request too large ${status}. Begin a new conversation, or send less text or smaller images.`;
     case 'rate':
@@ -110,17 +149,35 @@ function verdictOn(kind: Kind, status: string, endpoint: Endpoint): string {
 }
 
 export function vendorFailure(error: VendorError, endpoint: Endpoint): ModelFailure {
-  const said = vendorText(error.body, endpoint.apiKey);
-  const kind = kindOf(error);
+  const said = reasonIn(error.body, endpoint.apiKey);
+  const kind = kindOf(error, said);
   const status = error.status === undefined ? '(in its response)' : `(HTTP ${error.status})`;
-  const message = `${endpoint.place} ${verdictOn(kind, status, endpoint)}${said ? ` It says: ${said}` : ''}`;
   const isTemporary = kind === 'rate' || kind === 'overload';
+  const wait = isTemporary ? (error.retryAfterMs ?? waitIn(said)) : error.retryAfterMs;
+  const again = isTemporary ? againAt(wait) : '';
+  const message = `${endpoint.place} ${verdictOn(kind, status, endpoint)}${again}${said ? ` It says: ${said}` : ''}`;
   const code = kind === 'rate' ? 'rate-limited' : kind === 'overload' ? 'overloaded' : 'rejected';
   return new ModelFailure(code, message, {
     retryable: error.shouldRetry ?? isTemporary,
-    retryAfterMs: error.retryAfterMs,
+    retryAfterMs: wait,
     ...(isTemporary || kind === 'redirect' || kind === 'other' ? {} : { about: kind }),
   });
+}
+
+const UNITS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
+
+/** The wait that a text asks for: "try again in 7m12.5s", "retry in 34s"; undefined when it asks for none. */
+function waitIn(said: string): number | undefined {
+  const asked = /(?:try again|retry|wait|available)\D{0,20}?((?:[\d.]+ ?(?:ms|[dhms])(?![a-z]) ?)+)/i.exec(
+    said,
+  )?.[1];
+  if (asked === undefined) return undefined;
+  const parts = asked.matchAll(/([\d.]+) ?(ms|[dhms])/gi);
+  const ms = [...parts].map(
+    ([, count, unit]) => Number(count) * UNITS[unit!.toLowerCase() as keyof typeof UNITS],
+  );
+  const sum = ms.reduce((all, one) => all + one, 0);
+  return Number.isFinite(sum) ? sum : undefined;
 }
 
 /** The failure for an error object inside a stream, which has no HTTP status of its own. */
@@ -128,46 +185,44 @@ export function inStreamFailure(body: unknown, endpoint: Endpoint): ModelFailure
   return vendorFailure({ status: undefined, body }, endpoint);
 }
 
-/** Returns the kind of the status, except for kinds that only the body tells: no credit, and why a request is invalid. */
-function kindOf({ status, body }: VendorError): Kind {
-  const named = namedKind(body);
-  if (status === undefined) return named ?? 'overload';
+/** Returns the kind that the body names, else that of the status, else that of the text. */
+function kindOf({ status: given, body }: VendorError, said: string): Kind {
+  const names = namesIn(body);
+  const status = given ?? names.find((name) => typeof name === 'number' && name >= 300);
+  const named = names.map((name) => kindNamed(name, KINDS)).find((kind) => kind !== undefined);
+  if (named) return named;
+  const vague = names.map((name) => kindNamed(name, VAGUE_KINDS)).find((kind) => kind !== undefined);
+  const kind = typeof status === 'number' ? kindOfStatus(status) : (vague ?? 'overload');
+  const isVague = kind === 'other' || status === 403 || status === 413 || (!status && !vague);
+  return (isVague ? KINDS_OF_TEXT.find(([words]) => words.test(said))?.[1] : undefined) ?? kind;
+}
+
+function kindNamed(name: unknown, kinds: typeof KINDS): Kind | undefined {
+  if (typeof name === 'number') return name >= 300 ? specificKind(name) : undefined;
+  if (typeof name !== 'string') return undefined;
+  if (name.endsWith('spend_limit_reached')) return 'credit';
+  return Object.hasOwn(kinds, name) ? kinds[name] : undefined;
+}
+
+/** A gateway may send the status of the vendor behind it in the body. Others repeat their own there. */
+function specificKind(status: number): Kind | undefined {
   const kind = kindOfStatus(status);
-  if (named === 'credit') return named;
-  return kind === 'other' && named !== 'rate' && named !== 'overload' ? (named ?? kind) : kind;
+  return kind === 'rate' || kind === 'overload' || kind === 'credit' ? kind : undefined;
 }
 
-/** The kind of error that a body names; undefined when it names none that is known. */
-function namedKind(body: unknown): Kind | undefined {
+/** The codes and types of the error in a body, the most exact one first. */
+function namesIn(body: unknown): readonly unknown[] {
   const error = innerError(body);
-  if (!isJsonObject(error)) return undefined;
-  const details = isJsonObject(error.details) ? error.details : {};
-  for (const word of [error.code, details.error_code, error.type]) {
-    if (typeof word === 'number') return kindOfStatus(word);
-    if (typeof word !== 'string') continue;
-    if (word.endsWith('spend_limit_reached')) return 'credit';
-    if (Object.hasOwn(KINDS, word)) return KINDS[word];
-    if (word !== 'invalid_request_error') continue;
-    const text = typeof error.message === 'string' ? error.message : '';
-    return INVALID_REQUESTS.find(([words]) => words.test(text))?.[1] ?? 'other';
-  }
-  return undefined;
+  const { details, innererror } = error;
+  return [error.code, objectIn(innererror).code, objectIn(details).error_code, error.status, error.type];
 }
 
-/** Vendors send `{error: {message}}`, `{error: "text"}`, or the inner part alone. */
-function innerError(body: unknown): unknown {
-  return isJsonObject(body) && body.error !== undefined ? body.error : body;
-}
-
-/** Anything that looks like a key of a vendor, whole or with its middle left out. */
-const KEY_SHAPE = /\b(sk|xai|gsk|key)-[\w*.-]{6,}/g;
-
-function vendorText(body: unknown, apiKey: string | undefined): string {
-  const error = innerError(body);
-  const message = isJsonObject(error) ? error.message : error;
-  if (typeof message !== 'string' || /<html|<!doctype/i.test(message)) return '';
-  const text = apiKey ? message.replaceAll(apiKey, '[API key]') : message;
-  return oneLine(text.replaceAll(KEY_SHAPE, '[API key]')).slice(0, MAX_QUOTED_CHARACTERS);
+/** Vendors send `{error: {…}}`, the inner part alone, one inside the other, or a list of these. */
+function innerError(body: unknown): JsonObject {
+  if (Array.isArray(body)) return innerError(body[0]);
+  if (!isJsonObject(body)) return {};
+  const inner = [body.error, body.detail].find((one) => isJsonObject(one) || Array.isArray(one));
+  return inner === undefined ? body : innerError(inner);
 }
 
 const REASONS: Readonly<Record<string, string>> = {

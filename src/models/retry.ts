@@ -1,4 +1,5 @@
 import { errorText, isLangoError } from '../core/errors.js';
+import { defined } from '../core/json.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelEvent, ModelRequest, SpentUsage } from '../core/model.js';
 import { LONGEST_ASKED_MS, retryDelayMs } from '../core/retry.js';
@@ -76,9 +77,9 @@ async function isWaitOver(
 }
 
 function errorEvent(
-  { code, message, retryable, about }: ModelFailure,
+  { code, message, retryable, about, retryAfterMs }: ModelFailure,
   failed: readonly SpentUsage[],
 ): ModelEvent {
   const spent = failed.length > 0 && { failed };
-  return { type: 'error', code, message, retryable, ...(about === undefined ? {} : { about }), ...spent };
+  return { type: 'error', code, message, retryable, ...defined({ about, retryAfterMs }), ...spent };
 }

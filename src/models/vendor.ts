@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import { LangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelProvider, ModelRequest } from '../core/model.js';
+import { defined, parseJson } from '../core/json.js';
+import { retryAfterMs } from '../core/retry.js';
 import { LONGEST_TIMER_MS } from '../core/time.js';
-import type { Endpoint } from './failure.js';
+import { vendorFailure, type Endpoint } from './failure.js';
 import { streamCall, type OutputEvent } from './retry.js';
 
 /** Settings of the model's thinking and sampling. An omitted setting has the model's own default. */
@@ -21,6 +23,8 @@ export interface VendorOptions extends Tuning {
   readonly baseUrl?: string | undefined;
   /** Whether the model reads images. Default: true. */
   readonly images?: boolean;
+  /** The most tokens of a request and its output. Default: not known. */
+  readonly windowTokens?: number | undefined;
   /** Further attempts after an overload or a lost connection. Default: 3. */
   readonly maxRetries?: number;
   /** The longest silence of the server. Default: 5 minutes, after which Node's own `fetch` gives up in any case. */
@@ -49,17 +53,30 @@ function openEndpoint({ vendor, baseUrl, ...parts }: Address): Endpoint {
 }
 
 /** The settings that all SDKs share, from the options alone: nothing in the environment redirects a request or its key. */
-export function sdkSettings({ fetch }: VendorOptions, { baseUrl }: Endpoint) {
+export function sdkSettings({ fetch }: VendorOptions, endpoint: Endpoint) {
   return {
-    baseURL: baseUrl,
+    baseURL: endpoint.baseUrl,
     maxRetries: 0,
     // SilenceWatch sets the deadlines.
     timeout: LONGEST_TIMER_MS,
     logLevel: 'off',
     // A redirect would carry the conversation and the key to another host.
     fetchOptions: { redirect: 'manual' },
-    fetch,
+    fetch: refusingFetch(fetch ?? globalThis.fetch, endpoint),
   } as const;
+}
+
+/** Rejects with a `ModelFailure` for a response that is an error: the SDKs keep only a part of its body. */
+function refusingFetch(send: typeof fetch, endpoint: Endpoint): typeof fetch {
+  return async (...request) => {
+    const response = await send(...request);
+    if (response.ok) return response;
+    const { status, headers } = response;
+    const text = await response.text();
+    const advice = headers.get('x-should-retry');
+    const error = { status, body: parseJson(text) ?? text, retryAfterMs: retryAfterMs(headers) };
+    throw vendorFailure({ ...error, ...(advice && { shouldRetry: advice === 'true' }) }, endpoint);
+  };
 }
 
 const DEFAULT_MAX_RETRIES = 3;
@@ -104,7 +121,7 @@ export function originOf(
 
 /** Creates a provider that retries failed calls. Throws `LangoError` `invalid-config` when `baseUrl` is not an HTTP or HTTPS URL. */
 export function createVendorProvider<Client>(
-  { model, apiKey, timeoutMs, maxRetries, images = true, logger, ...tuning }: VendorOptions,
+  { model, apiKey, timeoutMs, maxRetries, images = true, windowTokens, logger, ...tuning }: VendorOptions,
   { name, api, ownUrl, open, output, ...address }: Vendor<Client>,
 ): ModelProvider {
   const id = `${name}/${model}`;
@@ -119,6 +136,7 @@ export function createVendorProvider<Client>(
   return {
     id,
     readsImages: images,
+    ...defined({ windowTokens }),
     stream: (request) =>
       streamCall({
         attempt: () => output(request, context),

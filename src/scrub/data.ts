@@ -69,7 +69,10 @@ function scrubBody(body: EventBody, scrubber: Scrubber): EventBody {
     case 'turn-end': {
       // A vendor expects its opaque blocks back unchanged, so one that holds a secret is left out.
       const kept = body.content.filter((one) => one.type !== 'opaque' || scrubData(one, scrubber) === one);
-      return { ...body, content: kept.map((one) => members(one, ['text', 'arguments', 'invalid'])) };
+      return {
+        ...members(body, ['refusal']),
+        content: kept.map((one) => members(one, ['text', 'arguments', 'invalid'])),
+      };
     }
     case 'tool-result':
       return { ...members(body, ['asks']), result: members(body.result, ['content', 'images']) };

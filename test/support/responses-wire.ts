@@ -80,7 +80,7 @@ export const responsesWire: ModelWire = {
 const CODES = {
   overloaded: 'server_error',
   'rate-limited': 'rate_limit_exceeded',
-  rejected: 'invalid_prompt',
+  rejected: 'invalid_request_error',
 } as const;
 
 interface SentItem {

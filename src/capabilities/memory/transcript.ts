@@ -1,6 +1,6 @@
 import { textOf } from '../../core/message.js';
 import { answerText, functionCalls } from '../../core/model.js';
-import { isFromOutside, type TaskEvent } from '../../core/task.js';
+import { isFromOutside, isRefused, type TaskEvent } from '../../core/task.js';
 import { cutText, estimateTokens } from '../../core/text.js';
 
 /** The conversation of one task: messages, outputs, calls and results. */
@@ -21,9 +21,14 @@ const TEXT_MAX_BYTES = 2_000;
 const RESULT_MAX_BYTES = 400;
 const ADVICE = 'the journal holds the whole text';
 
-/** The transcripts of a session, oldest first. `events` are in order, with the events of one task together. */
+/**
+ * The transcripts of a session, oldest first. `events` are in order, with the events of one task together. Tasks whose
+ * content was refused have none: a model that reads them would refuse again.
+ */
 export function toTranscripts(events: readonly TaskEvent[]): readonly TaskTranscript[] {
-  return [...Map.groupBy(events, ({ taskId }) => taskId)].map(([taskId, ofTask]) => {
+  const tasks = [...Map.groupBy(events, ({ taskId }) => taskId)];
+  const kept = tasks.filter(([, ofTask]) => !ofTask.some(({ body }) => isRefused(body)));
+  return kept.map(([taskId, ofTask]) => {
     const lines = ofTask.flatMap(linesOf);
     const text = [formatTime(ofTask[0]!.at), ...lines].join('\n');
     return {

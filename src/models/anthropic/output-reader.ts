@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../core/json.js';
+import { defined, type JsonObject } from '../../core/json.js';
 import type { AnswerBlock, Usage } from '../../core/model.js';
 import type { ServerEvent } from '../event-stream.js';
 import { isEnd, type Ended } from '../ends.js';
@@ -26,6 +26,7 @@ export class AnthropicOutputReader implements OutputReader {
   #counts: JsonObject = {};
   #stopReason: string | undefined;
   #isAccountedFor = false;
+  #stopDetails: JsonObject = {};
 
   constructor(origin: string, endpoint: Endpoint) {
     this.#origin = origin;
@@ -56,6 +57,7 @@ export class AnthropicOutputReader implements OutputReader {
         const reason = objectIn(event.delta).stop_reason;
         this.#count(event.usage);
         if (isEnd(textIn(reason))) this.#stopReason = textIn(reason);
+        this.#stopDetails = objectIn(objectIn(event.delta).stop_details);
         this.#isAccountedFor = reason === '' || countIn(objectIn(event.usage).output_tokens) > 0;
         break;
       }
@@ -75,7 +77,14 @@ export class AnthropicOutputReader implements OutputReader {
       isAccountedFor: this.#isAccountedFor,
       content: drafts.flatMap((draft) => this.#finished(draft)),
       usage: this.#usage(),
+      ...defined({ refusal: this.#refusal() }),
     };
+  }
+
+  /** Why the vendor's classifiers refused: "bio: …". */
+  #refusal(): string | undefined {
+    const { category, explanation } = this.#stopDetails;
+    return [textIn(category), textIn(explanation)].filter(Boolean).join(': ') || undefined;
   }
 
   /** Adds the tokens written to and read from the cache to the input: the vendor counts them apart from `input_tokens`. */

@@ -6,6 +6,7 @@ import { isEnd, reasonOf, type Ended } from '../ends.js';
 import { OutputBounds, parseEvent, type OutputReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
 import { countIn, listIn, objectIn, textIn } from '../loose.js';
+import { filteredCategories } from '../reason.js';
 import { CallMembers, MessageMembers } from './members.js';
 
 const DONE = '[DONE]';
@@ -20,6 +21,7 @@ export class OpenaiOutputReader implements OutputReader {
   #text = '';
   #hasDelta = false;
   #hasRefused = false;
+  #filtered = '';
   #finishReason: string | undefined;
   /** Whether the newest choice had a reason without a word: such servers never give one. */
   #isEmptyReason = false;
@@ -59,6 +61,8 @@ export class OpenaiOutputReader implements OutputReader {
       isAccountedFor: this.#isEmptyReason || this.#usage.output > 0,
       content: [...this.#members.blocks(this.#origin), ...text, ...this.#calls.blocks(this.#origin)],
       usage: this.#usage,
+      ...(this.#filtered && { refusal: this.#filtered }),
+      isOwnRefusal: this.#hasRefused,
     };
   }
 
@@ -67,6 +71,7 @@ export class OpenaiOutputReader implements OutputReader {
     const reason = reasonOf(textIn(choice.finish_reason), textIn(choice.native_finish_reason));
     if (isEnd(reason)) this.#finishReason = reason;
     this.#isEmptyReason = choice.finish_reason === '';
+    this.#filtered = filteredCategories(choice) || this.#filtered;
     // Some servers repeat the whole message after its deltas.
     const given = choice.delta ?? (this.#hasDelta ? undefined : choice.message);
     if (!given) return '';

@@ -76,6 +76,7 @@ export class ResponsesReader implements OutputReader {
       isAccountedFor: false,
       content: drafts.flatMap((draft) => this.#finished(draft)),
       usage: this.#usage(),
+      isOwnRefusal: this.#hasRefused,
     };
   }
 

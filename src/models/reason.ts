@@ -1,0 +1,72 @@
+import { isJsonObject, parseJson, type JsonObject } from '../core/json.js';
+import { oneLine } from '../core/text.js';
+import { listIn, objectIn, textIn } from './loose.js';
+
+/** Anything that looks like a key of a vendor, whole or with its middle left out. */
+const KEY_SHAPE =
+  /\b(sk|xai|gsk|key)-[\w*.-]{6,}|\bAIza[\w-]{20,}|(?<=[?&](?:api[-_]?key|key|token)=)[^\s&"']+/gi;
+
+const MAX_QUOTED_CHARACTERS = 500;
+const MAX_REASONS = 4;
+const MAX_DEPTH = 10;
+
+/**
+ * Returns what a server says of a refusal, in a body of any form: the vendors' own, lists of errors, those of FastAPI, JSON
+ * inside of a text, or the title of a web page. Empty when it says nothing. Holds no key.
+ */
+export function reasonIn(body: unknown, apiKey: string | undefined): string {
+  const found: string[] = [];
+  for (const text of textsIn(body, MAX_DEPTH)) {
+    const line = oneLine(apiKey ? text.replaceAll(apiKey, '[API key]') : text);
+    if (line !== '' && !found.some((before) => before.includes(line))) found.push(line);
+    if (found.length === MAX_REASONS) break;
+  }
+  const said = found.length > 0 ? found.join('; ') : unknownForm(body);
+  return said.replaceAll(KEY_SHAPE, '[API key]').slice(0, MAX_QUOTED_CHARACTERS).toWellFormed();
+}
+
+/** Another form of body is quoted as it is. */
+function unknownForm(body: unknown): string {
+  const isFilled = isJsonObject(body) && Object.keys(body).length > 0;
+  return isFilled ? JSON.stringify(body) : '';
+}
+
+/** The members that hold a reason, in the order in which they are said. */
+const REASONS = [
+  ...['error', 'message', 'msg', 'detail', 'errors', 'error_description', 'description', 'reason', 'title'],
+  ...['explanation', 'raw', 'metadata', 'details', 'innererror', 'fieldViolations', 'reasons', 'body'],
+];
+
+function* textsIn(value: unknown, depth: number): Generator<string, void> {
+  if (depth === 0) return;
+  if (typeof value === 'string') yield* textsOf(value, depth);
+  if (Array.isArray(value)) for (const item of value) yield* textsIn(item, depth - 1);
+  if (!isJsonObject(value)) return;
+  const place = listIn(value.loc).join('.');
+  if (place && typeof value.msg === 'string') {
+    yield `${place}: ${value.msg}`;
+    return;
+  }
+  for (const name of REASONS) yield* textsIn(value[name], depth - 1);
+  const filtered = filteredCategories(value);
+  if (filtered) yield `content filter: ${filtered}`;
+}
+
+function* textsOf(text: string, depth: number): Generator<string, void> {
+  const inner = /^\s*[[{]/.test(text) ? parseJson(text) : undefined;
+  if (inner !== undefined) yield* textsIn(inner, depth - 1);
+  else if (/<html|<!doctype/i.test(text)) yield /<title[^>]*>([^<]*)/i.exec(text)?.[1] ?? '';
+  else yield text;
+}
+
+/** The categories for which a filter of Azure or another server stopped a request or an answer: "violence (high)". */
+export function filteredCategories(value: JsonObject): string {
+  const results = value.content_filter_results ?? value.content_filter_result;
+  return Object.entries(objectIn(results))
+    .filter(([, found]) => objectIn(found).filtered === true)
+    .map(([name, found]) => {
+      const severity = textIn(objectIn(found).severity);
+      return severity ? `${name} (${severity})` : name;
+    })
+    .join(', ');
+}
