@@ -80,6 +80,9 @@ export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> 
 /** What is added to a text after which the model failed. */
 const INCOMPLETE = '[The answer is incomplete: the model failed before its end.]';
 
+/** Takes the place of a text that was shown and turned out to be a thought. */
+const NO_ANSWER_YET = '[There is no answer yet.]';
+
 type LastEvent = Exclude<ModelEvent, { type: 'text' }>;
 
 /** The text that the person has seen of this turn so far. */
@@ -90,13 +93,15 @@ interface Said {
 /** Streams the text of the model into the journal, and returns its last event. */
 async function askModel({ run, model }: TurnOptions, request: Request, said: Said): Promise<LastEvent> {
   const onRetry: ModelRequest['onRetry'] = (code, delayMs) => showRetry(run, code, delayMs);
-  for await (const event of model.stream({ ...request, signal: run.signal, onRetry })) {
+  const { deadline } = run.grant;
+  const within = { signal: run.signal, onRetry, ...(deadline !== undefined && { deadline }) };
+  for await (const event of model.stream({ ...request, ...within })) {
     if (event.type !== 'text') return event;
     run.signal.throwIfAborted();
-    if (event.text === '') continue;
+    if (event.text === '' && (said.text === '' || !event.restarts)) continue;
     const replace = said.text === '' || event.restarts === true;
     said.text = replace ? event.text : said.text + event.text;
-    sayAnswer(run, { text: event.text, replace });
+    sayAnswer(run, { text: event.text || NO_ANSWER_YET, replace });
   }
   run.signal.throwIfAborted();
   throw new LangoError('model', 'The model provider ended its stream without an end or error event.');
@@ -111,11 +116,18 @@ function attemptsOf(last: LastEvent | undefined): readonly Spent[] {
 /** Shorter waits are not shown: they are over before a person has read the line. */
 const MIN_SHOWN_WAIT_MS = 1_000;
 
+/** What a person reads while a model is asked once more. */
+const RETRIES: Readonly<Partial<Record<ModelErrorCode, string>>> = {
+  overloaded: 'The model is overloaded',
+  'rate-limited': 'The model takes no more requests for now',
+  unreachable: 'The model cannot be reached',
+};
+
 function showRetry(run: Run, code: ModelErrorCode, delayMs: number): void {
-  if (delayMs < MIN_SHOWN_WAIT_MS) return;
-  const what = code === 'unreachable' ? 'The model cannot be reached' : 'The model vendor is busy';
-  const text = `${what}, trying again in ${Math.ceil(delayMs / 1_000)} s.\n`;
-  run.emit({ type: 'activity', activity: { type: 'text', text } });
+  const wait = `${RETRIES[code]}; trying again in ${Math.ceil(delayMs / 1_000)} s.`;
+  const text = code === 'empty' ? 'The model gave an empty answer; asking it again.' : wait;
+  if (code !== 'empty' && delayMs < MIN_SHOWN_WAIT_MS) return;
+  run.emit({ type: 'activity', activity: { type: 'text', text: `${text}\n` } });
 }
 
 interface Speech {
@@ -138,6 +150,7 @@ const FAILURES: Readonly<Record<ModelErrorCode | RefusalReason, string>> = {
   unreachable: 'The model could not be reached. `lango doctor --model` says why.',
   rejected: 'The model provider refused the request. The server log says why.',
   'bad-answer': 'The model gave an answer that could not be read. Try again; the server log says more.',
+  empty: 'The model gave no answer.',
   key: 'The model vendor refused the API key of this server. Its operator can see why: `lango doctor --model`.',
   'model-name':
     'The model vendor does not know the model of this server. Its operator can see why: `lango doctor --model`.',

@@ -148,7 +148,11 @@ export const model = group('The language model.', {
     true,
     'Whether the model reads images. With `false` the agents take none: their cards leave the types of images out.',
   ),
-  maxRetries: count(3, 'Retries after an overload or a lost connection.', { min: 0, max: 20 }),
+  maxRetries: count(
+    10,
+    'Retries after an overload. The waits grow to a minute, and end with the time of the task. After a lost connection, and with a fallback to ask, there are at most 3.',
+    { min: 0, max: 20 },
+  ),
   timeoutSeconds: seconds(
     300,
     'The longest wait for the model server to send something, before and during its answer.',

@@ -28,6 +28,8 @@ export interface ModelRequest {
   /** Aborting ends the stream with an `error` event of code `canceled`. */
   readonly signal: AbortSignal;
   readonly onRetry?: (code: ModelErrorCode, delayMs: number) => void; // Called before the wait. Must not throw.
+  readonly deadline?: number; // The time (ms since 1970) at which the task ends: no wait goes beyond it.
+  readonly hasFallback?: boolean; // Whether another model is asked after a failure, so that long waits make no sense.
 }
 
 export interface SystemBlock {
@@ -117,7 +119,7 @@ export interface ModelPrice {
 }
 
 export type ModelErrorCode =
-  'canceled' | 'overloaded' | 'rate-limited' | 'unreachable' | 'rejected' | 'bad-answer';
+  'canceled' | 'overloaded' | 'rate-limited' | 'unreachable' | 'rejected' | 'bad-answer' | 'empty';
 
 export type RefusalReason = 'key' | 'model-name' | 'credit' | 'length' | 'content';
 

@@ -7,9 +7,13 @@ const LONGEST_DELAY_MS = 16_000;
 export const LONGEST_ASKED_MS = 60_000;
 
 /** Returns the wait after a number of failures: what the server asked for, else a doubling time, less a random part. */
-export function retryDelayMs(failures: number, askedMs: number | undefined): number {
+export function retryDelayMs(
+  failures: number,
+  askedMs: number | undefined,
+  longestMs = LONGEST_DELAY_MS,
+): number {
   if (askedMs !== undefined) return askedMs;
-  const longest = backoffMs(failures, { firstMs: FIRST_DELAY_MS, longestMs: LONGEST_DELAY_MS });
+  const longest = backoffMs(failures, { firstMs: FIRST_DELAY_MS, longestMs });
   return longest * (1 - Math.random() / 2);
 }
 

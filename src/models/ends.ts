@@ -1,4 +1,4 @@
-import { functionCalls, type AnswerBlock, type ModelAnswer, type Usage } from '../core/model.js';
+import { answerText, functionCalls, type AnswerBlock, type ModelAnswer, type Usage } from '../core/model.js';
 import { ModelFailure, type Endpoint } from './failure.js';
 
 /** What the reason means that a vendor gives for the end of an output. */
@@ -124,6 +124,8 @@ export function toAnswer(
   const end = given === 'whole' && usage.output === maxTokens ? 'limit' : given;
   switch (end) {
     case 'whole': {
+      if (isEmpty(content))
+        throw failed(new ModelFailure('empty', saysNothing(endpoint), { again: EMPTY }), usage);
       const stopReason = functionCalls(content).length > 0 ? 'function-calls' : 'end';
       return { content: content.map(asWhole), stopReason, usage };
     }
@@ -136,11 +138,13 @@ export function toAnswer(
       throw failed(new ModelFailure('rejected', WINDOW_IS_FULL, { about: 'length' }), usage);
     case 'refusal':
       return { content, stopReason: 'refusal', usage, ...(!isOwnRefusal && { refusal }) };
+    case 'malformed':
+      throw failed(new ModelFailure('empty', saysNothing(endpoint, reason), { again: MALFORMED }), usage);
     default: {
       const why =
         end === 'none' ? 'it gives no reason' : `it gives the reason "${reason.slice(0, MAX_REASON)}"`;
       const text = `${endpoint.place} ended its answer before it was whole: ${why}. Try again later.`;
-      throw failed(new ModelFailure('overloaded', text, { retryable: true }), usage);
+      throw failed(new ModelFailure('overloaded', text, { retryable: true, isCostly: true }), usage);
     }
   }
 }
@@ -150,6 +154,24 @@ const MAX_REASON = 100;
 
 const WINDOW_IS_FULL =
   "The conversation does not fit into the model's context window. Shorten it or use a model with a larger one.";
+
+/** What is added to the request when a model is asked again, and how often it is asked. */
+const EMPTY = { note: '[Your last answer was empty. Answer now, or call a function.]', times: 1 };
+const MALFORMED = {
+  note: '[Your last call could not be read. Call the function again, with one JSON object as its arguments, or answer.]',
+  times: 2,
+};
+
+/** Whether a person or a function would get nothing: thoughts are no answer. */
+function isEmpty(content: readonly AnswerBlock[]): boolean {
+  return answerText(content).trim() === '' && functionCalls(content).length === 0;
+}
+
+function saysNothing({ place }: Endpoint, reason = ''): string {
+  const why =
+    reason && `: the model wrote a call that its vendor could not read ("${reason.slice(0, MAX_REASON)}")`;
+  return `${place} gave an empty answer${why}.`;
+}
 
 /** Removes the mark of an open call: the vendor says that the output is whole. */
 function asWhole(block: AnswerBlock): AnswerBlock {

@@ -7,6 +7,7 @@ import { connectionFailure, ModelFailure, type Endpoint } from './failure.js';
 import { causesOf } from '../core/errors.js';
 import { Deadline } from '../core/time.js';
 import { keepableObject } from './conversation.js';
+import type { ThoughtSplitter } from './thoughts.js';
 
 /** Assembles the events of a vendor's stream into an output. */
 export interface OutputReader {
@@ -22,6 +23,8 @@ export interface Exchange {
   /** Resolves with a response of status 2xx; rejects with the SDK's error. */
   send(signal: AbortSignal): Promise<Response>;
   readonly reader: OutputReader;
+  /** Gets the text of the output. A part that continues another one has the same splitter. */
+  readonly splitter: ThoughtSplitter;
   readonly endpoint: Endpoint;
   readonly signal: AbortSignal;
   readonly silenceMs: number;
@@ -55,7 +58,7 @@ export const AFTER_WHOLE_MS = 1_000;
 
 /** Yields text as it arrives and returns once the output is complete; ends the request in any case. Throws `ModelFailure`. */
 export async function* exchangeText(exchange: Exchange): AsyncGenerator<ModelEvent & { type: 'text' }, void> {
-  const { reader, endpoint } = exchange;
+  const { reader, splitter, endpoint } = exchange;
   using watch = new SilenceWatch(exchange.signal, exchange.silenceMs);
   try {
     const response = await exchange.send(watch.signal);
@@ -64,12 +67,13 @@ export async function* exchangeText(exchange: Exchange): AsyncGenerator<ModelEve
     for await (const event of eventsOf(response, watch, exchange)) {
       if (--left < 0) throw tooMuch(exchange);
       const text = texts.join(acceptEvent(reader, event), reader.isWhole);
-      if (text) yield { type: 'text', text };
+      if (text) yield* toEvents(splitter.take(text));
       if (reader.isWhole) watch.shorten(AFTER_WHOLE_MS);
     }
     if (!reader.isWhole) throw connectionFailure(undefined, endpoint);
+    yield* toEvents(splitter.end());
   } catch (error) {
-    if (reader.isWhole) return;
+    if (reader.isWhole) return yield* toEvents(splitter.end());
     const failure = watch.hasPassed ? silenceFailure(exchange) : toFailure(error, endpoint);
     failure.usage = reader.ended().usage;
     throw failure;
@@ -87,6 +91,10 @@ export class CharacterJoiner {
     this.#half = !isLast && /[\uD800-\uDBFF]$/.test(all) ? all.slice(-1) : '';
     return all.slice(0, all.length - this.#half.length).toWellFormed();
   }
+}
+
+function* toEvents({ text, restarts }: ReturnType<ThoughtSplitter['take']>) {
+  if (text || restarts) yield { type: 'text', text, ...(restarts && { restarts }) } as const;
 }
 
 /** The events of a response. A JSON body is one event: some servers do not stream although they are asked to. */

@@ -18,6 +18,9 @@ export interface FailureDetails {
   readonly retryable?: boolean;
   readonly retryAfterMs?: number | undefined; // The wait before the next attempt that the vendor asks for.
   readonly about?: RefusalReason;
+  readonly isCostly?: boolean; // Whether the vendor charges for the attempt, and so for each further one.
+  /** The same is asked again so many times, with a note for the model. */
+  readonly again?: { readonly note: string; readonly times: number };
 }
 
 /** The reason why a model call ended without an output. It becomes the `error` event. `message` never holds a key. */
@@ -26,6 +29,8 @@ export class ModelFailure extends Error {
   readonly retryable: boolean;
   readonly retryAfterMs: number | undefined;
   readonly about: RefusalReason | undefined;
+  readonly isCostly: boolean;
+  readonly again: FailureDetails['again'];
   /** The usage that the vendor reported for the attempt. */
   usage: Usage | undefined;
 
@@ -36,6 +41,8 @@ export class ModelFailure extends Error {
     this.retryable = details.retryable ?? false;
     this.retryAfterMs = details.retryAfterMs;
     this.about = details.about;
+    this.isCostly = details.isCostly ?? false;
+    this.again = details.again;
   }
 }
 

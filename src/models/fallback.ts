@@ -34,7 +34,8 @@ export function withFallbacks(
       for (;;) {
         const provider = queue[0]!;
         let last: Failure | End | undefined;
-        for await (const event of outputOf(provider, request, hasText)) {
+        const hasFallback = queue.length > 1;
+        for await (const event of outputOf(provider, { ...request, hasFallback }, hasText)) {
           hasText ||= event.type === 'text';
           if (event.type === 'text') yield event;
           else last = event;

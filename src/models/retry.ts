@@ -1,40 +1,49 @@
+import { once } from 'node:events';
 import { errorText, isLangoError } from '../core/errors.js';
 import { defined } from '../core/json.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelEvent, ModelRequest, SpentUsage } from '../core/model.js';
-import { LONGEST_ASKED_MS, retryDelayMs } from '../core/retry.js';
+import { retryDelayMs } from '../core/retry.js';
 import { wellFormed } from '../core/text.js';
-import { pause } from '../core/time.js';
+import { Deadline } from '../core/time.js';
 import { ModelFailure } from './failure.js';
 
-export interface Call {
-  /** Yields text as it arrives, then one `end`. Throws on failure, and can be called again after that. */
-  attempt(): AsyncIterable<OutputEvent>;
+export interface Call extends Pick<ModelRequest, 'signal' | 'onRetry' | 'deadline' | 'hasFallback'> {
+  /**
+   * Yields text as it arrives, then one `end`. Throws on failure, and can be called again after that, also with a note for
+   * the model.
+   */
+  attempt(note?: string): AsyncIterable<OutputEvent>;
   readonly maxRetries: number;
-  readonly signal: AbortSignal;
-  readonly onRetry?: ModelRequest['onRetry'];
   readonly logger: Logger;
 }
 
 export type OutputEvent = Extract<ModelEvent, { type: 'text' | 'end' }>;
+
+/** The retries when more would cost money or patience for nothing: another model may respond, or none ever will. */
+const FEW_RETRIES = 3;
+const LONGEST_DELAY_MS = 60_000;
+/** The longest wait that a vendor may ask for. */
+const LONGEST_ASKED_MS = 300_000;
 
 /**
  * Runs a model call under the contract of a provider: never throws, retries a retryable failure, and ends with exactly one
  * `end` or `error`. The first text after a retry restarts the output if text was yielded before.
  */
 export async function* streamCall(call: Call): AsyncGenerator<ModelEvent, void> {
-  let lastTextBy = 0;
   const failed: SpentUsage[] = [];
-  for (let failures = 1; ; failures++) {
+  const again = new NextAttempt(call);
+  let lastTextBy = 0;
+  for (let attempts = 1; ; attempts++) {
     try {
-      for await (const event of call.attempt()) {
+      for await (const event of call.attempt(again.note)) {
         call.signal.throwIfAborted();
-        const restarts = event.type === 'text' && lastTextBy > 0 && lastTextBy < failures;
         if (event.type === 'end') {
           yield wellFormed({ ...event, answer: { ...event.answer, ...(failed.length > 0 && { failed }) } });
           return;
         }
-        lastTextBy = failures;
+        const restarts = lastTextBy > 0 && lastTextBy < attempts;
+        lastTextBy = attempts;
         yield restarts ? { ...event, restarts } : event;
       }
       throw new ModelFailure('bad-answer', 'The model ended without an output.');
@@ -42,13 +51,56 @@ export async function* streamCall(call: Call): AsyncGenerator<ModelEvent, void> 
       const failure = toFailure(error, call);
       const usage = error instanceof ModelFailure ? error.usage : undefined;
       if (usage && usage.input + usage.output > 0) failed.push({ usage });
-      const delayMs = retryDelayMs(failures, failure.retryAfterMs);
-      const mayRepeat = failure.retryable && failures <= call.maxRetries;
-      if (!mayRepeat || delayMs > LONGEST_ASKED_MS || !(await isWaitOver(delayMs, failure, call))) {
-        yield errorEvent(call.signal.aborted ? CANCELED : failure, failed);
-        return;
-      }
+      if (await again.isAllowedAfter(failure)) continue;
+      yield errorEvent(call.signal.aborted ? CANCELED : failure, failed);
+      return;
     }
+  }
+}
+
+/** Decides whether a call is made once more, and waits before it. */
+class NextAttempt {
+  /** What the model is told in the next attempt. */
+  note: string | undefined;
+  readonly #call: Call;
+  #notes = 0;
+  #retries = 0;
+
+  constructor(call: Call) {
+    this.#call = call;
+  }
+
+  /** Resolves once the next attempt may begin, or with false when there is none. */
+  async isAllowedAfter(failure: ModelFailure): Promise<boolean> {
+    const { logger, onRetry, signal } = this.#call;
+    const { code, message: reason, again } = failure;
+    if (again) {
+      this.note = again.note;
+      this.#notes += 1;
+      if (signal.aborted || this.#notes > again.times) return false;
+      onRetry?.(code, 0);
+      logger.warn('a model gave nothing and is asked again', { reason });
+      return true;
+    }
+    this.#retries += 1;
+    const delayMs = retryDelayMs(this.#retries, failure.retryAfterMs, LONGEST_DELAY_MS);
+    if (!failure.retryable || this.#retries > this.#mostRetries(failure) || !this.#hasTimeFor(delayMs))
+      return false;
+    onRetry?.(code, delayMs);
+    logger.warn('a model call failed and is retried', { code, reason, delayMs: Math.round(delayMs) });
+    using wait = new Deadline(signal).expect(delayMs);
+    if (!wait.signal.aborted) await once(wait.signal, 'abort');
+    return wait.hasPassed;
+  }
+
+  #mostRetries({ code, isCostly }: ModelFailure): number {
+    const { maxRetries, hasFallback } = this.#call;
+    return code === 'unreachable' || isCostly || hasFallback ? Math.min(maxRetries, FEW_RETRIES) : maxRetries;
+  }
+
+  #hasTimeFor(delayMs: number): boolean {
+    const { deadline = Infinity } = this.#call;
+    return delayMs <= LONGEST_ASKED_MS && Date.now() + delayMs < deadline;
   }
 }
 
@@ -62,18 +114,6 @@ function toFailure(error: unknown, { signal, logger }: Call): ModelFailure {
     return new ModelFailure('rejected', `${error.message} ${error.hint}.`);
   logger.error('a model call failed with an unexpected error', { error: errorText(error) });
   return new ModelFailure('bad-answer', 'The model call failed inside this server; its log says why.');
-}
-
-/** Resolves with false when an abort ended the wait. */
-async function isWaitOver(
-  delayMs: number,
-  failure: ModelFailure,
-  { signal, onRetry, logger }: Call,
-): Promise<boolean> {
-  const { code, message: reason } = failure;
-  onRetry?.(code, delayMs);
-  logger.warn('a model call failed and is retried', { code, reason, delayMs: Math.round(delayMs) });
-  return pause(delayMs, { signal });
 }
 
 function errorEvent(

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
+import { textPart } from '../core/message.js';
 import type { ModelProvider, ModelRequest } from '../core/model.js';
 import { defined, parseJson } from '../core/json.js';
 import { retryAfterMs } from '../core/retry.js';
@@ -25,7 +26,7 @@ export interface VendorOptions extends Tuning {
   readonly images?: boolean;
   /** The most tokens of a request and its output. Default: not known. */
   readonly windowTokens?: number | undefined;
-  /** Further attempts after an overload or a lost connection. Default: 3. */
+  /** Further attempts after an overload or a lost connection. Default: 10. */
   readonly maxRetries?: number;
   /** The longest silence of the server. Default: 5 minutes, after which Node's own `fetch` gives up in any case. */
   readonly timeoutMs?: number;
@@ -79,7 +80,7 @@ function refusingFetch(send: typeof fetch, endpoint: Endpoint): typeof fetch {
   };
 }
 
-const DEFAULT_MAX_RETRIES = 3;
+const DEFAULT_MAX_RETRIES = 10;
 const DEFAULT_SILENCE_MS = 300_000;
 
 /** The parts of a provider that differ from vendor to vendor. */
@@ -139,11 +140,16 @@ export function createVendorProvider<Client>(
     ...defined({ windowTokens }),
     stream: (request) =>
       streamCall({
-        attempt: () => output(request, context),
+        ...request,
+        attempt: (note) => output(withNote(request, note), context),
         maxRetries: maxRetries ?? DEFAULT_MAX_RETRIES,
-        signal: request.signal,
-        onRetry: request.onRetry,
         logger,
       }),
   };
+}
+
+/** Adds a note for the model at the end, where it leaves the cached prefix as it is. */
+function withNote(request: ModelRequest, note: string | undefined): ModelRequest {
+  if (note === undefined) return request;
+  return { ...request, messages: [...request.messages, { role: 'user', parts: [textPart(note)] }] };
 }

@@ -69,7 +69,7 @@ describe('the models of single agents, and fallbacks', () => {
     await withServer({ tools: TOOLS, settings }, async (server) => {
       const outcome = await sendText(server, 'one');
       expect(outcome.end).toMatchObject({ state: 'completed', text: 'Here.' });
-      const waits = 'The model vendor is busy, trying again in 1 s.';
+      const waits = 'The model takes no more requests for now; trying again in 1 s.';
       expect(doings(outcome)).toEqual([`lango-agent: text ${JSON.stringify(`${waits}\n`)}`]);
     });
   });

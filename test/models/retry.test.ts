@@ -99,4 +99,22 @@ describe('a model call with retries', () => {
     expect(got).toEqual([{ type: 'error', code: 'rejected', message: 'no', retryable: false }]);
     expect(attempts).toBe(1);
   });
+
+  it.each([
+    ['beyond the end of its task', { deadline: Date.now() + 5_000 }, 1],
+    ['longer than five minutes', { asked: 300_001 }, 1],
+  ] as const)('does not wait %s', async (_, given, expected) => {
+    const { asked = 10_000, ...within }: { asked?: number; deadline?: number } = given;
+    let attempts = 0;
+    const attempt = () => {
+      attempts += 1;
+      throw new ModelFailure('overloaded', 'busy', { retryable: true, retryAfterMs: asked });
+    };
+    const { signal } = new AbortController();
+    const events: ModelEvent[] = [];
+    for await (const event of streamCall({ ...within, attempt, maxRetries: 9, signal, logger: silentLogger }))
+      events.push(event);
+    expect(events).toEqual([expect.objectContaining({ code: 'overloaded', message: 'busy' })]);
+    expect(attempts).toBe(expected);
+  });
 });

@@ -1,9 +1,12 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { jest } from '@jest/globals';
 import type { TaskView } from '../../src/a2a/client/client.js';
 import { newId } from '../../src/core/ids.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { textPart, type Part } from '../../src/core/message.js';
 import type { ServerOptions } from '../../src/index.js';
 import { listIn, objectIn, textIn } from '../../src/models/loose.js';
+import { holdTime } from '../support/held-time.js';
 import { API_KEY } from '../support/model-wire.js';
 import { events, ScriptedServer, status, type Reply } from '../support/scripted-server.js';
 import { sendParts, startServer, type Outcome, type TestServer } from '../support/server.js';
@@ -93,7 +96,8 @@ export async function ask(asking: Asking): Promise<Told> {
     return reply(response, { path, body, headers: {}, abandoned: new Promise(() => {}) });
   });
   const parts = typeof message === 'string' ? [textPart(message)] : message;
-  const outcome = await sendParts(server, { parts, contextId });
+  const send = () => sendParts(server, { parts, contextId });
+  const outcome = await (asking.model?.maxRetries ? withoutWaits(server, send) : send());
   const last = requests.at(-1);
   return {
     ...{ outcome, requests, refused, contextId },
@@ -101,6 +105,32 @@ export async function ask(asking: Asking): Promise<Told> {
     results: last ? resultsIn(last) : [],
     task: () => server.client.get({ taskId: outcome.taskId }),
   };
+}
+
+/** The text of the answer that the task holds at its end. */
+export async function answerIn(told: Told): Promise<string> {
+  const { artifacts } = await told.task();
+  return artifacts
+    .flatMap(({ parts }) => parts)
+    .map((part) => (part.kind === 'text' ? part.text : ''))
+    .join('');
+}
+
+/** Holds the time, and lets it pass at once whenever a model call waits for its next attempt. */
+async function withoutWaits<Result>({ log }: TestServer, work: () => Promise<Result>): Promise<Result> {
+  using _held = holdTime();
+  let seen = log.lines.length;
+  let isOver = false;
+  const result = work().finally(() => (isOver = true));
+  while (!isOver) {
+    for (const line of log.lines.slice(seen)) {
+      const { delayMs = 0 } = JSON.parse(line) as { readonly delayMs?: number };
+      if (delayMs > 0) jest.advanceTimersByTime(delayMs + 1);
+    }
+    seen = log.lines.length;
+    await nextTurn();
+  }
+  return result;
 }
 
 function serverFor({ wire, model, settings }: Asking, url: string): Promise<TestServer> {

@@ -14,6 +14,7 @@ import { toAnswer } from '../ends.js';
 import { exchangeText } from '../exchange.js';
 import { ModelFailure, type Endpoint } from '../failure.js';
 import type { OutputEvent } from '../retry.js';
+import { ThoughtSplitter, withoutThoughts } from '../thoughts.js';
 import { createVendorProvider, sdkSettings, type VendorContext, type VendorOptions } from '../vendor.js';
 import { AnthropicOutputReader } from './output-reader.js';
 import { toAnthropicRequest } from './request.js';
@@ -50,6 +51,7 @@ async function* streamOutput(request: ModelRequest, context: Context): AsyncGene
   const client = await context.connect();
   let content: readonly AnswerBlock[] = [];
   let usage = NO_USAGE;
+  const splitter = new ThoughtSplitter();
   for (let pauses = 0; pauses <= MAX_PAUSES; pauses++) {
     const reader = new AnthropicOutputReader(context.origin, context.endpoint);
     const next = continuation(request, content, usage);
@@ -57,7 +59,7 @@ async function* streamOutput(request: ModelRequest, context: Context): AsyncGene
     try {
       yield* exchangeText({
         ...context,
-        reader,
+        ...{ reader, splitter },
         signal: request.signal,
         maxTokens: next.maxTokens,
         send: (signal) => client.messages.create(body, { signal }).asResponse(),
@@ -75,7 +77,8 @@ async function* streamOutput(request: ModelRequest, context: Context): AsyncGene
       const reason = isPaused ? 'max_tokens' : ended.reason;
       const { maxTokens } = request;
       const { endpoint } = context;
-      yield { type: 'end', answer: toAnswer({ ...ended, reason, content, usage }, { maxTokens, endpoint }) };
+      const whole = { ...ended, reason, content: withoutThoughts(content, splitter.thoughts), usage };
+      yield { type: 'end', answer: toAnswer(whole, { maxTokens, endpoint }) };
       return;
     }
   }

@@ -5,6 +5,7 @@ import { withOwnIds } from '../conversation.js';
 import { toAnswer } from '../ends.js';
 import { exchangeText, type OutputReader, type Exchange } from '../exchange.js';
 import type { Endpoint } from '../failure.js';
+import { ThoughtSplitter, withoutThoughts } from '../thoughts.js';
 import { createVendorProvider, sdkSettings, type VendorContext, type VendorOptions } from '../vendor.js';
 import { OpenaiOutputReader } from './output-reader.js';
 import { toOpenaiRequest } from './request.js';
@@ -82,10 +83,11 @@ type OutputBy = (
 
 async function* streamOutput(by: OutputBy, request: ModelRequest, context: Context) {
   const exchange = by(await context.connect(), request, context);
-  yield* exchangeText({ ...context, ...exchange, signal: request.signal, maxTokens: request.maxTokens });
   const { endpoint } = context;
-  const { maxTokens } = request;
+  const { signal, maxTokens } = request;
+  const splitter = new ThoughtSplitter();
+  yield* exchangeText({ ...context, ...exchange, splitter, signal, maxTokens });
   const ended = exchange.reader.ended();
-  const content = withOwnIds(ended.content);
+  const content = withoutThoughts(withOwnIds(ended.content), splitter.thoughts);
   yield { type: 'end', answer: toAnswer({ ...ended, content }, { maxTokens, endpoint }) } as const;
 }

@@ -2,22 +2,13 @@ import { expect } from '@jest/globals';
 import { anthropicEvent } from '../../support/anthropic-wire.js';
 import { DONE, openaiChunk, openaiEvent, openaiUsage } from '../../support/openai-wire.js';
 import type { Quirk } from '../quirk.js';
-import { ask, type Answer, type Told } from '../strict-vendor.js';
+import { answerIn, ask, type Answer } from '../strict-vendor.js';
 import { MODEL_WIRES, responsesEvent, streamOf, type ModelWireName } from '../vendor-streams.js';
 
 const HALF = 'First you take the old key, and then you';
 const INCOMPLETE = `${HALF}\n\n[The answer is incomplete: the model failed before its end.]`;
 
 type Named = Pick<Quirk, 'id' | 'vendor' | 'source' | 'quirk'>;
-
-/** The text of the answer that the task holds at its end. */
-async function answerIn(told: Told): Promise<string> {
-  const { artifacts } = await told.task();
-  return artifacts
-    .flatMap(({ parts }) => parts)
-    .map((part) => (part.kind === 'text' ? part.text : ''))
-    .join('');
-}
 
 /** A vendor whose output ends before it is whole, and the same with a fallback that gives a whole one. */
 function failing(wire: ModelWireName, named: Named, answer: Answer): readonly Quirk[] {
