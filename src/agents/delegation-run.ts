@@ -1,6 +1,7 @@
 import type { PeerDirectory, PeerEvent, AgentLimits } from '../core/agent.js';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import { hashJson } from '../core/canonical-json.js';
+import { dataBeside } from '../core/data-text.js';
 import { textPart, type Message, type Part } from '../core/message.js';
 import { NO_USAGE, addUsage, type Usage } from '../core/model.js';
 import { answerPart } from '../core/questions.js';
@@ -19,6 +20,7 @@ import { cutText, shorten } from '../core/text.js';
 import { Deadline } from '../core/time.js';
 import { resultOf, type Call, type CallOutcome } from './agent-function.js';
 import type { Budget } from './budget.js';
+import type { PeerContexts } from './peer-contexts.js';
 import { PeerRelay } from './peer-relay.js';
 import type { Attachments } from './attachments.js';
 import { carriedUserMessage } from './user-messages.js';
@@ -34,6 +36,8 @@ export interface DelegationRun {
   readonly nodeId: string;
   readonly attachments: Attachments | undefined;
   readonly budget: Budget;
+  /** The ids that agents of other servers gave this conversation. */
+  readonly contexts: PeerContexts;
   /** The number of delegations that share the remaining budget. */
   readonly roundSize: () => number;
   /** The time, by `performance.now`, at which the delegation ends, so that this agent has time left to answer. */
@@ -62,7 +66,7 @@ interface Exchange {
 export async function runDelegation(
   delegation: DelegationRun,
 ): Promise<{ readonly state: TaskState; readonly outcome: CallOutcome }> {
-  const { call } = delegation;
+  const { call, contexts, agent } = delegation;
   const forwarded = new Set<string>();
   const progress = { taskId: call.run.recorded(call.step)?.childTaskId, used: NO_USAGE };
   const message = await requestMessage(delegation);
@@ -70,6 +74,7 @@ export async function runDelegation(
   for (let number = 1; ; number += 1) {
     const end = await endOf(delegation, exchange, progress);
     progress.used = addUsage(progress.used, end.usage);
+    contexts.note(agent, end.peerContextId);
     if (!isInterrupted(end.state)) return { state: end.state, outcome: outcomeOf(delegation, end) };
     const { questions = [] } = end;
     const reply = nextReply(call.run, questions, forwarded);
@@ -146,6 +151,7 @@ async function exchangeWithPeer(
     ...(end.state === 'failed' && end.text !== '' ? { reason: shorten(end.text, REASON_CHARACTERS) } : {}),
     ...(end.author === agent ? {} : { author: end.author }),
     ...(questions.length === 0 ? {} : { questions }),
+    ...(end.peerContextId === undefined ? {} : { peerContextId: end.peerContextId }),
     ...(end.fromOutside ? { fromOutside: true } : {}),
   };
   await run.append(body);
@@ -170,7 +176,7 @@ async function followPeer(
   { step, message, questions, isAnswer }: Exchange,
   { relay, progress, isRepeat }: Attempt,
 ): Promise<PeerEnd> {
-  const { call, peers, agent, budget, roundSize, until } = delegation;
+  const { call, peers, agent, budget, contexts, roundSize, until } = delegation;
   const { run } = call;
   const { tenant, owner, contextId, id: parentTaskId } = run.task;
   const peer = await peers.wait(agent, run.signal);
@@ -182,6 +188,7 @@ async function followPeer(
     scope: { tenant, owner },
     message,
     contextId,
+    peerContextId: peer.isRemote ? await contexts.of(agent, run) : undefined,
     parentTaskId,
     grant,
     isAnswer,
@@ -206,7 +213,8 @@ async function followPeer(
     run.signal.throwIfAborted();
     run.logger.error('a peer failed', { peer: agent, error: errorText(error) });
     const { taskId: known } = progress;
-    await peer.cancel(run.task, known ? { taskId: known } : { contextId, messageId: message.id });
+    const asked = { contextId: request.peerContextId ?? contextId, messageId: message.id };
+    await peer.cancel(run.task, known ? { taskId: known } : asked);
     if (isLangoError(error)) return failed(agent, error.message);
   }
   return failed(agent, `The connection to ${agent} ended without an answer.`);
@@ -358,11 +366,17 @@ function outcomeOf({ final }: DelegationRun, end: DelegationEnd): CallOutcome {
 }
 
 function resultText({ agent, limits }: DelegationRun, end: PeerEnd, relay: PeerRelay): string {
-  const text = cutText(end.text.trim(), limits.toolOutputBytes, 'ask for less at once').text;
+  const whole = end.text.trim();
+  const bounded = (text: string) => cutText(text, limits.toolOutputBytes, 'ask for less at once').text;
+  const text = bounded(whole);
   const reason = text.replace(/\.$/, '') || 'no reason given';
   switch (end.state) {
-    case 'completed':
-      return [text || `${agent} finished without any text.`, ...relay.delivered()].join('\n');
+    case 'completed': {
+      const said = whole === '' ? [] : [whole];
+      const data = relay.data.flatMap((one) => dataBeside(said, one));
+      const shown = bounded([...said, ...data].join('\n'));
+      return [shown || `${agent} finished without any text.`, ...relay.delivered()].join('\n');
+    }
     case 'rejected':
       return `${agent} rejected the request: ${reason}. Do not ask it again; ask another agent or answer from what you have.`;
     case 'failed':

@@ -5,6 +5,7 @@ import { refuse, turnStep, withArguments } from './agent-function.js';
 import type { Attachments } from './attachments.js';
 import type { Budget } from './budget.js';
 import { runDelegation } from './delegation-run.js';
+import { PeerContexts } from './peer-contexts.js';
 import { TRANSFER_NAME, transferReader, transferSpec, type Transfer } from './transfer.js';
 
 export interface DelegationOptions {
@@ -29,6 +30,7 @@ export class Delegations {
   readonly #rounds = new Map<string, number>();
   /** Agents that rejected a request of this task (requirement D4). */
   readonly #rejected = new Set<string>();
+  readonly #contexts = new PeerContexts();
   #offered: { readonly agents: readonly Peer[]; readonly spec: FunctionSpec | undefined } | undefined;
 
   constructor(options: DelegationOptions) {
@@ -70,6 +72,7 @@ export class Delegations {
       nodeId,
       attachments,
       budget,
+      contexts: this.#contexts,
       roundSize: () => this.#rounds.get(round) ?? 1,
       until: this.#until,
     });

@@ -1,5 +1,6 @@
 import type { PeerEvent } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
+import type { Json } from '../core/json.js';
 import type { Artifact } from '../core/message.js';
 import type { Run } from '../core/run.js';
 import type { Activity, EventBody, Question } from '../core/task.js';
@@ -42,6 +43,8 @@ const MAX_NAME_LENGTH = 100;
 export class PeerRelay {
   readonly #options: RelayOptions;
   readonly #artifacts: string[] = [];
+  /** The data of each artifact, by its id. */
+  readonly #data = new Map<string, readonly Json[]>();
   /** The number of turns that each author has begun, for agents that report them. */
   readonly #turns = new Map<string, number>();
   /** The ids of the messages that collect the text of artifacts, by artifact id. */
@@ -91,6 +94,11 @@ export class PeerRelay {
     if (!isAnswer || end.state !== 'completed') return;
     const text = end.text.trim() === '' ? `${agent} finished without any text.` : end.text;
     if (text !== this.#text) this.#say(text, true, end.author);
+  }
+
+  /** The data that the peer answered with. */
+  get data(): readonly Json[] {
+    return [...this.#data.values()].flat();
   }
 
   /** A line for the model that names the artifacts which the user got; empty without artifacts. */
@@ -156,6 +164,10 @@ export class PeerRelay {
     const own: Artifact = { ...artifact, id: `${this.#options.step}/${artifact.id}` };
     this.#emit({ type: 'artifact', artifact: own, append: false, lastChunk: true }, author);
     this.#artifacts.push(artifact.name ?? artifact.id);
+    this.#data.set(
+      artifact.id,
+      artifact.parts.flatMap((part) => (part.kind === 'data' ? [part.data] : [])),
+    );
   }
 
   #emit(body: EventBody, author?: string): void {

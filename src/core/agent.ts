@@ -59,6 +59,8 @@ export interface PeerRequest {
   /** Has the role `user`; its id is the idempotency key. */
   readonly message: Message;
   readonly contextId: string;
+  /** The peer's own id of the conversation, of an earlier end. Default: `contextId`. */
+  readonly peerContextId?: string | undefined;
   readonly parentTaskId: string;
   readonly grant: Grant;
   /** The peer's task to continue (a reply to its question) or to re-attach to. */
@@ -91,6 +93,8 @@ export type PeerEvent =
       readonly author: string;
       readonly questions: readonly Question[];
       readonly usage: Usage;
+      /** The peer's own id of the conversation, when it is another than it was sent. */
+      readonly peerContextId?: string;
       /** Whether the text may come from outside sources. Always true for an agent of another server. */
       readonly fromOutside: boolean;
     };

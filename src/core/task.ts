@@ -208,6 +208,8 @@ export type EventBody =
       readonly usage: Usage;
       /** The peer's questions, with an interrupted state. */
       readonly questions?: readonly Question[];
+      /** The peer's own id of the conversation, which later requests to it continue. */
+      readonly peerContextId?: string;
       readonly fromOutside?: boolean;
     }
   /** The work of an agent below, which is the event's author. */

@@ -5,7 +5,7 @@ import { hash } from 'node:crypto';
 import { AGENT_NAME, type AgentProfile, type Skill } from '../../core/agent.js';
 import { CARD_PATH, OLD_CARD_PATH, SIGNATURE_ALGORITHMS } from '../../core/card.js';
 import { LangoError, errorText, isLangoError } from '../../core/errors.js';
-import { assertJsonValue, isJsonObject, type JsonObject } from '../../core/json.js';
+import { assertJsonValue, isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { canonicalCard } from '../translate/card-canonical.js';
 import { OUR_EXTENSIONS } from '../../core/extensions.js';
 import { parseGrpcAddress } from './grpc-transport.js';
@@ -36,8 +36,26 @@ const MAX_NAME = 64;
 const JSON_LIMITS = { depth: 64, keys: 1_000, containers: Infinity };
 
 /** Fetches a card as JSON. Rejects as `fetchFirst` does. */
-export function fetchCard(request: CardRequest) {
-  return fetchFirst(cardUrls(request.url), 'card', request);
+export async function fetchCard(request: CardRequest): ReturnType<typeof fetchFirst> {
+  try {
+    return await fetchFirst(cardUrls(request.url), 'card', request);
+  } catch (error) {
+    const base = new URL(request.url);
+    const isBelow = base.pathname !== '/' && !base.pathname.endsWith('.json');
+    if (!isBelow || !isLangoError(error, 'not-found')) throw error;
+    // Some hosts have one agent below a path, and its card at the root.
+    const root = await fetchFirst([new URL(CARD_PATH, base).href], 'card', request);
+    if (namesPath(root.json, base.pathname)) return root;
+    throw error;
+  }
+}
+
+/** Whether a card has an interface at this path: it is the card of that agent, not of another one of the host. */
+function namesPath({ url, supportedInterfaces: listed }: JsonObject, path: string): boolean {
+  const interfaces = Array.isArray(listed) ? listed.filter(isJsonObject) : [];
+  const plain = (address: Json | undefined) =>
+    typeof address === 'string' ? URL.parse(address)?.pathname.replace(/\/$/, '') : undefined;
+  return [url, ...interfaces.map((one) => one['url'])].some((one) => plain(one) === path.replace(/\/$/, ''));
 }
 
 /**

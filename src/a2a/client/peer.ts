@@ -34,7 +34,8 @@ export function createPeer({ profile, link, retry, limits, rename, isRemote }: P
       const reader = new TaskReader({
         agent: profile.name,
         taskId,
-        contextId: request.contextId,
+        contextId: request.peerContextId ?? request.contextId,
+        ourContextId: isRemote ? request.contextId : undefined,
         isAnswer: request.isAnswer ?? false,
         rename,
         isRemote,
@@ -70,7 +71,8 @@ function isUnsafe({ replays }: Link, { isRepeat, isAnswer }: PeerRequest): boole
 
 async function findRepeated(link: Link, request: PeerRequest): Promise<string | undefined> {
   if (!isUnsafe(link, request)) return undefined;
-  const { scope, grant, contextId, message } = request;
+  const { scope, grant, message } = request;
+  const contextId = request.peerContextId ?? request.contextId;
   return findTaskByMessage(link, callerOf(scope, grant), { contextId, messageId: message.id });
 }
 
@@ -78,6 +80,7 @@ async function findRepeated(link: Link, request: PeerRequest): Promise<string | 
 function delegated({
   message,
   contextId,
+  peerContextId = contextId,
   taskId = '',
   parentTaskId,
   grant,
@@ -91,6 +94,6 @@ function delegated({
       extensions: [...new Set([...(message.extensions ?? []), EXTENSIONS.chain])],
     },
     taskId,
-    contextId,
+    contextId: peerContextId,
   };
 }

@@ -23,6 +23,8 @@ export interface ReaderOptions {
   /** The ids of the task, when they are known. An event with other ids is an error. */
   readonly taskId?: string | undefined;
   readonly contextId?: string | undefined;
+  /** Our own id of the conversation, when the agent may have another one: its first event then names it. */
+  readonly ourContextId?: string | undefined;
   /** Whether a question of the task was just answered: the first snapshot may still show that question. */
   readonly isAnswer?: boolean;
   /** Whether the agent runs on another server: all of its output is text from outside. */
@@ -53,6 +55,9 @@ export class TaskReader {
   readonly #seenMessages = new Map<string, string>();
   #taskId: string | undefined;
   #contextId: string | undefined;
+  readonly #sentContextId: string | undefined;
+  readonly #ourContextId: string | undefined;
+  #mayOwnContext: boolean;
   #isAnnounced = false;
   #awaitsUpdate: boolean;
   #pendingEnd: EndEvent | undefined;
@@ -72,6 +77,9 @@ export class TaskReader {
     this.#agent = options.agent;
     this.#taskId = options.taskId;
     this.#contextId = options.contextId;
+    this.#sentContextId = options.contextId;
+    this.#ourContextId = options.ourContextId;
+    this.#mayOwnContext = options.ourContextId !== undefined;
     this.#awaitsUpdate = options.isAnswer ?? false;
     this.#rename = options.rename ?? ((author) => author);
     this.#isRemote = options.isRemote ?? true;
@@ -128,11 +136,13 @@ export class TaskReader {
     this.#hasEnded = true;
     if (this.#completed && !this.#hasContent()) return this.#completed();
     const rest = { author: this.#agent, questions: [], usage: this.#usage, fromOutside: this.#isRemote };
-    return { type: 'end', state, text, ...rest };
+    return { type: 'end', state, text, ...rest, ...this.#ownContext() };
   }
 
   #identify({ type, taskId, contextId }: TaskUpdate): readonly ClientEvent[] {
-    this.#contextId = sameId('context', this.#contextId, contextId);
+    this.#contextId = sameId('context', this.#mayOwnContext ? undefined : this.#contextId, contextId);
+    this.#contextId ??= this.#sentContextId;
+    if (contextId !== '') this.#mayOwnContext = false;
     if (type === 'message') return [];
     this.#taskId = sameId('task', this.#taskId, taskId);
     if (this.#taskId === undefined) throw invalid('The agent sent an event without a task id.');
@@ -287,7 +297,7 @@ export class TaskReader {
     this.#usage = usage;
     const author = this.#authorOf(mark, message?.metadata);
     const parts = message?.parts ?? [];
-    const reason = textOf(parts);
+    const reason = isInterrupted(state) ? textOf(parts) : textWithData(parts);
     const waiting = state === 'input-required' ? this.#said.trim() : '';
     const answer = [...this.#artifacts.values()].flatMap(({ text }) => (text === '' ? [] : [text]));
     return {
@@ -302,7 +312,13 @@ export class TaskReader {
       usage: this.#usage,
       // Agents of this server set the mark. Without a mark the text counts as from outside.
       fromOutside: this.#isRemote || (mark?.fromOutside ?? true),
+      ...this.#ownContext(),
     };
+  }
+
+  #ownContext(): Pick<EndEvent, 'peerContextId'> {
+    const [id, ours] = [this.#contextId, this.#ourContextId];
+    return ours === undefined || id === undefined || id === ours ? {} : { peerContextId: id };
   }
 
   #questions(state: TaskState, parts: readonly Part[], author: string): readonly Question[] {

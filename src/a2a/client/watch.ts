@@ -56,6 +56,8 @@ const STEADY_MS = 10_000;
 const CANCELING: ReadonlySet<ErrorCode> = new Set(['canceled', 'timeout', 'limit-reached']);
 /** The errors with which an ended task refuses a message. Over the wire they are one code, "unsupported". */
 const TASK_HAS_ENDED: ReadonlySet<ErrorCode> = new Set(['already-ended', 'not-supported']);
+/** The errors of an agent that has done nothing for the request. */
+const REFUSED_CONTEXT: ReadonlySet<ErrorCode> = new Set(['invalid-input', 'not-found']);
 /** Connection errors that occur before a request leaves this machine. */
 const NEVER_SENT: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
@@ -219,6 +221,10 @@ class TaskWatch {
       this.#needsSnapshot = true;
       return undefined;
     }
+    if (this.#request && this.#isRefusedContext(error)) {
+      this.#request = { ...this.#request, contextId: '' };
+      return undefined;
+    }
     this.#failures += 1;
     if (error.code === 'unavailable' || error.code === 'timeout') link.breaker?.failed(error.message);
     else link.breaker?.answered();
@@ -256,6 +262,13 @@ class TaskWatch {
   /** Whether another client answered first. The task itself then shows the outcome. */
   #isLateAnswer({ code }: LangoError): boolean {
     return this.#watch.mayBeLate === true && this.#request !== undefined && TASK_HAS_ENDED.has(code);
+  }
+
+  /** Whether the agent refused the request because it knows only contexts of its own. It is then asked once without ours. */
+  #isRefusedContext({ code, message }: LangoError): boolean {
+    const { contextId = '', taskId = '' } = this.#request ?? {};
+    const isNew = this.#isOnlyWatch && taskId === '' && contextId !== '' && this.#reader.taskId === undefined;
+    return isNew && REFUSED_CONTEXT.has(code) && /context|session|conversation/i.test(message);
   }
 
   async #abandon(): Promise<EndEvent> {

@@ -7,6 +7,7 @@ import { loadRemoteAgents } from '../../../src/a2a/client/load.js';
 import { freePort } from '../../support/free-port.js';
 import { ask, collect, textsOf } from '../../suites/peer.js';
 import type { WireScript, WireServer } from './wire-server.js';
+import type { JsonObject } from '../../../src/core/json.js';
 import { snapshot, startWireServer, status, text } from './wire-server.js';
 
 const WORKING = 'TASK_STATE_WORKING';
@@ -225,10 +226,17 @@ describe('a peer that cannot be trusted', () => {
     expect(methods(server)).toContain('CancelTask');
   });
 
-  it('is given up when it responds in another context than the requested one', async () => {
-    const { peer } = await start((_call, wire) => wire.event(snapshot(COMPLETED)));
+  it('may answer in a context of its own, and is given up when it changes that in the middle', async () => {
+    const { peer } = await start((_call, wire) => {
+      wire.event(snapshot(WORKING));
+      const { task } = snapshot(COMPLETED);
+      wire.event({ task: { ...(task as JsonObject), contextId: 'third' } });
+    });
     const { end } = await collect(peer.send(ask('x', { contextId: 'mine' }), never));
-    expect(end.state).toBe('failed');
+    expect(end).toMatchObject({
+      state: 'failed',
+      text: expect.stringContaining('changed the context id') as unknown,
+    });
   });
 
   it('is given up when its text never ends', async () => {
