@@ -93,7 +93,8 @@ export class CharacterJoiner {
   }
 }
 
-function* toEvents({ text, restarts }: ReturnType<ThoughtSplitter['take']>) {
+/** The event of a text, none for an empty one. */
+export function* toEvents({ text, restarts }: ReturnType<ThoughtSplitter['take']>) {
   if (text || restarts) yield { type: 'text', text, ...(restarts && { restarts }) } as const;
 }
 

@@ -1,4 +1,5 @@
 import { ENDING_RULES } from './ablations-of-endings.js';
+import { PACKAGE_RULES } from './ablations-of-packages.js';
 import { REQUEST_RULES } from './ablations-of-requests.js';
 import { TOOL_RULES } from './ablations-of-tools.js';
 
@@ -19,6 +20,7 @@ export interface Ablation {
 /** All rules for the quirks of vendors, MCP servers and peers. */
 export const ABLATIONS: readonly Ablation[] = [
   ...ENDING_RULES,
+  ...PACKAGE_RULES,
   ...REQUEST_RULES,
   ...TOOL_RULES,
   {

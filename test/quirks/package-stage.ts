@@ -2,10 +2,11 @@ import { once } from 'node:events';
 import { newId } from '../../src/core/ids.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { textPart, type Part } from '../../src/core/message.js';
-import type { DefinedAgent } from '../../src/index.js';
+import { z } from 'zod';
+import { defineTool, type DefinedAgent } from '../../src/index.js';
 import { ScriptedServer, type RecordedRequest } from '../support/scripted-server.js';
 import { sendParts, startServer, type Outcome, type TestServer } from '../support/server.js';
-import { keyOf, VENDOR_KEY, type ModelSettings, type PackageVendor } from './package-vendors.js';
+import { VENDOR_KEY, type ModelSettings, type PackageVendor } from './package-vendors.js';
 import type { VendorAnswer } from './vendor-streams.js';
 
 /** What the vendor sends: an output, a status, or the first bytes of a stream whose connection then breaks or hangs. */
@@ -13,6 +14,21 @@ type PackageAnswer =
   | VendorAnswer
   | { readonly status: number; readonly body: unknown; readonly headers?: Record<string, string> }
   | { readonly bytes: Buffer; readonly then: 'ends' | 'breaks' | 'hangs' };
+
+/** The first bytes of an image. */
+export const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1]).toString('base64');
+
+/** A tool whose result is an image. */
+const photo = defineTool({
+  name: 'search_photo',
+  description: 'Finds a photo.',
+  schema: z.strictObject({}),
+  effect: 'pure',
+  execute: async () => ({
+    content: 'a photo',
+    files: [{ kind: 'file', mediaType: 'image/png', filename: 'photo.png', bytes: PNG }],
+  }),
+});
 
 export interface PackageAsking {
   readonly vendor: PackageVendor;
@@ -62,7 +78,7 @@ export async function askPackage(asking: PackageAsking): Promise<PackageTold> {
     const { path, headers, body } = request;
     const n = bodies.push(body) - 1;
     asking.onRequest?.(request, server);
-    const key = keyOf(String(headers[vendor.keyHeader]));
+    const key = vendor.key(headers);
     const reason = [
       ...(vendor.path.test(path) ? [] : [`There is no path ${path}.`]),
       ...(key === VENDOR_KEY ? [] : [`The key ${key} is not known.`]),
@@ -112,7 +128,7 @@ function serverFor({ vendor, model, agents = [] }: PackageAsking, url: string): 
     model: { maxRetries: 0, ...vendor.settings(url), ...model },
   };
   const key = JSON.stringify(settings);
-  const open = servers.get(key) ?? startServer({ settings, agents });
+  const open = servers.get(key) ?? startServer({ settings, agents, tools: [photo] });
   servers.set(key, open);
   return open;
 }

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { crc32 } from 'node:zlib';
 import { parseObject, type JsonObject } from '../../src/core/json.js';
 import type { ServerOptions } from '../../src/index.js';
@@ -18,7 +19,7 @@ export interface PackageVendor {
   settings(url: string): ModelSettings;
   /** The path of its requests. */
   readonly path: RegExp;
-  readonly keyHeader: string;
+  key(headers: IncomingHttpHeaders): string;
   readonly rules: readonly VendorRule[];
   readonly mediaType: string;
   /** A whole stream. */
@@ -44,7 +45,8 @@ export const THOUGHTS = 'First I look.';
 const KEY = 'key-of-the-vendor-0123456789';
 
 const objects = (value: unknown): readonly JsonObject[] => listIn(value).map(objectIn);
-const sse = (events: readonly unknown[]): Buffer =>
+const bearer = ({ authorization = '' }: IncomingHttpHeaders): string => authorization.replace('Bearer ', '');
+export const sse = (events: readonly unknown[]): Buffer =>
   Buffer.from(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''));
 
 /* ---------- Google and Vertex ---------- */
@@ -75,7 +77,7 @@ function geminiStream({ thoughts = '', text = '', calls = [], stop, more }: Vend
   return sse([...parts.map((part) => chunk(part)), chunk({ text: '' }, end)]);
 }
 
-const google: PackageVendor = {
+export const google: PackageVendor = {
   name: 'Google',
   page: 'The reference of the Gemini API (streamGenerateContent)',
   settings: (url) => ({
@@ -83,7 +85,7 @@ const google: PackageVendor = {
     baseUrl: `${url}/v1beta`,
   }),
   path: /^\/v1beta\/models\/gemini-3-pro-preview:streamGenerateContent\?alt=sse$/,
-  keyHeader: 'x-goog-api-key',
+  key: (headers) => String(headers['x-goog-api-key']),
   rules: GOOGLE_RULES,
   mediaType: 'text/event-stream',
   stream: geminiStream,
@@ -123,7 +125,7 @@ const vertex: PackageVendor = {
 /* ---------- Amazon Bedrock ---------- */
 
 /** One message of an event stream of AWS: lengths, headers and payload, each with its checksum. */
-function frame(type: string, payload: object): Buffer {
+export function frame(type: string, payload: object): Buffer {
   const header = (name: string, value: string): Buffer => {
     const length = Buffer.alloc(2);
     length.writeUInt16BE(value.length);
@@ -189,7 +191,7 @@ function bedrockStream({ thoughts = '', text = '', calls = [], stop, more }: Ven
 const blocksOf = (body: JsonObject): readonly JsonObject[] =>
   objects(body.messages).flatMap(({ content }) => objects(content));
 
-const bedrock: PackageVendor = {
+export const bedrock: PackageVendor = {
   name: 'Amazon Bedrock',
   page: 'The reference of Amazon Bedrock (ConverseStream)',
   settings: (url) => ({
@@ -198,7 +200,7 @@ const bedrock: PackageVendor = {
     ...{ baseUrl: url, options: { region: 'us-east-1' } },
   }),
   path: /^\/model\/us\.anthropic\.claude-sonnet-4-5-20250929-v1%3A0\/converse-stream$/,
-  keyHeader: 'authorization',
+  key: bearer,
   rules: BEDROCK_RULES,
   mediaType: 'application/vnd.amazon.eventstream',
   stream: bedrockStream,
@@ -239,7 +241,7 @@ const chatImages = (body: JsonObject): readonly string[] =>
     .flatMap(({ image_url: url }) => (textIn(url) || textIn(objectIn(url).url)).split(',')[1] ?? []);
 
 const chat: Omit<PackageVendor, 'name' | 'page' | 'settings' | 'path' | 'thoughts'> = {
-  keyHeader: 'authorization',
+  key: bearer,
   rules: CHAT_RULES,
   mediaType: 'text/event-stream',
   stream: (answer) => Buffer.from(streamOf('Chat Completions', answer)),
@@ -255,7 +257,7 @@ const chat: Omit<PackageVendor, 'name' | 'page' | 'settings' | 'path' | 'thought
 const lastCalling = ({ messages }: JsonObject): JsonObject =>
   objects(messages).findLast(({ tool_calls: calls }) => calls) ?? {};
 
-const compatible: PackageVendor = {
+export const compatible: PackageVendor = {
   ...chat,
   name: 'DeepSeek (openai-compatible)',
   page: 'The guide of DeepSeek to its thinking mode',
@@ -315,7 +317,7 @@ function mistralStream({ thoughts = '', text = '', calls = [], stop }: VendorAns
 const withUsage = (chunk: string): string =>
   chunk.replace(/}\n\n$/, `,"usage":${JSON.stringify(TOKENS)}}\n\n`);
 
-const mistral: PackageVendor = {
+export const mistral: PackageVendor = {
   ...chat,
   name: 'Mistral',
   page: 'The API reference of Mistral (chat completions)',
@@ -379,7 +381,7 @@ function responsesStream({ thoughts, text, calls = [], stop, more }: VendorAnswe
   ]);
 }
 
-const azure: PackageVendor = {
+export const azure: PackageVendor = {
   name: 'Azure',
   page: 'The reference of Azure OpenAI (Responses)',
   settings: (url) => ({
@@ -387,7 +389,7 @@ const azure: PackageVendor = {
     baseUrl: `${url}/openai/v1`,
   }),
   path: /^\/openai\/v1\/responses/,
-  keyHeader: 'api-key',
+  key: (headers) => String(headers['api-key']),
   rules: RULES.Responses,
   mediaType: 'text/event-stream',
   stream: responsesStream,
@@ -421,5 +423,4 @@ export const SEALS: Readonly<Record<string, string>> = {
   [azure.name]: 'ENCRYPTED',
 };
 
-export const keyOf = (header: string): string => header.replace('Bearer ', '');
 export const VENDOR_KEY = KEY;

@@ -5,9 +5,10 @@ import { silentLogger, type Logger } from '../../core/logger.js';
 import type { ModelProvider, ModelRequest } from '../../core/model.js';
 import { abortable } from '../../core/time.js';
 import { toAnswer } from '../ends.js';
-import { CharacterJoiner, mostEvents, SilenceWatch, silenceFailure, tooMuch } from '../exchange.js';
+import { CharacterJoiner, mostEvents, SilenceWatch, silenceFailure, toEvents, tooMuch } from '../exchange.js';
 import { connectionFailure, ModelFailure, type Endpoint } from '../failure.js';
 import type { OutputEvent } from '../retry.js';
+import { ThoughtSplitter, withoutThoughts } from '../thoughts.js';
 import { createVendorProvider, type VendorContext, type VendorOptions } from '../vendor.js';
 import { toModelFailure } from './failure.js';
 import { assertModel, type AiSdkModel } from './language-model.js';
@@ -106,6 +107,7 @@ async function* streamOutput(request: ModelRequest, context: Context): AsyncGene
   const model = await context.connect();
   if (tuning.effort && model.specificationVersion !== 'v4') throw effortFailure(model, endpoint);
   const reader = new AiSdkOutputReader(context.origin, endpoint);
+  const splitter = new ThoughtSplitter();
   using watch = new SilenceWatch(request.signal, silenceMs);
   const call: WatchedCall = { endpoint, maxTokens: request.maxTokens, onBytes: () => watch.renew() };
   const options = { ...toCallOptions(request, { ...context, model }), abortSignal: watch.signal };
@@ -117,11 +119,12 @@ async function* streamOutput(request: ModelRequest, context: Context): AsyncGene
     for await (const part of partsOf(stream, watch, call)) {
       if (--left < 0) throw tooMuch(call);
       const text = texts.join(reader.accept(part), reader.isWhole);
-      if (text) yield { type: 'text', text };
+      if (text) yield* toEvents(splitter.take(text));
       if (reader.isWhole) break;
     }
     watch.signal.throwIfAborted();
     if (!reader.isWhole) throw connectionFailure(undefined, endpoint);
+    yield* toEvents(splitter.end());
   } catch (error) {
     const failure = watch.hasPassed
       ? silenceFailure({ endpoint, silenceMs })
@@ -129,7 +132,10 @@ async function* streamOutput(request: ModelRequest, context: Context): AsyncGene
     failure.usage = reader.ended().usage;
     throw failure;
   }
-  yield { type: 'end', answer: toAnswer(reader.ended(), { endpoint, maxTokens: request.maxTokens }) };
+  const ended = reader.ended();
+  const content = withoutThoughts(ended.content, splitter.thoughts);
+  const { maxTokens } = request;
+  yield { type: 'end', answer: toAnswer({ ...ended, content }, { maxTokens, endpoint }) };
 }
 
 /** The parts of a stream, which ends when the signal of the watch aborts. */

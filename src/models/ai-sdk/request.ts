@@ -129,7 +129,7 @@ function marked(
 
 function toMessages(turn: Turn, { model }: CallContext): readonly LanguageModelV4Message[] {
   if (turn.role === 'assistant') {
-    const parts = turn.content.flatMap(toAssistantParts).filter((part) => isUseful(part, model));
+    const parts = turn.content.flatMap(toAssistantParts);
     // A truncated answer may end with reasoning, which some vendors refuse at the end.
     const content = parts.slice(0, parts.findLastIndex(({ type }) => type !== 'reasoning') + 1);
     return content.length === 0 ? [] : [{ role: 'assistant', content }];
@@ -142,14 +142,6 @@ function toMessages(turn: Turn, { model }: CallContext): readonly LanguageModelV
     ...(needsBridge ? [BRIDGE] : []),
     ...(said.length > 0 ? [{ role: 'user' as const, content: said }] : []),
   ];
-}
-
-/** Whether the vendor can read a part: what it did not store, it refuses without its encrypted content. */
-function isUseful(part: AssistantPart, model: CallContext['model']): boolean {
-  if (part.type !== 'reasoning' || !isOfResponses(model)) return true;
-  return Object.values(part.providerOptions ?? {}).some(
-    ({ reasoningEncryptedContent }) => reasoningEncryptedContent,
-  );
 }
 
 /** Mistral's models refuse a message of the user right after the results of calls. */

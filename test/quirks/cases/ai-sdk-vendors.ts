@@ -2,7 +2,7 @@ import { expect } from '@jest/globals';
 import { z } from 'zod';
 import { defineAgent } from '../../../src/index.js';
 import type { RecordedRequest } from '../../support/scripted-server.js';
-import { askPackage, type PackageAsking, type PackageTold } from '../package-stage.js';
+import { askPackage, PNG, type PackageAsking, type PackageTold } from '../package-stage.js';
 import { PACKAGE_VENDORS, SEALS, THOUGHTS, type PackageVendor } from '../package-vendors.js';
 import type { Quirk } from '../quirk.js';
 
@@ -16,9 +16,6 @@ interface Topic {
   readonly only?: (vendor: PackageVendor) => boolean;
   check(vendor: PackageVendor, ask: Ask): Promise<void>;
 }
-
-/** The first bytes of an image. */
-const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1]).toString('base64');
 
 const WRITE = { name: 'fs_write', arguments: { path: 'a.txt', content: 'one' } };
 const LIST = { name: 'fs_list', arguments: { path: '.' } };
@@ -134,6 +131,36 @@ const TOPICS: readonly Topic[] = [
       });
       expect([told.refused, told.state]).toEqual([[], 'completed']);
       expect(vendor.images(told.bodies[0]!)).toEqual([PNG]);
+    },
+  },
+  {
+    id: 'result-image',
+    class: 19,
+    quirk: 'The vendor takes no image in the result of a call, or only with some models.',
+    right: 'The image follows the results, and reaches the model.',
+    async check(vendor, ask) {
+      const told = await ask({ answers: [{ calls: [{ name: 'search_photo' }] }, { text: 'A dot.' }] });
+      expect([told.refused, told.state]).toEqual([[], 'completed']);
+      expect(vendor.images(told.bodies[1]!)).toEqual([PNG]);
+      expect(vendor.results(told.bodies[1]!)).toEqual([expect.stringContaining('a photo')]);
+    },
+  },
+  {
+    id: 'after-failure',
+    class: 3,
+    quirk: 'The vendor checks the order of results and messages, also after a task that failed between them.',
+    right: 'The next message of the person is accepted.',
+    async check(vendor, ask) {
+      const down = { status: 503, body: vendor.errorBody(503, 'down') };
+      const first = await ask({ answers: [{ thoughts: THOUGHTS, calls: [HASH] }, down] });
+      expect(first.state).toBe('failed');
+      const told = await ask({
+        answers: [{ text: 'here again' }],
+        message: 'again',
+        contextId: first.contextId,
+      });
+      expect([told.refused, told.text]).toEqual([[], 'here again']);
+      expect(vendor.results(told.bodies[0]!)).toHaveLength(1);
     },
   },
   {
