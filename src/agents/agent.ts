@@ -59,6 +59,9 @@ interface AgentParts {
 /** The number of newest events of a session that a run reads. */
 const HISTORY_EVENTS = 100;
 
+/** The largest part of the context window that earlier tasks take. */
+const HISTORY_SHARE = 1 / 3;
+
 /** Makes an agent that works through a task by asking `model` in a loop. */
 export function makeAgent(context: AgentContext, { open, prepare, ...parts }: AgentParts): Agent {
   const { limits, nodeId, spending, additions, surroundings, memories = [], showsReasons } = context;
@@ -66,7 +69,10 @@ export function makeAgent(context: AgentContext, { open, prepare, ...parts }: Ag
   const meter = context.meterOf?.(model);
   const { attachments = new Attachments(undefined) } = context;
   const { readsImages } = model;
-  const { historyTokens } = limits;
+  const historyTokens = Math.min(
+    limits.historyTokens,
+    Math.floor((model.windowTokens ?? Infinity) * HISTORY_SHARE),
+  );
   const rootName = rootAgentName(context.multiAgent);
   return {
     profile: profileOf(parts, inputModes(readsImages)),

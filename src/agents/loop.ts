@@ -22,7 +22,8 @@ import { CallLedger, type Admission } from './call-ledger.js';
 import { questionText } from './asking.js';
 import { isAttached } from './attachments.js';
 import type { Budget } from './budget.js';
-import { refusedEnd, sayAnswer, takeTurn, withNewestImages, type TurnEnd } from './model-turn.js';
+import { ContextWindow } from './context-window.js';
+import { refusedEnd, sayAnswer, takeTurn, type TurnEnd } from './model-turn.js';
 import { concludeWithData, repairRequest, WRONG_OUTPUT, type OutputReader } from './output.js';
 import { UserMessages } from './user-messages.js';
 
@@ -58,32 +59,35 @@ interface LoopOptions {
 export async function runLoop(options: LoopOptions): Promise<RunEnd> {
   const { run, limits, readable } = options;
   const messages = new UserMessages(run);
-  const conversation: ModelMessage[] = [...options.history, ...(await readable(messages.request()))];
+  const conversation = new ContextWindow(options);
+  conversation.add(...(await readable(messages.request())));
   const ledger = new CallLedger(limits);
   let refusals = 0;
   let wasRepaired = false;
   for (let turn = 1; ; turn += 1) {
     const step = `t${turn}`;
-    if (!run.recorded(step)?.result) conversation.push(...(await readable(messages.unread())));
+    conversation.begin(turn);
+    if (!run.recorded(step)?.result) conversation.add(...(await readable(messages.unread())));
     const { system, functions } = options.setUpTurn();
     const last = lastTurn(turn, ledger, limits);
     const offered = last ? [] : functions.flatMap(({ spec }) => (spec ? [spec] : []));
+    const request = {
+      system: last ? [...system, note(last.note)] : system,
+      functions: offered,
+      maxTokens: limits.answerTokens,
+      ...(options.output && { output: options.output.schema }),
+    };
     const answer = await takeTurn({
       ...{ run, step, model: options.model, budget: options.budget, showsReasons: options.showsReasons },
       fromOutside: options.fromOutside || run.hasReadOutside() || hasFile(run),
-      request: {
-        system: last ? [...system, note(last.note)] : system,
-        messages: withNewestImages(conversation, options.model.readsImages),
-        functions: offered,
-        maxTokens: limits.answerTokens,
-        ...(options.output && { output: options.output.schema }),
-      },
+      ...{ conversation, request },
     });
     if ('state' in answer) return answer;
+    conversation.measure(request, answer);
 
     const calls = functionCalls(answer.content);
     if (answer.stopReason === 'refusal') return conclude(run, answer, options);
-    conversation.push({ role: 'assistant', author: run.task.agent, content: answer.content });
+    conversation.add({ role: 'assistant', author: run.task.agent, content: answer.content });
     let author = calls.length === 0 ? run.task.agent : undefined;
     if (author === undefined) {
       if (last) return last.end;
@@ -92,7 +96,7 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
       if ('state' in done) return messages.leftApprovalOpen ? withApprovalHint(done) : done;
       refusals = done.refused ? refusals + 1 : 0;
       if (refusals >= MAX_REFUSALS) return endOfRefusals(done);
-      conversation.push({ role: 'results', results: done.results });
+      conversation.add({ role: 'results', results: done.results });
       author = done.author;
     }
     // The answer ends the run, unless the user sent more messages meanwhile.
@@ -102,9 +106,9 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
       const end = conclude(run, answer, options);
       if (end.reason !== WRONG_OUTPUT || last || wasRepaired) return end;
       wasRepaired = true;
-      conversation.push(repairRequest(end));
+      conversation.add(repairRequest(end));
     }
-    conversation.push(...(await readable(unread)));
+    conversation.add(...(await readable(unread)));
   }
 }
 

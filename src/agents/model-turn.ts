@@ -1,6 +1,7 @@
 import { LangoError } from '../core/errors.js';
 import type {
   FunctionResult,
+  ModelAnswer,
   ModelErrorCode,
   ModelEvent,
   ModelMessage,
@@ -15,6 +16,7 @@ import { againAt } from '../core/retry.js';
 import { scrubEvent } from '../scrub/data.js';
 import type { Request, Spent } from './bill.js';
 import type { Budget } from './budget.js';
+import type { ContextWindow } from './context-window.js';
 
 /** The artifact that holds an agent's answer. Each turn with text starts it again. */
 const ANSWER_ARTIFACT_ID = 'answer';
@@ -26,7 +28,9 @@ interface TurnOptions {
   readonly step: string;
   readonly model: ModelProvider;
   readonly budget: Budget;
-  readonly request: Request;
+  readonly conversation: ContextWindow;
+  /** The request without the conversation. */
+  readonly request: Omit<Request, 'messages'>;
   /** Whether the request holds text from outside; the output is marked the same. */
   readonly fromOutside: boolean;
   readonly showsReasons: boolean;
@@ -40,39 +44,23 @@ export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> 
     await budget.settle(step, recorded.result.usage);
     return recorded.result;
   }
-  const request = await budget.admit(step, options.request);
-  if ('state' in request) return request;
-  if (!recorded) run.emit({ type: 'turn-start', step });
-  let last: LastEvent | undefined;
-  let usage: Usage;
-  const said: Said = { text: '' };
-  try {
-    last = await askModel(options, request, said);
-  } finally {
-    usage = await budget.bill(step, attemptsOf(last));
-  }
-  if (last.type === 'error') {
-    // No entry holds the usage of a call without an output.
-    run.charge(usage);
-    run.signal.throwIfAborted();
-    if (said.text.trim() !== '') sayAnswer(run, { text: `${said.text}\n\n${INCOMPLETE}`, replace: true });
-    return failure(last, options);
-  }
+  const given = await askUntilItFits(options);
+  if ('state' in given) return given;
   run.signal.throwIfAborted();
-  const { content, stopReason, refusal } = last.answer;
+  const { content, stopReason, refusal } = given.answer;
   if (refusal) run.logger.warn('the model vendor refused a request', { model: model.id, reason: refusal });
   const mark = fromOutside ? { fromOutside } : {};
   // Scrubbed here, so that this run and a resumed run perform the same calls.
-  const given: TurnEnd = {
+  const whole: TurnEnd = {
     type: 'turn-end',
     step,
     content,
     stopReason,
-    usage,
+    usage: given.usage,
     ...mark,
     ...(refusal && { refusal }),
   };
-  const turnEnd = scrubEvent(given, run.scrubber);
+  const turnEnd = scrubEvent(whole, run.scrubber);
   run.emit(turnEnd);
   return turnEnd;
 }
@@ -82,6 +70,39 @@ const INCOMPLETE = '[The answer is incomplete: the model failed before its end.]
 
 /** Takes the place of a text that was shown and turned out to be a thought. */
 const NO_ANSWER_YET = '[There is no answer yet.]';
+
+/** The most lengths of one request that are tried, each much shorter than the one before. */
+const MAX_LENGTHS = 4;
+
+/** Asks the model. When the vendor finds the request too long, clears the conversation and asks again. */
+async function askUntilItFits(options: TurnOptions): Promise<AnswerGiven | RunEnd> {
+  const { run, step, budget, conversation, model } = options;
+  for (let tries = 1; ; tries += 1) {
+    const fitted = conversation.fit(options.request);
+    const messages = withNewestImages(conversation.messages, model.readsImages);
+    const request = await budget.admit(step, { ...fitted, messages });
+    if ('state' in request) return request;
+    if (tries === 1 && !run.recorded(step)) run.emit({ type: 'turn-start', step });
+    let last: LastEvent | undefined;
+    let usage: Usage;
+    const said: Said = { text: '' };
+    try {
+      last = await askModel(options, request, said);
+    } finally {
+      usage = await budget.bill(step, attemptsOf(last));
+    }
+    if (last.type === 'end') return { answer: last.answer, usage };
+    // No entry holds the usage of a call without an output.
+    run.charge(usage);
+    run.signal.throwIfAborted();
+    const mayShorten = last.about === 'length' && tries < MAX_LENGTHS;
+    if (mayShorten && conversation.shorten(request, last.windowTokens)) continue;
+    if (said.text.trim() !== '') sayAnswer(run, { text: `${said.text}\n\n${INCOMPLETE}`, replace: true });
+    return failure(last, options);
+  }
+}
+
+type AnswerGiven = Readonly<{ answer: ModelAnswer; usage: Usage }>;
 
 type LastEvent = Exclude<ModelEvent, { type: 'text' }>;
 

@@ -51,7 +51,7 @@ async function createProvider(choice: ModelChoice, context: ModelContext): Promi
   const timeoutMs = 1_000 * timeoutSeconds;
   const options = {
     ...{ ...rest, model, baseUrl, timeoutMs, apiKey: secrets.modelKeys.get(key) },
-    windowTokens: windowTokensOf(model),
+    windowTokens: rest.windowTokens ?? windowTokensOf(model),
     fetch: egressOf(context)({
       ...{ configuredUrl: baseUrl, timeoutMs, idleMs: timeoutMs, maxBytes: LARGEST_BODY_BYTES },
       // The vendors' libraries ask for a stream in the body, not by the Accept header.

@@ -80,6 +80,11 @@ const ofPackage = {
   ),
 };
 
+const windowTokens = optional(
+  z.int().min(1_000),
+  'The context window of the model: the most tokens of a request and its answer. Old results of tools are cleared before a task fills it. Default: known for current models of both vendors, else learned when the server refuses a request that is too long.',
+);
+
 /** The keys of a model other than `model`. */
 const ownModel = {
   provider: optional(
@@ -96,6 +101,7 @@ const ownModel = {
     'Its key. Default: the key of its provider, which is not sent to a `baseUrl` of this entry.',
   ),
   images: optional(z.boolean(), 'As `model.images`. Default: `true`.'),
+  windowTokens,
   ...tuning,
   ...ofPackage,
 };
@@ -148,6 +154,7 @@ export const model = group('The language model.', {
     true,
     'Whether the model reads images. With `false` the agents take none: their cards leave the types of images out.',
   ),
+  windowTokens,
   maxRetries: count(
     10,
     'Retries after an overload. The waits grow to a minute, and end with the time of the task. After a lost connection, and with a fallback to ask, there are at most 3.',

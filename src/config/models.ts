@@ -16,6 +16,7 @@ export interface ModelChoice extends Tuning, OfPackage {
   readonly baseUrl?: string | undefined;
   readonly api: ModelSettings['api'];
   readonly images: boolean;
+  readonly windowTokens?: number | undefined;
   readonly maxRetries: number;
   readonly timeoutSeconds: number;
   /** The name of its secrets in `Secrets.modelKeys` and `Secrets.modelOptions`, which may have none. */

@@ -136,6 +136,7 @@ export type ModelEvent =
       /** Why the vendor refused a `rejected` request; absent for any other reason. */
       readonly about?: RefusalReason;
       readonly retryAfterMs?: number; // The wait that the vendor asks for.
+      readonly windowTokens?: number; // The context window that the vendor named.
       readonly failed?: readonly SpentUsage[];
     };
 

@@ -3,7 +3,7 @@ import type { Logger } from './logger.js';
 import type { Message } from './message.js';
 import type { Usage } from './model.js';
 import type { Scrubber } from './secrets.js';
-import type { EventBody, Grant, Question, TaskEvent, TaskRecord } from './task.js';
+import type { Clearing, EventBody, Grant, Question, TaskEvent, TaskRecord } from './task.js';
 
 /** One pass of an agent over a task. A resumed run starts from the top; `recorded` gives the results of completed steps. */
 export interface Run {
@@ -20,6 +20,8 @@ export interface Run {
   readonly scrubber: Scrubber;
   /** Returns what earlier attempts recorded for a step; undefined for a step that never began. */
   recorded(step: string): RecordedStep | undefined;
+  /** What earlier attempts cleared from the conversation for a turn, in order. */
+  clearings(step: string): readonly Clearing[];
   /** The questions of earlier attempts, by hash. */
   readonly questions: ReadonlyMap<string, AskedQuestion>;
   /**

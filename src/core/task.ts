@@ -165,6 +165,8 @@ export type EventBody =
       /** Why the vendor's filter refused, in its words. */
       readonly refusal?: string;
     }
+  /** The requests of this turn and of later ones hold no more what is cleared here. */
+  | ({ readonly type: 'results-cleared'; readonly step: string } & Clearing)
   | {
       readonly type: 'tool-call';
       readonly step: string;
@@ -234,6 +236,25 @@ export type EventBody =
     };
 
 export type EventType = EventBody['type'];
+
+/**
+ * What a conversation lost, because it would not fit into the context window of the model. The members are numbers of
+ * turns, and 0 is the number of all earlier tasks of the session.
+ */
+export interface Clearing {
+  /** Results of turns before this one are cleared. */
+  readonly results: number;
+  /** Calls of turns before this one are left out with their results. */
+  readonly calls: number;
+  /** Calls with errors of turns before this one are left out too. */
+  readonly errors: number;
+  /** How many messages of earlier tasks are left out, the oldest first. */
+  readonly earlier: number;
+  /** The most bytes of each result that is left. */
+  readonly bytes?: number;
+  /** The context window in tokens, when the vendor told it. */
+  readonly window?: number;
+}
 
 export interface NewEvent {
   /** An agent's name, or "user". Undefined in logs of writers that gave none. */

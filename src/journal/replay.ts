@@ -1,6 +1,13 @@
 import { NO_USAGE, addUsage, type Usage } from '../core/model.js';
 import type { AskedQuestion, RecordedStep, RunInput } from '../core/run.js';
-import { isFromOutside, isInterrupted, type EventBody, type Question, type TaskEvent } from '../core/task.js';
+import {
+  isFromOutside,
+  isInterrupted,
+  type Clearing,
+  type EventBody,
+  type Question,
+  type TaskEvent,
+} from '../core/task.js';
 
 type MessageBody = Extract<EventBody, { type: 'message' }>;
 
@@ -13,6 +20,7 @@ export class Replay {
   inputs: RunInput[] = [];
   #questions = new AskedQuestions();
   #steps = new Map<string, Mutable<RecordedStep>>();
+  #clearings = new Map<string, readonly Clearing[]>();
   delegations = new OpenDelegations();
   artifacts = new Set<string>();
   usage: Usage = NO_USAGE;
@@ -29,6 +37,7 @@ export class Replay {
     copy.inputs = [...this.inputs];
     copy.#questions = new AskedQuestions(this.#questions);
     copy.#steps = new Map(this.#steps);
+    copy.#clearings = new Map(this.#clearings);
     copy.delegations = new OpenDelegations(this.delegations);
     copy.artifacts = new Set(this.artifacts);
     return copy;
@@ -62,6 +71,9 @@ export class Replay {
         this.#require(body.step).result = body;
         if ('usage' in body) this.usage = addUsage(this.usage, body.usage);
         break;
+      case 'results-cleared':
+        this.#clearings.set(body.step, [...this.clearings(body.step), body]);
+        break;
       case 'cancel-request':
         this.cancelRequested = true;
         break;
@@ -87,6 +99,10 @@ export class Replay {
   /** Adds a question that this run asks. Nothing that came so far answers it. */
   noteQuestion(question: Question): void {
     this.#questions.add({ seq: Infinity, at: 0, body: { type: 'question', step: '', question } });
+  }
+
+  clearings(step: string): readonly Clearing[] {
+    return this.#clearings.get(step) ?? [];
   }
 
   step(step: string): RecordedStep | undefined {

@@ -4,7 +4,7 @@ import { addUsage, type Usage } from '../core/model.js';
 import type { AskedQuestion, RecordedStep, Run, RunInput } from '../core/run.js';
 import type { Scrubber } from '../core/secrets.js';
 import { LEASE_MS, taskOfNew, type AcceptOutcome, type NewTask, type TaskStore } from '../stores/tasks.js';
-import type { EventBody, Grant, NewEvent, TaskEvent, TaskRecord } from '../core/task.js';
+import type { Clearing, EventBody, Grant, NewEvent, TaskEvent, TaskRecord } from '../core/task.js';
 import { isFromOutside } from '../core/task.js';
 import { EventWriter, type AppendReport } from './event-writer.js';
 import { Replay, inputOf, type OpenDelegation } from './replay.js';
@@ -102,6 +102,10 @@ export class TaskRun implements Run {
 
   recorded(step: string): RecordedStep | undefined {
     return this.#replay.step(step);
+  }
+
+  clearings(step: string): readonly Clearing[] {
+    return this.#replay.clearings(step);
   }
 
   async history(limit: number, after?: string): Promise<readonly TaskEvent[]> {

@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject } from '../core/json.js';
 import type { ModelErrorCode, RefusalReason, Usage } from '../core/model.js';
 import { againAt } from '../core/retry.js';
 import { objectIn } from './loose.js';
+import { windowIn } from './named-window.js';
 import { reasonIn } from './reason.js';
 
 /** The address of a model server, and how messages name it. */
@@ -21,6 +22,7 @@ export interface FailureDetails {
   readonly isCostly?: boolean; // Whether the vendor charges for the attempt, and so for each further one.
   /** The same is asked again so many times, with a note for the model. */
   readonly again?: { readonly note: string; readonly times: number };
+  readonly windowTokens?: number | undefined; // The context window that the vendor named.
 }
 
 /** The reason why a model call ended without an output. It becomes the `error` event. `message` never holds a key. */
@@ -31,6 +33,7 @@ export class ModelFailure extends Error {
   readonly about: RefusalReason | undefined;
   readonly isCostly: boolean;
   readonly again: FailureDetails['again'];
+  readonly windowTokens: number | undefined;
   /** The usage that the vendor reported for the attempt. */
   usage: Usage | undefined;
 
@@ -43,6 +46,7 @@ export class ModelFailure extends Error {
     this.about = details.about;
     this.isCostly = details.isCostly ?? false;
     this.again = details.again;
+    this.windowTokens = details.windowTokens;
   }
 }
 
@@ -105,7 +109,7 @@ const VAGUE_KINDS: typeof KINDS = {
 const KINDS_OF_TEXT: readonly (readonly [RegExp, Kind])[] = [
   [/(tokens|requests) per (min|day)|\b[TR]P[MD]\b|rate.?limit/i, 'rate'],
   [
-    /prompt is too long|context.?(length|window|size)|maximum (context|prompt)|too many (input )?tokens/i,
+    /prompt is too long|context.?(length|window|size|limit)|maximum (context|prompt)|too many (input )?tokens/i,
     'length',
   ],
   [/input (is too long|token count)|reduce the length|exceeds? the (maximum|model'?s?) .*tokens/i, 'length'],
@@ -168,6 +172,7 @@ export function vendorFailure(error: VendorError, endpoint: Endpoint): ModelFail
     retryable: error.shouldRetry ?? isTemporary,
     retryAfterMs: wait,
     ...(isTemporary || kind === 'redirect' || kind === 'other' ? {} : { about: kind }),
+    ...(kind === 'length' && { windowTokens: windowIn(error.body) }),
   });
 }
 

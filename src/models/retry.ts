@@ -117,9 +117,10 @@ function toFailure(error: unknown, { signal, logger }: Call): ModelFailure {
 }
 
 function errorEvent(
-  { code, message, retryable, about, retryAfterMs }: ModelFailure,
+  { code, message, retryable, about, retryAfterMs, windowTokens }: ModelFailure,
   failed: readonly SpentUsage[],
 ): ModelEvent {
   const spent = failed.length > 0 && { failed };
-  return { type: 'error', code, message, retryable, ...defined({ about, retryAfterMs }), ...spent };
+  const details = defined({ about, retryAfterMs, windowTokens });
+  return { type: 'error', code, message, retryable, ...details, ...spent };
 }

@@ -92,6 +92,7 @@ function scrubBody(body: EventBody, scrubber: Scrubber): EventBody {
       };
     case 'run-start':
     case 'turn-start':
+    case 'results-cleared':
     case 'delegation-task':
     case 'question-expiry':
     case 'cancel-request':

@@ -84,7 +84,7 @@ const SETTINGS = [
     telemetry: { otlp: { url: 'http://127.0.0.1:9/v1/traces' } },
     model: {
       ...{ provider: 'anthropic', apiKey: key, baseUrl: 'http://127.0.0.1:9' },
-      ...{ effort: 'low', thinking: 'adaptive', temperature: 1 },
+      ...{ effort: 'low', thinking: 'adaptive', temperature: 1, windowTokens: 100_000 },
     },
     a2a: {
       ...{ enabled: true, remoteAgents: [] },

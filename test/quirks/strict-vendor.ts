@@ -4,7 +4,7 @@ import type { TaskView } from '../../src/a2a/client/client.js';
 import { newId } from '../../src/core/ids.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { textPart, type Part } from '../../src/core/message.js';
-import type { ServerOptions } from '../../src/index.js';
+import type { ServerOptions, Tool } from '../../src/index.js';
 import { listIn, objectIn, textIn } from '../../src/models/loose.js';
 import { holdTime } from '../support/held-time.js';
 import { API_KEY } from '../support/model-wire.js';
@@ -47,6 +47,8 @@ export interface Asking {
   readonly model?: ModelSettings;
   /** Further settings of the server. Servers with equal settings are shared. */
   readonly settings?: Settings;
+  /** Tools of the test besides the shipped ones. */
+  readonly tools?: readonly Tool[];
 }
 
 /** How a task ended, and what the vendor was sent. */
@@ -133,7 +135,7 @@ async function withoutWaits<Result>({ log }: TestServer, work: () => Promise<Res
   return result;
 }
 
-function serverFor({ wire, model, settings }: Asking, url: string): Promise<TestServer> {
+function serverFor({ wire, model, settings, tools = [] }: Asking, url: string): Promise<TestServer> {
   const all: Settings = {
     server: { port: 0 },
     approval: { policy: 'none' },
@@ -142,8 +144,8 @@ function serverFor({ wire, model, settings }: Asking, url: string): Promise<Test
     agent: { multiAgent: false, ...settings?.agent },
     model: { ...modelOf(wire, url), ...model },
   };
-  const key = JSON.stringify(all);
-  const open = servers.get(key) ?? startServer({ settings: all });
+  const key = JSON.stringify([all, tools.map(({ name }) => name)]);
+  const open = servers.get(key) ?? startServer({ settings: all, tools });
   servers.set(key, open);
   return open;
 }

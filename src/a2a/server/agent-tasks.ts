@@ -172,6 +172,7 @@ const BEFORE_OUTPUT: ReadonlySet<EventType> = new Set([
   'message',
   'run-start',
   'turn-start',
+  'results-cleared',
   'cancel-request',
 ]);
 

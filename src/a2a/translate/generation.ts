@@ -16,6 +16,7 @@ const SHOWN: Readonly<Record<EventType, boolean>> = {
   'text-delta': true,
   artifact: true,
   'turn-end': false,
+  'results-cleared': false,
   'tool-call': true,
   'tool-result': true,
   'delegation-start': true,
