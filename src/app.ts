@@ -84,7 +84,7 @@ export interface MountedAddress {
   readonly token: string | undefined;
   readonly model: string;
   readonly agents: readonly string[];
-  /** The name of the agent that answers at the root of the host. */
+  /** The name of the agent at the root of the host. */
   readonly root: string;
 }
 
@@ -98,7 +98,7 @@ export interface AppAddress extends MountedAddress {
 }
 
 export interface MountOptions {
-  /** Opens no port: `router()` answers inside another app. */
+  /** Opens no port: `router()` handles requests inside another app. */
   readonly listen: false;
 }
 
@@ -143,13 +143,13 @@ class App {
   }
 
   /**
-   * Makes a handler for `app.use(path, …)` of express. It answers the node's paths below that path, with 503 before the
+   * Makes a handler for `app.use(path, …)` of express. It handles the node's paths below that path, with 503 before the
    * start and after the stop, and leaves all other paths to the app.
    */
   router(): MountedHandler {
     const hint = 'Await start({ listen: false }) before the app listens.';
     return (request, response, next) => {
-      if (this.#node) return this.#node.answerMounted(request, response, next);
+      if (this.#node) return this.#node.handleMounted(request, response, next);
       const error = new LangoError('unavailable', 'Lango has not started.', { hint, retryable: true });
       sendError({ request, response }, error, this.#options.logger);
     };
@@ -170,7 +170,7 @@ interface OpenNode {
   /** An `AppAddress` when the node listens. */
   readonly address: MountedAddress;
   readonly reload: Reload;
-  readonly answerMounted: MountedHandler;
+  readonly handleMounted: MountedHandler;
 }
 
 /** Opens the parts of a node in order. Each part gets the parts before it, and registers with `onStop` how it is closed. */
@@ -227,7 +227,7 @@ async function openNode(
   return {
     address: { ...bound, token, model: model.id, agents: [...node.agents.keys()], root },
     reload,
-    answerMounted: listeners.answerMounted,
+    handleMounted: listeners.handleMounted,
   };
 }
 

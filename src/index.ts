@@ -53,7 +53,7 @@ export interface Server {
   /** Rejects with `invalid-config` when the settings ask for gRPC, which needs a port of its own. */
   start(options: MountOptions): Promise<MountedAddress>;
   /**
-   * Makes a handler for `app.use(path, …)` of express. It answers the server's paths below that path, with 503 before
+   * Makes a handler for `app.use(path, …)` of express. It handles the server's paths below that path, with 503 before
    * the start and after the stop, and leaves all other paths to the app.
    */
   router(): MountedHandler;
@@ -166,8 +166,8 @@ export type { ModelEvent, ModelProvider, ModelRequest } from './core/model.js';
 export { fromAiSdk, type FromAiSdkOptions } from './models/ai-sdk/provider.js';
 export type { AiSdkModel } from './models/ai-sdk/language-model.js';
 export type { Run, RunEnd } from './core/run.js';
-export { answerPart } from './core/questions.js';
-export type { Answer, Question, TaskState } from './core/task.js';
+export { replyPart } from './core/questions.js';
+export type { Reply, Question, TaskState } from './core/task.js';
 export { defineTool } from './core/tool.js';
 export type { Tool, ToolContext, ToolDefinition, ToolOutput } from './core/tool.js';
 export { createLogger } from './logging.js';

@@ -96,8 +96,8 @@ async function callServer(url: string): Promise<Taken> {
       for (let round = 0; output.asks && round < MOST_ROUNDS; round += 1) {
         const { questions, state } = output.asks;
         words.push(questions);
-        const answers = questions.map(() => ({ decision: 'approve', text: 'yes' }) as const);
-        output = await tool.execute({}, { ...call, answered: { answers, state } });
+        const replies = questions.map(() => ({ decision: 'approve', text: 'yes' }) as const);
+        output = await tool.execute({}, { ...call, replied: { replies, state } });
       }
       words.push(output);
       outcome = 'taken';

@@ -6,10 +6,10 @@ import type { SettingsInput } from '../../src/index.js';
 import { garbled, mutated } from './fuzz/mutate.js';
 import type { Taken } from './child.js';
 import { cases, deep, judge, send, type Case, type Outcome, type Scene } from './corpus.js';
-import { cardAt, give, type Answer, type Stranger } from './stranger.js';
+import { cardAt, give, type Responder, type Stranger } from './stranger.js';
 
 /** The response of a well-behaved agent to a request for its card. */
-export function goodCard({ url }: Stranger): Answer {
+export function goodCard({ url }: Stranger): Responder {
   return (_, response) => give(response, cardAt(url));
 }
 

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { crc32, deflateSync, gzipSync } from 'node:zlib';
 import { findChromium } from '../../src/capabilities/browser/browser.js';
 import { converse, deep, type Case, type Outcome, type Scene } from './corpus.js';
-import { give, type Answer } from './stranger.js';
+import { give, type Responder } from './stranger.js';
 
 /** The reason why no page can be opened here. Undefined when there is a browser. */
 export async function whyNoBrowser(): Promise<string | undefined> {
@@ -45,7 +45,7 @@ function givePage(response: ServerResponse, body: string): void {
 let count = 0;
 
 /** Opens a page, lists the elements, clicks the first, reads the page and takes a screenshot. */
-function caseOf(name: string, answer: Answer): Case {
+function caseOf(name: string, answer: Responder): Case {
   const act = async (scene: Scene): Promise<Outcome> => {
     const { stranger, inside } = scene;
     const own = (count += 1);
@@ -289,7 +289,7 @@ const LYING: Bodies = {
 };
 
 /** Responses that are no page. */
-const ANSWERS: Readonly<Record<string, Answer>> = {
+const ANSWERS: Readonly<Record<string, Responder>> = {
   'a redirect to itself': (request, response) =>
     void response.writeHead(302, { location: request.url }).end(),
   'redirects without end': (request, response) =>

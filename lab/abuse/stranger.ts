@@ -5,11 +5,11 @@ import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 
 /** Responds to one request. */
-export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+export type Responder = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** A foreign server: a peer, a model vendor, a web site. It responds as the last case set it. */
 export class Stranger implements AsyncDisposable {
-  answer: Answer = (_, response) => void response.writeHead(404).end();
+  answer: Responder = (_, response) => void response.writeHead(404).end();
   readonly #server: Server = createServer((request, response) => {
     request.resume();
     response.on('error', () => {});

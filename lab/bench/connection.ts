@@ -7,7 +7,7 @@ const HEAD_END = '\r\n\r\n';
 const LAST_CHUNK = Buffer.from('\r\n0\r\n\r\n');
 const SILENCE_MS = 120_000;
 
-export interface Answer {
+export interface BenchResponse {
   readonly status: number;
   /** The whole body, without its transfer coding. */
   text(): string;
@@ -22,7 +22,7 @@ export class Connection {
   #received: Buffer[] = [];
   #size = 0;
   #head: Head | undefined;
-  #settle: { resolve(answer: Answer): void; reject(error: Error): void } | undefined;
+  #settle: { resolve(answer: BenchResponse): void; reject(error: Error): void } | undefined;
 
   private constructor(socket: Socket) {
     this.#socket = socket;
@@ -45,7 +45,7 @@ export class Connection {
   }
 
   /** Sends a request, head and body, and resolves with the whole response. */
-  request(text: string): Promise<Answer> {
+  request(text: string): Promise<BenchResponse> {
     return new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
       this.#socket.write(text);

@@ -1,4 +1,4 @@
-import type { Answer, Connection } from './connection.js';
+import type { BenchResponse, Connection } from './connection.js';
 import type { Call } from './requests.js';
 import { callText, requireCompleted } from './requests.js';
 import type { Target } from './target.js';
@@ -9,7 +9,7 @@ export interface Load {
   /** The n-th request. */
   readonly call: (index: number) => Call;
   /** Throws when a response is not the expected one. */
-  readonly check?: (answer: Answer) => void;
+  readonly check?: (answer: BenchResponse) => void;
 }
 
 export interface LoadReport {

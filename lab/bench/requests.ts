@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Answer } from './connection.js';
+import type { BenchResponse } from './connection.js';
 import type { Kind } from './target.js';
 import { TOKEN } from './target.js';
 
@@ -51,18 +51,18 @@ export function cardRequestText(): string {
 }
 
 /** Throws when a response is not that of a completed task, because a bench of errors would measure nothing. */
-export function requireCompleted(answer: Answer): void {
+export function requireCompleted(answer: BenchResponse): void {
   requireText(answer, '"TASK_STATE_COMPLETED"');
 }
 
 /** Throws unless a request succeeded with this text in its response. */
-export function requireText(answer: Answer, expected: string): void {
+export function requireText(answer: BenchResponse, expected: string): void {
   if (answer.status === 200 && answer.text().includes(expected)) return;
   throw new Error(`an answer lacks ${expected}: ${answer.status} ${answer.text().slice(0, 500)}`);
 }
 
 /** The tokens that the model got for this response. Throws when the response has no such number. */
-export function tokensAsked(answer: Answer): number {
+export function tokensAsked(answer: BenchResponse): number {
   requireCompleted(answer);
   const [, tokens] = /"urn:lango:a2a:usage:v1":\{"input":(\d+)/.exec(answer.text()) ?? [];
   if (tokens === undefined) throw new Error('an answer did not say how much the model was given');
@@ -70,7 +70,7 @@ export function tokensAsked(answer: Answer): number {
 }
 
 /** Throws unless a stream had that many characters of text and the end of its task. */
-export function requireCharacters(answer: Answer, count: number): void {
+export function requireCharacters(answer: BenchResponse, count: number): void {
   requireCompleted(answer);
   const lines = answer.text().split('\n');
   const texts = lines.filter((line) => line.startsWith('data: ')).map(artifactText);

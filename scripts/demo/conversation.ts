@@ -1,5 +1,5 @@
 import type { AgentClient, ClientEvent, Part } from '../../src/index.js';
-import { answerPart, textPart } from '../../src/index.js';
+import { replyPart, textPart } from '../../src/index.js';
 import { Renderer } from '../../src/cli/render.js';
 
 const REQUEST_MS = 60_000;
@@ -24,7 +24,7 @@ export async function ask(demo: Demo, request: string): Promise<Outcome> {
   let end = await converse(demo, events, { parts: [textPart(request)] });
   while (end.state === 'input-required' && end.questions.length > 0) {
     demo.say('── You: approved (the demo answers for you)');
-    const parts = end.questions.map(({ hash }) => answerPart({ hash, decision: 'approve' }));
+    const parts = end.questions.map(({ hash }) => replyPart({ hash, decision: 'approve' }));
     end = await converse(demo, events, { parts, taskId: taskOf(events) });
   }
   return { end, events };

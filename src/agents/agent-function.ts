@@ -77,7 +77,7 @@ export function intentOf(call: Call, step: string, effect: EffectClass): EventBo
   return { type: 'tool-call', step, callId, tool, arguments: call.arguments, effect, key };
 }
 
-/** Answers a call with a text, without any effect. The journal records call and answer, so a resumed run sees the same. */
+/** Gives a call a text as its result, without any effect. The journal records call and result, so a resumed run sees the same. */
 export async function reply(call: Call, content: string, isError: boolean): Promise<CallOutcome> {
   return { type: 'result', result: await recordResult(call, content, isError) };
 }
@@ -90,7 +90,7 @@ async function recordResult(call: Call, content: string, isError: boolean): Prom
   return result;
 }
 
-/** Answers a call with an error that tells the model the reason. */
+/** Gives a call an error as its result that tells the model the reason. */
 export async function refuse(call: Call, reason: string): Promise<CallOutcome> {
   return { type: 'result', result: await recordResult(call, reason, true), refused: true };
 }

@@ -1,22 +1,22 @@
 import { hashJson } from '../core/canonical-json.js';
 import type { AgentLimits } from '../core/agent.js';
 import { textOf } from '../core/message.js';
-import { answersIn } from '../core/questions.js';
+import { repliesIn } from '../core/questions.js';
 import { codeOf, decisionIn } from '../core/decisions.js';
 import type { AskedQuestion, Run, RunInput } from '../core/run.js';
-import type { Answer, Question } from '../core/task.js';
+import type { Question, Reply } from '../core/task.js';
 import type { CallOutcome } from './agent-function.js';
 
 /** The state of a question. */
 export type Verdict =
-  | Pick<Answer, 'decision' | 'text'>
-  /** The time to answer is over. */
+  | Pick<Reply, 'decision' | 'text'>
+  /** The time to reply is over. */
   | { readonly decision: 'expired' }
   /** The question was not asked, because too many questions of the task are open. */
   | { readonly decision: 'refused' }
   | { readonly decision: 'open'; readonly outcome: Extract<CallOutcome, { type: 'waiting' }> };
 
-/** Asks the person, or returns the outcome of an earlier ask. The journal keeps the first wording; only later entries answer. */
+/** Asks the person, or returns the outcome of an earlier ask. The journal keeps the first wording; only later entries reply. */
 export function askPerson(question: Question, run: Run, step: string): Verdict {
   const asked = run.questions.get(question.hash);
   if (!asked) {
@@ -25,8 +25,8 @@ export function askPerson(question: Question, run: Run, step: string): Verdict {
     run.emit({ type: 'question', step, question: visible });
     return open(visible);
   }
-  const given = findAnswer(asked, run.inputs);
-  if (given) return given.answer;
+  const given = findReply(asked, run.inputs);
+  if (given) return given.reply;
   return asked.expiredAt === undefined ? open(asked.question) : { decision: 'expired' };
 }
 
@@ -35,7 +35,7 @@ export const MAX_OPEN_QUESTIONS = 16;
 
 function countOpen({ questions, inputs }: Run): number {
   const asked = [...questions.values()];
-  return asked.filter((one) => one.expiredAt === undefined && !findAnswer(one, inputs)).length;
+  return asked.filter((one) => one.expiredAt === undefined && !findReply(one, inputs)).length;
 }
 
 /** Characters that cannot be seen, or that change the order in which others are shown. Emoji need U+FE0F. */
@@ -50,7 +50,7 @@ export function withVisibleCharacters(text: string): string {
 }
 
 /** Returns `question` with an expiry of at most `approvalSeconds` from now. */
-export function withinAnswerTime(question: Question, limits: Pick<AgentLimits, 'approvalSeconds'>): Question {
+export function withinReplyTime(question: Question, limits: Pick<AgentLimits, 'approvalSeconds'>): Question {
   const latest = Date.now() + 1_000 * limits.approvalSeconds;
   return { ...question, expiresAt: Math.min(latest, question.expiresAt ?? Infinity) };
 }
@@ -64,59 +64,59 @@ function open(question: Question): Extract<Verdict, { decision: 'open' }> {
   return { decision: 'open', outcome: { type: 'waiting', state: 'input-required', questions: [question] } };
 }
 
-/** An answer, and the message that holds it. */
-interface GivenAnswer extends RunInput {
-  readonly answer: Answer;
-  /** Whether the words of the message are the answer. */
+/** A reply, and the message that holds it. */
+interface GivenReply extends RunInput {
+  readonly reply: Reply;
+  /** Whether the words of the message are the reply. */
   readonly isText: boolean;
 }
 
 /**
- * The first answer to a question that came after it was asked and before it expired; undefined without one. A data part
- * counts when it names the hash of the question. Without such a part, the text of a message answers a question for input
+ * The first reply to a question that came after it was asked and before it expired; undefined without one. A data part
+ * counts when it names the hash of the question. Without such a part, the text of a message replies to a question for input
  * that was shown alone or whose code it begins with, and decides an approval that was shown before when it is exactly what
  * the question asked for (see `decisionIn`).
  */
-export function findAnswer(asked: AskedQuestion, inputs: readonly RunInput[]): GivenAnswer | undefined {
+export function findReply(asked: AskedQuestion, inputs: readonly RunInput[]): GivenReply | undefined {
   const { seq, expiredAt = Infinity, question } = asked;
   const { expiresAt = Infinity } = question;
   for (const input of inputs) {
     if (input.seq <= seq || input.seq >= expiredAt) continue;
-    const answer = answerIn(input, asked);
+    const reply = replyIn(input, asked);
     // `input.at` is the time of the transaction that stored the message. A late denial counts: an expiry denies too.
-    const isLate = input.at > expiresAt && answer?.answer.decision === 'approve';
-    if (answer && !isLate) return { ...answer, ...input };
+    const isLate = input.at > expiresAt && reply?.reply.decision === 'approve';
+    if (reply && !isLate) return { ...reply, ...input };
   }
   return undefined;
 }
 
-function answerIn(
+function replyIn(
   { seq, message: { parts } }: RunInput,
   { question: { hash, kind }, shownAt = Infinity, aloneAt = Infinity }: AskedQuestion,
-): Pick<GivenAnswer, 'answer' | 'isText'> | undefined {
-  const answers = answersIn(parts);
-  const named = answers.find((answer) => answer['hash'] === hash);
+): Pick<GivenReply, 'reply' | 'isText'> | undefined {
+  const replies = repliesIn(parts);
+  const named = replies.find((reply) => reply['hash'] === hash);
   if (named && (named['decision'] === 'approve' || named['decision'] === 'deny')) {
     const { decision, text } = named;
-    return { answer: { hash, decision, ...(typeof text === 'string' ? { text } : {}) }, isText: false };
+    return { reply: { hash, decision, ...(typeof text === 'string' ? { text } : {}) }, isText: false };
   }
   const text = textOf(parts).trim();
-  if (answers.length > 0 || text === '') return undefined;
+  if (replies.length > 0 || text === '') return undefined;
   if (kind === 'input') {
     const named = new RegExp(`^${codeOf(hash)}[:,]?\\s+`, 'i').exec(text)?.[0];
     if (named === undefined && seq < aloneAt) return undefined;
-    return { answer: { hash, decision: 'approve', text: text.slice(named?.length ?? 0) }, isText: true };
+    return { reply: { hash, decision: 'approve', text: text.slice(named?.length ?? 0) }, isText: true };
   }
   // A text decides only a question that was shown to the person before.
   const decision = seq > shownAt ? decisionIn(text, hash) : undefined;
-  return decision && { answer: { hash, decision }, isText: true };
+  return decision && { reply: { hash, decision }, isText: true };
 }
 
-/** The text of a question, with the words that decide it. A question for input beside another is answered by its code. */
+/** The text of a question, with the words that decide it. A question for input beside another is replied to by its code. */
 export function questionText({ kind, text, hash }: Question, all: readonly Question[]): string {
   if (kind === 'input') {
     const isAlone = all.filter((one) => one.kind === 'input').length === 1;
-    return isAlone ? text : `${text}\nReply: ${codeOf(hash)} and your answer.`;
+    return isAlone ? text : `${text}\nReply: ${codeOf(hash)} and your reply.`;
   }
   return `${text}\nReply: approve ${codeOf(hash)}, or: deny ${codeOf(hash)}.`;
 }

@@ -17,7 +17,7 @@ export const declineRequest = typedFunction(
   async (_, { reason }) => ({ type: 'end', end: { state: 'rejected', reason: 'declined', text: reason } }),
 );
 
-/** Lets an agent ask the person a question; the task waits for the answer. */
+/** Lets an agent ask the person a question; the task waits for the reply. */
 export const askUser = typedFunction(
   {
     name: 'ask_user',
@@ -33,11 +33,11 @@ export const askUser = typedFunction(
       case 'approve':
         return reply(call, verdict.text ?? 'Yes.', false);
       case 'deny':
-        return reply(call, verdict.text ?? 'The user does not answer this.', true);
+        return reply(call, verdict.text ?? 'The user does not reply to this.', true);
       case 'refused':
         return reply(call, 'The user was not asked: too many questions of this task are open.', true);
       case 'expired':
-        return reply(call, 'The user did not answer this in time.', true);
+        return reply(call, 'The user did not reply to this in time.', true);
     }
   },
 );

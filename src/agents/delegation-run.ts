@@ -4,13 +4,13 @@ import { hashJson } from '../core/canonical-json.js';
 import { dataBeside } from '../core/data-text.js';
 import { textPart, type Message, type Part } from '../core/message.js';
 import { NO_USAGE, addUsage, type Usage } from '../core/model.js';
-import { answerPart } from '../core/questions.js';
+import { replyPart } from '../core/questions.js';
 import {
   MAX_OPEN_QUESTIONS,
-  findAnswer,
+  findReply,
   questionHash,
   withVisibleCharacters,
-  withinAnswerTime,
+  withinReplyTime,
 } from './asking.js';
 import type { AskedQuestion, Run } from '../core/run.js';
 import type { EventBody, Grant, Question, TaskState } from '../core/task.js';
@@ -48,19 +48,19 @@ type DelegationEnd = Extract<EventBody, { type: 'delegation-end' }>;
 
 const REASON_CHARACTERS = 1_000;
 
-/** One message to the peer: the request, or a person's answer to the peer's question. */
+/** One message to the peer: the request, or a person's reply to the peer's question. */
 interface Exchange {
   readonly step: string;
   readonly message: Message;
-  /** The questions that an answer is for. */
+  /** The questions that a reply is for. */
   readonly questions?: readonly Question[];
-  readonly isAnswer: boolean;
-  /** Whether the peer may ask no more questions: it got as many answers as one task may have turns. */
+  readonly isReply: boolean;
+  /** Whether the peer may ask no more questions: it got as many replies as one task may have turns. */
   readonly isLast: boolean;
 }
 
 /**
- * Sends the request to one agent and, while that agent waits for a person, forwards the person's answers. Each exchange
+ * Sends the request to one agent and, while that agent waits for a person, forwards the person's replies. Each exchange
  * is a step of its own ("t1.c0", "t1.c0.x1", …) with the key of its message, so no message is sent twice.
  */
 export async function runDelegation(
@@ -70,7 +70,7 @@ export async function runDelegation(
   const forwarded = new Set<string>();
   const progress = { taskId: call.run.recorded(call.step)?.childTaskId, used: NO_USAGE };
   const message = await requestMessage(delegation);
-  let exchange: Exchange = { step: call.step, message, isAnswer: false, isLast: false };
+  let exchange: Exchange = { step: call.step, message, isReply: false, isLast: false };
   for (let number = 1; ; number += 1) {
     const end = await endOf(delegation, exchange, progress);
     progress.used = addUsage(progress.used, end.usage);
@@ -82,7 +82,7 @@ export async function runDelegation(
     reply.ids.forEach((id) => forwarded.add(id));
     const message: Message = { id: hashJson([call.key, ...reply.ids]), role: 'user', parts: reply.parts };
     const isLast = number >= delegation.limits.turns;
-    exchange = { step: `${call.step}.x${number}`, message, questions, isAnswer: true, isLast };
+    exchange = { step: `${call.step}.x${number}`, message, questions, isReply: true, isLast };
   }
 }
 
@@ -173,7 +173,7 @@ interface Attempt {
  */
 async function followPeer(
   delegation: DelegationRun,
-  { step, message, questions, isAnswer }: Exchange,
+  { step, message, questions, isReply }: Exchange,
   { relay, progress, isRepeat }: Attempt,
 ): Promise<PeerEnd> {
   const { call, peers, agent, budget, contexts, roundSize, until } = delegation;
@@ -191,7 +191,7 @@ async function followPeer(
     peerContextId: peer.isRemote ? await contexts.of(agent, run) : undefined,
     parentTaskId,
     grant,
-    isAnswer,
+    isReply,
     isRepeat,
     ...(taskId === undefined ? {} : { taskId }),
     ...(questions === undefined ? {} : { questions }),
@@ -217,17 +217,17 @@ async function followPeer(
     await peer.cancel(run.task, known ? { taskId: known } : asked);
     if (isLangoError(error)) return failed(agent, error.message);
   }
-  return failed(agent, `The connection to ${agent} ended without an answer.`);
+  return failed(agent, `The connection to ${agent} ended without a response.`);
 }
 
-/** Cancels the task of a peer that asks another question after its last answer. */
+/** Cancels the task of a peer that asks another question after its last reply. */
 async function giveUp(
   { call, peers, agent, limits }: DelegationRun,
   end: PeerEnd,
   { taskId }: Progress,
 ): Promise<PeerEnd> {
   if (taskId !== undefined) await peers.get(agent)?.cancel(call.run.task, { taskId });
-  const text = `it asked again after ${limits.turns} answers (agent.limits.turns)`;
+  const text = `it asked again after ${limits.turns} replies (agent.limits.turns)`;
   return { ...end, state: 'failed', text, questions: [] };
 }
 
@@ -259,7 +259,7 @@ async function requestMessage(delegation: DelegationRun): Promise<Message> {
 }
 
 /** A reply to the peer's question: a person's message, or the denial of an expired question. */
-interface Reply extends Pick<Message, 'parts'> {
+interface ForwardedReply extends Pick<Message, 'parts'> {
   /** The ids of the messages and expiries that it is made of. */
   readonly ids: readonly string[];
 }
@@ -272,7 +272,7 @@ function nextReply(
   run: Run,
   questions: readonly Question[],
   forwarded: ReadonlySet<string>,
-): Reply | undefined {
+): ForwardedReply | undefined {
   const asked = questions.flatMap(({ hash }) => run.questions.get(hash) ?? []);
   if (asked.some(({ question }) => question.replies)) {
     const decisions = asked.map((one) => decisionOn(one, run, forwarded));
@@ -280,19 +280,19 @@ function nextReply(
     const ids = [...new Set(made.map(({ id }) => id))];
     return made.length < asked.length ? undefined : { ids, parts: made.map(({ part }) => part) };
   }
-  const answers = run.inputs.flatMap((input): readonly Reply[] => {
+  const given = run.inputs.flatMap((input): readonly ForwardedReply[] => {
     const given = asked.flatMap((one) => {
-      const answer = findAnswer(one, [input]);
-      return answer ? [{ ...answer, question: one.question }] : [];
+      const reply = findReply(one, [input]);
+      return reply ? [{ ...reply, question: one.question }] : [];
     });
     const decided = given.filter(({ isText, question: { kind } }) => isText && kind !== 'input');
     // A decision in words is sent to the peer as data, since the peer may not know the codes.
     if (decided.length > 0)
-      return [{ ids: [input.message.id], parts: decided.map(({ answer }) => answerPart(answer)) }];
+      return [{ ids: [input.message.id], parts: decided.map(({ reply }) => replyPart(reply)) }];
     const [first] = given;
     return first ? [{ ids: [input.message.id], parts: input.message.parts }] : [];
   });
-  const replies: readonly Reply[] = [...answers, ...asked.filter(hasExpired).map(denialOf)];
+  const replies: readonly ForwardedReply[] = [...given, ...asked.filter(hasExpired).map(denialOf)];
   return replies.find(({ ids }) => !ids.some((id) => forwarded.has(id)));
 }
 
@@ -303,13 +303,13 @@ function decisionOn(
   forwarded: ReadonlySet<string>,
 ): { readonly id: string; readonly part: Part } | undefined {
   const { hash, replies } = asked.question;
-  const given = findAnswer(
+  const given = findReply(
     asked,
     run.inputs.filter(({ message }) => !forwarded.has(message.id)),
   );
   const id = given ? given.message.id : hasExpired(asked) ? expiryId(hash) : undefined;
   if (id === undefined || !replies || forwarded.has(id)) return undefined;
-  return { id, part: answerPart(given?.answer ?? { hash, decision: 'deny' }) };
+  return { id, part: replyPart(given?.reply ?? { hash, decision: 'deny' }) };
 }
 
 function hasExpired({ expiredAt }: AskedQuestion): boolean {
@@ -317,9 +317,9 @@ function hasExpired({ expiredAt }: AskedQuestion): boolean {
 }
 
 /** Denies an expired question. The peer's clock may differ, so the question may still be open there. */
-function denialOf({ question: { hash } }: AskedQuestion): Reply {
-  const text = 'nobody answered in time';
-  return { ids: [expiryId(hash)], parts: [answerPart({ hash, decision: 'deny', text })] };
+function denialOf({ question: { hash } }: AskedQuestion): ForwardedReply {
+  const text = 'nobody replied in time';
+  return { ids: [expiryId(hash)], parts: [replyPart({ hash, decision: 'deny', text })] };
 }
 
 function expiryId(hash: string): string {
@@ -333,7 +333,7 @@ function questionsOf(delegation: DelegationRun, step: string, end: PeerEnd): rea
   if (end.questions.length > 0) {
     return end.questions.slice(0, MAX_OPEN_QUESTIONS).map((one) => {
       const visible = { ...one, text: withVisibleCharacters(one.text) };
-      return one.kind === 'input' ? visible : withinAnswerTime(visible, limits);
+      return one.kind === 'input' ? visible : withinReplyTime(visible, limits);
     });
   }
   const text = withVisibleCharacters(end.text) || `${agent} needs something from you to continue.`;
@@ -354,7 +354,7 @@ function waiting(
   if (open.length > 0) {
     return { type: 'waiting', state: state === 'auth-required' ? state : 'input-required', questions: open };
   }
-  const content = `${agent} waits for an answer that nobody gave in time. Do not ask it again.`;
+  const content = `${agent} waits for a reply that nobody gave in time. Do not ask it again.`;
   return { type: 'result', result: resultOf(call, content, true) };
 }
 

@@ -5,7 +5,7 @@ import { cutText, estimateTokens } from '../core/text.js';
 import { turnStep } from './agent-function.js';
 import { isFile } from './attachments.js';
 import { delegationTo } from './transfer.js';
-import { withoutAnswers } from './user-messages.js';
+import { withoutReplies } from './user-messages.js';
 
 interface EventsAdapterOptions {
   /** The author of events that name none (requirement A2). */
@@ -52,7 +52,7 @@ function turnsOf(
   return kept.flatMap((event, index) => {
     const { body } = event;
     const author = event.author ?? rootAgentName;
-    if (body.type === 'message') return userTurn(withoutAnswers(body.message.parts), maxBytes);
+    if (body.type === 'message') return userTurn(withoutReplies(body.message.parts), maxBytes);
     if (body.type === 'run-end') return endTurn(author, body, kept[index - 1]);
     if (body.type !== 'turn-end' || body.content.length === 0) return [];
     return [answerTurn(author, body.content, results.get(body.step) ?? new Map())];
@@ -63,7 +63,7 @@ function turnsOf(
 function withoutRefused(task: readonly TaskEvent[]): readonly TaskEvent[] {
   if (!task.some(({ body }) => isRefused(body))) return task;
   const last = task.findLastIndex(
-    ({ body }) => body.type === 'message' && withoutAnswers(body.message.parts).length > 0,
+    ({ body }) => body.type === 'message' && withoutReplies(body.message.parts).length > 0,
   );
   return task.slice(0, Math.max(0, last));
 }

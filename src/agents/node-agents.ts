@@ -14,7 +14,7 @@ interface NodeAgents {
   readonly agents: ReadonlyMap<string, Agent>;
   readonly subAgents: readonly Agent[];
   readonly agentOrigins: ReadonlyMap<string, AgentOrigin>;
-  /** The name of the agent that answers at the root of the host. */
+  /** The name of the agent at the root of the host. */
   readonly root: string;
 }
 

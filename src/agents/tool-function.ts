@@ -2,13 +2,13 @@ import type { Json } from '../core/json.js';
 import { LangoError } from '../core/errors.js';
 import { isPart, type Part } from '../core/message.js';
 import type { RecordedStep, Run } from '../core/run.js';
-import type { Answer, EffectClass, EventBody } from '../core/task.js';
+import type { EffectClass, EventBody, Reply } from '../core/task.js';
 import { scrubData } from '../scrub/data.js';
 import { cutText } from '../core/text.js';
 import type { Tool, ToolContext, ToolOutput } from '../core/tool.js';
 import type { AgentFunction, CallOutcome } from './agent-function.js';
 import { intentOf, refuse, resultOf, typedFunction } from './agent-function.js';
-import { askPerson, questionHash, withinAnswerTime, type Verdict } from './asking.js';
+import { askPerson, questionHash, withinReplyTime, type Verdict } from './asking.js';
 import { approvalOutcome } from './tool-permission.js';
 import type { Input, ToolRules, Work } from './tool-work.js';
 import { quotedReason, failureText, withinTimeout, questionOf } from './tool-work.js';
@@ -33,7 +33,7 @@ export function toolFunction(tool: Tool, rules: ToolRules): AgentFunction {
 /** The end of a step: the outcome of the call, or its questions to a person. */
 type StepOutcome = CallOutcome | { readonly type: 'asks'; readonly asks: NonNullable<ToolOutput['asks']> };
 
-/** Performs the call. When the tool asks a person, the run waits; the answers begin the next step: "t2.c0.a1", … */
+/** Performs the call. When the tool asks a person, the run waits; the replies begin the next step: "t2.c0.a1", … */
 async function performSteps(work: Work): Promise<CallOutcome> {
   const { run, step: first, key } = work.call;
   let current = work;
@@ -46,16 +46,16 @@ async function performSteps(work: Work): Promise<CallOutcome> {
     const verdicts = questions.map((text, index) => {
       const hash = questionHash(key, `${step} asks ${index}`);
       const question = { hash, kind: 'input', text, author: run.task.agent } as const;
-      return askPerson(withinAnswerTime(question, work.rules.limits), run, step);
+      return askPerson(withinReplyTime(question, work.rules.limits), run, step);
     });
     const open = verdicts.flatMap((one) => (one.decision === 'open' ? one.outcome.questions : []));
     if (open.length > 0) return { type: 'waiting', state: 'input-required', questions: open };
-    current = { ...work, answered: { answers: verdicts.map(answerOf), state } };
+    current = { ...work, replied: { replies: verdicts.map(replyOf), state } };
     step = `${first}.a${number}`;
   }
 }
 
-function answerOf(verdict: Verdict): Pick<Answer, 'decision' | 'text'> | undefined {
+function replyOf(verdict: Verdict): Pick<Reply, 'decision' | 'text'> | undefined {
   return verdict.decision === 'approve' || verdict.decision === 'deny' ? verdict : undefined;
 }
 

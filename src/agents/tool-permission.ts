@@ -28,7 +28,7 @@ export async function approvalOutcome(work: Work): Promise<CallOutcome | undefin
     case 'deny':
       return refuse(call, `a person refused this call${quotedReason(verdict.text)}; do not try it again`);
     case 'refused':
-      return refuse(call, `the call needs approval, but ${TOO_MANY}; wait for their answers`);
+      return refuse(call, `the call needs approval, but ${TOO_MANY}; wait for the replies`);
     case 'expired':
       return refuse(call, 'nobody allowed this call in time, so it was not made; do not try it again');
   }

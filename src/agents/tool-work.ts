@@ -7,7 +7,7 @@ import type { Question } from '../core/task.js';
 import { abortable, Deadline } from '../core/time.js';
 import type { Tool, ToolContext, ToolSource } from '../core/tool.js';
 import type { Call } from './agent-function.js';
-import { withinAnswerTime } from './asking.js';
+import { withinReplyTime } from './asking.js';
 
 /** The tool calls that need a person's approval: dangerous ones, all, none, or those of the named tools. */
 export type ApprovalPolicy = 'dangerous' | 'all' | 'none' | readonly string[];
@@ -43,8 +43,8 @@ export interface Work {
   readonly rules: ToolRules;
   /** Settles once the result of the call is in the journal, without secrets. */
   readonly scrubbed?: Promise<unknown>;
-  /** The answers of a person to the call. */
-  readonly answered?: ToolContext['answered'];
+  /** The replies of a person to the call. */
+  readonly replied?: ToolContext['replied'];
 }
 
 /** The milliseconds that aborted work may take to stop before it is abandoned. */
@@ -80,21 +80,21 @@ export function failureText({ call: { run }, tool }: Work, error: unknown): stri
 /** Makes a question to a person about the call, with its exact arguments. */
 export function questionOf({ call, rules }: Work, about: Pick<Question, 'hash' | 'kind' | 'text'>): Question {
   const question = { ...about, author: call.run.task.agent, tool: call.name, arguments: call.arguments };
-  return withinAnswerTime(question, rules.limits);
+  return withinReplyTime(question, rules.limits);
 }
 
 export function quotedReason(text: string | undefined): string {
   return text ? ` ("${text}")` : '';
 }
 
-function contextOf({ call, tool, rules, scrubbed, answered }: Work, signal: AbortSignal): ToolContext {
+function contextOf({ call, tool, rules, scrubbed, replied }: Work, signal: AbortSignal): ToolContext {
   const { run, key, name } = call;
   const { id: taskId, contextId, tenant, owner } = run.task;
   const { secrets = noSecrets } = rules;
   return {
     ...{ signal, logger: run.logger.child({ tool: name }), key, tenant, owner, taskId, contextId },
     hasReadOutside: run.hasReadOutside(),
-    ...(answered && { answered }),
+    ...(replied && { replied }),
     attachment: (name) => attachedFile(run, name),
     progress: (text) => run.emit({ type: 'activity', activity: { type: 'text', text: `${text}\n` } }),
     async resolveSecrets(text, host) {

@@ -28,7 +28,7 @@ const fields = {
 const transferSchema = z.object(fields);
 export type Transfer = z.infer<typeof transferSchema>;
 
-/** Accepts any name: a name outside the enum is answered with the valid names instead of a schema error. */
+/** Accepts any name: for a name outside the enum, the model gets the valid names instead of a schema error. */
 export const transferReader = argumentReader(transferSchema);
 
 /** Describes the function for these agents; undefined without agents. */

@@ -1,7 +1,7 @@
 import { isJsonObject } from '../core/json.js';
 import { textOf, type Message, type Part } from '../core/message.js';
 import type { ModelMessage } from '../core/model.js';
-import { findAnswer } from './asking.js';
+import { findReply } from './asking.js';
 import type { Run } from '../core/run.js';
 
 /** The metadata key of a delegated request that holds the user's own message (requirement D7). */
@@ -9,20 +9,20 @@ const USER_MESSAGE_KEY = 'urn:lango:a2a:user-message:v1';
 
 const LONGEST_USER_MESSAGE = 8_000;
 
-/** Leaves out a person's answers to questions: they go to the call that asked. */
-export function withoutAnswers(parts: readonly Part[]): readonly Part[] {
-  return parts.filter((part) => !isAnswer(part));
+/** Leaves out a person's replies to questions: they go to the call that asked. */
+export function withoutReplies(parts: readonly Part[]): readonly Part[] {
+  return parts.filter((part) => !isReply(part));
 }
 
-function isAnswer(part: Part): boolean {
+function isReply(part: Part): boolean {
   if (part.kind === 'text') return /^(approve|deny) [0-9a-z]{4}\b[.!]?$/i.test(part.text.trim());
   if (part.kind !== 'data' || !isJsonObject(part.data)) return false;
-  const answer = part.data['answer'];
-  return isJsonObject(answer) && typeof answer['hash'] === 'string';
+  const reply = part.data['answer'];
+  return isJsonObject(reply) && typeof reply['hash'] === 'string';
 }
 
 /**
- * The user's messages of one task, each given to the model once: first the request, then follow-ups. Leaves out answers
+ * The user's messages of one task, each given to the model once: first the request, then follow-ups. Leaves out replies
  * to questions, which reach the model as the result of the call that asked, and messages that came in place of an
  * approval, which have no effect.
  */
@@ -45,7 +45,7 @@ export class UserMessages {
     const unread = inputs.slice(this.#readCount);
     this.#readCount += unread.length;
     return unread.flatMap(({ message }) => {
-      const parts = notForModel.has(message.id) ? [] : withoutAnswers(message.parts);
+      const parts = notForModel.has(message.id) ? [] : withoutReplies(message.parts);
       return parts.length === 0 ? [] : [{ role: 'user' as const, parts }];
     });
   }
@@ -56,29 +56,29 @@ export class UserMessages {
     return this.#leftOpen().has(newest.message.id);
   }
 
-  /** The ids of messages that the model does not get: answers to questions, and messages that left an approval open. */
+  /** The ids of messages that the model does not get: replies to questions, and messages that left an approval open. */
   #notForModel(): ReadonlySet<string> {
     const { inputs, questions } = this.#run;
     const replies = [...questions.values()].flatMap((one) => {
-      const given = findAnswer(one, inputs);
+      const given = findReply(one, inputs);
       return given?.isText ? [given.message.id] : [];
     });
     return new Set([...this.#leftOpen(), ...replies]);
   }
 
-  /** The ids of messages that left an open approval unanswered: the reply was the question again, so they are no requests. */
+  /** The ids of messages that left an approval open: the reply was the question again, so they are no requests. */
   #leftOpen(): ReadonlySet<string> {
     const { inputs, questions } = this.#run;
     const asked = [...questions.values()];
-    const answers = new Set(asked.flatMap((one) => findAnswer(one, inputs)?.seq ?? []));
+    const replies = new Set(asked.flatMap((one) => findReply(one, inputs)?.seq ?? []));
     const waits = asked
       .filter(({ question }) => question.kind !== 'input')
       .map((one) => ({
         from: one.shownAt ?? Infinity,
-        to: findAnswer(one, inputs)?.seq ?? one.expiredAt ?? Infinity,
+        to: findReply(one, inputs)?.seq ?? one.expiredAt ?? Infinity,
       }));
     const beside = inputs.filter(
-      ({ seq }) => !answers.has(seq) && waits.some(({ from, to }) => from < seq && seq < to),
+      ({ seq }) => !replies.has(seq) && waits.some(({ from, to }) => from < seq && seq < to),
     );
     return new Set(beside.map(({ message }) => message.id));
   }
@@ -106,7 +106,7 @@ export function carriedUserMessage(run: Run): Pick<Message, 'parts' | 'metadata'
   const parts = run.inputs[0]?.message.parts ?? [];
   const text = relayedUserMessage(run) ?? textOf(withoutFiles(parts)).slice(0, LONGEST_USER_MESSAGE);
   return {
-    parts: withoutAnswers(parts).filter(({ kind, filename }) => kind !== 'text' || filename !== undefined),
+    parts: withoutReplies(parts).filter(({ kind, filename }) => kind !== 'text' || filename !== undefined),
     metadata: { [USER_MESSAGE_KEY]: text },
   };
 }

@@ -83,8 +83,8 @@ export async function createListeners(
       address.httpListensAt(bound.origin);
       return { ...bound, grpcPort };
     },
-    /** Answers requests of another app, in which this node is mounted. Needs no `start`. */
-    answerMounted: ((request, response, next) => {
+    /** Handles requests of another app, in which this node is mounted. Needs no `start`. */
+    handleMounted: ((request, response, next) => {
       host.handleMounted(request, response, next);
       if (host.baseUrl !== undefined) address.httpListensAt(host.baseUrl);
     }) satisfies MountedHandler,

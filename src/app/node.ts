@@ -49,7 +49,7 @@ interface NodeParts extends LoadedConfig {
   readonly agents: ReadonlyMap<string, Agent>;
   readonly subAgents: readonly Agent[];
   readonly agentOrigins: ReadonlyMap<string, AgentOrigin>;
-  /** The name of the agent that answers at the root of the host. */
+  /** The name of the agent at the root of the host. */
   readonly root: string;
   /** All tools of these agents, except those of a source. */
   readonly tools: readonly Tool[];

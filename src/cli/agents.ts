@@ -153,7 +153,7 @@ function linesOf(
     names === '' ? '' : `skills: ${safeLine(names, SKILLS_CHARACTERS)}`,
   ];
   return [
-    `${label}  ${mark}  ${place}${isRoot ? ', answers at the root' : ''}`,
+    `${label}  ${mark}  ${place}${isRoot ? ', at the root' : ''}`,
     ...details.filter(Boolean).map((line) => `${' '.repeat(width)}  ${paint.dim(line)}`),
   ];
 }

@@ -2,8 +2,8 @@ import type { SendRequest } from '../a2a/client/client.js';
 import type { ClientEvent, EndEvent } from '../a2a/client/reader.js';
 import type { Capability } from '../core/capability.js';
 import { textPart, type Part } from '../core/message.js';
-import { answerPart, answersIn } from '../core/questions.js';
-import { isInterrupted, type Answer, type Question } from '../core/task.js';
+import { replyPart, repliesIn } from '../core/questions.js';
+import { isInterrupted, type Reply, type Question } from '../core/task.js';
 import type { Connection, ConnectionFlags } from './connection.js';
 import { refusal } from './explain.js';
 import { safeLine, shellWord } from '../terminal/safe-text.js';
@@ -11,7 +11,7 @@ import type { Terminal } from '../terminal/terminal.js';
 import type { View } from './render.js';
 
 export interface Outcome {
-  /** Undefined when the agent answered with a message and made no task. */
+  /** Undefined when the agent replied with a message and made no task. */
   readonly taskId: string | undefined;
   readonly end: EndEvent;
   /** Whether the agent asked another one. */
@@ -67,19 +67,19 @@ async function repliesTo(questions: readonly Question[], asker: Asker): Promise<
     if (!reply) continue;
     // An agent that does not know our extension asks one question in words, and takes words.
     const isPlain = question.kind === 'input' && questions.length === 1;
-    parts.push(isPlain ? textPart(reply.text ?? '') : answerPart(reply));
+    parts.push(isPlain ? textPart(reply.text ?? '') : replyPart(reply));
   }
   return parts;
 }
 
 /** Whether these parts can be sent. An agent of another framework takes its decisions at once, and may not ask again. */
 export function isWhole(questions: readonly Question[], parts: readonly Part[]): boolean {
-  const decided = new Set(answersIn(parts).map(({ hash }) => hash));
+  const decided = new Set(repliesIn(parts).map(({ hash }) => hash));
   return decided.size === 0 || questions.every(({ hash, replies }) => !replies || decided.has(hash));
 }
 
 /** Replies to a question. Resolves with undefined to leave it open. */
-export type Asker = (question: Question) => Promise<Answer | undefined>;
+export type Asker = (question: Question) => Promise<Reply | undefined>;
 
 /**
  * Asks the person at the terminal, which rings. The view has shown the question already. With `standing` the person can
@@ -150,13 +150,13 @@ export function replyCommands(
   );
   const send = `lango send${flagWords.join('')} --task ${shellWord(taskId)}`;
   return questions.flatMap(({ kind, hash }) => {
-    if (kind === 'input') return [`To answer:  ${send} "your reply"`];
+    if (kind === 'input') return [`To reply:   ${send} "your reply"`];
     const name = shellWord(hash);
     return [`To approve: ${send} --approve ${name}`, `To deny:    ${send} --deny ${name} --reason "why"`];
   });
 }
 
-async function askForText({ hash }: Question): Promise<Answer | undefined> {
+async function askForText({ hash }: Question): Promise<Reply | undefined> {
   const { isCancel, text } = await import('@clack/prompts');
   const reply = await text({ message: 'Your reply (empty: later)', output: process.stderr });
   if (isCancel(reply) || !reply.trim()) return undefined;
@@ -166,7 +166,7 @@ async function askForText({ hash }: Question): Promise<Answer | undefined> {
 async function askForDecision(
   question: Question,
   standing: StandingApprovals | undefined,
-): Promise<Answer | undefined> {
+): Promise<Reply | undefined> {
   const { isCancel, select, text } = await import('@clack/prompts');
   const { hash, kind, tool = '', author } = question;
   const output = process.stderr;

@@ -135,8 +135,8 @@ async function findServer(call: DoctorCall, { config }: LoadedConfig): Promise<S
   try {
     const connection = await connect(call);
     const status = await readStatus(connection);
-    if (status) return { finding: ok('server', `one answers at ${connection.url}`), status };
-    const text = `Something that is not Lango answers at ${connection.url}.`;
+    if (status) return { finding: ok('server', `one runs at ${connection.url}`), status };
+    const text = `Something that is not Lango responds at ${connection.url}.`;
     return { finding: fail('server', text, 'Choose another port with server.port.') };
   } catch (error) {
     return { finding: isNoServer(error) && !isNamed ? await checkPort(config) : failedBy('server', error) };

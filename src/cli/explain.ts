@@ -20,7 +20,7 @@ export async function explain(error: unknown, connection: Connection, agent?: st
     const hint = isLoopback(new URL(url).hostname)
       ? 'Start one with: lango serve'
       : 'Is the address right (--url, LANGO_URL), and does a server run there?';
-    return new CommandError(code, `No server answers at ${url}.`, { ...details, hint });
+    return new CommandError(code, `No server responds at ${url}.`, { ...details, hint });
   }
   if (code === 'unauthenticated') return new CommandError(code, message, { ...details, hint: GIVE_TOKEN });
   if (code === 'not-found' && agent !== undefined && !(await client.card(agent).catch(() => false))) {

@@ -23,7 +23,7 @@ export async function serveMcp(call: Call<ConnectionFlags>): Promise<number> {
 
 class Bridge {
   readonly #call: Call<ConnectionFlags>;
-  /** The requests that are not answered yet, by the JSON text of their id. */
+  /** The requests that have no response yet, by the JSON text of their id. */
   readonly #open = new Map<string, AbortController>();
   /** The version of the protocol: clients of versions before 2026 name it once, in their first request. */
   #version: string | undefined;
@@ -49,24 +49,24 @@ class Bridge {
     for (const leaving of this.#open.values()) leaving.abort();
   }
 
-  /** Answers a request exactly once, unless it was canceled. Never rejects. */
+  /** Responds to a request exactly once, unless it was canceled. Never rejects. */
   async #forward(message: JsonObject, id: Json | undefined): Promise<void> {
     const leaving = new AbortController();
     const key = JSON.stringify(id);
     if (id !== undefined) this.#open.set(key, leaving);
-    let isAnswered = false;
+    let hasResponse = false;
     try {
       for await (const response of this.#ask(message, leaving.signal)) {
         const { result } = response;
         const agreed = isJsonObject(result) ? result['protocolVersion'] : undefined;
         if (message['method'] === 'initialize' && typeof agreed === 'string') this.#version = agreed;
-        isAnswered ||= JSON.stringify(response['id']) === key;
+        hasResponse ||= JSON.stringify(response['id']) === key;
         this.#print(response);
       }
-      if (!isAnswered && id !== undefined) this.#print(errorOf(id, SERVER_ERROR, BROKEN));
+      if (!hasResponse && id !== undefined) this.#print(errorOf(id, SERVER_ERROR, BROKEN));
     } catch (error) {
       const hint = isLangoError(error) && error.hint !== undefined ? ` ${error.hint}` : '';
-      if (id !== undefined && !isAnswered && !leaving.signal.aborted)
+      if (id !== undefined && !hasResponse && !leaving.signal.aborted)
         this.#print(errorOf(id, SERVER_ERROR, `${errorText(error)}${hint}`));
     } finally {
       this.#open.delete(key);
@@ -128,7 +128,7 @@ function reasonOf(status: number, body: JsonObject | undefined): string {
   if (status === 404) return 'The server offers no MCP tools. Set mcp.serve to true in its configuration.';
   const error = body?.['error'];
   const reason = isJsonObject(error) ? error['message'] : undefined;
-  return typeof reason === 'string' ? reason : `The server answered with HTTP ${status}.`;
+  return typeof reason === 'string' ? reason : `The server responded with HTTP ${status}.`;
 }
 
 function errorOf(id: Json, code: number, message: string): JsonObject {

@@ -34,7 +34,7 @@ export function createProgram(act: Act, capabilities: readonly Capability[]): Co
     .option('--file <path>', 'send this file along; repeatable', collect)
     .option('--out <folder>', 'save the files and data that the agent makes')
     .option('--context <id>', 'continue this conversation')
-    .option('--task <id>', 'answer or follow up on this task')
+    .option('--task <id>', 'reply to or follow up on this task')
     .option('--stream', 'show everything as it happens (default on a terminal)')
     .option('--no-stream', 'show only the answer (default elsewhere)')
     .option('--json', 'one JSON object; with --stream a line of JSON for each event')

@@ -2,7 +2,7 @@ import { text as readAll } from 'node:stream/consumers';
 import type { SendRequest } from '../a2a/client/client.js';
 import { LangoError } from '../core/errors.js';
 import { textPart } from '../core/message.js';
-import { answerPart } from '../core/questions.js';
+import { replyPart } from '../core/questions.js';
 import type { Question } from '../core/task.js';
 import { attach, partsFor, saveFilesOf } from './attached-files.js';
 import { connect, type Call, type Connection, type ConnectionFlags } from './connection.js';
@@ -79,7 +79,7 @@ async function textGiven(words: readonly string[], flags: SendFlags): Promise<st
   const { approve = [], deny = [], reason, task } = flags;
   const hasDecisions = approve.length + deny.length > 0;
   if (hasDecisions && task === undefined)
-    throw usageError('--approve and --deny answer a question of a task: name it with --task.');
+    throw usageError('--approve and --deny reply to a question of a task: name it with --task.');
   if (reason !== undefined && deny.length === 0) throw usageError('--reason goes with --deny.');
   const isPiped = words.length === 1 && words[0] === '-';
   const text = (isPiped ? await readAll(process.stdin) : words.join(' ')).trim();
@@ -104,11 +104,11 @@ function decisionsIn({ approve = [], deny = [], reason }: SendFlags, open: reado
   };
   const denial = { decision: 'deny' as const, ...(reason && { text: reason }) };
   const decisions = [
-    ...approve.map((given) => answerPart({ hash: hashOf(given), decision: 'approve' })),
-    ...deny.map((given) => answerPart({ hash: hashOf(given), ...denial })),
+    ...approve.map((given) => replyPart({ hash: hashOf(given), decision: 'approve' })),
+    ...deny.map((given) => replyPart({ hash: hashOf(given), ...denial })),
   ];
   if (isWhole(open, decisions)) return decisions;
-  throw usageError('The agent of this task takes its decisions together.', `Answer each of: ${names}`);
+  throw usageError('The agent of this task takes its decisions together.', `Reply to each of: ${names}`);
 }
 
 function chooseView({ json, stream }: SendFlags, terminal: Terminal): View {

@@ -148,7 +148,7 @@ function toJson({ stateAt, agent, ...task }: ListedTask) {
 }
 
 interface LocatedTask {
-  /** Undefined for the agent that answers at the root of the server. */
+  /** Undefined for the agent at the root of the server. */
   readonly agent: string | undefined;
   readonly task: TaskView;
 }

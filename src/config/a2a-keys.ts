@@ -23,7 +23,7 @@ const push = group('Push notifications.', {
   perTask: count(10, 'The most push configs of one task.'),
   perOwner: count(1_000, 'The most push configs of one caller, over all tasks.'),
   tries: count(8, 'Attempts per delivery. After the last one fails, the config is given up.', { max: 100 }),
-  timeoutSeconds: seconds(10, 'The time a receiver has to answer.'),
+  timeoutSeconds: seconds(10, 'The time a receiver has to respond.'),
   retrySeconds: seconds(5, 'The pause after the first failed attempt. It doubles with each failure.'),
   maxRetrySeconds: seconds(300, 'The longest pause between two attempts.'),
   textSeconds: seconds(1, 'How long text is collected before it is sent.'),
@@ -168,7 +168,7 @@ export const a2aKeys = (kinds: Kinds) =>
       'Catalogs (ARD or AI Catalog), or their servers, that `lango agents search` searches. Their agents are added only on request.',
     ),
     cardBytes: count(256 * KIB, 'The largest card of a remote agent, in bytes.'),
-    connectSeconds: seconds(10, 'The time a remote agent has to answer with its card.'),
+    connectSeconds: seconds(10, 'The time a remote agent has to respond with its card.'),
     refreshSeconds: seconds(15, 'The pause between two checks of which remote agents can be reached.'),
     idleSeconds: seconds(
       600,

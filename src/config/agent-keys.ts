@@ -53,7 +53,7 @@ const limits = group('Limits of one task. The server enforces each of them.', {
   depth: count(5, 'The most delegations above a task: how deep agents may delegate.'),
   turns: count(
     40,
-    'The most model answers in one task, and the most answers to the questions of one agent below it.',
+    'The most model answers in one task, and the most replies to the questions of one agent below it.',
   ),
   toolCalls: count(100, 'The most tool calls in one task.'),
   tokens: count(1_000_000, 'The most input and output tokens of one task and all tasks below it.'),

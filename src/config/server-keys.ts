@@ -46,7 +46,7 @@ const serverLimits = group('Limits of requests, streams and runs.', {
   ),
   answerBytesPerConnection: count(
     64 * MIB,
-    'The most bytes of answers that may wait on one gRPC connection for its client to read them.',
+    'The most bytes of responses that may wait on one gRPC connection for its client to read them.',
   ),
   requestsPerSecond: count(
     5_000,
@@ -202,7 +202,7 @@ const introspection = group('Token introspection (RFC 7662), for mode `jwt`.', {
     .max(300)
     .default(30)
     .describe(
-      'How long an answer is used, at most until the token ends. A token that is revoked meanwhile is still accepted.',
+      'How long a response is used, at most until the token ends. A token that is revoked meanwhile is still accepted.',
     ),
   always: flag(
     false,

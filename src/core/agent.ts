@@ -66,7 +66,7 @@ export interface PeerRequest {
   /** The peer's task to continue (a reply to its question) or to re-attach to. */
   readonly taskId?: string;
   /** True when `message` replies to a question of the task `taskId`; false to only follow the task again. */
-  readonly isAnswer?: boolean;
+  readonly isReply?: boolean;
   /** The questions that `message` replies to, in the form that each question asks for. */
   readonly questions?: readonly Question[];
   /** An earlier process may have sent `message`: a peer without idempotent sends does not get it again. */

@@ -1,5 +1,5 @@
 import { hashJson } from './canonical-json.js';
-import type { Answer } from './task.js';
+import type { Reply } from './task.js';
 
 /** The short code of a question, as a person types it: four characters without those that look alike. */
 export function codeOf(hash: string): string {
@@ -11,7 +11,7 @@ const CODE_CHARACTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 export const DECISION = /^(?:(approve|deny) ([0-9a-z]{4})|(no|deny))[.!]?$/i;
 
 /** Returns the decision of a text about an approval: `approve` or `deny` with the code of its hash, or a plain "no". */
-export function decisionIn(text: string, hash: string): Answer['decision'] | undefined {
+export function decisionIn(text: string, hash: string): Reply['decision'] | undefined {
   const [, decision, code, no] = DECISION.exec(text.trim()) ?? [];
   if (no) return 'deny';
   if (code?.toUpperCase() !== codeOf(hash)) return undefined;

@@ -6,7 +6,7 @@ export const EXTENSIONS = {
   cursor: 'urn:lango:a2a:cursor:v1',
   /** On a delegating message: the chain of delegations and the remaining limits, `{ parentTaskId, …grant }`. */
   chain: 'urn:lango:a2a:chain:v1',
-  /** Questions and answers as data parts: `{ question }`, `{ answer }`. */
+  /** Questions and replies as data parts: `{ question }`, `{ answer }`. */
   approval: 'urn:lango:a2a:approval:v1',
   /** The tokens of the task and its sub-tasks, on the final status: `{ input, output, cached, rows }`. */
   usage: 'urn:lango:a2a:usage:v1',

@@ -1,10 +1,10 @@
 import { isJsonObject, type Json, type JsonObject } from './json.js';
 import type { Part } from './message.js';
-import type { Answer, Question } from './task.js';
+import type { Question, Reply } from './task.js';
 
 /** A reply as a part of a message: a data part `{ "answer": { "hash", "decision", "text"? } }`. */
-export function answerPart(answer: Answer): Part {
-  return { kind: 'data', data: { answer: { ...answer } }, mediaType: 'application/json' };
+export function replyPart(reply: Reply): Part {
+  return { kind: 'data', data: { answer: { ...reply } }, mediaType: 'application/json' };
 }
 
 /** The questions in a message from outside. Malformed ones are left out. */
@@ -13,7 +13,7 @@ export function questionsIn(parts: readonly object[]): readonly Question[] {
 }
 
 /** The objects in a message that claim to be replies, unchecked. */
-export function answersIn(parts: readonly object[]): readonly JsonObject[] {
+export function repliesIn(parts: readonly object[]): readonly JsonObject[] {
   return membersIn(parts, 'answer');
 }
 
@@ -25,7 +25,7 @@ function membersIn(parts: readonly object[], name: string): readonly JsonObject[
   });
 }
 
-export function isAnswer(value: JsonObject): value is JsonObject & Answer {
+export function isReply(value: JsonObject): value is JsonObject & Reply {
   const { hash, decision, text } = value;
   const isComplete = typeof hash === 'string' && (decision === 'approve' || decision === 'deny');
   return isComplete && (text === undefined || typeof text === 'string');

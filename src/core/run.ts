@@ -59,7 +59,7 @@ export interface AskedQuestion {
   readonly question: Question;
   /** The `seq` of the event that showed the question; undefined while the run that asked is active. */
   readonly shownAt?: number;
-  /** The `seq` of the first event that showed no other question for input. Words answer it from then on. */
+  /** The `seq` of the first event that showed no other question for input. Words reply to it from then on. */
   readonly aloneAt?: number;
   /** The `seq` of the event that ended the question's time. Earlier replies count. */
   readonly expiredAt?: number;

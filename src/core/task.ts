@@ -101,13 +101,13 @@ export interface Question {
   /** The JSON schema of the reply that an agent of another framework wants. */
   readonly answerSchema?: JsonObject;
   /** The form in which an agent of another framework takes each decision. */
-  readonly replies?: Readonly<Record<Answer['decision'], JsonObject>>;
+  readonly replies?: Readonly<Record<Reply['decision'], JsonObject>>;
   /** The time at which a question without a reply counts as denied, in milliseconds since the epoch. Absent: never. */
   readonly expiresAt?: number;
 }
 
 /** A person's reply to a question. The first reply that names the hash counts. */
-export interface Answer {
+export interface Reply {
   readonly hash: string;
   readonly decision: 'approve' | 'deny';
   /** The reason of a denial, which the model gets; or the reply to a question for input. */

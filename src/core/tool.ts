@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Answer, EffectClass, Scope } from './task.js';
+import type { EffectClass, Reply, Scope } from './task.js';
 import type { Json, JsonObject } from './json.js';
 import type { Logger } from './logger.js';
 import type { Part } from './message.js';
@@ -66,7 +66,7 @@ export interface ToolContext {
   attachment?(name: string): Buffer; // Finds a file in the messages of the task. Throws `not-found`.
   progress?(text: string): void; // Reports the progress of the call to the person.
   /** A person's replies to the last questions of this call; undefined for a question without one in time. */
-  readonly answered?: Readonly<{ answers: readonly (Omit<Answer, 'hash'> | undefined)[]; state: Json }>;
+  readonly replied?: Readonly<{ replies: readonly (Omit<Reply, 'hash'> | undefined)[]; state: Json }>;
 }
 
 export interface ToolOutput {

@@ -83,7 +83,7 @@ export async function responseText(response: Response): Promise<string> {
   const type = headers.get('content-type') ?? 'no content type';
   const location = headers.get('location');
   const to = location === null ? '' : `, to ${location.slice(0, MAX_URL_CHARACTERS)}`;
-  const head = `The answer (status ${status}${to}, ${type.slice(0, 100)}):`;
+  const head = `The response (status ${status}${to}, ${type.slice(0, 100)}):`;
   const bytes = await response.arrayBuffer().then(
     (buffer) => Buffer.from(buffer),
     (error: unknown) => error,

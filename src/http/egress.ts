@@ -46,7 +46,7 @@ export function createEgress(options: CheckedOptions): typeof fetch {
     try {
       const fetchChecked = await load();
       // From here on, as the client is loaded for the first request.
-      deadline.expect(timeoutMs, () => late(`${call.url.host} did not answer within ${timeoutMs} ms.`));
+      deadline.expect(timeoutMs, () => late(`${call.url.host} did not respond within ${timeoutMs} ms.`));
       // node-fetch, given an aborted signal, fails in a way that no caller can catch.
       deadline.signal.throwIfAborted();
       const response = await fetchChecked(call.url, {
@@ -133,7 +133,7 @@ function toEgressError(error: unknown, url: URL, { signal, privateHint }: ErrorC
   }
   const { type, code } = (error ?? {}) as { readonly type?: unknown; readonly code?: unknown };
   if (type === 'no-redirect') {
-    const message = `${url.host} answered with a redirect, which is not followed.`;
+    const message = `${url.host} responded with a redirect, which is not followed.`;
     return new LangoError('unavailable', message, { cause: error });
   }
   const refusal = certificateRefusal(url.host, code, error);

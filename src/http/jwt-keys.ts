@@ -138,7 +138,7 @@ async function readJson(url: string, send: typeof fetch): Promise<unknown> {
   const response = await send(url, { headers: { accept: 'application/json' } });
   if (!response.ok) {
     await response.body?.cancel();
-    throw new LangoError('unavailable', `${url} answered ${response.status}.`);
+    throw new LangoError('unavailable', `${url} responded with ${response.status}.`);
   }
   return response.json();
 }

@@ -147,7 +147,7 @@ function badKey(why: string): LangoError {
 
 function checkedToken(token: string, expiresIn: number | undefined, endpoint: string): AccessToken {
   if (!TOKEN_PATTERN.test(token) || token.length > TOKEN_MAX_LENGTH)
-    throw new LangoError('unavailable', `${endpoint} answered with a token that no header can carry.`);
+    throw new LangoError('unavailable', `${endpoint} responded with a token that no header can carry.`);
   const seconds = expiresIn ?? DEFAULT_LIFETIME_SECONDS;
   return { token, seconds: Math.min(Math.max(seconds, 1), MAX_LIFETIME_SECONDS) };
 }

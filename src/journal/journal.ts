@@ -3,7 +3,7 @@ import { newId } from '../core/ids.js';
 import type { Accepted, Journal, Submission, TaskPage, TaskQuery } from '../core/journal.js';
 import { hashJson } from '../core/canonical-json.js';
 import { textOf, type Message } from '../core/message.js';
-import { answersIn, questionsIn } from '../core/questions.js';
+import { repliesIn, questionsIn } from '../core/questions.js';
 import { DECISION, decisionIn } from '../core/decisions.js';
 import { noSecrets, type SecretGuard } from '../core/secrets.js';
 import type { AcceptOutcome, NewTask, TaskStore } from '../stores/tasks.js';
@@ -193,7 +193,7 @@ function assertNoDecision({ parts }: Message, task: TaskRecord): void {
   const inputs = new Set(asked.filter(({ kind }) => kind === 'input').map(({ hash }) => hash));
   const text = textOf(parts);
   const isDecided =
-    answersIn(parts).some(({ hash }) => typeof hash !== 'string' || !inputs.has(hash)) ||
+    repliesIn(parts).some(({ hash }) => typeof hash !== 'string' || !inputs.has(hash)) ||
     asked.some(({ kind, hash }) => kind !== 'input' && decisionIn(text, hash) !== undefined);
   if (!isDecided) return;
   throw new LangoError('forbidden', 'This caller may not approve or deny calls (approval.by).');

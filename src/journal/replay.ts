@@ -96,7 +96,7 @@ export class Replay {
     return this.#questions.byHash;
   }
 
-  /** Adds a question that this run asks. Nothing that came so far answers it. */
+  /** Adds a question that this run asks. Nothing that came so far replies to it. */
   noteQuestion(question: Question): void {
     this.#questions.add({ seq: Infinity, at: 0, body: { type: 'question', step: '', question } });
   }
@@ -130,7 +130,7 @@ export interface OpenDelegation {
 /** The delegations of a task that have not ended, according to its journal. */
 class OpenDelegations {
   readonly #byStep: Map<string, OpenDelegation>;
-  /** By task id, or by message id until there is one. Several steps may share a task: a person's answer is a step too. */
+  /** By task id, or by message id until there is one. Several steps may share a task: a person's reply is a step too. */
   readonly #open: Map<string, OpenDelegation>;
 
   constructor(earlier?: OpenDelegations) {

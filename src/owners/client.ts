@@ -98,7 +98,7 @@ async function send(server: ServerAccess, request: OwnerRequest): Promise<unknow
   const content: unknown = await response.json().catch(() => undefined);
   if (response.ok) return content;
   const { data } = errorSchema.safeParse(content);
-  const message = data?.error.message ?? `The server answered with status ${response.status}.`;
+  const message = data?.error.message ?? `The server responded with status ${response.status}.`;
   const { status } = response;
   throw new LangoError(CODES[status] ?? (status < 500 ? 'invalid-input' : 'unavailable'), message);
 }

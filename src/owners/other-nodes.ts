@@ -80,7 +80,7 @@ function findNode({ what, tools }: KeptBy, { hasTool, nodes }: OtherNodes): Aska
   );
   if (silent.length === 0) return undefined;
   const names = silent.map(({ agent, url }) => `${agent} at ${url}`).join(', ');
-  const text = `${what}: the agent that keeps them may be one of ${names}; none answers.`;
+  const text = `${what}: the agent that keeps them may be one of ${names}; none responds.`;
   throw new LangoError('unavailable', text, { hint: 'See: lango agents', retryable: true });
 }
 
@@ -165,7 +165,7 @@ async function ask<Table extends OperationTable, T>(
     if (!isLangoError(error) || !NODE_ERRORS.has(error.code)) throw error;
     const isRefused = error.code === 'unauthenticated';
     const hint = isRefused ? 'Name this node in its auth.nodes; its log says what is wrong.' : error.hint;
-    const text = `The node of ${agent} at ${url} does not answer this: ${error.message}`;
+    const text = `The node of ${agent} at ${url} does not respond to this: ${error.message}`;
     throw new LangoError('unavailable', text, { hint, retryable: error.retryable, cause: error });
   }
 }

@@ -2,7 +2,7 @@ import type * as PromClient from 'prom-client';
 
 /** Each counter with its help and its labels. No label ever names an owner, a task or a context. */
 const COUNTERS = {
-  httpRequests: ['lango_http_requests_total', 'Answered HTTP requests', 'method', 'status'],
+  httpRequests: ['lango_http_requests_total', 'HTTP requests with a response', 'method', 'status'],
   operations: [
     'lango_operations_total',
     'Audited operations on all transports',

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Peer, PeerEvent, PeerRequest } from '../../src/core/agent.js';
 import type { Message } from '../../src/core/message.js';
 import { textPart } from '../../src/core/message.js';
-import { answerPart } from '../../src/core/questions.js';
+import { replyPart } from '../../src/core/questions.js';
 import type { Question } from '../../src/core/task.js';
 import { team, toolNamed, tree } from '../support/agent-fixtures.js';
 import { directoryOf, ending, fakePeer } from '../support/fake-peer.js';
@@ -24,7 +24,7 @@ describe('a question of a sub-agent', () => {
   const approve = (hash: string): Message => ({
     id: `yes-${hash}`,
     role: 'user',
-    parts: [answerPart({ hash, decision: 'approve' })],
+    parts: [replyPart({ hash, decision: 'approve' })],
   });
 
   it('is passed up with the same hash, and each reply reaches the agent that asked, once', async () => {
@@ -46,7 +46,7 @@ describe('a question of a sub-agent', () => {
     const whole = half.followedBy(approve(first!.hash));
     expect(await whole.perform(root)).toEqual({ state: 'completed' });
     expect(resultsIn(model.asked('orchestrator').at(-1))).toEqual(['removed', 'dropped']);
-    expect(peers.requests.filter(({ request }) => request.isAnswer)).toHaveLength(2);
+    expect(peers.requests.filter(({ request }) => request.isReply)).toHaveLength(2);
     expect(peers.requests).toHaveLength(4);
     expect(whole.usage()).toEqual({ input: 60, output: 30, cached: 0 });
   });
@@ -69,9 +69,9 @@ describe('a question of a sub-agent', () => {
     expect(questions![0]!.expiresAt).toBe(asked.expiresAt);
     const after = run.afterExpiry();
     expect(await after.perform(root)).toEqual({ state: 'completed' });
-    expect(peers.requests.filter(({ request }) => request.isAnswer)).toHaveLength(2);
+    expect(peers.requests.filter(({ request }) => request.isReply)).toHaveLength(2);
     expect(resultsIn(model.asked('operator').at(-1))[0]).toMatch(
-      /refused this call \("nobody answered in time"\)/,
+      /refused this call \("nobody replied in time"\)/,
     );
     expect(resultsIn(model.asked('orchestrator').at(-1))).toEqual(['removed', 'dropped']);
   });
@@ -122,7 +122,7 @@ describe('a question of a sub-agent', () => {
     expect(await run.perform(root!)).toMatchObject({ state: 'input-required', text: 'Where<U+200B>?' });
     run = run.followedBy('in Rome');
     expect(await run.perform(root!)).toEqual({ state: 'completed' });
-    expect(requests.map(({ message, isAnswer, taskId }) => [message.parts[0], isAnswer, taskId])).toEqual([
+    expect(requests.map(({ message, isReply, taskId }) => [message.parts[0], isReply, taskId])).toEqual([
       [textPart('read a'), false, undefined],
       [textPart('there'), true, 'w1'],
       [textPart('in Rome'), true, 'w1'],
@@ -142,7 +142,7 @@ describe('a question of a sub-agent', () => {
     expect((await run.perform(root!)).questions![0]!.expiresAt).toBeGreaterThan(Date.now());
     const after = run.afterExpiry();
     expect(await after.perform(root!)).toEqual({ state: 'completed' });
-    expect(resultsIn(model.asked('orchestrator').at(-1))[0]).toMatch(/an answer that nobody gave in time/);
+    expect(resultsIn(model.asked('orchestrator').at(-1))[0]).toMatch(/a reply that nobody gave in time/);
   });
 
   it('is passed up as auth-required when it asks for credentials', async () => {

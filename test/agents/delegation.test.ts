@@ -3,7 +3,7 @@ import type { Peer, PeerDirectory, PeerEvent, AgentLimits } from '../../src/core
 import { DEFAULT_LIMITS } from '../support/agent-fixtures.js';
 import type { Message } from '../../src/core/message.js';
 import { textPart } from '../../src/core/message.js';
-import { answerPart } from '../../src/core/questions.js';
+import { replyPart } from '../../src/core/questions.js';
 import type { Grant } from '../../src/core/task.js';
 import type { Executed } from '../support/agent-fixtures.js';
 import { team, toolNamed, tree } from '../support/agent-fixtures.js';
@@ -295,7 +295,7 @@ describe('a delegation', () => {
       { orchestrator: [call(ask('operator', 'describe it')), say('ok')], operator: [say('a')] },
       { tools: TOOLS },
     );
-    const yes = answerPart({ hash: 'of no question', decision: 'approve' });
+    const yes = replyPart({ hash: 'of no question', decision: 'approve' });
     const message: Message = { id: 'm', role: 'user', parts: [textPart('what is this?'), picture, yes] };
     await MemoryRun.of(ROOT, message).perform(root);
     const [asked] = model.asked('operator');

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { conversationOf } from '../../src/agents/events-adapter.js';
 import { textPart } from '../../src/core/message.js';
 import type { ModelMessage } from '../../src/core/model.js';
-import { answerPart } from '../../src/core/questions.js';
+import { replyPart } from '../../src/core/questions.js';
 import { rootAgentName } from '../../src/core/agent.js';
 import type { EventBody, TaskEvent } from '../../src/core/task.js';
 import { MemoryRun } from '../support/memory-run.js';
@@ -170,7 +170,7 @@ describe('the events adapter', () => {
       }),
       event('1', {
         type: 'message',
-        message: { id: 'b', role: 'user', parts: [answerPart({ hash: 'f', decision: 'approve' })] },
+        message: { id: 'b', role: 'user', parts: [replyPart({ hash: 'f', decision: 'approve' })] },
       }),
     ];
     const messages = adapter().toMessages(events);

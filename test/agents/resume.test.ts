@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { isLangoError } from '../../src/core/errors.js';
-import { answerPart } from '../../src/core/questions.js';
+import { replyPart } from '../../src/core/questions.js';
 import type { RunEnd } from '../../src/core/run.js';
 import type { EffectClass } from '../../src/core/task.js';
 import type { Executed, Team } from '../support/agent-fixtures.js';
@@ -126,7 +126,7 @@ describe('after a crash at any event', () => {
     const { hash } = (await asked.perform(agent)).questions![0]!;
     const whole = asked.followedBy({
       ...{ id: 'no', role: 'user' },
-      parts: [answerPart({ hash, decision: 'deny' })],
+      parts: [replyPart({ hash, decision: 'deny' })],
     });
     await whole.perform(agent);
     for (let count = asked.events.length + 1; count <= openLength(whole); count += 1) {
@@ -236,7 +236,7 @@ describe('after a crash at any event', () => {
     const { hash } = asked.questions![0]!;
     const whole = begun.followedBy({
       ...{ id: 'yes', role: 'user' },
-      parts: [answerPart({ hash, decision: 'approve' })],
+      parts: [replyPart({ hash, decision: 'approve' })],
     });
     expect(await whole.perform(made.root)).toEqual({ state: 'completed' });
     for (let count = begun.events.length + 1; count <= openLength(whole); count += 1) {

@@ -4,8 +4,8 @@ import { LangoError } from '../../src/core/errors.js';
 import { DEFAULT_LIMITS } from '../support/agent-fixtures.js';
 import type { Message } from '../../src/core/message.js';
 import { textPart } from '../../src/core/message.js';
-import { answerPart } from '../../src/core/questions.js';
-import type { Answer, EffectClass } from '../../src/core/task.js';
+import { replyPart } from '../../src/core/questions.js';
+import type { Reply, EffectClass } from '../../src/core/task.js';
 import type { Tool, ToolOutput } from '../../src/core/tool.js';
 import type { Executed } from '../support/agent-fixtures.js';
 import { flat, toolNamed } from '../support/agent-fixtures.js';
@@ -23,8 +23,8 @@ function setUp(change: Parameters<typeof toolNamed>[1], more: Parameters<typeof 
   return { agent, model, log, run: MemoryRun.of('lango-agent', 'remove a') };
 }
 
-function answering(answer: Answer): Message {
-  return { id: `answer-${answer.decision}-${answer.hash}`, role: 'user', parts: [answerPart(answer)] };
+function answering(answer: Reply): Message {
+  return { id: `answer-${answer.decision}-${answer.hash}`, role: 'user', parts: [replyPart(answer)] };
 }
 
 describe('a tool call', () => {
@@ -283,7 +283,7 @@ describe('an approval', () => {
     const run = MemoryRun.of('lango-agent', 'clean up', {});
     const asked = await run.perform(agent);
     expect(asked.questions).toHaveLength(16);
-    const parts = asked.questions!.map(({ hash }) => answerPart({ hash, decision: 'deny' }));
+    const parts = asked.questions!.map(({ hash }) => replyPart({ hash, decision: 'deny' }));
     expect(await run.followedBy({ id: 'all', role: 'user', parts }).perform(agent)).toEqual({
       state: 'completed',
     });
@@ -314,7 +314,7 @@ describe('an approval', () => {
     expect(model.requests).toHaveLength(1);
 
     const { hash } = asked.questions![0]!;
-    const parts = [answerPart({ hash, decision: 'approve' }), textPart('and count them')];
+    const parts = [replyPart({ hash, decision: 'approve' }), textPart('and count them')];
     const approved = other.followedBy({ id: 'yes', role: 'user', parts });
     expect(await approved.perform(agent)).toEqual({ state: 'completed' });
     expect(log).toHaveLength(1);
@@ -359,7 +359,7 @@ describe('an approval', () => {
   it('is not accepted from before the question', async () => {
     const { agent, log, run } = setUp(dangerous);
     const { hash } = (await run.perform(agent)).questions![0]!;
-    const parts = [textPart('remove a'), answerPart({ hash, decision: 'approve' })];
+    const parts = [textPart('remove a'), replyPart({ hash, decision: 'approve' })];
     const early = MemoryRun.of('lango-agent', { id: 'm', role: 'user', parts });
     expect((await early.perform(agent)).questions![0]!.hash).toBe(hash);
     expect((await early.resumed().perform(agent)).state).toBe('input-required');

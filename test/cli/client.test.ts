@@ -179,7 +179,7 @@ describe('lango send', () => {
 describe('lango agents and tasks', () => {
   it('list the agents with their state and skills', async () => {
     const { stdout } = await run('agents');
-    expect(stdout).toMatch(/^lango-orchestrator +ready +local, answers at the root$/m);
+    expect(stdout).toMatch(/^lango-orchestrator +ready +local, at the root$/m);
     expect(stdout).toMatch(/^operator +ready +local$/m);
     expect(stdout).toMatch(/skills: .*File operations/);
     expect(JSON.parse((await run('agents', '--json')).stdout)).toMatchObject({
@@ -203,7 +203,7 @@ describe('lango agents and tasks', () => {
     expect(delegated).toMatchObject({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^far +skipped +remote http:\/\/127\.0\.0\.1:1$/m);
     expect(stdout).toMatch(
-      /why: 127\.0\.0\.1:1 cannot be reached \(ECONNREFUSED\)\.\n +It joins when it answers\./,
+      /why: 127\.0\.0\.1:1 cannot be reached \(ECONNREFUSED\)\.\n +It joins when it responds\./,
     );
     expect(stdout).toMatch(
       /why: 127\.0\.0\.1:2 has a private or loopback address\.\n +If that is meant, set allowPrivate: true/,
@@ -332,7 +332,7 @@ describe('the error of a client command', () => {
     expect(result).toEqual({
       code: 3,
       stdout: '',
-      stderr: 'error: No server answers at http://127.0.0.1:1.\nStart one with: lango serve\n',
+      stderr: 'error: No server responds at http://127.0.0.1:1.\nStart one with: lango serve\n',
     });
   });
 
@@ -340,7 +340,7 @@ describe('the error of a client command', () => {
     const { code, stderr } = await run('agents', '--url', 'http://nobody.invalid');
     expect({ code, stderr }).toEqual({
       code: 3,
-      stderr: expect.stringMatching(/No server answers at http:\/\/nobody\.invalid\.\nIs the address right/),
+      stderr: expect.stringMatching(/No server responds at http:\/\/nobody\.invalid\.\nIs the address right/),
     });
   });
 

@@ -63,7 +63,7 @@ describe('lango doctor', () => {
     await home.remove();
     expect({ code, stdout }).toEqual({
       code: 0,
-      stdout: expect.stringMatching(/^ok {4}server: one answers at https:/m),
+      stdout: expect.stringMatching(/^ok {4}server: one runs at https:/m),
     });
     expect(sent).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Hello!/), stderr: '' });
     expect(refused).toMatchObject({ code: 3, stderr: expect.stringContaining('is not trusted') });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { answerPart, answersIn, isAnswer, questionsIn } from '../../src/core/questions.js';
+import { replyPart, repliesIn, isReply, questionsIn } from '../../src/core/questions.js';
 import type { Question } from '../../src/core/task.js';
 
 const QUESTION: Question = {
@@ -36,9 +36,9 @@ describe('The questions in a message', () => {
 describe('The answers in a message', () => {
   it('are those that were written, in both forms', () => {
     const answer = { hash: 'h1', decision: 'deny', text: 'not today' } as const;
-    const part = answerPart(answer);
+    const part = replyPart(answer);
     const { kind: _, ...ofJson } = part;
-    expect([answersIn([part]), answersIn([ofJson])]).toEqual([[answer], [answer]]);
+    expect([repliesIn([part]), repliesIn([ofJson])]).toEqual([[answer], [answer]]);
   });
 
   it('are found when they claim to be answers, and told from those that are', () => {
@@ -47,8 +47,8 @@ describe('The answers in a message', () => {
       { hash: 'h1', decision: 'maybe' },
       { decision: 'deny' },
     ];
-    const found = answersIn(claims.map((answer) => ({ data: { answer } })));
+    const found = repliesIn(claims.map((answer) => ({ data: { answer } })));
     expect(found).toEqual(claims);
-    expect(found.map(isAnswer)).toEqual([true, false, false]);
+    expect(found.map(isReply)).toEqual([true, false, false]);
   });
 });

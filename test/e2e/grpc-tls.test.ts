@@ -38,13 +38,13 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const Connection = makeGenericClientConstructor(A2AService, 'A2AService');
 
-interface Answer {
+interface CallResult {
   readonly error: ServiceError | null;
   readonly text: string;
 }
 
 /** Sends one message to the root agent, as an ordinary gRPC client does. */
-function say(server: TestServer, trust: ChannelCredentials): Promise<Answer> {
+function say(server: TestServer, trust: ChannelCredentials): Promise<CallResult> {
   const { grpcPort, token, root } = server.address;
   const client = new Connection(`127.0.0.1:${grpcPort}`, trust);
   const { path: method, requestSerialize, responseDeserialize } = A2AService.sendMessage;

@@ -16,12 +16,12 @@ const OPTIONS = {
   settings: { server: { port: 0, grpc: { enabled: true, port: 0 } } },
 };
 
-interface Answer {
+interface PostResponse {
   readonly status: number;
   readonly json: Wire;
 }
 
-async function post(server: TestServer, where: string, body: object): Promise<Answer> {
+async function post(server: TestServer, where: string, body: object): Promise<PostResponse> {
   const response = await server.fetch(where, { method: 'POST', body: JSON.stringify(body) });
   return { status: response.status, json: (await response.json()) as Wire };
 }

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { openKeys } from '../../src/config/node-credentials.js';
-import { answerPart, connect, textPart } from '../../src/index.js';
+import { replyPart, connect, textPart } from '../../src/index.js';
 import { KillableServer } from '../support/killable-server.js';
 import { findInFolder } from '../support/secret-search.js';
 import { describeSandboxed } from '../capabilities/workspace/exec/setup.js';
@@ -132,7 +132,7 @@ describeSandboxed('a command with a secret of another node', () => {
     expect([task.state, await runs()]).toEqual(['input-required', 0]);
     const [question] = task.questions;
     expect(question).toMatchObject({ kind: 'outcome-unknown' });
-    const done = await worker.send([answerPart({ hash: question!.hash, decision: 'approve' })], { taskId });
+    const done = await worker.send([replyPart({ hash: question!.hash, decision: 'approve' })], { taskId });
     expect([done.state, done.text]).toEqual(['completed', expect.stringContaining('{{secret:api}}')]);
     expect(await runs()).toBe(1);
   });

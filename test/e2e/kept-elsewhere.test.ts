@@ -6,7 +6,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { answerPart, connect, textPart, type AgentClient } from '../../src/index.js';
+import { replyPart, connect, textPart, type AgentClient } from '../../src/index.js';
 import { openKeys } from '../../src/config/node-credentials.js';
 import { signJwt } from '../../src/core/card.js';
 import type { SigningKey } from '../../src/core/card.js';
@@ -142,7 +142,7 @@ async function ask(sub: string, text: string, decision: 'approve' | 'deny' = 'ap
   if (!question) return asked.text;
   shown.push(question.text);
   const done = await send(client, {
-    parts: [answerPart({ hash: question.hash, decision })],
+    parts: [replyPart({ hash: question.hash, decision })],
     taskId: asked.taskId,
   });
   return done.text;

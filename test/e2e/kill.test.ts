@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { built } from '../support/built.js';
 import { silentLogger } from '../../src/core/logger.js';
 import { textPart } from '../../src/core/message.js';
-import { answerPart } from '../../src/core/questions.js';
+import { replyPart } from '../../src/core/questions.js';
 import type { TaskStore } from '../../src/stores/tasks.js';
 import type { TaskEvent, TaskState } from '../../src/core/task.js';
 import { isTerminal } from '../../src/core/task.js';
@@ -231,7 +231,7 @@ async function settle(client: AgentClient): Promise<void> {
         break;
       }
       if (isTerminal(task.state)) break;
-      const parts = task.questions.map(({ hash }) => answerPart({ hash, decision: 'deny' }));
+      const parts = task.questions.map(({ hash }) => replyPart({ hash, decision: 'deny' }));
       const events =
         parts.length > 0
           ? client.send({ parts, taskId, contextId: task.contextId }, AbortSignal.timeout(100_000))

@@ -3,7 +3,7 @@ import type { LocalChain } from '../chain/local-chain.js';
 import { describeOnChain, RICH, startChain } from '../chain/local-chain.js';
 import { RpcProxy } from '../chain/rpc-proxy.js';
 import { ended, lango, makeHome, startServer, type Home, type Server } from '../cli/lango-process.js';
-import { answerPart } from '../../src/core/questions.js';
+import { replyPart } from '../../src/core/questions.js';
 import { textPart } from '../../src/core/message.js';
 import { isTerminal } from '../../src/core/task.js';
 import { connect } from '../../src/index.js';
@@ -90,7 +90,7 @@ payment:
       },
     ]);
     const { hash } = asked.end.questions[0]!;
-    const answer = answerPart({ hash, decision: 'approve' });
+    const answer = replyPart({ hash, decision: 'approve' });
     const paid = await follow({ parts: [answer], taskId: asked.taskId });
     expect(paid.end.state).toBe('completed');
     expect(paid.text).toMatch(/Paid 0\.50 USDC to .* confirmed .* Transaction: 0x[0-9a-f]{64}/);
@@ -108,7 +108,7 @@ payment:
     const asked = await say(TEA);
     const { hash } = asked.end.questions[0]!;
     const refused = await follow({
-      parts: [answerPart({ hash, decision: 'deny', text: 'no tea today' })],
+      parts: [replyPart({ hash, decision: 'deny', text: 'no tea today' })],
       taskId: asked.taskId,
     });
     expect(refused.text).toContain('no tea today');
@@ -136,7 +136,7 @@ payment:
     ];
     const told = [];
     for (const { end, taskId } of asked) {
-      const answer = answerPart({ hash: end.questions[0]!.hash, decision: 'approve' });
+      const answer = replyPart({ hash: end.questions[0]!.hash, decision: 'approve' });
       told.push((await follow({ parts: [answer], taskId })).text);
     }
     expect(told).toEqual([

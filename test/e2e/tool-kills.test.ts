@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { answerPart } from '../../src/index.js';
+import { replyPart } from '../../src/index.js';
 import type { LocalChain } from '../chain/local-chain.js';
 import { describeOnChain, RICH, RICH_KEYS, startChain } from '../chain/local-chain.js';
 import { openPaidEndpoint, type PaidEndpoint, type PaidStep } from '../chain/paid-endpoint.js';
@@ -275,7 +275,7 @@ describeBrowsing('browser_act, killed during a click', () => {
       questions: [{ kind: 'outcome-unknown', tool: 'browser_act', arguments: { ref, action: 'click' } }],
     });
     expect(task.text).toContain('may or may not have taken effect');
-    const answer = answerPart({ hash: task.questions[0]!.hash, decision: 'deny', text: 'it was bought' });
+    const answer = replyPart({ hash: task.questions[0]!.hash, decision: 'deny', text: 'it was bought' });
     const { text } = await server.send([answer], { taskId });
     expect(text).toContain('its outcome is unknown and a person does not want it repeated ("it was bought")');
     expect(site.asked.filter((path) => path === '/bought')).toHaveLength(1);

@@ -40,7 +40,7 @@ export function folderOf({ folder }: Sdk): string | undefined {
 }
 
 /** A program that reads one JSON request a line and responds to each with one JSON line. */
-export class Lines<Answer extends object = LineAnswer> implements AsyncDisposable {
+export class Lines<Result extends object = LineAnswer> implements AsyncDisposable {
   /** Everything that the program wrote to stderr. */
   complaints = '';
   readonly #child: ChildProcess;
@@ -52,12 +52,12 @@ export class Lines<Answer extends object = LineAnswer> implements AsyncDisposabl
     this.#lines = createInterface(child.stdout!)[Symbol.asyncIterator]();
   }
 
-  async do(op: string, given: JsonObject = {}): Promise<Answer> {
+  async do(op: string, given: JsonObject = {}): Promise<Result> {
     this.#child.stdin!.write(`${JSON.stringify({ op, ...given })}\n`);
     for (;;) {
       const line = await this.#lines.next();
       if (line.done) throw new Error(`the program ended: ${this.complaints}`);
-      if (line.value.startsWith('{')) return JSON.parse(line.value) as Answer;
+      if (line.value.startsWith('{')) return JSON.parse(line.value) as Result;
     }
   }
 

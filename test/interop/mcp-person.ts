@@ -19,7 +19,7 @@ export interface Scenario {
   };
 }
 
-type Entry = NonNullable<NonNullable<SettingsInput['mcp']>['servers']>[string];
+type ServerEntry = NonNullable<NonNullable<SettingsInput['mcp']>['servers']>[string];
 
 const OAUTH2 = /^auth\/client-credentials-/;
 const CLIENT_DOCUMENT = 'https://conformance-test.local/client-metadata.json';
@@ -45,7 +45,7 @@ export async function useServer({
   const keyFile = path.join(home.folder, 'key.pem');
   if (context.private_key_pem) await writeFile(keyFile, context.private_key_pem, { mode: 0o600 });
   const known = { ...(clientId && { clientId }), ...(clientSecret && { clientSecret }) };
-  let entry: Entry = { url, approval: 'never' };
+  let entry: ServerEntry = { url, approval: 'never' };
   if (OAUTH2.test(scenario)) {
     const key = context.private_key_pem ? { privateKeyFile: keyFile } : { clientSecret };
     entry = { ...entry, oauth2: { issuer: await issuerOf(url), clientId: clientId!, ...key } };

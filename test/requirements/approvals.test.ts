@@ -120,7 +120,7 @@ describe('a call that waits for a person', () => {
       const task = await untilEnded(server, asked.taskId);
       expect(task.state).toBe('completed');
       expect(JSON.stringify(task.artifacts)).toMatch(
-        /nobody allowed this call in time|nobody answered in time/,
+        /nobody allowed this call in time|nobody replied in time/,
       );
       expect((await decide(server, asked, { decision: 'approve' })).end.state).toBe('failed');
       expect(existsSync(folder)).toBe(true);

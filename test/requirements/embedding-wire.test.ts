@@ -100,7 +100,7 @@ describe.each(['openai', 'voyage'] as const)('B2 embeddings in the wire format o
     ['overload twice', { status: 503, body: 'later', times: 2, says: /\(HTTP 503\)\. It says: later/ }],
     ['a refusal', { status: 401, body: `wrong key ${KEY}`, says: /refuses the key .*\(HTTP 401\)/ }],
     ['a complaint', { status: 400, body: `no model for ${KEY}`, says: /HTTP 400.*no model for \[API key\]/ }],
-    ['no JSON', { status: 200, body: '<html>', says: /did not answer with a vector for each text/ }],
+    ['no JSON', { status: 200, body: '<html>', says: /did not respond with a vector for each text/ }],
     ['too few', { status: 200, body: '{"data":[]}', says: /a vector for each text/ }],
     [
       'two for one',

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { compactVerify, importJWK, type JWK } from 'jose';
 import type { ServerOptions } from '../../src/index.js';
-import { answerPart } from '../../src/index.js';
+import { replyPart } from '../../src/index.js';
 import { findIn, findInFolder } from '../support/secret-search.js';
 import type { Outcome, TestServer } from '../support/server.js';
 import { doings, sendText, withServer } from '../support/server.js';
@@ -147,7 +147,7 @@ describe('B4 The vault', () => {
       const asked = await sendText(server, 'delete the secret github');
       expect(asked.end.state).toBe('input-required');
       expect(asked.end.questions[0]?.text).toContain('delete the secret "github" permanently');
-      const parts = asked.end.questions.map(({ hash }) => answerPart({ hash, decision: 'approve' }));
+      const parts = asked.end.questions.map(({ hash }) => replyPart({ hash, decision: 'approve' }));
       const request = { parts, taskId: asked.taskId };
       for await (const event of server.client.send(request, AbortSignal.timeout(100_000))) {
         if (event.type === 'end') expect(event.state).toBe('completed');

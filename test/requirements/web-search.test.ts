@@ -91,7 +91,7 @@ describe.each(['searxng', 'brave'] as const)('B4 search_web with %s', (name) => 
     ['a list', status(200, [1, 2])],
     ['results that are no list', status(200, { results: 'none', web: { results: 7 } })],
   ])('advises what to check after %s', async (_what, reply) => {
-    expect(await answerTo(reply)).toMatch(/did not answer with search results[\s\S]*webSearch\.baseUrl/);
+    expect(await answerTo(reply)).toMatch(/did not respond with search results[\s\S]*webSearch\.baseUrl/);
   });
 
   it.each([401, 403, 422])(
@@ -116,7 +116,7 @@ describe.each(['searxng', 'brave'] as const)('B4 search_web with %s', (name) => 
       60,
     ],
     ['hangs up', reset, /cannot be reached/, 60],
-    ['says nothing', silence, /did not answer within/, 1],
+    ['says nothing', silence, /did not respond within/, 1],
   ])('reports that the service %s', async (...[, reply, words, timeoutSeconds]) => {
     expect(await answerTo(reply, timeoutSeconds)).toMatch(words);
   });

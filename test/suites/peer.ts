@@ -147,7 +147,7 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
       expect(first.end.questions).toMatchObject([{ kind: 'input', text: 'which color?' }]);
 
       const { contextId } = request;
-      const second = await collect(peer.send(ask('red', { contextId, taskId, isAnswer: true }), never));
+      const second = await collect(peer.send(ask('red', { contextId, taskId, isReply: true }), never));
       expect(second.end).toMatchObject({ state: 'completed', text: 'painted red' });
       expect(executor.calls.map(({ taskId: id }) => id)).toEqual([taskId, taskId]);
     });
@@ -157,7 +157,7 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
       const request = ask('ask');
       const first = await collect(peer.send(request, never));
       const { taskId } = first.all.find((event) => event.type === 'task')!;
-      const answer = { contextId: request.contextId, taskId, isAnswer: true };
+      const answer = { contextId: request.contextId, taskId, isReply: true };
       await collect(peer.send(ask('red', answer), never));
       const late = await collect(peer.send(ask('blue', answer), never));
       expect(late.end).toMatchObject({ state: 'completed', text: 'painted red' });

@@ -85,9 +85,9 @@ export class MemoryPeers implements PeerDirectory {
   }
 
   /** The task of a message, and the `seq` after it. */
-  #accept(agent: Agent, { message, taskId, contextId, parentTaskId, grant, isAnswer }: PeerRequest) {
+  #accept(agent: Agent, { message, taskId, contextId, parentTaskId, grant, isReply }: PeerRequest) {
     const known = this.#taskOfMessage.get(message.id);
-    const id = known ?? (isAnswer ? taskId : undefined) ?? `child-${this.#tasks.size + 1}`;
+    const id = known ?? (isReply ? taskId : undefined) ?? `child-${this.#tasks.size + 1}`;
     this.#taskOfMessage.set(message.id, id);
     if (!known) {
       const before = this.#tasks.get(id)?.run;

@@ -14,7 +14,7 @@ export interface Received {
 }
 
 /** The response to a delivery: a status, perhaps with headers, or no response at all. */
-export type Answer =
+export type DeliveryResponse =
   number | { readonly status: number; readonly headers: Record<string, string> } | 'silence';
 
 /** A webhook on loopback that records its deliveries. */
@@ -25,7 +25,7 @@ export class PushReceiver implements AsyncDisposable {
   open = 0;
   mostOpen = 0;
   /** Called for each delivery, in their order. */
-  answer: (received: Received, number: number) => Answer | Promise<Answer> = () => 200;
+  answer: (received: Received, number: number) => DeliveryResponse | Promise<DeliveryResponse> = () => 200;
   readonly #server: ReturnType<typeof createServer>;
   #news = Promise.withResolvers<void>();
 

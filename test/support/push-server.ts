@@ -10,14 +10,14 @@ import { startServer } from './server.js';
  * The requests of the push tests to a server: plain JSON-RPC and HTTP+JSON to the agent `worker`, which follows orders.
  */
 export interface PushServer extends TestServer {
-  rpc(method: string, params: object, agent?: string): Promise<RpcAnswer>;
+  rpc(method: string, params: object, agent?: string): Promise<RpcResponse>;
   rest(
     method: string,
     path: string,
     body?: object,
-  ): Promise<{ readonly status: number; readonly json: Answer }>;
+  ): Promise<{ readonly status: number; readonly json: PushJson }>;
   /** The task, once it has ended. */
-  untilEnded(id: string): Promise<Answer>;
+  untilEnded(id: string): Promise<PushJson>;
   /** The id of the task that a message began. */
   send(text: string, more?: SendExtras): Promise<string>;
 }
@@ -28,13 +28,13 @@ interface SendExtras {
   readonly messageId?: string;
 }
 
-interface Answer {
-  readonly [member: string]: Answer & string & readonly Answer[];
+interface PushJson {
+  readonly [member: string]: PushJson & string & readonly PushJson[];
 }
 
-interface RpcAnswer {
+interface RpcResponse {
   readonly status: number;
-  readonly result: Answer;
+  readonly result: PushJson;
   readonly error:
     { readonly code: number; readonly message: string; readonly data: readonly JsonObject[] } | undefined;
 }
@@ -70,7 +70,7 @@ export async function startPushServer(options: PushServerOptions = {}): Promise<
   const rpc: PushServer['rpc'] = async (method, params, agent = 'worker') => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
     const response = await server.fetch(`/agents/${agent}`, { method: 'POST', body });
-    return { status: response.status, ...((await response.json()) as Omit<RpcAnswer, 'status'>) };
+    return { status: response.status, ...((await response.json()) as Omit<RpcResponse, 'status'>) };
   };
   return {
     ...server,
@@ -87,7 +87,7 @@ export async function startPushServer(options: PushServerOptions = {}): Promise<
         method,
         ...(body ? { body: JSON.stringify(body) } : {}),
       });
-      return { status: response.status, json: (await response.json()) as Answer };
+      return { status: response.status, json: (await response.json()) as PushJson };
     },
     async send(text, { push: config, taskId, messageId = newId() } = {}) {
       const message = { messageId, role: 'ROLE_USER', parts: [{ text }], ...(taskId ? { taskId } : {}) };

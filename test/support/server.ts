@@ -7,13 +7,13 @@ import { newId } from '../../src/core/ids.js';
 import { isTerminal } from '../../src/core/task.js';
 import type {
   AgentClient,
-  Answer,
+  Reply,
   AppAddress,
   ClientEvent,
   SendRequest,
   ServerOptions,
 } from '../../src/index.js';
-import { answerPart, connect, createServer, textPart } from '../../src/index.js';
+import { replyPart, connect, createServer, textPart } from '../../src/index.js';
 import { RecordingLogger } from './recording-logger.js';
 
 /** A whole server, created by `createServer`, on a free port and in a folder of its own. */
@@ -125,10 +125,10 @@ export async function sendText(server: TestServer, text: string, sending: Sendin
 export async function decide(
   server: TestServer,
   asked: Outcome,
-  { agent, ...word }: Omit<Answer, 'hash'> & Pick<Sending, 'agent'>,
+  { agent, ...word }: Omit<Reply, 'hash'> & Pick<Sending, 'agent'>,
 ): Promise<Outcome> {
   const { hash } = asked.end.questions[0]!;
-  const parts = [answerPart({ hash, ...word })];
+  const parts = [replyPart({ hash, ...word })];
   return sendParts(server, { parts, taskId: asked.taskId, ...(agent && { agent }) });
 }
 

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { packageRoot } from '../../src/config/package-root.js';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { answerPart, connect, textPart, type AgentClient } from '../../src/index.js';
+import { replyPart, connect, textPart, type AgentClient } from '../../src/index.js';
 import { freePort } from './free-port.js';
 
 const run = promisify(execFile);
@@ -161,7 +161,7 @@ export class Stack {
     const first = await send({ parts: [textPart(text)] });
     const [question] = first.questions;
     if (!question) return first.text;
-    const yes = answerPart({ hash: question.hash, decision: 'approve' });
+    const yes = replyPart({ hash: question.hash, decision: 'approve' });
     return (await send({ parts: [yes], taskId: first.taskId })).text;
   }
 

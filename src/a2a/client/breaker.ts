@@ -30,7 +30,7 @@ export class Breaker {
   }
 
   /** Call it when the peer responded, also with an error. */
-  answered(): void {
+  responded(): void {
     if (this.#failures === 0) return;
     this.#failures = 0;
     this.#restMs = FIRST_REST_MS;

@@ -120,7 +120,7 @@ class Client implements AgentClient {
       agent: agent ?? 'agent',
       taskId: taskId || undefined,
       contextId: contextId || undefined,
-      isAnswer: taskId !== '',
+      isReply: taskId !== '',
     });
     const start = { request: { message: { id: newId(), role: 'user', parts } as const, taskId, contextId } };
     yield* this.#watch({ reader, agent, signal, start });

@@ -219,7 +219,7 @@ export class RefreshingDirectory implements PeerDirectory {
 
   #join(entry: SourceEntry, agent: LoadedAgent): void {
     // The card could not be loaded before, so the whole server was away: now it is back.
-    if (entry.failures > 0) entry.breaker.answered();
+    if (entry.failures > 0) entry.breaker.responded();
     else entry.breaker.probed();
     entry.failures = 0;
     entry.problem = agent.note;

@@ -1,7 +1,7 @@
 import { hashJson } from '../../core/canonical-json.js';
 import { isJsonObject, parseObject, type Json, type JsonObject } from '../../core/json.js';
 import { textOf, type Artifact, type Message, type Part } from '../../core/message.js';
-import { answersIn, questionsIn } from '../../core/questions.js';
+import { repliesIn, questionsIn } from '../../core/questions.js';
 import type { Question } from '../../core/task.js';
 import { mapMembers, objectOf } from '../translate/unchecked.js';
 
@@ -77,7 +77,7 @@ function membersOf(schema: JsonObject): string {
   const named = Object.entries(objectOf(schema['properties'])).map(
     ([name, member]) => `${name} (${isJsonObject(member) ? JSON.stringify(member['type']) : 'any'})`,
   );
-  return named.length === 0 ? '' : `The answer needs: ${named.join(', ')}.`;
+  return named.length === 0 ? '' : `The reply needs: ${named.join(', ')}.`;
 }
 
 /** The schema for the reply, which a question of Mastra holds. */
@@ -138,7 +138,7 @@ function confirmationOfAdk(part: Part): FoundCall | undefined {
 const ADK_RESULT = 'function_response';
 
 /** A part of a reply. ADK finds the result of a call by its metadata. */
-function replyPart(data: JsonObject): Part {
+function dataPart(data: JsonObject): Part {
   const isOfAdk = ['id', 'name', 'response'].every((name) => name in data);
   return { kind: 'data', data, ...(isOfAdk ? { metadata: { adk_type: ADK_RESULT } } : {}) };
 }
@@ -230,13 +230,13 @@ function named(tool: unknown, args: unknown): Pick<Question, 'tool' | 'arguments
 /** Converts replies to the form that their question names. Leaves a reply unchanged when its question names none. */
 export function inFormOf(questions: readonly Question[], parts: readonly Part[]): readonly Part[] {
   return parts.map((part) => {
-    const [answer] = answersIn([part]);
-    const asked = answer
-      ? questions.find(({ hash }) => hash === answer['hash'])
+    const [reply] = repliesIn([part]);
+    const asked = reply
+      ? questions.find(({ hash }) => hash === reply['hash'])
       : questions.find(({ answerSchema }) => answerSchema);
-    if (asked?.replies && answer)
-      return replyPart(asked.replies[answer['decision'] === 'approve' ? 'approve' : 'deny']);
-    const text = answer ? answer['text'] : textOf([part]);
+    if (asked?.replies && reply)
+      return dataPart(asked.replies[reply['decision'] === 'approve' ? 'approve' : 'deny']);
+    const text = reply ? reply['text'] : textOf([part]);
     const isReply = asked?.answerSchema && typeof text === 'string' && text !== '';
     return (isReply && replyBySchema(asked.answerSchema, text)) || part;
   });
@@ -249,7 +249,7 @@ export function inFormOf(questions: readonly Question[], parts: readonly Part[])
  */
 function replyBySchema(schema: JsonObject, text: string): Part | undefined {
   const filled = isFrame(schema) ? fill(schema, text) : parseObject(text);
-  if (isJsonObject(filled)) return replyPart(filled);
+  if (isJsonObject(filled)) return dataPart(filled);
   const name = onlyMemberOf(schema);
   if (name === undefined) return undefined;
   const value = valueOf(objectOf(schema['properties'])[name], text.trim());

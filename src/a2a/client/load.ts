@@ -213,7 +213,7 @@ function adviceFor({ code, hint }: LangoError): string {
       return 'Set url in its entry of a2a.remoteAgents to the address of the agent, of its card or of its host.';
     case 'unavailable':
     case 'timeout':
-      return 'It joins when it answers. Check that it runs, and that url in its entry of a2a.remoteAgents is its address.';
+      return 'It joins when it responds. Check that it runs, and that url in its entry of a2a.remoteAgents is its address.';
     default:
       return 'Check its entry in a2a.remoteAgents. If its card is wrong, only its operator can correct it.';
   }

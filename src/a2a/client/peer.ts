@@ -29,14 +29,14 @@ export function createPeer({ profile, link, retry, limits, rename, isRemote }: P
     isRemote,
     async *send(request, signal): AsyncGenerator<PeerEvent, void, undefined> {
       const taskId = request.taskId ?? (await findRepeated(link, request));
-      // A known task without an answer is watched again. Its message is never sent a second time.
-      const isWatch = taskId !== undefined && request.isAnswer !== true;
+      // A known task without a reply is watched again. Its message is never sent a second time.
+      const isWatch = taskId !== undefined && request.isReply !== true;
       const reader = new TaskReader({
         agent: profile.name,
         taskId,
         contextId: request.peerContextId ?? request.contextId,
         ourContextId: isRemote ? request.contextId : undefined,
-        isAnswer: request.isAnswer ?? false,
+        isReply: request.isReply ?? false,
         rename,
         isRemote,
         limits,
@@ -47,13 +47,13 @@ export function createPeer({ profile, link, retry, limits, rename, isRemote }: P
       }
       // A request that may have reached the peer before is followed even while the breaker is open.
       if (!isWatch && request.isRepeat !== true && link.breaker?.isOpen === true) {
-        yield reader.giveUp('failed', `it does not answer at the moment: ${link.breaker.reason}`);
+        yield reader.giveUp('failed', `it does not respond at the moment: ${link.breaker.reason}`);
         return;
       }
       const { grant, parentTaskId: task } = request;
       const { trace } = grant;
       const caller = callerOf(request.scope, grant);
-      const mayBeLate = request.isAnswer ?? false;
+      const mayBeLate = request.isReply ?? false;
       const watch = { link, reader, scope: caller, task };
       const start = isWatch ? {} : { request: delegated(request), mayBeLate };
       for await (const event of watchTask({ ...watch, trace, signal, retry, limits, ...start })) {
@@ -65,8 +65,8 @@ export function createPeer({ profile, link, retry, limits, rename, isRemote }: P
 }
 
 /** Whether the message may have been sent before, to a peer that would act on it a second time. */
-function isUnsafe({ replays }: Link, { isRepeat, isAnswer }: PeerRequest): boolean {
-  return isRepeat === true && isAnswer !== true && !replays;
+function isUnsafe({ replays }: Link, { isRepeat, isReply }: PeerRequest): boolean {
+  return isRepeat === true && isReply !== true && !replays;
 }
 
 async function findRepeated(link: Link, request: PeerRequest): Promise<string | undefined> {

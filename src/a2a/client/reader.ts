@@ -25,8 +25,8 @@ export interface ReaderOptions {
   readonly contextId?: string | undefined;
   /** Our own id of the conversation, when the agent may have another one: its first event then names it. */
   readonly ourContextId?: string | undefined;
-  /** Whether a question of the task was just answered: the first snapshot may still show that question. */
-  readonly isAnswer?: boolean;
+  /** Whether a question of the task just got a reply: the first snapshot may still show that question. */
+  readonly isReply?: boolean;
   /** Whether the agent runs on another server: all of its output is text from outside. */
   readonly isRemote?: boolean;
   /** Gives the local name of an author that the sender names. Default: the same name. */
@@ -80,7 +80,7 @@ export class TaskReader {
     this.#sentContextId = options.contextId;
     this.#ourContextId = options.ourContextId;
     this.#mayOwnContext = options.ourContextId !== undefined;
-    this.#awaitsUpdate = options.isAnswer ?? false;
+    this.#awaitsUpdate = options.isReply ?? false;
     this.#rename = options.rename ?? ((author) => author);
     this.#isRemote = options.isRemote ?? true;
     this.#limits = options.limits ?? CLIENT_LIMITS;

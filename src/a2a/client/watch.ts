@@ -35,7 +35,7 @@ export interface Watch {
   readonly trace?: Trace | undefined;
   /** The message to send first. Without it the watch begins with the current state of the task that `reader` names. */
   readonly request?: SentMessage;
-  /** Whether `request` is an answer to a question, so that a faster answer of another client is no failure. */
+  /** Whether `request` is a reply to a question, so that a faster reply of another client is no failure. */
   readonly mayBeLate?: boolean;
   /** Without `request`: the `seq` after which to resume, instead of reading the current state first. */
   readonly after?: number;
@@ -133,7 +133,7 @@ class TaskWatch {
         this.#request = undefined;
         const events = this.#reader.read(update);
         this.#failures = 0;
-        this.#watch.link.breaker?.answered();
+        this.#watch.link.breaker?.responded();
         hasEvents ||= events.length > 0;
         if (events.length > 0) this.#idle?.renew();
         yield* events;
@@ -216,7 +216,7 @@ class TaskWatch {
   async #afterFailure(error: LangoError): Promise<EndEvent | undefined> {
     const { retry, link } = this.#watch;
     const askedMs = error.retryAfterMs ?? 0;
-    if (this.#isLateAnswer(error)) {
+    if (this.#isLateReply(error)) {
       this.#request = undefined;
       this.#needsSnapshot = true;
       return undefined;
@@ -227,7 +227,7 @@ class TaskWatch {
     }
     this.#failures += 1;
     if (error.code === 'unavailable' || error.code === 'timeout') link.breaker?.failed(error.message);
-    else link.breaker?.answered();
+    else link.breaker?.responded();
     const isRefused = error.code === 'too-many' || error.code === 'unauthenticated';
     const isSafe = !this.#request || link.replays || isRefused || wasNeverSent(error);
     const mayHelp = this.#mayPass(error) && askedMs <= LONGEST_ASKED_MS;
@@ -259,8 +259,8 @@ class TaskWatch {
     return isBetweenTokens || error.retryable || error.code === 'unavailable' || error.code === 'timeout';
   }
 
-  /** Whether another client answered first. The task itself then shows the outcome. */
-  #isLateAnswer({ code }: LangoError): boolean {
+  /** Whether another client replied first. The task itself then shows the outcome. */
+  #isLateReply({ code }: LangoError): boolean {
     return this.#watch.mayBeLate === true && this.#request !== undefined && TASK_HAS_ENDED.has(code);
   }
 

@@ -14,7 +14,7 @@ const EXTENSION_TEXTS: Readonly<Record<keyof typeof EXTENSIONS, string>> = {
   cursor:
     'Numbers all events. A subscription with Last-Event-ID replays the later ones, also of an ended task.',
   chain: 'Carries the chain of delegations with the remaining depth, time and tokens.',
-  approval: 'Carries questions to a person and their answers as data parts.',
+  approval: 'Carries questions to a person and their replies as data parts.',
   usage: 'Reports the tokens of the task and its sub-tasks on the final status.',
 };
 
@@ -41,7 +41,7 @@ export interface CardParts {
   /** Host and port of the gRPC binding; undefined without one. */
   readonly grpc?: string | undefined;
   readonly isGrpcSecure?: boolean;
-  /** Whether the agent answers at the root of the host. */
+  /** Whether the agent is at the root of the host. */
   readonly isRoot?: boolean;
   /** The authentication of callers. The card declares exactly what is enforced. */
   readonly auth: CardAuth;

@@ -32,7 +32,7 @@ type Named = Readonly<Record<'id', string>>;
 type PushName = Readonly<Record<'taskId' | 'id', string>>;
 
 const DEFAULT_PAGE_SIZE = 50;
-/** The events that an answer to a message reads before it waits for more. */
+/** The events that the response to a message reads before it waits for more. */
 const FIRST_READ = 256;
 const WHOLE_TASK: TaskView = { historyLength: undefined, includeArtifacts: true };
 
@@ -212,17 +212,17 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     const reading = this.#tasks.waiting.take(task, seq);
     let isSettled = false;
     let reply: ReturnType<typeof replyIn>;
-    const isAnswered = (event: TaskEvent): boolean => {
+    const isComplete = (event: TaskEvent): boolean => {
       reading.add(event);
       if (event.seq > seq && !isSettled) reply ??= replyIn(event);
       isSettled ||= event.seq > seq && endsRun(event);
       return isSettled && event.seq >= task.head;
     };
     // The run of a quick task has ended by now: then nothing has to be followed.
-    let hasEnded = (await this.#journal.read(task.id, reading.head, FIRST_READ)).some(isAnswered);
+    let hasEnded = (await this.#journal.read(task.id, reading.head, FIRST_READ)).some(isComplete);
     if (!hasEnded) {
       for await (const batch of this.#journal.follow(task.id, reading.head, call.signal)) {
-        hasEnded = batch.some(isAnswered);
+        hasEnded = batch.some(isComplete);
         if (hasEnded) break;
       }
     }

@@ -67,7 +67,7 @@ export function sendNoSuchPath(exchange: HttpExchange, message: string, dialect 
 }
 
 export function sendWrongMethod(exchange: HttpExchange, allowed: readonly string[], dialect = REST_1_0) {
-  const message = `This path answers ${allowed.join(' and ')}.`;
+  const message = `This path takes ${allowed.join(' and ')}.`;
   const headers = { Allow: allowed.join(', ') };
   const error = { ...NO_SUCH_METHOD, httpStatus: 405, status: 'UNIMPLEMENTED', message, headers };
   sendRestError(exchange, dialect, error);

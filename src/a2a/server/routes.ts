@@ -20,7 +20,7 @@ const AGENT_PATH = /^\/agents\/([^/]+)(\/.*)?$/;
 interface A2aRoutesOptions {
   /** By name. Read at each request. */
   readonly agents: ReadonlyMap<string, PublishedAgent>;
-  /** The agent that also answers at the root of the host. */
+  /** The agent that is also at the root of the host. */
   readonly root: string;
   /** The advertised address. Default: the one that a client used. */
   readonly baseUrl?: string;

@@ -135,7 +135,7 @@ export class TaskFold {
     return said.reverse();
   }
 
-  /** A message that an executor repeats, such as the one it answers, counts once. */
+  /** A message that an executor repeats, such as the one it replies to, counts once. */
   #addMessage(message: Message): void {
     const known = this.#messagesById.get(message.id);
     if (known && isDeepStrictEqual(known.parts, message.parts)) return;

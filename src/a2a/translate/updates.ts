@@ -60,7 +60,7 @@ export interface ArtifactUpdate extends AboutTask {
 }
 
 /** The message that an agent sends in place of a task. */
-interface Reply extends AboutTask {
+interface ReplyUpdate extends AboutTask {
   readonly type: 'message';
   readonly message: Message;
 }
@@ -69,7 +69,7 @@ interface Reply extends AboutTask {
  * An update that an agent gives about a task, in the words of core. An agent of this process hands it over as it is;
  * between servers it is the protocol's event of a stream.
  */
-export type TaskUpdate = TaskSnapshot | StatusUpdate | ArtifactUpdate | Reply;
+export type TaskUpdate = TaskSnapshot | StatusUpdate | ArtifactUpdate | ReplyUpdate;
 
 /** Converts an update for the wire. A snapshot is made by `TaskFold`, which knows more of the task. */
 export function toWireUpdate(update: StatusUpdate | ArtifactUpdate): StreamResponse {

@@ -59,11 +59,11 @@ export class Calls {
 
   async call(tool: string, input: JsonObject, context: CallContext): Promise<CallEnd> {
     const about = { server: this.#options.name, tool };
-    const answered = context.answered && withReplies(about, context.answered);
-    if (answered && 'asks' in answered) return answered;
+    const replied = context.replied && withReplies(about, context.replied);
+    if (replied && 'asks' in replied) return replied;
     const call = { tool, input, context };
     try {
-      const state = answered?.state;
+      const state = replied?.state;
       const connection = await this.#reach.ready(context.signal);
       if (connection.liveCalls || state?.live !== undefined)
         return await this.#callLive(connection, call, state);

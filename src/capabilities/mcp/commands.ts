@@ -56,23 +56,23 @@ export async function tryTool(
   const stop = new AbortController();
   process.once('SIGINT', () => stop.abort(new LangoError('canceled', 'The call was given up.')));
   const progress = (text: string) => call.terminal.note(safeLine(text));
-  let answered: Answered | undefined;
+  let replied: Replied | undefined;
   for (;;) {
-    const end = await server.call(tool, input, { signal: stop.signal, progress, answered });
+    const end = await server.call(tool, input, { signal: stop.signal, progress, replied });
     if ('result' in end) return resultReport(end.result);
     const { questions, state } = end.asks;
     if (!call.terminal.canAsk) return questionsReport(questions);
     const replies = [];
     for (const question of questions) replies.push(await askFor(question, call.terminal));
-    answered = { answers: replies, state };
+    replied = { replies: replies, state };
   }
 }
 
 type CallEnd = Awaited<ReturnType<McpServer['call']>>;
-type Answered = NonNullable<Parameters<McpServer['call']>[2]['answered']>;
+type Replied = NonNullable<Parameters<McpServer['call']>[2]['replied']>;
 
 /** Shows what a server asks, and reads lines up to an empty one. Resolves with undefined when there are none. */
-async function askFor(question: string, { note }: Terminal): Promise<Answered['answers'][number]> {
+async function askFor(question: string, { note }: Terminal): Promise<Replied['replies'][number]> {
   question.split('\n').forEach((line) => note(safeLine(line)));
   note('An empty line ends your reply.');
   const lines: string[] = [];

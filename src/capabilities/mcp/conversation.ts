@@ -88,15 +88,15 @@ function stepAfter(work: CallWork, given: Replies, requestState: string | undefi
 /** Adds a person's replies to what is known. Returns what must be asked again, because a reply does not fit. */
 export function withReplies(
   work: Pick<CallWork, 'server' | 'tool'>,
-  answered: NonNullable<ToolContext['answered']>,
+  replied: NonNullable<ToolContext['replied']>,
 ): { readonly state: State } | Extract<CallEnd, { readonly asks: unknown }> {
-  const before = state.parse(answered.state);
+  const before = state.parse(replied.state);
   const isLast = before.round >= MOST_ROUNDS;
   const open: State['open'] = {};
   const problems: Record<string, string> = {};
   const given: State['given'] = { ...before.given };
   for (const [at, [name, asked]] of Object.entries(before.open).entries()) {
-    const result = resultOf(asked, answered.answers[at]);
+    const result = resultOf(asked, replied.replies[at]);
     if (!('problem' in result)) given[name] = result;
     else if (isLast) given[name] = { action: 'cancel' };
     else {

@@ -143,7 +143,7 @@ function choicesOf(one: Field): readonly { readonly value: string; readonly titl
 
 const quoted = (text: string, longest = LONGEST_WORDS): string => JSON.stringify(shorten(text, longest));
 
-type Given = NonNullable<ToolContext['answered']>['answers'][number];
+type Given = NonNullable<ToolContext['replied']>['replies'][number];
 
 /** Reads a person's text as the reply to the server, or says what is wrong with the text. */
 export function resultOf(asked: Elicitation, given: Given): ElicitResult | { readonly problem: string } {

@@ -15,7 +15,7 @@ const MARK_LENGTH = 6;
 /** The longest wait of a call for a server that is started again. The time of the call begins after it. */
 const LONGEST_START_MS = 60_000;
 
-export type CallContext = Pick<ToolContext, 'signal' | 'progress' | 'answered'> &
+export type CallContext = Pick<ToolContext, 'signal' | 'progress' | 'replied'> &
   Partial<Pick<ToolContext, 'tenant' | 'owner'>>;
 
 /** The server that a tool calls. */

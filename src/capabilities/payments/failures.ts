@@ -12,9 +12,9 @@ export function rpcFailure(error: unknown, network: Network): LangoError {
   const known = causesOf(error).find((cause) => isLangoError(cause));
   const isTimeout = known ? known.code === 'timeout' : isCausedBy(error, 'TimeoutError');
   const remark = rpcRemark(error);
-  let what = remark === undefined ? 'sent an invalid response.' : `answered with an error: ${remark}`;
-  if (isTimeout) what = 'did not answer in time.';
-  if (known) what = `did not answer: ${known.message}`;
+  let what = remark === undefined ? 'sent an invalid response.' : `responded with an error: ${remark}`;
+  if (isTimeout) what = 'did not respond in time.';
+  if (known) what = `did not respond: ${known.message}`;
   return new LangoError(isTimeout ? 'timeout' : 'unavailable', `The RPC server of ${network.title} ${what}`, {
     hint: known?.hint ?? 'Nothing was lost. Try again later, or set another server with payment.rpcUrl.',
     cause: error,

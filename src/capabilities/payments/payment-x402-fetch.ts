@@ -31,7 +31,7 @@ export function x402FetchTool(
     description:
       `Requests a URL that may ask for a payment (HTTP 402, x402) in USDC on ${title}. Without payTo it never pays and ` +
       'returns the price and the payee. With payTo it pays that payee, at most maxAmount, after a person has approved ' +
-      'it, and returns the answer.',
+      'it, and returns the response.',
     schema,
     effect: 'keyed',
     bringsOutside: true,

@@ -54,7 +54,7 @@ const payment = group('Payments by the vault agent. Off by default.', {
     60,
     'How long a call waits for the confirmations. After that, the payment is tracked in the background.',
   ),
-  requestSeconds: seconds(10, 'The time the RPC server has for one answer.'),
+  requestSeconds: seconds(10, 'The time the RPC server has for one response.'),
   limits,
   x402,
 });

@@ -31,8 +31,8 @@ const execTools = group('Running commands.', {
 
 const httpTools = group('Requests to services, with secrets in their headers.', {
   enabled: flag(true, 'Offer `http_request`.'),
-  timeoutSeconds: seconds(60, 'The longest time of one request with its answer.'),
-  answerBytes: count(1 * MIB, 'The largest answer, in bytes. A longer one is an error.'),
+  timeoutSeconds: seconds(60, 'The longest time of one request with its response.'),
+  answerBytes: count(1 * MIB, 'The largest response, in bytes. A longer one is an error.'),
 });
 
 export const WORKSPACE_SETTINGS = { 'tools.fs': fsTools, 'tools.exec': execTools, 'tools.http': httpTools };

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { answersIn, isAnswer, questionsIn } from '../../core/questions.js';
+import { repliesIn, isReply, questionsIn } from '../../core/questions.js';
 import type { Item, View } from './fold.js';
 import { duration } from './page.js';
 import { Json, Parts, visible } from './parts.js';
@@ -31,7 +31,7 @@ export function Conversation({ view: { items, status } }: Readonly<{ view: View 
 function ItemView({ item, isOpen }: Readonly<{ item: Item; isOpen: boolean }>) {
   switch (item.kind) {
     case 'user': {
-      const replies = answersIn(item.parts).filter(isAnswer);
+      const replies = repliesIn(item.parts).filter(isReply);
       return (
         <article class="user" aria-label="You">
           <p class="author">You</p>

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { EXTENSIONS } from '../../core/extensions.js';
-import { answersIn, isAnswer, questionsIn } from '../../core/questions.js';
-import type { Answer, Question } from '../../core/task.js';
+import { repliesIn, isReply, questionsIn } from '../../core/questions.js';
+import type { Reply, Question } from '../../core/task.js';
 import { ask, newId, viewed } from './api.js';
 import { Form, Note, TwoClicks } from './page.js';
 import { Json, Text } from './parts.js';
@@ -11,7 +11,7 @@ import { questionsOf, type Task } from './wire.js';
 type WaitingTask = Pick<Task, 'id' | 'contextId' | 'status'>;
 
 /** Resolves once the server has stored the reply. */
-async function send(agent: string, { id, contextId }: WaitingTask, reply: Answer): Promise<void> {
+async function send(agent: string, { id, contextId }: WaitingTask, reply: Reply): Promise<void> {
   const part = { data: { answer: reply }, mediaType: 'application/json' };
   const place = { messageId: newId(), taskId: id, contextId };
   const message = { ...place, role: 'ROLE_USER', extensions: [EXTENSIONS.approval], parts: [part] };
@@ -25,12 +25,12 @@ export function Questions({
   onReply,
 }: Readonly<{ agent: string; task: WaitingTask; onReply?: () => void }>) {
   const [notes, setNotes] = useState<Readonly<Record<string, string>>>({});
-  const decide = async (reply: Answer) => {
+  const decide = async (reply: Reply) => {
     const say = (words: string) => setNotes((before) => ({ ...before, [reply.hash]: words }));
     try {
       say('Sending…');
       await send(agent, task, reply);
-      say(reply.decision === 'approve' ? 'Answered.' : 'Denied.');
+      say(reply.decision === 'approve' ? 'Replied.' : 'Denied.');
       onReply?.();
     } catch (error) {
       say((error as Error).message);
@@ -42,7 +42,7 @@ export function Questions({
         <article key={question.hash} class="question" aria-label={`Question of ${question.author}`}>
           <Asked question={question} />
           {question.kind === 'input' ? (
-            <Reply question={question} onReply={(reply) => void decide(reply)} />
+            <ReplyForm question={question} onReply={(reply) => void decide(reply)} />
           ) : (
             <Decision question={question} onReply={(reply) => void decide(reply)} />
           )}
@@ -89,7 +89,7 @@ function Countdown({ at }: { readonly at: number }) {
   );
 }
 
-type ReplyProps = Readonly<{ question: Question; onReply: (reply: Answer) => void }>;
+type ReplyProps = Readonly<{ question: Question; onReply: (reply: Reply) => void }>;
 
 function Decision({ question: { hash, tool = 'it' }, onReply }: ReplyProps) {
   const [reason, setReason] = useState('');
@@ -121,7 +121,7 @@ function Decision({ question: { hash, tool = 'it' }, onReply }: ReplyProps) {
 /** Some questions have several fields, each with a line of the reply. */
 const ROWS = 3;
 
-function Reply({ question: { hash }, onReply }: ReplyProps) {
+function ReplyForm({ question: { hash }, onReply }: ReplyProps) {
   const [text, setText] = useState('');
   return (
     <Form onSend={() => onReply({ hash, decision: 'approve', text })}>
@@ -144,7 +144,7 @@ export function Decisions({ task: { history = [] } }: Readonly<{ task: Task }>) 
   const asked = new Map(
     history.flatMap(({ parts }) => questionsIn(parts)).map((question) => [question.hash, question]),
   );
-  const replies = history.flatMap(({ parts }) => answersIn(parts)).filter(isAnswer);
+  const replies = history.flatMap(({ parts }) => repliesIn(parts)).filter(isReply);
   if (replies.length === 0) return <p>Nothing was decided in this task before.</p>;
   return (
     <ul class="plain">
@@ -160,13 +160,13 @@ export function Decisions({ task: { history = [] } }: Readonly<{ task: Task }>) 
 export function GivenReply({
   reply: { decision, text },
   question,
-}: Readonly<{ reply: Answer; question?: Question | undefined }>) {
+}: Readonly<{ reply: Reply; question?: Question | undefined }>) {
   const what = question?.tool ?? question?.text ?? 'the call';
-  const isReply = question?.kind === 'input';
+  const isInput = question?.kind === 'input';
   const who = viewed.value?.owner ?? 'You';
   return (
     <>
-      {isReply ? `${who} answered` : `${who} ${decision === 'approve' ? 'approved' : 'denied'} ${what}`}
+      {isInput ? `${who} replied` : `${who} ${decision === 'approve' ? 'approved' : 'denied'} ${what}`}
       {text !== undefined && `: ${text}`}
       {question?.tool !== undefined && (
         <details>

@@ -160,7 +160,7 @@ async function* partsOf(
   }
 }
 
-/** A server that answers with JSON where a stream was asked for: packages find nothing in it. */
+/** A server that responds with JSON where a stream was asked for: packages find nothing in it. */
 function noStreamFailure({ mediaType, endpoint: { place } }: WatchedCall): ModelFailure | undefined {
   if (mediaType !== 'application/json') return undefined;
   const text = `${place} responds with ${mediaType}, not with an event stream. Check model.baseUrl.`;

@@ -204,7 +204,7 @@ describe('RefreshingDirectory', () => {
     expect(directory.states()[0]).toMatchObject({ state: 'open', reason: expect.any(String) as unknown });
     expect(Date.parse(directory.states()[0]!.since)).toBeGreaterThanOrEqual(begun);
     const before = asked.length;
-    expect(await ask()).toMatch(/^failed: it does not answer at the moment: /);
+    expect(await ask()).toMatch(/^failed: it does not respond at the moment: /);
     expect(asked).toHaveLength(before);
 
     isBroken = false;

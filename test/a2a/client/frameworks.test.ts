@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../../src/core/json.js';
 import { type Part, textPart } from '../../../src/core/message.js';
 import type { AgentClient, ClientEvent, SendRequest } from '../../../src/index.js';
-import { answerPart, connect } from '../../../src/index.js';
+import { replyPart, connect } from '../../../src/index.js';
 import { snapshot, startWireServer, status, type WireScript } from './wire-server.js';
 
 /**
@@ -25,9 +25,9 @@ async function gather(client: AgentClient, request: SendRequest): Promise<readon
  */
 async function converse(asked: readonly JsonObject[], answerTo: (hash: string) => Part) {
   const script: WireScript = ({ params }, wire) => {
-    const isAnswer = (params['message'] as JsonObject)['taskId'] !== undefined;
+    const isReply = (params['message'] as JsonObject)['taskId'] !== undefined;
     const message = { messageId: 'q', role: 'ROLE_AGENT', parts: asked };
-    wire.event(isAnswer ? snapshot(DONE) : snapshot(WAITING, { status: { state: WAITING, message } }));
+    wire.event(isReply ? snapshot(DONE) : snapshot(WAITING, { status: { state: WAITING, message } }));
     wire.end();
   };
   await using closing = new AsyncDisposableStack();
@@ -67,7 +67,7 @@ describe('a question from another framework', () => {
       toolConfirmation: { hint: 'Please confirm.', confirmed: false },
     };
     const call = adkCall({ id: 'c1', name: 'adk_request_confirmation', args });
-    const { question, answer } = await converse([call], (hash) => answerPart({ hash, decision }));
+    const { question, answer } = await converse([call], (hash) => replyPart({ hash, decision }));
     expect(question).toMatchObject({ kind: 'approval', tool: 'wipe', arguments: { path: '/srv' } });
     expect(answer).toEqual([
       { data: { id: 'c1', name: 'adk_request_confirmation', response: { confirmed } }, metadata: adkResult },

@@ -76,7 +76,7 @@ describe('loadRemoteAgents', () => {
     );
     expect(peers.map(({ name }) => name)).toEqual(['operator', 'far-away-agent']);
     expect(skipped).toMatchObject([
-      { label: 'gone', hint: expect.stringMatching(/^It joins when it answers/) },
+      { label: 'gone', hint: expect.stringMatching(/^It joins when it responds/) },
     ]);
     expect(warnings).toMatchObject([{ message: 'agent skipped', fields: { agent: 'gone' } }]);
     const never = new AbortController().signal;

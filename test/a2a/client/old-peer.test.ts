@@ -50,7 +50,7 @@ describe.each<OldTransport>(['JSONRPC', 'HTTP+JSON', 'GRPC'])('X5 a peer of A2A 
     expect(asked.end).toMatchObject({ state: 'input-required', text: 'which one?' });
     expect(asked.end.questions).toHaveLength(1);
     const task = asked.all.find((event) => event.type === 'task');
-    const place = { taskId: task!.taskId, contextId: question.contextId, isAnswer: true };
+    const place = { taskId: task!.taskId, contextId: question.contextId, isReply: true };
     const answered = await collect(peer.send(ask('this one', place), never));
     expect(answered.end).toMatchObject({ state: 'completed', text: 'you said this one' });
   });

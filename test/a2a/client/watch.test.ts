@@ -176,7 +176,7 @@ describe('the client of a connection that breaks', () => {
       wire.event(snapshot(COMPLETED));
       wire.end();
     });
-    const answer = ask('red', { contextId: 'context-1', taskId: 'task-1', isAnswer: true });
+    const answer = ask('red', { contextId: 'context-1', taskId: 'task-1', isReply: true });
     expect((await collect(peer.send(answer, never))).end.state).toBe('completed');
     expect(methods(server)).toEqual(Array(3).fill('SendStreamingMessage'));
   });

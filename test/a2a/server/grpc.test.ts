@@ -39,7 +39,7 @@ function metadata(more: Readonly<Record<string, string>> = {}): Metadata {
   return all;
 }
 
-interface Answer {
+interface CallResult {
   readonly error: ServiceError | null;
   readonly value: { readonly payload?: { readonly value: { readonly id: string } } } | undefined;
   readonly head: Metadata;
@@ -49,7 +49,7 @@ function call(
   method: keyof A2AService,
   message: object,
   options: { sent?: Metadata; deadlineMs?: number } = {},
-): Promise<Answer> {
+): Promise<CallResult> {
   const { path, requestSerialize, responseDeserialize } = A2AService[method];
   const deadline = options.deadlineMs === undefined ? {} : { deadline: Date.now() + options.deadlineMs };
   return new Promise((resolve) => {

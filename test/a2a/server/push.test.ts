@@ -215,7 +215,9 @@ describe('push notifications that fail', () => {
     receiver.answer = () => ({ status: 307, headers: { location: other.url } });
     await withPushServer({}, async (server) => {
       await server.send('say hi', { push: { url: receiver.url } });
-      await eventually(async () => expect(server.log.lines.join('\n')).toContain('answered with a redirect'));
+      await eventually(async () =>
+        expect(server.log.lines.join('\n')).toContain('responded with a redirect'),
+      );
       expect(receiver.got).toHaveLength(1);
       expect(other.got).toHaveLength(0);
     });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { codeOf } from '../../../src/core/decisions.js';
-import { answerPart, type Answer, type ClientEvent, type ServerOptions } from '../../../src/index.js';
+import { replyPart, type Reply, type ClientEvent, type ServerOptions } from '../../../src/index.js';
 import { openAskingServer } from '../../support/asking-mcp-server.js';
 import { Obedient, untilOffered } from '../../support/obedient-model.js';
 import { sendText, startServer, withServer, type Outcome, type TestServer } from '../../support/server.js';
@@ -117,7 +117,7 @@ describe('a server that asks a question during a call', () => {
     const asked = await ask('notes_both');
     const [first, second] = asked.end.questions;
     expect(asked.end.questions).toHaveLength(2);
-    expect(asked.end.text).toContain(`Reply: ${codeOf(second!.hash)} and your answer.`);
+    expect(asked.end.text).toContain(`Reply: ${codeOf(second!.hash)} and your reply.`);
     expect((await reply(asked, 'Ann')).end.questions).toHaveLength(2);
     const other = await reply(asked, `${codeOf(second!.hash)}: Bob`);
     expect(other.end.questions.map(({ hash }) => hash)).toEqual([first!.hash]);
@@ -137,7 +137,7 @@ describe('a server that asks a question during a call', () => {
     const approval = both.end.questions.find(({ kind }) => kind === 'approval')!;
     const page = both.end.questions.find(({ kind }) => kind === 'input')!;
     expect(both.end.questions).toHaveLength(2);
-    const sent = await send(both, answerPart({ hash: page.hash, decision: 'approve', text: 'done' }));
+    const sent = await send(both, replyPart({ hash: page.hash, decision: 'approve', text: 'done' }));
     expect(sent.end.questions.map(({ hash }) => hash)).toEqual([approval.hash]);
     const { end } = await reply(both, `deny ${codeOf(approval.hash)}`);
     expect(end.text).toContain('a person refused this call');
@@ -217,10 +217,10 @@ describe('a server that asks a question during a call', () => {
     expect((await reply(unsafe, answer)).end.text).toContain('Whether it did the work is not known');
   });
 
-  const decide = (asked: Outcome, answer: Omit<Answer, 'hash'>) =>
-    send(asked, answerPart({ hash: asked.end.questions[0]!.hash, ...answer }));
+  const decide = (asked: Outcome, answer: Omit<Reply, 'hash'>) =>
+    send(asked, replyPart({ hash: asked.end.questions[0]!.hash, ...answer }));
 
-  async function send(asked: Outcome, part: ReturnType<typeof answerPart>): Promise<Outcome> {
+  async function send(asked: Outcome, part: ReturnType<typeof replyPart>): Promise<Outcome> {
     const events: ClientEvent[] = [];
     const request = { parts: [part], taskId: asked.taskId, agent: 'operator' };
     for await (const event of server.client.send(request, AbortSignal.timeout(100_000))) events.push(event);

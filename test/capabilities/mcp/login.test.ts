@@ -367,7 +367,7 @@ describe('a hostile issuer', () => {
     const said = await login(
       at('/token', (response) => response.writeHead(307, { location: `${other.url}/token` }).end()),
     );
-    expect(said).toContain('answered with a redirect, which is not followed');
+    expect(said).toContain('responded with a redirect, which is not followed');
   });
 
   it('has its redirect of the metadata not followed', async () => {

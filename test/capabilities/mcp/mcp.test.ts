@@ -7,7 +7,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../../src/core/json.js';
-import { answerPart, textPart, type ClientEvent, type ServerOptions } from '../../../src/index.js';
+import { replyPart, textPart, type ClientEvent, type ServerOptions } from '../../../src/index.js';
 import { langoHere } from '../../cli/lango-here.js';
 import { Obedient, untilOffered } from '../../support/obedient-model.js';
 import type { TestServer } from '../../support/server.js';
@@ -83,7 +83,7 @@ describe('an MCP server as tools', () => {
     expect(existsSync(file)).toBe(false);
     const { hash } = asked.end.questions[0]!;
     const words = {
-      parts: [answerPart({ hash, decision: 'approve' })],
+      parts: [replyPart({ hash, decision: 'approve' })],
       taskId: asked.taskId,
       agent: 'operator',
     };

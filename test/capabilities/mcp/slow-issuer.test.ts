@@ -105,7 +105,7 @@ describe('a slow issuer or MCP server', () => {
 
   it.each(CASES)('makes a sign-in fail with a plain message: $flag, $party $path $way', async (one) => {
     const { code, stdout, stderr } = (await logins.get(one))!;
-    expect(stderr).toMatch(/^error: 127\.0\.0\.1:\d+ did not answer within 15000 ms\.$/m);
+    expect(stderr).toMatch(/^error: 127\.0\.0\.1:\d+ did not respond within 15000 ms\.$/m);
     expect([code, stdout]).toEqual([1, '']);
   });
 
@@ -114,7 +114,7 @@ describe('a slow issuer or MCP server', () => {
     async (way) => {
       const { before, ends, grants } = (await calls.get(way))!;
       expect(before).toContain('you are ada');
-      for (const end of ends) expect(end).toMatch(/did not answer within 15000 ms|is not renewed yet/);
+      for (const end of ends) expect(end).toMatch(/did not respond within 15000 ms|is not renewed yet/);
       expect(grants).toBe(1);
     },
   );

@@ -55,12 +55,12 @@ describeOnChain('payments during failures', () => {
 
   it.each<[string, Fate, RegExp]>([
     ['down', 'drop', /RPC server of Base Sepolia .* cannot be reached/],
-    ['silent', 'hang', /RPC server of Base Sepolia .* did not answer within 400 ms/],
-    ['no RPC server', 'garbage', /sent an invalid response|answered with an error/],
+    ['silent', 'hang', /RPC server of Base Sepolia .* did not respond within 400 ms/],
+    ['no RPC server', 'garbage', /sent an invalid response|responded with an error/],
     [
       'at its limit',
       { error: 'rate limit exceeded', code: -32_005 },
-      /answered with an error: rate limit exceeded/,
+      /responded with an error: rate limit exceeded/,
     ],
     ['mad', { result: { a: 1 } }, /sent an invalid response|chain NaN/],
   ])(

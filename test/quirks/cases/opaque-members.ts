@@ -197,7 +197,7 @@ const ROWS: readonly Row[] = [
 ];
 
 /** The messages or items of the assistant in a request. */
-function answersIn({ wire, body }: Sent): readonly JsonObject[] {
+function repliesIn({ wire, body }: Sent): readonly JsonObject[] {
   const list = listIn(wire === 'Responses' ? body.input : body.messages).map(objectIn);
   return list.filter(({ role, type }) => role === 'assistant' || type === 'reasoning');
 }
@@ -219,7 +219,7 @@ export const OPAQUE_MEMBERS: readonly Quirk[] = ROWS.map(({ name, answer, back, 
     expect(told.refused).toEqual([]);
     expect([told.state, told.text]).toEqual(['completed', 'It is empty.']);
     expect(told.requests.map(({ model }) => model)).toEqual([name, name, 'other']);
-    expect(answersIn(told.requests[1]!)).toContainEqual(back);
+    expect(repliesIn(told.requests[1]!)).toContainEqual(back);
     expect(JSON.stringify(told.requests[2]!.body)).not.toContain(mark);
   },
 }));
@@ -252,7 +252,7 @@ export const OPAQUE_OVER_TASKS: readonly Quirk[] = [
       const second = await ask({ ...asking, contextId: first.contextId });
       expect([...first.refused, ...second.refused]).toEqual([]);
       expect([first.state, second.state]).toEqual(['completed', 'completed']);
-      expect(answersIn(second.requests.at(-1)!)).toHaveLength(5);
+      expect(repliesIn(second.requests.at(-1)!)).toHaveLength(5);
     },
   },
 ];

@@ -17,7 +17,7 @@ interface GrpcLimits {
   readonly callsPerConnection: number;
   /** The bytes of responses that the client of one connection has not read. */
   readonly answerBytesPerConnection: number;
-  /** A silent connection gets a ping after this time, and is cut when it does not answer in as long again. */
+  /** A silent connection gets a ping after this time, and is cut when it does not respond in as long again. */
   readonly heartbeatSeconds: number;
   /** Time that open calls get to end when the server stops. */
   readonly drainSeconds: number;

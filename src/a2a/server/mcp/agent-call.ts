@@ -25,9 +25,9 @@ interface AgentCallOptions {
  * task has ended or waits for a person, or the client has closed the connection. Throws like the operations.
  */
 export async function callAgent(given: CallArguments, options: AgentCallOptions): Promise<Outcome> {
-  const { message, answers, taskId } = given;
+  const { message, answers: replies, taskId } = given;
   if (given.cancel) return taskOf(OPERATIONS.CancelTask, taskId!, options);
-  const isSent = message !== undefined || answers !== undefined;
+  const isSent = message !== undefined || replies !== undefined;
   if (!isSent) {
     const task = await taskOf(OPERATIONS.GetTask, taskId!, options);
     if (!isInWork(task.status)) return task;
@@ -47,14 +47,14 @@ export async function callAgent(given: CallArguments, options: AgentCallOptions)
 }
 
 function toMessage(given: CallArguments) {
-  const { message, files = [], answers = [], taskId, contextId, messageId = newId() } = given;
+  const { message, files = [], answers: replies = [], taskId, contextId, messageId = newId() } = given;
   return {
     messageId,
     role: 'ROLE_USER',
     parts: [
       ...(message === undefined ? [] : [{ text: message }]),
       ...files.map(({ bytes, mediaType, name }) => ({ raw: bytes, mediaType, filename: name })),
-      ...answers.map((answer) => ({ data: { answer }, mediaType: 'application/json' })),
+      ...replies.map((reply) => ({ data: { answer: reply }, mediaType: 'application/json' })),
     ],
     ...(taskId !== undefined && { taskId }),
     ...(contextId !== undefined && { contextId }),

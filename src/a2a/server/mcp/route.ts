@@ -166,11 +166,11 @@ function withResponses(given: CallArguments, { mcpReq }: ServerContext): CallArg
   const taskId = mcpReq.requestState<string>();
   const hashes = Object.keys(mcpReq.inputResponses ?? {});
   if (typeof taskId !== 'string' || hashes.length === 0) return given;
-  const answers = hashes.map((hash) => {
+  const replies = hashes.map((hash) => {
     const response = inputResponse(mcpReq.inputResponses, hash);
     const content = response.kind === 'elicit' && response.action === 'accept' ? response.content : {};
     const { decision = 'deny', text } = content ?? {};
     return { hash, decision, ...(text !== undefined && { text }) };
   });
-  return parseArguments({ taskId, answers });
+  return parseArguments({ taskId, answers: replies });
 }

@@ -6,13 +6,13 @@ import type { PublishedAgent } from '../operations.js';
 import { parseAs } from '../proto-json.js';
 import { MAX_ID_LENGTH } from '../../translate/extensions.js';
 
-const MAX_ANSWERS = 64;
+const MAX_REPLIES = 64;
 const MAX_FILES = 64;
 
 const id = z.string().min(1).max(MAX_ID_LENGTH);
 const optionalId = id.optional();
 
-const answer = z.strictObject({
+const reply = z.strictObject({
   hash: id.describe('The hash of the question, exactly as it was given.'),
   decision: z.enum(['approve', 'deny']),
   text: z.string().optional().describe('Why, or the reply in words.'),
@@ -30,12 +30,12 @@ const callArguments = z.strictObject({
   files: z.array(file).min(1).max(MAX_FILES).optional().describe('Files that go along with the message.'),
   contextId: optionalId.describe('The conversation to continue, from an earlier result. Default: a new one.'),
   taskId: optionalId.describe(
-    'A task from an earlier result: to answer its questions, or alone, to wait for its result.',
+    'A task from an earlier result: to reply to its questions, or alone, to wait for its result.',
   ),
   answers: z
-    .array(answer)
+    .array(reply)
     .min(1)
-    .max(MAX_ANSWERS)
+    .max(MAX_REPLIES)
     .optional()
     .describe("A person's decisions on the open questions of the task. Never decide in a person's place."),
   cancel: z.literal(true).optional().describe('Cancels the task.'),

@@ -99,7 +99,7 @@ async function requestVectors(
   const parsed = responseSchema.safeParse(await response.json().catch(() => undefined));
   const data = parsed.data?.data.toSorted((a, b) => a.index - b.index);
   if (data?.length !== body.input.length || data.some(({ index }, at) => index !== at))
-    throw new LangoError('unavailable', `${url.host} did not answer with a vector for each text.`, {
+    throw new LangoError('unavailable', `${url.host} did not respond with a vector for each text.`, {
       hint: 'Check embedding.baseUrl and embedding.model.',
     });
   const tokens = parsed.data?.usage?.total_tokens ?? 0;

@@ -81,7 +81,7 @@ async function request<Schema extends z.ZodType>(
   if (!response.ok) throw await failureOf(response, url);
   const { success, data } = schema.safeParse(await response.json().catch(() => undefined));
   if (success) return data;
-  throw new LangoError('unavailable', `${url.host} did not answer with search results.`, {
+  throw new LangoError('unavailable', `${url.host} did not respond with search results.`, {
     hint: 'Check webSearch.baseUrl; a SearXNG server has to allow the format json in its settings.',
   });
 }

@@ -14,7 +14,7 @@ export function httpTool(webFetch: typeof fetch, timeoutSeconds: number): Tool {
   return defineTool({
     name: 'http_request',
     description:
-      'Sends one HTTP request to a service and returns its answer. To authenticate, pass a ' +
+      'Sends one HTTP request to a service and returns its response. To authenticate, pass a ' +
       'secret by its reference in a header, such as {"Authorization": "Bearer {{secret:github}}"}. Redirects are not followed.',
     schema,
     isRare: true,
