@@ -31,6 +31,7 @@ const LENGTHENED = [
   'test/e2e/kill',
   'test/e2e/push-kill',
   'test/e2e/retention',
+  'test/quirks/random-cuts',
   'test/requirements/vault-stream',
   'test/capabilities/mcp/mcp',
   'test/storage/postgres',

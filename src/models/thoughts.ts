@@ -178,11 +178,13 @@ function isLoneClosing(before: string, tag: string, after: string): boolean {
 /** Takes the thoughts from the start of the texts. They are kept as a block that is sent to no vendor. */
 export function withoutThoughts(content: readonly AnswerBlock[], thoughts: string): readonly AnswerBlock[] {
   if (thoughts === '') return content;
-  let left = thoughts.length;
+  // A blank text before the thoughts may be no block of its own.
+  let left = thoughts.trimStart().length;
   const blocks = content.flatMap((block): readonly AnswerBlock[] => {
-    if (block.type !== 'text') return [block];
-    const text = block.text.slice(left);
-    left = Math.max(0, left - block.text.length);
+    if (block.type !== 'text' || left === 0) return [block];
+    const whole = left === thoughts.trimStart().length ? block.text.trimStart() : block.text;
+    const text = whole.slice(left);
+    left = Math.max(0, left - whole.length);
     return text === '' ? [] : [{ ...block, text }];
   });
   return [{ type: 'opaque', provider: THOUGHTS, block: { type: THOUGHTS, text: thoughts } }, ...blocks];

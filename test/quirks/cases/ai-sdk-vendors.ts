@@ -54,6 +54,18 @@ const TOPICS: readonly Topic[] = [
     },
   },
   {
+    id: 'tagged-thoughts',
+    class: 13,
+    quirk: 'The text of the answer begins with thoughts in tags.',
+    right: 'The thoughts are neither shown nor sent back as text.',
+    async check(_, ask) {
+      const thinking = { text: '<think>SECRET</think>\n\nI look.', calls: [LIST] };
+      const told = await ask({ answers: [thinking, { text: 'SECRET\n</think>\n\nDone.' }] });
+      expect([told.refused, told.state, said(told)]).toEqual([[], 'completed', 'Done.']);
+      expect(JSON.stringify(told.bodies[1])).not.toMatch(/SECRET|think>/);
+    },
+  },
+  {
     id: 'limit',
     class: 19,
     quirk: 'The vendor names the longest output in its own way.',
