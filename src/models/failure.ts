@@ -2,7 +2,7 @@ import { causesOf, codeOf, isLangoError } from '../core/errors.js';
 import { isJsonObject, type JsonObject } from '../core/json.js';
 import type { ModelErrorCode, RefusalReason, Usage } from '../core/model.js';
 import { againAt } from '../core/retry.js';
-import { objectIn } from './loose.js';
+import { objectIn, textIn } from './loose.js';
 import { windowIn } from './named-window.js';
 import { reasonIn } from './reason.js';
 
@@ -23,6 +23,14 @@ export interface FailureDetails {
   /** The same is asked again so many times, with a note for the model. */
   readonly again?: { readonly note: string; readonly times: number };
   readonly windowTokens?: number | undefined; // The context window that the vendor named.
+  readonly refused?: Refused;
+}
+
+/** What a server says of a request that it refuses for good. */
+interface Refused {
+  /** The parameter that the body names; else empty. */
+  readonly param: string;
+  readonly said: string;
 }
 
 /** The reason why a model call ended without an output. It becomes the `error` event. `message` never holds a key. */
@@ -34,6 +42,7 @@ export class ModelFailure extends Error {
   readonly isCostly: boolean;
   readonly again: FailureDetails['again'];
   readonly windowTokens: number | undefined;
+  readonly refused: Refused | undefined;
   /** The usage that the vendor reported for the attempt. */
   usage: Usage | undefined;
 
@@ -47,6 +56,7 @@ export class ModelFailure extends Error {
     this.isCostly = details.isCostly ?? false;
     this.again = details.again;
     this.windowTokens = details.windowTokens;
+    this.refused = details.refused;
   }
 }
 
@@ -173,8 +183,12 @@ export function vendorFailure(error: VendorError, endpoint: Endpoint): ModelFail
     retryAfterMs: wait,
     ...(isTemporary || kind === 'redirect' || kind === 'other' ? {} : { about: kind }),
     ...(kind === 'length' && { windowTokens: windowIn(error.body) }),
+    ...(REFUSALS.has(kind) && { refused: { param: textIn(innerError(error.body).param), said } }),
   });
 }
+
+/** The kinds of which a change of the request may help. */
+const REFUSALS: ReadonlySet<Kind> = new Set(['other', 'model-name']);
 
 const UNITS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
 

@@ -14,6 +14,8 @@ export interface Call extends Pick<ModelRequest, 'signal' | 'onRetry' | 'deadlin
    * the model.
    */
   attempt(note?: string): AsyncIterable<OutputEvent>;
+  /** Changes later attempts after a refusal. With true, another one is made at once. Default: nothing can be changed. */
+  adjust?(failure: ModelFailure): boolean;
   readonly maxRetries: number;
   readonly logger: Logger;
 }
@@ -51,6 +53,7 @@ export async function* streamCall(call: Call): AsyncGenerator<ModelEvent, void> 
       const failure = toFailure(error, call);
       const usage = error instanceof ModelFailure ? error.usage : undefined;
       if (usage && usage.input + usage.output > 0) failed.push({ usage });
+      if (call.adjust?.(failure)) continue;
       if (await again.isAllowedAfter(failure)) continue;
       yield errorEvent(call.signal.aborted ? CANCELED : failure, failed);
       return;

@@ -6,6 +6,7 @@ import type { ModelProvider, ModelRequest } from '../core/model.js';
 import { defined, parseJson } from '../core/json.js';
 import { retryAfterMs } from '../core/retry.js';
 import { LONGEST_TIMER_MS } from '../core/time.js';
+import { Adjustments, withoutOwnBlocks } from './adjustments.js';
 import { vendorFailure, type Endpoint } from './failure.js';
 import { streamCall, type OutputEvent } from './retry.js';
 
@@ -102,6 +103,8 @@ export interface BodyContext {
   readonly origin: string;
   readonly endpoint: Pick<Endpoint, 'model' | 'baseUrl'>;
   readonly tuning: Tuning;
+  /** What the server refuses. */
+  readonly adjusted: Pick<Adjustments, 'has'>;
 }
 
 export interface VendorContext<Client> extends BodyContext {
@@ -128,8 +131,9 @@ export function createVendorProvider<Client>(
   const id = `${name}/${model}`;
   const endpoint = openEndpoint({ ...address, model, apiKey });
   let client: Promise<Client> | undefined;
+  const adjusted = new Adjustments();
   const context: VendorContext<Client> = {
-    ...{ endpoint, tuning },
+    ...{ endpoint, tuning, adjusted },
     origin: originOf(id, { api, ownUrl, baseUrl: endpoint.baseUrl }),
     silenceMs: timeoutMs ?? DEFAULT_SILENCE_MS,
     connect: () => (client ??= open(endpoint)),
@@ -138,13 +142,28 @@ export function createVendorProvider<Client>(
     id,
     readsImages: images,
     ...defined({ windowTokens }),
-    stream: (request) =>
-      streamCall({
+    stream(request) {
+      let isBare = false;
+      const fit = (): ModelRequest => adjusted.fit(isBare ? withoutOwnBlocks(request) : request);
+      return streamCall({
         ...request,
-        attempt: (note) => output(withNote(request, note), context),
+        attempt: (note) => output(withNote(fit(), note), { ...context, tuning: fitTuning(tuning, adjusted) }),
+        adjust(failure) {
+          const isNewlyBare = !isBare && adjusted.refusesOwnBlocks(failure);
+          isBare ||= isNewlyBare;
+          const changed = isNewlyBare
+            ? 'its own blocks'
+            : adjusted.learn(failure, { request: fit(), tuning });
+          if (changed !== undefined)
+            logger.info('a model server refuses a part of requests, which is left out', {
+              ...{ model: id, part: changed, reason: failure.message },
+            });
+          return changed !== undefined;
+        },
         maxRetries: maxRetries ?? DEFAULT_MAX_RETRIES,
         logger,
-      }),
+      });
+    },
   };
 }
 
@@ -152,4 +171,9 @@ export function createVendorProvider<Client>(
 function withNote(request: ModelRequest, note: string | undefined): ModelRequest {
   if (note === undefined) return request;
   return { ...request, messages: [...request.messages, { role: 'user', parts: [textPart(note)] }] };
+}
+
+function fitTuning(tuning: Tuning, adjusted: Pick<Adjustments, 'has'>): Tuning {
+  const refused = (['effort', 'thinking', 'temperature'] as const).filter((name) => adjusted.has(name));
+  return { ...tuning, ...Object.fromEntries(refused.map((name) => [name, undefined])) };
 }

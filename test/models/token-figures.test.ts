@@ -14,7 +14,10 @@ const call: FunctionCall = {
   arguments: { path: 'a.txt' },
 };
 const result = { id: 'offline_1', name: 'fs_read', content: 'word '.repeat(300), isError: false };
-const CONTEXT = { origin: 'offline', endpoint: { model: 'm', baseUrl: 'http://127.0.0.1/' }, tuning: {} };
+const CONTEXT = {
+  ...{ origin: 'offline', endpoint: { model: 'm', baseUrl: 'http://127.0.0.1/' }, tuning: {} },
+  adjusted: { has: () => false },
+};
 
 function conversation(messages: readonly ModelMessage[]): ModelRequest {
   return modelRequest({

@@ -16,6 +16,7 @@ import type { Content, Turn, VendorRequest } from '../conversation.js';
 import type { BodyContext, Tuning } from '../vendor.js';
 
 const CACHED = { cache_control: { type: 'ephemeral' } } as const;
+type Mark = Partial<typeof CACHED>;
 
 /**
  * Makes the body of a Messages API request; opaque blocks of the provider are sent back. The API accepts four cache marks.
@@ -24,15 +25,16 @@ const CACHED = { cache_control: { type: 'ephemeral' } } as const;
  */
 export function toAnthropicRequest(
   request: ModelRequest,
-  { origin, endpoint, tuning }: BodyContext,
+  { origin, endpoint, tuning, adjusted }: BodyContext,
 ): MessageCreateParamsStreaming {
   const { turns, ...prepared } = toVendorRequest(request, { origin, model: endpoint.model });
   const { effort, temperature } = tuning;
+  const mark = adjusted.has('cache_control') ? {} : CACHED;
   const lastStable = prepared.system.findLastIndex((block) => block.stable);
   const system = prepared.system.map(({ text }, index): TextBlockParam => ({
     type: 'text',
     text,
-    ...(index === lastStable && CACHED),
+    ...(index === lastStable && mark),
   }));
   return {
     model: endpoint.model,
@@ -42,8 +44,10 @@ export function toAnthropicRequest(
     ...thinkingField(tuning, request.maxTokens, turns),
     ...(temperature !== undefined && { temperature }),
     ...(system.length > 0 ? { system } : {}),
-    ...toolFields(prepared.functions, turns),
-    messages: turns.map(toMessage).filter((message) => message.content.length > 0),
+    ...toolFields(prepared.functions, turns, { mark, adjusted }),
+    messages: turns
+      .map((turn, at) => toMessage(turn, at >= turns.length - MARKED_TURNS ? mark : {}))
+      .filter((message) => message.content.length > 0),
   };
 }
 
@@ -77,40 +81,39 @@ function thinkingField(
 function toolFields(
   functions: VendorRequest['functions'],
   turns: readonly Turn[],
+  { mark, adjusted }: { readonly mark: Mark; readonly adjusted: BodyContext['adjusted'] },
 ): Pick<MessageCreateParamsStreaming, 'tools' | 'tool_choice'> {
-  if (functions.length > 0) return { tools: tools(functions) };
+  if (functions.length > 0) return { tools: tools(functions, mark) };
   const contents = turns.flatMap((turn) => (turn.role === 'assistant' ? turn.content : []));
   const called = [...new Set(functionCalls(contents).map(({ name }) => name))];
   if (called.length === 0) return {};
   const gone = called.map((name) => ({ name, description: 'Cannot be called any more.', parameters: {} }));
-  return { tools: tools(gone), tool_choice: { type: 'none' } };
+  return { tools: tools(gone, mark), ...(!adjusted.has('tool_choice') && { tool_choice: { type: 'none' } }) };
 }
 
-function tools(functions: VendorRequest['functions']): Tool[] {
+function tools(functions: VendorRequest['functions'], mark: Mark): Tool[] {
   return functions.map(({ name, description, parameters }, index) => ({
     name,
     description,
     input_schema: { ...parameters, type: 'object' },
-    ...(index === functions.length - 1 ? CACHED : {}),
+    ...(index === functions.length - 1 && mark),
   }));
 }
 
-function toMessage(turn: Turn, index: number, turns: readonly Turn[]): MessageParam {
+function toMessage(turn: Turn, mark: Mark): MessageParam {
   if (turn.role === 'assistant') {
     const blocks = turn.content.map(toBlock);
     return { role: 'assistant', content: blocks.slice(0, blocks.findLastIndex(mayBeLast) + 1) };
   }
   const blocks = [...turn.results.map(toResultBlock), ...turn.content.map(toContentBlock)];
-  const isMarked = index >= turns.length - MARKED_TURNS;
-  return { role: 'user', content: isMarked ? withMarkAtEnd(blocks) : blocks };
+  return {
+    role: 'user',
+    content: blocks.map((block, at) => (at === blocks.length - 1 ? { ...block, ...mark } : block)),
+  };
 }
 
 /** The last request of the user, the output before it, and the request before that. */
 const MARKED_TURNS = 3;
-
-function withMarkAtEnd<Block extends object>(blocks: readonly Block[]): Block[] {
-  return blocks.map((block, at) => (at === blocks.length - 1 ? { ...block, ...CACHED } : block));
-}
 
 /** The API refuses a message that ends with a thinking block, as a truncated output may. */
 const mayBeLast = ({ type }: ContentBlockParam) => type !== 'thinking' && type !== 'redacted_thinking';

@@ -6,7 +6,8 @@ import type {
 import { answerText, functionCalls } from '../../core/model.js';
 import type { AnswerBlock, FunctionResult, ModelRequest, SystemBlock } from '../../core/model.js';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
-import { listIn, objectIn } from '../loose.js';
+import { shortHash } from '../call-ids.js';
+import { listIn, objectIn, textIn } from '../loose.js';
 import { argumentsToSend, toContent, toVendorRequest, type Content, type UserTurn } from '../conversation.js';
 import type { BodyContext } from '../vendor.js';
 import { callMembers, joinMembers, messageMembers } from './members.js';
@@ -14,7 +15,7 @@ import { callMembers, joinMembers, messageMembers } from './members.js';
 /** The body of a Chat Completions request, limited to fields that compatible servers support. */
 export function toOpenaiRequest(
   request: ModelRequest,
-  { origin, endpoint, tuning: { effort, temperature } }: BodyContext,
+  { origin, endpoint, tuning: { effort, temperature }, adjusted }: BodyContext,
 ): ChatCompletionCreateParamsStreaming {
   const { model } = endpoint;
   const { system, functions, turns } = toVendorRequest(request, { origin, model, needsText: true });
@@ -24,30 +25,33 @@ export function toOpenaiRequest(
   }));
   return {
     model,
-    ...outputLimit(request.maxTokens, endpoint),
+    ...outputLimit(request.maxTokens, { endpoint, adjusted }),
     ...(effort && { reasoning_effort: effort }),
     ...(temperature !== undefined && { temperature }),
     ...(request.output && {
       response_format: {
         type: 'json_schema',
-        json_schema: { name: 'answer', ...outputFormat(request.output) },
+        json_schema: { name: 'answer', ...outputFormat(request.output, adjusted) },
       },
     }),
     stream: true,
-    stream_options: { include_usage: true },
+    ...(!adjusted.has('stream_options') && { stream_options: { include_usage: true } }),
     ...(tools.length > 0 ? { tools } : {}),
     messages: [
       // One message: many chat templates accept only a single one of the system, at the start.
       ...(system.length > 0 ? [{ role: 'system' as const, content: textOf(system) }] : []),
       ...turns.flatMap((turn) =>
-        turn.role === 'user' ? userMessages(turn) : [assistantMessage(turn.content)],
+        turn.role === 'user' ? userMessages(turn, adjusted) : [assistantMessage(turn.content, adjusted)],
       ),
     ],
   };
 }
 
 /** The schema for the output. Only with `strict` does a server guarantee that the output matches it. */
-export const outputFormat = (schema: JsonObject) => ({ schema: { ...schema }, strict: isStrict(schema) });
+export const outputFormat = (schema: JsonObject, adjusted: BodyContext['adjusted']) => ({
+  schema: { ...schema },
+  ...(!adjusted.has('strict') && { strict: isStrict(schema) }),
+});
 
 /** Whether OpenAI can hold an output to this schema: each object lists all its keys and requires each of them. */
 function isStrict(schema: Json | undefined): boolean {
@@ -61,23 +65,30 @@ function isStrict(schema: Json | undefined): boolean {
 }
 
 /** Newer models of OpenAI and Azure accept `max_completion_tokens` only; some other servers ignore that name. */
-function outputLimit(maxTokens: number, { baseUrl }: BodyContext['endpoint']) {
-  const isOpenai = /(^|\.)openai\.(com|azure\.com)$/.test(new URL(baseUrl).hostname);
-  return isOpenai ? { max_completion_tokens: maxTokens } : { max_tokens: maxTokens };
+function outputLimit(maxTokens: number, { endpoint, adjusted }: Pick<BodyContext, 'endpoint' | 'adjusted'>) {
+  const isOpenai = /(^|\.)openai\.(com|azure\.com)$/.test(new URL(endpoint.baseUrl).hostname);
+  const names = ['max_tokens', 'max_completion_tokens'] as const;
+  const name = (isOpenai ? names.toReversed() : names).find((one) => !adjusted.has(one));
+  return name ? { [name]: maxTokens } : {};
 }
 
 /** The blocks of an instruction as one text. */
 export const textOf = (system: readonly SystemBlock[]): string => system.map(({ text }) => text).join('\n\n');
 
 /** One message for each result, then one for the images in them, since a tool message holds text only. */
-function userMessages({ results, content }: UserTurn): readonly ChatCompletionMessageParam[] {
+function userMessages(
+  { results, content }: UserTurn,
+  adjusted: BodyContext['adjusted'],
+): readonly ChatCompletionMessageParam[] {
   const tail = [...results.flatMap(imagesOf), ...content];
+  const isParted = adjusted.has('order') && results.length > 0 && tail.length > 0;
   return [
     ...results.map(({ id, content: text, isError }) => ({
       role: 'tool' as const,
       tool_call_id: id,
       content: isError ? `Error: ${text}` : text,
     })),
+    ...(isParted ? [{ role: 'assistant' as const, content: 'I read on.' }] : []),
     ...(tail.length > 0 ? [{ role: 'user' as const, content: userContent(tail) }] : []),
   ];
 }
@@ -101,13 +112,17 @@ function userContent(content: readonly Content[]): string | ChatCompletionConten
 }
 
 /** An answer with the further members of its message and calls, which came from the same model. */
-function assistantMessage(content: readonly AnswerBlock[]): ChatCompletionMessageParam {
+function assistantMessage(
+  content: readonly AnswerBlock[],
+  adjusted: BodyContext['adjusted'],
+): ChatCompletionMessageParam {
   const { parts, ...members } = joinMembers(content.flatMap((block) => membersIn(block, messageMembers)));
   const calls = functionCalls(content).map((call) => {
     const before = content[content.indexOf(call) - 1];
     const { function: named, ...further } = joinMembers(before ? membersIn(before, callMembers) : []);
     const text = JSON.stringify(argumentsToSend(call));
     return {
+      ...(adjusted.has('signatures') && FOREIGN_CALL),
       ...further,
       id: call.id,
       type: 'function' as const,
@@ -116,12 +131,30 @@ function assistantMessage(content: readonly AnswerBlock[]): ChatCompletionMessag
   });
   const text = answerText(content);
   const texts = text === '' ? [] : [{ type: 'text', text }];
+  const empty = adjusted.has('null-content') ? '' : null;
   return {
+    ...(adjusted.has('thoughts') && { reasoning_content: foreignThought(text, calls) }),
     ...members,
     role: 'assistant',
-    content: parts ? [...listIn(parts), ...texts] : text === '' ? null : text,
+    content: parts ? [...listIn(parts), ...texts] : text === '' ? empty : text,
     ...(calls.length > 0 ? { tool_calls: calls } : {}),
   } as ChatCompletionMessageParam;
+}
+
+/** What Google's documentation names for calls of other models, which have no signature. */
+const FOREIGN_CALL = {
+  extra_content: { google: { thought_signature: 'skip_thought_signature_validator' } },
+};
+
+/** A thought for a message of another model. Each differs: models fall into repeating one that is always the same. */
+function foreignThought(
+  text: string,
+  calls: readonly { readonly id: string; readonly function: object }[],
+): string {
+  const names = calls.map((call) => textIn(objectIn(call.function).name));
+  return names.length > 0
+    ? `I call ${names.join(' and ')} (${calls[0]!.id}).`
+    : `I answer (${shortHash(text)}).`;
 }
 
 function membersIn(

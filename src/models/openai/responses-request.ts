@@ -12,7 +12,7 @@ import { outputFormat, textOf } from './request.js';
 /** The body of a Responses request. The vendor stores nothing: encrypted reasoning goes back as opaque blocks. */
 export function toResponsesRequest(
   request: ModelRequest,
-  { origin, endpoint, tuning: { effort, temperature } }: BodyContext,
+  { origin, endpoint, tuning: { effort, temperature }, adjusted }: BodyContext,
 ): ResponseCreateParamsStreaming {
   const { system, functions, turns } = toVendorRequest(request, { origin, model: endpoint.model });
   const tools = functions.map((spec) => ({
@@ -24,15 +24,15 @@ export function toResponsesRequest(
   }));
   return {
     model: endpoint.model,
-    max_output_tokens: request.maxTokens,
+    ...(!adjusted.has('max_output_tokens') && { max_output_tokens: request.maxTokens }),
     ...(effort && { reasoning: { effort } }),
     ...(temperature !== undefined && { temperature }),
     ...(request.output && {
-      text: { format: { type: 'json_schema', name: 'answer', ...outputFormat(request.output) } },
+      text: { format: { type: 'json_schema', name: 'answer', ...outputFormat(request.output, adjusted) } },
     }),
     stream: true,
-    store: false,
-    include: ['reasoning.encrypted_content'],
+    ...(!adjusted.has('store') && { store: false }),
+    ...(!adjusted.has('include') && { include: ['reasoning.encrypted_content'] }),
     ...(system.length > 0 ? { instructions: textOf(system) } : {}),
     ...(tools.length > 0 ? { tools } : {}),
     input: turns.flatMap((turn) =>
