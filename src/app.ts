@@ -2,7 +2,6 @@ import { NodeAddress } from './a2a/server/node-address.js';
 import type { DefinedAgent } from './agents/defined-agent.js';
 import { createAgents, namingFindings, openModels } from './app/agents.js';
 import { openCapabilities } from './app/capabilities.js';
-import { logFindings, type OpenCapabilities } from './capabilities/open-capabilities.js';
 import { createIdentity, openAccess } from './app/identity.js';
 import { createListeners } from './app/listeners.js';
 import type { ListenerAddress, Listeners, MountedHandler } from './app/listeners.js';
@@ -11,11 +10,12 @@ import { operationsOf, ownerMount } from './app/owners.js';
 import { createDirectory, localSources, openRemoteSources } from './app/peers.js';
 import { createPush, type Push, openMetricsOf, publish, startTraceExportOf } from './app/publishing.js';
 import { openStores } from './app/stores.js';
+import { logFindings, type OpenCapabilities } from './capabilities/open-capabilities.js';
 import { agentLimits, assertMountable } from './config/config.js';
 import { folderFindings, prepareFolders } from './config/folders.js';
+import type { LoadedConfig } from './config/load.js';
 import { openKeys, openToken, tokenFindings } from './config/node-credentials.js';
 import { PeerRegistry } from './config/peer-registry.js';
-import type { LoadedConfig } from './config/load.js';
 import { loadPrompts } from './config/prompts.js';
 import { createReload, type ReadConfig, type Reload } from './config/reload.js';
 import { recordRunningServer } from './config/running-server.js';
@@ -26,18 +26,18 @@ import { findingOfError, type Finding } from './core/findings.js';
 import type { Logger } from './core/logger.js';
 import type { ModelProvider } from './core/model.js';
 import type { Run } from './core/run.js';
-import type { Tool } from './core/tool.js';
-import type { MetricSources } from './telemetry/metrics.js';
 import { noScrubber, noSecrets, SECRETS, type Scrubber } from './core/secrets.js';
+import type { Tool } from './core/tool.js';
 import { keyFileFindings } from './http/auth-settings.js';
 import { sendError } from './http/errors.js';
-import { readTls, tlsFindings } from './http/tls.js';
+import { readTls, tlsFindings, type TlsMaterial } from './http/tls.js';
 import { healthOf } from './http/web-app.js';
 import { createJournal, type RunningJournal } from './journal/journal.js';
 import { openAudit } from './logging.js';
 import { rightForPath } from './owners/endpoints.js';
 import { Parsers } from './parsing/parsers.js';
 import { scrubLogger } from './scrub/data.js';
+import type { MetricSources } from './telemetry/metrics.js';
 
 /** Finds what a start with this configuration would refuse or leave out, for `config check`. Changes nothing. */
 export async function startFindings(loaded: LoadedConfig): Promise<readonly Finding[]> {
@@ -173,62 +173,81 @@ interface OpenNode {
   readonly handleMounted: MountedHandler;
 }
 
+interface Opening {
+  readonly onStop: OnStop;
+  /** Aborts when the node stops. */
+  readonly stopping: AbortSignal;
+  readonly listen: boolean;
+}
+
 /** Opens the parts of a node in order. Each part gets the parts before it, and registers with `onStop` how it is closed. */
-async function openNode(
-  options: AppOptions,
-  { onStop, stopping, listen }: { onStop: OnStop; stopping: AbortSignal; listen: boolean },
-): Promise<OpenNode> {
-  const { config, hidden = new Set(secretValues(options.secrets)) } = options;
+async function openNode(options: AppOptions, { onStop, stopping, listen }: Opening): Promise<OpenNode> {
+  const { config } = options;
   if (!listen) assertMountable(config);
+  const base = await openBase(options, stopping, onStop);
+  const able = { ...base, ...(await openAbilities(base, onStop)) };
+  const thinking = { ...able, ...(await openModels(options.model, able)), peers: createDirectory(able) };
+  const agents = createAgents(thinking, { ...options, prompts: await loadPrompts(config.agent) });
+  const journal = openJournal({ ...thinking, ...agents });
+  const address = new NodeAddress(config, base.tls !== undefined);
+  const acting = { ...thinking, ...agents, journal, address };
+
+  const push = createPush(acting);
+  const hasPush = push !== undefined;
+  const access = openAccess(acting);
+  const node = { ...acting, access, published: await publish({ ...acting, access }, push?.configs) };
+  const replacePeers = await joinPeers(node, options);
+  node.metrics?.addSources(metricSourcesOf(node, hasPush));
+
+  const renewTls = (material: TlsMaterial) => listeners.renewTls(material);
+  const reload = createReload({
+    ...{ ...node, replacePeers, renewTls },
+    readTls: () => readTls(config.server.tls),
+  });
+  const registry = new PeerRegistry({ ...node, home: config.home, reload });
+  onStop(registry.keepFresh(config.a2a.refreshSeconds));
+  const operations = operationsOf(options);
+  const listeners = await createListeners(node, {
+    authenticator: createIdentity(node, (path) => rightForPath(operations, path)),
+    health: () => healthOf(node.storage.problem()),
+    mounts: [ownerMount({ ...node, hasPush, registry })],
+  });
+  const bound = await startServing({ ...node, listeners, push }, onStop, listen);
+  const { token, model, root } = node;
+  return {
+    address: { ...bound, token, model: model.id, agents: [...node.agents.keys()], root },
+    reload,
+    handleMounted: listeners.handleMounted,
+  };
+}
+
+/** Opens what the node keeps and what it is known by: folders, credentials, logs, keys and the database. */
+async function openBase(options: AppOptions, stopping: AbortSignal, onStop: OnStop) {
+  const { config, hidden = new Set(secretValues(options.secrets)) } = options;
   await prepareFolders(config);
   const token = await openToken(options);
   const tls = await readTls(config.server.tls);
   const observers = await openObservers(options, hidden, onStop);
   const { read: keys, seal } = await openKeys(config.home);
   const storage = await openStores(options, onStop);
-  const base = { ...options, token, tls, ...observers, hidden, keys, seal, storage, stopping };
+  return { ...options, token, tls, ...observers, hidden, keys, seal, storage, stopping };
+}
 
-  const able = { ...base, ...(await openAbilities(base, onStop)) };
-  const models = await openModels(options.model, able);
-  const peers = createDirectory(able);
-  const thinking = { ...able, ...models, peers };
-  const agents = createAgents(thinking, { ...options, prompts: await loadPrompts(config.agent) });
-  const journal = openJournal({ ...thinking, ...agents });
-  const address = new NodeAddress(config, tls !== undefined);
-  const acting = { ...thinking, ...agents, journal, address };
-
-  const push = createPush(acting);
-  const access = openAccess(acting);
-  const published = await publish({ ...acting, access }, push?.configs);
-  const local = localSources({ ...acting, published });
-  await peers.replace(local);
+/**
+ * Makes the sub-agents and the remote agents peers. Returns the function that replaces the remote ones by those of
+ * another configuration.
+ */
+async function joinPeers(
+  node: Parameters<typeof localSources>[0] & Parameters<typeof openRemoteSources>[1] & Parts<'peers'>,
+  options: AppOptions,
+) {
+  const local = localSources(node);
+  await node.peers.replace(local);
+  const replacePeers = (list: LoadedConfig) =>
+    node.peers.replace([...local, ...openRemoteSources(list, node)]);
   // Not awaited: a remote agent whose card hangs delays neither recovery nor readiness.
-  void peers.replace([...local, ...openRemoteSources(options, acting)]);
-  const hasPush = push !== undefined;
-  acting.metrics?.addSources(metricSourcesOf(acting, hasPush));
-
-  const reload = createReload({
-    ...acting,
-    readTls: () => readTls(config.server.tls),
-    renewTls: (material) => listeners.renewTls(material),
-    replacePeers: (list) => peers.replace([...local, ...openRemoteSources(list, acting)]),
-  });
-  const registry = new PeerRegistry({ ...acting, home: config.home, reload });
-  onStop(registry.keepFresh(config.a2a.refreshSeconds));
-  const operations = operationsOf(options);
-  const node = { ...acting, access, published };
-  const listeners = await createListeners(node, {
-    authenticator: createIdentity(node, (path) => rightForPath(operations, path)),
-    health: () => healthOf(storage.problem()),
-    mounts: [ownerMount({ ...node, hasPush, registry })],
-  });
-  const bound = await startServing({ ...node, listeners, push }, onStop, listen);
-  const { model, root } = node;
-  return {
-    address: { ...bound, token, model: model.id, agents: [...node.agents.keys()], root },
-    reload,
-    handleMounted: listeners.handleMounted,
-  };
+  void replacePeers(options);
+  return replacePeers;
 }
 
 interface ServingParts extends Parts<'config' | 'secrets' | 'journal' | 'storage' | 'logger'> {

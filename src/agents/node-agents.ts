@@ -1,9 +1,11 @@
-import type { Agent } from '../core/agent.js';
+import type { Agent, Skill } from '../core/agent.js';
 import type { ToolAssignment } from '../core/capability.js';
+import type { CardFile } from '../core/card.js';
 import { LangoError } from '../core/errors.js';
 import { withAssignedTools } from './agent-findings.js';
 import { isShipped } from './agent-specs.js';
 import { buildAgentTree, makeDefinedAgent, type AgentTreeOptions } from './agent-tree.js';
+import { cardSkills } from './capabilities.js';
 import type { DefinedAgent } from './defined-agent.js';
 
 /** The source of an agent's description: agent-cards/, the roster of the configuration, or the program itself. */
@@ -47,6 +49,22 @@ export function buildNodeAgents(given: NodeAgentsOptions, own: readonly OwnAgent
     ...chosen.map(({ profile }) => [profile.name, 'program'] as const),
   ]);
   return { agents, subAgents, agentOrigins, root: tree.root?.profile.name ?? requireFirst(agents) };
+}
+
+/**
+ * Returns the reviewed card file of an agent, which only shipped agents have, and the function that lists the skills of
+ * its card now. A program describes its own agents, so their skills stay as they are.
+ */
+export function describeOnCard(
+  { profile }: Agent,
+  origin: AgentOrigin | undefined,
+  files: ReadonlyMap<string, CardFile>,
+): { readonly file: CardFile | undefined; readonly skills: () => readonly Skill[] } {
+  const file = origin === 'shipped' ? files.get(profile.name) : undefined;
+  const reviewed = [...files.values()].flatMap(({ skills }) => skills);
+  const skills = () =>
+    origin === 'program' ? profile.skills : cardSkills(profile.skills, file?.skills ?? [], reviewed);
+  return { file, skills };
 }
 
 export function nameOf(agent: OwnAgent): string {

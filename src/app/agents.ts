@@ -15,7 +15,6 @@ import type { ModelChoice } from '../config/models.js';
 import { unusedListFindings, usedRemoteAgents } from '../config/remote-agents.js';
 import type { Agent } from '../core/agent.js';
 import type { Finding } from '../core/findings.js';
-import type { JsonObject } from '../core/json.js';
 import type { ModelProvider } from '../core/model.js';
 import type { Run } from '../core/run.js';
 import type { Scope } from '../core/task.js';
@@ -23,59 +22,28 @@ import type { Tool } from '../core/tool.js';
 import { workFolders } from '../disk/open-disk.js';
 import { isOperator } from '../http/identity.js';
 import { withFallbacks } from '../models/fallback.js';
-import { createOfflineProvider } from '../models/offline/provider.js';
-import { PRICES_READ, priceOf, windowTokensOf } from '../models/prices.js';
+import { PRICES_READ, priceOf } from '../models/prices.js';
+import { createProvider } from '../models/providers.js';
 import { egressOf, type Parts } from './node.js';
 
 type ModelContext = Parts<'config' | 'secrets' | 'schema' | 'settings' | 'logger'>;
 
-/** Makes the provider of a configured model, with its fallbacks. A new vendor is a folder in models/ and a line here. */
+/** Makes the provider of a configured model, with its fallbacks. */
 export async function createModel(choice: ModelChoice, context: ModelContext): Promise<ModelProvider> {
-  const chain = [choice, ...choice.fallbacks];
-  const providers = await Promise.all(chain.map((each) => createProvider(each, context)));
-  const { logger, config } = context;
-  return withFallbacks(providers, { logger, asksAfterRefusal: config.model.fallbackOnRefusal });
-}
-
-/** A response that is no stream: an error, or a whole output of a server that does not stream. */
-const LARGEST_BODY_BYTES = 2 * 1024 * 1024;
-
-async function createProvider(choice: ModelChoice, context: ModelContext): Promise<ModelProvider> {
   const { config, secrets, schema, logger } = context;
-  const { provider, name: model = '', baseUrl, timeoutSeconds, key, ...rest } = choice;
-  if (provider === 'offline') {
-    const roster = withAssignedTools(agentNaming(context));
-    const sentences = schema.capabilities.flatMap((one) => one.sentences ?? []);
-    return createOfflineProvider({ sentences, agentOf: (tool) => roleOf(tool, roster) });
-  }
-  const timeoutMs = 1_000 * timeoutSeconds;
-  const options = {
-    ...{ ...rest, model, baseUrl, timeoutMs, apiKey: secrets.modelKeys.get(key) },
-    windowTokens: rest.windowTokens ?? windowTokensOf(model),
-    fetch: egressOf(context)({
-      ...{ configuredUrl: baseUrl, timeoutMs, idleMs: timeoutMs, maxBytes: LARGEST_BODY_BYTES },
-      // The vendors' libraries ask for a stream in the body, not by the Accept header.
-      streams: 'always',
-    }),
-    logger,
+  const parts = {
+    ...{ secrets, logger, createFetch: egressOf(context) },
+    folders: [...(config.file ? [dirname(config.file)] : []), config.home, process.cwd()],
+    offline: () => {
+      const roster = withAssignedTools(agentNaming(context));
+      const sentences = schema.capabilities.flatMap((one) => one.sentences ?? []);
+      return { sentences, agentOf: (tool: string) => roleOf(tool, roster) };
+    },
   };
-  if (provider === 'anthropic') {
-    const { createAnthropicProvider } = await import('../models/anthropic/provider.js');
-    return createAnthropicProvider(options);
-  }
-  if (provider === 'ai-sdk') {
-    const { createAiSdkProvider } = await import('../models/ai-sdk/provider.js');
-    const secretOptions = secrets.modelOptions.get(key);
-    return createAiSdkProvider({
-      ...options,
-      package: rest.package!,
-      options: { ...(rest.options as JsonObject | undefined), ...secretOptions },
-      providerOptions: rest.providerOptions as JsonObject | undefined,
-      folders: [...(config.file ? [dirname(config.file)] : []), config.home, process.cwd()],
-    });
-  }
-  const { createOpenaiProvider } = await import('../models/openai/provider.js');
-  return createOpenaiProvider(options);
+  const providers = await Promise.all(
+    [choice, ...choice.fallbacks].map((each) => createProvider(each, parts)),
+  );
+  return withFallbacks(providers, { logger, asksAfterRefusal: config.model.fallbackOnRefusal });
 }
 
 /** Makes the models of the agents; `given` replaces the configured `model`. Agents with equal settings share a model. */

@@ -1,24 +1,24 @@
 import path from 'node:path';
-import { signCard } from '../a2a/server/signing.js';
 import { buildCard, buildExtendedCard, type CardParts } from '../a2a/server/card.js';
 import { createGrant } from '../a2a/server/grant.js';
 import { createAgentHandler } from '../a2a/server/handler.js';
-import { PushConfigs } from '../a2a/server/push-configs.js';
-import { egressOf, type Parts } from './node.js';
-import { createPushSender } from '../a2a/server/push-sender.js';
 import type { PublishedAgent } from '../a2a/server/operations.js';
-import { cardSkills } from '../agents/capabilities.js';
+import { PushConfigs } from '../a2a/server/push-configs.js';
+import { createPushSender } from '../a2a/server/push-sender.js';
+import { signCard } from '../a2a/server/signing.js';
+import { describeOnCard } from '../agents/node-agents.js';
 import { loadCardFiles } from '../config/cards.js';
 import { agentLimits, type Config } from '../config/config.js';
 import { packageRoot, packageVersion } from '../config/package-root.js';
-import { rootAgentName, type Skill } from '../core/agent.js';
+import { rootAgentName } from '../core/agent.js';
 import { errorText } from '../core/errors.js';
 import type { Caller } from '../core/identity.js';
-import { createTargetCheck } from '../http/address-check.js';
-import { DeliveryWorker } from '../journal/delivery-worker.js';
 import { createSealer } from '../core/sealing.js';
-import type { Metrics } from '../telemetry/metrics.js';
+import { createTargetCheck } from '../http/address-check.js';
 import { isOperator } from '../http/identity.js';
+import { DeliveryWorker } from '../journal/delivery-worker.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import { egressOf, type Parts } from './node.js';
 
 type PublishParts = Parts<'config' | 'agents' | 'agentOrigins' | 'root' | 'journal' | 'storage'> &
   Parts<'access' | 'audit' | 'address' | 'keys'>;
@@ -31,14 +31,11 @@ export async function publish(
   const { config, agents, agentOrigins, root, journal, access, audit, address, keys } = node;
   const { nodeId } = node.storage;
   const files = await loadCardFiles(path.join(packageRoot(), 'agent-cards'));
-  const reviewed = [...files.values()].flatMap((file) => file.skills);
   const version = packageVersion();
   const limits = agentLimits(config);
-  const published = [...agents].map(([name, { profile }]): [string, PublishedAgent] => {
-    const origin = agentOrigins.get(name);
-    const file = origin === 'shipped' ? files.get(name) : undefined;
-    const skills = (): readonly Skill[] =>
-      origin === 'program' ? profile.skills : cardSkills(profile.skills, file?.skills ?? [], reviewed);
+  const published = [...agents].map(([name, agent]): [string, PublishedAgent] => {
+    const { profile } = agent;
+    const { file, skills } = describeOnCard(agent, agentOrigins.get(name), files);
     const partsFor = (baseUrl = address.baseUrl): CardParts => ({
       file,
       profile: { ...profile, skills: skills() },
@@ -60,7 +57,7 @@ export async function publish(
       journal,
       push,
       card,
-      extendedCard: config.auth.mode === 'none' ? undefined : extendedCard,
+      extendedCard: access.identifiesCallers ? extendedCard : undefined,
       rootAgentName: rootAgentName(config.agent.multiAgent),
       approver: config.approval.by,
       grant: createGrant({ limits, self: `${name}@${nodeId}`, toolsFor: access.toolsFor }),

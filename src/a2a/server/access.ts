@@ -7,6 +7,8 @@ import { flowsIn, type LoginFlow } from './login-flows.js';
 
 /** The scopes that callers need: the same rules for the agent card, for requests and for the tools of a task. */
 export interface Access {
+  /** Whether callers are known. Only known callers get the extended cards. */
+  readonly identifiesCallers: boolean;
   /** The scope that every request to this agent needs; undefined when any caller may use it. */
   readonly scopeOf: (agent: string) => string | undefined;
   readonly cardAuth: (agent: string) => CardAuth;
@@ -51,6 +53,7 @@ export function createAccess({ auth: { mode, jwt }, agents, tools, skillOf }: Ac
     rules.find((rule) => rule.agent === agent && rule.skill === undefined)?.scope;
   let flows: readonly LoginFlow[] = [];
   return {
+    identifiesCallers: mode !== 'none',
     scopeOf,
     learn(facts) {
       flows = flowsIn(facts);
