@@ -20,8 +20,7 @@ export interface Quirk {
   check(): Promise<void>;
 }
 
-export type QuirkWire =
-  'Chat Completions' | 'Responses' | 'Messages' | 'AI SDK' | 'MCP' | 'A2A' | 'environment';
+type QuirkWire = 'Chat Completions' | 'Responses' | 'Messages' | 'AI SDK' | 'MCP' | 'A2A' | 'environment';
 
 /** Makes one test of each case, and ends the servers that they share. */
 export function describeQuirks(title: string, quirks: readonly Quirk[]): void {

@@ -151,7 +151,7 @@ function serverFor({ wire, model, settings, tools = [] }: Asking, url: string): 
 }
 
 /** The settings of a model of the vendor over this wire. */
-export function modelOf(wire: ModelWireName, url: string): ModelSettings {
+function modelOf(wire: ModelWireName, url: string): ModelSettings {
   const common = { name: 'm', apiKey: API_KEY, maxRetries: 0 };
   if (wire === 'Messages') return { ...common, provider: 'anthropic', baseUrl: url };
   return {
