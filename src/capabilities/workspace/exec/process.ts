@@ -10,6 +10,7 @@ import { pause, waitAtMost } from '../../../core/time.js';
 import { Capture } from './capture.js';
 import { withDescriptors } from './descriptors.js';
 import type { Launch } from './launch.js';
+import { endWithServer, MARK_VARIABLE } from './reaper.js';
 
 /** A running program with its child processes. */
 export interface Process {
@@ -70,7 +71,9 @@ function open(launch: Launch, stdin: 'ignore' | 'pipe') {
   const { contained } = launch;
   const mark = contained ? undefined : randomBytes(12).toString('hex');
   const child = spawnChild(launch, stdin, mark);
-  const ended = waitForEnd(child, mark);
+  const over =
+    mark === undefined || child.pid === undefined ? () => undefined : endWithServer(child.pid, mark);
+  const ended = waitForEnd(child, mark).finally(over);
   ended.catch(() => undefined);
   const killNow = () => signalGroup(child, 'SIGKILL');
   const stop = async (): Promise<ExitStatus> => {
@@ -150,9 +153,6 @@ function sendSignal(id: number, signal: NodeJS.Signals): void {
     // The process has ended.
   }
 }
-
-/** A variable in the environment of every command outside the sandbox. Child processes inherit it. */
-const MARK_VARIABLE = 'LANGO_EXEC';
 
 const ROUNDS = 10;
 const ROUND_MS = 20;
