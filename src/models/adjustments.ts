@@ -66,6 +66,16 @@ const RULES: readonly (readonly [Adjustment, RegExp])[] = [
   ['null-content', /\bcontent\b.{0,60}(null|none|must be a string|valid string|field required)/is],
 ];
 
+/**
+ * What the servers of some models are known to require of Chat Completions, by the name of the model or the host. Each is
+ * taken back when the server refuses it.
+ */
+const KNOWN: readonly (readonly [RegExp, Adjustment])[] = [
+  [/deepseek|kimi|moonshot/i, 'thoughts'],
+  [/gemini/i, 'signatures'],
+  [/mi(ni|x)?stral|codestral|devstral|magistral|pixtral/i, 'order'],
+];
+
 /** Refusals of the model's own blocks in one conversation, such as after a change of the account. */
 const OWN_BLOCKS =
   /invalid.*signature|thought.?signature.*(invalid|corrupt|not valid)|encrypted.?content.*(could not|invalid)/is;
@@ -117,13 +127,19 @@ function mayBeIn(one: Adjustment, { request, tuning }: SentRequest): boolean {
  * from then on, and the refused request is sent again at once.
  */
 export class Adjustments {
-  readonly #learned = new Set<Adjustment>();
+  readonly #learned: Set<Adjustment>;
   /** The hashes of images that the server could not read. */
   readonly #images = new Set<string>();
   #largestOutput = Infinity;
 
+  constructor(model: string, baseUrl: string) {
+    const name = `${model} ${URL.parse(baseUrl)?.hostname}`;
+    this.#learned = new Set(KNOWN.flatMap(([pattern, one]) => (pattern.test(name) ? [one] : [])));
+  }
+
   has(adjustment: Adjustment): boolean {
-    return this.#learned.has(adjustment);
+    const isOfMembers = adjustment === 'thoughts' || adjustment === 'signatures';
+    return this.#learned.has(adjustment) && !(isOfMembers && this.#learned.has('members'));
   }
 
   /** Learns from the refusal of `request`. Returns what is changed from now on; undefined when nothing can be. */
@@ -161,7 +177,7 @@ export class Adjustments {
 
   #learnRule(words: string, sent: SentRequest): Adjustment | undefined {
     const found = RULES.find(
-      ([one, pattern]) => !this.has(one) && pattern.test(words) && mayBeIn(one, sent),
+      ([one, pattern]) => !this.#learned.has(one) && pattern.test(words) && mayBeIn(one, sent),
     )?.[0];
     if (found) this.#learned.add(found);
     return found;

@@ -131,7 +131,7 @@ export function createVendorProvider<Client>(
   const id = `${name}/${model}`;
   const endpoint = openEndpoint({ ...address, model, apiKey });
   let client: Promise<Client> | undefined;
-  const adjusted = new Adjustments();
+  const adjusted = new Adjustments(model, endpoint.baseUrl);
   const context: VendorContext<Client> = {
     ...{ endpoint, tuning, adjusted },
     origin: originOf(id, { api, ownUrl, baseUrl: endpoint.baseUrl }),

@@ -195,4 +195,11 @@ export const REQUEST_RULES: readonly Ablation[] = [
     replace: 'turns:',
     red: ['poison-empty-message'],
   },
+  {
+    rule: 'What the servers of known models require is sent from the first request on.',
+    file: 'src/models/adjustments.ts',
+    find: '(pattern.test(name) ? [one] : [])',
+    replace: '(pattern.test("") ? [one] : [])',
+    red: ['moved-1', 'moved-4'],
+  },
 ];
