@@ -138,15 +138,19 @@ async function* chunksOf(
     watch.rest();
     left -= chunk.byteLength;
     if (left < 0) throw tooMuch(exchange);
-    // A large chunk holds thousands of events, of each of many outputs at once: other work runs between its pieces.
-    for (let at = 0; at < chunk.byteLength; at += PIECE_BYTES) {
-      if (at > 0) await nextTurn();
-      yield chunk.subarray(at, at + PIECE_BYTES);
-    }
-    // The next chunk may be waiting already.
-    if (chunk.byteLength >= PIECE_BYTES) await nextTurn();
+    yield* piecesOf(chunk);
     watch.wait();
   }
+}
+
+/** A large chunk holds thousands of events, of each of many outputs at once: other work runs between its pieces. */
+export async function* piecesOf(chunk: Uint8Array): AsyncGenerator<Uint8Array, void> {
+  for (let at = 0; at < chunk.byteLength; at += PIECE_BYTES) {
+    if (at > 0) await nextTurn();
+    yield chunk.subarray(at, at + PIECE_BYTES);
+  }
+  // The next chunk may be waiting already.
+  if (chunk.byteLength >= PIECE_BYTES) await nextTurn();
 }
 
 export function tooMuch({ endpoint, maxTokens }: Pick<Exchange, 'endpoint' | 'maxTokens'>): ModelFailure {

@@ -6,11 +6,14 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { built } from '../support/built.js';
+import { openaiChunk } from '../support/openai-wire.js';
+import { events, ScriptedServer } from '../support/scripted-server.js';
 
 const run = promisify(execFile);
 
-async function example(name: string): Promise<string> {
-  const { stdout } = await run(process.execPath, [built(`examples/${name}.js`)], { timeout: 25_000 });
+async function example(name: string, variables: Record<string, string> = {}): Promise<string> {
+  const options = { timeout: 25_000, env: { ...process.env, ...variables } };
+  const { stdout } = await run(process.execPath, [built(`examples/${name}.js`)], options);
   return stdout;
 }
 
@@ -99,6 +102,16 @@ describe('an example of the library', () => {
 
   it('own-tool-and-model lets the flat agent use both', async () => {
     expect(await example('own-tool-and-model')).toBe('lango-agent: In Oslo the sun shines, 21 degrees.\n');
+  });
+
+  it('ai-sdk-model answers with a model of a package', async () => {
+    await using vendor = await ScriptedServer.open();
+    vendor.willAlwaysReply(
+      events([openaiChunk({ content: 'Bonjour.' }), openaiChunk({ content: '' }, 'stop')].join('')),
+    );
+    const variables = { MISTRAL_API_KEY: 'k', MISTRAL_BASE_URL: vendor.url };
+    expect(await example('ai-sdk-model', variables)).toBe('lango-agent: Bonjour.\n');
+    expect(vendor.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer k']);
   });
 
   it('mounted lets an express app serve agents below a path, beside its own pages', async () => {

@@ -249,6 +249,14 @@ describe('an event stream of the egress client', () => {
     await expect(answer.text()).rejects.toMatchObject({ code: 'too-large' });
   });
 
+  it('may be the binary one of Amazon Bedrock', async () => {
+    const port = await listen((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/vnd.amazon.eventstream' }).end('x'.repeat(90));
+    });
+    const get = egress({ allowPrivate, maxBytes: 50, streams: 'always' });
+    expect(await (await get(`http://127.0.0.1:${port}/`)).text()).toHaveLength(90);
+  });
+
   it('yields each chunk at once, beyond the limits of a plain response', async () => {
     const steps: (() => void)[] = [];
     const port = await listen((_request, response) => {

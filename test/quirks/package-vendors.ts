@@ -12,6 +12,8 @@ export type ModelSettings = NonNullable<NonNullable<ServerOptions['settings']>['
 
 /** A vendor behind one package of the AI SDK. */
 export interface PackageVendor {
+  /** The last part of the ids of its cases. */
+  readonly id: string;
   readonly name: string;
   /** The page of the vendor that describes its API. */
   readonly page: string;
@@ -78,6 +80,7 @@ function geminiStream({ thoughts = '', text = '', calls = [], stop, more }: Vend
 }
 
 export const google: PackageVendor = {
+  id: 'Google',
   name: 'Google',
   page: 'The reference of the Gemini API (streamGenerateContent)',
   settings: (url) => ({
@@ -112,6 +115,7 @@ export const google: PackageVendor = {
 
 const vertex: PackageVendor = {
   ...google,
+  id: 'GoogleVertex',
   name: 'Google Vertex',
   page: 'The reference of Vertex AI (streamGenerateContent)',
   settings: (url) => ({
@@ -192,6 +196,7 @@ const blocksOf = (body: JsonObject): readonly JsonObject[] =>
   objects(body.messages).flatMap(({ content }) => objects(content));
 
 export const bedrock: PackageVendor = {
+  id: 'Amazon',
   name: 'Amazon Bedrock',
   page: 'The reference of Amazon Bedrock (ConverseStream)',
   settings: (url) => ({
@@ -240,7 +245,7 @@ const chatImages = (body: JsonObject): readonly string[] =>
     .flatMap(({ content }) => objects(content))
     .flatMap(({ image_url: url }) => (textIn(url) || textIn(objectIn(url).url)).split(',')[1] ?? []);
 
-const chat: Omit<PackageVendor, 'name' | 'page' | 'settings' | 'path' | 'thoughts'> = {
+const chat: Omit<PackageVendor, 'id' | 'name' | 'page' | 'settings' | 'path' | 'thoughts'> = {
   key: bearer,
   rules: CHAT_RULES,
   mediaType: 'text/event-stream',
@@ -259,6 +264,7 @@ const lastCalling = ({ messages }: JsonObject): JsonObject =>
 
 export const compatible: PackageVendor = {
   ...chat,
+  id: 'DeepSeek',
   name: 'DeepSeek (openai-compatible)',
   page: 'The guide of DeepSeek to its thinking mode',
   settings: (url) => ({
@@ -272,6 +278,7 @@ export const compatible: PackageVendor = {
 
 const groq: PackageVendor = {
   ...chat,
+  id: 'Groq',
   name: 'Groq',
   page: 'The API reference of Groq (chat completions)',
   settings: (url) => ({
@@ -319,6 +326,7 @@ const withUsage = (chunk: string): string =>
 
 export const mistral: PackageVendor = {
   ...chat,
+  id: 'Mistral',
   name: 'Mistral',
   page: 'The API reference of Mistral (chat completions)',
   settings: (url) => ({
@@ -382,6 +390,7 @@ function responsesStream({ thoughts, text, calls = [], stop, more }: VendorAnswe
 }
 
 export const azure: PackageVendor = {
+  id: 'Azure',
   name: 'Azure',
   page: 'The reference of Azure OpenAI (Responses)',
   settings: (url) => ({
@@ -411,7 +420,20 @@ export const azure: PackageVendor = {
   limitOf: ({ max_output_tokens: limit }) => limit,
 };
 
+/** The same vendor through packages of earlier versions of the contract. */
+const earlier: readonly PackageVendor[] = ['v2', 'v3'].map((version) => ({
+  ...compatible,
+  id: `DeepSeek-${version}`,
+  name: `DeepSeek (openai-compatible of AI SDK ${version === 'v2' ? 5 : 6})`,
+  settings: (url) => ({
+    ...compatible.settings(url),
+    package: `ai-sdk-compatible-${version}`,
+    options: { name: 'deepseek', includeUsage: true, supportsStructuredOutputs: true },
+  }),
+}));
+
 export const PACKAGE_VENDORS: readonly PackageVendor[] = [
+  ...earlier,
   ...[google, vertex, bedrock, azure, mistral, groq, compatible],
 ];
 

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Timer } from '../../core/time.js';
-import { AFTER_WHOLE_MS, mostBytes, tooMuch, type Exchange } from '../exchange.js';
+import { AFTER_WHOLE_MS, mostBytes, piecesOf, tooMuch, type Exchange } from '../exchange.js';
 import { ModelFailure } from '../failure.js';
 
 /** A model call, in whose course its package sends requests. */
@@ -31,7 +31,10 @@ export function watchedFetch(given: typeof fetch): typeof fetch {
       throw new ModelFailure('bad-answer', text);
     }
     const { status, headers } = response;
-    return new Response(watchedBody(response.body, call), { status, headers: [...headers] });
+    return new Response(ReadableStream.from(watchedBody(response.body, call)), {
+      status,
+      headers: [...headers],
+    });
   };
 }
 
@@ -41,39 +44,36 @@ const LAST =
 /** More than the longest mark. */
 const TAIL_CHARACTERS = 64;
 
-function watchedBody(body: ReadableStream<Uint8Array>, call: WatchedCall): ReadableStream<Uint8Array> {
+async function* watchedBody(
+  body: ReadableStream<Uint8Array>,
+  call: WatchedCall,
+): AsyncGenerator<Uint8Array, void> {
   // The body of node-fetch is no web stream.
   const reader = ('getReader' in body ? body : ReadableStream.from<Uint8Array>(body)).getReader();
+  const cancel = (): Promise<void> => reader.cancel().catch(() => undefined);
   let left = mostBytes(call.maxTokens);
   let tail = '';
   let isLast = false;
-  let idle: Timer | undefined;
-  const end = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
-    idle?.cancel();
-    controller.close();
+  // A server that leaves the connection open after its last event, or breaks it, has said all the same.
+  const read = async () => {
+    using _ = new Timer(isLast ? AFTER_WHOLE_MS : Infinity, () => void cancel(), { ref: false });
+    return await reader.read();
   };
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      // A server that leaves the connection open after its last event, or breaks it, has said all the same.
-      if (isLast)
-        idle = new Timer(AFTER_WHOLE_MS, () => void reader.cancel().catch(() => undefined), { ref: false });
-      try {
-        const { done, value } = await reader.read();
-        idle?.cancel();
-        if (done) return end(controller);
-        call.onBytes();
-        left -= value.byteLength;
-        if (left < 0) throw tooMuch(call);
-        const text = tail + Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('latin1');
-        isLast ||= LAST.test(text);
-        tail = text.slice(-TAIL_CHARACTERS);
-        controller.enqueue(value);
-      } catch (error) {
-        if (isLast && !(error instanceof ModelFailure)) return end(controller);
-        await reader.cancel().catch(() => undefined);
-        throw error;
-      }
-    },
-    cancel: (reason) => reader.cancel(reason),
-  });
+  try {
+    for (;;) {
+      const { done, value } = await read();
+      if (done) return;
+      call.onBytes();
+      left -= value.byteLength;
+      if (left < 0) throw tooMuch(call);
+      const text = tail + Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('latin1');
+      isLast ||= LAST.test(text);
+      tail = text.slice(-TAIL_CHARACTERS);
+      yield* piecesOf(value);
+    }
+  } catch (error) {
+    if (!isLast || error instanceof ModelFailure) throw error;
+  } finally {
+    await cancel();
+  }
 }

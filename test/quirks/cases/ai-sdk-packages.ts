@@ -48,7 +48,7 @@ const ERRORS: readonly (readonly [PackageVendor, string, Buffer])[] = [
 
 const CASES: readonly Case[] = [
   ...ERRORS.map(([of, word, error]) => ({
-    ...{ of, id: `ai-sdk-error-in-stream-${of.name.split(' ')[0]!}`, class: 15 },
+    ...{ of, id: `ai-sdk-error-in-stream-${of.id}`, class: 15 },
     quirk: `The vendor reports a failure inside a stream that began well (${word}).`,
     right: 'The person reads the reason, and the failure counts as an overload, not as an answer.',
     async check(vendor: PackageVendor) {
@@ -65,6 +65,7 @@ const CASES: readonly Case[] = [
     async check(vendor) {
       const told = await askPackage({
         vendor,
+        model: { timeoutSeconds: 5 },
         answers: [{ bytes: vendor.stream({ text: 'whole' }), then: 'hangs' }],
       });
       expect([told.state, told.text]).toEqual(['completed', 'whole']);

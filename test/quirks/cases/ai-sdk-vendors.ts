@@ -295,9 +295,7 @@ const TOPICS: readonly Topic[] = [
 export const AI_SDK_VENDORS: readonly Quirk[] = PACKAGE_VENDORS.flatMap((vendor) =>
   TOPICS.filter(({ only }) => only?.(vendor) ?? true).map((topic) => ({
     ...{ class: topic.class, wire: 'AI SDK' as const, vendor: vendor.name, source: vendor.page },
-    ...{
-      id: `ai-sdk-${topic.id}-${vendor.name.split(' ')[0] === 'Google' ? vendor.name.replace(' ', '') : vendor.name.split(' ')[0]}`,
-    },
+    id: `ai-sdk-${topic.id}-${vendor.id}`,
     ...{ quirk: topic.quirk, right: topic.right },
     check: () => topic.check(vendor, (asking) => askPackage({ vendor, agents: [weigher], ...asking })),
   })),
