@@ -28,7 +28,7 @@ import type { ModelProvider } from './core/model.js';
 import type { Run } from './core/run.js';
 import { noScrubber, noSecrets, SECRETS, type Scrubber } from './core/secrets.js';
 import type { Tool } from './core/tool.js';
-import { keyFileFindings } from './http/auth-settings.js';
+import { keyFileFindings } from './http/authentication.js';
 import { sendError } from './http/errors.js';
 import { readTls, tlsFindings, type TlsMaterial } from './http/tls.js';
 import { healthOf } from './http/web-app.js';

@@ -1,7 +1,7 @@
 import { createAccess } from '../a2a/server/access.js';
 import { skillIdOf } from '../agents/capabilities.js';
 import type { Authenticator } from '../core/identity.js';
-import { openAuthenticator } from '../http/auth-settings.js';
+import { openAuthenticator } from '../http/authentication.js';
 import type { TrustedNodes } from '../http/node-assertion.js';
 import { egressOf, type Parts } from './node.js';
 
