@@ -64,16 +64,3 @@ function assignmentFindings({ multiAgent, roster, assigned }: AgentNaming): read
     return finding(path, `names no agent of the roster; it can be: ${names.join(', ')}`);
   });
 }
-
-/** Whether the server runs the agent, or one agent that does the work of all. */
-export function runsAgent(name: string, naming: Pick<AgentNaming, 'multiAgent' | 'publish'>): boolean {
-  return !naming.multiAgent || (naming.publish?.includes(name) ?? true);
-}
-
-/** Gives tools to the agents that the settings name. */
-export function withAssignedTools({ roster, assigned }: Pick<AgentNaming, 'roster' | 'assigned'>): Roster {
-  return roster.map((spec) => {
-    const own = assigned.filter(({ agent }) => agent === spec.name).map(({ prefix }) => prefix);
-    return own.length === 0 ? spec : { ...spec, prefixes: [...own, ...spec.prefixes] };
-  });
-}

@@ -245,3 +245,8 @@ export function unknownPublished(options: Published): readonly string[] {
   const known = agentNames(options);
   return (options.publish ?? []).filter((name) => !known.includes(name));
 }
+
+/** Whether the server runs the agent, or one agent that does the work of all. */
+export function runsAgent(name: string, naming: Pick<Published, 'multiAgent' | 'publish'>): boolean {
+  return !naming.multiAgent || (naming.publish?.includes(name) ?? true);
+}

@@ -2,11 +2,11 @@ import type { Agent, Skill } from '../core/agent.js';
 import type { ToolAssignment } from '../core/capability.js';
 import type { CardFile } from '../core/card.js';
 import { LangoError } from '../core/errors.js';
-import { withAssignedTools } from './agent-findings.js';
 import { isShipped } from './agent-specs.js';
 import { buildAgentTree, makeDefinedAgent, type AgentTreeOptions } from './agent-tree.js';
 import { cardSkills } from './capabilities.js';
 import type { DefinedAgent } from './defined-agent.js';
+import { withAssignedTools } from './partition.js';
 
 /** The source of an agent's description: agent-cards/, the roster of the configuration, or the program itself. */
 export type AgentOrigin = 'shipped' | 'configured' | 'program';
@@ -35,7 +35,7 @@ export function buildNodeAgents(given: NodeAgentsOptions, own: readonly OwnAgent
   const { publish, roster } = given;
   const names = new Set(own.map(nameOf));
   const ofTree = publish?.filter((name) => !names.has(name));
-  const options = { ...given, roster: withAssignedTools(given), publish: ofTree };
+  const options = { ...given, roster: withAssignedTools(roster, given.assigned), publish: ofTree };
   const tree = buildAgentTree(options);
   const isNamed = (agent: OwnAgent): boolean => publish?.includes(nameOf(agent)) ?? false;
   const chosen = (own.some(isNamed) ? own.filter(isNamed) : own).map((agent) =>

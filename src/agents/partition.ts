@@ -1,5 +1,6 @@
 import { LangoError } from '../core/errors.js';
 import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME, type AgentSpec, type Roster } from '../core/agent.js';
+import type { ToolAssignment } from '../core/capability.js';
 import type { Tool } from '../core/tool.js';
 import { STANDARD_ROSTER, type StandardRole } from './agent-specs.js';
 
@@ -29,6 +30,14 @@ export function roleOf(toolName: string, roster: Roster): string | undefined {
   const isOwner = ({ prefixes }: AgentSpec) => prefixes.some((prefix) => toolName.startsWith(prefix));
   const role = roster.find(isOwner) ?? roster.find(({ takesUnmatched }) => takesUnmatched);
   return role?.name;
+}
+
+/** Gives each agent that `assigned` names its tools, whatever the prefixes of its spec say. */
+export function withAssignedTools(roster: Roster, assigned: readonly ToolAssignment[]): Roster {
+  return roster.map((spec) => {
+    const own = assigned.filter(({ agent }) => agent === spec.name).map(({ prefix }) => prefix);
+    return own.length === 0 ? spec : { ...spec, prefixes: [...own, ...spec.prefixes] };
+  });
 }
 
 /** Throws `invalid-config` when two roles clash or a name is reserved. */

@@ -1,12 +1,12 @@
 import os from 'node:os';
 import { dirname } from 'node:path';
-import { agentFindings, assertAgentNames, withAssignedTools } from '../agents/agent-findings.js';
+import { agentFindings, assertAgentNames } from '../agents/agent-findings.js';
 import { extendRoster } from '../agents/agent-specs.js';
 import { Attachments } from '../agents/attachments.js';
 import type { DefinedAgent } from '../agents/defined-agent.js';
 import { createMeters } from '../agents/meters.js';
 import { buildNodeAgents, nameOf } from '../agents/node-agents.js';
-import { roleOf } from '../agents/partition.js';
+import { roleOf, withAssignedTools } from '../agents/partition.js';
 import type { Additions, PromptTexts } from '../agents/prompts.js';
 import { warnOfUnknownTools } from '../agents/tool-work.js';
 import { agentLimits, groupsOf, hasSeveralOwners } from '../config/config.js';
@@ -35,7 +35,8 @@ export async function createModel(choice: ModelChoice, context: ModelContext): P
     ...{ secrets, logger, createFetch: egressOf(context) },
     folders: [...(config.file ? [dirname(config.file)] : []), config.home, process.cwd()],
     offline: () => {
-      const roster = withAssignedTools(agentNaming(context));
+      const { roster: specs, assigned } = agentNaming(context);
+      const roster = withAssignedTools(specs, assigned);
       const sentences = schema.capabilities.flatMap((one) => one.sentences ?? []);
       return { sentences, agentOf: (tool: string) => roleOf(tool, roster) };
     },

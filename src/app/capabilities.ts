@@ -1,4 +1,4 @@
-import { runsAgent } from '../agents/agent-findings.js';
+import { runsAgent } from '../agents/agent-tree.js';
 import { createBackgroundBill } from '../agents/meters.js';
 import { asksBefore } from '../agents/tool-permission.js';
 import { isShipped } from '../capabilities/index.js';
