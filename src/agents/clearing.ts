@@ -6,7 +6,7 @@ import { askUser } from './control-functions.js';
 import { isFile } from './attachments.js';
 
 /** A message of a conversation, and the turn that it belongs to; 0 for earlier tasks. */
-export interface Entry {
+export interface TurnMessage {
   readonly turn: number;
   readonly message: ModelMessage;
 }
@@ -22,7 +22,7 @@ const LEFT_OUT: ModelMessage = {
 };
 
 /** Returns the conversation after a clearing. Messages of the person stay, and so do questions with their replies. */
-export function withoutOld(entries: readonly Entry[], clearing: Clearing): Entry[] {
+export function withoutOld(entries: readonly TurnMessage[], clearing: Clearing): TurnMessage[] {
   const gone = leftOut(entries, clearing);
   const firstGone = entries.findIndex((entry) => gone.has(entry));
   return entries.flatMap((entry, at) => {
@@ -34,9 +34,9 @@ export function withoutOld(entries: readonly Entry[], clearing: Clearing): Entry
 
 /** The messages that go: of earlier tasks the oldest, and old calls with their results. */
 function leftOut(
-  entries: readonly Entry[],
+  entries: readonly TurnMessage[],
   { calls, errors, earlier }: Pick<Clearing, 'calls' | 'errors' | 'earlier'>,
-): ReadonlySet<Entry> {
+): ReadonlySet<TurnMessage> {
   const gone = new Set(entries.slice(0, earlier));
   for (const [at, entry] of entries.entries()) {
     const next = entries[at + 1];
@@ -55,7 +55,7 @@ const hasCalls = (message: ModelMessage): boolean =>
 /** The result of a question holds the words of a person. */
 const isQuestion = ({ name }: FunctionResult): boolean => name === askUser.name;
 
-function withShorterResults(entry: Entry, { results, bytes }: Clearing): Entry {
+function withShorterResults(entry: TurnMessage, { results, bytes }: Clearing): TurnMessage {
   const { turn, message } = entry;
   if (message.role !== 'results') return entry;
   const shorter = message.results.map((result) =>
@@ -81,7 +81,7 @@ function cutResult(result: FunctionResult, bytes: number): FunctionResult {
  * which frees most. Undefined when none frees anything. The calls of the turn `newest` stay.
  */
 export function smallestClearing(
-  entries: readonly Entry[],
+  entries: readonly TurnMessage[],
   newest: number,
   target: number,
 ): Clearing | undefined {
@@ -99,7 +99,7 @@ export function smallestClearing(
 }
 
 /** All clearings, each of which loses more than the one before: results, then calls, then errors, then earlier tasks. */
-function clearings(entries: readonly Entry[], newest: number, longest: Pick<Clearing, 'bytes'>) {
+function clearings(entries: readonly TurnMessage[], newest: number, longest: Pick<Clearing, 'bytes'>) {
   const turns = [...new Set(entries.map(({ turn }) => turn + 1))].filter((turn) => turn <= newest);
   const none: Clearing = { results: 0, calls: 0, errors: 0, earlier: 0, ...longest };
   const most: Clearing = { ...none, results: newest, calls: newest, errors: newest };
@@ -119,7 +119,11 @@ function clearings(entries: readonly Entry[], newest: number, longest: Pick<Clea
 const MIN_RESULT_BYTES = 1_000;
 
 /** The most bytes of each kept result, when the newest ones alone would take more than half of the room. */
-function longestResult(entries: readonly Entry[], newest: number, target: number): Pick<Clearing, 'bytes'> {
+function longestResult(
+  entries: readonly TurnMessage[],
+  newest: number,
+  target: number,
+): Pick<Clearing, 'bytes'> {
   const ofNewest = entries.filter(({ turn, message }) => turn >= newest && message.role === 'results');
   const count = ofNewest.reduce((sum, { message }) => sum + resultsIn(message).length, 0);
   if (tokensIn(ofNewest) <= target / 2) return {};
@@ -138,7 +142,7 @@ const FRAME_TOKENS = 10;
 const TOKENS = new WeakMap<ModelMessage, number>();
 
 /** Estimates the tokens of messages, each once. */
-export function tokensIn(entries: readonly Pick<Entry, 'message'>[]): number {
+export function tokensIn(entries: readonly Pick<TurnMessage, 'message'>[]): number {
   return entries.reduce((sum, { message }) => {
     const tokens = TOKENS.get(message) ?? tokensOf(message);
     TOKENS.set(message, tokens);

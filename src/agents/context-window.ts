@@ -2,7 +2,7 @@ import type { FunctionSpec, ModelAnswer, ModelMessage, ModelProvider } from '../
 import type { Run } from '../core/run.js';
 import { estimateTokens } from '../core/text.js';
 import type { Request } from './bill.js';
-import { smallestClearing, tokensIn, withoutOld, type Entry } from './clearing.js';
+import { smallestClearing, tokensIn, withoutOld, type TurnMessage } from './clearing.js';
 
 /** The windows that vendors named, or refused requests beyond, by the model that was asked. */
 const LEARNED = new WeakMap<ModelProvider, number>();
@@ -34,7 +34,7 @@ interface WindowOptions {
 export class ContextWindow {
   readonly #run: Run;
   readonly #model: ModelProvider;
-  #entries: Entry[];
+  #entries: TurnMessage[];
   #turn = 1;
   /** The tokens that the vendor counts for one that is estimated here. */
   #ratio = 1;

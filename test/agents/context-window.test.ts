@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { smallestClearing, tokensIn, withoutOld, type Entry } from '../../src/agents/clearing.js';
+import { smallestClearing, tokensIn, withoutOld, type TurnMessage } from '../../src/agents/clearing.js';
 import { textPart } from '../../src/core/message.js';
 import type {
   FunctionResult,
@@ -116,11 +116,11 @@ describe('a task that fills the context window', () => {
 });
 
 describe('what is cleared of a conversation', () => {
-  const ask = (text: string, turn: number): Entry => ({
+  const ask = (text: string, turn: number): TurnMessage => ({
     turn,
     message: { role: 'user', parts: [textPart(text)] },
   });
-  const exchange = (turn: number, change: Partial<FunctionResult> = {}): Entry[] => {
+  const exchange = (turn: number, change: Partial<FunctionResult> = {}): TurnMessage[] => {
     const id = `id-${turn}`;
     const { name = 'fs_read' } = change;
     const result = { id, name, content: `result ${turn} ${'y'.repeat(1_000)}`, isError: false, ...change };
@@ -136,8 +136,8 @@ describe('what is cleared of a conversation', () => {
     ...[ask('the request', 1), ...exchange(1), ...exchange(2, { isError: true })],
     ...[...exchange(3, { name: 'ask_user' }), ask('a follow-up', 4), ...exchange(4), ...exchange(5)],
   ];
-  const textOf = (entries: readonly Entry[]) => JSON.stringify(entries.map(({ message }) => message));
-  const clearedTo = (share: number): readonly [string, readonly Entry[]] => {
+  const textOf = (entries: readonly TurnMessage[]) => JSON.stringify(entries.map(({ message }) => message));
+  const clearedTo = (share: number): readonly [string, readonly TurnMessage[]] => {
     const clearing = smallestClearing(conversation, 5, tokensIn(conversation) * share)!;
     const entries = withoutOld(conversation, clearing);
     return [textOf(entries), entries];

@@ -27,7 +27,7 @@ export interface Sent {
 }
 
 /** What the vendor sends: an output, the text of a stream, a response with a status, or whatever a `Reply` writes. */
-export type Answer =
+export type VendorResponse =
   | VendorAnswer
   | { readonly stream: string }
   | { readonly status: number; readonly body: unknown; readonly headers?: Record<string, string> }
@@ -36,7 +36,7 @@ export type Answer =
 export interface Asking {
   readonly wire: ModelWireName;
   /** By the request, or in order; the last one is repeated. */
-  readonly answers: readonly Answer[] | ((request: Sent) => Answer);
+  readonly answers: readonly VendorResponse[] | ((request: Sent) => VendorResponse);
   /** What this vendor refuses besides what the vendor that defined the wire refuses. */
   readonly rules?: readonly VendorRule[];
   /** Default: "hello". */
@@ -167,7 +167,7 @@ function wireOf(path: string): ModelWireName {
   return path.includes('/responses') ? 'Responses' : 'Chat Completions';
 }
 
-function replyOf(wire: ModelWireName, answer: Answer): Reply {
+function replyOf(wire: ModelWireName, answer: VendorResponse): Reply {
   if (typeof answer === 'function') return answer;
   if ('status' in answer) return status(answer.status, answer.body, answer.headers);
   return events('stream' in answer ? answer.stream : streamOf(wire, answer));

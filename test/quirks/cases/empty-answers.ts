@@ -2,7 +2,7 @@ import { expect } from '@jest/globals';
 import { DONE, openaiChunk, openaiEvent } from '../../support/openai-wire.js';
 import { doings } from '../../support/server.js';
 import type { Quirk } from '../quirk.js';
-import { ask, type Answer, type Told } from '../strict-vendor.js';
+import { ask, type VendorResponse, type Told } from '../strict-vendor.js';
 import { MODEL_WIRES, type ModelWireName } from '../vendor-streams.js';
 
 type Named = Pick<Quirk, 'id' | 'vendor' | 'source' | 'quirk'>;
@@ -14,7 +14,7 @@ const AGAIN = 'lango-agent: text "The model gave an empty answer; asking it agai
 const bodyOf = (told: Told, request: number) => JSON.stringify(told.requests[request]!.body);
 
 /** A model whose first answer holds nothing, and whose second one is whole. */
-function askedAgain(wire: ModelWireName, named: Named, empty: Answer): Quirk {
+function askedAgain(wire: ModelWireName, named: Named, empty: VendorResponse): Quirk {
   return {
     ...named,
     ...{ class: 9, wire, id: `empty-${named.id}` },
@@ -135,7 +135,7 @@ const empties = MODEL_WIRES.flatMap(
     ] satisfies readonly Quirk[],
 );
 
-const malformed: readonly (readonly [Named, Answer])[] = [
+const malformed: readonly (readonly [Named, VendorResponse])[] = [
   [
     {
       id: 'gemini',
@@ -202,7 +202,7 @@ const calls = malformed.flatMap(([named, answer]): readonly Quirk[] => {
 function final(
   wire: ModelWireName,
   named: Named,
-  { answer, state, text }: { answer: Answer; state: string; text: RegExp },
+  { answer, state, text }: { answer: VendorResponse; state: string; text: RegExp },
 ): Quirk {
   return {
     ...named,

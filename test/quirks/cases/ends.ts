@@ -2,7 +2,7 @@ import { expect } from '@jest/globals';
 import { anthropicEvent } from '../../support/anthropic-wire.js';
 import { DONE, openaiChunk, openaiEvent } from '../../support/openai-wire.js';
 import type { Quirk } from '../quirk.js';
-import { answerIn, ask, type Answer } from '../strict-vendor.js';
+import { answerIn, ask, type VendorResponse } from '../strict-vendor.js';
 import { MODEL_WIRES, responsesEvent, streamOf, type ModelWireName } from '../vendor-streams.js';
 
 const HALF = 'First you take the old key, and then you';
@@ -11,7 +11,7 @@ const INCOMPLETE = `${HALF}\n\n[The answer is incomplete: the model failed befor
 type Named = Pick<Quirk, 'id' | 'vendor' | 'source' | 'quirk'>;
 
 /** A vendor whose output ends before it is whole, and the same with a fallback that gives a whole one. */
-function failing(wire: ModelWireName, named: Named, answer: Answer): readonly Quirk[] {
+function failing(wire: ModelWireName, named: Named, answer: VendorResponse): readonly Quirk[] {
   const common = { ...named, wire, class: 2 };
   return [
     {

@@ -2,7 +2,7 @@ import { expect } from '@jest/globals';
 import { anthropicEvent } from '../../support/anthropic-wire.js';
 import { DONE, openaiChunk, openaiUsage } from '../../support/openai-wire.js';
 import type { Quirk } from '../quirk.js';
-import { answerIn, ask, type Answer } from '../strict-vendor.js';
+import { answerIn, ask, type VendorResponse } from '../strict-vendor.js';
 import { streamOf, type ModelWireName } from '../vendor-streams.js';
 
 type Named = Pick<Quirk, 'id' | 'vendor' | 'source' | 'quirk'>;
@@ -12,7 +12,7 @@ const half = openaiChunk({ content: HALF });
 const STOP = anthropicEvent({ type: 'message_stop' });
 
 /** A vendor whose word for a whole output is its own. */
-function good(wire: ModelWireName, named: Named, answer: Answer): Quirk {
+function good(wire: ModelWireName, named: Named, answer: VendorResponse): Quirk {
   return {
     ...named,
     ...{ class: 2, wire, id: `good-${named.id}` },
@@ -138,7 +138,7 @@ const goodEnds: readonly Quirk[] = [
 function limited(
   wire: ModelWireName,
   named: Named,
-  { answer, mark }: { answer: Answer; mark: RegExp },
+  { answer, mark }: { answer: VendorResponse; mark: RegExp },
 ): Quirk {
   return {
     ...named,

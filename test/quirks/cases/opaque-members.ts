@@ -4,7 +4,7 @@ import { listIn, objectIn, textIn } from '../../../src/models/loose.js';
 import { anthropicStream, toolUseBlock } from '../../support/anthropic-wire.js';
 import { DONE, openaiChunk } from '../../support/openai-wire.js';
 import type { Quirk } from '../quirk.js';
-import { ask, type Answer, type Sent } from '../strict-vendor.js';
+import { ask, type VendorResponse, type Sent } from '../strict-vendor.js';
 import type { VendorRule } from '../vendor-rules.js';
 import { responsesEvent, type ModelWireName } from '../vendor-streams.js';
 
@@ -12,7 +12,7 @@ interface Row extends Pick<Quirk, 'vendor' | 'source' | 'quirk'> {
   readonly name: string;
   readonly wire?: ModelWireName;
   /** The first answer: a call of `fs_list` with members of this vendor's own. */
-  readonly answer: Answer;
+  readonly answer: VendorResponse;
   /** What goes back with it, as part of the message, the call or the list of items. */
   readonly back: object;
   /** Text in `back` that no other model may get. */
@@ -21,7 +21,7 @@ interface Row extends Pick<Quirk, 'vendor' | 'source' | 'quirk'> {
 
 const CALL = { name: 'fs_list' };
 
-function chatStream(...deltas: readonly object[]): Answer {
+function chatStream(...deltas: readonly object[]): VendorResponse {
   const call = { index: 0, id: 'call_1', type: 'function', function: { name: 'fs_list', arguments: '{}' } };
   const chunks = [...deltas, { tool_calls: [call] }].map((delta) => openaiChunk(delta));
   return { stream: [...chunks, openaiChunk({}, 'tool_calls'), DONE].join('') };
@@ -245,7 +245,7 @@ export const OPAQUE_OVER_TASKS: readonly Quirk[] = [
       'After a call, the thoughts of all messages are required in all later requests, also of later tasks.',
     right: 'The thoughts of each message go back in later tasks too.',
     async check() {
-      const answers = ({ n }: Sent): Answer =>
+      const answers = ({ n }: Sent): VendorResponse =>
         n < 2 ? { thoughts: `thought ${n}`, calls: [CALL] } : { thoughts: 'last', text: 'Done.' };
       const asking = { wire: 'Chat Completions', rules: [lacksReasoning], answers } as const;
       const first = await ask(asking);

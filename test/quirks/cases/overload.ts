@@ -4,7 +4,7 @@ import { openaiEvent } from '../../support/openai-wire.js';
 import { reset, status, type Reply } from '../../support/scripted-server.js';
 import { doings } from '../../support/server.js';
 import type { Quirk } from '../quirk.js';
-import { answerIn, ask, type Answer, type Told } from '../strict-vendor.js';
+import { answerIn, ask, type VendorResponse, type Told } from '../strict-vendor.js';
 import { MODEL_WIRES, responsesEvent, streamOf, type ModelWireName } from '../vendor-streams.js';
 
 const WHOLE = { text: 'The whole answer.' };
@@ -18,10 +18,10 @@ function waits({ outcome }: Told): readonly number[] {
 /** A model that fails `times` times in a row, with many retries allowed. */
 function failing(
   wire: ModelWireName,
-  answer: Answer,
+  answer: VendorResponse,
   { times, maxRetries = 10 }: { times: number; maxRetries?: number },
 ): Promise<Told> {
-  const answers = ({ n }: { n: number }): Answer => (n < times ? answer : WHOLE);
+  const answers = ({ n }: { n: number }): VendorResponse => (n < times ? answer : WHOLE);
   return ask({ wire, answers, model: { maxRetries } });
 }
 
@@ -36,7 +36,7 @@ const MIDDLE: Readonly<Record<ModelWireName, (half: string) => string>> = {
     half + anthropicEvent({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }),
 };
 
-const inTheMiddle = (wire: ModelWireName): Answer => {
+const inTheMiddle = (wire: ModelWireName): VendorResponse => {
   const [half] = streamOf(wire, { text: HALF }).split(
     /data: [^\n]*"finish_reason":"stop"|event: response\.output_item\.done|event: content_block_stop/,
   );
@@ -95,7 +95,7 @@ const limits = MODEL_WIRES.flatMap((wire): readonly Quirk[] => {
       ...{ ...common, id: `overload-fallback-${wire}`, source: 'brightwave-inc/tidebreak#555' },
       right: 'A fallback is asked after three retries, before long waits.',
       async check() {
-        const answers = ({ model }: { model: string }): Answer => (model === 'm' ? busy(503) : WHOLE);
+        const answers = ({ model }: { model: string }): VendorResponse => (model === 'm' ? busy(503) : WHOLE);
         const told = await ask({ wire, answers, model: { maxRetries: 10, fallbacks: ['other'] } });
         expect([told.state, told.text]).toEqual(['completed', WHOLE.text]);
         expect(told.requests.map(({ model }) => model)).toEqual(['m', 'm', 'm', 'm', 'other']);
@@ -105,7 +105,7 @@ const limits = MODEL_WIRES.flatMap((wire): readonly Quirk[] => {
       ...{ ...common, id: `overload-last-${wire}`, source: 'brightwave-inc/tidebreak#555' },
       right: 'The last model of the chain is waited for.',
       async check() {
-        const answers = ({ model, n }: { model: string; n: number }): Answer =>
+        const answers = ({ model, n }: { model: string; n: number }): VendorResponse =>
           model === 'm' || n < 9 ? busy(503) : WHOLE;
         const told = await ask({ wire, answers, model: { maxRetries: 10, fallbacks: ['last'] } });
         expect([told.state, told.text, told.requests.length]).toEqual(['completed', WHOLE.text, 10]);

@@ -8,7 +8,7 @@ import { API_KEY } from '../../support/model-wire.js';
 import { openaiWire } from '../../support/openai-wire.js';
 import { events, ScriptedServer, status } from '../../support/scripted-server.js';
 import type { Quirk } from '../quirk.js';
-import { ask, type Answer, type Sent } from '../strict-vendor.js';
+import { ask, type VendorResponse, type Sent } from '../strict-vendor.js';
 import type { VendorRule } from '../vendor-rules.js';
 import { MODEL_WIRES, streamOf } from '../vendor-streams.js';
 
@@ -94,7 +94,7 @@ export const POISON: readonly Quirk[] = [
     async check() {
       const bad = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1]).toString('base64');
       let refused = 0;
-      const answers = ({ body }: Sent): Answer => {
+      const answers = ({ body }: Sent): VendorResponse => {
         if (!json(body).includes(bad)) return { text: 'Seen.' };
         refused += 1;
         return { status: 400, body: { type: 'error', error: { type: 'x', message: BAD_IMAGES[wire] } } };

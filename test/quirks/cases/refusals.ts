@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import type { Quirk } from '../quirk.js';
-import { ask, type Answer, type Sent } from '../strict-vendor.js';
+import { ask, type VendorResponse, type Sent } from '../strict-vendor.js';
 import { MODEL_WIRES, type ModelWireName, type VendorAnswer } from '../vendor-streams.js';
 
 const AZURE = {
@@ -29,7 +29,7 @@ const BY_FILTER: Readonly<Record<ModelWireName, VendorAnswer>> = {
 interface Row extends Pick<Quirk, 'vendor' | 'source' | 'quirk'> {
   readonly name: string;
   readonly wires: readonly ModelWireName[];
-  readonly answer: (wire: ModelWireName) => Answer;
+  readonly answer: (wire: ModelWireName) => VendorResponse;
   /** The state of the refused task. Default: "rejected". */
   readonly state?: string;
   /** What the operator reads of the reason. */
@@ -118,7 +118,7 @@ const holdsFlagged = ({ body }: Sent): boolean => JSON.stringify(body).includes(
 
 /** A vendor that refuses each request that holds the word. */
 const refusing =
-  (answer: Answer): ((sent: Sent) => Answer) =>
+  (answer: VendorResponse): ((sent: Sent) => VendorResponse) =>
   (sent) =>
     holdsFlagged(sent) ? answer : { text: 'Paris.' };
 
@@ -168,7 +168,7 @@ export const REFUSALS: readonly Quirk[] = [
 /** Vendors say which refusals another model may answer. */
 export const REFUSAL_FALLBACKS: readonly Quirk[] = [
   ...MODEL_WIRES.flatMap((wire): readonly Quirk[] => {
-    const answers = ({ model }: Sent): Answer =>
+    const answers = ({ model }: Sent): VendorResponse =>
       model === 'm' ? BY_FILTER[wire] : { text: 'A harmless answer.' };
     const common = {
       class: 10,
