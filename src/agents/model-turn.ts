@@ -11,6 +11,7 @@ import type {
   Usage,
 } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
+import type { Origin } from '../core/origin.js';
 import type { EventBody } from '../core/task.js';
 import { againAt } from '../core/retry.js';
 import { scrubEvent } from '../scrub/data.js';
@@ -157,10 +158,18 @@ interface Speech {
   readonly replace: boolean;
   /** Default: the agent of the run. */
   readonly author?: string;
+  readonly from?: Origin | undefined;
 }
 
-export function sayAnswer(run: Run, { text, replace, author }: Speech): void {
-  run.emit({ type: 'text-delta', artifactId: ANSWER_ARTIFACT_ID, text, replace, lastChunk: false }, author);
+export function sayAnswer(run: Run, { text, replace, author, from }: Speech): void {
+  const body = {
+    type: 'text-delta',
+    artifactId: ANSWER_ARTIFACT_ID,
+    text,
+    replace,
+    lastChunk: false,
+  } as const;
+  run.emit(from ? { ...body, from } : body, author);
 }
 
 /** The texts for callers who may not read the vendor's error message, which can name accounts, limits and addresses. */

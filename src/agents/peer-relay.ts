@@ -3,7 +3,8 @@ import { LangoError } from '../core/errors.js';
 import type { Json } from '../core/json.js';
 import type { Artifact } from '../core/message.js';
 import type { Run } from '../core/run.js';
-import type { Activity, EventBody, Question } from '../core/task.js';
+import { partOf } from '../core/origin.js';
+import type { EventBody, Question } from '../core/task.js';
 import { counted, shorten } from '../core/text.js';
 import { sayAnswer } from './model-turn.js';
 
@@ -20,8 +21,11 @@ export interface RelayOptions {
 }
 
 type PassedEvent = Exclude<PeerEvent, { type: 'end' }>;
+type ActivityEvent = Extract<PeerEvent, { type: 'activity' }>;
+type ArtifactEvent = Extract<PeerEvent, { type: 'artifact' }>;
 type TextDelta = Extract<PeerEvent, { type: 'text-delta' }>;
-type Comment = { readonly id: string; readonly text: string; readonly replace?: boolean };
+type Chunk = Pick<TextDelta, 'text' | 'from'>;
+type Comment = Chunk & { readonly id: string; readonly replace?: boolean; readonly author: string };
 type EndEvent = Extract<PeerEvent, { type: 'end' }>;
 
 /** The most bytes that one delegation adds to the journal of its task. */
@@ -75,14 +79,14 @@ export class PeerRelay {
         this.#taskKnown = true;
         break;
       case 'activity':
-        this.#report(event.activity, event.author);
+        this.#report(event);
         break;
       case 'text-delta':
-        if (isAnswer) this.#say(event.text, event.replace, event.author);
-        else this.#comment({ ...event, id: this.#messageId(event) }, event.author);
+        if (isAnswer) this.#say(event);
+        else this.#comment({ ...event, id: this.#messageId(event) });
         break;
       case 'artifact':
-        this.#deliver(event.artifact, event.author);
+        this.#deliver(event);
         break;
     }
   }
@@ -93,7 +97,7 @@ export class PeerRelay {
     assertSize(questions, entryBytes * QUESTION_SHARE, 'questions');
     if (!isAnswer || end.state !== 'completed') return;
     const text = end.text.trim() === '' ? `${agent} finished without any text.` : end.text;
-    if (text !== this.#text) this.#say(text, true, end.author);
+    if (text !== this.#text) this.#say({ text, replace: true, author: end.author });
   }
 
   /** The data that the peer answered with. */
@@ -109,14 +113,15 @@ export class PeerRelay {
     return [`[delivered to the user: ${names.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}]`];
   }
 
-  #report(activity: Activity, author: string): void {
+  #report({ activity, author, from }: ActivityEvent): void {
     const { type } = activity;
     if (type === 'turn-start') this.#turns.set(author, (this.#turns.get(author) ?? 0) + 1);
-    if (type !== 'text') this.#emit({ type: 'activity', activity }, author);
-    else if (activity.id !== undefined) this.#comment({ ...activity, id: activity.id }, author);
+    if (type !== 'text') this.#emit({ type: 'activity', activity, ...(from && { from }) }, author);
+    else if (activity.id !== undefined) this.#comment({ ...activity, id: activity.id, author, from });
     else {
-      for (const text of this.#chunks(activity.text)) {
-        this.#emit({ type: 'activity', activity: { type, text } }, author);
+      for (const { text, from: part } of this.#chunks({ text: activity.text, from })) {
+        const origin = text === activity.text && part ? { from: part } : {};
+        this.#emit({ type: 'activity', activity: { type, text }, ...origin }, author);
       }
     }
   }
@@ -131,38 +136,33 @@ export class PeerRelay {
   }
 
   /** Writes text that is not the user's answer. */
-  #comment({ id, text, replace = false }: Comment, author: string): void {
+  #comment({ id, replace = false, author, ...whole }: Comment): void {
     const artifactId = `${this.#options.step}/${id}`;
     let restart = replace;
-    for (const chunk of this.#chunks(text)) {
-      const body = {
-        type: 'text-delta',
-        artifactId,
-        text: chunk,
-        replace: restart,
-        isMessage: true,
-      } as const;
-      this.#emit(body, author);
+    for (const { text, from } of this.#chunks(whole)) {
+      const body = { type: 'text-delta', artifactId, text, replace: restart, isMessage: true } as const;
+      this.#emit({ ...body, ...(from && { from }) }, author);
       restart = false;
     }
   }
 
   /** Writes text of the user's answer. */
-  #say(text: string, replace: boolean, author: string): void {
+  #say({ text, replace, author, from }: Omit<TextDelta, 'type' | 'artifactId'>): void {
     let restart = replace || this.#text === undefined;
     // An empty restart writes nothing yet; the next text then replaces the old answer.
     this.#text = !restart ? this.#text + text : text === '' ? undefined : text;
     if (text === '') return;
-    for (const chunk of this.#chunks(text)) {
-      this.#admit(Buffer.byteLength(chunk));
-      sayAnswer(this.#options.run, { text: chunk, replace: restart, author });
+    for (const chunk of this.#chunks({ text, from })) {
+      this.#admit(Buffer.byteLength(chunk.text));
+      sayAnswer(this.#options.run, { ...chunk, replace: restart, author });
       restart = false;
     }
   }
 
-  #deliver(artifact: Artifact, author: string): void {
+  #deliver({ artifact, author, from }: ArtifactEvent): void {
     const own: Artifact = { ...artifact, id: `${this.#options.step}/${artifact.id}` };
-    this.#emit({ type: 'artifact', artifact: own, append: false, lastChunk: true }, author);
+    const body = { type: 'artifact', artifact: own, append: false, lastChunk: true } as const;
+    this.#emit({ ...body, ...(from && { from }) }, author);
     this.#artifacts.push(artifact.name ?? artifact.id);
     this.#data.set(
       artifact.id,
@@ -187,16 +187,15 @@ export class PeerRelay {
   }
 
   /** Splits text into chunks that fit into one entry each, at least one. Never splits a character. */
-  *#chunks(text: string): Generator<string> {
+  *#chunks({ text, from }: Chunk): Generator<Chunk> {
     const longest = Math.floor(this.#options.entryBytes / BYTES_PER_UNIT);
-    let rest = text;
-    while (rest.length > longest) {
-      const isSplit = /[\ud800-\udbff]/.test(rest[longest - 1]!);
-      const chunk = rest.slice(0, isSplit ? longest - 1 : longest);
-      yield chunk;
-      rest = rest.slice(chunk.length);
+    if (text.length <= longest) yield { text, from };
+    for (let begin = 0; text.length > longest && begin < text.length;) {
+      const isSplit = text.length - begin > longest && /[\ud800-\udbff]/.test(text[begin + longest - 1]!);
+      const end = Math.min(text.length, begin + (isSplit ? longest - 1 : longest));
+      yield { text: text.slice(begin, end), from: from && partOf(from, { begin, end, length: text.length }) };
+      begin = end;
     }
-    yield rest;
   }
 }
 

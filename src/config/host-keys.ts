@@ -93,7 +93,7 @@ const MAX_DAYS = 36_500;
 export const tasks = group('Limits of tasks, and how long they are kept.', {
   retentionDays: count(
     90,
-    'Days after its end that a task is kept. Then it is removed with its events, artifacts and push configs. 0 keeps tasks forever.',
+    'Days after its end that a task is kept. Then it is removed with its events, artifacts and push configs; a sub-task goes with its parent or after it. 0 keeps tasks forever.',
     { min: 0, max: MAX_DAYS },
   ),
   messageIdHours: count(

@@ -1,6 +1,7 @@
 import type { Message, Artifact } from './message.js';
 import type { ModelRequest, Usage } from './model.js';
 import type { Run, RunEnd } from './run.js';
+import type { Origin } from './origin.js';
 import type { Activity, Grant, Money, Question, Scope, TaskState } from './task.js';
 
 export interface Agent {
@@ -73,18 +74,31 @@ export interface PeerRequest {
   readonly isRepeat?: boolean;
 }
 
+/** `from`: the journal entries that hold the content, of a peer whose tasks are in the same database. */
 export type PeerEvent =
   | { readonly type: 'task'; readonly taskId: string }
-  | { readonly type: 'activity'; readonly author: string; readonly activity: Activity }
+  | {
+      readonly type: 'activity';
+      readonly author: string;
+      readonly activity: Activity;
+      readonly from?: Origin | undefined;
+    }
   | {
       readonly type: 'text-delta';
       readonly author: string;
       readonly artifactId: string;
       readonly text: string;
       readonly replace: boolean;
+      readonly from?: Origin | undefined;
     }
   /** A whole file or data artifact. */
-  | { readonly type: 'artifact'; readonly author: string; readonly artifact: Artifact }
+  | {
+      readonly type: 'artifact';
+      readonly author: string;
+      readonly artifact: Artifact;
+      /** Holds the parts of the artifact. */
+      readonly from?: Origin | undefined;
+    }
   | {
       readonly type: 'end';
       readonly state: Exclude<TaskState, 'submitted' | 'working'>;

@@ -62,6 +62,8 @@ export interface Dialect {
   readonly member: (column: string, name: string) => string;
   /** A subquery: the items of a JSON list that is bound to the parameter. */
   readonly items: (type: 'text' | 'number', parameter?: string) => string;
+  /** A table: in the column `value`, the items of a JSON list that is bound to the parameter, as JSON. */
+  readonly list: (parameter: string) => string;
   /** Names the index to use, for a database that would choose a worse one. */
   readonly using: (index: string) => string;
   /** A join that reads the left table first, if the database supports that. */

@@ -1,6 +1,7 @@
 import { defined, type Json, type JsonObject } from './json.js';
 import type { Artifact, Message } from './message.js';
 import type { AnswerBlock, FunctionResult, StopReason, Usage } from './model.js';
+import type { Origin } from './origin.js';
 
 const TERMINAL = ['completed', 'failed', 'canceled', 'rejected'] as const;
 /** A2A 1.0 section 4.1.3, in the words the protocol uses. */
@@ -126,7 +127,8 @@ export type Activity =
 /**
  * One entry of a task's journal. Steps (turn, tool, delegation) are pairs of an intent and a result with one `step` id,
  * which means the same work on every attempt. `fromOutside` marks text from a page, a document or another server's agent,
- * and everything that was said after such text was read.
+ * and everything that was said after such text was read. `from` names the entries of a task below whose content the entry
+ * repeats: the store then keeps the content only there, and every reader gets it whole.
  */
 export type EventBody =
   /** A message of the caller: the first event of each task, and each follow-up. */
@@ -143,6 +145,7 @@ export type EventBody =
       readonly name?: string;
       /** `true`: this text ends the artifact. `false`, or undefined of an emitted text: the journal marks the end. */
       readonly lastChunk?: boolean;
+      readonly from?: Origin;
     }
   | {
       readonly type: 'artifact';
@@ -152,6 +155,8 @@ export type EventBody =
       readonly metadata?: JsonObject;
       /** The artifact holds the parts of this message, which is the whole response in place of a task. */
       readonly reply?: Omit<Message, 'parts'> & { readonly contextId: string; readonly taskId: string };
+      /** Holds the parts of the artifact. */
+      readonly from?: Origin;
     }
   /** A status of an executor (see `AgentProfile.isExecutor`). Metadata of its events becomes metadata of the task. */
   | Readonly<{ type: 'status'; state: 'submitted' | 'working'; message?: Message; metadata?: JsonObject }>
@@ -215,7 +220,7 @@ export type EventBody =
       readonly fromOutside?: boolean;
     }
   /** The work of an agent below, which is the event's author. */
-  | { readonly type: 'activity'; readonly activity: Activity }
+  | { readonly type: 'activity'; readonly activity: Activity; readonly from?: Origin }
   | { readonly type: 'question'; readonly step: string; readonly question: Question }
   /** Ends the time of questions whose `expiresAt` has passed: later replies do not count. */
   | { readonly type: 'question-expiry' }
@@ -268,6 +273,37 @@ export interface TaskEvent extends NewEvent {
   readonly seq: number;
   /** Milliseconds since the epoch, by the store's clock. */
   readonly at: number;
+}
+
+/** The most characters of a tool's result that an activity shows. */
+const SHOWN_RESULT_CHARACTERS = 2_000;
+
+/** Returns the activity that an entry reports; undefined when it reports none. */
+export function activityOf(body: EventBody): Activity | undefined {
+  switch (body.type) {
+    case 'activity':
+      return body.activity;
+    case 'text-delta': {
+      const { artifactId: id, text, replace } = body;
+      return { type: 'text', id, text, ...(replace ? { replace } : {}) };
+    }
+    case 'turn-start':
+      return { type: 'turn-start' };
+    case 'tool-call':
+      return { type: 'tool-call', tool: body.tool, arguments: body.arguments };
+    case 'tool-result': {
+      const { name, isError, content } = body.result;
+      return { type: 'tool-result', tool: name, isError, text: content.slice(0, SHOWN_RESULT_CHARACTERS) };
+    }
+    case 'delegation-start':
+      return { type: 'delegation-start', agent: body.agent, request: body.request };
+    case 'delegation-end': {
+      const { type, agent, state, reason } = body;
+      return { type, agent, state, ...(reason === undefined ? {} : { reason }) };
+    }
+    default:
+      return undefined;
+  }
 }
 
 /** Whether the entry holds text from outside. */

@@ -1,6 +1,7 @@
 import { isLangoError, LangoError } from '../core/errors.js';
 import { scrubEvent } from '../scrub/data.js';
 import type { ScrubStream, Scrubber } from '../core/secrets.js';
+import { endOf, joinOrigins, withoutEnd, type Origin } from '../core/origin.js';
 import type { EventBody, NewEvent } from '../core/task.js';
 import { wellFormed } from '../core/text.js';
 
@@ -175,8 +176,10 @@ function joinText(last: NewEvent, next: NewEvent): NewEvent | undefined {
   if (after.replace || before.name !== after.name) return undefined;
   if (before.artifactId !== after.artifactId || last.author !== next.author) return undefined;
   if (before.text.length >= TEXT_BATCH_CHARACTERS) return undefined;
-  const lastChunk = after.lastChunk ? { lastChunk: true } : {};
-  return { author: last.author, body: { ...before, ...lastChunk, text: before.text + after.text } };
+  const { from: first, ...begun } = before;
+  const from = joinOrigins(first, after.from);
+  const more = { ...(after.lastChunk ? { lastChunk: true } : {}), ...(from && { from }) };
+  return { author: last.author, body: { ...begun, ...more, text: before.text + after.text } };
 }
 
 type TextDelta = Extract<EventBody, { type: 'text-delta' }>;
@@ -191,6 +194,7 @@ interface OpenText {
   marksEnd: boolean;
   /** The newest character: kept so that the end of the text can be marked on a chunk that is not empty. */
   newest: string;
+  newestFrom?: Origin | undefined;
 }
 
 /**
@@ -237,14 +241,24 @@ class EventScrubber {
     const isNew = body.replace || !(body.isMessage || this.#begun.has(body.artifactId));
     if (!body.isMessage) this.#begun.add(body.artifactId);
     const fresh = { stream: this.#scrubber.stream(), last: event, isNew, marksEnd: false, newest: '' };
-    const text = continues ? open : fresh;
+    const text: OpenText = continues ? open : fresh;
     text.last = event;
     text.marksEnd = body.lastChunk === undefined ? isEmitted && !body.isMessage : !body.lastChunk;
     this.#texts.set(body.artifactId, text);
-    const shown = text.newest + text.stream.push(body.text);
+    const { newest, newestFrom } = text;
+    const shown = newest + text.stream.push(body.text);
     // Two units may be one character.
     text.newest = body.lastChunk === false ? ([...shown.slice(-2)].at(-1) ?? '') : '';
-    return [...before, ...textOf(text, shown.slice(0, shown.length - text.newest.length))];
+    const { length } = text.newest;
+    // A text that the scrubber changed repeats nothing.
+    const isSame = shown === newest + body.text && body.text.length >= length;
+    const origin = isSame ? body.from : undefined;
+    text.newestFrom = length > 0 && origin ? endOf(origin, length) : undefined;
+    const isLonger = body.text.length > length;
+    const begun = isLonger && origin ? withoutEnd(origin, length) : undefined;
+    const joined = isLonger ? joinOrigins(newestFrom, begun) : origin && newestFrom;
+    const written = { text: shown.slice(0, shown.length - length), from: newest === '' ? begun : joined };
+    return [...before, ...textOf(text, written)];
   }
 
   /** Returns the held back rest of an artifact's text. A whole artifact with the same id follows. */
@@ -271,17 +285,21 @@ class EventScrubber {
 }
 
 function rest(open: OpenText, lastChunk = false): readonly NewEvent[] {
-  const text = open.newest + open.stream.end();
-  return textOf(open, text, lastChunk && open.marksEnd);
+  const held = open.stream.end();
+  const newest = { text: open.newest + held, from: held === '' ? open.newestFrom : undefined };
+  return textOf(open, newest, lastChunk && open.marksEnd);
 }
 
-function textOf(open: OpenText, text: string, isEnd = false): readonly NewEvent[] {
+type Said = { readonly text: string; readonly from: Origin | undefined };
+
+function textOf(open: OpenText, { text, from }: Said, isEnd = false): readonly NewEvent[] {
   if (text === '' && (!isEnd || open.isNew)) return [];
   const { author, body } = open.last;
-  const { lastChunk, ...rest } = body;
+  const { lastChunk, from: _, ...rest } = body;
   const replace = open.isNew;
   open.isNew = false;
-  return [{ author, body: { ...rest, ...(isEnd || lastChunk ? { lastChunk: true } : {}), text, replace } }];
+  const more = { ...(isEnd || lastChunk ? { lastChunk: true } : {}), ...(from && { from }) };
+  return [{ author, body: { ...rest, ...more, text, replace } }];
 }
 
 /** Events after which no text continues. Events of other authors in between do not end a text. */

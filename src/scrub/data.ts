@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { isDeepStrictEqual } from 'node:util';
 import { LangoError } from '../core/errors.js';
 import type { LogFields, Logger } from '../core/logger.js';
 import type { Message } from '../core/message.js';
@@ -40,7 +41,12 @@ function scrubBase64(base64: string, scrubber: Scrubber): string {
 
 /** Scrubs the texts, arguments and results in an event. Ids, keys and states stay unchanged. */
 export function scrubEvent<Body extends EventBody>(body: Body, scrubber: Scrubber): Body {
-  return scrubber.isEmpty ? body : (scrubBody(body, scrubber) as Body);
+  if (scrubber.isEmpty) return body;
+  const scrubbed = scrubBody(body, scrubber) as Body;
+  if (!('from' in scrubbed) || isDeepStrictEqual(scrubbed, body)) return scrubbed;
+  // It no longer repeats the entries of the other task.
+  const { from: _, ...own } = scrubbed;
+  return own as Body;
 }
 
 function scrubBody(body: EventBody, scrubber: Scrubber): EventBody {

@@ -53,6 +53,6 @@ export class RecentEvents {
 
   #count(events: readonly EventRow[], sign: 1 | -1): void {
     this.#events += sign * events.length;
-    for (const { body } of events) this.#characters += sign * body.length;
+    for (const { body, whole = body } of events) this.#characters += sign * whole.length;
   }
 }

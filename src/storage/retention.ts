@@ -12,7 +12,9 @@ import type { TaskCounts } from './task-list.js';
 const EVENTS_AT_ONCE = 500;
 
 const SQL = {
-  made: 'SELECT key, id, state, status_at, created_at FROM tasks WHERE key > ? ORDER BY key LIMIT ?',
+  /** `above`: the id of the parent while that is stored. */
+  made: `SELECT key, id, state, status_at, created_at, (SELECT id FROM tasks AS above WHERE id = task.parent) AS above
+    FROM tasks AS task WHERE key > ? ORDER BY key LIMIT ?`,
   removable: `SELECT key FROM tasks AS task WHERE id = ? AND ${ENDED}
       AND NOT EXISTS (SELECT 1 FROM tasks AS above WHERE above.id = task.parent AND NOT above.${ENDED})`,
   note: 'INSERT INTO removed_tasks SELECT key, tenant, owner, agent, id, context FROM tasks WHERE key = ?',
@@ -25,7 +27,9 @@ const SQL = {
   forget: 'DELETE FROM removed_tasks WHERE key = ?',
 } as const;
 
-type MadeRow = Pick<TaskRow, 'key' | 'id' | 'state' | 'status_at' | 'created_at'>;
+type MadeRow = Pick<TaskRow, 'key' | 'id' | 'state' | 'status_at' | 'created_at'> & {
+  readonly above: string | null;
+};
 export type RemovedTask = Pick<TaskRow, 'key' | 'id' | 'tenant' | 'owner' | 'agent' | 'context'>;
 
 const sqlOf = ({ using }: Dialect) => ({
@@ -62,15 +66,21 @@ export class SqlRetentionStore implements RetentionStore {
     this.#sql = sqlOf(database.dialect);
   }
 
-  /** Walks the tasks in the order of their creation, up to the first one that was created after the age limit. */
+  /**
+   * Walks the tasks in the order of their creation, up to the first one that was created after the age limit. Leaves out
+   * a child whose parent is stored and not listed with it: the entries of the parent refer to those of the child.
+   */
   async listEnded(ageMs: number, after: string, limit: number): Promise<Page<string>> {
     const before = (await this.#database.now()) - ageMs;
     const rows = await this.#database.read(() => all<MadeRow>(SQL.made, Number(after), limit));
     const young = rows.findIndex((row) => row.created_at > before);
     const old = young === -1 ? rows : rows.slice(0, young);
-    const ended = old.filter((row) => isTerminal(row.state) && row.status_at <= before);
+    const ended = new Set<string>();
+    for (const { id, state, status_at: at, above } of old) {
+      if (isTerminal(state) && at <= before && (above === null || ended.has(above))) ended.add(id);
+    }
     const isLast = young !== -1 || rows.length < limit;
-    return { items: ended.map(({ id }) => id), next: isLast ? undefined : String(rows.at(-1)?.key) };
+    return { items: [...ended], next: isLast ? undefined : String(rows.at(-1)?.key) };
   }
 
   async countOpen(): Promise<readonly OpenTaskCount[]> {

@@ -55,8 +55,10 @@ export interface EventRow {
   readonly seq: number;
   readonly at: number;
   readonly author: string | null;
-  /** An `EventBody` as JSON. */
+  /** An `EventBody` as JSON: without the content if it repeats entries of another task (see references.ts). */
   readonly body: string;
+  /** The `EventBody` with its content. Only of events that this process wrote. */
+  readonly whole?: string | undefined;
   /** See `checksumOf`. Null in rows that were written before there were checksums. */
   readonly checksum: number | null;
 }
@@ -78,10 +80,8 @@ export function damagedTask(text: string): LangoError {
   });
 }
 
-export interface EncodedEvent {
-  readonly author: string | null;
+export interface EncodedEvent extends Pick<EventRow, 'author' | 'body' | 'whole'> {
   readonly type: EventType;
-  readonly body: string;
 }
 
 /** The change that a batch of events makes to the row of its task. */
@@ -138,22 +138,41 @@ function openStatus({ id, status_message: text }: Pick<TaskRow, 'id' | 'status_m
   return JSON.parse(json) as Message;
 }
 
-export function toTaskEvent(taskId: string, { seq, at, author, body }: EventRow): TaskEvent {
-  return { taskId, seq, at, author: author ?? undefined, body: JSON.parse(body) as EventBody };
+export function toTaskEvent(taskId: string, { seq, at, author, body, whole = body }: EventRow): TaskEvent {
+  return { taskId, seq, at, author: author ?? undefined, body: JSON.parse(whole) as EventBody };
 }
 
 /** Throws `LangoError`: `too-large` for a body over `maxBytes`, `invalid-input` for a body that JSON cannot hold. */
 export function encodeEvent(event: NewEvent, maxBytes = MAX_EVENT_BYTES): EncodedEvent {
-  const body = jsonOf(event);
+  const from = 'from' in event.body ? event.body.from : undefined;
+  const own = from ? { ...event.body, from: undefined } : event.body;
+  const body = jsonOf(own);
   if (exceeds(body, maxBytes)) {
     const text = `A ${event.body.type} event holds more than ${maxBytes} bytes (tasks.eventBytes).`;
     throw new LangoError('too-large', text, { hint: 'Send less at once, or send large content as a URL.' });
   }
   const { type } = event.body;
-  return { author: event.author ?? null, type, body };
+  const encoded = { author: event.author ?? null, type };
+  const reference = from && JSON.stringify(withoutContent(event.body));
+  if (reference === undefined || reference.length >= body.length) return { ...encoded, body };
+  return { ...encoded, body: reference, whole: `${body.slice(0, -1)},"from":${JSON.stringify(from)}}` };
 }
 
-function jsonOf({ body }: NewEvent): string {
+/** The body to store of an event whose content entries of another task hold. */
+function withoutContent(body: EventBody): object {
+  switch (body.type) {
+    case 'text-delta':
+      return { ...body, text: undefined };
+    case 'activity':
+      return { ...body, activity: undefined };
+    case 'artifact':
+      return { ...body, artifact: { ...body.artifact, parts: undefined } };
+    default:
+      return body;
+  }
+}
+
+function jsonOf(body: object & Pick<EventBody, 'type'>): string {
   try {
     return JSON.stringify(body);
   } catch (cause) {

@@ -46,7 +46,7 @@ const EVENT_COLUMNS = ['seq', 'at', 'author', 'type', 'body', 'checksum'] as con
 export type TaskSql = ReturnType<typeof taskSql>;
 
 /** The statements about tasks that all databases understand. The parameters stand in the order of the question marks. */
-export function taskSql({ using, items, orderedJoin, forUpdate, skipLocked, nextKey }: Dialect) {
+export function taskSql({ using, items, list, orderedJoin, forUpdate, skipLocked, nextKey }: Dialect) {
   const task = 'SELECT * FROM tasks WHERE id = ? AND tenant = ? AND owner = ?';
   const isSuspect = `crashes >= ${SUSPECT_CRASHES}`;
   return {
@@ -61,6 +61,12 @@ export function taskSql({ using, items, orderedJoin, forUpdate, skipLocked, next
     /** In no order: with ORDER BY or LIMIT, SQLite plans again at each binding, which costs several times the read. */
     events: `SELECT seq, at, author, body, checksum FROM events
       WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND seq <= ?`,
+    /** The entries that a task repeats: its id, and a list of [task, first, last]. Of tasks of the same owner only. */
+    origins: `SELECT tasks.id AS task, seq, at, author, body, checksum
+      FROM (SELECT tenant, owner FROM tasks WHERE id = ?) AS above CROSS JOIN ${list('?')} ${orderedJoin} tasks
+        ON tasks.id = value ->> 0 AND tasks.tenant = above.tenant AND tasks.owner = above.owner
+        ${orderedJoin} events
+        ON events.task = tasks.key AND seq >= CAST(value ->> 1 AS BIGINT) AND seq <= CAST(value ->> 2 AS BIGINT)`,
     setAside: 'UPDATE events SET seq = -seq WHERE task = ? AND seq >= ?',
     /** Newest first: walks the tasks of the context backwards. The task to stop at may have been removed; ids rise with time. */
     sessionEvents: `SELECT tasks.id AS task, seq, at, author, body, checksum

@@ -200,7 +200,10 @@ export interface OpenTaskCount {
 
 /** Lists and removes tasks. The rules of `TaskStore` apply. */
 export interface RetentionStore {
-  /** Reads the next `limit` tasks of all owners and lists those that ended at least `ageMs` ago by the store's clock. */
+  /**
+   * Reads the next `limit` tasks of all owners and lists those that ended at least `ageMs` ago by the store's clock, a
+   * child only once its parent is removed or listed before it.
+   */
   listEnded(ageMs: number, after: string, limit: number): Promise<Page<string>>;
   /** Lists an owner's tasks, of all agents; each once, unless its state changes. Throws `invalid-input` for a wrong `after`. */
   listOwned(scope: Scope, after: string, limit: number): Promise<Page<TaskRecord>>;

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import type { Peer, PeerDirectory, PeerEvent, AgentLimits } from '../../src/core/agent.js';
 import { DEFAULT_LIMITS } from '../support/agent-fixtures.js';
 import type { Message } from '../../src/core/message.js';
@@ -359,6 +359,38 @@ describe('a delegation', () => {
     expect(run.bodies('delegation-end')[0]).toMatchObject({ state: 'failed' });
     expect(end.state).toBe('completed');
   });
+
+  it.each([true, false])(
+    'names the entries that hold what it repeats, by parts of a text that is too long (final: %s)',
+    async (final) => {
+      const text = `${'x'.repeat(199)}\u{1f600}${'y'.repeat(149)}`;
+      const about = { type: 'text-delta', author: 'weather', artifactId: 'x' } as const;
+      const events: PeerEvent[] = [
+        { ...about, text, replace: true, from: ['below', 3, 3] },
+        { ...about, text: text.slice(0, 100), replace: false, from: ['below', 4, 4] },
+        { ...about, text: text.slice(0, 210), replace: false, from: ['below', 5, 5, 50, 260] },
+        ending('weather', `${text}${text.slice(0, 100)}${text.slice(0, 210)}`),
+      ];
+      const model = new ScriptedModel({ orchestrator: [call(ask('weather', 'r', final)), say('done')] });
+      const { root } = tree({ model, peers: fakePeer('weather', events), ...limited({ entryBytes: 1_600 }) });
+      const run = MemoryRun.of(ROOT, 'hello');
+      const emitted = jest.spyOn(run, 'emit');
+      await run.perform(root!);
+      const repeated = emitted.mock.calls.flatMap(([body]) =>
+        body.type === 'text-delta' && body.from ? [body] : [],
+      );
+      expect(repeated.map(({ from, text: said }) => [said.length, ...from!])).toEqual([
+        [199, 'below', 3, 3, 0, 199],
+        [151, 'below', 3, 3, 199],
+        [100, 'below', 4, 4],
+        [199, 'below', 5, 5, 50, 249],
+        [11, 'below', 5, 5, 249, 260],
+      ]);
+      expect(run.artifacts().get(final ? 'answer' : 't1.c0/x.0')).toBe(
+        `${text}${text.slice(0, 100)}${text.slice(0, 210)}`,
+      );
+    },
+  );
 
   it('completes its final output when the peer streamed only a part of it, or nothing', async () => {
     const part: PeerEvent = {

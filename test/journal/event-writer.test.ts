@@ -1,5 +1,7 @@
 import { afterEach, expect, it } from '@jest/globals';
 import { textOf, textPart } from '../../src/core/message.js';
+import { joinOrigins, type Origin } from '../../src/core/origin.js';
+import type { EventBody } from '../../src/core/task.js';
 import { compileScrubber } from '../../src/scrub/scrubber.js';
 import { close, closed, ended, journal, message, open, store } from './journal-under-test.js';
 
@@ -97,5 +99,154 @@ it('a run after a question continues the artifact of the run before it', async (
   expect(await artifactsOf(task.id, 2)).toEqual([
     ['answer', '<1>', true, false],
     ['answer', '<2>', false, true],
+  ]);
+});
+
+/** What is longer than its reference is not copied. */
+const LONG = ' and so on'.repeat(12);
+
+/** The texts of entries of other tasks. */
+const ENTRIES: Readonly<Record<string, string>> = {
+  ...{ 'below 3': `one${LONG}`, 'below 4': 'tw', 'below 5': `o${LONG}!`, 'below 7': `three${LONG}\u{1f600}` },
+  'below 8': `eight${LONG}`,
+  ...{ 'other 8': 'a', 'other 9': `four${LONG} five${LONG}`, 'other 10': `\u{1f601}six${LONG}` },
+};
+
+/** Reads the text that an origin names, as the store does. */
+function textAt([task, first, last, begin, end]: Origin): string {
+  const seqs = Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  return seqs
+    .map((seq) => ENTRIES[`${task} ${seq}`]!.slice(seq === first ? begin : 0, seq === last ? end : undefined))
+    .join('');
+}
+
+/** The texts of a run that says what the origins name, with and without naming them. */
+async function relayed(origins: readonly Origin[]): Promise<readonly (readonly EventBody[])[]> {
+  await open(async (run) => {
+    const isNamed = textOf(run.inputs[0]!.message.parts) === 'named';
+    for (const from of origins) {
+      const text = textAt(from);
+      const body = {
+        type: 'text-delta',
+        artifactId: 'answer',
+        text,
+        replace: false,
+        lastChunk: false,
+      } as const;
+      run.emit(isNamed ? { ...body, from } : body);
+    }
+    return { state: 'completed' };
+  });
+  const written: (readonly EventBody[])[] = [];
+  for (const text of ['named', 'plain']) {
+    const { task } = await journal.submit(message(text));
+    const bodies = (await ended(task.id)).map(({ body }) => body);
+    written.push(bodies.filter(({ type }) => type === 'text-delta'));
+  }
+  return written;
+}
+
+it.each<readonly [what: string, origins: readonly Origin[], named: readonly (Origin | undefined)[]]>([
+  ['one entry', [['below', 3, 3]], [['below', 3, 3]]],
+  [
+    'entries that follow each other',
+    [
+      ['below', 3, 3],
+      ['below', 4, 5],
+    ],
+    [['below', 3, 5]],
+  ],
+  [
+    'a gap',
+    [
+      ['below', 5, 5],
+      ['below', 7, 7],
+    ],
+    [undefined],
+  ],
+  [
+    'another task',
+    [
+      ['below', 8, 8],
+      ['other', 9, 9],
+    ],
+    [undefined],
+  ],
+  [
+    'parts of an entry, and the next entry',
+    [
+      ['other', 8, 8],
+      ['other', 9, 9, 0, 124],
+      ['other', 9, 9, 124],
+      ['other', 10, 10],
+    ],
+    // The first of them is one character long.
+    [['other', 8, 10, -1]],
+  ],
+  [
+    'parts that do not follow each other',
+    [
+      ['other', 9, 9, 0, 120],
+      ['other', 9, 9, 124],
+    ],
+    [undefined],
+  ],
+])(
+  'a run that repeats %s writes what it would write anyway, and names the entries it can',
+  async (_, origins, named) => {
+    const [written = [], plain] = await relayed(origins);
+    expect(written.map((body) => ({ ...body, from: undefined }))).toEqual(plain);
+    const found = written.map((body) => ('from' in body ? body.from : undefined));
+    for (const [index, from] of found.entries())
+      if (from) expect(written[index]).toMatchObject({ text: textAt(from) });
+    const joined = found.reduce((all, from) => (all === undefined ? undefined : joinOrigins(all, from)));
+    expect([joined]).toEqual(named);
+  },
+);
+
+it('a run keeps a copy of its own of what it removes a secret from, in place of the entry of another task', async () => {
+  await open(
+    async (run) => {
+      const repeat = (said: string, seq: number): void => {
+        const body = { type: 'text-delta', artifactId: 'answer', replace: false, isMessage: true } as const;
+        run.emit({ ...body, text: said, from: ['below', seq, seq] });
+      };
+      const say = (text: string, seq: number): void =>
+        run.emit({
+          type: 'activity',
+          activity: { type: 'text', text: text + LONG },
+          from: ['below', seq, seq],
+        });
+      const deliver = (id: string, text: string, seq: number): void => {
+        const artifact = { id, parts: [textPart(text + LONG)] };
+        run.emit({ type: 'artifact', artifact, append: false, from: ['below', seq, seq] });
+      };
+      repeat(`it is ${VALUE}.${LONG}`, 3);
+      say('nothing', 4);
+      repeat(`${LONG}or hunter2-`, 5);
+      repeat(`swordfish!${LONG}`, 6);
+      say(`signing in with ${VALUE}`, 7);
+      repeat(`no more${LONG}`, 8);
+      deliver('a', VALUE, 9);
+      deliver('b', 'nothing', 10);
+      return { state: 'completed' };
+    },
+    { secrets: { scrubber: () => scrubber } },
+  );
+  const { task } = await journal.submit(message('go'));
+  const said = (text: string) => text.replaceAll(LONG, '…');
+  const written = (await ended(task.id)).flatMap(({ body }) => {
+    if (body.type === 'text-delta') return [[said(body.text), body.from]];
+    if (body.type === 'artifact') return [[said(textOf(body.artifact.parts)), body.from]];
+    return body.type === 'activity' && 'text' in body.activity ? [[said(body.activity.text), body.from]] : [];
+  });
+  expect(written).toEqual([
+    [`it is ${MASK}.…`, undefined],
+    ['nothing…', ['below', 4, 4]],
+    [`…or ${MASK}!…`, undefined],
+    [`signing in with ${MASK}…`, undefined],
+    ['no more…', ['below', 8, 8]],
+    [`${MASK}…`, undefined],
+    ['nothing…', ['below', 10, 10]],
   ]);
 });

@@ -58,7 +58,7 @@ describe('D2 a delegation inside the process and one over the network', () => {
   }
 
   async function inside(isFinal: boolean): Promise<Seen> {
-    return seenAt(await start({ model: modelOf(isFinal), tools: TOOLS }));
+    return seenAt(await start({ model: modelOf(isFinal), tools: TOOLS }), true);
   }
 
   async function overTheNetwork(isFinal: boolean): Promise<Seen> {
@@ -70,17 +70,22 @@ describe('D2 a delegation inside the process and one over the network', () => {
     const { origin: url, token = '' } = far.address;
     const remoteAgents = [{ name: 'operator', url, token, allowPrivate: true }];
     const a2a = { enabled: true, publish: ['lango-orchestrator'], remoteAgents };
-    return seenAt(await start({ model: modelOf(isFinal), settings: { server: { port: 0 }, a2a } }));
+    return seenAt(await start({ model: modelOf(isFinal), settings: { server: { port: 0 }, a2a } }), false);
   }
 
-  async function seenAt(server: TestServer): Promise<Seen> {
+  async function seenAt(server: TestServer, isInside: boolean): Promise<Seen> {
     const asked = await sendText(server, 'tidy up, please');
     expect(asked.end).toMatchObject({ state: 'input-required', questions: [{ author: 'operator' }] });
     const done = await decide(server, asked, { decision: 'approve' });
     expect(done.end.state).toBe('completed');
     await server.stop();
     const log = await logOf(server.home, asked.taskId);
-    return { log: plain(joined(log)), stream: plain(joinedStream([...asked.events, ...done.events])) };
+    // Only in a process of both, entries refer to those of the agent in place of copies.
+    expect(log.some(({ body }) => 'from' in body)).toBe(isInside);
+    return {
+      log: plain(joined(log.map(withoutOrigin))),
+      stream: plain(joinedStream([...asked.events, ...done.events])),
+    };
   }
 
   it.each([
@@ -106,6 +111,11 @@ async function logOf(home: string, taskId: string): Promise<readonly TaskEvent[]
   } finally {
     await storage.close();
   }
+}
+
+function withoutOrigin(event: TaskEvent): TaskEvent {
+  const { from: _, ...body } = { from: undefined, ...event.body };
+  return { ...event, body };
 }
 
 /** The events with texts that follow each other joined: how long a piece is depends on the time. */

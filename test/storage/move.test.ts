@@ -7,9 +7,15 @@ import { silentLogger } from '../../src/core/logger.js';
 import { langoHere } from '../cli/lango-here.js';
 import { lango, makeHome, type Home } from '../cli/lango-process.js';
 import { documentOf, unit } from '../suites/library-fixtures.js';
-import { ALICE, BOB } from '../suites/task-store-fixtures.js';
+import { acceptOne, AGENT, ALICE, BOB, delta, fenceOf } from '../suites/task-store-fixtures.js';
+import type { EventBody } from '../../src/core/task.js';
+import { openPostgresStorage } from '../../src/storage/postgres/storage.js';
 import { startPostgres } from '../support/postgres.js';
 import { sendText, withServer } from '../support/server.js';
+
+/** A text that the task above keeps as a reference to the entry of the task below. */
+const KEPT_ONCE = 'a text that is longer than its reference. '.repeat(9);
+const [ABOVE, BELOW] = ['above', 'below'];
 
 /** `lango migrate` moves an embedded database into PostgreSQL, completely or not at all. */
 
@@ -75,6 +81,12 @@ const server = await startPostgres();
     embedded.close();
     await own.run("DELETE FROM graph_names WHERE key = 'k'");
     const settings = { storage: { url: own.url }, vault: { passphrase } };
+    const there = await openPostgresStorage({
+      ...{ url: own.url, connections: 2, statementSeconds: 30, pooling: 'session' },
+      ...{ tables: [], logger: silentLogger },
+    });
+    expect((await there.tasks.read(ABOVE, 1, 1))[0]!.body).toMatchObject({ text: KEPT_ONCE });
+    await there.close();
     await withServer({ settings }, async (again) => {
       expect(await again.client.get({ taskId })).toMatchObject({ state: 'completed' });
       expect((await sendText(again, 'hello')).end.state).toBe('completed');
@@ -163,6 +175,11 @@ async function fill(file: string): Promise<void> {
     const [passage] = await storage.library.unembedded(scope, 'm', 1);
     await storage.library.addVectors(scope, 'm', new Map([[passage!.id, unit(1, 0)]]));
   }
+  const below = await acceptOne(storage.tasks, { id: BELOW });
+  await storage.tasks.append(fenceOf(below), [delta(KEPT_ONCE)]);
+  const above = await acceptOne(storage.tasks, { id: ABOVE });
+  const body = { ...delta(KEPT_ONCE).body, from: [BELOW, 2, 2] } as EventBody;
+  await storage.tasks.append(fenceOf(above), [{ author: AGENT, body }]);
   await storage.close();
   const database = new Database(file);
   const empty = database

@@ -18,6 +18,7 @@ import { retentionStoreSuite } from '../suites/retention-store.js';
 import { spendingStoreSuite } from '../suites/spending-store.js';
 import { traceStoreSuite } from '../suites/trace-store.js';
 import type { OpenStore } from '../suites/task-store-fixtures.js';
+import type { EventBody } from '../../src/core/task.js';
 import type { TaskStore } from '../../src/stores/tasks.js';
 import { EXPORT_LEASE_MS } from '../../src/stores/traces.js';
 import { LEASE_MS, LEASE_RENEW_MS } from '../../src/stores/tasks.js';
@@ -127,6 +128,22 @@ const openOne = async () => {
       const [back] = await one.tasks.claim('one', [AGENT], () => 1);
       expect(back).toMatchObject({ id: task.id, head: 4 });
       expect(await seqsOf(one.tasks, task)).toEqual([1, 2, 3, 4]);
+      await Promise.all([one.close(), two.close()]);
+      await dispose();
+    });
+
+    it('read the content of an entry that another one wrote as a reference to a task below', async () => {
+      const { one, two, dispose } = await openTwo();
+      const text = 'a text that is longer than its reference. '.repeat(9);
+      const below = await acceptOne(one.tasks);
+      await one.tasks.append(fenceOf(below), [delta(text)]);
+      const above = await acceptOne(one.tasks);
+      const repeated = { ...delta(text).body, from: [below.id, 2, 2] } as EventBody;
+      await one.tasks.append(fenceOf(above), [{ author: AGENT, body: repeated }]);
+      const { rows } = await database!.run("SELECT body FROM events WHERE type = 'text-delta' ORDER BY task");
+      expect(rows.map(({ body }) => (body as string).includes(text))).toEqual([true, false]);
+      for (const each of [one, two])
+        expect((await each.tasks.read(above.id, 1, 9)).map(({ body }) => body)).toEqual([repeated]);
       await Promise.all([one.close(), two.close()]);
       await dispose();
     });
@@ -268,8 +285,8 @@ const openOne = async () => {
     await store.append(fenceOf(task), [delta('y')]);
     await storage.close();
     await database!.run("UPDATE meta SET value = '99' WHERE key = 'schema'");
-    await expect(wrong({})).rejects.toThrow('was made by a newer version of Lango: schema 99 > 5.');
-    await database!.run("UPDATE meta SET value = '5' WHERE key = 'schema'");
+    await expect(wrong({})).rejects.toThrow('was made by a newer version of Lango: schema 99 > 6.');
+    await database!.run("UPDATE meta SET value = '6' WHERE key = 'schema'");
     await dispose();
   });
 
@@ -340,7 +357,7 @@ const openOne = async () => {
     const home = await makeHome('server: { port: 0 }');
     const env = { ...home.env, LANGO_DATABASE_URL: own.url };
     const { stdout } = await lango(['doctor'], { env });
-    expect(stdout).toMatch(/^ok {4}database: PostgreSQL \d+.*, schema 5, page checksums o/m);
+    expect(stdout).toMatch(/^ok {4}database: PostgreSQL \d+.*, schema 6, page checksums o/m);
     expect((await lango(['backup', 'x'], { env })).stderr).toContain('use pg_dump');
     await home.remove();
     await own.drop();

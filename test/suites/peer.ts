@@ -36,6 +36,10 @@ export async function collect(events: AsyncIterable<PeerEvent>): Promise<{ all: 
   return { all, end: ends[0] as EndOf };
 }
 
+function taskIn(events: readonly PeerEvent[]): string | undefined {
+  return events.find((event) => event.type === 'task')?.taskId;
+}
+
 export function textsOf(events: readonly PeerEvent[]): string {
   let text = '';
   for (const event of events) {
@@ -109,8 +113,11 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
         type: 'activity',
         author,
         activity: { type: 'tool-call', tool: 'fs_read', arguments: { path: 'a' } },
+        // Only a peer that shares the journal names its entries.
+        ...(peer.isRemote ? {} : { from: [taskIn(all), expect.any(Number), expect.any(Number)] }),
       });
       expect(all).toContainEqual(expect.objectContaining({ type: 'text-delta', author }));
+      expect(all.some((event) => 'from' in event && event.from !== undefined)).toBe(!peer.isRemote);
       expect(end.usage).toEqual({ input: 7, output: 3, cached: 1 });
     });
 

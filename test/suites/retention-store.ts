@@ -82,6 +82,23 @@ export function retentionStoreSuite(name: string, open: OpenStore): void {
       expect(found).toEqual(ids);
     });
 
+    it('lists a child only with its parent or after it, however old it is, and a grandchild too', async () => {
+      const root = await acceptOne(under.store);
+      const child = await ended({ parentTaskId: root.id });
+      const grandchild = await ended({ parentTaskId: child.id });
+      const stray = await ended({ parentTaskId: 'a task of another node' });
+      await under.advance(2 * DAY_MS);
+      await end(root);
+      expect((await store.listEnded(DAY_MS, '', 9)).items).toEqual([stray.id]);
+      await under.advance(DAY_MS);
+      const all = [root.id, child.id, grandchild.id, stray.id];
+      expect((await store.listEnded(DAY_MS, '', 9)).items).toEqual(all);
+      const { next = '' } = await store.listEnded(DAY_MS, '', 1);
+      expect((await store.listEnded(DAY_MS, next, 9)).items).toEqual([stray.id]);
+      expect(await store.remove([root.id])).toEqual([root.id]);
+      expect((await store.listEnded(DAY_MS, next, 9)).items).toEqual([child.id, grandchild.id, stray.id]);
+    });
+
     it('removes a task with all its data, and nothing of others', async () => {
       const target = { id: 'hook', url: 'https://receiver.example/', scheme: undefined, sealed: undefined };
       const push = { target: { ...target, version: '1.0' as const }, caps: { perTask: 3, perOwner: 3 } };

@@ -7,6 +7,7 @@ import { expiryCases } from './task-store-expiry.js';
 import { leaseCases } from './task-store-lease.js';
 import { listCases } from './task-store-list.js';
 import { readCases } from './task-store-read.js';
+import { referenceCases } from './task-store-references.js';
 
 /** The contract of every `TaskStore`, shown through its interface alone. Each case gets a new store. */
 export function taskStoreSuite(name: string, open: OpenStore): void {
@@ -27,5 +28,6 @@ export function taskStoreSuite(name: string, open: OpenStore): void {
     expiryCases(get);
     listCases(get);
     readCases(get);
+    referenceCases(get);
   });
 }

@@ -15,7 +15,8 @@ import { CLIENT_LIMITS } from './limits.js';
 
 /** The events that a watcher of a task receives: the peer's events, and each change of the task's state. */
 export type ClientEvent = PeerEvent | { readonly type: 'status'; readonly state: TaskState };
-export type EndEvent = Extract<PeerEvent, { readonly type: 'end' }>;
+export type EndEvent = PeerEventOf<'end'>;
+type PeerEventOf<Type extends PeerEvent['type']> = Extract<PeerEvent, { readonly type: Type }>;
 
 export interface ReaderOptions {
   /** The author of events that name none. */
@@ -200,7 +201,7 @@ export class TaskReader {
     return [...events, ...this.#readActivity(update)];
   }
 
-  #readActivity({ message, mark, metadata }: TaskSnapshot | StatusUpdate): readonly ClientEvent[] {
+  #readActivity({ message, mark, metadata, from }: TaskSnapshot | StatusUpdate): readonly ClientEvent[] {
     const isRepeat = message !== undefined && message.id !== '' && this.#seenMessages.has(message.id);
     if (message && !isRepeat) {
       this.#count(message.id.length);
@@ -208,7 +209,7 @@ export class TaskReader {
     }
     const author = this.#authorOf(mark, message?.metadata);
     if (isRepeat) return this.#readGrowth(message);
-    if (mark?.activity) return [{ type: 'activity', author, activity: mark.activity }];
+    if (mark?.activity) return [{ type: 'activity', author, activity: mark.activity, from }];
     const parts = message?.parts ?? [];
     const text = textWithData(parts);
     this.#approvals.read(parts);
@@ -234,14 +235,19 @@ export class TaskReader {
     this.#said = said.length > MAX_SAID ? `${LEFT_OUT}${said.slice(-MAX_SAID)}` : said;
   }
 
-  #readArtifactUpdate({ artifact, append, metadata }: ArtifactUpdate): readonly ClientEvent[] {
+  #readArtifactUpdate(update: ArtifactUpdate): readonly ClientEvent[] {
+    const { artifact, append, metadata, from } = update;
     const seen = this.#artifact(artifact, metadata);
     if (!append) seen.files = [];
     const { text, files } = splitParts(artifact.parts);
     this.#count(text.length + sizeOf(files));
     const events: ClientEvent[] = [];
-    if (text !== '' || (!append && seen.text !== '')) events.push(seen.addText(text, !append));
-    if (files.length > 0) events.push(seen.addFiles(files, artifact));
+    // The entries hold the same content only when it is one text, or when nothing but files was sent, and all at once.
+    const isWhole = files.length === artifact.parts.length ? !append : artifact.parts.length === 1;
+    const origin = from && isWhole ? { from } : undefined;
+    if (text !== '') events.push({ ...seen.addText(text, !append), ...origin });
+    else if (!append && seen.text !== '') events.push(seen.addText('', true));
+    if (files.length > 0) events.push({ ...seen.addFiles(files, artifact), ...origin });
     return events;
   }
 
@@ -347,13 +353,13 @@ class SeenArtifact {
     this.#id = id;
   }
 
-  addText(text: string, replace: boolean): ClientEvent {
+  addText(text: string, replace: boolean): PeerEventOf<'text-delta'> {
     this.text = replace ? text : this.text + text;
     return { type: 'text-delta', author: this.author, artifactId: this.#id, text, replace };
   }
 
   /** Returns an event with all files and data of the artifact, the earlier ones included. */
-  addFiles(files: readonly Part[], artifact: Artifact): ClientEvent {
+  addFiles(files: readonly Part[], artifact: Artifact): PeerEventOf<'artifact'> {
     this.files = [...this.files, ...files];
     return { type: 'artifact', author: this.author, artifact: { ...artifact, parts: this.files } };
   }

@@ -1,5 +1,6 @@
 import type { Message } from '../../core/message.js';
-import type { Scope, TaskRecord } from '../../core/task.js';
+import type { Origin } from '../../core/origin.js';
+import { activityOf, type Scope, type TaskEvent, type TaskRecord } from '../../core/task.js';
 import { toUpdate } from '../translate/events.js';
 import type { MessageIds } from '../translate/content.js';
 import type { TaskCall, TaskCalls } from '../translate/task-calls.js';
@@ -22,7 +23,10 @@ export class LocalTasks implements TaskCalls {
     this.#view = {
       isNumbered: false,
       snapshot: (reading) => reading.toSnapshot(),
-      event: (event, contextId) => toUpdate(event, contextId, tasks.authorOf(event)),
+      event(event, contextId) {
+        const update = toUpdate(event, contextId, tasks.authorOf(event));
+        return update && { ...update, from: originOf(event) };
+      },
       reply: (message, ids) => ({ type: 'message', ...ids, message }),
     };
   }
@@ -71,6 +75,12 @@ export class LocalTasks implements TaskCalls {
     }
     return false;
   }
+}
+
+/** The entries that hold the content of an event: those of the task that wrote it first. Undefined without such content. */
+function originOf({ taskId, seq, body }: TaskEvent): Origin | undefined {
+  const hasContent = body.type === 'artifact' || activityOf(body) !== undefined;
+  return 'from' in body && body.from ? body.from : hasContent ? [taskId, seq, seq] : undefined;
 }
 
 /** Leaves out the scopes: this server has checked them for the request, and its grant carries them on. */

@@ -2,7 +2,7 @@ import type { StreamResponse } from '@a2a-js/sdk';
 import type { Artifact, Message } from '../../core/message.js';
 import { textOf, textPart } from '../../core/message.js';
 import type { Usage } from '../../core/model.js';
-import type { Activity, EventBody, TaskEvent } from '../../core/task.js';
+import { activityOf, type Activity, type EventBody, type TaskEvent } from '../../core/task.js';
 import { authorMetadata, type AuthorMark } from './extensions.js';
 import { toWireUpdate, type ArtifactUpdate, type StatusUpdate } from './updates.js';
 
@@ -11,8 +11,6 @@ export const OUTPUT_ARTIFACT_NAME = 'answer';
 
 /** A stream event with the number of its journal event, which the metadata may not show. */
 export type NumberedResponse = StreamResponse & { readonly seq?: number | undefined };
-
-const RESULT_PREVIEW_CHARACTERS = 2_000;
 
 /** Converts a journal event into the event of a stream; undefined for events that clients do not see. See `toUpdate`. */
 export function toStreamResponse(
@@ -77,34 +75,6 @@ export function closingOf(
 function activityIn(message: Message | undefined): { readonly activity?: Activity } {
   const text = textOf(message?.parts ?? []);
   return text === '' ? {} : { activity: { type: 'text', text } };
-}
-
-/** The activity that an event reports; undefined when it reports none. */
-function activityOf(body: EventBody): Activity | undefined {
-  switch (body.type) {
-    case 'activity':
-      return body.activity;
-    case 'text-delta': {
-      const { artifactId: id, text, replace } = body;
-      return { type: 'text', id, text, ...(replace ? { replace } : {}) };
-    }
-    case 'turn-start':
-      return { type: 'turn-start' };
-    case 'tool-call':
-      return { type: 'tool-call', tool: body.tool, arguments: body.arguments };
-    case 'tool-result': {
-      const { name, isError, content } = body.result;
-      return { type: 'tool-result', tool: name, isError, text: content.slice(0, RESULT_PREVIEW_CHARACTERS) };
-    }
-    case 'delegation-start':
-      return { type: 'delegation-start', agent: body.agent, request: body.request };
-    case 'delegation-end': {
-      const { type, agent, state, reason } = body;
-      return { type, agent, state, ...(reason === undefined ? {} : { reason }) };
-    }
-    default:
-      return undefined;
-  }
 }
 
 /** A text of the agent before its answer, as a message of the task. */

@@ -2,6 +2,7 @@ import type { StreamResponse, Task, TaskStatus } from '@a2a-js/sdk';
 import type { JsonObject } from '../../core/json.js';
 import type { Artifact, Message } from '../../core/message.js';
 import type { Usage } from '../../core/model.js';
+import type { Origin } from '../../core/origin.js';
 import type { TaskState } from '../../core/task.js';
 import {
   fromWireArtifact,
@@ -27,6 +28,8 @@ interface AboutTask {
   readonly contextId: string;
   /** The number of the event of the journal; undefined from agents that number none. */
   readonly seq?: number | undefined;
+  /** The journal entries that hold the content, for a watcher that shares the database. It is not sent to others. */
+  readonly from?: Origin | undefined;
 }
 
 interface Status extends AboutTask {

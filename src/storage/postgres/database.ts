@@ -13,6 +13,7 @@ const DIALECT: Dialect = {
   name: 'postgres',
   member: (column, name) => `${column} ->> '${name}'`,
   items,
+  list: (parameter) => `json_array_elements(${parameter}::json) AS item(value)`,
   using: () => '',
   orderedJoin: 'JOIN',
   forUpdate: ' FOR UPDATE',

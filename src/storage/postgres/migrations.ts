@@ -41,4 +41,6 @@ export const MIGRATIONS: readonly string[] = [
   );`,
   // 5: capabilities have versions of their own. Their tables, which version 1 made, stay as they are.
   `${CAPABILITY_VERSIONS};`,
+  // 6: an event may name the events of another task that hold its content. Earlier versions would read it as empty.
+  'SELECT 1;',
 ];

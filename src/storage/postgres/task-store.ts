@@ -14,6 +14,7 @@ import type {
 import { taskOfNew } from '../../stores/tasks.js';
 import type { PushWrites } from '../push-store.js';
 import type { RecentEvents } from '../recent-events.js';
+import { withContents } from '../references.js';
 import { toTaskEvent, toTaskRecord, type EncodedEvent, type EventRow, type TaskRow } from '../rows.js';
 import { assertKeys } from '../../stores/records.js';
 import { all, first, lockOf, type Query } from '../../core/sql.js';
@@ -177,8 +178,8 @@ export class PostgresTaskStore implements TaskStore {
     this.#database.assertOpen();
     const cached = this.#parts.recent.read(taskId, after, limit);
     // Only the database can tell that there are no more events. See `#known`.
-    const rows = cached && cached.length > 0 ? cached : await this.#select(taskId, after, limit);
-    return rows.map((row) => toTaskEvent(taskId, row));
+    if (cached && cached.length > 0) return cached.map((row) => toTaskEvent(taskId, row));
+    return this.#database.read(() => this.#select(taskId, after, limit));
   }
 
   readSession(...asked: Parameters<TaskStore['readSession']>): Promise<readonly TaskEvent[]> {
@@ -199,11 +200,9 @@ export class PostgresTaskStore implements TaskStore {
     return rows;
   }
 
-  async #select(taskId: string, after: number, limit: number): Promise<readonly EventRow[]> {
-    const rows = await this.#database.read(() =>
-      all<EventRow>(this.#sql.events, taskId, after, after + limit),
-    );
-    return assertUnbroken(taskId, after, rows);
+  *#select(taskId: string, after: number, limit: number): Query<readonly TaskEvent[]> {
+    const rows = yield* all<EventRow>(this.#sql.events, taskId, after, after + limit);
+    return yield* withContents(this.#sql, taskId, assertUnbroken(taskId, after, rows));
   }
 
   /** Accepts a task that needs room among others of its owner. */
@@ -298,8 +297,8 @@ function listsOf(events: readonly EncodedEvent[]) {
 
 /** Builds the rows that `ACCEPT` and `APPEND` wrote: these statements number the events themselves. */
 function eventRows(events: readonly EncodedEvent[], before: number, at: number): readonly EventRow[] {
-  return events.map(({ author, body }, index) => ({
-    ...{ seq: before + index + 1, at, author, body, checksum: null },
+  return events.map(({ author, body, whole }, index) => ({
+    ...{ seq: before + index + 1, at, author, body, whole, checksum: null },
   }));
 }
 

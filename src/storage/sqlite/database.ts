@@ -22,6 +22,7 @@ const DIALECT: Dialect = {
   name: 'sqlite',
   member: (column, name) => `${column} ->> '$.${name}'`,
   items: (_type, parameter = '?') => `(SELECT value FROM json_each(${parameter}))`,
+  list: (parameter) => `(SELECT value FROM json_each(${parameter})) AS item`,
   using: (index) => `INDEXED BY ${index}`,
   orderedJoin: 'CROSS JOIN',
   forUpdate: '',

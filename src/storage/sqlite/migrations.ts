@@ -61,4 +61,6 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;`,
   // 21: capabilities have versions of their own. Their tables, which versions up to 20 made, stay as they are.
   `${CAPABILITY_VERSIONS} STRICT, WITHOUT ROWID;`,
+  // 22: an event may name the events of another task that hold its content. Earlier versions would read it as empty.
+  'SELECT 1;',
 ];

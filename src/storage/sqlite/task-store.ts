@@ -12,6 +12,7 @@ import type {
 } from '../../stores/tasks.js';
 import { all, column, first, run, type Query } from '../../core/sql.js';
 import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
+import { withContents } from '../references.js';
 import { damagedTask, toTaskEvent, toTaskRecord, type EventRow, type TaskRow } from '../rows.js';
 import { assertKeys } from '../../stores/records.js';
 import { assertUnbroken, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
@@ -143,10 +144,10 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   async read(taskId: string, after: number, limit: number): Promise<readonly TaskEvent[]> {
-    const rows = this.#database.readNow(
-      () => this.#parts.recent.read(taskId, after, limit) ?? this.#select(taskId, after, limit),
-    );
-    return rows.map((row) => toTaskEvent(taskId, row));
+    return this.#database.readNow(() => {
+      const recent = this.#parts.recent.read(taskId, after, limit);
+      return recent?.map((row) => toTaskEvent(taskId, row)) ?? this.#select(taskId, after, limit);
+    });
   }
 
   readSession(...asked: Parameters<TaskStore['readSession']>): Promise<readonly TaskEvent[]> {
@@ -161,16 +162,15 @@ export class SqliteTaskStore implements TaskStore {
     return this.#database.read(() => headsOf(this.#sql, taskIds));
   }
 
-  #select(taskId: string, after: number, limit: number): readonly EventRow[] {
+  #select(taskId: string, after: number, limit: number): readonly TaskEvent[] {
     const database = this.#database;
     const found = database.run(all<EventRow>(this.#sql.events, taskId, after, after + limit));
     const rows = assertUnbroken(taskId, after, found);
     const next = after + rows.length + 1;
-    if (rows.length >= limit) return rows;
     // Checks the head as well: a damaged page can hide the last entries, which leaves no gap.
-    const [task] = database.run(headsOf(this.#sql, [taskId]));
+    const [task] = rows.length < limit ? database.run(headsOf(this.#sql, [taskId])) : [];
     if (task && next <= task.head) throw damagedTask(`Entry ${next} of task ${taskId} is missing.`);
-    return rows;
+    return database.run(withContents(this.#sql, taskId, rows));
   }
 
   #write<Result>(work: (context: TaskContext) => Query<Result>): Promise<Result> {

@@ -23,6 +23,10 @@ const TORN = `SELECT coalesce(t.id, 'without a record') AS id, coalesce(t.head, 
   WHERE (t.head IS NOT e.last OR e.count IS NOT e.last) AND coalesce(e.task, 0) NOT IN (SELECT key FROM removed_tasks)`;
 const EVENTS =
   'SELECT t.id AS task, e.seq, e.at, e.author, e.body, e.checksum FROM events e JOIN tasks t ON t.key = e.task WHERE e.seq > 0';
+/** Tasks whose entries repeat those of a task that is gone. */
+const LOST = `SELECT DISTINCT t.id AS id, e.body ->> '$.from[0]' AS origin FROM events e JOIN tasks t ON t.key = e.task
+  WHERE e.seq > 0 AND e.type IN ('text-delta', 'activity', 'artifact') AND json_valid(e.body)
+    AND e.body ->> '$.from[0]' NOT IN (SELECT id FROM tasks)`;
 
 /**
  * Verifies a whole database, also one that a server uses, and changes nothing. Compares it with its mark, unless it is a
@@ -62,6 +66,8 @@ function* problemsIn(database: Database.Database): Generator<string> {
   for (const row of database.prepare<[], EventRow & { readonly task: string }>(EVENTS).iterate()) {
     yield* thrownBy(() => assertUnchanged(row.task, row));
   }
+  for (const { id, origin } of database.prepare<[], { id: string; origin: string }>(LOST).iterate())
+    yield `Task ${id} repeats entries of task ${origin}, which is gone.`;
 }
 
 interface TornRow {

@@ -14,6 +14,7 @@ import { createEgress } from '../../../src/http/egress.js';
 import { OUR_EXTENSIONS } from '../../../src/core/extensions.js';
 import { ask, collect, describePeer, type EndOf } from '../../suites/peer.js';
 import { TOKEN, startA2aNode, type A2aNode } from '../../support/a2a-node.js';
+import { scriptedAgent } from '../../support/scripted-agent.js';
 import { ScriptedExecutor } from './scripted-executor.js';
 
 const egress = createEgress({ allowPrivate: ['127.0.0.1'], timeoutMs: 60_000, logger: silentLogger });
@@ -108,6 +109,36 @@ describe('a peer of this process and one of another server', () => {
     expect(ends[0]!.usage).toEqual({ input: 7, output: 3, cached: 1 });
     // All that an agent of another server says is from outside.
     expect(ends[1]).toEqual({ ...ends[0], fromOutside: true });
+  });
+
+  it('name the entries that hold the content, those of the task that wrote it first, only within a process', async () => {
+    const activity = { type: 'text', text: 'relayed '.repeat(30) } as const;
+    const relays = scriptedAgent('scripted', async (run) => {
+      run.emit({ type: 'activity', activity, from: ['further below', 4, 4] });
+      run.emit({
+        type: 'artifact',
+        artifact: { id: 'a', parts: [{ kind: 'data', data: [1] }] },
+        append: false,
+      });
+      return { state: 'completed' };
+    });
+    node = await startA2aNode({ agents: [relays] });
+    const origins = async (kind: 'local' | 'remote') => {
+      const { all } = await collect((await peerOf(node, kind)).send(ask('go'), never));
+      const { taskId } = all.find((event) => event.type === 'task')!;
+      const shown = all.filter(({ type }) => type === 'activity' || type === 'artifact');
+      expect(shown).toMatchObject([{ activity }, { artifact: { id: 'a' } }]);
+      return shown.map((event) =>
+        'from' in event && event.from
+          ? event.from.with(0, event.from[0] === taskId ? 'own' : event.from[0])
+          : 'none',
+      );
+    };
+    expect(await origins('local')).toEqual([
+      ['further below', 4, 4],
+      ['own', 4, 4],
+    ]);
+    expect(await origins('remote')).toEqual(['none', 'none']);
   });
 
   it('send an executor the same request', async () => {

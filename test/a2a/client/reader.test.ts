@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { StreamResponse } from '@a2a-js/sdk';
 import { TaskReader } from '../../../src/a2a/client/reader.js';
+import { textPart, type Part } from '../../../src/core/message.js';
 import { fromWireUpdate } from '../../../src/a2a/translate/updates.js';
 import { snapshot, status, text } from './wire-server.js';
 
@@ -39,6 +40,40 @@ describe('TaskReader', () => {
     const other = { artifacts: [{ artifactId: 'a', parts: [{ text: 'again' }] }] };
     expect(read(reader, snapshot(WORKING, other))).toEqual([
       { type: 'text-delta', author: 'a', artifactId: 'a', text: 'again', replace: true },
+    ]);
+  });
+
+  it('names the entries that hold a whole text or all files, and no others', () => {
+    const reader = new TaskReader({ agent: 'a' });
+    const from = ['task', 7, 7] as const;
+    const origins = (parts: readonly Part[], append: boolean) => {
+      const artifact = { id: 'a', parts };
+      const update = {
+        type: 'artifact',
+        taskId: 'task',
+        contextId: '',
+        artifact,
+        append,
+        lastChunk: false,
+        from,
+      } as const;
+      return reader
+        .read(update)
+        .filter(({ type }) => type !== 'task')
+        .map((event) => [event.type, 'from' in event ? event.from : undefined]);
+    };
+    const file = { kind: 'file', bytes: 'AAAA' } as const;
+    expect(origins([textPart('one')], false)).toEqual([['text-delta', from]]);
+    expect(origins([textPart(' two')], true)).toEqual([['text-delta', from]]);
+    expect(origins([textPart('of '), textPart('two')], false)).toEqual([['text-delta', undefined]]);
+    expect(origins([file, file], false)).toEqual([
+      ['text-delta', undefined],
+      ['artifact', from],
+    ]);
+    expect(origins([file], true)).toEqual([['artifact', undefined]]);
+    expect(origins([textPart('and'), file], false)).toEqual([
+      ['text-delta', undefined],
+      ['artifact', undefined],
     ]);
   });
 

@@ -149,6 +149,20 @@ function change(sql: string): void {
   database.close();
 }
 
+describe('a task that repeats entries of another one', () => {
+  it('is reported when that one is gone', async () => {
+    const { tasks } = open();
+    const task = await acceptOne(tasks);
+    const text = 'a text that is longer than its reference. '.repeat(9);
+    const body = { type: 'text-delta', artifactId: 'x', text, replace: false } as const;
+    await tasks.append(fenceOf(task), [{ author: AGENT, body: { ...body, from: [task.id, 1, 1] } }]);
+    const problems = () => verifyDatabase(path.join(folder, 'lango.db')).problems;
+    expect(problems()).toEqual([]);
+    await tasks.append(fenceOf(task), [{ author: AGENT, body: { ...body, from: ['nowhere', 1, 1] } }]);
+    expect(problems()).toEqual([`Task ${task.id} repeats entries of task nowhere, which is gone.`]);
+  });
+});
+
 describe('a damaged byte', () => {
   async function ended() {
     const storage = open();

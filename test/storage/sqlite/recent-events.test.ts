@@ -34,6 +34,16 @@ describe('recent events', () => {
     expect(seqs(recent.read('t', 6, 10))).toEqual([7, 8, 9]);
   });
 
+  it('drop the least recently written task when its events are too large with their content', () => {
+    const recent = new RecentEvents();
+    recent.add('old', rows(1, 1));
+    const whole = 'x'.repeat(600_000);
+    recent.add('large', [{ ...rows(1, 1)[0]!, whole }]);
+    expect(seqs(recent.read('old', 0, 9))).toEqual([1]);
+    recent.add('large', [{ ...rows(2, 2)[0]!, whole }]);
+    expect(recent.read('old', 0, 9)).toBeUndefined();
+  });
+
   it('drop the least recently written task when there are too many events', () => {
     const recent = new RecentEvents();
     recent.add('old', rows(1, 1));

@@ -1,0 +1,46 @@
+/**
+ * The entries of another task that hold the content of an entry: the id of the task, and the numbers of the first and the
+ * last of them. `begin` counts in the text of the first one and `end` in that of the last one, as in `slice` of a string;
+ * without them the texts are whole.
+ */
+export type Origin = readonly [task: string, first: number, last: number, begin?: number, end?: number];
+
+/** Returns the origin of a text without its last `count` units. The text is longer than that. */
+export function withoutEnd(origin: Origin, count: number): Origin | undefined {
+  const [task, first, last, begin = 0, end = 0] = origin;
+  if (count === 0) return origin;
+  return isInOne(origin, count) ? [task, first, last, begin, end - count] : undefined;
+}
+
+/** Returns the origin of the last `count` units of a text, at least one. */
+export function endOf(origin: Origin, count: number): Origin | undefined {
+  const [task, , last, , end] = origin;
+  if (!isInOne(origin, count)) return undefined;
+  return end === undefined ? [task, last, last, -count] : [task, last, last, end - count, end];
+}
+
+/** Whether the last units are in one entry. A character of two units may be in two. */
+function isInOne([, first, last]: Origin, count: number): boolean {
+  return first === last || count === 1;
+}
+
+/** Returns the origin of a part of a text of this length. Undefined for a part of several entries. */
+export function partOf(
+  [task, first, last, offset = 0, rest]: Origin,
+  { begin, end, length }: { readonly begin: number; readonly end: number; readonly length: number },
+): Origin | undefined {
+  if (first !== last || offset < 0) return undefined;
+  const stop = end === length ? rest : offset + end;
+  return stop === undefined ? [task, first, last, offset + begin] : [task, first, last, offset + begin, stop];
+}
+
+/** Returns the origin of two texts as one. Undefined unless the second follows the first where both come from. */
+export function joinOrigins(before: Origin | undefined, after: Origin | undefined): Origin | undefined {
+  if (!before || !after || before[0] !== after[0]) return undefined;
+  const [task, first, middle, begin = 0, stop] = before;
+  const [, next, last, start = 0, end] = after;
+  const follows = stop === undefined ? next === middle + 1 && start === 0 : next === middle && start === stop;
+  if (!follows) return undefined;
+  if (end !== undefined) return [task, first, last, begin, end];
+  return begin === 0 ? [task, first, last] : [task, first, last, begin];
+}

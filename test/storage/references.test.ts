@@ -1,0 +1,45 @@
+import { expect, it } from '@jest/globals';
+import { runNow, type Dialect, type Statement } from '../../src/core/sql.js';
+import { withContents } from '../../src/storage/references.js';
+import type { EventRow } from '../../src/storage/rows.js';
+import { taskSql } from '../../src/storage/task-sql.js';
+
+const sql = taskSql(new Proxy({} as Dialect, { get: () => (given: string) => given }));
+
+/** Reads a page, and returns the statements that it took. */
+function statementsFor(bodies: readonly object[]): readonly Statement[] {
+  const rows = bodies.map((body, index): EventRow => {
+    return { seq: index + 1, at: 0, author: null, checksum: null, body: JSON.stringify(body) };
+  });
+  const statements: Statement[] = [];
+  runNow(withContents(sql, 'above', rows), (statement) => {
+    statements.push(statement);
+    return { rows: [], changes: 0 };
+  });
+  return statements;
+}
+
+const reference = (...from: readonly [string, number, number, ...number[]]) => ({
+  ...{ type: 'text-delta', artifactId: 'x', replace: false },
+  from,
+});
+
+it('a page of a thousand references takes one statement more, which names each entry once', () => {
+  const page = Array.from({ length: 1_000 }, (_, index) =>
+    reference(`task ${index % 3}`, 1 + index, 1 + index),
+  );
+  expect(statementsFor(page)).toHaveLength(1);
+  const [statement] = statementsFor([
+    reference('b', 4, 6),
+    reference('a', 7, 7),
+    reference('b', 2, 3),
+    reference('b', 5, 5, 10, 20),
+    reference('b', 9, 9),
+  ]);
+  expect(statement!.values).toEqual(['above', '[["a",7,7],["b",2,6],["b",9,9]]']);
+});
+
+it('a page without references takes none', () => {
+  const whole = { ...reference('a', 1, 1), text: 'here' };
+  expect(statementsFor([whole, { type: 'activity', activity: { type: 'turn-start' } }])).toEqual([]);
+});
