@@ -57,6 +57,7 @@ export { createModel } from './app/agents.js';
 export { settingsContext, settingsServices } from './app/capabilities.js';
 export type { ReadConfig } from './config/reload.js';
 export { openHome } from './app/owners.js';
+export { knownModelNames, priceOf, PRICES_READ, windowTokensOf } from './models/prices.js';
 export { backUp, inspectServer, moveDatabase, restore, upgradeDatabase } from './app/stores.js';
 export { verifyDatabase } from './app/stores.js';
 

@@ -77,6 +77,11 @@ export function createProgram(act: Act, capabilities: readonly Capability[]): Co
     )
     .action(actionsOf(act, () => import('./bill.js'))('bill'));
 
+  withFolders(withJson(program.command('models')))
+    .description('show the models of the configuration, their prices and windows, and which have no price')
+    .option('--known', 'show all models that this version knows instead')
+    .action(actionsOf(act, () => import('./models.js'))('models'));
+
   const group = (name: string, description: string) => program.command(name).description(description);
   addTaskCommands(group('tasks', 'list, read, watch and cancel tasks'), act);
   addDataCommands(group('data', 'export, forget and delete your data'), capabilities, act);

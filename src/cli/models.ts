@@ -1,0 +1,77 @@
+import type { ModelChoice } from '../config/models.js';
+import type { ModelPrice } from '../core/model.js';
+import { safeLine } from '../terminal/safe-text.js';
+import type { Report } from '../terminal/terminal.js';
+import { loadConfigOf, type Call, type FolderFlags } from './connection.js';
+
+interface ModelsFlags extends FolderFlags {
+  /** Lists all models that this version knows in place of the configured ones. */
+  readonly known?: boolean;
+}
+
+interface Row {
+  /** The places of the configuration that name the model. */
+  readonly keys: readonly string[];
+  readonly model: string;
+  /** Per million tokens; null when it is not known. */
+  readonly price: ModelPrice | null;
+  readonly windowTokens: number | null;
+}
+
+/** `lango models`: the models of the configuration with their prices and windows, and which of them have no price. */
+export async function models(call: Call<ModelsFlags>): Promise<Report> {
+  // Loaded on use: the other commands need no part of a server.
+  const [{ config }, table] = await Promise.all([loadConfigOf(call), import('../app.js')]);
+  const { currency } = config.bill;
+  const rowOf = (keys: readonly string[], id: string, window?: number): Row => ({
+    keys,
+    model: id,
+    price: table.priceOf(id, config) ?? null,
+    windowTokens: window ?? table.windowTokensOf(id.slice(id.indexOf('/') + 1)) ?? null,
+  });
+  const rows = call.flags.known
+    ? table.knownModelNames().map((name) => rowOf([], name))
+    : [...Map.groupBy(choicesIn(config), ([, choice]) => idOf(choice))].map(([id, named]) =>
+        rowOf(
+          named.map(([key]) => key),
+          id,
+          named[0]![1].windowTokens,
+        ),
+      );
+  const unpriced = rows.filter(({ price }) => price === null).map(({ model }) => model);
+  const width = Math.max(...rows.map(({ model }) => safeLine(model).length), 0);
+  return {
+    json: { currency, pricesRead: table.PRICES_READ, models: rows, unpriced },
+    lines: rows.map((row) => lineOf(row, { width, currency })),
+    notes: unpriced.map((model) =>
+      safeLine(
+        `${model} has no price: bills have its tokens only. Set prices.${model.replace(/^\w+\//, '')}.`,
+      ),
+    ),
+  };
+}
+
+function choicesIn(config: {
+  readonly model: ModelChoice;
+  readonly agent: { readonly models: Readonly<Record<string, ModelChoice>> };
+}): readonly (readonly [string, ModelChoice])[] {
+  const { model, agent } = config;
+  return [
+    ['model', model],
+    ...model.fallbacks.map((choice, index) => [`model.fallbacks[${index}]`, choice] as const),
+    ...Object.entries(agent.models).map(([name, choice]) => [`agent.models.${name}`, choice] as const),
+  ];
+}
+
+const idOf = ({ provider, name }: ModelChoice): string =>
+  name === undefined ? provider : `${provider}/${name}`;
+
+function lineOf(
+  { model, price, windowTokens, keys }: Row,
+  { width, currency }: { width: number; currency: string },
+) {
+  const cost = price ? `${price.input} in, ${price.output} out ${currency}` : 'no price';
+  const window = windowTokens === null ? 'window unknown' : `${windowTokens.toLocaleString('en-US')} tokens`;
+  const places = keys.length > 0 ? `  (${keys.join(', ')})` : '';
+  return safeLine(`${model.padEnd(width)}  ${cost.padEnd(24)}  ${window}${places}`);
+}
