@@ -8,6 +8,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../support/free-port.js';
+import { langoHere } from './lango-here.js';
 import type { Result } from './lango-process.js';
 import { mainFile, cleanEnv, ended, lango, makeHome, startServer } from './lango-process.js';
 
@@ -119,8 +120,9 @@ describe('lango serve', () => {
     child.stderr.resume();
     const env = { ...home.env, LANGO_URL: `http://127.0.0.1:${port}` };
     let code = null;
-    while (child.exitCode === null && code !== 0) ({ code } = await lango(['agents'], { env }));
-    const again = await lango(['send', 'hello'], { env });
+    for (; child.exitCode === null && code !== 0; await delay(20))
+      ({ code } = await langoHere(['agents'], { env }));
+    const again = await langoHere(['send', 'hello'], { env });
     child.kill('SIGTERM');
     await closed;
     await home.remove();
@@ -148,7 +150,7 @@ describe('lango serve', () => {
     const home = await makeHome();
     // Even root cannot make a folder there.
     const result = await lango(['serve', '--home', '/sys/lango/data'], home);
-    const check = await lango(['doctor', '--home', '/sys/lango/data'], home);
+    const check = await langoHere(['doctor', '--home', '/sys/lango/data'], home);
     await home.remove();
     expectOneSentence(result, 'The folder /sys/lango/data cannot be made');
     expect(result.stderr).toContain('Set LANGO_HOME');
@@ -164,7 +166,7 @@ describe('lango serve', () => {
   ])('reports at once that nothing can be stored there: %s', async (_title, folder) => {
     const home = await makeHome();
     const result = await lango(['serve', '--port', '0', '--home', folder], home);
-    const check = await lango(['doctor', '--home', folder], home);
+    const check = await langoHere(['doctor', '--home', folder], home);
     await home.remove();
     expectOneSentence(result, `The folder ${folder} cannot be made`);
     expect(result.stderr).toContain('Set LANGO_HOME');
@@ -190,7 +192,7 @@ describe('lango serve', () => {
     database.pragma('user_version = 999');
     database.close();
     const result = await lango(['serve', '--port', '0'], home);
-    const check = await lango(['doctor'], { env: home.env });
+    const check = await langoHere(['doctor'], { env: home.env });
     await home.remove();
     expectOneSentence(result, 'The database was made by a newer version of Lango: schema 999');
     expect(check).toMatchObject({ code: 1, stdout: expect.stringContaining('made by a newer version') });
