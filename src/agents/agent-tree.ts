@@ -13,6 +13,7 @@ import { toolSkills } from './capabilities.js';
 import { CONTROL_NAMES, askUser, declineRequest } from './control-functions.js';
 import type { DefinedAgent } from './defined-agent.js';
 import { Delegations, sameMembers } from './delegation.js';
+import { FIND_NAME, FunctionSearch } from './function-search.js';
 import { note } from './loop.js';
 import { buildOrchestratorInstruction, othersBlock } from './orchestrator-instruction.js';
 import { outputReader } from './output.js';
@@ -31,6 +32,9 @@ export interface AgentTreeOptions extends AgentContext {
   /** The agents that the orchestrator may delegate to, local and remote alike. */
   readonly peers: PeerDirectory;
   readonly approval: ApprovalPolicy;
+  /** See `ToolboxOptions`. */
+  readonly shipped?: ReadonlySet<Tool>;
+  readonly describedTools?: number;
   readonly prompts: PromptTexts;
   /** Default: no secrets. */
   readonly secrets?: SecretGuard;
@@ -81,7 +85,14 @@ function buildTeam(options: AgentTreeOptions): AgentTree {
 
 function toolboxOf(spec: AgentSpec, tools: readonly Tool[], options: AgentTreeOptions): Toolbox {
   const owns = ({ name }: Pick<Tool, 'name'>) => roleOf(name, options.roster) === spec.name;
-  return new Toolbox({ tools, sources: options.sources ?? [], owns, rules: options });
+  return makeToolbox({ tools, sources: options.sources ?? [], owns }, options);
+}
+
+type OwnTools = Pick<ConstructorParameters<typeof Toolbox>[0], 'tools' | 'sources' | 'owns'>;
+
+function makeToolbox(own: OwnTools, options: Omit<AgentTreeOptions, 'sources'>): Toolbox {
+  const { shipped, describedTools } = options;
+  return new Toolbox({ ...own, rules: options, shipped, describedTools });
 }
 
 function flatAgent(options: AgentTreeOptions): Agent {
@@ -90,7 +101,7 @@ function flatAgent(options: AgentTreeOptions): Agent {
     name: FLAT_AGENT_NAME,
     purpose: 'One agent that answers and acts with all the tools of this server.',
     instruction: flatAgentInstruction(options.prompts),
-    toolbox: new Toolbox({ tools, sources, owns: () => true, rules: options }),
+    toolbox: makeToolbox({ tools, sources, owns: () => true }, options),
     controls: [askUser],
   });
 }
@@ -113,7 +124,7 @@ function subAgent(spec: AgentSpec, toolbox: Toolbox, options: AgentTreeOptions):
 export function makeDefinedAgent(defined: DefinedAgent, options: Omit<AgentTreeOptions, 'sources'>): Agent {
   const { name, description, tools, skills, output } = defined;
   assertTools(tools);
-  const toolbox = new Toolbox({ tools, sources: [], owns: () => false, rules: options });
+  const toolbox = makeToolbox({ tools, sources: [], owns: () => false }, options);
   const agent = toolUser(options, {
     name,
     purpose: description,
@@ -154,12 +165,13 @@ function toolUser(
     output: output && outputReader(name, output),
     prepare: (scope) => toolbox.refresh(scope),
     extendedSkills: () => toolSkills(toolbox.tools()),
-    open:
-      ({ task }) =>
-      () => ({
+    open({ task }) {
+      const search = new FunctionSearch();
+      return (messages) => ({
         system: [...system, ...(output ? [DATA_NOTE] : []), ...(others?.() ?? [])],
-        functions: [...toolbox.functions(task), ...controls],
-      }),
+        functions: search.offer(toolbox.functions(task), controls, messages),
+      });
+    },
   });
 }
 
@@ -221,7 +233,7 @@ function assertTools(tools: readonly Tool[]): void {
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice)
     throw new LangoError('invalid-config', `Two tools are named ${twice}.`, { hint: 'Rename one of them.' });
-  const taken = [TRANSFER_NAME, ...CONTROL_NAMES].find((name) => names.includes(name));
+  const taken = [TRANSFER_NAME, FIND_NAME, ...CONTROL_NAMES].find((name) => names.includes(name));
   if (taken)
     throw new LangoError('invalid-config', `A tool cannot be named ${taken}.`, { hint: FUNCTION_NAME });
 }

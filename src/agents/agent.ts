@@ -10,7 +10,7 @@ import type { Tool } from '../core/tool.js';
 import { Attachments, inputModes } from './attachments.js';
 import { capabilityDescription } from './capabilities.js';
 import { conversationOf } from './events-adapter.js';
-import { runLoop, type TurnSetup } from './loop.js';
+import { runLoop, type SetUpTurn } from './loop.js';
 import type { Meter } from './bill.js';
 import { Budget, type DailySpending } from './budget.js';
 import type { OutputReader } from './output.js';
@@ -52,8 +52,8 @@ interface AgentParts {
   readonly extendedSkills: () => Agent['profile']['skills'];
   /** Default: the agent answers with text. */
   readonly output?: OutputReader | undefined;
-  /** Called once per run; the function it returns is called at each turn. */
-  readonly open: (run: Run, budget: Budget) => () => TurnSetup;
+  /** Called once per run; the function it returns is called at each turn, with the conversation until then. */
+  readonly open: (run: Run, budget: Budget) => SetUpTurn;
 }
 
 /** The number of newest events of a session that a run reads. */
@@ -94,8 +94,8 @@ export function makeAgent(context: AgentContext, { open, prepare, ...parts }: Ag
       await prepare(run.task);
       const budget = new Budget({ run, limits, meter, spending });
       const ownSetup = open(run, budget);
-      const setUpTurn = (): TurnSetup => {
-        const { system, functions } = ownSetup();
+      const setUpTurn: SetUpTurn = (messages) => {
+        const { system, functions } = ownSetup(messages);
         return { system: [...system, ...(where ? [where] : []), ...added], functions };
       };
       const end = await runLoop({

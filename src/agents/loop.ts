@@ -27,10 +27,12 @@ import { refusedEnd, sayAnswer, takeTurn, type TurnEnd } from './model-turn.js';
 import { concludeWithData, repairRequest, WRONG_OUTPUT, type OutputReader } from './output.js';
 import { UserMessages } from './user-messages.js';
 
-export interface TurnSetup {
+interface TurnSetup {
   readonly system: readonly SystemBlock[];
   readonly functions: readonly AgentFunction[];
 }
+
+export type SetUpTurn = (messages: readonly ModelMessage[]) => TurnSetup;
 
 interface LoopOptions {
   readonly run: Run;
@@ -47,8 +49,8 @@ interface LoopOptions {
   readonly showsReasons: boolean;
   /** Reads the answer of an agent that answers with data. Default: the answer is text. */
   readonly output?: OutputReader | undefined;
-  /** Called at each turn, because peers and tools come and go. */
-  readonly setUpTurn: () => TurnSetup;
+  /** Called at each turn with the conversation until then, because peers and tools come and go. */
+  readonly setUpTurn: SetUpTurn;
 }
 
 /**
@@ -68,7 +70,7 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
     const step = `t${turn}`;
     conversation.begin(turn);
     if (!run.recorded(step)?.result) conversation.add(...(await readable(messages.unread())));
-    const { system, functions } = options.setUpTurn();
+    const { system, functions } = options.setUpTurn(conversation.messages);
     const last = lastTurn(turn, ledger, limits);
     const offered = last ? [] : functions.flatMap(({ spec }) => (spec ? [spec] : []));
     const request = {

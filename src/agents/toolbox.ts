@@ -2,6 +2,7 @@ import type { Scope } from '../core/task.js';
 import type { Tool, ToolSource } from '../core/tool.js';
 import type { AgentFunction } from './agent-function.js';
 import { skillsOf } from './capabilities.js';
+import type { SearchableFunctions } from './function-search.js';
 import type { ToolRules } from './tool-work.js';
 import { toolFunction } from './tool-function.js';
 
@@ -13,6 +14,10 @@ interface ToolboxOptions {
   /** Whether the agent owns a tool of this name. */
   readonly owns: (tool: Pick<Tool, 'name'>) => boolean;
   readonly rules: ToolRules;
+  /** The tools that are described in each request, however many there are. Default: none. */
+  readonly shipped?: ReadonlySet<Tool> | undefined;
+  /** The most other tools that each request describes. With more, they are found by a search. Default: no limit. */
+  readonly describedTools?: number | undefined;
 }
 
 /** The tools of one agent. A tool of a source may belong to one owner, and only that owner gets it. */
@@ -39,8 +44,15 @@ export class Toolbox {
     return [...this.#options.tools, ...this.#sourceTools(scope)];
   }
 
-  functions(scope: Scope): readonly AgentFunction[] {
-    return [...this.#fixed, ...this.#sourceTools(scope).map((tool) => this.#toFunction(tool))];
+  functions(scope: Scope): SearchableFunctions {
+    const { tools, shipped, describedTools: most = Infinity } = this.#options;
+    const isShipped = (_: AgentFunction, at: number) => shipped?.has(tools[at]!) ?? false;
+    const others = this.#fixed.filter((one, at) => !isShipped(one, at));
+    return {
+      always: this.#fixed.filter(isShipped),
+      searched: [...others, ...this.#sourceTools(scope).map((tool) => this.#toFunction(tool))],
+      most,
+    };
   }
 
   /** The kinds of work that the agent can do for any owner, also with tools that an owner may add later. */

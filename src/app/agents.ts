@@ -85,7 +85,8 @@ export function createAgents(
   const { config, families, model, peers, parsers, logger } = node;
   const { nodeId, spending } = node.storage;
   const { agents: own = [], additions, prompts } = given;
-  const tools = [...families.flatMap((family) => family.tools), ...(given.tools ?? [])];
+  const ofFamilies = families.flatMap((family) => family.tools);
+  const tools = [...ofFamilies, ...(given.tools ?? [])];
   const sources = families.flatMap((family) => family.sources ?? []);
   const defined = own.flatMap((agent) => ('run' in agent ? [] : agent));
   const allTools = [...new Set([...tools, ...defined.flatMap((agent) => agent.tools)])];
@@ -106,6 +107,8 @@ export function createAgents(
     showsReasons: ({ task, grant }: Pick<Run, 'task' | 'grant'>) =>
       isOperator(config.auth, task.owner, grant.scopes),
     approval: config.approval.policy,
+    shipped: new Set(ofFamilies),
+    describedTools: config.agent.describedTools,
     surroundings: {
       system: `${os.type()} (${os.arch()})`,
       workspace: (scope: Scope) => folders.of(scope)[0] ?? config.home,

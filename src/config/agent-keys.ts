@@ -97,6 +97,10 @@ export const agent = group('The agents of this server, and their limits.', {
     `The most rounds of delegation in one task. Delegations at the same time are one round. 0 means ${DEFAULT_ROUNDS}.`,
     { min: 0 },
   ),
+  describedTools: count(
+    40,
+    'The most tools of MCP servers, skills and your program that each request of an agent describes to its model. With more, the agent finds those that it needs with `find_functions`.',
+  ),
   promptFolder: optional(
     path(),
     'A folder with an AGENTS.md or TOOL_USAGE.md that replaces the built-in text (single-agent mode).',

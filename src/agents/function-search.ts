@@ -1,0 +1,143 @@
+import { z } from 'zod';
+import type { ModelMessage } from '../core/model.js';
+import { functionCalls } from '../core/model.js';
+import { oneLine, shorten } from '../core/text.js';
+import { reply, typedFunction, type AgentFunction } from './agent-function.js';
+import { capabilityDescription } from './capabilities.js';
+
+/** The name of the function that finds others, which no tool may have. */
+export const FIND_NAME = 'find_functions';
+
+const MOST_FOUND = 8;
+const LONGEST_QUERY = 1_000;
+const SHOWN_CHARACTERS = 300;
+const NAMES_CHARACTERS = 4_000;
+/** A line of a result that describes a function begins with its name. */
+const FOUND_LINE = /^([a-z][a-z0-9_]{0,63}): /gm;
+
+export interface SearchableFunctions {
+  /** Described in each request. */
+  readonly always: readonly AgentFunction[];
+  /** Found by a search when there are more than `most`. */
+  readonly searched: readonly AgentFunction[];
+  readonly most: number;
+}
+
+/**
+ * The functions that the requests of one run describe. Those that were found, or called before, come at the end in the
+ * order in which they were found, so that the beginning of the list stays the same for the vendor's cache. What was found
+ * is read from the conversation, so a resumed run and a later task of the conversation offer the same.
+ */
+export class FunctionSearch {
+  readonly #found = new Set<string>();
+  #readCount = 0;
+  #find: { readonly searched: readonly AgentFunction[]; readonly made: AgentFunction } | undefined;
+
+  /** All functions of a turn after these messages. One that is not described can be called nevertheless. */
+  offer(
+    { always, searched, most }: SearchableFunctions,
+    controls: readonly AgentFunction[],
+    messages: readonly ModelMessage[],
+  ): readonly AgentFunction[] {
+    this.#read(messages);
+    if (searched.length <= most) return [...always, ...searched, ...controls];
+    const byName = new Map(searched.map((one) => [one.name, one]));
+    const found = [...this.#found].flatMap((name) => byName.get(name) ?? []);
+    const hidden = searched.filter(({ name }) => !this.#found.has(name));
+    const undescribed = hidden.map((one) => ({ ...one, spec: undefined }));
+    return [...always, ...controls, this.#finder(searched), ...found, ...undescribed];
+  }
+
+  /** Reads the messages that are new since the last turn. */
+  #read(messages: readonly ModelMessage[]): void {
+    const from = messages.length < this.#readCount ? 0 : this.#readCount;
+    for (const message of messages.slice(from)) namesIn(message).forEach((name) => this.#found.add(name));
+    this.#readCount = messages.length;
+  }
+
+  /** Made again only when the functions change, so that its description stays the same text. */
+  #finder(searched: readonly AgentFunction[]): AgentFunction {
+    const known = this.#find;
+    const isKnown =
+      known?.searched.length === searched.length && known.searched.every((one, at) => one === searched[at]);
+    if (!isKnown) this.#find = { searched, made: finder(searched) };
+    return this.#find!.made;
+  }
+}
+
+/** The names of functions that a message finds or calls. */
+function namesIn(message: ModelMessage): readonly string[] {
+  if (message.role === 'assistant') return functionCalls(message.content).map(({ name }) => name);
+  if (message.role !== 'results') return [];
+  const found = message.results.filter(({ name, isError }) => name === FIND_NAME && !isError);
+  return found.flatMap(({ content }) => [...content.matchAll(FOUND_LINE)].map(([, name]) => name!));
+}
+
+function finder(searched: readonly AgentFunction[]): AgentFunction {
+  const description = `Finds further functions by what they do. There are ${searched.length} that are not described here: ${capabilityDescription(searched)}. Call it before you say that something cannot be done; call what it finds from then on.`;
+  const schema = z.object({
+    query: z
+      .string()
+      .min(1)
+      .max(LONGEST_QUERY)
+      .describe('What the function is to do, in a few words, or its name'),
+  });
+  return typedFunction({ name: FIND_NAME, description, schema }, (call, { query }) => {
+    const { tools } = call.run.grant;
+    const granted = searched.filter(({ name }) => tools?.includes(name) ?? true);
+    return reply(call, resultOf(query, granted), false);
+  });
+}
+
+function resultOf(query: string, searched: readonly AgentFunction[]): string {
+  const found = bestOf(query, searched).slice(0, MOST_FOUND);
+  if (found.length === 0) {
+    const names = searched.map(({ name }) => name).join(', ');
+    return `Nothing was found for these words. All names: ${shorten(names, NAMES_CHARACTERS) || 'none'}`;
+  }
+  const lines = found.map(
+    ({ name, spec }) => `${name}: ${shorten(oneLine(spec?.description ?? ''), SHOWN_CHARACTERS)}`,
+  );
+  return ['These functions are described to you from now on:', ...lines].join('\n');
+}
+
+const NAME_WEIGHT = 3;
+const PART_WEIGHT = 0.5;
+const SHORTEST_PART = 4;
+
+/** The functions that have words of the query in their name, description or arguments, the best first. */
+function bestOf(query: string, searched: readonly AgentFunction[]): readonly AgentFunction[] {
+  const entries = searched.map((one) => {
+    const keys = Object.keys((one.spec?.parameters['properties'] ?? {}) as object);
+    const text = new Set(wordsOf(`${one.spec?.description ?? ''} ${keys.join(' ')}`));
+    return { one, name: new Set(wordsOf(one.name)), text };
+  });
+  const weights = wordsOf(query).map((word) => {
+    const number = entries.filter(({ name, text }) => name.has(word) || text.has(word)).length;
+    return { word, weight: Math.log(1 + searched.length / (1 + number)) };
+  });
+  const scoreIn = (words: ReadonlySet<string>, word: string): number => {
+    if (words.has(word)) return 1;
+    const isPart = word.length >= SHORTEST_PART && [...words].some((one) => one.startsWith(word));
+    return isPart ? PART_WEIGHT : 0;
+  };
+  const scored = entries.map(({ one, name, text }) => {
+    const scores = weights.map(
+      ({ word, weight }) => weight * (NAME_WEIGHT * scoreIn(name, word) + scoreIn(text, word)),
+    );
+    const isNamed = query.includes(one.name);
+    return { one, score: isNamed ? Infinity : scores.reduce((sum, score) => sum + score, 0) };
+  });
+  const hits = scored.filter(({ score }) => score > 0);
+  return hits.sort((a, b) => b.score - a.score).map(({ one }) => one);
+}
+
+/** The words of a text, in lower case and without the "s" of the plural. */
+function wordsOf(text: string): readonly string[] {
+  const words =
+    text
+      .replace(/(\p{Ll})(?=\p{Lu})/gu, '$1 ')
+      .toLowerCase()
+      .match(/[\p{L}\p{N}]+/gu) ?? [];
+  return words.map((word) => (word.length > SHORTEST_PART ? word.replace(/s$/, '') : word));
+}
