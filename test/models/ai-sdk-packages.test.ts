@@ -31,7 +31,8 @@ beforeAll(async () => {
     const folder = path.join(home, 'node_modules', name);
     await mkdir(folder, { recursive: true });
     await writeFile(path.join(folder, 'index.js'), code);
-    const about = { name, type: 'module', exports: { '.': './index.js' } };
+    const entry = { import: { default: './index.js' } };
+    const about = { name, type: 'module', exports: { '.': entry, './more': entry } };
     await writeFile(path.join(folder, 'package.json'), JSON.stringify(about));
   }
 });
@@ -60,6 +61,11 @@ describe('a package of a model', () => {
       ...{ region: 'here', accessKeyId: 'not-shown' },
       ...{ baseURL: 'http://127.0.0.1:9/v1', apiKey: 'k', fetch: 'function', modelId: 'm' },
     });
+  });
+
+  it('may be an entry of it, as of one vendor with several APIs', async () => {
+    expect(JSON.parse(await answerOf(modelOf('one-maker/more')))).toMatchObject({ modelId: 'm' });
+    await expect(answerOf(modelOf('one-maker/none'))).rejects.toThrow('one-maker/none cannot be used');
   });
 
   it('that is missing ends the start with the way to install it', async () => {

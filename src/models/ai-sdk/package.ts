@@ -1,8 +1,9 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { codeOf, errorText, LangoError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
+import { errorText, LangoError } from '../../core/errors.js';
+import { isJsonObject, parseObject, type Json, type JsonObject } from '../../core/json.js';
 import { assertModel } from './language-model.js';
 import type { KnownModel } from './request.js';
 
@@ -28,16 +29,38 @@ const DEFAULT_OPTIONS: Readonly<Record<string, JsonObject>> = {
 /** Finds the file of a package in the first of the folders that has it. Throws `invalid-config` with the way to install it. */
 export function findPackage(name: string, folders: readonly string[]): string {
   for (const folder of folders) {
+    const require = createRequire(join(folder, 'package.json'));
     try {
-      return createRequire(join(folder, 'package.json')).resolve(name);
+      return require.resolve(name);
     } catch (error) {
-      if (codeOf(error) !== 'MODULE_NOT_FOUND') throw unusable(name, errorText(error), error);
+      const modules = (require.resolve.paths(name) ?? []).map((place) => join(place, packageOf(name)));
+      const home = modules.find((place) => existsSync(join(place, 'package.json')));
+      if (home === undefined) continue;
+      // `require` finds no package that can only be imported.
+      const file = importedFile(name, home);
+      if (file === undefined) throw unusable(name, errorText(error), error);
+      return file;
     }
   }
   const text = `The package ${name} of a model is not installed.`;
   throw new LangoError('invalid-config', text, {
     hint: `Run: npm install --prefix ${folders[0]} ${packageOf(name)}`,
   });
+}
+
+/** The file that an import of the package would load, by the `exports` in its package.json. */
+function importedFile(name: string, home: string): string | undefined {
+  const { exports } = parseObject(readFileSync(join(home, 'package.json'), 'utf8')) ?? {};
+  const entry = `.${name.slice(packageOf(name).length)}`;
+  const isOfEntries = isJsonObject(exports) && Object.keys(exports).every((key) => key.startsWith('.'));
+  const file = targetOf(isOfEntries ? exports[entry] : entry === '.' ? exports : undefined);
+  return file === undefined ? undefined : join(home, file);
+}
+
+function targetOf(target: Json | undefined): string | undefined {
+  if (typeof target === 'string') return target;
+  if (!isJsonObject(target)) return undefined;
+  return targetOf(target.node ?? target.import ?? target.default);
 }
 
 /** The package of an entry: "@ai-sdk/google-vertex" of "@ai-sdk/google-vertex/anthropic". */
