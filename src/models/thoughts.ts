@@ -1,3 +1,4 @@
+import type { JsonObject } from '../core/json.js';
 import type { AnswerBlock } from '../core/model.js';
 
 /** The tags between which models write their thoughts at the start of a text, when their server does not split them off. */
@@ -175,8 +176,12 @@ function isLoneClosing(before: string, tag: string, after: string): boolean {
   return isAtEdge && !isInCode && !before.includes(opening);
 }
 
-/** Takes the thoughts from the start of the texts. They are kept as a block that is sent to no vendor. */
-export function withoutThoughts(content: readonly AnswerBlock[], thoughts: string): readonly AnswerBlock[] {
+/** Takes the thoughts from the start of the texts. They are kept as a block of `provider`. Default: of nobody. */
+export function withoutThoughts(
+  content: readonly AnswerBlock[],
+  thoughts: string,
+  provider = THOUGHTS,
+): readonly AnswerBlock[] {
   if (thoughts === '') return content;
   // A blank text before the thoughts may be no block of its own.
   let left = thoughts.trimStart().length;
@@ -187,8 +192,13 @@ export function withoutThoughts(content: readonly AnswerBlock[], thoughts: strin
     left = Math.max(0, left - whole.length);
     return text === '' ? [] : [{ ...block, text }];
   });
-  return [{ type: 'opaque', provider: THOUGHTS, block: { type: THOUGHTS, text: thoughts } }, ...blocks];
+  return [{ type: 'opaque', provider, block: { type: THOUGHTS, text: thoughts } }, ...blocks];
 }
 
 /** No model has this name, so the block goes back to none. */
 const THOUGHTS = 'thoughts';
+
+/** The thoughts with their tags that an opaque block holds; empty for another block. */
+export function thoughtsIn({ type, text }: JsonObject): string {
+  return type === THOUGHTS && typeof text === 'string' ? text : '';
+}

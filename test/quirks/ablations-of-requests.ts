@@ -116,7 +116,7 @@ export const REQUEST_RULES: readonly Ablation[] = [
     file: 'src/models/failure.ts',
     find: 'if (named) return named;',
     replace: '',
-    red: ['code-Groq', 'code-quota', 'code-Moonshot', 'code-model'],
+    red: ['code-quota', 'code-Moonshot', 'code-model'],
   },
   {
     rule: 'The reason is read from the raw response.',

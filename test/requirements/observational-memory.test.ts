@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { NO_USAGE } from '../../src/core/model.js';
 import type { ModelAnswer, ModelEvent, ModelProvider, ModelRequest } from '../../src/core/model.js';
+import { newId } from '../../src/core/ids.js';
 import type { ServerOptions } from '../../src/index.js';
 import type { TestServer } from '../support/server.js';
 import { keptData } from '../support/kept-data.js';
@@ -39,6 +40,8 @@ class NotingModel implements ModelProvider {
   }
 
   #answer(request: ModelRequest): ModelAnswer {
+    if (JSON.stringify(request.messages).includes('FLAGGED'))
+      return { content: [], stopReason: 'refusal', usage: NO_USAGE, refusal: 'bio' };
     if (!isDistilling(request)) return said('certainly, and here is a long answer to it '.repeat(3));
     const asked = [...JSON.stringify(request.messages).matchAll(/user: (request \d+)/g)].map(
       ([, text]) => text!,
@@ -100,6 +103,18 @@ describe('B. Observational memory', () => {
       // Requirement O8: the whole routing table stands before the notes.
       expect(promptOf(last).indexOf('planner')).toBeLessThan(promptOf(last).indexOf('<memory>'));
       expect(promptOf(last)).toContain('NEVER invent or abbreviate agent names');
+    });
+  });
+
+  it('B3 notes nothing of a request that a filter refused: the observer would be refused too', async () => {
+    const model = new NotingModel();
+    await withServer({ model, settings: ON }, async (server) => {
+      const contextId = newId();
+      const { end } = await sendText(server, 'request 9 about FLAGGED', { contextId });
+      await talkUntilNoted(server, contextId);
+      expect(end.state).toBe('rejected');
+      expect((await keptData(server, 'observations')).length).toBeGreaterThan(0);
+      expect(JSON.stringify(model.requests.slice(1))).not.toContain('FLAGGED');
     });
   });
 

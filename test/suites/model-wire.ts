@@ -141,6 +141,19 @@ export function describeModelWire(name: string, wire: ModelWire): void {
       ]);
     });
 
+    it('has a text for a result that is empty, which some vendors refuse', async () => {
+      server.willReply(hello);
+      const call = { type: 'function-call', id: 'a', name: 'fs_read', arguments: {} } as const;
+      const results = [{ id: 'a', name: 'fs_read', content: ' ', isError: false }];
+      const messages = [
+        userMessage('go'),
+        { role: 'assistant', author: 'agent', content: [call] } as const,
+        { role: 'results', results } as const,
+      ];
+      await answerOf(provider, modelRequest({ messages }));
+      expect(JSON.stringify(server.requests[0]!.body)).toContain('"(empty)"');
+    });
+
     it('is sent over a connection that is kept for the next one', async () => {
       for (let count = 0; count < 6; count++) {
         server.willReply(hello);

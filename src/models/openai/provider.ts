@@ -81,13 +81,20 @@ type OutputBy = (
   readonly reader: OutputReader;
 };
 
+/** The models that lose their thread without the thoughts in tags that they wrote. The templates of others cut them off. */
+const NEEDS_THOUGHTS = /minimax/i;
+
 async function* streamOutput(by: OutputBy, request: ModelRequest, context: Context) {
   const exchange = by(await context.connect(), request, context);
-  const { endpoint } = context;
+  const { endpoint, origin } = context;
   const { signal, maxTokens } = request;
   const splitter = new ThoughtSplitter();
   yield* exchangeText({ ...context, ...exchange, splitter, signal, maxTokens });
   const ended = exchange.reader.ended();
-  const content = withoutThoughts(withOwnIds(ended.content), splitter.thoughts);
+  const content = withoutThoughts(
+    withOwnIds(ended.content),
+    splitter.thoughts,
+    NEEDS_THOUGHTS.test(endpoint.model) ? origin : undefined,
+  );
   yield { type: 'end', answer: toAnswer({ ...ended, content }, { maxTokens, endpoint }) } as const;
 }

@@ -9,6 +9,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { shortHash } from '../call-ids.js';
 import { listIn, objectIn, textIn } from '../loose.js';
 import { argumentsToSend, toContent, toVendorRequest, type Content, type UserTurn } from '../conversation.js';
+import { thoughtsIn } from '../thoughts.js';
 import type { BodyContext } from '../vendor.js';
 import { callMembers, joinMembers, messageMembers } from './members.js';
 
@@ -129,7 +130,8 @@ function assistantMessage(
       function: { ...objectIn(named), name: call.name, arguments: text },
     };
   });
-  const text = answerText(content);
+  const thoughts = content.map((block) => (block.type === 'opaque' ? thoughtsIn(block.block) : '')).join('');
+  const text = thoughts + answerText(content);
   const texts = text === '' ? [] : [{ type: 'text', text }];
   const empty = adjusted.has('null-content') ? '' : null;
   return {

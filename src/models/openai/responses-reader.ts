@@ -130,11 +130,9 @@ export class ResponsesReader implements OutputReader {
         const names = { id: textIn(item.call_id), name: textIn(item.name) };
         return [toFunctionCall({ ...names, argumentsText, isOpen: isOpen || item.status === 'incomplete' })];
       }
-      case 'reasoning':
-        // The server stores nothing, so reasoning without its encrypted content is useless to it.
-        return textIn(item.encrypted_content) ? [this.#opaque(item)] : [];
       default:
-        return [];
+        // Reasoning, and what comes to be. The server stores nothing, so without encrypted content it is useless to it.
+        return textIn(item.encrypted_content) ? [this.#opaque(item)] : [];
     }
   }
 

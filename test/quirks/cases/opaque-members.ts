@@ -15,6 +15,8 @@ interface Row extends Pick<Quirk, 'vendor' | 'source' | 'quirk'> {
   readonly answer: VendorResponse;
   /** What goes back with it, as part of the message, the call or the list of items. */
   readonly back: object;
+  /** The name of the model. */
+  readonly model?: string;
   /** Text in `back` that no other model may get. */
   readonly mark?: string;
 }
@@ -126,6 +128,15 @@ const ROWS: readonly Row[] = [
     }),
   },
   {
+    name: 'MiniMax-M2',
+    vendor: 'MiniMax',
+    source: 'Tool Use & Interleaved Thinking (MiniMax)',
+    quirk: 'Thoughts are in tags in the text, and the model loses its thread without them.',
+    model: 'MiniMax-M2',
+    answer: { text: '<think>MARK</think>\n\nI look.', calls: [CALL] },
+    back: onMessage({ content: '<think>MARK</think>\n\nI look.' }),
+  },
+  {
     name: 'unknown',
     vendor: 'Servers to come',
     source: 'The class: members that nobody knows yet',
@@ -153,6 +164,25 @@ const ROWS: readonly Row[] = [
     answer: { thoughts: 'why', calls: [CALL] },
     back: { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'ENCRYPTED' },
     mark: 'ENCRYPTED',
+  },
+  {
+    name: 'OpenAI-compaction',
+    wire: 'Responses',
+    vendor: 'OpenAI',
+    source: 'Compaction (developers.openai.com)',
+    quirk: 'Items of other types hold encrypted content, which the next request is to hold too.',
+    answer: {
+      stream: responsesEvent('response.completed', {
+        response: {
+          status: 'completed',
+          output: [
+            { type: 'compaction', id: 'cmp_1', encrypted_content: 'MARK' },
+            { type: 'function_call', call_id: 'c', name: 'fs_list', arguments: '{}' },
+          ],
+        },
+      }),
+    },
+    back: { type: 'compaction', id: 'cmp_1', encrypted_content: 'MARK' },
   },
   {
     name: 'OpenAI-phase',
@@ -199,30 +229,37 @@ const ROWS: readonly Row[] = [
 /** The messages or items of the assistant in a request. */
 function repliesIn({ wire, body }: Sent): readonly JsonObject[] {
   const list = listIn(wire === 'Responses' ? body.input : body.messages).map(objectIn);
-  return list.filter(({ role, type }) => role === 'assistant' || type === 'reasoning');
+  return list.filter(
+    ({ role, type }) => role === 'assistant' || /^(reasoning|compaction)$/.test(textIn(type)),
+  );
 }
 
 /** Members that only their vendor understands. */
-export const OPAQUE_MEMBERS: readonly Quirk[] = ROWS.map(({ name, answer, back, mark = 'MARK', ...row }) => ({
-  id: `opaque-${name}`,
-  class: 4,
-  wire: 'Chat Completions',
-  ...row,
-  right: 'The member goes back unchanged to the model that wrote it, and to no other one.',
-  async check() {
-    const told = await ask({
-      wire: row.wire ?? 'Chat Completions',
-      // A model that failed rests, so each case has its own.
-      model: { name, fallbacks: ['other'] },
-      answers: ({ n }) => [answer, { status: 503, body: 'busy' }][n] ?? { text: 'It is empty.' },
-    });
-    expect(told.refused).toEqual([]);
-    expect([told.state, told.text]).toEqual(['completed', 'It is empty.']);
-    expect(told.requests.map(({ model }) => model)).toEqual([name, name, 'other']);
-    expect(repliesIn(told.requests[1]!)).toContainEqual(back);
-    expect(JSON.stringify(told.requests[2]!.body)).not.toContain(mark);
-  },
-}));
+export const OPAQUE_MEMBERS: readonly Quirk[] = ROWS.map(
+  ({ name, answer, back, mark = 'MARK', model = 'm', ...row }) => ({
+    id: `opaque-${name}`,
+    class: 4,
+    wire: 'Chat Completions',
+    ...row,
+    right: 'The member goes back unchanged to the model that wrote it, and to no other one.',
+    async check() {
+      const told = await ask({
+        wire: row.wire ?? 'Chat Completions',
+        model: { name: model, fallbacks: ['other'] },
+        // After the refusal of a filter, the other model is asked.
+        answers: ({ n, wire }) =>
+          [answer, { stop: wire === 'Messages' ? 'refusal' : 'content_filter' }][n] ?? {
+            text: 'It is empty.',
+          },
+      });
+      expect(told.refused).toEqual([]);
+      expect([told.state, told.text]).toEqual(['completed', 'It is empty.']);
+      expect(told.requests.map(({ model }) => model)).toEqual([model, model, 'other']);
+      expect(repliesIn(told.requests[1]!)).toContainEqual(back);
+      expect(JSON.stringify(told.requests[2]!.body)).not.toContain(mark);
+    },
+  }),
+);
 
 const lacksReasoning: VendorRule = ({ messages }) => {
   const answers = listIn(messages)
