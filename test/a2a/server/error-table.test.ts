@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AgentCard, Task } from '@a2a-js/sdk';
 import { status } from '@grpc/grpc-js';
+import type { JsonObject } from '../../../src/core/json.js';
 import { request } from '../../suites/a2a-operations.js';
 import type { A2aNode } from '../../support/a2a-node.js';
 import { startA2aNode } from '../../support/a2a-node.js';
@@ -165,8 +166,12 @@ describe('X5 an error that this server never returns', () => {
   });
 
   it('INVALID_AGENT_RESPONSE: a faulty remote agent is reported in the task that asked it', async () => {
-    const broken = await startWireServer((_call, wire) => {
-      wire.event(snapshot('TASK_STATE_COMPLETED'));
+    // It may name a context of its own, but not another one in the middle of the task.
+    const broken = await startWireServer(({ method }, wire) => {
+      const end = snapshot('TASK_STATE_COMPLETED');
+      if (method === 'CancelTask') return wire.answer(end['task'] as JsonObject);
+      wire.event(snapshot('TASK_STATE_WORKING'));
+      wire.event({ task: { ...(end['task'] as JsonObject), contextId: 'another' } });
       wire.end();
     });
     const remoteAgents = [{ name: 'dancer', url: broken.origin, allowPrivate: true }];
