@@ -68,7 +68,7 @@ function listedValue(schema: JsonObject, text: string): Json {
 function toType(schema: JsonObject, value: Json): Json {
   const types = wantedTypes(schema);
   if (types.length === 0 || types.some((type) => isOfType(value, type))) return value;
-  const readings = types.flatMap((type) => readAs(type, value, schema));
+  const readings = types.flatMap((type) => readAs(type, value));
   const distinct = new Map(readings.map((one) => [canonicalJson(one), one]));
   return distinct.size === 1 ? readings[0]! : value;
 }
@@ -83,11 +83,11 @@ function wantedTypes(schema: JsonObject): readonly string[] {
 }
 
 /** The readings of a value of another type: none, or one. */
-function readAs(type: string, value: Json, schema: JsonObject): readonly Json[] {
+function readAs(type: string, value: Json): readonly Json[] {
   if (value === null) return [];
   const only = Array.isArray(value) && value.length === 1 ? (value[0] as Json) : undefined;
-  if (only !== undefined) return isOfType(only, type) ? [only] : readAs(type, only, schema);
-  if (type === 'array') return readList(value, schema);
+  if (only !== undefined) return isOfType(only, type) ? [only] : readAs(type, only);
+  if (type === 'array') return readList(value);
   if (typeof value === 'string') return readText(type, value.trim());
   const isPlain = typeof value === 'boolean' || (typeof value === 'number' && isExact(value));
   return type === 'string' && isPlain ? [String(value)] : [];
@@ -116,15 +116,14 @@ function readText(type: string, text: string): readonly Json[] {
 }
 
 /** A list that is written as JSON, as a list of Python, or as its only item. A text with commas may be several items. */
-function readList(value: Json, schema: JsonObject): readonly Json[] {
+function readList(value: Json): readonly Json[] {
   if (typeof value === 'string') {
     const text = value.trim();
     const list = parseJson(text) ?? (text.includes('"') ? undefined : parseJson(text.replaceAll("'", '"')));
     if (Array.isArray(list)) return [list as Json];
     if (text === '' || /^[[{]|[,;\n]/.test(text)) return [];
   }
-  const item = itemSchema(schema, 0);
-  return schemaProblems(item, coerce(item, value)).length === 0 ? [[value]] : [];
+  return [[value]];
 }
 
 /** Renames the arguments as the schema has them, leaves out null for what may be left out, and reads the others. */

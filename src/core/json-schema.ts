@@ -3,12 +3,12 @@ import { isJsonObject, type Json, type JsonObject } from './json.js';
 import { shorten } from './text.js';
 
 /** The largest schema of the arguments of one function, in bytes of JSON. */
-export const SCHEMA_MAX_BYTES = 64 * 1024;
+const SCHEMA_MAX_BYTES = 64 * 1024;
 /** Deeper parts of a schema, and parts beyond the number of nodes, stand for any value. */
 const DEPTH_MAX = 16;
-const NODES_MAX = 4_000;
-/** The most work on one schema as a server sends it. */
-const GIVEN_MAX_BYTES = 1024 * 1024;
+const NODES_MAX = 2_500;
+/** The most that is read of a schema as a server sends it. */
+const GIVEN_MAX_BYTES = 512 * 1024;
 
 /** What is kept of a schema: the next effort is made when the result of the one before is too large. */
 interface Effort {
@@ -16,13 +16,14 @@ interface Effort {
   readonly description: number;
   /** How often one reference may be replaced by its target inside itself. */
   readonly repeats: number;
+  /** The most that takes the place of references, in bytes of JSON. */
+  readonly inlinedBytes: number;
 }
 const EFFORTS: readonly Effort[] = [
-  { description: 500, repeats: 2 },
-  { description: 500, repeats: 1 },
-  { description: 100, repeats: 1 },
-  { description: 0, repeats: 1 },
-  { description: 0, repeats: 0 },
+  { description: 500, repeats: 2, inlinedBytes: 128 * 1024 },
+  { description: 500, repeats: 1, inlinedBytes: 128 * 1024 },
+  { description: 100, repeats: 1, inlinedBytes: 32 * 1024 },
+  { description: 0, repeats: 1, inlinedBytes: 32 * 1024 },
 ];
 
 /** The types of JSON Schema, and the names that servers use for them by mistake. */
@@ -63,6 +64,7 @@ class SchemaReader {
   readonly #root: JsonObject;
   readonly #effort: Effort;
   #nodes = 0;
+  #inlinedBytes = 0;
 
   constructor(root: JsonObject, effort: Effort) {
     this.#root = root;
@@ -83,15 +85,22 @@ class SchemaReader {
     if (depth > DEPTH_MAX || ++this.#nodes > NODES_MAX) return typeMember(given);
     const { $ref, ...siblings } = given;
     if (typeof $ref !== 'string') return this.#members(given, depth, refs);
-    const times = refs.filter((ref) => ref === $ref).length;
     const target = this.#find($ref);
+    const mayRepeat = refs.filter((ref) => ref === $ref).length < this.#effort.repeats;
     const inlined =
-      times < this.#effort.repeats
+      mayRepeat && this.#hasRoomFor(target)
         ? this.#node(target, depth + 1, [...refs, $ref])
         : isJsonObject(target)
           ? typeMember(target)
           : {};
     return { ...inlined, ...this.#members(siblings, depth, refs) };
+  }
+
+  /** Counts what takes the place of a reference, so that references inside references end. */
+  #hasRoomFor(target: Json | undefined): boolean {
+    const { inlinedBytes } = this.#effort;
+    if (this.#inlinedBytes < inlinedBytes) this.#inlinedBytes += sizeOf(target ?? null);
+    return this.#inlinedBytes < inlinedBytes;
   }
 
   #members(given: JsonObject, depth: number, refs: readonly string[]): JsonObject {

@@ -1,6 +1,8 @@
 import { expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { createServer, defineTool } from '../../src/index.js';
+import { call, say, ScriptedModel } from '../support/scripted-model.js';
+import { sendText, withServer } from '../support/server.js';
 
 it('a tool whose arguments cannot be described to a model is refused before anything starts', () => {
   const remind = defineTool({
@@ -17,4 +19,26 @@ it('a tool whose arguments cannot be described to a model is refused before anyt
       hint: 'Use types that JSON has: Date cannot be represented in JSON Schema.',
     }),
   );
+});
+
+it('a tool of a program may name its arguments as no vendor takes them, at all depths', async () => {
+  const got: unknown[] = [];
+  const find = defineTool({
+    name: 'exec_find',
+    description: 'Finds.',
+    schema: z.object({ $top: z.number(), where: z.array(z.object({ '@id': z.string() })) }),
+    effect: 'pure',
+    async execute(input) {
+      got.push(input);
+      return { content: 'found' };
+    },
+  });
+  const flat = [call(['exec_find', { top: '5', where: [{ id: 'a' }] }]), say('Done.')];
+  const model = new ScriptedModel({ flat });
+  const settings = { server: { port: 0 }, agent: { multiAgent: false } };
+  await withServer({ model, settings, tools: [find] }, async (server) => void (await sendText(server, 'hi')));
+  const { parameters } = model.requests[0]!.functions.find(({ name }) => name === 'exec_find')!;
+  expect(Object.keys(parameters['properties']!)).toEqual(['top', 'where']);
+  expect(JSON.stringify(parameters)).toContain('"id":{');
+  expect(got).toEqual([{ $top: 5, where: [{ '@id': 'a' }] }]);
 });

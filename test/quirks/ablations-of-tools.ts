@@ -41,8 +41,8 @@ export const TOOL_RULES: readonly Ablation[] = [
   {
     rule: 'A schema may have 64 KB.',
     file: 'src/core/json-schema.ts',
-    find: 'export const SCHEMA_MAX_BYTES = 64 * 1024;',
-    replace: 'export const SCHEMA_MAX_BYTES = 16 * 1024;',
+    find: 'const SCHEMA_MAX_BYTES = 64 * 1024;',
+    replace: 'const SCHEMA_MAX_BYTES = 16 * 1024;',
     red: ['mcp-big'],
   },
   {

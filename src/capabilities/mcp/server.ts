@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { errorText, isLangoError, LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { counted } from '../../core/text.js';
@@ -214,7 +215,7 @@ export class McpServer implements ToolSource {
     const given = this.#definitions.map((each) => each.name);
     const names = toolNames(this.kind.name, given);
     const tools = new Map<string, { readonly hash: string; readonly tool: Tool }>();
-    const offers = this.#definitions.map((definition): OfferedTool => {
+    const offerOf = (definition: Definition): OfferedTool => {
       const { name: tool, description = '' } = definition;
       const own = { tool, name: names.get(tool)!, description };
       if ((include && !include.includes(tool)) || exclude.includes(tool))
@@ -230,7 +231,13 @@ export class McpServer implements ToolSource {
       } catch (error) {
         return { ...own, state: 'unusable', reason: errorText(error) };
       }
-    });
+    };
+    const offers: OfferedTool[] = [];
+    for (const definition of this.#definitions) {
+      offers.push(offerOf(definition));
+      // Reading a schema takes a while, and there may be many.
+      await nextTurn();
+    }
     const before = new Map(this.#offers.map(({ tool, state }) => [tool, state]));
     for (const { tool, state, reason } of offers) {
       if (state === before.get(tool)) continue;

@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import type { JsonObject } from '../../../src/core/json.js';
+import type { Json, JsonObject } from '../../../src/core/json.js';
 import { object, toolQuirks, type ToolCase } from '../mcp-tools.js';
 import type { Quirk } from '../quirk.js';
 import { ask } from '../strict-vendor.js';
@@ -180,6 +180,15 @@ const FORMED = { class: 17, vendor: OPEN.vendor, source: 'NousResearch/hermes-ag
 const READ = 'The server gets the value in the type of its schema.';
 const texts = object({ ids: { type: 'array', items: { type: 'string' } } });
 
+/** Lists in lists, which take no longer than one. */
+function listsOf(depth: number): JsonObject {
+  return depth === 0 ? { type: 'string' } : { type: 'array', items: listsOf(depth - 1) };
+}
+
+function inLists(depth: number, value: Json): Json {
+  return depth === 0 ? value : [inLists(depth - 1, value)];
+}
+
 /** Arguments of MCP tools in other forms. */
 const FOREIGN: readonly ToolCase[] = [
   { id: 'list_text', definition: texts, written: { ids: '["a","b"]' }, got: { ids: ['a', 'b'] } },
@@ -221,6 +230,12 @@ const FOREIGN: readonly ToolCase[] = [
     id: 'null_value',
     definition: object({ n: { type: ['integer', 'null'] } }),
     written: { n: null },
+  },
+  {
+    id: 'deep_lists',
+    definition: object({ a: listsOf(12) }),
+    written: { a: 'x' },
+    got: { a: inLists(12, 'x') },
   },
   { id: 'null_left_out', definition: object({ q: { type: 'string' } }), written: { q: null }, got: {} },
 ].map((one) => ({
