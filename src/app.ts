@@ -26,7 +26,7 @@ import { findingOfError, type Finding } from './core/findings.js';
 import type { Logger } from './core/logger.js';
 import type { ModelProvider } from './core/model.js';
 import type { Run } from './core/run.js';
-import { noScrubber, noSecrets, SECRETS, type Scrubber } from './core/secrets.js';
+import { noSecrets, SECRETS, type Scrubber } from './core/secrets.js';
 import type { Tool } from './core/tool.js';
 import { keyFileFindings } from './http/authentication.js';
 import { sendError } from './http/errors.js';
@@ -37,6 +37,7 @@ import { openAudit } from './logging.js';
 import { rightForPath } from './owners/endpoints.js';
 import { Parsers } from './parsing/parsers.js';
 import { scrubLogger } from './scrub/data.js';
+import { alsoHiding, both, scrubberOf } from './scrub/further-values.js';
 import type { MetricSources } from './telemetry/metrics.js';
 
 /** Finds what a start with this configuration would refuse or leave out, for `config check`. Changes nothing. */
@@ -325,13 +326,15 @@ async function openAbilities(
 ): Promise<Abilities> {
   const parsers = new Parsers(options.config.parsing);
   onStop(() => parsers.close());
-  let everywhere: Scrubber = noScrubber;
+  const inAddresses = scrubberOf(options.secrets.inAddresses);
+  let everywhere: Scrubber = inAddresses;
   const logger = scrubLogger(options.logger, () => everywhere);
   const capabilities = openCapabilities({ ...options, parsers, logger });
   onStop(() => capabilities.close());
   const access = await capabilities.services.find(SECRETS)?.();
-  if (access) ({ everywhere } = access);
+  if (access) everywhere = both(access.everywhere, inAddresses);
   const families = await capabilities.openFamilies();
   logFindings(families, logger);
-  return { capabilities, families, parsers, guard: access?.guard ?? noSecrets, logger };
+  const guard = alsoHiding(access?.guard ?? noSecrets, inAddresses);
+  return { capabilities, families, parsers, guard, logger };
 }

@@ -217,7 +217,7 @@ const NO_LONGER_SHOWN =
   '[The image that came with this is not shown any more. Call the function again to see how it is now.]';
 
 /** Leaves the images of the newest results; a sentence replaces each older one. A model that reads none gets none. */
-export function withNewestImages(messages: readonly ModelMessage[], readsImages = true) {
+function withNewestImages(messages: readonly ModelMessage[], readsImages = true) {
   if (!readsImages) return messages.map(withoutResultImages);
   let left = MAX_IMAGES;
   const newestFirst = messages.toReversed().map((message) => {

@@ -21,6 +21,7 @@ import type { Scope } from '../core/task.js';
 import type { Tool } from '../core/tool.js';
 import { workFolders } from '../disk/open-disk.js';
 import { isOperator } from '../http/identity.js';
+import { describeProxies } from '../http/proxy.js';
 import { withFallbacks } from '../models/fallback.js';
 import { PRICES_READ, priceOf } from '../models/prices.js';
 import { createProvider } from '../models/providers.js';
@@ -55,6 +56,8 @@ export async function openModels(
   const { config, logger } = context;
   const model = given ?? (await createModel(config.model, context));
   if (!given) logger.info('model chosen', { model: model.id, reason: config.model.reason });
+  const proxies = describeProxies(context.settings.egress);
+  if (proxies) logger.info('outgoing requests go through a proxy', { proxies });
   const made = new Map<string, Promise<ModelProvider>>();
   const models = Object.entries(config.agent.models).map(async ([agent, choice]) => {
     const id = JSON.stringify(choice);

@@ -5,7 +5,7 @@ import { openAuthenticator } from '../http/authentication.js';
 import type { TrustedNodes } from '../http/node-assertion.js';
 import { egressOf, type Parts } from './node.js';
 
-type IdentityParts = Parts<'config' | 'secrets' | 'access' | 'token' | 'audit' | 'logger'>;
+type IdentityParts = Parts<'config' | 'settings' | 'secrets' | 'access' | 'token' | 'audit' | 'logger'>;
 
 /** Authenticates callers as `auth` says. */
 export function createIdentity(node: IdentityParts, rightFor: TrustedNodes['rightFor']): Authenticator {

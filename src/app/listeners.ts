@@ -15,7 +15,7 @@ import type { Metrics } from '../telemetry/metrics.js';
 import { egressOf, type Parts } from './node.js';
 
 type ListenerParts = Parts<'config' | 'published' | 'peers' | 'root' | 'tls' | 'keys' | 'address'> &
-  Parts<'metrics' | 'logger'>;
+  Parts<'settings' | 'metrics' | 'logger'>;
 
 interface ListenersOptions {
   readonly authenticator: Authenticator;
@@ -111,7 +111,7 @@ function metricsMount(metrics: Metrics): Mount {
 
 /** The A2A routes come first, so that MCP and the console cost A2A requests nothing. */
 function routeParts(
-  node: Parts<'config' | 'logger'>,
+  node: Parts<'config' | 'settings' | 'logger'>,
   a2aRoutes: HttpRoute,
   mcpRoute: HttpRoute | undefined,
 ): Pick<HostOptions, 'claims' | 'routes' | 'sessionAuthorization'> {

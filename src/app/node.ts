@@ -14,6 +14,7 @@ import type { SecretGuard } from '../core/secrets.js';
 import type { ToolFamily } from '../core/tool-family.js';
 import type { Tool } from '../core/tool.js';
 import { createEgress } from '../http/egress.js';
+import { createProxyChoice } from '../http/proxy.js';
 import type { TlsMaterial } from '../http/tls.js';
 import type { RunningJournal } from '../journal/journal.js';
 import type { Parsers } from '../parsing/parsers.js';
@@ -68,7 +69,11 @@ export type Parts<Name extends keyof NodeParts> = Pick<NodeParts, Name>;
 export type OnStop = (close: () => Promise<void> | void) => void;
 
 /** Makes ways out of the node, which may reach the private addresses that the configuration allows. */
-export function egressOf({ config, logger }: Parts<'config' | 'logger'>): CreateFetch {
+export function egressOf({ config, settings, logger }: Parts<'config' | 'settings' | 'logger'>): CreateFetch {
+  const proxyFor = createProxyChoice(settings.egress);
   return ({ allowPrivate = [], ...options }) =>
-    createEgress({ ...options, allowPrivate: [...config.egress.allowPrivate, ...allowPrivate], logger });
+    createEgress({
+      ...{ ...options, proxyFor, logger },
+      allowPrivate: [...config.egress.allowPrivate, ...allowPrivate],
+    });
 }

@@ -14,7 +14,9 @@ import { createKeepingNodes } from '../owners/keeping-nodes.js';
 import { egressOf, type Parts } from './node.js';
 
 /** The directory of this node's peers, empty until `replace` is called with the sources of their cards. */
-export function createDirectory(node: Parts<'config' | 'logger' | 'stopping'>): RefreshingDirectory {
+export function createDirectory(
+  node: Parts<'config' | 'settings' | 'logger' | 'stopping'>,
+): RefreshingDirectory {
   const { cardBytes, idleSeconds } = node.config.a2a;
   const connecting = connectParts(node);
   return new RefreshingDirectory([], {
@@ -37,7 +39,7 @@ export function localSources({
   });
 }
 
-type CallingParts = Parts<'config' | 'keys' | 'logger'>;
+type CallingParts = Parts<'config' | 'settings' | 'keys' | 'logger'>;
 
 /**
  * The remote agents of `list` as sources of cards. A reload may have read the list and its credentials anew; all other
@@ -64,7 +66,7 @@ export function openRemoteSources(
 /** Keys are loaded again after five minutes, or when a key is not among them. */
 const KEY_TIMES = { refreshSeconds: 300, cooldownSeconds: 10 };
 
-function connectParts(node: Parts<'config' | 'logger'>) {
+function connectParts(node: Parts<'config' | 'settings' | 'logger'>) {
   const { a2a, egress } = node.config;
   return {
     createFetch: egressOf(node),

@@ -75,7 +75,7 @@ export interface Push {
 /** Room for the headers of a receiver's response; its body is not read. */
 const RESPONSE_BYTES = 64 * 1024;
 
-type PushParts = Parts<'config' | 'storage' | 'keys' | 'seal' | 'address' | 'logger'>;
+type PushParts = Parts<'config' | 'settings' | 'storage' | 'keys' | 'seal' | 'address' | 'logger'>;
 
 /** Makes the parts of push notifications, which name the node's address as their sender; undefined when they are off. */
 export function createPush(node: PushParts): Push | undefined {

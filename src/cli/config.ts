@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { withoutAddressSecrets } from '../config/address-secrets.js';
 import { describeConfig } from '../config/describe.js';
 import { checkConfig, loadConfig, shippedSchema } from '../config/load.js';
 import { listKeys, rotateKeys, type KeyInfo } from '../config/node-credentials.js';
@@ -33,7 +34,9 @@ export async function showConfig(call: FolderCall): Promise<Report> {
   const { home, file = null } = loaded.config;
   const wrong = new Set(problems.map(({ key }) => key));
   const keys = describeConfig(loaded).map((one) =>
-    wrong.has(one.key) ? { ...one, value: undefined, origin: 'error' as const } : one,
+    wrong.has(one.key)
+      ? { ...one, value: undefined, origin: 'error' as const }
+      : { ...one, value: withoutAddressSecrets(one.value) },
   );
   const { paint } = call.terminal;
   return {

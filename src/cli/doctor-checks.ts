@@ -7,6 +7,7 @@ import type { LoadedConfig } from '../config/load.js';
 import { loadToken } from '../config/node-credentials.js';
 import { folderProblem } from '../disk/private-file.js';
 import { errorText, isLangoError } from '../core/errors.js';
+import { describeProxies, proxiesOf } from '../http/proxy.js';
 
 /** One result of `lango doctor`. */
 export interface CheckResult {
@@ -148,4 +149,21 @@ async function busyPort(host: string, port: number): Promise<string | undefined>
   } finally {
     probe.close();
   }
+}
+
+/** Tells the proxies of outgoing requests, and whether each accepts connections. */
+export async function checkProxy({ egress }: LoadedConfig['settings']): Promise<CheckResult> {
+  const check = 'proxy';
+  const text = describeProxies(egress);
+  if (text === undefined)
+    return ok(check, 'none: requests leave directly (egress.proxy, HTTPS_PROXY, HTTP_PROXY)');
+  const { connectProblem } = await import('../http/proxy-agents.js');
+  for (const proxy of proxiesOf(egress)) {
+    const problem = await connectProblem(proxy);
+    if (problem === undefined) continue;
+    const advice =
+      'Correct egress.proxy or the variable HTTPS_PROXY or HTTP_PROXY; egress.proxy: direct turns it off.';
+    return fail(check, `${text}; ${proxy.host} cannot be reached (${problem}).`, advice);
+  }
+  return ok(check, text);
 }

@@ -5,7 +5,7 @@ import { silentLogger } from '../core/logger.js';
 import { RISKS } from '../config/risks.js';
 import type { NodeStatus } from '../owners/operations.js';
 import { connect, open, loadConfigOf, type Call, type ConnectionFlags } from './connection.js';
-import { checkDatabase, checkFolder, checkGrpc, checkPort, checkToken } from './doctor-checks.js';
+import { checkDatabase, checkFolder, checkGrpc, checkPort, checkProxy, checkToken } from './doctor-checks.js';
 import { fail, failedBy, ok, warn, type CheckResult } from './doctor-checks.js';
 import { describeFamily, describeFinding, tryServer } from './doctor-trial.js';
 import { EXIT } from '../terminal/exit.js';
@@ -61,6 +61,7 @@ async function* examine(call: DoctorCall): AsyncGenerator<CheckResult> {
   yield await checkFolder('data folder', config.home);
   for (const folder of config.workspace) yield await checkFolder('workspace', folder);
   yield await checkToken(loaded);
+  yield await checkProxy(loaded.settings);
 
   const { finding, status } = await findServer(call, loaded);
   yield finding;

@@ -97,17 +97,17 @@ export function agentLimits({
   return { ...limits, ...money, delegationRounds, approvalSeconds, entryBytes: tasks.eventBytes };
 }
 
-/** Resolves checked settings, without secrets. `keyVariable`: the environment variable that filled `model.apiKey`. */
+/** Resolves checked settings, without secrets. `sources`: the environment variables that filled keys. */
 export function configOf(
   schema: SettingsSchema,
   settings: Settings,
-  { base, keyVariable }: { readonly base: BasePaths; readonly keyVariable?: string | undefined },
+  { base, sources }: { readonly base: BasePaths; readonly sources?: ReadonlyMap<string, string> },
 ): Config {
   const own = mapSettings(schema.zod, settings, (value, kind) =>
     kind === 'secret' ? LEFT_OUT : value,
   ) as Omit<Config, 'home' | 'file'>;
   const { agent, a2a, server } = own;
-  const model = modelOf(settings.model, keyVariable);
+  const model = modelOf(settings.model, sources);
   return {
     ...own,
     home: base.home,

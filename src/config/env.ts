@@ -23,6 +23,27 @@ export const ENV_VARIABLES = {
     name: 'LANGO_DATABASE_URL',
     description: 'The PostgreSQL database, if the file has no `storage.url`.',
   },
+  httpsProxy: {
+    name: 'HTTPS_PROXY',
+    description: 'The proxy for https addresses, if the file has no `egress.proxy`. Also `https_proxy`.',
+  },
+  httpProxy: {
+    name: 'HTTP_PROXY',
+    description: 'The proxy for http addresses, if the file has no `egress.proxy`. Also `http_proxy`.',
+  },
+  noProxy: {
+    name: 'NO_PROXY',
+    description: 'The hosts without a proxy, if the file has no `egress.noProxy`. Also `no_proxy`.',
+  },
+  anthropicBaseUrl: {
+    name: 'ANTHROPIC_BASE_URL',
+    description: 'The address of the provider `anthropic`, if the file has no `model.baseUrl`.',
+  },
+  openaiBaseUrl: {
+    name: 'OPENAI_BASE_URL',
+    description:
+      'The address of the provider `openai`, if the file has no `model.baseUrl` or `embedding.baseUrl`. Also `OPENAI_API_BASE`.',
+  },
   logLevel: { name: 'LANGO_LOG_LEVEL', description: 'The log level. Overrides `logging.level` of the file.' },
   url: {
     name: 'LANGO_URL',
@@ -34,6 +55,14 @@ export const ENV_VARIABLES = {
     description: 'Any value but 0 turns colors on, also without a terminal. `NO_COLOR` overrides it.',
   },
 } as const;
+
+/** Further names of variables, which other programs read too. */
+const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
+  HTTPS_PROXY: ['https_proxy'],
+  HTTP_PROXY: ['http_proxy'],
+  NO_PROXY: ['no_proxy'],
+  OPENAI_BASE_URL: ['OPENAI_API_BASE'],
+};
 
 /** The variables of this table that hold secrets: each may be in a file, which the variable with `_FILE` names. */
 export const SECRET_VARIABLES = ['token', 'anthropicApiKey', 'openaiApiKey', 'databaseUrl'] as const;
@@ -52,7 +81,10 @@ export interface Env extends Omit<Texts, 'home' | 'noColor' | 'forceColor'> {
 
 /** The only reader of `process.env`. An empty variable counts as not set. */
 export function readEnv(env: Variables = process.env): Env {
-  const read = Object.entries(ENV_VARIABLES).map(([key, { name }]) => [key, env[name] || undefined]);
+  const read = Object.entries(ENV_VARIABLES).map(([key, { name }]) => {
+    const others = OTHER_NAMES[name] ?? [];
+    return [key, [name, ...others].map((one) => env[one]?.trim()).find(Boolean)];
+  });
   const texts = Object.fromEntries(read) as Texts;
   const inFiles = SECRET_VARIABLES.flatMap((key) => {
     const file = readSecretFile(env, ENV_VARIABLES[key].name);

@@ -168,10 +168,30 @@ export const approval = group('When a person is asked for approval.', {
   ),
 });
 
+/** Its password is a secret. */
+function proxyAddress(description: string) {
+  const form = /^(direct|(https?:\/\/)?[^\s/]+\/?)$/;
+  return z
+    .string()
+    .regex(form, 'must be direct, or the http:// or https:// address of a proxy')
+    .optional()
+    .meta({ description, writeOnly: true });
+}
+
 export const egress = group('Outgoing requests.', {
   allowPrivate: list(
     z.array(text()),
     'Hosts that may have a private or loopback address, as `name` or `name:port`.',
+  ),
+  proxy: proxyAddress(
+    'The HTTP proxy for requests to models, MCP servers, remote agents and webhooks, as `http://user:password@proxy:3128`, or `direct` for none. Programs on this machine are reached directly. Default: the variable `HTTPS_PROXY` for https addresses.',
+  ),
+  httpProxy: proxyAddress(
+    'The proxy for http addresses, when it is another one. Default: `proxy`, or the variable `HTTP_PROXY`.',
+  ),
+  noProxy: optional(
+    z.array(text()),
+    'Hosts that are reached without the proxy: names, with their subdomains, addresses, ranges such as `10.0.0.0/8`, or `*`. Default: the variable `NO_PROXY`.',
   ),
 });
 

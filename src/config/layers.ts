@@ -61,7 +61,7 @@ export function layer(fileValues: Group, { env, overrides = {}, variables }: Lay
     sources.set(keyOf(override.path), override.at);
   };
   const ofCapabilities = variables.flatMap((one) => variableOf(one, env, values));
-  const all = [...secretsFrom(env, values), ...ofCapabilities];
+  const all = [...secretsFrom(env, values), ...ofCapabilities, ...addressesFrom(env, origins)];
   const secrets = all.filter(({ path }) => !origins.has(keyOf(path)));
   [...secrets, ...overridesFrom(env, overrides)].forEach(apply);
   const problems = secrets.flatMap(({ at, path, problem: text }) =>
@@ -89,6 +89,27 @@ function secretsFrom(env: Env, values: Group): readonly Override[] {
       fromEnv(env, vendors[vendor], ['model', 'apiKeys', vendor]),
     ),
     fromEnv(env, databaseUrl.name, ['storage', 'url']),
+  ];
+}
+
+/** Where requests go: the addresses of vendors and the proxies. A proxy of the file takes the place of all variables. */
+function addressesFrom(env: Env, origins: ReadonlyMap<string, Origin>): readonly Override[] {
+  const { httpsProxy, httpProxy, noProxy, anthropicBaseUrl, openaiBaseUrl } = ENV_VARIABLES;
+  const from = ({ name: at }: { readonly name: string }, path: Path, value: unknown): Override => ({
+    ...{ path, value, at },
+    origin: 'env',
+  });
+  const hasProxy = env.httpsProxy !== undefined || env.httpProxy !== undefined;
+  return [
+    from(anthropicBaseUrl, ['model', 'baseUrls', 'anthropic'], env.anthropicBaseUrl),
+    from(openaiBaseUrl, ['model', 'baseUrls', 'openai'], env.openaiBaseUrl),
+    ...(hasProxy && !origins.has('egress.proxy')
+      ? [
+          from(httpsProxy, ['egress', 'proxy'], env.httpsProxy ?? 'direct'),
+          from(httpProxy, ['egress', 'httpProxy'], env.httpProxy ?? 'direct'),
+        ]
+      : []),
+    from(noProxy, ['egress', 'noProxy'], env.noProxy?.split(/[\s,]+/).filter(Boolean)),
   ];
 }
 

@@ -216,7 +216,7 @@ function tryResolve({ source, file, schema, ...reading }: Reading, options: Load
   if (checked.settings === undefined || all.length > 0)
     return { problems: all.sort(byLocation).slice(0, PROBLEMS_MAX) };
   const { settings } = checked;
-  const config = configOf(schema, settings, { base, keyVariable: sources.get('model.apiKey') });
+  const config = configOf(schema, settings, { base, sources });
   const { added = [] } = reading;
   const secrets = secretsOf(schema, settings, config);
   return { loaded: { config, secrets, schema, settings, origins, added } };

@@ -140,6 +140,16 @@ export const model = group('The language model.', {
   ),
   ...tuning,
   ...ofPackage,
+  baseUrls: group('The addresses by provider, for models without a `baseUrl` of their own.', {
+    anthropic: optional(
+      httpUrl(),
+      'The address of Anthropic. Default: the variable `ANTHROPIC_BASE_URL`, or the vendor.',
+    ),
+    openai: optional(
+      httpUrl(),
+      'The address of OpenAI. Default: the variable `OPENAI_BASE_URL`, or the vendor.',
+    ),
+  }),
   fallbacks: z
     .array(otherModel)
     .default([])

@@ -25,7 +25,10 @@ export interface ModelChoice extends Tuning, OfPackage {
   readonly fallbacks: readonly ModelChoice[];
 }
 
-export interface ModelConfig extends ModelChoice {
+/** The model of `model`, with the addresses of providers for the others. */
+type MainModel = ModelChoice & Pick<ModelSettings, 'baseUrls'>;
+
+export interface ModelConfig extends MainModel {
   /** Why this provider was chosen, as a sentence without its full stop. */
   readonly reason: string;
   readonly fallbackOnRefusal: boolean;
@@ -46,18 +49,35 @@ const DEFAULT_NAMES = {
   offline: undefined,
 };
 
-/** Resolves `model`. `keyVariable` is the environment variable that filled `model.apiKey`. */
-export function modelOf(model: ModelSettings, keyVariable?: string): ModelConfig {
+/** Resolves `model`. `sources` has the environment variables that filled keys. */
+export function modelOf(model: ModelSettings, sources: ReadonlyMap<string, string> = new Map()): ModelConfig {
+  const keyVariable = sources.get('model.apiKey');
   const { apiKey, apiKeys: _, secretOptions: __, provider, fallbacks: ___, ...others } = model;
   const explicit = { provider, reason: `model.provider is ${provider}` };
   const chosen = provider === 'auto' ? automatic(apiKey, keyVariable) : { ...explicit, provider };
   const name = model.name ?? DEFAULT_NAMES[chosen.provider];
-  const main = { ...others, ...chosen, ...(name && { name }), key: chosen.provider, fallbacks: [] };
+  const baseUrl = model.baseUrl ?? baseUrlOf(chosen.provider, model.baseUrls);
+  const variable = model.baseUrl === undefined && sources.get(`model.baseUrls.${chosen.provider}`);
+  const reason = variable
+    ? `${chosen.reason}; ${variable} sends its requests to ${new URL(baseUrl!).host}`
+    : chosen.reason;
+  const main = {
+    ...{ ...others, ...chosen, reason, ...(baseUrl && { baseUrl }), ...(name && { name }) },
+    ...{ key: chosen.provider, fallbacks: [] },
+  };
   return { ...main, fallbacks: locateFallbacks(model).map((one) => resolve(one, main)) };
 }
 
+/** The address of a provider that the environment or the file names; undefined for the vendor's own. */
+function baseUrlOf(
+  provider: ModelChoice['provider'],
+  baseUrls: ModelSettings['baseUrls'],
+): string | undefined {
+  return provider === 'anthropic' || provider === 'openai' ? baseUrls[provider] : undefined;
+}
+
 /** Resolves `agent.models`, by the names of the agents. */
-export function agentModelsOf({ models }: Settings['agent'], main: ModelChoice): Record<string, ModelChoice> {
+export function agentModelsOf({ models }: Settings['agent'], main: MainModel): Record<string, ModelChoice> {
   return Object.fromEntries(
     Object.entries(models).map(([name, given]) => {
       return [name, { ...resolve({ path: pathOf(name), given }, main), fallbacks: main.fallbacks }];
@@ -109,7 +129,7 @@ function definedKeys(given: OtherModel): Exclude<OtherModel, string> {
 }
 
 /** Completes a model from `model`: server and key for the same provider, all other settings only for the same model. */
-function resolve({ path, given: all }: LocatedModel, main: ModelChoice): ModelChoice {
+function resolve({ path, given: all }: LocatedModel, main: MainModel): ModelChoice {
   const { apiKey, secretOptions, ...given } = definedKeys(all);
   const { maxRetries, timeoutSeconds } = main;
   const provider = given.provider ?? main.provider;
@@ -120,6 +140,7 @@ function resolve({ path, given: all }: LocatedModel, main: ModelChoice): ModelCh
   const name = isSameServer ? main.name : given.baseUrl === undefined ? DEFAULT_NAMES[provider] : undefined;
   return {
     ...{ maxRetries, timeoutSeconds, api: 'auto', images: true, name },
+    baseUrl: baseUrlOf(provider, main.baseUrls),
     ...(isSameServer && { baseUrl: main.baseUrl, api: main.api, ...ofPackage(main) }),
     ...(isSameModel && main),
     ...given,

@@ -1,3 +1,4 @@
+import { addressSecrets } from './address-secrets.js';
 import { keyOf, type Path } from '../core/findings.js';
 import type { Capability } from '../core/capability.js';
 import { LangoError } from '../core/errors.js';
@@ -22,6 +23,8 @@ export interface Secrets {
   readonly otlpHeaders: Readonly<Record<string, string>>;
   /** The secrets in the settings of capabilities, by key. */
   readonly ofCapabilities: ReadonlyMap<string, string>;
+  /** The keys and passwords in web addresses. */
+  readonly inAddresses: readonly string[];
   /** The PostgreSQL database with its password; undefined for the embedded database. */
   readonly databaseUrl: string | undefined;
 }
@@ -47,6 +50,7 @@ export function secretsOf(
     modelOptions: modelOptionsOf(settings, model),
     ofCapabilities: new Map(schema.capabilities.flatMap((one) => secretsIn(one, settings))),
     otlpHeaders: telemetry.otlp.headers,
+    inAddresses: addressSecrets(settings),
     databaseUrl: storage.url,
     remotes: new Map(a2a.remoteAgents.map((agent) => [agent.name, remoteSecretsOf(agent)])),
   };
@@ -92,7 +96,8 @@ export function secretValues(secrets: Secrets): readonly string[] {
     Object.values<string | undefined>({ ...remote }).filter((value) => value !== undefined),
   );
   const own = [...valuesByKey({ ...secrets, ofCapabilities: new Map() }).values()];
-  return [...own, ...ofRemotes, ...ofHeaders.filter(({ length }) => length >= SECRET_MIN_LENGTH)];
+  const others = [...ofRemotes, ...secrets.inAddresses];
+  return [...own, ...others, ...ofHeaders.filter(({ length }) => length >= SECRET_MIN_LENGTH)];
 }
 
 /** A shorter header or variable is taken for a setting, such as "1", and stays in the log. */
@@ -104,7 +109,8 @@ const KEYS = {
   databaseUrl: 'storage.url',
 } satisfies Record<keyof Omit<Secrets, ListedApart>, string>;
 
-type ListedApart = 'remotes' | 'modelKeys' | 'modelOptions' | 'otlpHeaders' | 'ofCapabilities';
+type ListedApart =
+  'remotes' | 'modelKeys' | 'modelOptions' | 'otlpHeaders' | 'ofCapabilities' | 'inAddresses';
 
 /** The secrets that are set, by configuration key. Without those for remote agents. */
 export function valuesByKey(secrets: Secrets): ReadonlyMap<string, string> {

@@ -27,8 +27,12 @@ const TEXT = z.string().trim().min(1, 'must not be empty');
 const PATH = z.string().min(1, 'must not be empty');
 /** The `path()` of a SQLite database in memory. */
 export const IN_MEMORY = ':memory:';
+/** Files and editors end a key with a line break, which no key has. */
+const withoutLineEnd = (value: string): string => value.replace(/[\r\n]+$/, '');
+
 const SECRET = z
   .string()
+  .overwrite(withoutLineEnd)
   .regex(SECRET_PATTERN, 'must be printable ASCII without spaces, as it travels in an HTTP header')
   .optional();
 
@@ -159,6 +163,7 @@ export function secret(description: string): z.ZodOptional<z.ZodString> {
 export function secretLine() {
   return z
     .string()
+    .overwrite(withoutLineEnd)
     .regex(/^[^\0\r\n]*$/, 'must be one line')
     .meta({ writeOnly: true });
 }

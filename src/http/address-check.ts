@@ -71,6 +71,18 @@ export function isPublicAddress(address: string): boolean {
   return !BLOCK_LISTS[family].check(address, family);
 }
 
+/** Returns a function that tells whether an address is in one of the ranges, such as `10.0.0.0/8`. Skips what is no range. */
+export function rangesOf(ranges: readonly string[]): (address: string) => boolean {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [net = '', bits] = range.split('/');
+    const family = isIP(net) === 6 ? 'ipv6' : 'ipv4';
+    if (isIP(net) !== 0 && Number(bits) <= (family === 'ipv6' ? 128 : 32))
+      list.addSubnet(net, Number(bits), family);
+  }
+  return (address) => isIP(address) !== 0 && list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+}
+
 /** One list for each family: a common list would also match an IPv4 address as the IPv6 address that it maps to. */
 function blockList(family: keyof typeof NOT_PUBLIC): BlockList {
   const list = new BlockList();

@@ -89,7 +89,7 @@ class ProxyConnections {
 
   constructor(options: BrowsingProxyOptions) {
     this.#options = options;
-    this.#agents = createCheckedAgents(options.allowPrivate);
+    this.#agents = createCheckedAgents({ allowPrivate: options.allowPrivate });
   }
 
   renew(): void {

@@ -6,7 +6,16 @@ import type { Duplex } from 'node:stream';
 import nodeFetch from 'node-fetch';
 import type { RequestInit, Response } from 'node-fetch';
 import type { ServerTrust } from '../core/http.js';
-import { REFUSAL_TEXTS, allowList, isBlockedPort, isPublicAddress, portOf } from './address-check.js';
+import {
+  REFUSAL_TEXTS,
+  allowList,
+  isBlockedPort,
+  isPrivate,
+  isPublicAddress,
+  portOf,
+} from './address-check.js';
+import { ForwardingAgent, TunnelingAgent } from './proxy-agents.js';
+import type { ProxyFor } from './proxy.js';
 
 /** Opens connections, each after a check of all addresses of the name. */
 export interface CheckedAgents {
@@ -15,15 +24,38 @@ export interface CheckedAgents {
   connect(url: URL): Duplex;
 }
 
-/** `allowPrivate` names hosts as `name` or `name:port`. Without `trust`, Node must trust the certificate of a server. */
-export function createCheckedAgents(allowPrivate: readonly string[], trust?: ServerTrust): CheckedAgents {
+interface CheckedOptions {
+  /** Hosts as `name` or `name:port`. */
+  readonly allowPrivate: readonly string[];
+  /** Default: Node must trust the certificate of a server. */
+  readonly trust?: ServerTrust | undefined;
+  /** Default: all hosts are reached directly. */
+  readonly proxyFor?: ProxyFor | undefined;
+}
+
+export function createCheckedAgents({ allowPrivate, trust, proxyFor }: CheckedOptions): CheckedAgents {
   const mayBePrivate = allowList(allowPrivate);
   const publicOnly = agents(false, trust);
   const unrestricted = agents(true, trust);
   const choose = (url: URL): typeof publicOnly =>
     mayBePrivate(url.hostname, portOf(url)) ? unrestricted : publicOnly;
+  const overProxy = new Map<string, Agent>();
+  const proxied = (url: URL, proxy: URL): Agent => {
+    // The proxy resolves the name, so only the text of the address can be checked here.
+    const refused = mayBePrivate(url.hostname, portOf(url)) ? undefined : refusalOf(url);
+    if (refused !== undefined) return new RefusingAgent(refused, url.protocol);
+    const key = `${url.protocol} ${proxy.href}`;
+    const isSecure = url.protocol === 'https:';
+    const agent =
+      overProxy.get(key) ?? (isSecure ? new TunnelingAgent(proxy, { ...trust }) : new ForwardingAgent(proxy));
+    overProxy.set(key, agent);
+    return agent;
+  };
   return {
-    of: (url) => choose(url)[url.protocol === 'https:' ? 'https' : 'http'],
+    of(url) {
+      const proxy = proxyFor?.(url);
+      return proxy ? proxied(url, proxy) : choose(url)[url.protocol === 'https:' ? 'https' : 'http'];
+    },
     connect(url) {
       const host = url.hostname.replace(/^\[|\]$/g, '');
       return choose(url).http.createConnection({ host, port: Number(portOf(url)) })!;
@@ -31,10 +63,30 @@ export function createCheckedAgents(allowPrivate: readonly string[], trust?: Ser
   };
 }
 
+function refusalOf(url: URL): string | undefined {
+  if (isBlockedPort(portOf(url))) return REFUSAL_TEXTS.port;
+  return isPrivate(url.hostname) ? REFUSAL_TEXTS.address : undefined;
+}
+
+/** Connects to nothing. */
+class RefusingAgent extends Agent {
+  readonly #reason: string;
+
+  constructor(reason: string, protocol: string) {
+    super();
+    Object.assign(this, { protocol });
+    this.#reason = reason;
+  }
+
+  override createConnection(): Socket {
+    return new Socket().destroy(new Error(this.#reason));
+  }
+}
+
 export type CheckedFetch = (url: URL, init: Omit<RequestInit, 'agent'>) => Promise<Response>;
 
-export function createCheckedFetch(allowPrivate: readonly string[], trust?: ServerTrust): CheckedFetch {
-  const agents = createCheckedAgents(allowPrivate, trust);
+export function createCheckedFetch(options: CheckedOptions): CheckedFetch {
+  const agents = createCheckedAgents(options);
   return (url, init) => nodeFetch(url, { ...init, agent: (hop) => agents.of(hop) });
 }
 

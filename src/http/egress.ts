@@ -7,9 +7,12 @@ import { REFUSAL_TEXTS, blockedPort, isAddressRefusal } from './address-check.js
 import type { CheckedFetch } from './checked-connections.js';
 import { toWebResponse } from './egress-response.js';
 import { ValueCount } from './json-scan.js';
+import { refusal, type ProxyFor } from './proxy.js';
 
 interface CheckedOptions extends EgressOptions {
   readonly allowPrivate: readonly string[];
+  /** Default: all hosts are reached directly. */
+  readonly proxyFor?: ProxyFor | undefined;
   readonly logger: Logger;
 }
 
@@ -21,8 +24,8 @@ const EVENT_STREAM = 'text/event-stream';
 const STREAMS: readonly string[] = [EVENT_STREAM, 'application/vnd.amazon.eventstream'];
 
 /**
- * Makes the egress client, a `fetch` for all outgoing requests. It checks every address when it connects, ignores proxy
- * variables, follows redirects only if the request asks for it, and limits time and size. It rejects with a `LangoError`:
+ * Makes the egress client, a `fetch` for all outgoing requests. It checks every address when it connects (behind a
+ * proxy the text of the address), follows redirects only if the request asks for it, and limits time and size. It rejects with a `LangoError`:
  * `forbidden` (private address), `timeout`, `too-large`, `unavailable`, `invalid-input`; or with the reason of the caller's
  * signal. Reading the body may reject with the same errors.
  */
@@ -35,7 +38,7 @@ export function createEgress(options: CheckedOptions): typeof fetch {
   // Loaded on first use, because a server that sends no requests starts faster and smaller without it.
   const load = () =>
     (loaded ??= import('./checked-connections.js').then((module) =>
-      module.createCheckedFetch(allowPrivate, options.trust),
+      module.createCheckedFetch({ ...options, allowPrivate }),
     ));
 
   return async (input, init) => {
@@ -56,6 +59,9 @@ export function createEgress(options: CheckedOptions): typeof fetch {
         redirect: call.init.redirect ?? 'error',
         signal: deadline.signal,
       });
+      const proxy = options.proxyFor?.(call.url);
+      if (proxy && response.status === 407)
+        throw new Error(`The proxy ${proxy.host} ${refusal(407, call.url.host)}`);
       const takesStream = options.streams === 'always' || acceptsStream(call.headers);
       const isStream = takesStream && response.ok && STREAMS.includes(typeOf(response));
       if (isStream) deadline.expect(idleMs, () => late(`${call.url.host} was silent for ${idleMs} ms.`));
@@ -119,9 +125,9 @@ function typeOf(response: NodeResponse): string {
   return (response.headers.get('content-type') ?? '').split(';')[0]!.trim().toLowerCase();
 }
 
-type ErrorContext = Readonly<{ signal: AbortSignal; privateHint?: string }>;
+type ErrorContext = Readonly<{ signal: AbortSignal }> & Pick<CheckedOptions, 'privateHint' | 'proxyFor'>;
 
-function toEgressError(error: unknown, url: URL, { signal, privateHint }: ErrorContext): Error {
+function toEgressError(error: unknown, url: URL, { signal, privateHint, proxyFor }: ErrorContext): Error {
   if (signal.aborted) return signal.reason instanceof Error ? signal.reason : new Error('aborted');
   if (isLangoError(error)) return error;
   const text = errorText(error);
@@ -136,9 +142,13 @@ function toEgressError(error: unknown, url: URL, { signal, privateHint }: ErrorC
     const message = `${url.host} responded with a redirect, which is not followed.`;
     return new LangoError('unavailable', message, { cause: error });
   }
-  const refusal = certificateRefusal(url.host, code, error);
-  if (refusal) return refusal;
-  const message = `${url.host} cannot be reached (${typeof code === 'string' ? code : 'connection lost'}).`;
+  const untrusted = certificateRefusal(url.host, code, error);
+  if (untrusted) return untrusted;
+  const [ofProxy] = /The proxy .*/.exec(text) ?? [];
+  const proxy = proxyFor?.(url);
+  const way = proxy ? ` through the proxy ${proxy.host}` : '';
+  const why = typeof code === 'string' ? code : 'connection lost';
+  const message = `${url.host} cannot be reached${ofProxy ? `. ${ofProxy}` : `${way} (${why}).`}`;
   return new LangoError('unavailable', message, { cause: error, retryable: true });
 }
 

@@ -259,6 +259,8 @@ const REASONS: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
 };
 
+const PROXY = /\bproxy\b/i;
+
 /** The failure for a connection that could not be opened, or that closed before the output was complete. */
 export function connectionFailure(error: unknown, endpoint: Endpoint): ModelFailure {
   const causes = causesOf(error);
@@ -273,6 +275,11 @@ export function connectionFailure(error: unknown, endpoint: Endpoint): ModelFail
   // The egress would refuse the same address at the next attempt too.
   const refused = causes.filter((cause) => isLangoError(cause)).find(({ retryable }) => !retryable);
   if (refused) return new ModelFailure('rejected', refused.message);
+  const ofProxy = causes.filter((cause) => isLangoError(cause)).find(({ message: text }) => PROXY.test(text));
+  if (ofProxy)
+    return new ModelFailure('unreachable', `${endpoint.place} failed: ${ofProxy.message}`, {
+      retryable: true,
+    });
   const reason = codes.map((code) => REASONS[code]).find((words) => words !== undefined);
   const message = reason
     ? `${endpoint.place} cannot be reached: ${reason}. Check model.baseUrl, and that the server runs.`

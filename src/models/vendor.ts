@@ -57,7 +57,7 @@ function openEndpoint({ vendor, baseUrl, ...parts }: Address): Endpoint {
 /** The settings that all SDKs share, from the options alone: nothing in the environment redirects a request or its key. */
 export function sdkSettings({ fetch }: VendorOptions, endpoint: Endpoint) {
   return {
-    baseURL: endpoint.baseUrl,
+    ...addressOf(endpoint),
     maxRetries: 0,
     // SilenceWatch sets the deadlines.
     timeout: LONGEST_TIMER_MS,
@@ -66,6 +66,15 @@ export function sdkSettings({ fetch }: VendorOptions, endpoint: Endpoint) {
     fetchOptions: { redirect: 'manual' },
     fetch: refusingFetch(fetch ?? globalThis.fetch, endpoint),
   } as const;
+}
+
+/** The query of an address, such as the key of a gateway, goes behind the path of each request. */
+function addressOf({ baseUrl }: Endpoint) {
+  const url = new URL(baseUrl);
+  if (url.search === '') return { baseURL: baseUrl };
+  const defaultQuery = Object.fromEntries(url.searchParams);
+  url.search = '';
+  return { baseURL: url.href, defaultQuery };
 }
 
 /** Rejects with a `ModelFailure` for a response that is an error: the SDKs keep only a part of its body. */

@@ -25,6 +25,7 @@ describe('loadConfig', () => {
     });
     expect(agentLimits(config)).toEqual(DEFAULT_LIMITS);
     expect(secrets).toEqual({
+      inAddresses: [],
       token: undefined,
       modelKeys: new Map(),
       modelOptions: new Map(),

@@ -16,6 +16,10 @@ describe('the secrets of a configuration', () => {
       },
       vault: { passphrase: 'SECRET-passphrase' },
       storage: { url: 'SECRET-database' },
+      egress: {
+        proxy: 'http://me:SECRET-proxy@proxy:3128',
+        httpProxy: 'me:SECRET-proxy-http@proxy:3129',
+      },
       model: {
         ...{ provider: 'anthropic', apiKey: 'SECRET-key' },
         ...{ apiKeys: { openai: 'SECRET-openai', anthropic: 'SECRET-key' } },
@@ -90,6 +94,8 @@ describe('the secrets of a configuration', () => {
         'peer-key',
         'peer-password',
         'planner',
+        'proxy',
+        'proxy-http',
         'token-5b0e7d92fc',
         'variable',
         'web',
@@ -115,6 +121,8 @@ describe('the secrets of a configuration', () => {
       'agent.models.NAME.secretOptions',
       'auth.introspection.clientSecret',
       'auth.token',
+      'egress.httpProxy',
+      'egress.proxy',
       'embedding.apiKey',
       'mcp.servers.NAME.env',
       'mcp.servers.NAME.headers',

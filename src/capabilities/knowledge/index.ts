@@ -81,6 +81,11 @@ export const knowledge = defineCapability({
       path: ['embedding', 'apiKey'],
       applies: ({ provider }) => provider === 'openai',
     },
+    ...['OPENAI_API_BASE', 'OPENAI_BASE_URL'].map((name) => ({
+      name,
+      path: ['embedding', 'baseUrl'],
+      applies: ({ provider }: Readonly<Record<string, unknown>>) => provider === 'openai',
+    })),
     {
       name: 'VOYAGE_API_KEY',
       description: 'The API key of the embedding provider `voyage`, if the file has no `embedding.apiKey`.',

@@ -1,0 +1,80 @@
+import { isIP } from 'node:net';
+import { isLoopback, plainHost } from '../core/addresses.js';
+import { portOf, rangesOf } from './address-check.js';
+
+/** The settings of `egress` about proxies. */
+export interface ProxySettings {
+  /** The proxy for https addresses, and for http addresses without `httpProxy`. */
+  readonly proxy?: string | undefined;
+  readonly httpProxy?: string | undefined;
+  /** Hosts that are reached without a proxy, as in NO_PROXY. */
+  readonly noProxy?: readonly string[] | undefined;
+}
+
+/** The proxy for a URL; undefined when its host is reached directly. */
+export type ProxyFor = (url: URL) => URL | undefined;
+
+/** The value of `egress.proxy` for no proxy at all. */
+const DIRECT = 'direct';
+
+/** Makes the choice of proxies. Programs of this machine are always reached directly. */
+export function createProxyChoice({ proxy, httpProxy = proxy, noProxy = [] }: ProxySettings): ProxyFor {
+  const secure = proxyUrl(proxy);
+  const plain = proxyUrl(httpProxy);
+  if (!secure && !plain) return () => undefined;
+  const isDirect = exceptions(noProxy);
+  return (url) => {
+    const chosen = url.protocol === 'https:' ? secure : plain;
+    return chosen === undefined || isLoopback(url.hostname) || isDirect(url) ? undefined : chosen;
+  };
+}
+
+/** Returns the proxies and what is reached without them, to show it; undefined without a proxy. */
+export function describeProxies({
+  proxy,
+  httpProxy = proxy,
+  noProxy = [],
+}: ProxySettings): string | undefined {
+  const [secure, plain] = [proxyUrl(proxy), proxyUrl(httpProxy)];
+  if (!secure && !plain) return undefined;
+  const direct = noProxy.length === 0 ? '' : `, not for ${noProxy.join(', ')}`;
+  return `https: ${secure?.host ?? 'direct'}, http: ${plain?.host ?? 'direct'}${direct}`;
+}
+
+/** The addresses of the proxies, each once. */
+export function proxiesOf({ proxy, httpProxy = proxy }: ProxySettings): readonly URL[] {
+  const urls = [proxyUrl(proxy), proxyUrl(httpProxy)].filter((url) => url !== undefined);
+  return urls.filter((url, at) => urls.findIndex(({ href }) => href === url.href) === at);
+}
+
+function proxyUrl(text = DIRECT): URL | undefined {
+  if (text === DIRECT) return undefined;
+  return new URL(text.includes('://') ? text : `http://${text}`);
+}
+
+/** Entries are names, with their subdomains, addresses, ranges such as `10.0.0.0/8`, or `*`; a port narrows them. */
+function exceptions(entries: readonly string[]): (url: URL) => boolean {
+  const ranges = rangesOf(entries.filter((entry) => /^[0-9a-f.:]+\/\d+$/i.test(entry)));
+  const names = entries.map((entry) => {
+    const [, name = '', port] = /^\*?\.?(.*?)(?::(\d+))?$/.exec(entry.toLowerCase()) ?? [];
+    return isIP(plainHost(entry)) ? { name: plainHost(entry) } : { name: plainHost(name), port };
+  });
+  return (url) => {
+    const host = plainHost(url.hostname);
+    const port = portOf(url);
+    return (
+      ranges(host) ||
+      names.some(
+        ({ name, port: only = port }) =>
+          only === port && (name === '' || host === name || host.endsWith(`.${name}`)),
+      )
+    );
+  };
+}
+
+/** What a proxy that refuses says, as the rest of a sentence about it. */
+export function refusal(status: number, target: string): string {
+  return status === 407
+    ? 'wants another user name and password (HTTP 407): set them in egress.proxy.'
+    : `opens no connection to ${target} (HTTP ${status}).`;
+}
