@@ -62,11 +62,14 @@ export function taskSql({ using, items, list, orderedJoin, forUpdate, skipLocked
     events: `SELECT seq, at, author, body, checksum FROM events
       WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND seq <= ?`,
     /** The entries that a task repeats: its id, and a list of [task, first, last]. Of tasks of the same owner only. */
-    origins: `SELECT tasks.id AS task, seq, at, author, body, checksum
-      FROM (SELECT tenant, owner FROM tasks WHERE id = ?) AS above CROSS JOIN ${list('?')} ${orderedJoin} tasks
-        ON tasks.id = value ->> 0 AND tasks.tenant = above.tenant AND tasks.owner = above.owner
-        ${orderedJoin} events
-        ON events.task = tasks.key AND seq >= CAST(value ->> 1 AS BIGINT) AND seq <= CAST(value ->> 2 AS BIGINT)`,
+    origins: `WITH span AS MATERIALIZED (
+        SELECT value ->> 0 AS id, CAST(value ->> 1 AS BIGINT) AS first, CAST(value ->> 2 AS BIGINT) AS last,
+          (SELECT below.key FROM tasks AS below JOIN tasks AS above USING (tenant, owner)
+            WHERE below.id = value ->> 0 AND above.id = ?) AS key
+        FROM ${list('?')}
+      )
+      SELECT span.id AS task, seq, at, author, body, checksum
+      FROM span ${orderedJoin} events ON task = span.key AND seq >= first AND seq <= last`,
     setAside: 'UPDATE events SET seq = -seq WHERE task = ? AND seq >= ?',
     /** Newest first: walks the tasks of the context backwards. The task to stop at may have been removed; ids rise with time. */
     sessionEvents: `SELECT tasks.id AS task, seq, at, author, body, checksum

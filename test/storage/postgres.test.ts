@@ -19,6 +19,7 @@ import { spendingStoreSuite } from '../suites/spending-store.js';
 import { traceStoreSuite } from '../suites/trace-store.js';
 import type { OpenStore } from '../suites/task-store-fixtures.js';
 import type { EventBody } from '../../src/core/task.js';
+import { taskSql } from '../../src/storage/task-sql.js';
 import type { TaskStore } from '../../src/stores/tasks.js';
 import { EXPORT_LEASE_MS } from '../../src/stores/traces.js';
 import { LEASE_MS, LEASE_RENEW_MS } from '../../src/stores/tasks.js';
@@ -144,6 +145,14 @@ const openOne = async () => {
       expect(rows.map(({ body }) => (body as string).includes(text))).toEqual([true, false]);
       for (const each of [one, two])
         expect((await each.tasks.read(above.id, 1, 9)).map(({ body }) => body)).toEqual([repeated]);
+      // With many entries it reads no others of the task below.
+      const statement = taskSql(one.database.dialect).origins.replace('?', "''").replace('?', "'[]'");
+      const outcome: unknown = await database!.run(
+        `SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; EXPLAIN ${statement}; RESET ALL`,
+      );
+      expect(JSON.stringify((outcome as { readonly rows: unknown }[])[3]!.rows)).toContain(
+        'Index Cond: ((task = span.key) AND (seq >= span.first) AND (seq <= span.last))',
+      );
       await Promise.all([one.close(), two.close()]);
       await dispose();
     });

@@ -1,7 +1,9 @@
 import { expect, it } from '@jest/globals';
-import { runNow, type Dialect, type Statement } from '../../src/core/sql.js';
+import { silentLogger } from '../../src/core/logger.js';
+import { all, runNow, type Dialect, type Statement } from '../../src/core/sql.js';
 import { withContents } from '../../src/storage/references.js';
 import type { EventRow } from '../../src/storage/rows.js';
+import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import { taskSql } from '../../src/storage/task-sql.js';
 
 const sql = taskSql(new Proxy({} as Dialect, { get: () => (given: string) => given }));
@@ -37,6 +39,27 @@ it('a page of a thousand references takes one statement more, which names each e
     reference('b', 9, 9),
   ]);
   expect(statement!.values).toEqual(['above', '[["a",7,7],["b",2,6],["b",9,9]]']);
+});
+
+it('SQLite reads no other entries of the other tasks', async () => {
+  const storage = openSqliteStorage({
+    file: ':memory:',
+    synchronous: 'normal',
+    logger: silentLogger,
+  });
+  const { origins } = taskSql(storage.database.dialect);
+  const plan = await storage.database.read(() =>
+    all<{ readonly detail: string }>(`EXPLAIN QUERY PLAN ${origins}`, '', '[]'),
+  );
+  const details = plan
+    .map(({ detail }) => detail)
+    .filter((detail) => /\b(?:tasks|events|below|above)\b/.test(detail));
+  expect(details).toEqual([
+    expect.stringMatching(/^SEARCH below USING INDEX .*\(id=\?\)/),
+    expect.stringMatching(/^SEARCH above USING INDEX .*\(id=\?\)/),
+    'SEARCH events USING PRIMARY KEY (task=? AND seq>? AND seq<?)',
+  ]);
+  await storage.close();
 });
 
 it('a page without references takes none', () => {
