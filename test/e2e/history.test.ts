@@ -49,8 +49,8 @@ describe.each(VENDORS)('the history of a task with a model of $provider that str
       [REQUEST]: calls('', transfer('operator', 'part one'), transfer('librarian', 'part two')),
       'part one': says(ONE),
       'part two': calls(LOOK, ['save_knowledge_x', { path: 'x' }]),
-      'result c1': says(ANSWER),
-      'result c0': says(TWO),
+      ' | result ': says(ANSWER),
+      'user: result ': says(TWO),
     };
     const words = Object.keys(script).find((one) => last.includes(one));
     return script[words!]!(response, request);
