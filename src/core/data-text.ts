@@ -1,27 +1,46 @@
 import { canonicalJson } from './canonical-json.js';
-import { isJsonObject, parseJson, type Json } from './json.js';
+import { assertJsonValue, isJsonObject, parseJson, type Json } from './json.js';
 import { cutText } from './text.js';
 
 /** The most data beside a text, in bytes of JSON. */
 const DATA_BYTES = 32 * 1024;
+const LIMITS = { depth: 64, keys: 10_000 };
 
 /** The data of a result as JSON for a model, bounded; none when the texts beside it already say the same. */
 export function dataBeside(texts: readonly string[], data: Json): readonly string[] {
-  if (saysSame(texts, data)) return [];
-  return [cutText(JSON.stringify(data), DATA_BYTES, 'ask for less at once, or in parts').text];
+  const json = JSON.stringify(data);
+  if (saysSame(texts, data, json)) return [];
+  return [cutText(json, DATA_BYTES, 'ask for less at once, or in parts').text];
 }
 
+/** The JSON of a value below `result` is longer than the value by so many characters. */
+const WRAPPER_LENGTH = '{"result":""}'.length;
+
 /** Servers of FastMCP put a value that is no object below `result`, and each item of a list into a text of its own. */
-function saysSame(texts: readonly string[], data: Json): boolean {
+function saysSame(texts: readonly string[], data: Json, json: string): boolean {
+  const bare = (text: string) => text.replace(/\s+/g, '');
+  const length = texts.reduce((sum, text) => sum + text.length + 1, 0);
+  // A text that says the same is not shorter, apart from white space in the data.
+  if (length + WRAPPER_LENGTH < bare(json).length) return false;
   const wrapped = isJsonObject(data) && Object.keys(data).join() === 'result' ? data['result'] : undefined;
   const values = [data, ...(wrapped === undefined ? [] : [wrapped])];
-  const read = texts.map((text) => (parseJson(text) ?? text) as Json);
+  const read = texts.map(valueIn);
   const said = new Set([...read, read].map((one) => canonicalJson(one)));
-  const bare = (text: string) => text.replace(/\s+/g, '');
   const all = bare(texts.join(''));
   return values.some(
     (value) =>
       said.has(canonicalJson(value)) ||
       (typeof value === 'object' && all.includes(bare(JSON.stringify(value)))),
   );
+}
+
+/** The value of a JSON text, unless it is nested too deeply for functions that recurse; else the text itself. */
+function valueIn(text: string): Json {
+  try {
+    const value = parseJson(text);
+    assertJsonValue(value, LIMITS);
+    return (value ?? text) as Json;
+  } catch {
+    return text;
+  }
 }
