@@ -132,6 +132,9 @@ export function originOf(
   return `${id}#${createHash('sha256').update(`${api} ${baseUrl}`).digest('base64url').slice(0, 9)}`;
 }
 
+/** The most changes that one call makes to its request. */
+const MOST_CHANGES = 12;
+
 /** Creates a provider that retries failed calls. Throws `LangoError` `invalid-config` when `baseUrl` is not an HTTP or HTTPS URL. */
 export function createVendorProvider<Client>(
   { model, apiKey, timeoutMs, maxRetries, images = true, windowTokens, logger, ...tuning }: VendorOptions,
@@ -153,11 +156,13 @@ export function createVendorProvider<Client>(
     ...defined({ windowTokens }),
     stream(request) {
       let isBare = false;
+      let left = MOST_CHANGES;
       const fit = (): ModelRequest => adjusted.fit(isBare ? withoutOwnBlocks(request) : request);
       return streamCall({
         ...request,
         attempt: (note) => output(withNote(fit(), note), { ...context, tuning: fitTuning(tuning, adjusted) }),
         adjust(failure) {
+          if (--left < 0) return false;
           const isNewlyBare = !isBare && adjusted.refusesOwnBlocks(failure);
           isBare ||= isNewlyBare;
           const changed = isNewlyBare

@@ -147,10 +147,10 @@ export const REQUEST_RULES: readonly Ablation[] = [
     red: ['adjusted-max_tokens', 'adjusted-temperature-Messages', 'adjusted-include', 'foreign-Gemini'],
   },
   {
-    rule: 'What a server refuses is remembered.',
+    rule: 'What a server refuses is left out of all later requests.',
     file: 'src/models/adjustments.ts',
-    find: 'if (found) this.#learned.add(found);',
-    replace: '',
+    find: 'return this.#learned.has(adjustment) &&',
+    replace: 'return false &&',
     red: ['adjusted-stream_options', 'adjusted-cache_control', 'adjusted-members-Groq'],
   },
   {
