@@ -31,7 +31,7 @@ export interface VendorRequest {
 export interface Receiver {
   /** The origin of the opaque blocks that it gets. */
   readonly origin: string;
-  /** Default: a model without rules of its own. */
+  /** The name of a model that may want ids of its own form. Default: it has none. */
   readonly model?: string;
   /** Whether it refuses an answer without text and calls. */
   readonly needsText?: boolean;

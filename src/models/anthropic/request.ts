@@ -27,7 +27,7 @@ export function toAnthropicRequest(
   request: ModelRequest,
   { origin, endpoint, tuning, adjusted }: BodyContext,
 ): MessageCreateParamsStreaming {
-  const { turns, ...prepared } = toVendorRequest(request, { origin, model: endpoint.model });
+  const { turns, ...prepared } = toVendorRequest(request, { origin });
   const { effort, temperature } = tuning;
   const mark = adjusted.has('cache_control') ? {} : CACHED;
   const lastStable = prepared.system.findLastIndex((block) => block.stable);

@@ -14,7 +14,7 @@ export function toResponsesRequest(
   request: ModelRequest,
   { origin, endpoint, tuning: { effort, temperature }, adjusted }: BodyContext,
 ): ResponseCreateParamsStreaming {
-  const { system, functions, turns } = toVendorRequest(request, { origin, model: endpoint.model });
+  const { system, functions, turns } = toVendorRequest(request, { origin });
   const tools = functions.map((spec) => ({
     type: 'function' as const,
     ...spec,
