@@ -1,5 +1,5 @@
 import { canonicalJson } from '../core/canonical-json.js';
-import { isJsonObject, parseJson, type Json, type JsonObject } from '../core/json.js';
+import { isJsonObject, parseSafeJson, type Json, type JsonObject } from '../core/json.js';
 import { typesOf } from '../core/json-schema.js';
 import { fittedKeys } from '../core/model-schema.js';
 import { isOfType, itemSchema, schemaProblems, typeOf, unknownKeys } from '../core/schema-check.js';
@@ -19,7 +19,7 @@ const BOOLEANS = new Map([
  */
 export function coerceArguments(schema: JsonObject, given: JsonObject): JsonObject {
   const [[key, wrapped] = []] = Object.entries(given);
-  const inner = typeof wrapped === 'string' ? parseJson(wrapped) : wrapped;
+  const inner = typeof wrapped === 'string' ? parseSafeJson(wrapped) : wrapped;
   const isWrapped = key !== undefined && WRAPPERS.has(key) && unknownKeys(schema, given).length === 1;
   const isAlone = isWrapped && Object.keys(given).length === 1;
   return readObject(schema, isAlone && isJsonObject(inner) ? inner : given);
@@ -107,7 +107,7 @@ function readText(type: string, text: string): readonly Json[] {
       return value === undefined ? [] : [value];
     }
     case 'object': {
-      const value = parseJson(text);
+      const value = parseSafeJson(text);
       return isJsonObject(value) ? [value] : [];
     }
     default:
@@ -119,7 +119,8 @@ function readText(type: string, text: string): readonly Json[] {
 function readList(value: Json): readonly Json[] {
   if (typeof value === 'string') {
     const text = value.trim();
-    const list = parseJson(text) ?? (text.includes('"') ? undefined : parseJson(text.replaceAll("'", '"')));
+    const list =
+      parseSafeJson(text) ?? (text.includes('"') ? undefined : parseSafeJson(text.replaceAll("'", '"')));
     if (Array.isArray(list)) return [list as Json];
     if (text === '' || /^[[{]|[,;\n]/.test(text)) return [];
   }

@@ -1,10 +1,9 @@
 import { canonicalJson } from './canonical-json.js';
-import { assertJsonValue, isJsonObject, parseJson, type Json } from './json.js';
+import { isJsonObject, parseSafeJson, type Json } from './json.js';
 import { cutText } from './text.js';
 
 /** The most data beside a text, in bytes of JSON. */
 const DATA_BYTES = 32 * 1024;
-const LIMITS = { depth: 64, keys: 10_000 };
 
 /** The data of a result as JSON for a model, bounded; none when the texts beside it already say the same. */
 export function dataBeside(texts: readonly string[], data: Json): readonly string[] {
@@ -24,7 +23,7 @@ function saysSame(texts: readonly string[], data: Json, json: string): boolean {
   if (length + WRAPPER_LENGTH < bare(json).length) return false;
   const wrapped = isJsonObject(data) && Object.keys(data).join() === 'result' ? data['result'] : undefined;
   const values = [data, ...(wrapped === undefined ? [] : [wrapped])];
-  const read = texts.map(valueIn);
+  const read = texts.map((text) => parseSafeJson(text) ?? text);
   const said = new Set([...read, read].map((one) => canonicalJson(one)));
   const all = bare(texts.join(''));
   return values.some(
@@ -32,15 +31,4 @@ function saysSame(texts: readonly string[], data: Json, json: string): boolean {
       said.has(canonicalJson(value)) ||
       (typeof value === 'object' && all.includes(bare(JSON.stringify(value)))),
   );
-}
-
-/** The value of a JSON text, unless it is nested too deeply for functions that recurse; else the text itself. */
-function valueIn(text: string): Json {
-  try {
-    const value = parseJson(text);
-    assertJsonValue(value, LIMITS);
-    return (value ?? text) as Json;
-  } catch {
-    return text;
-  }
 }

@@ -76,3 +76,17 @@ export const tooDeep = (limit: number) => refused(`The JSON is nested deeper tha
 export const tooManyKeys = (limit: number) => refused(`A JSON object has more than ${limit} members.`);
 export const tooManyContainers = () => refused(`The JSON has more than ${MAX_CONTAINERS} lists and objects.`);
 export const infiniteNumber = () => refused('A number is one that JSON cannot hold.');
+
+/** The deepest value that functions which recurse are given. */
+const SAFE_LIMITS: JsonLimits = { depth: 64, keys: 10_000 };
+
+/** Parses a JSON text; undefined when it is none, or one that functions which recurse could not take. */
+export function parseSafeJson(text: string): Json | undefined {
+  try {
+    const value = JSON.parse(text) as Json;
+    assertJsonValue(value, SAFE_LIMITS);
+    return value;
+  } catch {
+    return undefined;
+  }
+}

@@ -83,7 +83,7 @@ export const TOOL_RULES: readonly Ablation[] = [
   {
     rule: 'Data that a text repeats is read once.',
     file: 'src/core/data-text.ts',
-    find: 'if (saysSame(texts, data)) return [];',
+    find: 'if (saysSame(texts, data, json)) return [];',
     replace: '',
     red: ['mcp-data_same', 'mcp-data_in_text', 'mcp-data_wrapped', 'mcp-data_items'],
   },

@@ -254,6 +254,12 @@ const REFUSED: readonly ToolCase[] = [
     problem: /argument ids: expected array/,
   },
   {
+    id: 'deep_text',
+    definition: texts,
+    written: { ids: `${'['.repeat(9_000)}${']'.repeat(9_000)}` },
+    problem: /argument ids: expected array, received string/,
+  },
+  {
     id: 'fraction',
     definition: object({ n: { type: 'integer' } }),
     written: { n: '2.5' },
@@ -274,7 +280,7 @@ const REFUSED: readonly ToolCase[] = [
 ].map((one) => ({
   ...FORMED,
   ...one,
-  quirk: `A model writes ${JSON.stringify(one.written)}, which has several readings or none.`,
+  quirk: `A model writes ${JSON.stringify(one.written).slice(0, 60)}, which has several readings or none.`,
   right: 'The model reads what is wrong, and the server gets no call.',
 }));
 
