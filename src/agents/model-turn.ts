@@ -203,9 +203,9 @@ function failure(
 
 /** The end of a run whose content the model, or a filter of its vendor, refused. */
 export function refusedEnd({ refusal }: TurnEnd, said: string, showsReasons: boolean): RunEnd {
-  const why = refusal && showsReasons ? ` The vendor says: ${refusal}` : '';
-  const text = said || `The model declined to answer this.${why}`;
-  return { state: 'rejected', reason: REFUSAL, text };
+  const text = said.trim() === '' ? 'The model declined to answer this.' : said;
+  const why = refusal && showsReasons ? `\n\n[Refused by the model's vendor: ${refusal}]` : '';
+  return { state: 'rejected', reason: REFUSAL, text: `${text}${why}` };
 }
 
 const REFUSAL = 'model-refusal';

@@ -1,4 +1,5 @@
 import { expect } from '@jest/globals';
+import { openaiEvent } from '../../support/openai-wire.js';
 import type { Quirk } from '../quirk.js';
 import { ask, type VendorResponse, type Sent } from '../strict-vendor.js';
 import { MODEL_WIRES, type ModelWireName, type VendorAnswer } from '../vendor-streams.js';
@@ -46,7 +47,7 @@ const ROWS: readonly Row[] = [
     source: 'vellum-ai/vellum-assistant#38280',
     quirk: 'A classifier ends an answer, and refuses every later request that holds the same message.',
     answer: (wire) => BY_FILTER[wire],
-    says: /filter|bio: About enzymes|I/,
+    says: /Refused by the model's vendor: (content_filter|bio: About enzymes)/,
   },
   {
     name: 'own',
@@ -65,6 +66,26 @@ const ROWS: readonly Row[] = [
     quirk: 'A content filter refuses the request with status 400, and names its category in `innererror`.',
     answer: refusedBy(400, AZURE),
     says: /violence \(high\)/,
+  },
+  {
+    name: 'Azure-stream',
+    wires: ['Chat Completions'],
+    vendor: 'Azure OpenAI',
+    source: 'The page on content filtering (learn.microsoft.com)',
+    quirk: 'A content filter stops an answer, and names its category beside the reason of the end.',
+    answer: () => ({
+      stream: openaiEvent({
+        choices: [
+          {
+            index: 0,
+            delta: { content: 'First you' },
+            finish_reason: 'content_filter',
+            content_filter_results: { violence: { filtered: true, severity: 'medium' } },
+          },
+        ],
+      }),
+    }),
+    says: /First you[^]*violence \(medium\)/,
   },
   {
     name: 'DeepSeek',
