@@ -144,7 +144,7 @@ export function toAnswer(
       const why =
         end === 'none' ? 'it gives no reason' : `it gives the reason "${reason.slice(0, MAX_REASON)}"`;
       const text = `${endpoint.place} ended its answer before it was whole: ${why}. Try again later.`;
-      throw failed(new ModelFailure('overloaded', text, { retryable: true, isCostly: true }), usage);
+      throw failed(new ModelFailure('overloaded', text, { retryable: true, triesFew: true }), usage);
     }
   }
 }

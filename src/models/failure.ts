@@ -19,7 +19,8 @@ export interface FailureDetails {
   readonly retryable?: boolean;
   readonly retryAfterMs?: number | undefined; // The wait before the next attempt that the vendor asks for.
   readonly about?: RefusalReason;
-  readonly isCostly?: boolean; // Whether the vendor charges for the attempt, and so for each further one.
+  /** Whether more than a few attempts would cost money, or patience for nothing. */
+  readonly triesFew?: boolean;
   /** The same is asked again so many times, with a note for the model. */
   readonly again?: { readonly note: string; readonly times: number };
   readonly windowTokens?: number | undefined; // The context window that the vendor named.
@@ -39,7 +40,7 @@ export class ModelFailure extends Error {
   readonly retryable: boolean;
   readonly retryAfterMs: number | undefined;
   readonly about: RefusalReason | undefined;
-  readonly isCostly: boolean;
+  readonly triesFew: boolean;
   readonly again: FailureDetails['again'];
   readonly windowTokens: number | undefined;
   readonly refused: Refused | undefined;
@@ -53,7 +54,7 @@ export class ModelFailure extends Error {
     this.retryable = details.retryable ?? false;
     this.retryAfterMs = details.retryAfterMs;
     this.about = details.about;
-    this.isCostly = details.isCostly ?? false;
+    this.triesFew = details.triesFew ?? false;
     this.again = details.again;
     this.windowTokens = details.windowTokens;
     this.refused = details.refused;
@@ -181,6 +182,8 @@ export function vendorFailure(error: VendorError, endpoint: Endpoint): ModelFail
   return new ModelFailure(code, message, {
     retryable: error.shouldRetry ?? isTemporary,
     retryAfterMs: wait,
+    // A server that fails at a request mostly fails at it again.
+    triesFew: error.status === 500,
     ...(isTemporary || kind === 'redirect' || kind === 'other' ? {} : { about: kind }),
     ...(kind === 'length' && { windowTokens: windowIn(error.body) }),
     ...(REFUSALS.has(kind) && { refused: { param: textIn(innerError(error.body).param), said } }),

@@ -96,9 +96,9 @@ class NextAttempt {
     return wait.hasPassed;
   }
 
-  #mostRetries({ code, isCostly }: ModelFailure): number {
+  #mostRetries({ code, triesFew }: ModelFailure): number {
     const { maxRetries, hasFallback } = this.#call;
-    return code === 'unreachable' || isCostly || hasFallback ? Math.min(maxRetries, FEW_RETRIES) : maxRetries;
+    return code === 'unreachable' || triesFew || hasFallback ? Math.min(maxRetries, FEW_RETRIES) : maxRetries;
   }
 
   #hasTimeFor(delayMs: number): boolean {

@@ -178,8 +178,8 @@ export const ENDING_RULES: readonly Ablation[] = [
   {
     rule: 'What a vendor charges for is tried a few times only.',
     file: 'src/models/retry.ts',
-    find: ' || isCostly ||',
+    find: ' || triesFew ||',
     replace: ' ||',
-    red: ['retried-few-abort'],
+    red: ['retried-few-abort', 'server-error-Messages'],
   },
 ];

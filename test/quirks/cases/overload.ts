@@ -92,6 +92,15 @@ const limits = MODEL_WIRES.flatMap((wire): readonly Quirk[] => {
       },
     },
     {
+      ...{ ...common, id: `server-error-${wire}`, source: 'DarriEy/Auramaur#406' },
+      quirk: 'The vendor answers HTTP 500 to this request, and will at each further attempt.',
+      right: 'The task fails after three retries, and not after minutes.',
+      async check() {
+        const told = await failing(wire, busy(500), { times: 99, maxRetries: 10 });
+        expect([told.state, told.requests.length]).toEqual(['failed', 4]);
+      },
+    },
+    {
       ...{ ...common, id: `overload-fallback-${wire}`, source: 'brightwave-inc/tidebreak#555' },
       right: 'A fallback is asked after three retries, before long waits.',
       async check() {
