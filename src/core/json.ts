@@ -27,6 +27,30 @@ export function parseObject(text: string): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined;
 }
 
+const ID_TEXTS = new WeakMap<object, string>();
+const ID = /"id"\s*:\s*(-?\d[\d.eE+-]*)/;
+
+/** Keeps the text of the numeric `id` of a parsed object where a number would lose a part of it: 9007199254740993. */
+export function keepIdOf(value: unknown, text: string): void {
+  if (!isJsonObject(value) || typeof value['id'] !== 'number') return;
+  if (ID.exec(text)?.[1] === String(value['id'])) return;
+  const sources = new Map<unknown, string | undefined>();
+  const whole: unknown = JSON.parse(text, function (this: unknown, ...[key, one, context]: Revived) {
+    if (key === 'id' && typeof one === 'number') sources.set(this, context?.source);
+    return one;
+  });
+  const source = sources.get(whole);
+  if (source !== undefined) ID_TEXTS.set(value, source);
+}
+
+/** TypeScript does not know the last argument of a reviver yet. */
+type Revived = [key: string, one: unknown, context?: { readonly source?: string }];
+
+/** Returns the `id` of a parsed object as JSON, with all its digits. */
+export function idTextOf(value: JsonObject): string {
+  return ID_TEXTS.get(value) ?? JSON.stringify(value['id'] ?? null);
+}
+
 const LINE_ENDS = /[\u0085\u2028\u2029]/g;
 
 /** Escapes the line ends that JSON allows in texts: some clients split an event stream at them (`str.splitlines` of Python). */

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { on } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { LangoError } from '../core/errors.js';
-import { assertJsonValue, type Json } from '../core/json.js';
+import { assertJsonValue, keepIdOf, type Json } from '../core/json.js';
 import { Deadline } from '../core/time.js';
 import { assertJsonLimits, membersOf } from './json-scan.js';
 
@@ -35,10 +35,12 @@ export async function readJson(request: IncomingMessage, limits: BodyLimits): Pr
   if (bytes.length === 0) throw new LangoError('invalid-input', 'The request has no body; JSON is expected.');
   if (!isUtf8(bytes)) throw new LangoError('invalid-input', 'The body is not UTF-8 text.');
   const memberCount = assertJsonLimits(bytes, { depth: limits.jsonDepth, keys: limits.jsonKeys });
-  const value = parse(bytes.toString('utf8'));
+  const text = withoutMark(bytes.toString('utf8'));
+  const value = parse(text);
   // Programs disagree about which of two equal members counts, so one of them could bypass a check.
   const twice = 'An object in the body has two members of the same name. Send each member once.';
   if (membersOf(value) !== memberCount) throw new LangoError('invalid-input', twice);
+  keepIdOf(value, text);
   return value;
 }
 
@@ -75,9 +77,11 @@ function checkParsed(value: Json, limits: BodyLimits): Json {
   return value;
 }
 
+const withoutMark = (text: string): string => (text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text);
+
 function parse(text: string): Json {
   try {
-    return JSON.parse(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text) as Json;
+    return JSON.parse(text) as Json;
   } catch (cause) {
     throw new LangoError('invalid-input', 'The body is not valid JSON.', { cause });
   }
@@ -86,7 +90,7 @@ function parse(text: string): Json {
 function assertNotCompressed(request: IncomingMessage): void {
   const coding = request.headers['content-encoding']?.trim().toLowerCase();
   if (coding !== undefined && coding !== '' && coding !== 'identity') {
-    throw unsupported('Compressed bodies are not accepted.');
+    throw unsupported('Compressed bodies are not accepted.', { 'Accept-Encoding': 'identity' });
   }
 }
 
@@ -101,7 +105,8 @@ function assertJsonType(request: IncomingMessage): void {
   if (charset && !/^charset="?utf-?8"?$/.test(charset)) throw unsupported('The body must be in UTF-8.');
 }
 
-const unsupported = (message: string): LangoError => new LangoError('content-type-not-supported', message);
+const unsupported = (message: string, headers: Readonly<Record<string, string>> = {}): LangoError =>
+  new LangoError('content-type-not-supported', message, { headers });
 
 async function readBody(request: IncomingMessage, limits: BytesLimits): Promise<Buffer> {
   const declared = Number(request.headers['content-length'] ?? 0);

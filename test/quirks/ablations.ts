@@ -177,4 +177,18 @@ export const ABLATIONS: readonly Ablation[] = [
     replace: 'const withoutLineEnd = (value: string): string => value;',
     red: ['key-with-line-break'],
   },
+  {
+    rule: 'A compressed body is refused with 415 and what is accepted.',
+    file: 'src/http/body.ts',
+    find: "{ 'Accept-Encoding': 'identity' }",
+    replace: '{}',
+    red: ['compressed-/', 'compressed-/message:send'],
+  },
+  {
+    rule: 'The id of a request comes back with all its digits.',
+    file: 'src/core/json.ts',
+    find: "return ID_TEXTS.get(value) ?? JSON.stringify(value['id'] ?? null);",
+    replace: "return JSON.stringify(value['id'] ?? null);",
+    red: ['ids-of-requests'],
+  },
 ];

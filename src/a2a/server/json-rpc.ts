@@ -1,6 +1,6 @@
 import { isLangoError } from '../../core/errors.js';
 import type { HttpExchange } from '../../core/http.js';
-import { isJsonObject, onOneLine, type JsonObject } from '../../core/json.js';
+import { idTextOf, isJsonObject, onOneLine, type JsonObject } from '../../core/json.js';
 import { DIALECT_1_0 } from './dialect.js';
 import type { ResponseFormat, HttpCall } from './http-call.js';
 import { serveOperation, errorHeaders, openCall, reportedError, sendJson } from './http-call.js';
@@ -22,17 +22,16 @@ type Id = string | number | null;
 
 /** Serves one JSON-RPC 2.0 request (A2A 1.0 section 9). Never rejects. */
 export async function serveJsonRpc(exchange: HttpExchange, agent: PublishedAgent, streaming: Streaming) {
-  let id: Id = null;
+  let id = 'null';
   // Clients of 0.3 that asked for a stream read a response of status 200 as a stream, errors included.
   let asEvent = false;
   try {
     const call = await openCall(exchange, VERSIONS);
     const body = await readBody(exchange);
     // The response to an invalid request has its id, when that can be read.
-    if (isJsonObject(body) && isId(body['id'])) id = body['id'] ?? null;
+    if (isJsonObject(body) && isId(body['id'])) id = idTextOf(body);
     const envelope = toEnvelope(body);
     if (envelope.id === undefined) return await notify(exchange, agent, { envelope, call });
-    id = envelope.id;
     const { operation, dialect } = requireMethod(envelope.method, call.named);
     asEvent = operation.kind === 'stream' && dialect === SCHEMA_DIALECT;
     const params = dialect.params(operation.name, requireParams(envelope.params));
@@ -57,7 +56,7 @@ export async function serveJsonRpc(exchange: HttpExchange, agent: PublishedAgent
 
 /** Refuses a request for an agent that does not exist; its body is not read. */
 export function sendNoSuchAgent(exchange: HttpExchange, message: string): void {
-  const body = replyText(null, 'error', { code: METHOD_NOT_FOUND, message });
+  const body = replyText('null', 'error', { code: METHOD_NOT_FOUND, message });
   sendJson(exchange, { status: 404, type: JSON_TYPE, body });
 }
 
@@ -134,7 +133,7 @@ function requireParams(params: unknown): JsonObject {
   throw new JsonRpcFault(INVALID_PARAMS, 'params must be a JSON object.');
 }
 
-function faultOf(exchange: HttpExchange, id: Id, error: unknown) {
+function faultOf(exchange: HttpExchange, id: string, error: unknown) {
   if (error instanceof JsonRpcFault) {
     const { code, message } = error;
     return { status: 200, headers: {}, body: replyText(id, 'error', { code, message }) };
@@ -142,12 +141,13 @@ function faultOf(exchange: HttpExchange, id: Id, error: unknown) {
   const wire = reportedError(exchange, error);
   const { jsonRpcCode: code, message, details: data } = wire;
   return {
-    status: OWN_STATUS.includes(code) ? wire.httpStatus : 200,
+    status: OWN_STATUS.includes(code) || wire.httpStatus === 415 ? wire.httpStatus : 200,
     headers: errorHeaders(wire),
     body: replyText(id, 'error', { code, message, data }),
   };
 }
 
-function replyText(id: Id, member: 'result' | 'error', value: unknown): string {
-  return JSON.stringify({ jsonrpc: '2.0', id, [member]: value });
+/** `id` is JSON. */
+function replyText(id: string, member: 'result' | 'error', value: unknown): string {
+  return `{"jsonrpc":"2.0","id":${id},${JSON.stringify({ [member]: value }).slice(1)}`;
 }

@@ -131,7 +131,8 @@ function wireError(code: ErrorCode, shown: LangoError): WireError {
   const waitMs = retryAfterMs ?? (retryable ? 1_000 : undefined);
   return {
     jsonRpcCode: known?.jsonRpc ?? (httpStatus === 500 ? INTERNAL_ERROR : SERVER_ERROR),
-    httpStatus,
+    // Only HTTP has codings of bodies, so HTTP says what is accepted (RFC 9110, section 15.5.16).
+    httpStatus: 'Accept-Encoding' in headers ? 415 : httpStatus,
     status,
     message,
     details: [

@@ -1,6 +1,7 @@
 import { expect } from '@jest/globals';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
 import type { ServerOptions } from '../../../src/index.js';
 import { say, ScriptedModel } from '../../support/scripted-model.js';
 import { withServer, type TestServer } from '../../support/server.js';
@@ -120,5 +121,59 @@ const IDLE: Quirk = {
   },
 };
 
+const COMPRESSED: readonly Quirk[] = ['/', '/message:send'].map((path) => ({
+  ...{ ...ENVIRONMENT, id: `compressed-${path}`, wire: 'A2A' },
+  vendor: 'gateways that compress requests',
+  source: 'RFC 9110, section 15.5.16',
+  quirk: 'A client compresses the body of its request, and sends it plain when it is told to.',
+  right: 'It is told with 415 and Accept-Encoding: identity.',
+  async check() {
+    await withAnswer('Hi.', {}, async (server) => {
+      const response = await server.fetch(path, {
+        ...{ method: 'POST', body: gzipSync('{}') },
+        headers: { 'a2a-version': '1.0', 'content-encoding': 'gzip' },
+      });
+      expect([response.status, response.headers.get('accept-encoding')]).toEqual([415, 'identity']);
+      expect(await response.text()).toContain('Compressed bodies are not accepted.');
+    });
+  },
+}));
+
+const IDS: Quirk = {
+  ...{ ...ENVIRONMENT, id: 'ids-of-requests', wire: 'A2A' },
+  vendor: 'clients with 64-bit ids',
+  source: 'JSON-RPC 2.0, section 5: the id MUST be the same as in the request',
+  quirk: 'The id of a request is a number beyond 2^53, or one that JavaScript writes in another way.',
+  right: 'The response has the same id, digit by digit.',
+  async check() {
+    await withAnswer('Hi.', {}, async (server) => {
+      const nested = '{"id":7,"other":{"id":8}}';
+      for (const id of [
+        '9007199254740993',
+        '-18446744073709551615',
+        '1.0',
+        '1e2',
+        '1.5',
+        '7',
+        '""',
+        '"x"',
+        'null',
+      ])
+        for (const body of [
+          `{"jsonrpc":"2.0","id":${id},"method":"GetTask","params":{"id":"nothing","metadata":${nested}}}`,
+          `{"jsonrpc":"2.0","method":"GetTask","params":{"id":"nothing","metadata":${nested}}, "id" : ${id}}`,
+          `{"jsonrpc":"2.0","id":${id},"method":"NoMethod"}`,
+        ]) {
+          const response = await server.fetch('/', {
+            method: 'POST',
+            body,
+            headers: { 'a2a-version': '1.0' },
+          });
+          expect(await response.text()).toContain(`"id":${id},"error"`);
+        }
+    });
+  },
+};
+
 /** Networks, load balancers and the settings of machines. */
-export const SURROUNDINGS: readonly Quirk[] = [...HOSTS, ...STREAMS, IDLE];
+export const SURROUNDINGS: readonly Quirk[] = [...HOSTS, ...STREAMS, IDLE, ...COMPRESSED, IDS];
