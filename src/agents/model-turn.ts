@@ -1,4 +1,4 @@
-import { LangoError } from '../core/errors.js';
+import { isLangoError, LangoError } from '../core/errors.js';
 import type {
   FunctionResult,
   ModelAnswer,
@@ -68,6 +68,11 @@ export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> 
 
 /** What is added to a text after which the model failed. */
 const INCOMPLETE = '[The answer is incomplete: the model failed before its end.]';
+const TIME_IS_OVER = '[The answer is incomplete: the time of the task is over.]';
+
+function markHalf(run: Run, { text }: Said, mark: string): void {
+  if (text.trim() !== '') sayAnswer(run, { text: `${text}\n\n${mark}`, replace: true });
+}
 
 /** Takes the place of a text that was shown and turned out to be a thought. */
 const NO_ANSWER_YET = '[There is no answer yet.]';
@@ -90,6 +95,8 @@ async function askUntilItFits(options: TurnOptions): Promise<AnswerGiven | RunEn
     try {
       last = await askModel(options, request, said);
     } finally {
+      if (last?.type !== 'end' && isLangoError(run.signal.reason, 'timeout'))
+        markHalf(run, said, TIME_IS_OVER);
       usage = await budget.bill(step, attemptsOf(last));
     }
     if (last.type === 'end') return { answer: last.answer, usage };
@@ -98,7 +105,7 @@ async function askUntilItFits(options: TurnOptions): Promise<AnswerGiven | RunEn
     run.signal.throwIfAborted();
     const mayShorten = last.about === 'length' && tries < MAX_LENGTHS;
     if (mayShorten && conversation.shorten(request, last.windowTokens)) continue;
-    if (said.text.trim() !== '') sayAnswer(run, { text: `${said.text}\n\n${INCOMPLETE}`, replace: true });
+    markHalf(run, said, INCOMPLETE);
     return failure(last, options);
   }
 }

@@ -80,9 +80,9 @@ export const ENDING_RULES: readonly Ablation[] = [
   {
     rule: 'A half text is marked when the model fails.',
     file: 'src/agents/model-turn.ts',
-    find: "if (said.text.trim() !== '') sayAnswer(",
+    find: "if (text.trim() !== '') sayAnswer(",
     replace: 'if (false) sayAnswer(',
-    red: ['end-chat-error', 'end-lost-Responses', 'end-messages-no-delta'],
+    red: ['end-chat-error', 'end-lost-Responses', 'end-messages-no-delta', 'end-time-limit'],
   },
   {
     rule: 'A text at a limit, or before a refusal, is marked.',

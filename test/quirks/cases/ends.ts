@@ -1,6 +1,7 @@
 import { expect } from '@jest/globals';
 import { anthropicEvent } from '../../support/anthropic-wire.js';
 import { DONE, openaiChunk, openaiEvent } from '../../support/openai-wire.js';
+import { hangingEvents } from '../../support/scripted-server.js';
 import type { Quirk } from '../quirk.js';
 import { answerIn, ask, type VendorResponse } from '../strict-vendor.js';
 import { MODEL_WIRES, responsesEvent, streamOf, type ModelWireName } from '../vendor-streams.js';
@@ -204,4 +205,25 @@ const failedCalls = FAILED_REASONS.slice(0, 2).map(([stop, vendor, source]): Qui
   },
 }));
 
-export const ENDS: readonly Quirk[] = [...chatFailures, ...streams, ...failedCalls];
+const slow: Quirk = {
+  ...{
+    id: 'end-time-limit',
+    class: 2,
+    wire: 'Chat Completions',
+    vendor: 'any',
+    source: 'anomalyco/opencode#26170',
+  },
+  quirk: 'The vendor is still writing when the time of the task is over.',
+  right: 'The text is kept and marked as incomplete.',
+  async check() {
+    const told = await ask({
+      wire: 'Chat Completions',
+      answers: [hangingEvents(half)],
+      settings: { agent: { limits: { seconds: 1 } } },
+    });
+    expect(told.state).toBe('failed');
+    expect(await answerIn(told)).toBe(`${HALF}\n\n[The answer is incomplete: the time of the task is over.]`);
+  },
+};
+
+export const ENDS: readonly Quirk[] = [...chatFailures, ...streams, ...failedCalls, slow];
