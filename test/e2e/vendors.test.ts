@@ -122,7 +122,10 @@ describe.each(VENDORS)('a task with a model of $provider', (kind) => {
     [
       'a refusal',
       events(wire.answer({ texts: ['Not this.'], stop: 'refusal' })),
-      { state: 'rejected', text: 'Not this.' },
+      {
+        state: 'rejected',
+        text: expect.stringMatching(/^Not this\.\n\n\[Refused by the model's vendor: \w+\]$/),
+      },
     ],
     [
       'an answer at its greatest length',

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../../src/core/json.js';
 import { anthropicWire } from '../../support/anthropic-wire.js';
+import { sentId } from '../../support/model-requests.js';
 import type { ModelWire } from '../../support/model-wire.js';
 import { openaiWire } from '../../support/openai-wire.js';
 import { events, ScriptedServer } from '../../support/scripted-server.js';
@@ -103,7 +104,7 @@ describeBrowsing('a screenshot and a model that takes images', () => {
         const shots = files.map((part) => (part as { readonly bytes: string }).bytes);
         expect(shots).toHaveLength(3);
         const asked = vendor.requests.map(({ body }) => pictures(body));
-        const shown = (index: number) => ({ call: `s${index}`, bytes: shots[index - 1]! });
+        const shown = (index: number) => ({ call: sentId(`s${index}`), bytes: shots[index - 1]! });
         expect(asked).toEqual([[], [], [shown(1)], [shown(1), shown(2)], [shown(2), shown(3)], []]);
         expect(JSON.stringify(vendor.requests[4]!.body)).toContain('is not shown any more');
       });
