@@ -60,6 +60,7 @@ export async function createListeners(
   const host = new Host({
     ...config.server,
     tls,
+    pathPrefix: baseUrl ? new URL(baseUrl).pathname.replace(/\/+$/, '') : '',
     allowedHosts: [...config.server.allowedHosts, ...(baseUrl ? [new URL(baseUrl).host] : [])],
     authenticator,
     isLoopbackOnly: config.auth.mode === 'none',

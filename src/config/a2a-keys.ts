@@ -144,7 +144,7 @@ export const a2aKeys = (kinds: Kinds) =>
     enabled: flag(false, 'Use the agents of `a2a.remoteAgents` as sub-agents. SIGHUP reloads it.'),
     baseUrl: optional(
       httpUrl(),
-      'The address in agent cards, such as `https://agents.example`. Default: the address that the client used.',
+      'The address in agent cards, such as `https://agents.example` or `https://example.com/agents`; its path may be left in requests. Default: the address that the client used.',
     ),
     publish: optional(
       distinct(agentName(), (name) => name).min(1),

@@ -11,6 +11,7 @@ import {
   createNodeServer,
   renewCertificates,
 } from './node-server.js';
+import { forwardedPrefix, removePrefix } from './path-prefix.js';
 import { RequestPipeline, type PipelineOptions } from './pipeline.js';
 import type { TlsMaterial } from './tls.js';
 
@@ -25,6 +26,7 @@ export interface HostOptions extends PipelineOptions {
     readonly noticeSeconds?: number; // The least time between `stop` and the end of listening. Default: 5, or 0 on a loopback address.
   };
   readonly tls?: TlsMaterial | undefined; // Without it, plain HTTP.
+  readonly pathPrefix?: string; // A path that proxies may have before those of this server. Default: none.
 }
 
 export interface HostAddress {
@@ -68,6 +70,8 @@ export class Host {
     this.#server.on('clientError', refuseBrokenRequest);
     this.#server.on('request', (request, response) => {
       this.#silent.requestArrived(request.socket);
+      for (const prefix of [options.pathPrefix ?? '', forwardedPrefix(request, options.trustProxy)])
+        removePrefix(request, prefix);
       void this.#pipeline.handle(request, response);
     });
   }

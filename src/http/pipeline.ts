@@ -6,6 +6,7 @@ import type { Admission, AdmissionRules } from './admission.js';
 import { createAdmission, sendPreflight, shareWithOrigin } from './admission.js';
 import { sendError } from './errors.js';
 import { Exchange, type ExchangeOptions } from './exchange.js';
+import { forwardedPrefix } from './path-prefix.js';
 import { createWebApp, mountHealth, type Health, type Mount } from './web-app.js';
 
 export interface PipelineOptions extends AdmissionRules, ExchangeOptions {
@@ -106,7 +107,8 @@ export class RequestPipeline {
     const exchange = new Exchange({
       ...this.#options,
       ...{ request, response, closing: this.#closing.signal },
-      baseUrl: admission.origin + mountPathOf(request),
+      baseUrl:
+        admission.origin + (mountPathOf(request) || forwardedPrefix(request, this.#options.trustProxy)),
     });
     response.setHeader('X-Request-Id', exchange.requestId);
     if (this.#options.hsts) response.setHeader('Strict-Transport-Security', HSTS);

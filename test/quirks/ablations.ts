@@ -191,4 +191,11 @@ export const ABLATIONS: readonly Ablation[] = [
     replace: "return JSON.stringify(value['id'] ?? null);",
     red: ['ids-of-requests'],
   },
+  {
+    rule: 'The path of a proxy is removed from requests.',
+    file: 'src/http/path-prefix.ts',
+    find: 'if (/^([/?]|$)/.test(rest)) request.url',
+    replace: "if (rest === '-') request.url",
+    red: ['prefix-kept', 'prefix-forwarded'],
+  },
 ];

@@ -139,6 +139,45 @@ const COMPRESSED: readonly Quirk[] = ['/', '/message:send'].map((path) => ({
   },
 }));
 
+const PREFIXES: readonly Quirk[] = [
+  { id: 'kept', headers: {}, before: '/team/a', public: 'https://agents.example/team/a', isSet: true },
+  { id: 'stripped', headers: {}, before: '', public: 'https://agents.example/team/a', isSet: true },
+  {
+    ...{ id: 'forwarded', before: '/x', isSet: false, public: 'https://proxy.example/x' },
+    headers: {
+      'x-forwarded-host': 'proxy.example',
+      'x-forwarded-proto': 'https',
+      'x-forwarded-prefix': '/x',
+    },
+  },
+].map(({ id, headers, before, isSet, public: base }) => ({
+  ...{ ...ENVIRONMENT, id: `prefix-${id}`, wire: 'A2A' },
+  vendor: 'agentgateway',
+  source: 'agentgateway/agentgateway#3500',
+  quirk: 'A proxy has the agents below a path, and passes that path on or not.',
+  right: 'The card names the public address, and requests are answered at both paths.',
+  async check() {
+    const settings: Settings = isSet
+      ? { a2a: { baseUrl: base } }
+      : { server: { port: 0, trustProxy: true, allowedHosts: ['proxy.example'] } };
+    await withAnswer('Hi.', settings, async (server) => {
+      const all = { 'a2a-version': '1.0', ...headers };
+      const card = await server.fetch(`${before}/.well-known/agent-card.json`, { headers: all });
+      expect(await card.json()).toMatchObject({
+        supportedInterfaces: expect.arrayContaining([
+          expect.objectContaining({ url: expect.stringContaining(`${base}/agents/lango-agent`) }),
+        ]),
+      });
+      const body = JSON.stringify(PARAMS);
+      for (const path of ['/message:send', '/agents/lango-agent/message:send?x=1'])
+        expect((await server.fetch(before + path, { method: 'POST', body, headers: all })).status).toBe(200);
+      expect(
+        (await server.fetch('/team/ab/message:send', { method: 'POST', body, headers: all })).status,
+      ).toBe(404);
+    });
+  },
+}));
+
 const IDS: Quirk = {
   ...{ ...ENVIRONMENT, id: 'ids-of-requests', wire: 'A2A' },
   vendor: 'clients with 64-bit ids',
@@ -176,4 +215,4 @@ const IDS: Quirk = {
 };
 
 /** Networks, load balancers and the settings of machines. */
-export const SURROUNDINGS: readonly Quirk[] = [...HOSTS, ...STREAMS, IDLE, ...COMPRESSED, IDS];
+export const SURROUNDINGS: readonly Quirk[] = [...HOSTS, ...STREAMS, IDLE, ...COMPRESSED, ...PREFIXES, IDS];
