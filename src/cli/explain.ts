@@ -1,3 +1,4 @@
+import { OUTCOME_UNKNOWN } from '../a2a/client/watch.js';
 import { type ErrorCode, causesOf, codeOf, LangoError, isLangoError } from '../core/errors.js';
 import { nearestOf } from '../core/text.js';
 import { isLoopback } from '../core/addresses.js';
@@ -91,6 +92,7 @@ export async function noteAbsentAgents(connection: Connection, { note, typed }: 
 /** Finds out why a request never became a task. `text` is the error text at the end of the stream. */
 export async function refusal(connection: Connection, text: string, agent?: string): Promise<unknown> {
   const { client } = connection;
+  if (text.endsWith(OUTCOME_UNKNOWN)) return new LangoError('outcome-unknown', text);
   try {
     await client.card(agent);
     await client.list({ pageSize: 1, agent });

@@ -44,6 +44,27 @@ it.each(['JSONRPC', 'HTTP+JSON'])(
   },
 );
 
+it('lango send says that the outcome is unknown, and sends once, when every response of the server is cut', async () => {
+  let sends = 0;
+  const server = createServer((request, response) => {
+    const url = `http://${request.headers.host}/`;
+    const modes = { defaultInputModes: ['text/plain'], defaultOutputModes: ['text/plain'] };
+    const card = { name: 'tea', description: 'Tea.', version: '1', protocolVersion: '0.3.0', ...modes };
+    if (request.method === 'GET')
+      return void response.end(JSON.stringify({ ...card, url, capabilities: {}, skills: [] }));
+    sends += 1;
+    response.socket?.destroy();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { code, stderr } = await langoHere(['send', '--url', url, 'hello']);
+  server.close();
+  expect({ code, stderr, sends }).toEqual({
+    ...{ code: 1, sends: 1 },
+    stderr: expect.stringContaining('outcome of the request is unknown'),
+  });
+});
+
 /** The commands that a waiting task prints, without `lango`. */
 function commandsIn(stderr: string): readonly (readonly string[])[] {
   const found = [...stderr.matchAll(/^To (?:approve|deny): +lango (.*?)(?: --reason .*)?$/gm)];

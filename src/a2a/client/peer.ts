@@ -29,8 +29,8 @@ export function createPeer({ profile, link, retry, limits, rename, isRemote }: P
     isRemote,
     async *send(request, signal): AsyncGenerator<PeerEvent, void, undefined> {
       const taskId = request.taskId ?? (await findRepeated(link, request));
-      // A known task without a reply is watched again. Its message is never sent a second time.
-      const isWatch = taskId !== undefined && request.isReply !== true;
+      // A known task without a new reply is watched again. Its message is never sent a second time.
+      const isWatch = taskId !== undefined && (request.isReply !== true || isUnsafe(link, request));
       const reader = new TaskReader({
         agent: profile.name,
         taskId,
@@ -65,8 +65,8 @@ export function createPeer({ profile, link, retry, limits, rename, isRemote }: P
 }
 
 /** Whether the message may have been sent before, to a peer that would act on it a second time. */
-function isUnsafe({ replays }: Link, { isRepeat, isReply }: PeerRequest): boolean {
-  return isRepeat === true && isReply !== true && !replays;
+function isUnsafe({ replays }: Link, { isRepeat }: PeerRequest): boolean {
+  return isRepeat === true && !replays;
 }
 
 async function findRepeated(link: Link, request: PeerRequest): Promise<string | undefined> {

@@ -58,6 +58,12 @@ const CANCELING: ReadonlySet<ErrorCode> = new Set(['canceled', 'timeout', 'limit
 const TASK_HAS_ENDED: ReadonlySet<ErrorCode> = new Set(['already-ended', 'not-supported']);
 /** The errors of an agent that has done nothing for the request. */
 const REFUSED_CONTEXT: ReadonlySet<ErrorCode> = new Set(['invalid-input', 'not-found']);
+/** The failure of a response that says nothing about the request. The agent may have carried it out. */
+const NO_EVENT = new LangoError('outcome-unknown', 'The agent ended its response without an event.', {
+  retryable: true,
+});
+/** The end of the text about a request that may have been carried out, and must not be sent a second time. */
+export const OUTCOME_UNKNOWN = ' The outcome of the request is unknown, so it is not sent again.';
 /** Connection errors that occur before a request leaves this machine. */
 const NEVER_SENT: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
@@ -130,7 +136,7 @@ class TaskWatch {
     try {
       this.#countRequest();
       for await (const update of this.#open()) {
-        this.#request = undefined;
+        if (update !== undefined) this.#request = undefined;
         const events = this.#reader.read(update);
         this.#failures = 0;
         this.#watch.link.breaker?.responded();
@@ -141,6 +147,7 @@ class TaskWatch {
       }
       const end = this.#reader.settle();
       if (end) yield end;
+      else if (this.#request) throw NO_EVENT;
     } catch (error) {
       if (this.#signal.aborted) return;
       this.#noteDuration(begun);
@@ -217,8 +224,7 @@ class TaskWatch {
     const { retry, link } = this.#watch;
     const askedMs = error.retryAfterMs ?? 0;
     if (this.#isLateReply(error)) {
-      this.#request = undefined;
-      this.#needsSnapshot = true;
+      this.#readInstead();
       return undefined;
     }
     if (this.#request && this.#isRefusedContext(error)) {
@@ -231,17 +237,27 @@ class TaskWatch {
     const isRefused = error.code === 'too-many' || error.code === 'unauthenticated';
     const isSafe = !this.#request || link.replays || isRefused || wasNeverSent(error);
     const mayHelp = this.#mayPass(error) && askedMs <= LONGEST_ASKED_MS;
-    if (mayHelp && isSafe && this.#failures <= retry.attempts) {
+    const isKnown = this.#reader.taskId !== undefined;
+    if (mayHelp && (isSafe || isKnown) && this.#failures <= retry.attempts) {
+      // The task shows what became of a reply that must not be sent again.
+      if (!isSafe) this.#readInstead();
       const pauseMs = Math.max(this.#backoff(Math.max(this.#failures, this.#shortLived)), askedMs);
       await pause(pauseMs, { signal: this.#signal });
       return undefined;
     }
+    const isUnknown = !isSafe && (mayHelp || error.code === 'invalid-agent-response');
     // The task may still run, but no watcher reads its events any more.
     if (this.#isOnlyWatch || error.code === 'too-large' || error.code === 'invalid-agent-response')
       await this.#cancel();
     const state = error.code === 'limit-reached' ? 'rejected' : 'failed';
     const wait = askedMs > LONGEST_ASKED_MS ? ` It asks for a pause of ${Math.ceil(askedMs / 1_000)} s.` : '';
-    return this.#reader.giveUp(state, `${error.message}${wait}`);
+    return this.#reader.giveUp(state, `${error.message}${wait}${isUnknown ? OUTCOME_UNKNOWN : ''}`);
+  }
+
+  /** Reads the task that a reply is for, instead of sending the reply. */
+  #readInstead(): void {
+    this.#request = undefined;
+    this.#needsSnapshot = true;
   }
 
   /** Whether this watch is the only one of the task. */

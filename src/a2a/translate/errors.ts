@@ -180,6 +180,8 @@ function responseIn(error: unknown): PeerResponse | undefined {
   );
   const members = info?.['metadata'] ?? metadata;
   const isGrpc = transport === 'grpc';
+  // The library gives a response without a message the status of an unknown method.
+  if (isGrpc && grpcMessage(error.cause) === NO_MESSAGE) return undefined;
   return {
     message: (isGrpc && grpcMessage(error.cause)) || error.message,
     reason: info?.['reason'] ?? reason,
@@ -189,6 +191,8 @@ function responseIn(error: unknown): PeerResponse | undefined {
     jsonRpcCode: envelopeCode,
   };
 }
+
+const NO_MESSAGE = 'No message received';
 
 /** The peer's message, without the library's prefix. */
 function grpcMessage(cause: unknown): string | undefined {

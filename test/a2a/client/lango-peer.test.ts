@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { loadRemoteAgents } from '../../../src/a2a/client/load.js';
+import { OUTCOME_UNKNOWN } from '../../../src/a2a/client/watch.js';
 import { fromAgentExecutor } from '../../../src/a2a/server/executor-adapter.js';
 import type { Agent, Peer } from '../../../src/core/agent.js';
 import { silentLogger } from '../../../src/core/logger.js';
@@ -219,7 +220,8 @@ describe('a peer that is reached over gRPC', () => {
     const { end } = await collect(peers[0]!.send(ask('stream'), new AbortController().signal));
     silent.close();
     for (const socket of sockets) socket.destroy();
-    expect(end).toMatchObject({ state: 'failed', text: `127.0.0.1:${port} was silent for 200 ms.` });
+    const text = `127.0.0.1:${port} was silent for 200 ms.${OUTCOME_UNKNOWN}`;
+    expect(end).toMatchObject({ state: 'failed', text });
   });
 
   it('is refused when its card sends us to another host', async () => {

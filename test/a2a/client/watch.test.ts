@@ -181,6 +181,21 @@ describe('the client of a connection that breaks', () => {
     expect(methods(server)).toEqual(Array(3).fill('SendStreamingMessage'));
   });
 
+  it.each([
+    ['whose response is lost', {}, ['SendStreamingMessage']],
+    ['that may have been sent before a restart', { isRepeat: true }, []],
+  ])('reads the task instead of sending a reply again %s', async (_which, more, sends) => {
+    const { peer, server } = await start(({ method }, wire) => {
+      if (method === 'SendStreamingMessage') return wire.cut();
+      if (method === 'GetTask') return wire.answer(snapshot(COMPLETED)['task'] as never);
+      wire.refuse(-32004, 'it has ended');
+    });
+    const place = { contextId: 'context-1', taskId: 'task-1', isReply: true };
+    const { end } = await collect(peer.send(ask('red', { ...place, ...more }), never));
+    expect(end.state).toBe('completed');
+    expect(methods(server)).toEqual([...sends, 'GetTask']);
+  });
+
   it('fails at once for a wrong token', async () => {
     const { peer, server } = await start((_call, wire) => wire.status(401));
     const { end } = await collect(peer.send(request(), never));
@@ -254,7 +269,9 @@ describe('a peer that cannot be trusted', () => {
   it('is given up when its response cannot be read, and not reported as unreachable', async () => {
     const { peer } = await start((_call, wire) => wire.babble());
     const { end } = await collect(peer.send(request(), never));
-    expect(end).toMatchObject({ state: 'failed', text: 'The peer sent no readable response.' });
+    const text =
+      'The peer sent no readable response. The outcome of the request is unknown, so it is not sent again.';
+    expect(end).toMatchObject({ state: 'failed', text });
   });
 
   it('is given up when it sends a value that is no event', async () => {
