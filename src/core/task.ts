@@ -158,8 +158,16 @@ export type EventBody =
       /** Holds the parts of the artifact. */
       readonly from?: Origin;
     }
-  /** A status of an executor (see `AgentProfile.isExecutor`). Metadata of its events becomes metadata of the task. */
-  | Readonly<{ type: 'status'; state: 'submitted' | 'working'; message?: Message; metadata?: JsonObject }>
+  /**
+   * A status of an executor (see `AgentProfile.isExecutor`). Metadata of its events becomes metadata of the task. With
+   * `auth-required` the run goes on, and waits for a credential that comes by another way.
+   */
+  | Readonly<{
+      type: 'status';
+      state: 'submitted' | 'working' | 'auth-required';
+      message?: Message;
+      metadata?: JsonObject;
+    }>
   | {
       readonly type: 'turn-end';
       readonly step: string;

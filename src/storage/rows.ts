@@ -195,7 +195,8 @@ export function changeOf(events: readonly NewEvent[]): TaskChange {
       throw new LangoError('invalid-input', `No ${body.type} event can follow the end of its task.`);
     const next = stateAfter(body, state ?? 'working');
     if (next === undefined) continue;
-    state = next;
+    // The run goes on after a status, so its task must stay one that another process can take over.
+    state = body.type === 'status' && next === 'auth-required' ? 'working' : next;
     endsRun = body.type === 'run-end';
     message = body.type === 'run-end' || body.type === 'status' ? body.message : undefined;
     expiresAt = body.type === 'run-end' ? earliestExpiry(body.questions ?? []) : undefined;

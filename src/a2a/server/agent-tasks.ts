@@ -114,7 +114,11 @@ export class AgentTasks {
     }
     // The task as it stood after this message, so that a repeated send gets the same stream, and no event twice.
     yield view.snapshot(await this.readingAt(task, seq));
-    yield* this.#events(task, seq, { view, signal, isLast: endsRun });
+    yield* this.#events(task, seq, {
+      view,
+      signal,
+      isLast: (event) => endsRun(event) && !(this.agent.isExecutor && asksForAuth(event)),
+    });
   }
 
   /** Streams a task to its end. Throws `already-ended` and `invalid-input` for what cannot be followed. */
@@ -188,6 +192,11 @@ export function replyIn({ body }: TaskEvent): readonly [Message, MessageIds] | u
 
 export function endsRun({ body }: TaskEvent): boolean {
   return body.type === 'run-end';
+}
+
+/** Whether a task waits for a credential. To an executor it may come by another way, so the stream stays open. */
+export function asksForAuth({ body }: TaskEvent): boolean {
+  return (body.type === 'status' || body.type === 'run-end') && body.state === 'auth-required';
 }
 
 const endsTask = ({ body }: TaskEvent): boolean => body.type === 'run-end' && isTerminal(body.state);

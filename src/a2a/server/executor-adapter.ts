@@ -64,9 +64,7 @@ async function execute(executor: AgentExecutor, run: Run, isResumed: boolean): P
   bus.on('event', (event) => events.take(event));
   const stop = (): void => void cancel(executor, run, bus);
   try {
-    const done = executor
-      .execute(context, bus)
-      .then(() => events.endWithout('The agent stopped without a result.'));
+    const done = executor.execute(context, bus).then(() => events.endOfExecution());
     // The run may have been canceled while its first event was written.
     if (run.signal.aborted) stop();
     else run.signal.addEventListener('abort', stop, { once: true });
@@ -129,6 +127,10 @@ class ExecutorEvents {
   readonly #given: Task | undefined;
   readonly #begun = new Set<string>();
   readonly #closing = Promise.withResolvers<RunEnd>();
+  /** The newest status, when it asks for a credential: the end of the run unless the executor goes on. */
+  #asksForAuth: (RunEnd & { readonly state: 'auth-required' }) | undefined;
+  /** Writes that status, unless the executor returns at once. */
+  #showAuth: NodeJS.Immediate | undefined;
   #hasWritten = false;
   #isClosed = false;
 
@@ -150,6 +152,7 @@ class ExecutorEvents {
   /** Never throws, since the executor's bus could not report it: an event that cannot be read rejects `end`. */
   take(event: AgentExecutionEvent): void {
     if (this.#isClosed) return;
+    this.#flushAuth();
     try {
       this.#write(event);
     } catch (error) {
@@ -158,15 +161,24 @@ class ExecutorEvents {
     }
   }
 
-  /** Returns the end of a run whose executor returned: the end that it published, or else a failure with this text. */
-  endWithout(text: string): Promise<RunEnd> {
-    this.#finish({ state: 'failed', reason: 'no-result', text });
+  /** Returns the end of a run whose executor returned: the end that it published, or else a failure. */
+  endOfExecution(): Promise<RunEnd> {
+    const text = 'The agent stopped without a result.';
+    this.#finish(this.#asksForAuth ?? { state: 'failed', reason: 'no-result', text });
     return this.end;
   }
 
   /** Events after this call are ignored. */
   close(): void {
     this.#isClosed = true;
+    clearImmediate(this.#showAuth);
+  }
+
+  #flushAuth(): void {
+    const shown = this.#showAuth && this.#asksForAuth;
+    clearImmediate(this.#showAuth);
+    this.#showAuth = undefined;
+    if (shown) this.#emit({ type: 'status', ...shown });
   }
 
   #write(event: AgentExecutionEvent): void {
@@ -236,9 +248,12 @@ class ExecutorEvents {
     if (!state) return;
     const message = status.message && fromWireMessage(status.message);
     const said = { ...(message && { message }), ...(metadata && { metadata }) };
-    if (state !== 'submitted' && state !== 'working') this.#finish({ ...endOf(state), ...said });
+    const wasWaiting = this.#asksForAuth !== undefined;
+    this.#asksForAuth = state === 'auth-required' ? { state, ...said } : undefined;
+    if (state === 'auth-required') this.#showAuth = setImmediate(() => this.#flushAuth());
+    else if (state !== 'submitted' && state !== 'working') this.#finish({ ...endOf(state), ...said });
     // The log already has the state WORKING.
-    else if (message || metadata) this.#emit({ type: 'status', state, ...said });
+    else if (message || metadata || wasWaiting) this.#emit({ type: 'status', state, ...said });
     else this.#hasWritten = true;
   }
 

@@ -12,7 +12,7 @@ import type {
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { LangoError } from '../../core/errors.js';
 import type { Accepted, Journal } from '../../core/journal.js';
-import type { TaskEvent, TaskRecord } from '../../core/task.js';
+import type { EventType, TaskEvent, TaskRecord } from '../../core/task.js';
 import { callOf, type Call } from '../translate/call.js';
 import { keepAskedInEvent, isBareWorking } from '../translate/asked.js';
 import { fromWireMessage, fromWireState, toWireMessage } from '../translate/content.js';
@@ -20,7 +20,14 @@ import { toStreamResponse, type NumberedResponse } from '../translate/events.js'
 import { eventWithGeneration, wantsGeneration } from '../translate/generation.js';
 import type { LocalAgent, TaskCalls } from '../translate/task-calls.js';
 import type { TaskView } from '../translate/task.js';
-import { AgentTasks, endsRun, replyIn, type AgentTasksOptions, type StreamView } from './agent-tasks.js';
+import {
+  AgentTasks,
+  asksForAuth,
+  endsRun,
+  replyIn,
+  type AgentTasksOptions,
+  type StreamView,
+} from './agent-tasks.js';
 import { submitAt, untilBeyond } from './generations.js';
 import { LocalTasks } from './local-tasks.js';
 import { assertOutputModes } from './modes.js';
@@ -34,6 +41,8 @@ type PushName = Readonly<Record<'taskId' | 'id', string>>;
 const DEFAULT_PAGE_SIZE = 50;
 /** The events that the response to a message reads before it waits for more. */
 const FIRST_READ = 256;
+/** The events that report a change of the state, and are shown although they only say that the task is working. */
+const ALWAYS_SHOWN: ReadonlySet<EventType> = new Set(['run-start', 'status']);
 const WHOLE_TASK: TaskView = { historyLength: undefined, includeArtifacts: true };
 
 interface AgentHandlerOptions extends Omit<AgentTasksOptions, 'inputModes'> {
@@ -215,7 +224,7 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     const isComplete = (event: TaskEvent): boolean => {
       reading.add(event);
       if (event.seq > seq && !isSettled) reply ??= replyIn(event);
-      isSettled ||= event.seq > seq && endsRun(event);
+      isSettled ||= event.seq > seq && (endsRun(event) || asksForAuth(event));
       return isSettled && event.seq >= task.head;
     };
     // The run of a quick task has ended by now: then nothing has to be followed.
@@ -250,7 +259,7 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
         const payload = response && keepAskedInEvent(response, extensions);
         if (!payload) return undefined;
         if (isNumbered) return { payload: eventWithGeneration(payload, generation), seq: event.seq };
-        const isShown = event.body.type === 'run-start' || !isBareWorking(payload);
+        const isShown = ALWAYS_SHOWN.has(event.body.type) || !isBareWorking(payload);
         return isShown ? { payload, seq: event.seq } : undefined;
       },
     };
