@@ -44,7 +44,6 @@ export default {
     : ['\\.test\\.ts$'],
   testPathIgnorePatterns: ['/node_modules/', '/dist/', ...(isCampaign ? [] : CAMPAIGNS)],
   extensionsToTreatAsEsm: ['.ts'],
-  runtime: '<rootDir>/test/support/kept-code.ts',
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {
     '^.+\\.ts$': [
