@@ -54,6 +54,12 @@ export function signJwt(key: SigningKey, claims: JsonObject, typ = 'JWT'): strin
   return `${bytes}.${key.sign(bytes)}`;
 }
 
+/**
+ * The header of a card's signature that leaves out what the official SDKs leave out. A strict reader must not accept such a
+ * signature: an attacker could remove a security requirement without scopes, or the security schemes.
+ */
+export const OMITS_MEMBERS = 'urn:lango:jws:omits-members';
+
 /** Encodes an object as a part of a JSON Web Signature. */
 export const encodePart = (value: JsonObject): string =>
   Buffer.from(JSON.stringify(value)).toString('base64url');

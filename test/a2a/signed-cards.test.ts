@@ -1,18 +1,20 @@
-import { generateKeyPairSync, sign } from 'node:crypto';
+import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:http';
 import { json as readJson } from 'node:stream/consumers';
-import { describe, expect, it } from '@jest/globals';
-import { generateAgentCardSignature } from '@a2a-js/sdk';
-import { createLocalJWKSet, exportJWK } from 'jose';
+import { describe, expect, it, jest } from '@jest/globals';
+import { AgentCard, generateAgentCardSignature, verifyAgentCardSignature } from '@a2a-js/sdk';
+import { DefaultAgentCardResolver } from '@a2a-js/sdk/client';
+import { createLocalJWKSet, exportJWK, type JWK } from 'jose';
 import { cardHash, verifyCard } from '../../src/a2a/client/card.js';
-import { signDetached } from '../../src/a2a/server/signing.js';
+import { signDetached, signedJson } from '../../src/a2a/server/signing.js';
 import { canonicalCard } from '../../src/a2a/translate/card-canonical.js';
 import { parseCard } from '../../src/a2a/client/card.js';
 import type { JsonObject } from '../../src/core/json.js';
 import type { SigningKey } from '../../src/core/card.js';
 import { rotateKeys } from '../../src/config/node-credentials.js';
+import { SERVED_CARDS, ed25519Key } from '../support/served-cards.js';
 import { withServer } from '../support/server.js';
 
 const CARD = '/agents/planner/.well-known/agent-card.json';
@@ -186,6 +188,42 @@ describe('a served card', () => {
   });
 });
 
+describe('the verifier of the SDK for JavaScript (that of the SDK for Python is in interop/verifiers.test.ts)', () => {
+  it.each(SERVED_CARDS)('accepts the cards of mode %s, for 1.0 and for any version', async (_mode, build) => {
+    using _quiet = jest.spyOn(console, 'debug').mockReturnValue(undefined);
+    const { key, findKey } = ownCard();
+    for (const card of build(key)) {
+      await expect(verifyCard(card, findKey)).resolves.toBeDefined();
+      const verify = verifyAgentCardSignature(async () => key.publicJwk);
+      // As it arrived, and as the SDK's resolver and client read it.
+      await verify(card as unknown as AgentCard);
+      await verify(AgentCard.fromJSON(card));
+    }
+  });
+
+  it('accepts the cards of a running server, as its resolver fetches them', async () => {
+    using _quiet = jest.spyOn(console, 'debug').mockReturnValue(undefined);
+    await withServer({}, async ({ address: { origin } }) => {
+      const { keys } = (await json(`${origin}/.well-known/jwks.json`)) as unknown as { readonly keys: JWK[] };
+      const card = await new DefaultAgentCardResolver().resolve(`${origin}/agents/planner/`);
+      expect(card.securityRequirements).toHaveLength(1);
+      const verify = verifyAgentCardSignature(async (kid) => keys.find((one) => one.kid === kid)!);
+      await expect(verify(card)).resolves.toBeUndefined();
+      await expect(verify({ ...card, name: 'other' })).rejects.toThrow('No valid signatures');
+    });
+  });
+
+  it('gets signatures of its own, which ours refuses: a requirement without scopes could be removed', async () => {
+    const { card, key, findKey } = ownCard();
+    const signed = signedJson(card, key);
+    expect(signed['signatures']).toHaveLength(3);
+    const { securityRequirements: _, ...stripped } = signed as JsonObject;
+    await expect(verifyCard(stripped, findKey)).rejects.toMatchObject({ code: 'forbidden' });
+    const ofSdks = { ...signed, signatures: (signed['signatures'] as JsonObject[]).slice(1) };
+    await expect(verifyCard(ofSdks, findKey)).rejects.toThrow('a signature leaves out members of the card.');
+  });
+});
+
 interface AddressCase {
   readonly what: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -331,14 +369,7 @@ describe('a remote card that must be signed', () => {
 
 /** A card and the key it is signed with. */
 function ownCard() {
-  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
-  const kid = 'own';
-  const publicJwk = { ...publicKey.export({ format: 'jwk' }), kid, alg: 'EdDSA', use: 'sig' };
-  const key = {
-    kid,
-    publicJwk,
-    sign: (bytes: string) => sign(null, Buffer.from(bytes), privateKey).toString('base64url'),
-  } as unknown as SigningKey;
+  const key = ed25519Key();
   const card: JsonObject = {
     name: 'own',
     description: 'An agent.',
@@ -354,7 +385,7 @@ function ownCard() {
     skills: [{ id: 's', name: 'S', description: 'Does it.', tags: ['t'] }],
   };
   const signatures = [{ ...signDetached(key, canonicalCard(card)) }];
-  return { card: { ...card, signatures }, key, findKey: createLocalJWKSet({ keys: [publicJwk] }) };
+  return { card: { ...card, signatures }, key, findKey: createLocalJWKSet({ keys: [key.publicJwk] }) };
 }
 
 /** A signature of the card with this protected header. */

@@ -103,7 +103,7 @@ export const SDKS: readonly Sdk[] = [
         version: '1.0',
         why:
           'It writes and expects `{"schemes":{"NAME":[]}}` in `securityRequirements`, where the proto of 1.0 has ' +
-          '`{"schemes":{"NAME":{"list":[]}}}`. A card that is asked for without a version, as this SDK does, has the ' +
+          '`{"schemes":{"NAME":{"list":[]}}}`. A card that Go asks for without a version, as this SDK does, has the ' +
           'requirements of 0.3, which its parser `a2av0.NewAgentCardParser()` reads.',
       },
     ],

@@ -3,7 +3,7 @@ import { DefaultAgentCardResolver } from '@a2a-js/sdk/client';
 import type { FlattenedJWSInput, JWSHeaderParameters, LocalJWKSet } from 'jose';
 import { hash } from 'node:crypto';
 import { AGENT_NAME, type AgentProfile, type Skill } from '../../core/agent.js';
-import { CARD_PATH, OLD_CARD_PATH, SIGNATURE_ALGORITHMS } from '../../core/card.js';
+import { CARD_PATH, OLD_CARD_PATH, OMITS_MEMBERS, SIGNATURE_ALGORITHMS } from '../../core/card.js';
 import { LangoError, errorText, isLangoError } from '../../core/errors.js';
 import { assertJsonValue, isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { canonicalCard } from '../translate/card-canonical.js';
@@ -298,6 +298,7 @@ export interface CardTrust {
 }
 
 const MAX_SIGNATURES = 16;
+const FOR_OTHERS = 'a signature leaves out members of the card';
 
 /** Computes the SHA-256 (in hex) of the card without its signatures, in the canonical form that is signed. */
 export function cardHash(card: JsonObject): string {
@@ -331,7 +332,9 @@ export async function verifyCard(card: JsonObject, findKey: FindKey) {
       reasons.push(reasonOf(error));
     }
   }
-  throw new UntrustedCard(`No signature of the card can be verified: ${[...new Set(reasons)].join('; ')}.`);
+  const telling = reasons.filter((reason) => reason !== FOR_OTHERS);
+  const text = [...new Set(telling.length > 0 ? telling : reasons)].join('; ');
+  throw new UntrustedCard(`No signature of the card can be verified: ${text}.`);
 }
 
 /** Returns the reason of a failed verification. When the keys could not be loaded, returns the reason of that. */
@@ -357,6 +360,7 @@ function findNamed(findKey: FindKey): FindKey {
   return (header, token) => {
     // The payload of an agent card is always encoded, and no extension of signatures is known (A2A 1.0 section 8.4).
     if (header.crit !== undefined) return Promise.reject(new Error('a signature requires an extension'));
+    if (header[OMITS_MEMBERS] !== undefined) return Promise.reject(new Error(FOR_OTHERS));
     if (!header.kid) return Promise.reject(new Error('a signature names no key'));
     return findKey(header, token);
   };

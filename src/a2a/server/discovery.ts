@@ -32,11 +32,13 @@ export async function serveCard(
   const key = keys && (await keys()).current;
   const json = cardJson(card);
   const version = path === OLD_CARD_PATH ? '0.3' : askedVersion(exchange);
-  const cacheKey = `${exchange.baseUrl} ${exchange.path} ${version}`;
+  const asked = { version, isGo: version === undefined && isGoClient(exchange) };
+  const cacheKey = `${exchange.baseUrl} ${exchange.path} ${version} ${asked.isGo}`;
   const document = cache.get(cacheKey, `${key?.kid} ${JSON.stringify(json)}`, () =>
-    JSON.stringify(servedCard(json, version, key)),
+    JSON.stringify(servedCard(json, asked, key)),
   );
-  const headers = { Link: catalogLink(exchange), Vary: 'Host, A2A-Version' };
+  const vary = version === undefined ? 'Host, A2A-Version, User-Agent' : 'Host, A2A-Version';
+  const headers = { Link: catalogLink(exchange), Vary: vary };
   serveDocument(exchange, { type: JSON_TYPE, document, headers });
 }
 
@@ -49,11 +51,20 @@ function catalogLink({ baseUrl }: HttpExchange): string {
   ].join(', ');
 }
 
-function servedCard(json: JsonObject, version: ProtocolVersion | undefined, key: SigningKey | undefined) {
+interface AskedCard {
+  readonly version: ProtocolVersion | undefined;
+  readonly isGo: boolean;
+}
+
+function servedCard(json: JsonObject, { version, isGo }: AskedCard, key: SigningKey | undefined) {
   const old = toOldCard(json);
   if (!old || version === '1.0') return signedJson(json, key);
-  return version === '0.3' ? old : signedJson(toCardOfBoth(json, old), key, json);
+  return version === '0.3' ? old : signedJson(toCardOfBoth(json, old, isGo), key, json);
 }
+
+/** Whether the client can be Go's SDK, which names no version: it uses the client of Go's library. */
+const isGoClient = ({ request }: HttpExchange): boolean =>
+  /^Go-http-client\b/.test(request.headers['user-agent'] ?? '');
 
 /** The version that the client names. An unknown one counts as none: the card tells which versions there are. */
 function askedVersion(exchange: HttpExchange): ProtocolVersion | undefined {

@@ -1,6 +1,6 @@
 import { canonicalJson } from '../../core/canonical-json.js';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
-import { mapMembers } from './unchecked.js';
+import { mapMembers, objectOf } from './unchecked.js';
 
 /**
  * The presence rule of a member in the canonical form. `always`: required, kept even when empty. `set`: kept when it was
@@ -94,6 +94,36 @@ export function canonicalCard(card: JsonObject): string {
   return canonicalJson(canonical(signed, CARD));
 }
 
+/**
+ * Computes the texts that the official SDKs verify: the members of A2A 1.0 only, without any empty text, list or object.
+ * The second is that of the SDK for JavaScript when it has read the card itself: its verifier then loses the security
+ * schemes. Both cover less than `canonicalCard`: a security requirement without scopes is left out.
+ */
+export function sdkCanonicalCards({ signatures: _, ...card }: JsonObject): readonly string[] {
+  const whole = objectOf(withoutEmpty(known(canonical(card, CARD), CARD)));
+  const { securitySchemes: _lost, ...read } = whole;
+  return [canonicalJson(whole), canonicalJson(read)];
+}
+
+/** Leaves out the members that the shape does not have. */
+function known(value: JsonObject, shape: Shape): JsonObject {
+  const own = Object.entries(value).filter(([name]) => Object.hasOwn(shape, name));
+  return Object.fromEntries(own.map(([name, held]) => [name, within(held as Json, shape[name]!, known)]));
+}
+
+function withoutEmpty(value: Json): Json | undefined {
+  if (value === '' || value === null) return undefined;
+  if (typeof value !== 'object') return value;
+  if (Array.isArray(value)) {
+    const kept = (value as readonly Json[]).map(withoutEmpty).filter((item) => item !== undefined);
+    return kept.length > 0 ? kept : undefined;
+  }
+  const kept = Object.entries(value)
+    .map(([name, held]) => [name, withoutEmpty(held as Json)] as const)
+    .filter(([, held]) => held !== undefined);
+  return kept.length > 0 ? Object.fromEntries<Json>(kept as [string, Json][]) : undefined;
+}
+
 function canonical(value: JsonObject, shape: Shape): JsonObject {
   const members: Record<string, Json> = {};
   for (const [name, { keep, empty }] of Object.entries(shape))
@@ -101,16 +131,17 @@ function canonical(value: JsonObject, shape: Shape): JsonObject {
   for (const [name, held] of Object.entries(value)) {
     const member = Object.hasOwn(shape, name) ? shape[name] : undefined;
     if (held === undefined || (member && held === null)) continue;
-    const settled = member ? within(held, member) : held;
+    const settled = member ? within(held, member, canonical) : held;
     if (member?.keep === 'filled' && isEmpty(settled)) continue;
     members[name] = settled;
   }
   return members;
 }
 
-function within(held: Json, { of, empty }: Member): Json {
+/** Converts each message inside a member. */
+function within(held: Json, { of, empty }: Member, convert: typeof canonical): Json {
   if (!of) return held;
-  const inner = <Item>(item: Item) => (isJsonObject(item) ? canonical(item, of) : item);
+  const inner = <Item>(item: Item) => (isJsonObject(item) ? convert(item, of) : item);
   if (Array.isArray(held)) return held.map((item: Json) => inner(item));
   if (!isJsonObject(held) || empty === undefined) return inner(held);
   return mapMembers(held, inner);

@@ -171,14 +171,26 @@ describe('X5 the card for the version that a client names', () => {
 
   it('is readable by clients of both versions when the client names none, with all members of 1.0', async () => {
     const both = await card(CARD);
-    // The security requirements are those of 0.3: Go's SDK fails on those of 1.0, and names no version.
-    const { securitySchemes, securityRequirements: _, ...rest } = await card(CARD, '1.0');
-    expect(both).toMatchObject(rest);
-    expect(both).not.toHaveProperty('securityRequirements');
+    const { securitySchemes, ...rest } = await card(CARD, '1.0');
+    const { signatures: _, ...members } = rest;
+    expect(both).toMatchObject(members);
+    expect(both['securityRequirements']).toEqual([{ schemes: { bearer: {} } }]);
     expect(both['security']).toEqual([{ bearer: [] }]);
     expect(both).toMatchObject({ url: `${node.origin}/agents/root`, preferredTransport: 'JSONRPC' });
     expect(both['securitySchemes']).toMatchObject(securitySchemes as object);
     expect(both['securitySchemes']).toMatchObject({ bearer: { type: 'http' } });
+  });
+
+  it("leaves out the requirements of 1.0 for Go's SDK, whose parser refuses a card that has them", async () => {
+    const headers = { 'user-agent': 'Go-http-client/1.1' };
+    const { json, headers: sent } = await ask(node, CARD, { token: null, headers });
+    expect(json).not.toHaveProperty('securityRequirements');
+    expect(json).toMatchObject({ security: [{ bearer: [] }] });
+    expect(sent.get('vary')).toContain('User-Agent');
+    const named = { ...headers, 'a2a-version': '1.0' };
+    expect((await ask(node, CARD, { token: null, headers: named })).json).toHaveProperty(
+      'securityRequirements',
+    );
   });
 
   it('has an ETag for each version, for caches that tell versions apart', async () => {

@@ -12,7 +12,7 @@ import httpx
 import uvicorn
 from a2a.client import ClientConfig, ClientFactory
 from a2a.client.auth import AuthInterceptor, CredentialService
-from a2a.client.card_resolver import A2ACardResolver
+from a2a.client.card_resolver import A2ACardResolver, parse_agent_card
 from a2a.compat.v0_3 import a2a_v0_3_pb2_grpc
 from a2a.compat.v0_3.grpc_handler import CompatGrpcHandler
 from a2a.helpers.proto_helpers import new_text_part
@@ -22,6 +22,8 @@ from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, c
 from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
 from a2a.types import a2a_pb2 as a2a
 from a2a.types import a2a_pb2_grpc
+from a2a.utils.signing import create_signature_verifier
+from jwt import PyJWK
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
@@ -290,6 +292,13 @@ async def unpush(taskId):
     return {}
 
 
+async def verify(card, jwks):
+    """Verifies a card as it was served, by a set of keys."""
+    keys = {one['kid']: PyJWK(one) for one in jwks['keys']}
+    create_signature_verifier(lambda kid, jku: keys[kid], ['EdDSA'])(parse_agent_card(card))
+    return {}
+
+
 async def about():
     return {'version': metadata.version('a2a-sdk')}
 
@@ -302,7 +311,7 @@ async def last_file():
     return {'text': files[-1]}
 
 
-OPERATIONS = [about, serve, connect, send, stream, follow, get, cancel, extended, push, pushes, unpush]
+OPERATIONS = [about, serve, connect, send, stream, follow, get, cancel, extended, push, pushes, unpush, verify]
 BY_NAME = {operation.__name__: operation for operation in OPERATIONS} | {'list': list_tasks, 'seen': seen_orders, 'read': last_file}
 
 

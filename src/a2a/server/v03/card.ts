@@ -42,16 +42,25 @@ export function toOldCard(json: JsonObject, notation: SecurityNotation = 'schema
 }
 
 /**
- * Makes a card that clients of either version can read, for a client that names no version. Its security requirements are
- * in the notation of 0.3: Go's SDK, which names no version, fails on those of 1.0.
+ * Makes a card that clients of either version can read, for a client that names no version. `withoutRequirements`: the
+ * security requirements are in the notation of 0.3 alone, for Go's SDK, whose parser refuses the card with those of 1.0.
  */
-export function toCardOfBoth({ securityRequirements: _new, ...json }: JsonObject, old: JsonObject) {
+export function toCardOfBoth(json: JsonObject, old: JsonObject, withoutRequirements = false): JsonObject {
   const oldSchemes = objectOf(old['securitySchemes']);
   const securitySchemes = mapMembers(objectOf(json['securitySchemes']), (scheme, name) => {
-    return { ...objectOf(oldSchemes[name]), ...objectOf(scheme) };
+    const { flows } = objectOf(objectOf(scheme)['oauth2SecurityScheme']);
+    // Python's SDK reads the flows of 0.3 and verifies the signature over those of 1.0.
+    return { ...objectOf(oldSchemes[name]), ...(flows !== undefined && { flows }), ...objectOf(scheme) };
   });
   const both = Object.keys(securitySchemes).length > 0 && { securitySchemes };
-  return { ...old, ...json, ...both, skills: old['skills'] ?? [] };
+  const oldSkills = objects(old['skills']);
+  const skills = objects(json['skills']).map((skill, index) => ({ ...oldSkills[index], ...skill }));
+  const card = { ...old, ...json, ...both, skills };
+  return withoutRequirements ? withoutNewRequirements(card) : card;
+}
+
+function withoutNewRequirements({ securityRequirements: _new, ...card }: JsonObject): JsonObject {
+  return { ...card, skills: objects(card['skills']).map(({ securityRequirements: _, ...skill }) => skill) };
 }
 
 /** 1.0 names the kind of a scheme by the member that holds it, 0.3 by a type. */
