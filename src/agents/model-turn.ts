@@ -224,27 +224,18 @@ const NO_LONGER_SHOWN =
   '[The image that came with this is not shown any more. Call the function again to see how it is now.]';
 
 /** Leaves the images of the newest results; a sentence replaces each older one. A model that reads none gets none. */
-function withNewestImages(messages: readonly ModelMessage[], readsImages = true) {
-  if (!readsImages) return messages.map(withoutResultImages);
-  let left = MAX_IMAGES;
+function withNewestImages(messages: readonly ModelMessage[], readsImages = true): readonly ModelMessage[] {
+  let left = readsImages ? MAX_IMAGES : 0;
+  const fit = (result: FunctionResult): FunctionResult => {
+    const { images = [], ...others } = result;
+    const isShown = images.length <= left;
+    left = Math.max(0, left - images.length);
+    if (isShown) return result;
+    return readsImages ? { ...others, content: `${result.content}\n${NO_LONGER_SHOWN}` } : others;
+  };
   const newestFirst = messages.toReversed().map((message) => {
     if (message.role !== 'results') return message;
-    const results = message.results.toReversed().map((result) => {
-      const count = result.images?.length ?? 0;
-      const isShown = count <= left;
-      left = Math.max(0, left - count);
-      return isShown ? result : withoutImages(result);
-    });
-    return { ...message, results: results.reverse() };
+    return { ...message, results: message.results.toReversed().map(fit).reverse() };
   });
   return newestFirst.reverse();
-}
-
-function withoutResultImages(message: ModelMessage): ModelMessage {
-  if (message.role !== 'results') return message;
-  return { ...message, results: message.results.map(({ images: _, ...result }) => result) };
-}
-
-function withoutImages({ images: _, ...result }: FunctionResult): FunctionResult {
-  return { ...result, content: `${result.content}\n${NO_LONGER_SHOWN}` };
 }

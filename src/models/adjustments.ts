@@ -3,68 +3,72 @@ import { textPart, type Part } from '../core/message.js';
 import type { FunctionResult, ModelMessage, ModelRequest } from '../core/model.js';
 import type { ModelFailure } from './failure.js';
 
-/** A part of requests that a server refuses, or lacks. */
-export type Adjustment =
-  | 'max_tokens'
-  | 'max_completion_tokens'
-  | 'max_output_tokens'
-  | 'stream_options'
-  | 'temperature'
-  | 'effort'
-  | 'thinking'
-  | 'strict'
-  | 'output'
-  | 'cache_control'
-  | 'tool_choice'
-  | 'include'
-  | 'store'
-  /** The members of the model's own messages that are sent back. */
-  | 'members'
-  /** The server requires thoughts with each message, also of other models. */
-  | 'thoughts'
-  /** The server requires signatures of thoughts on calls, also of other models. */
-  | 'signatures'
-  | 'system'
-  | 'null-content'
-  /** The server takes no message of the user right after the result of a call. */
-  | 'order'
-  | 'images';
-
 /**
- * What a refusal is about, by the parameter that it names or else by its words. The first rule counts that was not learned
- * before. A name after "use" is what the server wants instead.
+ * The parts of requests that servers refuse or require: what a refusal names as its parameter, or else says. The first rule
+ * counts that was not learned before. A name after "use" is what the server wants instead.
  */
-const RULES: readonly (readonly [Adjustment, RegExp])[] = [
-  ['thoughts', /reasoning_content.*(must be passed|missing|required)|missing.*reasoning_content/is],
-  ['signatures', /thought_signature.*(missing|required)|missing.*thought_signature/is],
-  ['order', /role ['"`]?user['"`]? after role ['"`]?tool/i],
-  [
-    'images',
+const RULES = {
+  /** The server requires thoughts with each message, also of other models. */
+  thoughts: /reasoning_content.*(must be passed|missing|required)|missing.*reasoning_content/is,
+  /** The server requires signatures of thoughts on calls, also of other models. */
+  signatures: /thought_signature.*(missing|required)|missing.*thought_signature/is,
+  /** The server takes no message of the user right after the result of a call. */
+  order: /role ['"`]?user['"`]? after role ['"`]?tool/i,
+  images:
     /(not|n't|no endpoints?)[^.]*\bsupport[^.]*(image|vision)|(image|vision)[^.]*(not|n't) support|unknown variant ['"`]?image|image_url.*(only|not)/i,
-  ],
-  ['stream_options', /stream_options|include_usage/],
-  ['max_tokens', /(?<!\buse ['"`]?)\bmax_tokens\b/i],
-  ['max_completion_tokens', /(?<!\buse ['"`]?)\bmax_completion_tokens\b/i],
-  ['max_output_tokens', /(?<!\buse ['"`]?)\bmax_output_tokens\b/i],
-  ['temperature', /\btemperature\b/i],
-  ['cache_control', /cache_control/],
-  ['tool_choice', /tool_choice/],
-  ['output', /response_format|json_schema|text\.format|output_config\.format|structured output/i],
-  ['strict', /\bstrict\b/i],
-  ['effort', /reasoning[._]effort|output_config|\beffort\b|^reasoning$/im],
-  ['include', /^include\b|\binclude\b.*not supported|encrypted content is not supported/im],
-  ['store', /^store$|['"`]store['"`]/m],
-  [
-    'members',
+  stream_options: /stream_options|include_usage/,
+  max_tokens: /(?<!\buse ['"`]?)\bmax_tokens\b/i,
+  max_completion_tokens: /(?<!\buse ['"`]?)\bmax_completion_tokens\b/i,
+  max_output_tokens: /(?<!\buse ['"`]?)\bmax_output_tokens\b/i,
+  temperature: /\btemperature\b/i,
+  cache_control: /cache_control/,
+  tool_choice: /tool_choice/,
+  output: /response_format|json_schema|text\.format|output_config\.format|structured output/i,
+  strict: /\bstrict\b/i,
+  effort: /reasoning[._]effort|output_config|\beffort\b|^reasoning$/im,
+  include: /^include\b|\binclude\b.*not supported|encrypted content is not supported/im,
+  store: /^store$|['"`]store['"`]/m,
+  /** The members of the model's own messages that are sent back. */
+  members:
     /reasoning_(content|details)|\breasoning\b|extra_content|thinking_blocks|provider_specific|messages[.[]\d+.*(extra|additional|unexpected|unknown|unsupported)/is,
-  ],
-  ['thinking', /^thinking\b|thinking\.(type|budget)|budget_tokens|thinking is not supported/im],
-  [
-    'system',
+  thinking: /^thinking\b|thinking\.(type|budget)|budget_tokens|thinking is not supported/im,
+  system:
     /system (role|message|prompt)s?\b.*not|role ['"`]?system|developer instruction|only user and assistant/i,
-  ],
-  ['null-content', /\bcontent\b.{0,60}(null|none|must be a string|valid string|field required)/is],
-];
+  'null-content': /\bcontent\b.{0,60}(null|none|must be a string|valid string|field required)/is,
+};
+
+export type Adjustment = keyof typeof RULES;
+const PARTS = Object.keys(RULES) as Adjustment[];
+
+interface SentRequest {
+  readonly request: ModelRequest;
+  readonly tuning: Readonly<Partial<Record<'effort' | 'thinking' | 'temperature', unknown>>>;
+}
+
+const hasAnswers = ({ request }: SentRequest) => request.messages.some(({ role }) => role === 'assistant');
+const hasSchema = ({ request }: SentRequest) => request.output !== undefined;
+
+/** Whether a request has the part: words of a refusal may name one that it has not. Default: each request has it. */
+const HAS: Readonly<Partial<Record<Adjustment, (sent: SentRequest) => boolean>>> = {
+  temperature: ({ tuning }) => tuning.temperature !== undefined,
+  effort: ({ tuning }) => tuning.effort !== undefined,
+  thinking: ({ tuning }) => tuning.thinking !== undefined,
+  output: hasSchema,
+  strict: hasSchema,
+  system: ({ request }) => request.system.length > 0,
+  images: ({ request }) => request.messages.some((message) => imagesIn(message).length > 0),
+  members: hasAnswers,
+  thoughts: hasAnswers,
+  signatures: hasAnswers,
+};
+
+/** The request without the part, in the order of these changes. Default: its body is written without the part. */
+const FIT: Readonly<Partial<Record<Adjustment, (request: ModelRequest) => ModelRequest>>> = {
+  output: withSchemaInSystem,
+  system: withSystemInMessage,
+  members: withoutOwnBlocks,
+  images: (request) => withImages(request, () => false),
+};
 
 /**
  * What the servers of some models are known to require of Chat Completions, by the name of the model or the host. Each is
@@ -94,34 +98,6 @@ const LARGEST_OUTPUT = [
 /** The most images whose refusal is remembered. */
 const MAX_IMAGES = 1_000;
 
-interface SentRequest {
-  readonly request: ModelRequest;
-  readonly tuning: Readonly<Partial<Record<'effort' | 'thinking' | 'temperature', unknown>>>;
-}
-
-/** Whether a request has the part at all: words of a refusal may name one that it has not. */
-function mayBeIn(one: Adjustment, { request, tuning }: SentRequest): boolean {
-  switch (one) {
-    case 'temperature':
-    case 'effort':
-    case 'thinking':
-      return tuning[one] !== undefined;
-    case 'output':
-    case 'strict':
-      return request.output !== undefined;
-    case 'system':
-      return request.system.length > 0;
-    case 'images':
-      return request.messages.some((message) => imagesIn(message).length > 0);
-    case 'members':
-    case 'thoughts':
-    case 'signatures':
-      return request.messages.some(({ role }) => role === 'assistant');
-    default:
-      return true;
-  }
-}
-
 /**
  * What one server refuses for one model, learned from its refusals while this process runs. Each is left out, or replaced,
  * from then on, and the refused request is sent again at once.
@@ -143,51 +119,38 @@ export class Adjustments {
   }
 
   /** Learns from the refusal of `request`. Returns what is changed from now on; undefined when nothing can be. */
-  learn({ refused }: ModelFailure, sent: SentRequest): string | undefined {
+  learn({ details: { refused } }: ModelFailure, sent: SentRequest): string | undefined {
     if (refused === undefined) return undefined;
     const { param, said } = refused;
-    const { request } = sent;
     return (
-      this.#learnLimit(said, request) ??
-      (BAD_IMAGE.test(said) ? this.#learnImage(request) : undefined) ??
+      this.#learnLimit(said, sent.request) ??
+      (BAD_IMAGE.test(said) ? this.#learnImage(sent.request) : undefined) ??
       this.#learnRule(param, sent) ??
       this.#learnRule(said, sent)
     );
   }
 
   /** Whether the refusal is about the blocks that the model wrote earlier in this conversation. */
-  refusesOwnBlocks({ refused }: ModelFailure): boolean {
+  refusesOwnBlocks({ details: { refused } }: ModelFailure): boolean {
     return refused !== undefined && OWN_BLOCKS.test(refused.said);
   }
 
   /** The request without what the server refuses. */
   fit(request: ModelRequest): ModelRequest {
-    const { output, ...others } = request;
-    const { system } = request;
     let fit: ModelRequest = { ...request, maxTokens: Math.min(request.maxTokens, this.#largestOutput) };
-    if (output && this.has('output')) {
-      const schema = `Answer with one JSON object of this JSON Schema, and nothing else:\n${JSON.stringify(output)}`;
-      fit = { ...others, maxTokens: fit.maxTokens, system: [...system, { text: schema, stable: true }] };
-    }
-    if (this.has('system')) fit = withSystemInMessage(fit);
-    if (this.has('members')) fit = withoutOwnBlocks(fit);
-    if (!this.has('images') && this.#images.size === 0) return fit;
-    return withImages(fit, (part) => !this.has('images') && !this.#images.has(hashOf(part)));
+    for (const [part, change] of Object.entries(FIT)) if (this.has(part as Adjustment)) fit = change(fit);
+    return this.#images.size === 0 ? fit : withImages(fit, (image) => !this.#images.has(hashOf(image)));
   }
 
   #learnRule(words: string, sent: SentRequest): Adjustment | undefined {
-    const found = RULES.find(
-      ([one, pattern]) => !this.#learned.has(one) && pattern.test(words) && mayBeIn(one, sent),
-    )?.[0];
+    const isMeant = (part: Adjustment): boolean => RULES[part].test(words) && (HAS[part]?.(sent) ?? true);
+    const found = PARTS.find((part) => !this.#learned.has(part) && isMeant(part));
     if (found) this.#learned.add(found);
     return found;
   }
 
   #learnLimit(said: string, { maxTokens }: ModelRequest): string | undefined {
-    const named = LARGEST_OUTPUT.map((pattern) => pattern.exec(said)?.[1]).find(
-      (count) => count !== undefined,
-    );
-    const limit = Number(named);
+    const limit = Number(LARGEST_OUTPUT.map((pattern) => pattern.exec(said)?.[1]).find(Boolean));
     if (!Number.isSafeInteger(limit) || limit < 1 || limit >= Math.min(maxTokens, this.#largestOutput))
       return undefined;
     this.#largestOutput = limit;
@@ -196,12 +159,9 @@ export class Adjustments {
 
   /** Leaves out the images of the newest message that has some: those before it were accepted. */
   #learnImage({ messages }: ModelRequest): string | undefined {
+    const isNew = (hash: string): boolean => !this.#images.has(hash);
     const newest = messages
-      .map((message) =>
-        imagesIn(message)
-          .map(hashOf)
-          .filter((hash) => !this.#images.has(hash)),
-      )
+      .map((message) => imagesIn(message).map(hashOf).filter(isNew))
       .findLast((hashes) => hashes.length > 0);
     if (!newest || this.#images.size + newest.length > MAX_IMAGES) return undefined;
     for (const hash of newest) this.#images.add(hash);
@@ -217,6 +177,13 @@ export function withoutOwnBlocks(request: ModelRequest): ModelRequest {
       : message,
   );
   return { ...request, messages };
+}
+
+/** Some servers hold no output to a schema: the instruction asks for it. */
+function withSchemaInSystem({ output, ...request }: ModelRequest): ModelRequest {
+  if (!output) return request;
+  const text = `Answer with one JSON object of this JSON Schema, and nothing else:\n${JSON.stringify(output)}`;
+  return { ...request, system: [...request.system, { text, stable: true }] };
 }
 
 /** Some models have no role for an instruction: it begins the first message of the user. */
@@ -248,17 +215,15 @@ const hashOf = ({ bytes }: Image): string => createHash('sha256').update(bytes).
 /** Replaces the images that are not kept by a line of text. */
 function withImages(request: ModelRequest, isKept: (image: Image) => boolean): ModelRequest {
   const isShown = (part: Part): boolean => !isImage(part) || isKept(part);
-  const shown = (part: Part): Part => (isShown(part) ? part : textPart(LEFT_OUT));
   const ofResult = (result: FunctionResult): FunctionResult => {
-    const { images = [], ...others } = result;
-    if (images.every(isShown)) return result;
-    const kept = images.filter(isShown);
-    const content = `${result.content}\n${LEFT_OUT}`;
-    return { ...others, content, ...(kept.length > 0 && { images: kept }) };
+    const images = result.images?.filter(isShown);
+    if (images?.length === result.images?.length) return result;
+    return { ...result, content: `${result.content}\n${LEFT_OUT}`, images: images! };
   };
   const messages = request.messages.map((message): ModelMessage => {
-    if (message.role === 'user') return { ...message, parts: message.parts.map(shown) };
-    return message.role === 'results' ? { ...message, results: message.results.map(ofResult) } : message;
+    if (message.role === 'results') return { ...message, results: message.results.map(ofResult) };
+    if (message.role === 'assistant') return message;
+    return { ...message, parts: message.parts.map((part) => (isShown(part) ? part : textPart(LEFT_OUT))) };
   });
   return { ...request, messages };
 }

@@ -1,5 +1,6 @@
 import { answerText, functionCalls, type AnswerBlock, type ModelAnswer, type Usage } from '../core/model.js';
 import { ModelFailure, type Endpoint } from './failure.js';
+import { meaningsOf } from './loose.js';
 
 /** What the reason means that a vendor gives for the end of an output. */
 type End =
@@ -19,66 +20,23 @@ type End =
  * digits. Every reason that is not listed means that the output failed: "error", "abort", "network_error",
  * "insufficient_system_resource", and the words of tomorrow.
  */
-const ENDS: Readonly<Record<End, readonly string[]>> = {
-  whole: [
-    // OpenAI, Anthropic, and most servers
-    ...['stop', 'toolcalls', 'functioncall', 'endturn', 'tooluse', 'stopsequence', 'completed'],
-    // Together, TGI and watsonx, LM Studio, Ollama, Cohere, Baidu, llama.cpp, gateways
-    ...[
-      'eos',
-      'eostoken',
-      'eosfound',
-      'stopstringfound',
-      'stoptoken',
-      'stoptokens',
-      'stopped',
-      'end',
-      'complete',
-    ],
-    ...['toolcall', 'functioncalls', 'done', 'finished', 'finish', 'normal', 'success', 'endofturn'],
-  ],
-  limit: [
-    // The Responses API, Anthropic, Gemini, LM Studio
-    ...[
-      'length',
-      'maxtokens',
-      'maxoutputtokens',
-      'maxcompletiontokens',
-      'maxlength',
-      'maxpredictedtokensreached',
-    ],
-  ],
+const ENDS = meaningsOf<End>({
+  // OpenAI, Anthropic, and most servers; then Together, TGI and watsonx, LM Studio, Ollama, Cohere, Baidu, llama.cpp, gateways
+  whole: `stop toolcalls functioncall endturn tooluse stopsequence completed
+    eos eostoken eosfound stopstringfound stoptoken stoptokens stopped end complete
+    toolcall functioncalls done finished finish normal success endofturn`,
+  // The Responses API, Anthropic, Gemini, LM Studio
+  limit: 'length maxtokens maxoutputtokens maxcompletiontokens maxlength maxpredictedtokensreached',
   // Anthropic and GLM, Mistral, LM Studio, Cohere
-  window: [
-    'modelcontextwindowexceeded',
-    'modellength',
-    'contextlengthreached',
-    'contextlengthexceeded',
-    'errorlimit',
-  ],
-  refusal: [
-    ...['refusal', 'contentfilter', 'contentfiltered', 'sensitive', 'guardrailintervened', 'errortoxic'],
-    // Gemini
-    ...[
-      'safety',
-      'recitation',
-      'blocklist',
-      'prohibitedcontent',
-      'spii',
-      'language',
-      'imagesafety',
-      'modelarmor',
-    ],
-  ],
+  window: 'modelcontextwindowexceeded modellength contextlengthreached contextlengthexceeded errorlimit',
+  // The second line: Gemini
+  refusal: `refusal contentfilter contentfiltered sensitive guardrailintervened errortoxic
+    safety recitation blocklist prohibitedcontent spii language imagesafety modelarmor`,
   // Gemini
-  malformed: ['malformedfunctioncall', 'functioncallfiltermalformedfunctioncall', 'unexpectedtoolcall'],
+  malformed: 'malformedfunctioncall functioncallfiltermalformedfunctioncall unexpectedtoolcall',
   // DashScope and servers in Python write the word for a missing value
-  none: ['', 'null', 'none', 'finishreasonunspecified'],
-};
-
-const END_OF: ReadonlyMap<string, End> = new Map(
-  Object.entries(ENDS).flatMap(([end, reasons]) => reasons.map((reason) => [reason, end as End])),
-);
+  none: 'null none finishreasonunspecified',
+});
 
 /** Whether a vendor's word says that the output has ended, for whatever reason. */
 export function isEnd(reason: string): boolean {
@@ -95,7 +53,8 @@ export function reasonOf(reason: string, vendorReason: string): string {
 }
 
 function endOf(reason: string): End | undefined {
-  return END_OF.get(reason.toLowerCase().replaceAll(/[^a-z0-9]/g, ''));
+  const word = reason.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
+  return word === '' ? 'none' : ENDS.get(word);
 }
 
 /** An output whose stream has ended. */
@@ -122,10 +81,11 @@ export function toAnswer(
   const given = known === 'none' && isAccountedFor ? 'whole' : known;
   // Some servers call an output whole that ends exactly at its limit.
   const end = given === 'whole' && usage.output === maxTokens ? 'limit' : given;
+  const quoted = `"${reason.slice(0, MAX_REASON)}"`;
   switch (end) {
     case 'whole': {
       if (isEmpty(content))
-        throw failed(new ModelFailure('empty', saysNothing(endpoint), { again: EMPTY }), usage);
+        throw new ModelFailure('empty', `${endpoint.place} gave an empty answer.`, { again: EMPTY, usage });
       const stopReason = functionCalls(content).length > 0 ? 'function-calls' : 'end';
       return { content: content.map(asWhole), stopReason, usage };
     }
@@ -135,16 +95,19 @@ export function toAnswer(
       // An output that did not even begin shows that the conversation has to be shorter.
       if (content.some(({ type }) => type !== 'opaque'))
         return { content, stopReason: 'context-window', usage };
-      throw failed(new ModelFailure('rejected', WINDOW_IS_FULL, { about: 'length' }), usage);
+      throw new ModelFailure('rejected', WINDOW_IS_FULL, { about: 'length', usage });
     case 'refusal':
       return { content, stopReason: 'refusal', usage, ...(!isOwnRefusal && { refusal }) };
     case 'malformed':
-      throw failed(new ModelFailure('empty', saysNothing(endpoint, reason), { again: MALFORMED }), usage);
+      throw new ModelFailure(
+        'empty',
+        `${endpoint.place} gave an empty answer: the model wrote a call that its vendor could not read (${quoted}).`,
+        { again: MALFORMED, usage },
+      );
     default: {
-      const why =
-        end === 'none' ? 'it gives no reason' : `it gives the reason "${reason.slice(0, MAX_REASON)}"`;
+      const why = end === 'none' ? 'it gives no reason' : `it gives the reason ${quoted}`;
       const text = `${endpoint.place} ended its answer before it was whole: ${why}. Try again later.`;
-      throw failed(new ModelFailure('overloaded', text, { retryable: true, triesFew: true }), usage);
+      throw new ModelFailure('overloaded', text, { retryable: true, triesFew: true, usage });
     }
   }
 }
@@ -167,20 +130,9 @@ function isEmpty(content: readonly AnswerBlock[]): boolean {
   return answerText(content).trim() === '' && functionCalls(content).length === 0;
 }
 
-function saysNothing({ place }: Endpoint, reason = ''): string {
-  const why =
-    reason && `: the model wrote a call that its vendor could not read ("${reason.slice(0, MAX_REASON)}")`;
-  return `${place} gave an empty answer${why}.`;
-}
-
 /** Removes the mark of an open call: the vendor says that the output is whole. */
 function asWhole(block: AnswerBlock): AnswerBlock {
   if (block.type !== 'function-call') return block;
   const { isCut: _, ...call } = block;
   return call;
-}
-
-function failed(failure: ModelFailure, usage: Usage): ModelFailure {
-  failure.usage = usage;
-  return failure;
 }

@@ -2,7 +2,7 @@ import { causesOf, codeOf, isLangoError } from '../core/errors.js';
 import { isJsonObject, type JsonObject } from '../core/json.js';
 import type { ModelErrorCode, RefusalReason, Usage } from '../core/model.js';
 import { againAt } from '../core/retry.js';
-import { objectIn, textIn } from './loose.js';
+import { meaningsOf, objectIn, textIn } from './loose.js';
 import { windowIn } from './named-window.js';
 import { reasonIn } from './reason.js';
 
@@ -25,6 +25,7 @@ export interface FailureDetails {
   readonly again?: { readonly note: string; readonly times: number };
   readonly windowTokens?: number | undefined; // The context window that the vendor named.
   readonly refused?: Refused;
+  readonly usage?: Usage;
 }
 
 /** What a server says of a request that it refuses for good. */
@@ -37,13 +38,7 @@ interface Refused {
 /** The reason why a model call ended without an output. It becomes the `error` event. `message` never holds a key. */
 export class ModelFailure extends Error {
   readonly code: ModelErrorCode;
-  readonly retryable: boolean;
-  readonly retryAfterMs: number | undefined;
-  readonly about: RefusalReason | undefined;
-  readonly triesFew: boolean;
-  readonly again: FailureDetails['again'];
-  readonly windowTokens: number | undefined;
-  readonly refused: Refused | undefined;
+  readonly details: FailureDetails;
   /** The usage that the vendor reported for the attempt. */
   usage: Usage | undefined;
 
@@ -51,13 +46,8 @@ export class ModelFailure extends Error {
     super(message);
     this.name = 'ModelFailure';
     this.code = code;
-    this.retryable = details.retryable ?? false;
-    this.retryAfterMs = details.retryAfterMs;
-    this.about = details.about;
-    this.triesFew = details.triesFew ?? false;
-    this.again = details.again;
-    this.windowTokens = details.windowTokens;
-    this.refused = details.refused;
+    this.details = details;
+    this.usage = details.usage;
   }
 }
 
@@ -70,51 +60,24 @@ export interface VendorError {
 }
 
 /** The kinds of errors, by the codes and types in the bodies of the vendors. A body's code says more than its status. */
-const KINDS: Readonly<Record<string, Kind>> = {
-  authentication_error: 'key',
-  invalid_api_key: 'key',
-  permission_error: 'key',
-  UNAUTHENTICATED: 'key',
-  PERMISSION_DENIED: 'key',
-  billing_error: 'credit',
-  insufficient_quota: 'credit',
-  exceeded_current_quota_error: 'credit',
-  Arrearage: 'credit',
-  not_found_error: 'model-name',
-  model_not_found: 'model-name',
-  model_decommissioned: 'model-name',
-  DeploymentNotFound: 'model-name',
-  NOT_FOUND: 'model-name',
-  invalid_prompt: 'content',
-  content_filter: 'content',
-  content_policy_violation: 'content',
-  data_inspection_failed: 'content',
-  DataInspectionFailed: 'content',
-  request_too_large: 'length',
-  context_length_exceeded: 'length',
-  exceed_context_size_error: 'length',
-  tokens_limit_reached: 'length',
-  string_above_max_length: 'length',
-  rate_limit_error: 'rate',
-  rate_limit_exceeded: 'rate',
-  rate_limit_reached_error: 'rate',
-  too_many_requests: 'rate',
-  RESOURCE_EXHAUSTED: 'rate',
-  ThrottlingException: 'rate',
-  overloaded_error: 'overload',
-  engine_overloaded_error: 'overload',
-  insufficient_system_resource: 'overload',
-  UNAVAILABLE: 'overload',
-};
+const KINDS = meaningsOf<Kind>({
+  key: 'authentication_error invalid_api_key permission_error UNAUTHENTICATED PERMISSION_DENIED',
+  credit: 'billing_error insufficient_quota exceeded_current_quota_error Arrearage',
+  'model-name': 'not_found_error model_not_found model_decommissioned DeploymentNotFound NOT_FOUND',
+  content: `invalid_prompt content_filter content_policy_violation
+    data_inspection_failed DataInspectionFailed`,
+  length: `request_too_large context_length_exceeded exceed_context_size_error
+    tokens_limit_reached string_above_max_length`,
+  rate: `rate_limit_error rate_limit_exceeded rate_limit_reached_error
+    too_many_requests RESOURCE_EXHAUSTED ThrottlingException`,
+  overload: 'overloaded_error engine_overloaded_error insufficient_system_resource UNAVAILABLE',
+});
 
 /** Names that gateways also give to requests that they refuse for good: only their status tells. */
-const VAGUE_KINDS: typeof KINDS = {
-  api_error: 'overload',
-  server_error: 'overload',
-  timeout_error: 'overload',
-  INTERNAL: 'overload',
-  invalid_request_error: 'other',
-};
+const VAGUE_KINDS = meaningsOf<Kind>({
+  overload: 'api_error server_error timeout_error INTERNAL',
+  other: 'invalid_request_error',
+});
 
 /** Vendors report some failures as an invalid or too large request, of which only the text tells the kind. */
 const KINDS_OF_TEXT: readonly (readonly [RegExp, Kind])[] = [
@@ -144,31 +107,24 @@ function kindOfStatus(status: number): Kind {
   return status >= 300 && status < 400 ? 'redirect' : 'other';
 }
 
-/** Completes a message that begins with the server: says what happened, and what to do. */
-function verdictOn(kind: Kind, status: string, endpoint: Endpoint): string {
-  switch (kind) {
-    case 'key': {
-      const key = endpoint.apiKey ? 'refuses the API key' : 'requires an API key';
-      return `${key} ${status}. Set ${endpoint.keyVariable} or model.apiKey to a key that may use it.`;
-    }
-    case 'credit':
-      return `has no credit left for this API key ${status}. Check the account's plan.`;
-    case 'model-name':
-      return `does not know the model "${endpoint.model}" or this address ${status}. Check model.name and model.baseUrl.`;
-    case 'content':
-      return `refuses the content of the request ${status}. Say it in other words.`;
-    case 'length':
-      return `finds the request too large ${status}. Begin a new conversation, or send less text or smaller images.`;
-    case 'rate':
-      return `limits the rate of requests ${status}. Try again later.`;
-    case 'overload':
-      return `cannot respond right now ${status}. Try again later.`;
-    case 'redirect':
-      return `responds with a redirect ${status}, which is not followed. Set model.baseUrl to the final address.`;
-    case 'other':
-      return `rejects the request ${status}. Check model.name and model.baseUrl.`;
-  }
-}
+/** What is said of a server before and after its status: what happened, and what to do. */
+const verdicts = (endpoint: Endpoint): Readonly<Record<Kind, readonly [before: string, after: string]>> => ({
+  key: [
+    endpoint.apiKey ? 'refuses the API key' : 'requires an API key',
+    `. Set ${endpoint.keyVariable} or model.apiKey to a key that may use it.`,
+  ],
+  credit: ['has no credit left for this API key', ". Check the account's plan."],
+  'model-name': [
+    `does not know the model "${endpoint.model}" or this address`,
+    '. Check model.name and model.baseUrl.',
+  ],
+  content: ['refuses the content of the request', '. Say it in other words.'],
+  length: ['finds the request too large', '. Begin a new conversation, or send less text or smaller images.'],
+  rate: ['limits the rate of requests', '. Try again later.'],
+  overload: ['cannot respond right now', '. Try again later.'],
+  redirect: ['responds with a redirect', ', which is not followed. Set model.baseUrl to the final address.'],
+  other: ['rejects the request', '. Check model.name and model.baseUrl.'],
+});
 
 export function vendorFailure(error: VendorError, endpoint: Endpoint): ModelFailure {
   const said = reasonIn(error.body, endpoint.apiKey);
@@ -177,7 +133,8 @@ export function vendorFailure(error: VendorError, endpoint: Endpoint): ModelFail
   const isTemporary = kind === 'rate' || kind === 'overload';
   const wait = isTemporary ? (error.retryAfterMs ?? waitIn(said)) : error.retryAfterMs;
   const again = isTemporary ? againAt(wait) : '';
-  const message = `${endpoint.place} ${verdictOn(kind, status, endpoint)}${again}${said ? ` It says: ${said}` : ''}`;
+  const [before, after] = verdicts(endpoint)[kind];
+  const message = `${endpoint.place} ${before} ${status}${after}${again}${said ? ` It says: ${said}` : ''}`;
   const code = kind === 'rate' ? 'rate-limited' : kind === 'overload' ? 'overloaded' : 'rejected';
   return new ModelFailure(code, message, {
     retryable: error.shouldRetry ?? isTemporary,
@@ -185,7 +142,7 @@ export function vendorFailure(error: VendorError, endpoint: Endpoint): ModelFail
     // A server that fails at a request mostly fails at it again.
     triesFew: error.status === 500,
     ...(isTemporary || kind === 'redirect' || kind === 'other' ? {} : { about: kind }),
-    ...(kind === 'length' && { windowTokens: windowIn(error.body) }),
+    windowTokens: kind === 'length' ? windowIn(error.body) : undefined,
     ...(REFUSALS.has(kind) && { refused: { param: textIn(innerError(error.body).param), said } }),
   });
 }
@@ -226,11 +183,10 @@ function kindOf({ status: given, body }: VendorError, said: string): Kind {
   return (isVague ? KINDS_OF_TEXT.find(([words]) => words.test(said))?.[1] : undefined) ?? kind;
 }
 
-function kindNamed(name: unknown, kinds: typeof KINDS): Kind | undefined {
+function kindNamed(name: unknown, kinds: ReadonlyMap<unknown, Kind>): Kind | undefined {
   if (typeof name === 'number') return name >= 300 ? specificKind(name) : undefined;
-  if (typeof name !== 'string') return undefined;
-  if (name.endsWith('spend_limit_reached')) return 'credit';
-  return Object.hasOwn(kinds, name) ? kinds[name] : undefined;
+  const isSpent = typeof name === 'string' && name.endsWith('spend_limit_reached');
+  return isSpent ? 'credit' : kinds.get(name);
 }
 
 /** A gateway may send the status of the vendor behind it in the body. Others repeat their own there. */
@@ -268,24 +224,20 @@ const PROXY = /\bproxy\b/i;
 export function connectionFailure(error: unknown, endpoint: Endpoint): ModelFailure {
   const causes = causesOf(error);
   const codes = causes.flatMap((cause) => codeOf(cause) ?? []);
+  const ofEgress = causes.filter((cause) => isLangoError(cause));
+  const lost = (what: string, retryable = true): ModelFailure =>
+    new ModelFailure('unreachable', `${endpoint.place} ${what}`, { retryable });
   const untrusted = codes.find((code) => /CERT|TLS|SSL|SIGNATURE/.test(code));
   if (untrusted) {
-    return new ModelFailure(
-      'unreachable',
-      `${endpoint.place} shows a certificate that is not trusted (${untrusted}). Start this server with NODE_EXTRA_CA_CERTS if the authority is your own.`,
-    );
+    const todo = 'Start this server with NODE_EXTRA_CA_CERTS if the authority is your own.';
+    return lost(`shows a certificate that is not trusted (${untrusted}). ${todo}`, false);
   }
   // The egress would refuse the same address at the next attempt too.
-  const refused = causes.filter((cause) => isLangoError(cause)).find(({ retryable }) => !retryable);
+  const refused = ofEgress.find(({ retryable }) => !retryable);
   if (refused) return new ModelFailure('rejected', refused.message);
-  const ofProxy = causes.filter((cause) => isLangoError(cause)).find(({ message: text }) => PROXY.test(text));
-  if (ofProxy)
-    return new ModelFailure('unreachable', `${endpoint.place} failed: ${ofProxy.message}`, {
-      retryable: true,
-    });
+  const ofProxy = ofEgress.find(({ message }) => PROXY.test(message));
+  if (ofProxy) return lost(`failed: ${ofProxy.message}`);
   const reason = codes.map((code) => REASONS[code]).find((words) => words !== undefined);
-  const message = reason
-    ? `${endpoint.place} cannot be reached: ${reason}. Check model.baseUrl, and that the server runs.`
-    : `${endpoint.place} gave no complete response: the connection failed.`;
-  return new ModelFailure('unreachable', message, { retryable: true });
+  if (!reason) return lost('gave no complete response: the connection failed.');
+  return lost(`cannot be reached: ${reason}. Check model.baseUrl, and that the server runs.`);
 }

@@ -14,3 +14,11 @@ export const listIn = (value: unknown): readonly unknown[] => (Array.isArray(val
 export function countIn(value: unknown): number {
   return Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : 0;
 }
+
+/** Returns the meaning of each word, from the words that vendors use for each meaning, parted by blanks. */
+export function meaningsOf<Meaning extends string>(words: Readonly<Partial<Record<Meaning, string>>>) {
+  const entries = Object.entries(words) as [Meaning, string][];
+  return new Map(
+    entries.flatMap(([meaning, all]) => all.split(/\s+/).map((word) => [word, meaning] as const)),
+  );
+}

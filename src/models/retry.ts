@@ -76,7 +76,8 @@ class NextAttempt {
   /** Resolves once the next attempt may begin, or with false when there is none. */
   async isAllowedAfter(failure: ModelFailure): Promise<boolean> {
     const { logger, onRetry, signal } = this.#call;
-    const { code, message: reason, again } = failure;
+    const { code, message: reason, details } = failure;
+    const { again, retryable, retryAfterMs } = details;
     if (again) {
       this.note = again.note;
       this.#notes += 1;
@@ -86,9 +87,8 @@ class NextAttempt {
       return true;
     }
     this.#retries += 1;
-    const delayMs = retryDelayMs(this.#retries, failure.retryAfterMs, LONGEST_DELAY_MS);
-    if (!failure.retryable || this.#retries > this.#mostRetries(failure) || !this.#hasTimeFor(delayMs))
-      return false;
+    const delayMs = retryDelayMs(this.#retries, retryAfterMs, LONGEST_DELAY_MS);
+    if (!retryable || this.#retries > this.#mostRetries(failure) || !this.#hasTimeFor(delayMs)) return false;
     onRetry?.(code, delayMs);
     logger.warn('a model call failed and is retried', { code, reason, delayMs: Math.round(delayMs) });
     using wait = new Deadline(signal).expect(delayMs);
@@ -96,7 +96,7 @@ class NextAttempt {
     return wait.hasPassed;
   }
 
-  #mostRetries({ code, triesFew }: ModelFailure): number {
+  #mostRetries({ code, details: { triesFew } }: ModelFailure): number {
     const { maxRetries, hasFallback } = this.#call;
     return code === 'unreachable' || triesFew || hasFallback ? Math.min(maxRetries, FEW_RETRIES) : maxRetries;
   }
@@ -119,11 +119,15 @@ function toFailure(error: unknown, { signal, logger }: Call): ModelFailure {
   return new ModelFailure('bad-answer', 'The model call failed inside this server; its log says why.');
 }
 
-function errorEvent(
-  { code, message, retryable, about, retryAfterMs, windowTokens }: ModelFailure,
-  failed: readonly SpentUsage[],
-): ModelEvent {
+function errorEvent({ code, message, details }: ModelFailure, failed: readonly SpentUsage[]): ModelEvent {
+  const { retryable = false, about, retryAfterMs, windowTokens } = details;
   const spent = failed.length > 0 && { failed };
-  const details = defined({ about, retryAfterMs, windowTokens });
-  return { type: 'error', code, message, retryable, ...details, ...spent };
+  return {
+    type: 'error',
+    code,
+    message,
+    retryable,
+    ...defined({ about, retryAfterMs, windowTokens }),
+    ...spent,
+  };
 }

@@ -122,8 +122,8 @@ export const ENDING_RULES: readonly Ablation[] = [
   {
     rule: 'A call that the vendor could not read is no end.',
     file: 'src/models/ends.ts',
-    find: "malformed: ['malformedfunctioncall'",
-    replace: "malformed: ['nothing'",
+    find: "malformed: 'malformedfunctioncall ",
+    replace: "malformed: 'nothing ",
     red: ['malformed-gemini', 'malformed-openrouter'],
   },
   {
