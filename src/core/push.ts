@@ -7,7 +7,7 @@ interface PushTarget {
   readonly url: string;
   /** The HTTP authentication scheme that the credentials are for. */
   readonly scheme: string | undefined;
-  /** The sealed token and credentials; undefined without secrets. */
+  /** The sealed token and credentials, and the extensions that were asked for; undefined without any of them. */
   readonly sealed: string | undefined;
   /** The protocol version of the notifications. */
   readonly version: '1.0' | '0.3';
@@ -66,8 +66,10 @@ export interface PushConfigStore {
 
 /** Sends events to receivers. The protocol border implements it. */
 export interface PushSender {
-  /** Whether the event is visible to clients. */
-  shows(event: TaskEvent): boolean;
+  /**
+   * Returns the events that the receiver gets, of consecutive ones that begin with the event before the first that is due.
+   */
+  shown(work: PushDelivery, events: readonly TaskEvent[]): readonly TaskEvent[];
   /** Resolves once the receiver accepted the event (or the Task). A `retryable` rejection asks for another attempt. */
   send(work: PushDelivery, event: TaskEvent, signal: AbortSignal): Promise<void>;
 }

@@ -72,9 +72,8 @@ export interface NextDelivery {
   readonly mayGrow: boolean;
 }
 
-/** The first delivery of `events`; undefined when `shows` accepts none. Deterministic: a retry repeats it exactly. */
-export function nextDelivery(events: readonly TaskEvent[], shows: (event: TaskEvent) => boolean) {
-  const shown = events.filter(shows);
+/** The first delivery of the events that are shown; undefined without any. Deterministic: a retry repeats it exactly. */
+export function nextDelivery(shown: readonly TaskEvent[]): NextDelivery | undefined {
   const [first] = shown;
   if (!first) return undefined;
   if (first.body.type !== 'text-delta') return { event: first, since: first.at, mayGrow: false };

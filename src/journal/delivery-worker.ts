@@ -191,12 +191,13 @@ export class DeliveryWorker {
       const [event] = await tasks.read(work.taskId, work.cursor - 1, 1);
       return event && { event, since: event.at, mayGrow: false };
     }
-    for (let after = work.cursor; ;) {
+    // Whether an event is shown depends on the one before it.
+    for (let after = Math.max(0, work.cursor - 1); ;) {
       const events = await tasks.read(work.taskId, after, PAGE);
       const begun = work.upTo === 0 ? events : events.filter(({ seq }) => seq <= work.upTo);
-      const next = nextDelivery(begun, (event) => sender.shows(event));
+      const next = nextDelivery(sender.shown(work, begun).filter(({ seq }) => seq > work.cursor));
       if (next || events.length < PAGE) return next;
-      after = events.at(-1)!.seq;
+      after = events.at(-1)!.seq - 1;
     }
   }
 
@@ -244,6 +245,8 @@ export class DeliveryWorker {
 /** The step after an attempt: wait for the next append, forget the config, or try again at a time. */
 type Next = 'idle' | 'gone' | { readonly at: number; readonly isForText?: boolean };
 
+/** Whether nothing follows for the receiver: the task has ended, or an executor replied with a message in place of it. */
 function endsTask({ body }: TaskEvent): boolean {
-  return body.type === 'run-end' && isTerminal(body.state);
+  const isReply = body.type === 'artifact' && body.reply !== undefined;
+  return isReply || (body.type === 'run-end' && isTerminal(body.state));
 }

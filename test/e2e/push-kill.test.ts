@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Home, Server } from '../cli/lango-process.js';
 import { makeHome, startServer } from '../cli/lango-process.js';
 import type { Received } from '../support/push-receiver.js';
+import { EXTENSIONS } from '../../src/core/extensions.js';
 import { PushReceiver, numbers, states } from '../support/push-receiver.js';
 
 const KILLS = process.env['LANGO_CAMPAIGN'] === '1' ? 12 : 2;
@@ -15,7 +16,11 @@ async function post(server: Server, home: Home, [way, body]: [string, object]): 
   const token = readFileSync(path.join(home.folder, 'token'), 'utf8').trim();
   return fetch(`${server.origin}/${way}`, {
     method: 'POST',
-    headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
+    headers: {
+      'Content-Type': 'application/json',
+      Authorization: `Bearer ${token}`,
+      'A2A-Extensions': EXTENSIONS.cursor,
+    },
     body: JSON.stringify(body),
   });
 }

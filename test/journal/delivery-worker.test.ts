@@ -34,7 +34,7 @@ async function outcomeOf(error: unknown, attempts = 0): Promise<PushOutcome> {
     pushes: pushes as PushStore,
     tasks: { onAppend: () => () => {}, read: async () => [eventOf(1, { type: 'run-start', attempt: 1 })] },
     sender: {
-      shows: () => true,
+      shown: (_work, events) => events,
       send: async () => {
         throw error;
       },
@@ -81,7 +81,7 @@ describe('the text of a delivery', () => {
     said: string,
     { author = 'worker', ...change }: { author?: string } & object = {},
   ) => eventOf(seq, { type: 'text-delta', artifactId: 'a', text: said, replace: false, ...change }, author);
-  const joined = (...events: readonly TaskEvent[]) => nextDelivery(events, () => true)?.event;
+  const joined = (...events: readonly TaskEvent[]) => nextDelivery(events)?.event;
 
   it('is joined for one author and one artifact, up to the next beginning', () => {
     expect(joined(text(1, 'a'), text(2, 'b'))).toMatchObject({ seq: 2, body: { text: 'ab' } });

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { OUR_EXTENSIONS } from '../../src/core/extensions.js';
 import { newId } from '../../src/core/ids.js';
 import type { JsonObject } from '../../src/core/json.js';
 import type { ServerOptions } from '../../src/index.js';
@@ -46,6 +47,9 @@ export interface PushServerOptions extends ServerOptions {
   readonly allowPrivate?: readonly string[];
 }
 
+/** The deliveries have the metadata of our extensions. */
+const headers = { 'A2A-Extensions': OUR_EXTENSIONS.join(', ') };
+
 /** Settings with short retries, and without delayed text. */
 const SOON = { retrySeconds: 0.05, maxRetrySeconds: 0.2, textSeconds: 0.01 };
 
@@ -69,7 +73,7 @@ export async function startPushServer(options: PushServerOptions = {}): Promise<
   });
   const rpc: PushServer['rpc'] = async (method, params, agent = 'worker') => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-    const response = await server.fetch(`/agents/${agent}`, { method: 'POST', body });
+    const response = await server.fetch(`/agents/${agent}`, { method: 'POST', body, headers });
     return { status: response.status, ...((await response.json()) as Omit<RpcResponse, 'status'>) };
   };
   return {
@@ -84,7 +88,7 @@ export async function startPushServer(options: PushServerOptions = {}): Promise<
     },
     async rest(method, path, body) {
       const response = await server.fetch(`/agents/worker${path}`, {
-        method,
+        ...{ method, headers },
         ...(body ? { body: JSON.stringify(body) } : {}),
       });
       return { status: response.status, json: (await response.json()) as PushJson };

@@ -12,9 +12,9 @@ import type {
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { LangoError } from '../../core/errors.js';
 import type { Accepted, Journal } from '../../core/journal.js';
-import type { EventType, TaskEvent, TaskRecord } from '../../core/task.js';
+import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import { callOf, type Call } from '../translate/call.js';
-import { keepAskedInEvent, isBareWorking } from '../translate/asked.js';
+import { keepAskedInEvent, isNews } from '../translate/asked.js';
 import { fromWireMessage, fromWireState, toWireMessage } from '../translate/content.js';
 import { toStreamResponse, type NumberedResponse } from '../translate/events.js';
 import { eventWithGeneration, wantsGeneration } from '../translate/generation.js';
@@ -41,8 +41,6 @@ type PushName = Readonly<Record<'taskId' | 'id', string>>;
 const DEFAULT_PAGE_SIZE = 50;
 /** The events that the response to a message reads before it waits for more. */
 const FIRST_READ = 256;
-/** The events that report a change of the state, and are shown although they only say that the task is working. */
-const ALWAYS_SHOWN: ReadonlySet<EventType> = new Set(['run-start', 'status']);
 const WHOLE_TASK: TaskView = { historyLength: undefined, includeArtifacts: true };
 
 interface AgentHandlerOptions extends Omit<AgentTasksOptions, 'inputModes'> {
@@ -154,7 +152,7 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
 
   async createTaskPushNotificationConfig(params: TaskPushNotificationConfig, context: ServerCallContext) {
     const { push, task } = await this.#requirePushTask(params.taskId, context);
-    return push.create(task, push.prepare(params, context.requestedVersion));
+    return push.create(task, push.prepare(params, context));
   }
 
   async getTaskPushNotificationConfig({ taskId, id }: PushName, context: ServerCallContext) {
@@ -193,7 +191,7 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     const { message: wire, configuration } = params;
     if (!wire) throw new LangoError('invalid-input', 'message is missing.');
     const wanted = configuration?.taskPushNotificationConfig;
-    const push = wanted && this.#requirePush().prepare(wanted, context.requestedVersion);
+    const push = wanted && this.#requirePush().prepare(wanted, context);
     assertOutputModes(configuration?.acceptedOutputModes ?? [], this.#outputModes);
     const submission = {
       ...this.#tasks.submission(fromWireMessage(wire), wire, call),
@@ -259,8 +257,7 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
         const payload = response && keepAskedInEvent(response, extensions);
         if (!payload) return undefined;
         if (isNumbered) return { payload: eventWithGeneration(payload, generation), seq: event.seq };
-        const isShown = ALWAYS_SHOWN.has(event.body.type) || !isBareWorking(payload);
-        return isShown ? { payload, seq: event.seq } : undefined;
+        return isNews(event, payload) ? { payload, seq: event.seq } : undefined;
       },
     };
   }

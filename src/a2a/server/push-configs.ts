@@ -2,9 +2,12 @@ import type {
   ListTaskPushNotificationConfigsResponse,
   TaskPushNotificationConfig as WireConfig,
 } from '@a2a-js/sdk';
+import type { ServerCallContext } from '@a2a-js/sdk/server';
 import { LangoError } from '../../core/errors.js';
+import { OUR_EXTENSIONS } from '../../core/extensions.js';
 import { newId } from '../../core/ids.js';
 import type { NewPush, PushConfig, PushTask, PushConfigStore, Sealer } from '../../core/push.js';
+import { callOf } from '../translate/call.js';
 import { parseAs } from './proto-json.js';
 import { pushConfig } from './requests.js';
 
@@ -18,10 +21,11 @@ interface PushConfigsOptions {
   readonly wake: (taskId: string) => void;
 }
 
-/** The secrets of a config, which are sealed before they are stored. */
-export interface PushSecrets {
+/** What a config holds besides its address: the secrets, and the extensions whose metadata its sender asked for. */
+export interface SealedPush {
   readonly token?: string;
   readonly credentials?: string;
+  readonly extensions?: readonly string[];
 }
 
 const DEFAULT_PAGE_SIZE = 50;
@@ -39,26 +43,29 @@ export class PushConfigs {
   }
 
   /** Checks a config without storing it. Throws `invalid-input` that names each wrong field. */
-  prepare(wire: WireConfig, version: string): NewPush {
+  prepare(wire: WireConfig, context: ServerCallContext): NewPush {
     const { assertTarget, sealer, caps } = this.#options;
     // Callers inside the process come without the checks of a binding.
     parseAs(pushConfig, wire);
     const url = new URL(wire.url);
     assertTarget(url);
     const { token, authentication } = wire;
-    const secrets: PushSecrets = {
+    const { extensions: asked = OUR_EXTENSIONS } = callOf(context);
+    const extensions = OUR_EXTENSIONS.filter((uri) => [...asked].includes(uri));
+    const sealed: SealedPush = {
       ...(token ? { token } : {}),
       ...(authentication?.credentials ? { credentials: authentication.credentials } : {}),
+      ...(extensions.length > 0 ? { extensions } : {}),
     };
-    const hasSecrets = Object.keys(secrets).length > 0;
+    const isEmpty = Object.keys(sealed).length === 0;
     return {
       caps,
       target: {
         id: wire.id || newId(),
         url: url.href,
         scheme: authentication?.scheme || undefined,
-        sealed: hasSecrets ? sealer.seal(JSON.stringify(secrets)) : undefined,
-        version: version.startsWith('0.') ? '0.3' : '1.0',
+        sealed: isEmpty ? undefined : sealer.seal(JSON.stringify(sealed)),
+        version: context.requestedVersion.startsWith('0.') ? '0.3' : '1.0',
       },
     };
   }

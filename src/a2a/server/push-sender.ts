@@ -7,8 +7,12 @@ import { retryAfterMs } from '../../core/retry.js';
 import { continueTrace } from '../../core/trace.js';
 import type { Journal } from '../../core/journal.js';
 import type { TaskEvent } from '../../core/task.js';
+import { isNews, keepAskedInEvent } from '../translate/asked.js';
+import { toWireMessage } from '../translate/content.js';
 import { toStreamResponse } from '../translate/events.js';
-import type { PushSecrets } from './push-configs.js';
+import { Changes } from '../translate/generation.js';
+import { replyIn } from './agent-tasks.js';
+import type { SealedPush } from './push-configs.js';
 import { signJwt } from '../../core/card.js';
 import { DEFAULT_HISTORY_LENGTH, TaskReading, readUpTo, type AuthorOf } from './task-reading.js';
 
@@ -34,19 +38,29 @@ const GONE = 410;
 /** Sends each event as one signed POST. */
 export function createPushSender(options: PushSenderOptions): PushSender {
   return {
-    // Whether an event is shown does not depend on the context of its task.
-    shows: (event) => toStreamResponse(event, '', '') !== undefined,
+    shown(delivery, events) {
+      const changes = new Changes();
+      const asked = askedIfOpen(delivery, options.sealer);
+      return events.filter(
+        (event) => changes.add(event) && isNews(event, toPayload(event, { delivery, author: '', asked })),
+      );
+    },
     async send(delivery, event, signal) {
       const authorOf: AuthorOf = ({ author }) => author ?? options.rootAgentName;
-      const response =
-        event.seq === delivery.cursor
-          ? await taskAtCursor(options.journal, delivery, authorOf)
-          : toStreamResponse(event, delivery.contextId, authorOf(event));
-      if (!response) return;
       const isCurrent = delivery.version === '1.0';
-      const body = isCurrent ? JSON.stringify(StreamResponse.toJSON(response)) : await legacyBody(response);
+      const sealed = openSealed(delivery, options.sealer);
+      const asked = askedOf(sealed);
+      // A webhook of 0.3 gets the Task each time (0.3, section 9.5).
+      const payload =
+        event.seq === delivery.cursor || !isCurrent
+          ? await taskAt(options.journal, event.seq, { delivery, authorOf, asked })
+          : toPayload(event, { delivery, author: authorOf(event), asked });
+      if (!payload) return;
+      const body = isCurrent
+        ? JSON.stringify(StreamResponse.toJSON({ payload }))
+        : await legacyBody({ payload });
       const headers = {
-        ...authentication(delivery, options.sealer),
+        ...authentication(delivery, sealed),
         ...(await signature({ delivery, event, body }, options)),
         'Content-Type': isCurrent ? PUSH_TYPE : LEGACY_TYPE,
         'A2A-Version': delivery.version,
@@ -60,16 +74,30 @@ export function createPushSender(options: PushSenderOptions): PushSender {
   };
 }
 
-/** The Task that a config begins with. It is the same on each attempt, whatever has happened since. */
-async function taskAtCursor(
+type Payload = StreamResponse['payload'];
+
+/** The event as a stream shows it to a client that asked for the same extensions. */
+function toPayload(
+  event: TaskEvent,
+  { delivery, author, asked }: { delivery: PushDelivery; author: string; asked: ReadonlySet<string> },
+): Payload {
+  const reply = replyIn(event);
+  if (reply) return { $case: 'message', value: toWireMessage(...reply) };
+  const response = toStreamResponse(event, delivery.contextId, author);
+  return response && keepAskedInEvent(response, asked);
+}
+
+/** The Task as it stood after the event `head`. It is the same on each attempt, whatever has happened since. */
+async function taskAt(
   journal: Pick<Journal, 'read'>,
-  { taskId: id, contextId, cursor: head }: PushDelivery,
-  authorOf: AuthorOf,
-): Promise<StreamResponse> {
+  head: number,
+  { delivery, authorOf, asked }: { delivery: PushDelivery; authorOf: AuthorOf; asked: ReadonlySet<string> },
+): Promise<Payload> {
+  const { taskId: id, contextId } = delivery;
   const reading = new TaskReading({ id, contextId }, authorOf);
   await readUpTo(journal, reading, { id, head });
-  const value = reading.toTask({ historyLength: DEFAULT_HISTORY_LENGTH, includeArtifacts: true });
-  return { payload: { $case: 'task', value } };
+  const view = { historyLength: DEFAULT_HISTORY_LENGTH, includeArtifacts: true, asked };
+  return { $case: 'task', value: reading.toTask(view) };
 }
 
 /** Posts the notification. A timeout becomes retryable. */
@@ -82,14 +110,31 @@ async function post(send: typeof fetch, url: string, init: Pick<RequestInit, 'he
   }
 }
 
-/** Receivers of 0.3 expect the event without a wrapper. */
+/** Receivers of 0.3 expect the Task without a wrapper. */
 async function legacyBody(response: StreamResponse): Promise<string> {
   const { V03PushNotificationSerializer } = await import('@a2a-js/sdk/compat/v0_3/server');
   return new V03PushNotificationSerializer().serialize(response).body;
 }
 
-function authentication({ scheme, sealed }: PushDelivery, sealer: Sealer): Readonly<Record<string, string>> {
-  const { token, credentials } = sealed === undefined ? {} : (JSON.parse(sealer.open(sealed)) as PushSecrets);
+function openSealed({ sealed }: PushDelivery, sealer: Sealer): SealedPush {
+  return sealed === undefined ? {} : (JSON.parse(sealer.open(sealed)) as SealedPush);
+}
+
+/** A config that cannot be opened fails when it is sent. */
+function askedIfOpen(delivery: PushDelivery, sealer: Sealer): ReadonlySet<string> {
+  try {
+    return askedOf(openSealed(delivery, sealer));
+  } catch {
+    return new Set();
+  }
+}
+
+const askedOf = ({ extensions = [] }: SealedPush): ReadonlySet<string> => new Set(extensions);
+
+function authentication(
+  { scheme }: PushDelivery,
+  { token, credentials }: SealedPush,
+): Readonly<Record<string, string>> {
   const isAuthorized = scheme !== undefined && credentials !== undefined;
   return {
     ...(isAuthorized && { Authorization: `${scheme} ${credentials}` }),

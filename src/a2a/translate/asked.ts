@@ -1,4 +1,5 @@
 import { EXTENSIONS } from '../../core/extensions.js';
+import type { EventType, TaskEvent } from '../../core/task.js';
 import { Role, TaskState, type StreamResponse, type Task } from '@a2a-js/sdk';
 
 /** The extensions that add a member to `metadata` in responses. */
@@ -40,8 +41,15 @@ export function keepAskedInEvent(
   }
 }
 
-/** Whether an event only reports that the task is still working. */
-export function isBareWorking(payload: StreamResponse['payload']): boolean {
+/** The events that report a change of the state, and are shown although they only say that the task is working. */
+const CHANGES_STATE: ReadonlySet<EventType> = new Set(['run-start', 'status']);
+
+/** Whether clients see an event as this payload: more than that the task is still working. */
+export function isNews({ body }: TaskEvent, payload: StreamResponse['payload']): boolean {
+  return payload !== undefined && (CHANGES_STATE.has(body.type) || !isBareWorking(payload));
+}
+
+function isBareWorking(payload: StreamResponse['payload']): boolean {
   if (payload?.$case !== 'statusUpdate') return false;
   const { status, metadata } = payload.value;
   if (status?.state !== TaskState.TASK_STATE_WORKING || status.message) return false;
