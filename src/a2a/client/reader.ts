@@ -9,14 +9,20 @@ import type { Question, TaskState } from '../../core/task.js';
 import { isInterrupted, isTerminal } from '../../core/task.js';
 import { ForeignApprovals, dataIn, questionsOf, textWithData, typedQuestions } from './foreign-question.js';
 import { authorIn, usageIn, type AuthorMark } from '../translate/extensions.js';
-import type { ArtifactUpdate, StatusUpdate, TaskSnapshot, TaskUpdate } from '../translate/updates.js';
+import type {
+  ArtifactUpdate,
+  ReplyUpdate,
+  StatusUpdate,
+  TaskSnapshot,
+  TaskUpdate,
+} from '../translate/updates.js';
 import type { WatchLimits } from './limits.js';
 import { CLIENT_LIMITS } from './limits.js';
+import { SeenArtifact, sizeOf, splitParts, toArtifact, type PeerEventOf } from './seen-artifact.js';
 
 /** The events that a watcher of a task receives: the peer's events, and each change of the task's state. */
 export type ClientEvent = PeerEvent | { readonly type: 'status'; readonly state: TaskState };
 export type EndEvent = PeerEventOf<'end'>;
-type PeerEventOf<Type extends PeerEvent['type']> = Extract<PeerEvent, { readonly type: Type }>;
 
 export interface ReaderOptions {
   /** The author of events that name none. */
@@ -115,7 +121,7 @@ export class TaskReader {
       case 'task':
         return [...before, ...this.#readTask(update)];
       case 'message':
-        return this.#readMessage(update.message);
+        return this.#isAnnounced ? this.#readMessageOfTask(update) : this.#readMessage(update.message);
       case 'status':
         this.#awaitsUpdate = false;
         return [...before, ...this.#readStatus(update)];
@@ -175,10 +181,24 @@ export class TaskReader {
 
   /** Reads a message that was sent instead of a task. It is the whole answer. */
   #readMessage(message: Message): readonly ClientEvent[] {
-    if (this.#isAnnounced) throw invalid('The agent sent a message in the middle of a task.');
     const { metadata } = message;
     const about = { mark: authorIn(metadata), usage: usageIn(metadata) };
     return [...this.#readSnapshot(toArtifact(message)), this.#end('completed', about)];
+  }
+
+  /** Reads a message in the stream of its task: the next piece of the answer. Agno streams its text so. */
+  #readMessageOfTask({ message, taskId }: ReplyUpdate): readonly ClientEvent[] {
+    sameId('task', this.#taskId, taskId);
+    const { id, parts, metadata } = message;
+    const { text, files } = splitParts(parts);
+    this.#count(text.length + sizeOf(files));
+    const isThought = metadata?.['agno_content_category'] === 'reasoning';
+    if (isThought) return [{ type: 'activity', author: this.#agent, activity: { type: 'text', text } }];
+    const seen = this.#artifact({ id, parts, ...(metadata && { metadata }) });
+    return [
+      ...(text === '' ? [] : [seen.addText(text, seen.text === '')]),
+      ...(files.length === 0 ? [] : [seen.addFiles(files, toArtifact(message))]),
+    ];
   }
 
   #readStatus(update: TaskSnapshot | StatusUpdate): readonly ClientEvent[] {
@@ -341,43 +361,6 @@ export class TaskReader {
     const { characters: limit } = this.#limits;
     if (this.#characters > limit) throw tooLarge(`more than ${limit} characters`);
   }
-}
-
-class SeenArtifact {
-  readonly #id: string;
-  text = '';
-  files: readonly Part[] = [];
-  author = '';
-
-  constructor(id: string) {
-    this.#id = id;
-  }
-
-  addText(text: string, replace: boolean): PeerEventOf<'text-delta'> {
-    this.text = replace ? text : this.text + text;
-    return { type: 'text-delta', author: this.author, artifactId: this.#id, text, replace };
-  }
-
-  /** Returns an event with all files and data of the artifact, the earlier ones included. */
-  addFiles(files: readonly Part[], artifact: Artifact): PeerEventOf<'artifact'> {
-    this.files = [...this.files, ...files];
-    return { type: 'artifact', author: this.author, artifact: { ...artifact, parts: this.files } };
-  }
-}
-
-function toArtifact({ id, parts, metadata }: Message): Artifact {
-  return { id, parts, ...(metadata && { metadata }) };
-}
-
-/** Separates running text, whose chunks are joined, from files and data. */
-function splitParts(parts: readonly Part[]): { readonly text: string; readonly files: readonly Part[] } {
-  const isText = (part: Part): boolean => part.kind === 'text' && part.filename === undefined;
-  const text = parts.map((part) => (isText(part) && part.kind === 'text' ? part.text : '')).join('');
-  return { text, files: parts.filter((part) => !isText(part)) };
-}
-
-function sizeOf(files: readonly Part[]): number {
-  return files.length === 0 ? 0 : JSON.stringify(files).length;
 }
 
 function sameId(kind: string, known: string | undefined, given: string): string | undefined {

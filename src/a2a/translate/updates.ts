@@ -62,8 +62,8 @@ export interface ArtifactUpdate extends AboutTask {
   readonly metadata?: JsonObject | undefined;
 }
 
-/** The message that an agent sends in place of a task. */
-interface ReplyUpdate extends AboutTask {
+/** The message that an agent sends in place of a task; some send the pieces of their answer so. */
+export interface ReplyUpdate extends AboutTask {
   readonly type: 'message';
   readonly message: Message;
 }

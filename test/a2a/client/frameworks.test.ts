@@ -192,3 +192,48 @@ describe('the client of a LangGraph agent', () => {
     });
   });
 });
+
+describe('an answer from another framework', () => {
+  const piece = (text: string, more: JsonObject = {}): JsonObject => ({
+    message: {
+      ...{ messageId: 'm', role: 'ROLE_AGENT', taskId: 'task-1', contextId: 'context-1', parts: [{ text }] },
+      ...more,
+    },
+  });
+
+  async function endOf(...events: readonly JsonObject[]) {
+    await using closing = new AsyncDisposableStack();
+    const server = await startWireServer((_call, wire) => {
+      events.forEach((one) => wire.event(one));
+      wire.end();
+    });
+    closing.defer(() => server.close());
+    return await gather(connect({ url: server.origin }), { parts: [textPart('go')] });
+  }
+
+  it('is read when its pieces are messages in the stream of a task, as Agno streams it', async () => {
+    const thought = { messageId: 't', metadata: { agno_content_category: 'reasoning' } };
+    const events = await endOf(
+      status('TASK_STATE_WORKING'),
+      piece('Let me count.', thought),
+      piece('SE'),
+      piece('VEN'),
+      status(DONE),
+    );
+    expect(events.at(-1)).toMatchObject({ type: 'end', state: 'completed', text: 'SEVEN' });
+    const said = { type: 'text', text: 'Let me count.' };
+    expect(events).toContainEqual(expect.objectContaining({ type: 'activity', activity: said }));
+  });
+
+  it('is no answer when the messages are of another task', async () => {
+    const events = await endOf(
+      status('TASK_STATE_WORKING'),
+      piece('SEVEN', { taskId: 'other' }),
+      status(DONE),
+    );
+    expect(events.at(-1)).toMatchObject({
+      state: 'failed',
+      text: expect.stringContaining('changed the task id') as unknown,
+    });
+  });
+});
