@@ -11,8 +11,7 @@ import { listIn, objectIn, textIn } from '../loose.js';
  */
 
 /** The type of the opaque block that holds the further members of its message, or of the call after it. */
-const MESSAGE = 'chat-message';
-const CALL = 'chat-call';
+type MembersType = 'chat-message' | 'chat-call';
 
 /** Members that are read, or that no vendor takes back. */
 const READ_OF_MESSAGE =
@@ -20,85 +19,66 @@ const READ_OF_MESSAGE =
 const READ_OF_CALL = /^(index|id|type|function)$/;
 const READ_OF_FUNCTION = /^(name|arguments)$/;
 
-/** Collects the further members of one message from its deltas. */
-export class MessageMembers {
-  readonly #members = new Members(READ_OF_MESSAGE);
+/** Collects the further members of one message from its deltas, or of one call from its fragments. */
+export class Members {
+  readonly #type: MembersType;
+  #found: JsonObject = {};
 
-  add(delta: JsonObject, bounds: OutputBounds): void {
-    const parts = listIn(delta.content)
-      .map(objectIn)
-      .filter(({ type }) => type !== 'text' && type !== undefined);
-    this.#members.add(delta, bounds);
-    if (parts.length > 0) this.#members.add({ parts }, bounds);
+  constructor(type: MembersType) {
+    this.#type = type;
   }
 
-  blocks(origin: string): readonly AnswerBlock[] {
-    return opaque(origin, MESSAGE, this.#members.found);
-  }
-}
-
-/** Collects the further members of one call from its fragments. */
-export class CallMembers {
-  readonly #ofCall = new Members(READ_OF_CALL);
-  readonly #ofFunction = new Members(READ_OF_FUNCTION);
-
-  add(fragment: JsonObject, bounds: OutputBounds): void {
-    this.#ofCall.add(fragment, bounds);
-    this.#ofFunction.add(objectIn(fragment.function), bounds);
+  add(piece: JsonObject, bounds: OutputBounds): void {
+    const further = this.#type === 'chat-message' ? furtherOfMessage(piece) : furtherOfCall(piece);
+    if (isEmpty(further)) return;
+    bounds.chunk(JSON.stringify(further));
+    this.#found = joinObjects(this.#found, further);
   }
 
-  blocks(origin: string): readonly AnswerBlock[] {
-    const named = this.#ofFunction.found;
-    return opaque(origin, CALL, { ...this.#ofCall.found, ...(hasMembers(named) && { function: named }) });
+  blocks(provider: string): readonly AnswerBlock[] {
+    const block = { type: this.#type, members: this.#found };
+    return isEmpty(this.#found) ? [] : [{ type: 'opaque', provider, block }];
   }
 }
 
-const hasMembers = (value: JsonObject): boolean => Object.keys(value).length > 0;
-
-function opaque(provider: string, type: string, members: JsonObject): readonly AnswerBlock[] {
-  return hasMembers(members) ? [{ type: 'opaque', provider, block: { type, members } }] : [];
+function furtherOfMessage(delta: JsonObject): JsonObject {
+  const parts = listIn(delta.content)
+    .map(objectIn)
+    .filter(({ type }) => type !== 'text' && type !== undefined);
+  return { ...without(READ_OF_MESSAGE, delta), ...(parts.length > 0 && { parts }) };
 }
 
-/** The members that an opaque block adds to its message; undefined for another block. */
-export const messageMembers = (block: JsonObject): JsonObject | undefined => membersIn(block, MESSAGE);
+function furtherOfCall(fragment: JsonObject): JsonObject {
+  const named = without(READ_OF_FUNCTION, objectIn(fragment.function));
+  return { ...without(READ_OF_CALL, fragment), ...(!isEmpty(named) && { function: named }) };
+}
 
-/** The members that an opaque block adds to the call after it; undefined for another block. */
-export const callMembers = (block: JsonObject): JsonObject | undefined => membersIn(block, CALL);
+function without(read: RegExp, given: JsonObject): JsonObject {
+  const isFurther = ([name, value]: [string, Json | undefined]): boolean =>
+    !read.test(name) && value !== null && !isEmptyList(value);
+  return Object.fromEntries(Object.entries(given).filter(isFurther));
+}
 
-function membersIn(block: JsonObject, type: string): JsonObject | undefined {
-  return block.type === type ? objectIn(block.members) : undefined;
+const isEmpty = (members: JsonObject): boolean => Object.keys(members).length === 0;
+
+/** The members that an opaque block adds to its message, or to the call after it; none of another block. */
+export function membersOf(block: AnswerBlock | undefined, type: MembersType): JsonObject {
+  return block?.type === 'opaque' && block.block.type === type ? objectIn(block.block.members) : {};
 }
 
 /** Joins the members of messages that are sent as one. */
-export function joinMembers(all: readonly JsonObject[]): JsonObject {
-  const [first = {}, ...others] = all;
-  return others.reduce<JsonObject>((joined, next) => joinObjects(joined, next), first);
-}
-
-class Members {
-  readonly #read: RegExp;
-  found: JsonObject = {};
-
-  constructor(read: RegExp) {
-    this.#read = read;
-  }
-
-  add(given: JsonObject, bounds: OutputBounds): void {
-    const further = Object.entries(given).filter(
-      ([name, value]) => !this.#read.test(name) && value !== null && !isEmptyList(value),
-    );
-    if (further.length === 0) return;
-    const members: JsonObject = Object.fromEntries(further);
-    bounds.chunk(JSON.stringify(members));
-    this.found = joinObjects(this.found, members);
-  }
-}
+export const joinMembers = (all: readonly JsonObject[]): JsonObject => all.reduce(joinObjects, {});
 
 const isEmptyList = (value: Json | undefined): boolean => Array.isArray(value) && value.length === 0;
 
 function joinObjects(before: JsonObject, next: JsonObject): JsonObject {
   const joined: Record<string, Json | undefined> = { ...before };
-  for (const [name, value] of Object.entries(next)) joined[name] = joinValues(before[name], value);
+  for (const [name, value] of Object.entries(next)) {
+    const isOfFunction = name === 'function' && isJsonObject(value);
+    joined[name] = isOfFunction
+      ? joinObjects(objectIn(before[name]), value)
+      : joinValues(before[name], value);
+  }
   return joined;
 }
 

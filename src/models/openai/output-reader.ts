@@ -7,7 +7,7 @@ import { OutputBounds, parseEvent, type OutputReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
 import { countIn, listIn, objectIn, textIn } from '../loose.js';
 import { filteredCategories } from '../reason.js';
-import { CallMembers, MessageMembers } from './members.js';
+import { Members } from './members.js';
 
 const DONE = '[DONE]';
 
@@ -17,7 +17,7 @@ export class OpenaiOutputReader implements OutputReader {
   readonly #endpoint: Endpoint;
   readonly #bounds = new OutputBounds();
   readonly #calls = new CallCollector(this.#bounds);
-  readonly #members = new MessageMembers();
+  readonly #members = new Members('chat-message');
   #text = '';
   #hasDelta = false;
   #hasRefused = false;
@@ -107,14 +107,15 @@ function toUsage(usage: JsonObject): Usage {
 const MAX_PARSES = 100;
 
 /** The call that a fragment names. A fragment may leave out any of these. */
-type NamedCall = Readonly<{ index: number | undefined; id: string; name: string }>;
-
-interface Draft {
+interface NamedCall {
   readonly index: number | undefined;
   id: string;
   name: string;
+}
+
+interface Draft extends NamedCall {
   argumentsText: string;
-  readonly members: CallMembers;
+  readonly members: Members;
   parses: number;
 }
 
@@ -161,10 +162,8 @@ class CallCollector {
     const { index } = named;
     const open = this.#drafts.findLast((draft) => index === undefined || draft.index === index);
     if (open && !beginsAnother(named, open)) return open;
-    const draft: Draft = {
-      ...{ index, id: '', name: '', argumentsText: '', parses: 0 },
-      members: new CallMembers(),
-    };
+    const members = new Members('chat-call');
+    const draft: Draft = { index, id: '', name: '', argumentsText: '', members, parses: 0 };
     this.#drafts.push(draft);
     this.#bounds.blocks(this.#drafts.length);
     return draft;

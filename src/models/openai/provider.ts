@@ -36,8 +36,7 @@ export function createOpenaiProvider(options: OpenaiOptions): ModelProvider {
     ownUrl: DEFAULT_BASE_URL,
     api: speaksResponses ? 'responses' : 'chat',
     open: (endpoint) => openClient(options, endpoint),
-    output: (request, context) =>
-      streamOutput(speaksResponses ? outputByResponses : outputByChat, request, context),
+    output: (request, context) => streamOutput(speaksResponses ? RESPONSES : CHAT, request, context),
   });
 }
 
@@ -57,44 +56,39 @@ async function openClient(options: OpenaiOptions, endpoint: Endpoint): Promise<O
   });
 }
 
-const outputByChat: OutputBy = (client, request, context) => {
-  const body = toOpenaiRequest(request, context);
-  return {
-    reader: new OpenaiOutputReader(context.origin, context.endpoint),
-    send: (signal) => client.chat.completions.create(body, { signal }).asResponse(),
-  };
+/** How a request is sent by one of the APIs, and its output read. */
+interface Api {
+  readonly Reader: new (origin: string, endpoint: Endpoint) => OutputReader;
+  readonly prepare: (client: OpenAI, request: ModelRequest, context: Context) => Exchange['send'];
+}
+
+const CHAT: Api = {
+  Reader: OpenaiOutputReader,
+  prepare(client, request, context) {
+    const body = toOpenaiRequest(request, context);
+    return (signal) => client.chat.completions.create(body, { signal }).asResponse();
+  },
 };
 
-const outputByResponses: OutputBy = (client, request, context) => {
-  const body = toResponsesRequest(request, context);
-  return {
-    reader: new ResponsesReader(context.origin, context.endpoint),
-    send: (signal) => client.responses.create(body, { signal }).asResponse(),
-  };
-};
-
-type OutputBy = (
-  client: OpenAI,
-  request: ModelRequest,
-  context: Context,
-) => Pick<Exchange, 'send'> & {
-  readonly reader: OutputReader;
+const RESPONSES: Api = {
+  Reader: ResponsesReader,
+  prepare(client, request, context) {
+    const body = toResponsesRequest(request, context);
+    return (signal) => client.responses.create(body, { signal }).asResponse();
+  },
 };
 
 /** The models that lose their thread without the thoughts in tags that they wrote. The templates of others cut them off. */
 const NEEDS_THOUGHTS = /minimax/i;
 
-async function* streamOutput(by: OutputBy, request: ModelRequest, context: Context) {
-  const exchange = by(await context.connect(), request, context);
+async function* streamOutput({ Reader, prepare }: Api, request: ModelRequest, context: Context) {
+  const send = prepare(await context.connect(), request, context);
   const { endpoint, origin } = context;
   const { signal, maxTokens } = request;
-  const splitter = new ThoughtSplitter();
-  yield* exchangeText({ ...context, ...exchange, splitter, signal, maxTokens });
-  const ended = exchange.reader.ended();
-  const content = withoutThoughts(
-    withOwnIds(ended.content),
-    splitter.thoughts,
-    NEEDS_THOUGHTS.test(endpoint.model) ? origin : undefined,
-  );
+  const [reader, splitter] = [new Reader(origin, endpoint), new ThoughtSplitter()];
+  yield* exchangeText({ ...context, reader, send, splitter, signal, maxTokens });
+  const ended = reader.ended();
+  const ofThoughts = NEEDS_THOUGHTS.test(endpoint.model) ? origin : undefined;
+  const content = withoutThoughts(withOwnIds(ended.content), splitter.thoughts, ofThoughts);
   yield { type: 'end', answer: toAnswer({ ...ended, content }, { maxTokens, endpoint }) } as const;
 }

@@ -4,14 +4,20 @@ import type {
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions';
 import { answerText, functionCalls } from '../../core/model.js';
-import type { AnswerBlock, FunctionResult, ModelRequest, SystemBlock } from '../../core/model.js';
+import type {
+  AnswerBlock,
+  FunctionCall,
+  FunctionResult,
+  ModelRequest,
+  SystemBlock,
+} from '../../core/model.js';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { shortHash } from '../call-ids.js';
-import { listIn, objectIn, textIn } from '../loose.js';
+import { listIn, objectIn } from '../loose.js';
 import { argumentsToSend, toContent, toVendorRequest, type Content, type UserTurn } from '../conversation.js';
 import { thoughtsIn } from '../thoughts.js';
 import type { BodyContext } from '../vendor.js';
-import { callMembers, joinMembers, messageMembers } from './members.js';
+import { joinMembers, membersOf } from './members.js';
 
 /** The body of a Chat Completions request, limited to fields that compatible servers support. */
 export function toOpenaiRequest(
@@ -117,10 +123,10 @@ function assistantMessage(
   content: readonly AnswerBlock[],
   adjusted: BodyContext['adjusted'],
 ): ChatCompletionMessageParam {
-  const { parts, ...members } = joinMembers(content.flatMap((block) => membersIn(block, messageMembers)));
-  const calls = functionCalls(content).map((call) => {
-    const before = content[content.indexOf(call) - 1];
-    const { function: named, ...further } = joinMembers(before ? membersIn(before, callMembers) : []);
+  const { parts, ...members } = joinMembers(content.map((block) => membersOf(block, 'chat-message')));
+  const calls = functionCalls(content);
+  const toolCalls = calls.map((call) => {
+    const { function: named, ...further } = membersOf(content[content.indexOf(call) - 1], 'chat-call');
     const text = JSON.stringify(argumentsToSend(call));
     return {
       ...(adjusted.has('signatures') && FOREIGN_CALL),
@@ -139,7 +145,7 @@ function assistantMessage(
     ...members,
     role: 'assistant',
     content: parts ? [...listIn(parts), ...texts] : text === '' ? empty : text,
-    ...(calls.length > 0 ? { tool_calls: calls } : {}),
+    ...(calls.length > 0 ? { tool_calls: toolCalls } : {}),
   } as ChatCompletionMessageParam;
 }
 
@@ -149,19 +155,7 @@ const FOREIGN_CALL = {
 };
 
 /** A thought for a message of another model. Each differs: models fall into repeating one that is always the same. */
-function foreignThought(
-  text: string,
-  calls: readonly { readonly id: string; readonly function: object }[],
-): string {
-  const names = calls.map((call) => textIn(objectIn(call.function).name));
-  return names.length > 0
-    ? `I call ${names.join(' and ')} (${calls[0]!.id}).`
-    : `I answer (${shortHash(text)}).`;
-}
-
-function membersIn(
-  block: AnswerBlock,
-  read: (block: JsonObject) => JsonObject | undefined,
-): readonly JsonObject[] {
-  return block.type === 'opaque' ? [read(block.block) ?? []].flat() : [];
+function foreignThought(text: string, [first, ...others]: readonly FunctionCall[]): string {
+  if (!first) return `I answer (${shortHash(text)}).`;
+  return `I call ${[first, ...others].map(({ name }) => name).join(' and ')} (${first.id}).`;
 }
