@@ -1,7 +1,7 @@
-import { NO_USAGE, addUsage, type ModelMessage, type ModelRequest } from '../core/model.js';
+import { NO_USAGE, addUsage, type ModelRequest } from '../core/model.js';
 import type { ModelPrice, SpentUsage, Usage } from '../core/model.js';
 import type { Money } from '../core/task.js';
-import { estimateTokens } from '../core/text.js';
+import { tokensIn } from './token-estimate.js';
 
 /** The price of an agent's model, and the names of node and model on bills. */
 export interface Meter {
@@ -14,11 +14,6 @@ export interface Meter {
   readonly fallbacks?: readonly Meter[];
 }
 
-/** The usage of a call or of an attempt, and the model that made it, of several. */
-export interface Spent extends Omit<SpentUsage, 'by'> {
-  readonly by?: string | undefined;
-}
-
 export type Request = Omit<ModelRequest, 'signal'>;
 
 const MILLION = 1_000_000;
@@ -27,7 +22,7 @@ const BILLION = 1_000_000_000;
 const MIN_OUTPUT_TOKENS = 256;
 
 /** Returns the sum of the usages, with their rows on a bill. */
-export function toBill(asked: Meter, agent: string, spent: readonly Spent[]): Usage {
+export function toBill(asked: Meter, agent: string, spent: readonly SpentUsage[]): Usage {
   const billed = spent.map(({ by, usage }): Usage => {
     const { node, model, currency, price } = asked.fallbacks?.find(({ model }) => model === by) ?? asked;
     const { rows: _, ...tokens } = usage;
@@ -117,16 +112,5 @@ function outputPrice(price: ModelPrice, input: number): number {
   return price.output * factorOf(price, input).output;
 }
 
-const MESSAGE_TOKENS = new WeakMap<ModelMessage, number>();
-
-/** Estimates the tokens of a request. Each message is estimated once, so no call serializes a long conversation again. */
-function estimateInput({ system, messages, functions }: Request): number {
-  return messages.reduce(
-    (sum, message) => {
-      const tokens = MESSAGE_TOKENS.get(message) ?? estimateTokens(JSON.stringify(message));
-      MESSAGE_TOKENS.set(message, tokens);
-      return sum + tokens;
-    },
-    estimateTokens(JSON.stringify([system, functions])),
-  );
-}
+const estimateInput = ({ system, messages, functions }: Request): number =>
+  tokensIn(messages) + tokensIn([...system, ...functions]);

@@ -1,8 +1,8 @@
 import type { AgentLimits } from '../core/agent.js';
-import { NO_USAGE, type Usage } from '../core/model.js';
+import { NO_USAGE, type SpentUsage, type Usage } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
 import type { Grant, Money, Scope } from '../core/task.js';
-import type { Meter, Request, Spent } from './bill.js';
+import type { Meter, Request } from './bill.js';
 import { estimatedCost, moneyLeft, moneySpent, shareOf, sumOf, toBill, withinAmount } from './bill.js';
 
 /** Keeps the day's (UTC) cost of each owner's model calls, together for all processes that share the database. */
@@ -63,7 +63,7 @@ export class Budget {
   }
 
   /** Ends the reservation of a model call and counts its attempts. Resolves with their usage and its rows on the bill. */
-  async bill(step: string, attempts: readonly Spent[]): Promise<Usage> {
+  async bill(step: string, attempts: readonly SpentUsage[]): Promise<Usage> {
     const { run, meter } = this.#options;
     const usage = meter
       ? toBill(meter, run.task.agent, attempts)

@@ -1,9 +1,9 @@
 import { textPart } from '../core/message.js';
 import { functionCalls, type FunctionResult, type ModelMessage } from '../core/model.js';
 import type { Clearing } from '../core/task.js';
-import { BYTES_PER_TOKEN, cutText, estimateTokens } from '../core/text.js';
+import { BYTES_PER_TOKEN, cutText } from '../core/text.js';
 import { askUser } from './control-functions.js';
-import { isFile } from './attachments.js';
+import { tokensIn } from './token-estimate.js';
 
 /** A message of a conversation, and the turn that it belongs to; 0 for earlier tasks. */
 export interface TurnMessage {
@@ -24,12 +24,12 @@ const LEFT_OUT: ModelMessage = {
 /** Returns the conversation after a clearing. Messages of the person stay, and so do questions with their replies. */
 export function withoutOld(entries: readonly TurnMessage[], clearing: Clearing): TurnMessage[] {
   const gone = leftOut(entries, clearing);
-  const firstGone = entries.findIndex((entry) => gone.has(entry));
-  return entries.flatMap((entry, at) => {
-    const noted = entries.some((one) => one.message === LEFT_OUT && !gone.has(one));
-    const note = at === firstGone && !noted ? [{ turn: entry.turn, message: LEFT_OUT }] : [];
-    return gone.has(entry) ? note : [...note, withShorterResults(entry, clearing)];
-  });
+  const kept = entries
+    .filter((entry) => !gone.has(entry))
+    .map((entry) => withShorterResults(entry, clearing));
+  const first = entries.findIndex((entry) => gone.has(entry));
+  if (first < 0 || kept.some(({ message }) => message === LEFT_OUT)) return kept;
+  return kept.toSpliced(first, 0, { turn: entries[first]!.turn, message: LEFT_OUT });
 }
 
 /** The messages that go: of earlier tasks the oldest, and old calls with their results. */
@@ -78,13 +78,9 @@ function cutResult(result: FunctionResult, bytes: number): FunctionResult {
 
 /**
  * Returns the clearing that loses least among those that bring the conversation down to `target` tokens; without one, that
- * which frees most. Undefined when none frees anything. The calls of the turn `newest` stay.
+ * which frees most. The calls of the turn `newest` stay.
  */
-export function smallestClearing(
-  entries: readonly TurnMessage[],
-  newest: number,
-  target: number,
-): Clearing | undefined {
+export function smallestClearing(entries: readonly TurnMessage[], newest: number, target: number): Clearing {
   const all = clearings(entries, newest, longestResult(entries, newest, target));
   const fits = (clearing: Clearing): boolean => tokensIn(withoutOld(entries, clearing)) <= target;
   // Each loses more than the one before.
@@ -94,8 +90,7 @@ export function smallestClearing(
     if (fits(all[middle]!)) to = middle;
     else from = middle + 1;
   }
-  const found = all[from];
-  return found && tokensIn(withoutOld(entries, found)) < tokensIn(entries) ? found : undefined;
+  return all[from]!;
 }
 
 /** All clearings, each of which loses more than the one before: results, then calls, then errors, then earlier tasks. */
@@ -124,56 +119,10 @@ function longestResult(
   newest: number,
   target: number,
 ): Pick<Clearing, 'bytes'> {
-  const ofNewest = entries.filter(({ turn, message }) => turn >= newest && message.role === 'results');
-  const count = ofNewest.reduce((sum, { message }) => sum + resultsIn(message).length, 0);
-  if (tokensIn(ofNewest) <= target / 2) return {};
-  const bytes = Math.floor(((target / 2) * BYTES_PER_TOKEN) / count);
+  const results = entries.flatMap(({ turn, message }) =>
+    turn >= newest && message.role === 'results' ? message.results : [],
+  );
+  if (tokensIn(results) <= target / 2) return {};
+  const bytes = Math.floor(((target / 2) * BYTES_PER_TOKEN) / results.length);
   return { bytes: Math.max(MIN_RESULT_BYTES, bytes) };
 }
-
-const resultsIn = (message: ModelMessage): readonly FunctionResult[] =>
-  message.role === 'results' ? message.results : [];
-
-/** About how many tokens vendors count for an image of usual size. */
-const IMAGE_TOKENS = 1_500;
-/** The roles, ids and names around each text. */
-const FRAME_TOKENS = 10;
-
-const TOKENS = new WeakMap<ModelMessage, number>();
-
-/** Estimates the tokens of messages, each once. */
-export function tokensIn(entries: readonly Pick<TurnMessage, 'message'>[]): number {
-  return entries.reduce((sum, { message }) => {
-    const tokens = TOKENS.get(message) ?? tokensOf(message);
-    TOKENS.set(message, tokens);
-    return sum + tokens;
-  }, 0);
-}
-
-function tokensOf(message: ModelMessage): number {
-  switch (message.role) {
-    case 'user':
-      return sumOf(
-        message.parts.map((part) =>
-          isFile(part)
-            ? IMAGE_TOKENS
-            : estimateTokens(part.kind === 'text' ? part.text : JSON.stringify(part)) + FRAME_TOKENS,
-        ),
-      );
-    case 'assistant':
-      return sumOf(
-        message.content.map(
-          (block) =>
-            estimateTokens(block.type === 'text' ? block.text : JSON.stringify(block)) + FRAME_TOKENS,
-        ),
-      );
-    case 'results':
-      return sumOf(
-        message.results.map(
-          ({ content, images = [] }) => estimateTokens(content) + images.length * IMAGE_TOKENS + FRAME_TOKENS,
-        ),
-      );
-  }
-}
-
-const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, one) => sum + one, 0);

@@ -1,8 +1,8 @@
-import type { FunctionSpec, ModelAnswer, ModelMessage, ModelProvider } from '../core/model.js';
+import type { ModelAnswer, ModelMessage, ModelProvider } from '../core/model.js';
 import type { Run } from '../core/run.js';
-import { estimateTokens } from '../core/text.js';
 import type { Request } from './bill.js';
-import { smallestClearing, tokensIn, withoutOld, type TurnMessage } from './clearing.js';
+import { smallestClearing, withoutOld, type TurnMessage } from './clearing.js';
+import { tokensIn } from './token-estimate.js';
 
 /** The windows that vendors named, or refused requests beyond, by the model that was asked. */
 const LEARNED = new WeakMap<ModelProvider, number>();
@@ -113,8 +113,8 @@ export class ContextWindow {
 
   #clear(target: number, leastFreed: number): boolean {
     const clearing = smallestClearing(this.#entries, Math.max(1, this.#turn - 1), target);
-    const entries = clearing && withoutOld(this.#entries, clearing);
-    if (!entries || tokensIn(this.#entries) - tokensIn(entries) < leastFreed) return false;
+    const entries = withoutOld(this.#entries, clearing);
+    if (tokensIn(this.#entries) - tokensIn(entries) < leastFreed) return false;
     const window = LEARNED.get(this.#model);
     this.#run.emit({ type: 'results-cleared', step: this.#step, ...clearing, ...(window && { window }) });
     this.#entries = entries;
@@ -122,14 +122,4 @@ export class ContextWindow {
   }
 }
 
-const SPEC_TOKENS = new WeakMap<FunctionSpec, number>();
-
-/** Estimates the instruction and the functions of a request. */
-function fixedTokens({ system, functions }: Parts): number {
-  const ofSystem = system.reduce((sum, { text }) => sum + estimateTokens(text), 0);
-  return functions.reduce((sum, spec) => {
-    const tokens = SPEC_TOKENS.get(spec) ?? estimateTokens(JSON.stringify(spec));
-    SPEC_TOKENS.set(spec, tokens);
-    return sum + tokens;
-  }, ofSystem);
-}
+const fixedTokens = ({ system, functions }: Parts): number => tokensIn([...system, ...functions]);

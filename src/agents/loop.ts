@@ -170,18 +170,12 @@ interface LastTurn {
 
 /** Describes the last turn, in which the model must answer; undefined when more turns are allowed. */
 function lastTurn(turn: number, ledger: CallLedger, limits: AgentLimits): LastTurn | undefined {
-  if (turn >= limits.turns) {
-    const limit = `the ${limits.turns} turns of this task are used up (agent.limits.turns)`;
-    return lastTurnBecause(limit, 'limit-turns');
-  }
-  if (ledger.exhausted) {
-    const limit = `the ${limits.toolCalls} calls of this task are used up (agent.limits.toolCalls)`;
-    return lastTurnBecause(limit, 'limit-tool-calls');
-  }
-  return undefined;
-}
-
-function lastTurnBecause(limit: string, reason: string): LastTurn {
+  if (turn < limits.turns && !ledger.exhausted) return undefined;
+  const [what, key, reason] =
+    turn >= limits.turns
+      ? ([`${limits.turns} turns`, 'turns', 'limit-turns'] as const)
+      : ([`${limits.toolCalls} calls`, 'toolCalls', 'limit-tool-calls'] as const);
+  const limit = `the ${what} of this task are used up (agent.limits.${key})`;
   return {
     note: `From here on no function can be called: ${limit}. Answer now from what you have, and say what is missing.`,
     end: { state: 'failed', reason, text: `Stopped: ${limit}.` },

@@ -1,4 +1,5 @@
 import { isLangoError, LangoError } from '../core/errors.js';
+import { attemptsOf } from '../core/model.js';
 import type {
   FunctionResult,
   ModelAnswer,
@@ -15,7 +16,7 @@ import type { Origin } from '../core/origin.js';
 import type { EventBody } from '../core/task.js';
 import { againAt } from '../core/retry.js';
 import { scrubEvent } from '../scrub/data.js';
-import type { Request, Spent } from './bill.js';
+import type { Request } from './bill.js';
 import type { Budget } from './budget.js';
 import type { ContextWindow } from './context-window.js';
 
@@ -97,7 +98,7 @@ async function askUntilItFits(options: TurnOptions): Promise<AnswerGiven | RunEn
     } finally {
       if (last?.type !== 'end' && isLangoError(run.signal.reason, 'timeout'))
         markHalf(run, said, TIME_IS_OVER);
-      usage = await budget.bill(step, attemptsOf(last));
+      usage = await budget.bill(step, last ? attemptsOf(last) : []);
     }
     if (last.type === 'end') return { answer: last.answer, usage };
     // No entry holds the usage of a call without an output.
@@ -134,12 +135,6 @@ async function askModel({ run, model }: TurnOptions, request: Request, said: Sai
   }
   run.signal.throwIfAborted();
   throw new LangoError('model', 'The model provider ended its stream without an end or error event.');
-}
-
-/** The attempts of a call, as far as the vendor reported their usage. */
-function attemptsOf(last: LastEvent | undefined): readonly Spent[] {
-  if (last?.type === 'end') return [last.answer, ...(last.answer.failed ?? [])];
-  return last?.failed ?? [];
 }
 
 /** Shorter waits are not shown: they are over before a person has read the line. */

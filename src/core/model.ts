@@ -172,6 +172,11 @@ export function functionCalls(content: readonly AnswerBlock[]): readonly Functio
   return content.filter((block) => block.type === 'function-call');
 }
 
+/** The usage of the answer, and of the failed attempts before it, as far as the vendor reported it. */
+export function attemptsOf(last: Exclude<ModelEvent, { type: 'text' }>): readonly SpentUsage[] {
+  return last.type === 'error' ? (last.failed ?? []) : [last.answer, ...(last.answer.failed ?? [])];
+}
+
 /** Summarizes a text in a few lines. */
 export interface Distiller {
   /** The id of the model, which is stored with the result. */

@@ -1,7 +1,7 @@
 import type { Distiller, DistillRequest, FunctionSpec, ModelAnswer, ModelProvider } from '../core/model.js';
 import { LangoError } from '../core/errors.js';
 import { textPart } from '../core/message.js';
-import { functionCalls, type Usage } from '../core/model.js';
+import { attemptsOf, functionCalls, type Usage } from '../core/model.js';
 import type { Scope } from '../core/task.js';
 
 const MAX_TOKENS = 2_048;
@@ -60,9 +60,10 @@ async function ask(
   });
   for await (const event of events) {
     if (event.type === 'text') continue;
-    const { failed = [] } = event.type === 'end' ? event.answer : event;
-    const own = event.type === 'end' ? [event.answer.usage] : [];
-    onUsage(scope, [...own, ...failed.map(({ usage }) => usage)]);
+    onUsage(
+      scope,
+      attemptsOf(event).map(({ usage }) => usage),
+    );
     if (event.type === 'end') return event.answer;
     signal.throwIfAborted();
     throw new LangoError('unavailable', event.message, { retryable: event.retryable });

@@ -1,8 +1,6 @@
 import { defined } from '../core/json.js';
 import type { Logger } from '../core/logger.js';
-import type { ModelEvent, ModelProvider, ModelRequest, SpentUsage } from '../core/model.js';
-
-type Failure = Extract<ModelEvent, { type: 'error' }>;
+import { attemptsOf, type ModelEvent, type ModelProvider, type SpentUsage } from '../core/model.js';
 
 /** The rest of a model after a failure. A resting model is asked only when no other one responds. */
 const REST_MS = 60_000;
@@ -33,22 +31,23 @@ export function withFallbacks(
       const failed: SpentUsage[] = [];
       for (;;) {
         const provider = queue[0]!;
-        let last: Failure | End | undefined;
-        const hasFallback = queue.length > 1;
-        for await (const event of outputOf(provider, { ...request, hasFallback }, hasText)) {
-          hasText ||= event.type === 'text';
-          if (event.type === 'text') yield event;
+        let last: Last | undefined;
+        let restarts = hasText;
+        for await (const event of provider.stream({ ...request, hasFallback: queue.length > 1 })) {
+          if (event.type === 'text') yield restarts ? { ...event, restarts } : event;
           else last = event;
+          restarts &&= event.type !== 'text';
+          hasText ||= event.type === 'text';
         }
-        const failure = last && failureIn(last, asksAfterRefusal);
+        if (!last) return;
+        const failure = failureIn(last, asksAfterRefusal);
         queue = failure ? queue.slice(1).filter((next) => mayFollow(failure, provider, next)) : [];
         const [next] = queue;
-        if (!last) return;
         if (!failure || !next) {
           yield withFailed(last, failed, provider);
           return;
         }
-        failed.push(...attemptsOf(last, provider));
+        failed.push(...attemptsOf(last).map(({ usage }) => ({ usage, by: provider.id })));
         // A refusal is about the request, and not about the model.
         if (failure.about !== 'content' && failure.about !== 'length')
           restUntil.set(provider, Date.now() + REST_MS);
@@ -60,51 +59,24 @@ export function withFallbacks(
   };
 }
 
-type End = Extract<ModelEvent, { type: 'end' }>;
-type Reason = Pick<Failure, 'code' | 'about' | 'message'>;
+type Last = Exclude<ModelEvent, { type: 'text' }>;
+type Reason = Pick<Extract<Last, { type: 'error' }>, 'code' | 'about' | 'message'>;
 
 /** Why another model is to be asked: a failure, or a refusal of a filter, which the vendors say that others may answer. */
-function failureIn(last: Failure | End, asksAfterRefusal: boolean): Reason | undefined {
+function failureIn(last: Last, asksAfterRefusal: boolean): Reason | undefined {
   if (last.type === 'error') return last.about !== 'content' || asksAfterRefusal ? last : undefined;
   const { refusal } = last.answer;
   if (refusal === undefined || !asksAfterRefusal) return undefined;
   return { code: 'rejected', about: 'content', message: `a filter of its vendor refused: ${refusal}` };
 }
 
-/** The usage of all attempts of a model that failed or refused. */
-function attemptsOf(last: Failure | End, { id: by }: ModelProvider): readonly SpentUsage[] {
-  const { failed = [] } = last.type === 'end' ? last.answer : last;
-  const refused = last.type === 'end' ? [{ usage: last.answer.usage }] : [];
-  return [...failed, ...refused].map(({ usage }) => ({ usage, by }));
-}
-
-/** Adds the attempts of earlier providers to the last event, and names its provider in its own failed attempts. */
-function withFailed(
-  last: Failure | End,
-  earlier: readonly SpentUsage[],
-  { id: by }: ModelProvider,
-): ModelEvent {
+/** Adds the attempts of earlier providers to the last event, and names the provider of this one and its attempts. */
+function withFailed(last: Last, earlier: readonly SpentUsage[], { id: by }: ModelProvider): Last {
   const { failed: own = [] } = last.type === 'end' ? last.answer : last;
   const all = [...earlier, ...own.map(({ usage }) => ({ usage, by }))];
-  if (all.length === 0) return last;
-  return last.type === 'end'
-    ? { ...last, answer: { ...last.answer, failed: all } }
-    : { ...last, failed: all };
-}
-
-/** Yields the output of one provider. With `replaces`, its first text replaces the text of the provider before. */
-async function* outputOf(
-  provider: ModelProvider,
-  request: ModelRequest,
-  replaces: boolean,
-): AsyncGenerator<ModelEvent, void> {
-  let restarts = replaces;
-  for await (const event of provider.stream(request)) {
-    if (event.type === 'end') yield { ...event, answer: { ...event.answer, by: provider.id } };
-    else if (event.type === 'text' && restarts) yield { ...event, restarts };
-    else yield event;
-    if (event.type === 'text') restarts = false;
-  }
+  const failed = all.length > 0 && { failed: all };
+  if (last.type === 'end') return { ...last, answer: { ...last.answer, by, ...failed } };
+  return { ...last, ...failed };
 }
 
 /** Whether another model may be asked after this failure. A request that one model rejects is rejected by all. */

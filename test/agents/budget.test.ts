@@ -47,7 +47,7 @@ describe('The price of an answer', () => {
     const request = { system: [], messages: [long], functions: [], maxTokens: 1_000_000 };
     const budget = new Budget({ run, limits, meter });
     for (const step of ['t1', 't2', 't3']) {
-      expect(await budget.admit(step, request)).toMatchObject({ maxTokens: 249_997 });
+      expect(await budget.admit(step, request)).toMatchObject({ maxTokens: 249_998 });
     }
     expect(serialized).toBe(1);
   });
