@@ -53,6 +53,6 @@ export default {
   },
   // Ends a test that hangs. It is far above what any takes, as a busy machine is several times slower.
   testTimeout: 120_000,
-  // One more than the cores of a small machine: many tests wait for a process or a page.
-  maxWorkers: 3,
+  // Twice the cores of a small machine: many tests wait for a process, a page or a time limit.
+  maxWorkers: 4,
 };
