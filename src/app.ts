@@ -1,8 +1,9 @@
+import { createAccess } from './a2a/server/access.js';
 import { NodeAddress } from './a2a/server/node-address.js';
+import { skillIdOf } from './agents/capabilities.js';
 import type { DefinedAgent } from './agents/defined-agent.js';
 import { createAgents, namingFindings, openModels } from './app/agents.js';
 import { openCapabilities } from './app/capabilities.js';
-import { createIdentity, openAccess } from './app/identity.js';
 import { createListeners } from './app/listeners.js';
 import type { ListenerAddress, Listeners, MountedHandler } from './app/listeners.js';
 import type { OnStop, Parts } from './app/node.js';
@@ -30,7 +31,7 @@ import { noSecrets, SECRETS, type Scrubber } from './core/secrets.js';
 import type { Tool } from './core/tool.js';
 import { keyFileFindings } from './http/authentication.js';
 import { sendError } from './http/errors.js';
-import { readTls, tlsFindings, type TlsMaterial } from './http/tls.js';
+import { readTls, tlsFindings } from './http/tls.js';
 import { healthOf } from './http/web-app.js';
 import { createJournal, type RunningJournal } from './journal/journal.js';
 import { openAudit } from './logging.js';
@@ -196,21 +197,22 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Openi
 
   const push = createPush(acting);
   const hasPush = push !== undefined;
-  const access = openAccess(acting);
+  const tools = acting.tools.map(({ name }) => name);
+  const access = createAccess({ ...acting, tools, auth: config.auth, skillOf: skillIdOf });
   const node = { ...acting, access, published: await publish({ ...acting, access }, push?.configs) };
   const replacePeers = await joinPeers(node, options);
   node.metrics?.addSources(metricSourcesOf(node, hasPush));
 
-  const renewTls = (material: TlsMaterial) => listeners.renewTls(material);
-  const reload = createReload({
-    ...{ ...node, replacePeers, renewTls },
-    readTls: () => readTls(config.server.tls),
-  });
+  const readNewTls = async () => {
+    const material = await readTls(config.server.tls);
+    return material && (() => listeners.renewTls(material));
+  };
+  const reload = createReload({ ...node, replacePeers, readTls: readNewTls });
   const registry = new PeerRegistry({ ...node, home: config.home, reload });
   onStop(registry.keepFresh(config.a2a.refreshSeconds));
   const operations = operationsOf(options);
   const listeners = await createListeners(node, {
-    authenticator: createIdentity(node, (path) => rightForPath(operations, path)),
+    rightFor: (path) => rightForPath(operations, path),
     health: () => healthOf(node.storage.problem()),
     mounts: [ownerMount({ ...node, hasPush, registry })],
   });

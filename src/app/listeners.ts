@@ -8,17 +8,20 @@ import { openConsole } from '../console/console.js';
 import { loadPackage } from '../core/errors.js';
 import { exchangeOf, type HttpRoute } from '../core/http.js';
 import type { Authenticator } from '../core/identity.js';
+import { openAuthenticator } from '../http/authentication.js';
 import { Host, type HostAddress, type HostOptions } from '../http/host.js';
+import type { TrustedNodes } from '../http/node-assertion.js';
 import type { TlsMaterial } from '../http/tls.js';
 import type { Health, Mount } from '../http/web-app.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { egressOf, type Parts } from './node.js';
 
 type ListenerParts = Parts<'config' | 'published' | 'peers' | 'root' | 'tls' | 'keys' | 'address'> &
-  Parts<'settings' | 'metrics' | 'logger'>;
+  Parts<'settings' | 'secrets' | 'access' | 'token' | 'audit' | 'metrics' | 'logger'>;
 
 interface ListenersOptions {
-  readonly authenticator: Authenticator;
+  /** The right with which a node may ask for a path: see `rightForPath`. */
+  readonly rightFor: TrustedNodes['rightFor'];
   /** Express routers besides those of discovery. */
   readonly mounts: readonly Mount[];
   /** Whether the node takes work, for `/readyz`. */
@@ -40,13 +43,11 @@ export type MountedHandler = (
 ) => void;
 
 /** The listeners of this node: HTTP, and gRPC when it is on. They share the authenticator and the count of open streams. */
-export async function createListeners(
-  node: ListenerParts,
-  { authenticator, mounts, health }: ListenersOptions,
-) {
+export async function createListeners(node: ListenerParts, { rightFor, mounts, health }: ListenersOptions) {
   const { config, published: agents, root, tls, keys, address, metrics, logger } = node;
   const { baseUrl } = config.a2a;
   const known = () => node.peers.known();
+  const authenticator = createIdentity(node, rightFor);
   const slots = new StreamSlots(config.server.limits);
   metrics?.addSources({ streams: () => slots.open });
   const a2aRoutes = createA2aRoutes({
@@ -99,6 +100,21 @@ export async function createListeners(
       await Promise.all([host.stop(), grpc?.stop()]);
     },
   };
+}
+
+/** Authenticates callers as `auth` says. */
+function createIdentity(node: ListenerParts, rightFor: TrustedNodes['rightFor']): Authenticator {
+  const { config, secrets, access, token, audit, logger } = node;
+  const { limits } = config.server;
+  return openAuthenticator(config.auth, {
+    ...{ token, audit, logger, rightFor, baseUrl: config.a2a.baseUrl, onIssuer: access.learn },
+    rates: {
+      caller: { perSecond: limits.requestsPerSecond, burst: limits.requestBurst },
+      address: { perSecond: limits.anonymousPerSecond, burst: limits.anonymousBurst },
+    },
+    introspectionSecret: secrets.introspectionSecret,
+    createFetch: egressOf(node),
+  });
 }
 
 /** The route itself checks the caller, because addresses in `metrics.allowFrom` need no token. */

@@ -3,6 +3,7 @@ import type { CardSource } from '../a2a/client/load.js';
 import { connectRules, fetchForOwners, remoteSources } from '../a2a/client/remote-sources.js';
 import type { LoadedConfig } from '../config/load.js';
 import { unusedListFindings, usedRemoteAgents } from '../config/remote-agents.js';
+import type { CapabilityContext, SettingsGroups } from '../core/capability.js';
 import { keyOf } from '../core/findings.js';
 import { createAddressCheck } from '../http/address-check.js';
 import { ownOwner } from '../http/identity.js';
@@ -55,9 +56,10 @@ export function openRemoteSources(
     ...connectParts(node),
     ...callingParts(node),
     ...{ guard, hidden, owner: ownOwner(node.config.auth), createTokenRequest, clientCertificate, logger },
-    openKeys: ({ at, logger }) => {
-      const load = 'file' in at ? keysFromFile(at.file) : keysFromUrl(at.url, at.fetch);
-      const keys = new JwtKeys({ load, ...KEY_TIMES, logger });
+    openKeys: ({ jwks, keys: file }, send, ofAgent) => {
+      if (jwks === undefined && file === undefined) return undefined;
+      const load = jwks === undefined ? keysFromFile(file!) : keysFromUrl(jwks, send);
+      const keys = new JwtKeys({ load, ...KEY_TIMES, logger: ofAgent });
       return (header, token) => keys.find(header, token);
     },
   });
@@ -89,9 +91,8 @@ function callingParts(node: CallingParts): Parameters<typeof fetchForOwners>[1] 
 const KEPT_CALL_MS = 5_000;
 
 /** Makes the function that finds the node which `a2a.keptAt` names for a kind of data; undefined when this node keeps it. */
-export function keepingNodesOf(node: CallingParts): ReturnType<typeof createKeepingNodes> {
-  const { keptAt, baseUrl } = node.config.a2a;
-  const fetchFor = (other: (typeof keptAt)[keyof typeof keptAt] & object) =>
-    fetchForOwners(other, callingParts(node), KEPT_CALL_MS);
-  return createKeepingNodes({ keptAt, baseUrl, fetchFor });
+export function keepingNodesOf(node: CallingParts): CapabilityContext<SettingsGroups>['keepingNode'] {
+  return createKeepingNodes(node.config.a2a, (other) =>
+    fetchForOwners(other, callingParts(node), KEPT_CALL_MS),
+  );
 }

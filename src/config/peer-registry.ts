@@ -4,12 +4,7 @@ import type { Logger } from '../core/logger.js';
 import { AddedAgents, type AddedAgent } from './added-agents.js';
 import type { ReadConfig, Reload } from './reload.js';
 
-/** The state of a remote agent. */
-interface NamedState {
-  readonly name: string;
-}
-
-interface RegistryOptions<State extends NamedState> {
+interface RegistryOptions<State> {
   readonly home: string;
   /** The agents that were added before the start. */
   readonly added?: readonly AddedAgent[] | undefined;
@@ -22,7 +17,7 @@ interface RegistryOptions<State extends NamedState> {
 }
 
 /** The remote agents that operators add to the running node and remove. Replicas with the same data folder have one list. */
-export class PeerRegistry<State extends NamedState> {
+export class PeerRegistry<State extends { readonly name: string }> {
   readonly #options: RegistryOptions<State>;
   readonly #kept: AddedAgents;
   readonly #mutex = new KeyedMutex();

@@ -12,12 +12,11 @@ export type ReadConfig = (added?: readonly AddedAgent[]) => Promise<LoadedConfig
 /** Without `read`, the newest configuration stays, and only the files of the TLS certificate are read again. */
 export type Reload = (read?: ReadConfig) => Promise<void>;
 
-interface ReloadOptions<Tls> extends LoadedConfig {
+interface ReloadOptions extends LoadedConfig {
   /** The values that the log hides: gets those of the new configuration before they are used. */
   readonly hidden: Set<string>;
-  /** Reads the files of the TLS certificate; resolves with undefined for plain HTTP. */
-  readonly readTls: () => Promise<Tls | undefined>;
-  readonly renewTls: (tls: Tls) => void;
+  /** Reads the files of the TLS certificate; resolves with the function that uses them, undefined for plain HTTP. */
+  readonly readTls: () => Promise<(() => void) | undefined>;
   /** Replaces the remote agents, and resolves with what changed. */
   readonly replacePeers: (list: LoadedConfig) => Promise<object>;
   /** Aborts when the server stops: reloads then do nothing. */
@@ -32,22 +31,22 @@ const RELOADABLE: ReadonlySet<string> = new Set(['a2a.enabled', 'a2a.remoteAgent
  * Makes the function that applies what may change while the server runs: the list of remote agents and the files of the
  * TLS certificate. A reload applies everything or, when anything is wrong, nothing. Reloads run one after the other.
  */
-export function createReload<Tls>(options: ReloadOptions<Tls>): Reload {
+export function createReload(options: ReloadOptions): Reload {
   const { stopping, logger } = options;
   const mutex = new KeyedMutex();
   let current: LoadedConfig = options;
 
   const reload = async (read: ReadConfig): Promise<void> => {
     if (stopping.aborted) return;
-    const [next, tls] = await both(read(), options.readTls());
+    const [next, renewTls] = await both(read(), options.readTls());
     if (stopping.aborted) return;
     for (const value of secretValues(next.secrets)) options.hidden.add(value);
-    if (tls) options.renewTls(tls);
+    renewTls?.();
     current = next;
     const keys = changedKeys(options, next).filter((key) => !RELOADABLE.has(key));
     if (keys.length > 0) logger.warn('these keys changed, which needs a restart', { keys });
     const change = await options.replacePeers(next);
-    logger.info('reloaded the configuration', { ...change, certificate: tls && 'read again' });
+    logger.info('reloaded the configuration', { ...change, certificate: renewTls && 'read again' });
   };
   return (read = async () => current) => mutex.run('reload', () => reload(read));
 }

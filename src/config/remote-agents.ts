@@ -1,16 +1,8 @@
 import { finding, type Finding } from '../core/findings.js';
-import type { RemoteAgentConfig } from './config.js';
 import type { LoadedConfig } from './load.js';
-import type { RemoteSecrets } from './secrets.js';
 
-/** A remote agent with the values of its credential. */
-interface UsedAgent {
-  readonly agent: RemoteAgentConfig;
-  readonly values: RemoteSecrets;
-}
-
-/** The remote agents that the server uses: none unless `a2a.enabled`. */
-export function usedRemoteAgents({ config: { a2a }, secrets }: LoadedConfig): readonly UsedAgent[] {
+/** The remote agents that the server uses, with the values of their credentials: none unless `a2a.enabled`. */
+export function usedRemoteAgents({ config: { a2a }, secrets }: LoadedConfig) {
   const used = a2a.enabled ? a2a.remoteAgents : [];
   return used.map((agent) => ({ agent, values: secrets.remotes.get(agent.name) ?? {} }));
 }

@@ -1,6 +1,7 @@
 import { addressSecrets } from './address-secrets.js';
 import { keyOf, type Path } from '../core/findings.js';
 import type { Capability } from '../core/capability.js';
+import type { PeerSecrets } from '../core/credential.js';
 import { LangoError } from '../core/errors.js';
 import { mapSettings } from '../core/fields.js';
 import { groupsOf, type Config } from './config.js';
@@ -18,7 +19,7 @@ export interface Secrets {
   /** The secret of this server for token introspection. */
   readonly introspectionSecret: string | undefined;
   /** The values of the credentials for remote agents, by their name. */
-  readonly remotes: ReadonlyMap<string, RemoteSecrets>;
+  readonly remotes: ReadonlyMap<string, PeerSecrets>;
   /** The headers of requests to the collector of traces. */
   readonly otlpHeaders: Readonly<Record<string, string>>;
   /** The secrets in the settings of capabilities, by key. */
@@ -27,14 +28,6 @@ export interface Secrets {
   readonly inAddresses: readonly string[];
   /** The PostgreSQL database with its password; undefined for the embedded database. */
   readonly databaseUrl: string | undefined;
-}
-
-/** The secret of one credential: at most one field is set. */
-export interface RemoteSecrets {
-  readonly bearer?: string | undefined;
-  readonly apiKey?: string | undefined;
-  readonly password?: string | undefined;
-  readonly clientSecret?: string | undefined;
 }
 
 export function secretsOf(
@@ -56,7 +49,7 @@ export function secretsOf(
   };
 }
 
-function remoteSecretsOf({ token, auth }: Settings['a2a']['remoteAgents'][number]): RemoteSecrets {
+function remoteSecretsOf({ token, auth }: Settings['a2a']['remoteAgents'][number]): PeerSecrets {
   const { bearer, apiKey, basic, oauth2 } = auth ?? {};
   const [password, clientSecret] = [basic?.password, oauth2?.clientSecret];
   return { bearer: token ?? bearer, apiKey: apiKey?.value, password, clientSecret };

@@ -193,23 +193,19 @@ const NAME = /^[a-z][a-z0-9]{1,31}$/;
 export function assertForeign(capability: Capability): void {
   const { name, settings = {}, operations = {}, commands = [], keeps = {} } = capability;
   if (!NAME.test(name)) throw foreignError(name, 'its name must be 2 to 32 lower-case letters and digits');
-  const places = Object.keys(settings).filter((place) => place !== name && !place.startsWith(`${name}.`));
-  if (places.length > 0)
-    throw foreignError(name, `its settings must be at ${name}, not at ${places.join(', ')}`);
-  const paths = Object.values(operations).map(({ path }) => path);
-  const outside = paths.filter((path) => path !== `/lango/${name}` && !path.startsWith(`/lango/${name}/`));
-  if (outside.length > 0)
-    throw foreignError(name, `its routes must be below /lango/${name}, not ${outside.join(', ')}`);
-  const usages = commands.map(({ usage }) => usage).filter((usage) => usage.split(' ')[0] !== name);
-  if (usages.length > 0)
-    throw foreignError(name, `its commands must begin with ${name}, not ${usages.join(', ')}`);
-  const kinds = Object.keys(keeps).filter((kind) => kind !== name && !kind.startsWith(`${name}_`));
-  if (kinds.length > 0)
-    throw foreignError(name, `its kinds of data must begin with ${name}, not ${kinds.join(', ')}`);
-  const rights = Object.values(operations).flatMap(({ right }) => right ?? []);
-  const others = rights.filter((right) => !Object.hasOwn(keeps, right));
-  if (others.length > 0)
-    throw foreignError(name, `its operations must be for rights of its own, not ${others.join(', ')}`);
+  const assertOwn = (must: string, found: readonly string[], isOwn: (one: string) => boolean): void => {
+    const others = found.filter((one) => !isOwn(one));
+    if (others.length > 0) throw foreignError(name, `its ${must} ${others.join(', ')}`);
+  };
+  const below = (start: string, mark: string) => (one: string) => `${one}${mark}`.startsWith(start + mark);
+  const all = Object.values(operations);
+  const [paths, rights] = [all.map(({ path }) => path), all.flatMap(({ right }) => right ?? [])];
+  const usages = commands.map(({ usage }) => usage);
+  assertOwn(`settings must be at ${name}, not at`, Object.keys(settings), below(name, '.'));
+  assertOwn(`routes must be below /lango/${name}, not`, paths, below(`/lango/${name}`, '/'));
+  assertOwn(`commands must begin with ${name}, not`, usages, below(name, ' '));
+  assertOwn(`kinds of data must begin with ${name}, not`, Object.keys(keeps), below(name, '_'));
+  assertOwn('operations must be for rights of its own, not', rights, (right) => Object.hasOwn(keeps, right));
 }
 
 function foreignError(name: string, text: string): LangoError {

@@ -123,6 +123,14 @@ function withoutShown(text: string, { headers, query }: Presented): string {
     .reduce((rest, value) => rest.replaceAll(value, '***'), text);
 }
 
+/** The secret of one credential: at most one field is set. */
+export interface PeerSecrets {
+  readonly bearer?: string | undefined;
+  readonly apiKey?: string | undefined;
+  readonly password?: string | undefined;
+  readonly clientSecret?: string | undefined;
+}
+
 /** A client at an issuer of access tokens (OAuth 2.0). */
 export interface OAuthClientOptions {
   /** The issuer, whose metadata names the token endpoint. */

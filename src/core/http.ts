@@ -53,6 +53,13 @@ export interface ServerTrust {
   readonly checkServerIdentity: (host: string, certificate: PeerCertificate) => Error | undefined;
 }
 
+/** A certificate that a client shows. */
+export interface CertificateFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly caFile?: string | undefined;
+}
+
 /** The limits of outgoing requests. */
 export interface FetchOptions {
   /** A URL from the configuration. Its host may have a private address, because the operator chose it. */

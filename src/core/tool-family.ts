@@ -1,5 +1,4 @@
 import type { LangoError } from './errors.js';
-import type { OwnedKind } from './page.js';
 import type { RunMemory } from './run.js';
 import type { Tool, ToolSource } from './tool.js';
 
@@ -13,8 +12,6 @@ export interface ToolFamily {
   readonly tools: readonly Tool[];
   /** Further tools, which change while the server runs. */
   readonly sources?: readonly ToolSource[];
-  /** Lists and deletes what owners keep outside the database, also while the family is off. */
-  readonly ownedData?: OwnedKind;
   /** Adds memory to the prompt of each run. */
   readonly memory?: RunMemory;
   /** Part of a sentence: why the family is not on, or what to know about it. */

@@ -67,8 +67,7 @@ export function isPrivate(hostname: string): boolean {
 export function isPublicAddress(address: string): boolean {
   const version = isIP(address);
   if (version === 0) return false;
-  const family = version === 6 ? 'ipv6' : 'ipv4';
-  return !BLOCK_LISTS[family].check(address, family);
+  return !isInPrivateRange[version === 6 ? 'ipv6' : 'ipv4'](address);
 }
 
 /** Returns a function that tells whether an address is in one of the ranges, such as `10.0.0.0/8`. Skips what is no range. */
@@ -84,16 +83,7 @@ export function rangesOf(ranges: readonly string[]): (address: string) => boolea
 }
 
 /** One list for each family: a common list would also match an IPv4 address as the IPv6 address that it maps to. */
-function blockList(family: keyof typeof NOT_PUBLIC): BlockList {
-  const list = new BlockList();
-  for (const range of NOT_PUBLIC[family]) {
-    const [net, bits] = range.split('/');
-    list.addSubnet(net!, Number(bits), family);
-  }
-  return list;
-}
-
-const BLOCK_LISTS = { ipv4: blockList('ipv4'), ipv6: blockList('ipv6') };
+const isInPrivateRange = { ipv4: rangesOf(NOT_PUBLIC.ipv4), ipv6: rangesOf(NOT_PUBLIC.ipv6) };
 
 function refused(description: string): LangoError {
   return new LangoError('invalid-input', `The address ${description}.`, {

@@ -3,14 +3,14 @@ import { readFile } from 'node:fs/promises';
 import { checkServerIdentity, createSecureContext } from 'node:tls';
 import { LangoError, errorText } from '../core/errors.js';
 import { findingOfError, type Finding } from '../core/findings.js';
-import type { ServerTrust } from '../core/http.js';
+import type { CertificateFiles, ServerTrust } from '../core/http.js';
 
-interface TlsFiles {
-  readonly certFile: string;
-  readonly keyFile: string;
+interface TlsSettings {
+  readonly certFile?: string | undefined;
+  readonly keyFile?: string | undefined;
   /** The authority of client certificates; with it the server asks clients for one. */
-  readonly clientCaFile?: string;
-  readonly crlFile?: string;
+  readonly clientCaFile?: string | undefined;
+  readonly crlFile?: string | undefined;
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3';
 }
 
@@ -19,34 +19,13 @@ export interface TlsMaterial {
   readonly key: Buffer;
   readonly ca?: Buffer;
   readonly crl?: Buffer;
-  readonly minVersion: TlsFiles['minVersion'];
+  readonly minVersion: TlsSettings['minVersion'];
 }
 
-type TlsSettings = { readonly [Key in keyof TlsFiles]?: TlsFiles[Key] | undefined } & Pick<
-  TlsFiles,
-  'minVersion'
->;
-
-/** Reads the certificate, the key and what belongs to them; undefined for plain HTTP. Rejects like `loadTls`. */
+/** Reads and checks the files; undefined for plain HTTP. Rejects with `invalid-config` that describes the first wrong one. */
 export async function readTls(settings: TlsSettings): Promise<TlsMaterial | undefined> {
   const { certFile, keyFile, clientCaFile, crlFile, minVersion } = settings;
   if (certFile === undefined || keyFile === undefined) return undefined;
-  return loadTls({ certFile, keyFile, minVersion, clientCaFile, crlFile });
-}
-
-/** Finds faults of the files that `readTls` reads. */
-export function tlsFindings(settings: TlsSettings): Promise<readonly Finding[]> {
-  return findingOfError(readTls(settings), (error) => {
-    const named = Object.entries(settings).find(
-      ([key, file]) => key.endsWith('File') && typeof file === 'string' && errorText(error).includes(file),
-    );
-    return ['server', 'tls', named?.[0] ?? 'certFile'];
-  });
-}
-
-/** Reads and checks the files. Rejects with `invalid-config` that describes the first wrong one. */
-async function loadTls(files: TlsFiles): Promise<TlsMaterial> {
-  const { certFile, keyFile, clientCaFile, crlFile, minVersion } = files;
   const [cert, key] = [await read(certFile), await read(keyFile)];
   const certificate = attempt(
     () => new X509Certificate(cert),
@@ -63,6 +42,16 @@ async function loadTls(files: TlsFiles): Promise<TlsMaterial> {
   return { cert, key, minVersion, ...(ca && { ca }), ...(crl && { crl }) };
 }
 
+/** Finds faults of the files that `readTls` reads. */
+export function tlsFindings(settings: TlsSettings): Promise<readonly Finding[]> {
+  return findingOfError(readTls(settings), (error) => {
+    const named = Object.entries(settings).find(
+      ([key, file]) => key.endsWith('File') && typeof file === 'string' && errorText(error).includes(file),
+    );
+    return ['server', 'tls', named?.[0] ?? 'certFile'];
+  });
+}
+
 /** Trusts Node's authorities, and one certificate under any host name. Throws when the text contains no certificate. */
 export function trustCertificate(pem: string): ServerTrust {
   const certificate = new X509Certificate(pem);
@@ -77,14 +66,8 @@ export function trustCertificate(pem: string): ServerTrust {
   };
 }
 
-export interface ClientCertificateFiles {
-  readonly certFile: string;
-  readonly keyFile: string;
-  readonly caFile?: string | undefined;
-}
-
 /** Makes the reader of a client certificate: the same object until a file changes. Rejects with `invalid-config`. */
-export function clientCertificate(files: ClientCertificateFiles): () => Promise<ServerTrust> {
+export function clientCertificate(files: CertificateFiles): () => Promise<ServerTrust> {
   let cached: { readonly bytes: Buffer; readonly trust: ServerTrust } | undefined;
   return async () => {
     try {

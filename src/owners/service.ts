@@ -1,6 +1,6 @@
 import { LangoError } from '../core/errors.js';
 import type { OperationHandlers, OperationTable, OwnerContext, Returned } from '../core/operation.js';
-import type { Scope } from '../core/task.js';
+import { scopeKey, type Scope } from '../core/task.js';
 import type { OwnedBill } from './bill.js';
 import type { AllOwnedData } from './data.js';
 import type { ServerOperations } from './operations.js';
@@ -14,6 +14,7 @@ export interface OwnerService {
 }
 
 type Handlers = OperationHandlers<ServerOperations>;
+type ForOperators = Pick<Handlers, 'addAgent' | 'removeAgent' | 'listOwners'>;
 
 /** The services behind the operations of the server itself. */
 export interface OwnerParts {
@@ -26,7 +27,7 @@ export interface OwnerParts {
   /** Reads cards. Rejects with `not-found`. */
   readonly card: (name: string) => Promise<Returned<ServerOperations['readCard']>>;
   /** The operations that are for operators. Each rejects with `forbidden` for other callers. */
-  readonly operators: Pick<Handlers, 'addAgent' | 'removeAgent' | 'listOwners'>;
+  readonly operators: ForOperators;
 }
 
 /** Implements the operations of the server itself. */
@@ -45,6 +46,49 @@ export function serverHandlers(parts: OwnerParts): Handlers {
     readTrace: ({ taskId }, { scope }) => trace(scope, taskId),
     readCard: ({ name }) => card(name),
     readStatus: status,
+  };
+}
+
+type AddedAgent = Parameters<Handlers['addAgent']>[0];
+type AgentState = Awaited<ReturnType<Handlers['addAgent']>>['agent'];
+
+interface OperatorParts {
+  readonly isOperator: (caller: OwnerContext) => boolean;
+  /** Advice for callers who are no operators. */
+  readonly hint: string;
+  /** Reads the owners after a cursor, at most `limit`. */
+  readonly listOwners: (after: Scope, limit: number) => Promise<readonly Scope[]>;
+  /** The remote agents that operators add and remove. */
+  readonly agents: {
+    add(agent: AddedAgent): Promise<AgentState>;
+    remove(name: string): Promise<void>;
+  };
+}
+
+const OWNERS_PER_PAGE = 100;
+
+/** Implements the operations that are for operators. Each rejects with `forbidden` for other callers. */
+export function operatorHandlers(parts: OperatorParts): ForOperators {
+  const assertOperator = (caller: OwnerContext): void => {
+    if (parts.isOperator(caller)) return;
+    throw new LangoError('forbidden', 'This is for an operator of the server.', { hint: parts.hint });
+  };
+  return {
+    async listOwners(after, caller) {
+      assertOperator(caller);
+      const owners = await parts.listOwners(after, OWNERS_PER_PAGE);
+      const isLast = owners.length < OWNERS_PER_PAGE;
+      return { owners: owners.filter((one) => scopeKey(one) !== scopeKey(caller.scope)), isLast };
+    },
+    async addAgent(agent, caller) {
+      assertOperator(caller);
+      return { agent: await parts.agents.add(agent) };
+    },
+    async removeAgent({ name }, caller) {
+      assertOperator(caller);
+      await parts.agents.remove(name);
+      return { removed: name };
+    },
   };
 }
 

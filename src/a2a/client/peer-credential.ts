@@ -1,6 +1,7 @@
 import { BoundedCache } from '../../core/bounded-cache.js';
 import { KeptCredential, type CredentialKind, type OAuthClientOptions } from '../../core/credential.js';
-import type { CreateTokenRequest, LoadedValues, PeerCredential } from '../../core/credential.js';
+import type { CreateTokenRequest, LoadedValues } from '../../core/credential.js';
+import type { PeerCredential, PeerSecrets } from '../../core/credential.js';
 import type { CreateFetch } from '../../core/http.js';
 import { referencedSecrets, type SecretGuard } from '../../core/secrets.js';
 import type { Scope } from '../../core/task.js';
@@ -17,14 +18,6 @@ interface OAuth2Client extends Omit<OAuthClientOptions, 'clientSecret' | 'keyFil
   readonly audience?: string | undefined;
   readonly resource?: string | undefined;
   readonly privateKeyFile?: string | undefined;
-}
-
-/** The secret of the credential: at most one field is set. */
-interface PeerSecrets {
-  readonly bearer?: string | undefined;
-  readonly apiKey?: string | undefined;
-  readonly password?: string | undefined;
-  readonly clientSecret?: string | undefined;
 }
 
 /** An agent of another server, and the values of its credential. */

@@ -1,6 +1,6 @@
 import { serverUrl } from '../../core/card.js';
 import { tokenCredential } from '../../core/credential.js';
-import type { CreateFetch, ServerTrust } from '../../core/http.js';
+import type { CertificateFiles, CreateFetch, ServerTrust } from '../../core/http.js';
 import type { Caller } from '../../core/identity.js';
 import type { Logger } from '../../core/logger.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
@@ -29,12 +29,6 @@ interface CardRules {
   readonly keys?: string | undefined;
 }
 
-interface CertificateFiles {
-  readonly certFile: string;
-  readonly keyFile: string;
-  readonly caFile?: string | undefined;
-}
-
 /** What opens connections to remote agents. */
 interface ConnectParts {
   readonly createFetch: CreateFetch;
@@ -54,13 +48,8 @@ interface CallingParts {
 interface RemoteParts extends ConnectParts, CallingParts, CredentialParts {
   /** Makes the reader of a client certificate: the same object until a file changes. */
   readonly clientCertificate: (files: CertificateFiles) => () => Promise<ServerTrust>;
-  /** Opens a set of public keys. */
-  readonly openKeys: (from: KeySource) => NonNullable<CardTrust['findKey']>;
-  readonly logger: Logger;
-}
-
-interface KeySource {
-  readonly at: { readonly url: string; readonly fetch: typeof fetch } | { readonly file: string };
+  /** Opens the keys of a rule, if it names any; `send` requests them. */
+  readonly openKeys: (rules: CardRules, send: typeof fetch, logger: Logger) => CardTrust['findKey'];
   readonly logger: Logger;
 }
 
@@ -77,8 +66,10 @@ export function remoteSources(list: readonly RemoteEntry[], parts: RemoteParts):
     const isForwarded = agent.owners === 'forward';
     return {
       ...{ kind: 'remote', name, url, settings: { agent, values } },
-      trust:
-        verify && trustOf(verify, rules.fetch, { ...parts, logger: parts.logger.child({ agent: name }) }),
+      trust: verify && {
+        hash: verify.hash,
+        findKey: parts.openKeys(verify, rules.fetch, parts.logger.child({ agent: name })),
+      },
       connect: { ...(shown ?? rules), relocate },
       credential: createPeerCredential({ agent, values }, parts),
       credentialFor: isForwarded ? assertionFor(agent, parts) : undefined,
@@ -156,13 +147,4 @@ function withCertificate(
       return made.fetch(input, init);
     },
   };
-}
-
-function trustOf(
-  { jwks, keys, hash }: CardRules,
-  send: typeof fetch,
-  { openKeys, logger }: Pick<RemoteParts, 'openKeys' | 'logger'>,
-): CardTrust {
-  if (jwks !== undefined) return { hash, findKey: openKeys({ at: { url: jwks, fetch: send }, logger }) };
-  return { hash, findKey: keys === undefined ? undefined : openKeys({ at: { file: keys }, logger }) };
 }
