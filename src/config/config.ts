@@ -51,7 +51,7 @@ type PeerSettings = Settings['a2a']['remoteAgents'][number];
 type PeerAuth = NonNullable<PeerSettings['auth']>;
 
 /** A remote agent. The values of its credential are in `Secrets.remotes`. */
-type RemoteAgentConfig = Readonly<Omit<PeerSettings, 'token' | 'auth'>> & {
+export type RemoteAgentConfig = Readonly<Omit<PeerSettings, 'token' | 'auth'>> & {
   readonly auth?: RemoteAuthConfig | undefined;
 };
 

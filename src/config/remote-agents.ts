@@ -1,8 +1,13 @@
+import type { PeerSecrets } from '../core/credential.js';
 import { finding, type Finding } from '../core/findings.js';
+import type { RemoteAgentConfig } from './config.js';
 import type { LoadedConfig } from './load.js';
 
 /** The remote agents that the server uses, with the values of their credentials: none unless `a2a.enabled`. */
-export function usedRemoteAgents({ config: { a2a }, secrets }: LoadedConfig) {
+export function usedRemoteAgents({
+  config: { a2a },
+  secrets,
+}: LoadedConfig): readonly { readonly agent: RemoteAgentConfig; readonly values: PeerSecrets }[] {
   const used = a2a.enabled ? a2a.remoteAgents : [];
   return used.map((agent) => ({ agent, values: secrets.remotes.get(agent.name) ?? {} }));
 }
