@@ -212,7 +212,8 @@ describe('a delegation to a slow or malformed peer', () => {
     ['context', { contextId: 'other' }],
   ])('fails when the peer continues under the id of another %s', async (kind, id) => {
     const { state, text } = await delegate(({ response, event, stream }) => {
-      stream();
+      // Its first event may name a context of its own, which it keeps to.
+      stream({ task: { id: 'far', contextId: 'its-own', status: { state: 'TASK_STATE_WORKING' } } });
       const { statusUpdate } = completed as { readonly statusUpdate: object };
       response.end(event({ statusUpdate: { ...statusUpdate, ...id } }));
     });
@@ -271,10 +272,10 @@ describe('a peer that asks again after each reply', () => {
       server = await startServer({ settings: { agent, a2a: { enabled: true, remoteAgents } }, model });
       const first = await sendText(server, 'ask the stranger');
       let { end } = first;
-      for (let answers = 0; answers < 9 && end.state !== 'completed'; answers += 1)
-        ({ end } = await sendText(server, `answer ${answers}`, { taskId: first.taskId }));
+      for (let replies = 0; replies < 9 && end.state !== 'completed'; replies += 1)
+        ({ end } = await sendText(server, `reply ${replies}`, { taskId: first.taskId }));
       expect(end.text).toMatch(
-        /^told: stranger failed: it asked again after 3 answers \(agent\.limits\.turns\)/,
+        /^told: stranger failed: it asked again after 3 replies \(agent\.limits\.turns\)/,
       );
       expect(asked).toBe(4);
       expect(peer.methods.at(-1)).toBe('CancelTask');
