@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AgentProfile, Peer, PeerDirectory, Skill } from '../../core/agent.js';
 import type { JsonObject } from '../../core/json.js';
-import { silentLogger } from '../../core/logger.js';
+import type { Logger } from '../../core/logger.js';
 import { pause, waitAtMost } from '../../core/time.js';
 import { Breaker } from './breaker.js';
-import type { CardSource, LoadOptions, LoadedAgent, LoadedAgents, RemoteSource, SkipReason } from './load.js';
-import { labelOf, loadRemoteAgents, skipReason, nameTaken } from './load.js';
+import type { CardSource, LoadOptions, LoadedAgent, RemoteSource, SkipReason } from './load.js';
+import { labelOf, loadAgent, skipReason, nameTaken } from './load.js';
 
 /** One line of `lango agents`. */
 interface AgentState {
@@ -26,6 +26,7 @@ interface AgentState {
 }
 
 interface DirectoryOptions extends LoadOptions {
+  readonly logger: Logger;
   /** The time limit of `wait`. Default: one minute. */
   readonly waitMs?: number;
 }
@@ -184,8 +185,7 @@ export class RefreshingDirectory implements PeerDirectory {
   }
 
   async #loadOne(entry: SourceEntry): Promise<void> {
-    // This directory logs changes only, not each failed attempt.
-    const loaded = await loadRemoteAgents([entry.source], { ...this.#options, logger: silentLogger });
+    const loaded = await loadAgent(entry.source, this.#options);
     // `replace` may have removed the entry meanwhile.
     if (this.#options.signal?.aborted || !this.#entries.includes(entry)) return;
     this.#update(entry, loaded);
@@ -206,10 +206,10 @@ export class RefreshingDirectory implements PeerDirectory {
     if (!isSame) this.#peers = peers;
   }
 
-  #update(entry: SourceEntry, { agents: [agent], skipped: [problem] }: LoadedAgents): void {
-    if (!agent) this.#recordFailure(entry, problem);
-    else if (this.#isTaken(agent.peer.name, entry)) this.#recordFailure(entry, nameTaken(agent));
-    else this.#join(entry, agent);
+  #update(entry: SourceEntry, loaded: LoadedAgent | SkipReason): void {
+    if (!('peer' in loaded)) this.#recordFailure(entry, loaded);
+    else if (this.#isTaken(loaded.peer.name, entry)) this.#recordFailure(entry, nameTaken(loaded));
+    else this.#join(entry, loaded);
   }
 
   #isTaken(name: string, entry: SourceEntry): boolean {
@@ -234,7 +234,7 @@ export class RefreshingDirectory implements PeerDirectory {
     entry.agent = agent;
   }
 
-  #recordFailure(entry: SourceEntry, problem: SkipReason = { reason: 'Its card was not loaded.' }): void {
+  #recordFailure(entry: SourceEntry, problem: SkipReason): void {
     entry.failures += 1;
     if (entry.agent && entry.failures < FAILURES_TO_LEAVE) {
       entry.problem = problem;

@@ -4,7 +4,6 @@ import type { AgentProfile, Peer } from '../../core/agent.js';
 import { LangoError, errorText } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
 import type { JsonObject } from '../../core/json.js';
-import type { Logger } from '../../core/logger.js';
 import { shorten } from '../../core/text.js';
 import { fromWireError } from '../translate/errors.js';
 import { GRPC_TLS } from '../../core/extensions.js';
@@ -64,7 +63,6 @@ export interface RemoteSource {
 }
 
 export interface LoadOptions extends OpenOptions {
-  readonly logger: Logger;
   readonly retry?: Partial<RetryRules>;
   /** The limits for a task of a remote agent. Default: `REMOTE_LIMITS`. */
   readonly limits?: Partial<WatchLimits>;
@@ -89,7 +87,6 @@ export interface OpenOptions {
 }
 
 export interface LoadedAgent {
-  readonly source: CardSource;
   readonly peer: Peer;
   readonly link: MovingLink;
   /** The card as it was received. */
@@ -102,12 +99,6 @@ export interface LoadedAgent {
   readonly note?: SkipReason | undefined;
 }
 
-interface SkippedAgent extends SkipReason {
-  readonly source: CardSource;
-  /** The name of the source, else its URL. */
-  readonly label: string;
-}
-
 export interface SkipReason {
   readonly reason: string;
   /** The advice for the person, as a sentence. */
@@ -116,46 +107,10 @@ export interface SkipReason {
   readonly isHeld?: boolean;
 }
 
-export interface LoadedAgents {
-  readonly agents: readonly LoadedAgent[];
-  /** The agents' peers, in the order of the sources. */
-  readonly peers: readonly Peer[];
-  readonly skipped: readonly SkippedAgent[];
-}
-
 const DEFAULT_TIMEOUT_MS = 10_000;
 const DEFAULT_CARD_BYTES = 256 * 1024;
 /** The longest name of an author, in characters. */
 const MAX_AUTHOR = 200;
-
-/**
- * Loads the card of each source, local or remote, in parallel and creates a peer for it (requirement X2). A source whose
- * card cannot be reached, read or trusted, or whose name an earlier source has, is skipped with a warning that says why.
- * Never rejects.
- */
-export async function loadRemoteAgents(
-  sources: readonly CardSource[],
-  options: LoadOptions,
-): Promise<LoadedAgents> {
-  const results = await Promise.all(sources.map((source) => tryLoad(source, options)));
-  const agents: LoadedAgent[] = [];
-  const skipped: SkippedAgent[] = [];
-  const names = new Set<string>();
-  for (const result of results) {
-    const isTaken = 'peer' in result && names.has(result.peer.name);
-    const outcome = isTaken
-      ? { source: result.source, label: labelOf(result.source), ...nameTaken(result) }
-      : result;
-    if ('peer' in outcome) {
-      names.add(outcome.peer.name);
-      agents.push(outcome);
-      continue;
-    }
-    skipped.push(outcome);
-    options.logger.warn('agent skipped', { agent: outcome.label, ...skipReason(outcome) });
-  }
-  return { agents, peers: agents.map(({ peer }) => peer), skipped };
-}
 
 export function labelOf(source: CardSource): string {
   return source.name ?? (source.kind === 'remote' ? source.url : '');
@@ -168,7 +123,11 @@ export function nameTaken({ peer: { name } }: LoadedAgent): SkipReason {
   };
 }
 
-async function tryLoad(source: CardSource, options: LoadOptions): Promise<LoadedAgent | SkippedAgent> {
+/**
+ * Loads the card of a source, local or remote, and creates a peer for it (requirement X2). Resolves with the reason for a
+ * card that cannot be reached, read or trusted. Never rejects.
+ */
+export async function loadAgent(source: CardSource, options: LoadOptions): Promise<LoadedAgent | SkipReason> {
   try {
     const { card, ...opened } = await (source.kind === 'local'
       ? openLocal(source)
@@ -180,7 +139,6 @@ async function tryLoad(source: CardSource, options: LoadOptions): Promise<Loaded
     // Agents of this server have the limits of their own tasks.
     const limits = isRemote ? { ...REMOTE_LIMITS, ...options.limits } : CLIENT_LIMITS;
     return {
-      source,
       link,
       peer: createPeer({ profile, link, retry, limits, rename: renamer(source, card, profile), isRemote }),
       card: opened.json,
@@ -191,8 +149,6 @@ async function tryLoad(source: CardSource, options: LoadOptions): Promise<Loaded
   } catch (cause) {
     const error = fromWireError(cause);
     return {
-      source,
-      label: labelOf(source),
       ...skipReason({ reason: errorText(error), hint: adviceFor(error) }),
       ...(cause instanceof UntrustedCard && { isHeld: true }),
     };

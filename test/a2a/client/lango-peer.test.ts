@@ -2,7 +2,6 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
-import { loadRemoteAgents } from '../../../src/a2a/client/load.js';
 import { OUTCOME_UNKNOWN } from '../../../src/a2a/client/watch.js';
 import { fromAgentExecutor } from '../../../src/a2a/server/executor-adapter.js';
 import type { Agent, Peer } from '../../../src/core/agent.js';
@@ -17,6 +16,7 @@ import { ask, collect, describePeer, type EndOf } from '../../suites/peer.js';
 import { TOKEN, startA2aNode, type A2aNode } from '../../support/a2a-node.js';
 import { scriptedAgent } from '../../support/scripted-agent.js';
 import { ScriptedExecutor } from './scripted-executor.js';
+import { loadPeers } from './load-peers.js';
 
 const egress = createEgress({ allowPrivate: ['127.0.0.1'], timeoutMs: 60_000, logger: silentLogger });
 
@@ -71,9 +71,8 @@ async function peerOf(node: A2aNode, kind: 'local' | 'remote'): Promise<Peer> {
     kind === 'local'
       ? { kind, name: 'scripted', handler: node.handlers.get('scripted')! }
       : { kind, url: `${node.origin}/agents/scripted`, token: TOKEN };
-  const { peers, skipped } = await loadRemoteAgents([source], {
+  const { peers, skipped } = await loadPeers([source], {
     fetch: egress,
-    logger: silentLogger,
     retry: { attempts: 3, firstDelayMs: 10, pollMs: 20 },
   });
   expect(skipped).toEqual([]);
@@ -176,10 +175,9 @@ describePeer('on our own server, over gRPC', async () => {
   const executor = new ScriptedExecutor();
   const node = await startA2aNode({ agents: [agentOf(executor)], grpc: true });
   const source = { kind: 'remote', url: `${node.origin}/agents/scripted`, token: TOKEN } as const;
-  const { peers, skipped } = await loadRemoteAgents([source], {
+  const { peers, skipped } = await loadPeers([source], {
     fetch: grpcOnly,
     grpc: { addressOf: createAddressCheck(['127.0.0.1']) },
-    logger: silentLogger,
     retry: { attempts: 3, firstDelayMs: 10, pollMs: 20 },
   });
   expect(skipped).toEqual([]);
@@ -189,10 +187,9 @@ describePeer('on our own server, over gRPC', async () => {
 describe('a peer that is reached over gRPC', () => {
   it('is not called at a private address that is not allowed', async () => {
     const node = await startA2aNode({ agents: [agentOf(new ScriptedExecutor())], grpc: true });
-    const { peers } = await loadRemoteAgents([{ kind: 'remote', url: node.origin, token: TOKEN }], {
+    const { peers } = await loadPeers([{ kind: 'remote', url: node.origin, token: TOKEN }], {
       fetch: grpcOnly,
       grpc: { addressOf: createAddressCheck([]) },
-      logger: silentLogger,
       retry: { attempts: 0 },
     });
     const { end } = await collect(peers[0]!.send(ask('stream'), new AbortController().signal));
@@ -212,10 +209,9 @@ describe('a peer that is reached over gRPC', () => {
       { url: `127.0.0.1:${port}`, protocolBinding: 'GRPC', protocolVersion: '1.0' },
     ];
     const json = { name: 'far', description: 'Far.', version: '1', skills: [], capabilities: { streaming } };
-    const { peers } = await loadRemoteAgents([{ kind: 'remote', url: 'http://127.0.0.1' }], {
+    const { peers } = await loadPeers([{ kind: 'remote', url: 'http://127.0.0.1' }], {
       fetch: () => Promise.resolve(Response.json({ ...json, supportedInterfaces })),
       grpc: { addressOf: createAddressCheck(['127.0.0.1']), timeoutMs: 200, idleMs: 200 },
-      logger: silentLogger,
     });
     const { end } = await collect(peers[0]!.send(ask('stream'), new AbortController().signal));
     silent.close();
@@ -229,10 +225,9 @@ describe('a peer that is reached over gRPC', () => {
     const supportedInterfaces = [
       { url: 'evil.example:443', protocolBinding: 'GRPC', protocolVersion: '1.0' },
     ];
-    const { skipped } = await loadRemoteAgents([{ kind: 'remote', url: 'https://far.example' }], {
+    const { skipped } = await loadPeers([{ kind: 'remote', url: 'https://far.example' }], {
       fetch: () => Promise.resolve(Response.json({ ...json, supportedInterfaces })),
       grpc: { addressOf: createAddressCheck([]) },
-      logger: silentLogger,
     });
     expect(skipped[0]?.reason).toContain('not on the host of https://far.example');
   });
@@ -289,9 +284,8 @@ describe('a peer on our own server', () => {
     };
     const node = await startA2aNode({ agents: [talker] });
     const cursors: (string | null)[] = [];
-    const { peers } = await loadRemoteAgents([{ kind: 'remote', url: node.origin, token: TOKEN }], {
+    const { peers } = await loadPeers([{ kind: 'remote', url: node.origin, token: TOKEN }], {
       fetch: breaking(cuts, cursors),
-      logger: silentLogger,
       retry: { attempts: 3, firstDelayMs: 1, pollMs: 5 },
     });
     const { all, end } = await collect(peers[0]!.send(ask('go'), new AbortController().signal));

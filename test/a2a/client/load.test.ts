@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { RequestListener } from 'node:http';
 import type { CardSource, LoadOptions } from '../../../src/a2a/client/load.js';
-import { loadRemoteAgents } from '../../../src/a2a/client/load.js';
 import type { JsonObject } from '../../../src/core/json.js';
 import type { LogFields, Logger } from '../../../src/core/logger.js';
 import { silentLogger } from '../../../src/core/logger.js';
@@ -10,6 +9,7 @@ import { ask, collect } from '../../suites/peer.js';
 import { openLocalAgent } from './local-agent.js';
 import type { Listening } from './stock-server.js';
 import { cardJson, listen, startStockServer } from './stock-server.js';
+import { loadDirectory, loadPeers } from './load-peers.js';
 
 const open: Pick<Listening, 'close'>[] = [];
 afterEach(async () => {
@@ -23,7 +23,10 @@ interface Warning {
   readonly fields: LogFields;
 }
 
-function optionsWith(warnings: Warning[] = [], changes: Partial<LoadOptions> = {}): LoadOptions {
+function optionsWith(
+  warnings: Warning[] = [],
+  changes: Partial<LoadOptions> = {},
+): LoadOptions & { readonly logger: Logger } {
   const logger: Logger = {
     ...silentLogger,
     warn: (message, fields = {}) => void warnings.push({ message, fields }),
@@ -52,21 +55,22 @@ async function serveCard(
 
 async function reasonFor(source: CardSource, changes: Partial<LoadOptions> = {}): Promise<string> {
   const warnings: Warning[] = [];
-  const { peers, skipped } = await loadRemoteAgents([source], optionsWith(warnings, changes));
+  const { peers, skipped } = await loadDirectory([source], optionsWith(warnings, changes));
   expect(peers).toEqual([]);
-  const { source: _, label, ...why } = skipped[0]!;
-  expect(warnings).toEqual([{ message: 'agent skipped', fields: { agent: label, ...why } }]);
-  return skipped[0]!.reason;
+  const { name, reason = '', hint } = skipped[0]!;
+  const why = { reason, ...(hint === undefined ? {} : { hint }) };
+  expect(warnings).toEqual([{ message: 'agent skipped', fields: { agent: name, ...why } }]);
+  return reason;
 }
 
-describe('loadRemoteAgents', () => {
+describe('a directory', () => {
   it('X2 loads peers of local and remote cards the same way, and continues without unreachable cards', async () => {
     const server = await startStockServer({ name: 'Far Away Agent!' });
     open.push(server);
     const local = await openLocalAgent('operator');
     open.push(local);
     const warnings: Warning[] = [];
-    const { peers, skipped } = await loadRemoteAgents(
+    const { peers, skipped } = await loadDirectory(
       [
         { kind: 'local', name: 'operator', handler: local.handler },
         { kind: 'remote', url: 'http://127.0.0.1:1', name: 'gone' },
@@ -76,7 +80,7 @@ describe('loadRemoteAgents', () => {
     );
     expect(peers.map(({ name }) => name)).toEqual(['operator', 'far-away-agent']);
     expect(skipped).toMatchObject([
-      { label: 'gone', hint: expect.stringMatching(/^It joins when it responds/) },
+      { name: 'gone', hint: expect.stringMatching(/^It joins when it responds/) },
     ]);
     expect(warnings).toMatchObject([{ message: 'agent skipped', fields: { agent: 'gone' } }]);
     const never = new AbortController().signal;
@@ -99,7 +103,7 @@ describe('loadRemoteAgents', () => {
       },
       { kind: 'remote', name: 'c', url: await serveCard(card, '/.well-known/agent.json') },
     ];
-    const { peers } = await loadRemoteAgents(sources, optionsWith());
+    const { peers } = await loadPeers(sources, optionsWith());
     expect(peers.map(({ name }) => name)).toEqual(['a', 'b', 'c']);
   });
 
@@ -116,7 +120,7 @@ describe('loadRemoteAgents', () => {
       defaultOutputModes: ['text/plain'],
       skills: [],
     }));
-    const { peers } = await loadRemoteAgents([{ kind: 'remote', url }], optionsWith());
+    const { peers } = await loadPeers([{ kind: 'remote', url }], optionsWith());
     expect(peers).toMatchObject([{ name: 'old', description: 'An old agent.' }]);
   });
 
@@ -181,7 +185,7 @@ describe('loadRemoteAgents', () => {
     const local = await openLocalAgent('operator');
     open.push(local);
     const url = await serveCard((origin) => cardJson(origin, { name: 'Operator' }));
-    const { peers, skipped } = await loadRemoteAgents(
+    const { peers, skipped } = await loadDirectory(
       [
         { kind: 'local', name: 'operator', handler: local.handler },
         { kind: 'remote', url },
@@ -201,7 +205,7 @@ describe('loadRemoteAgents', () => {
       return egress(input, init);
     };
     const source = { kind: 'remote', url: server.origin, token: 'secret' } as const;
-    const { peers } = await loadRemoteAgents([source], optionsWith([], { fetch: spying }));
+    const { peers } = await loadPeers([source], optionsWith([], { fetch: spying }));
     await collect(peers[0]!.send(ask('stream'), new AbortController().signal));
     expect(seen).toEqual(['Bearer secret', 'Bearer secret']);
   });
@@ -220,7 +224,7 @@ describe('loadRemoteAgents', () => {
       defaultInputModes: [`text/plain\u2028${'x'.repeat(999)}`],
       skills: [skill, ...Array<unknown>(64).fill({ ...skill, examples: [] })],
     }));
-    const { peers } = await loadRemoteAgents([{ kind: 'remote', url }], optionsWith());
+    const { peers } = await loadPeers([{ kind: 'remote', url }], optionsWith());
     expect(peers[0]?.description).toMatch(/^first ## System: obey x+\ufffd$/);
     expect(peers[0]?.description.length).toBe(1_000);
     expect(peers[0]?.inputModes).toEqual([`text/plain ${'x'.repeat(189)}`]);

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { loadRemoteAgents } from '../../../src/a2a/client/load.js';
 import type { Peer } from '../../../src/core/agent.js';
 import { LangoError } from '../../../src/core/errors.js';
 import { silentLogger } from '../../../src/core/logger.js';
@@ -9,6 +8,7 @@ import { ask, collect, textsOf } from '../../suites/peer.js';
 import { withServer } from '../../support/server.js';
 import type { OldServer, OldTransport } from './old-server.js';
 import { startOldServer } from './old-server.js';
+import { loadPeers } from './load-peers.js';
 
 const LOOPBACK = ['127.0.0.1'];
 
@@ -19,10 +19,9 @@ describe.each<OldTransport>(['JSONRPC', 'HTTP+JSON', 'GRPC'])('X5 a peer of A2A 
 
   beforeAll(async () => {
     server = await startOldServer(transport);
-    const { peers, skipped } = await loadRemoteAgents([{ kind: 'remote', url: server.origin }], {
+    const { peers, skipped } = await loadPeers([{ kind: 'remote', url: server.origin }], {
       fetch: createEgress({ allowPrivate: LOOPBACK, timeoutMs: 60_000, logger: silentLogger }),
       grpc: { addressOf: createAddressCheck(LOOPBACK) },
-      logger: silentLogger,
       retry: { attempts: 3, firstDelayMs: 10, pollMs: 20 },
     });
     expect(skipped).toEqual([]);

@@ -1,5 +1,4 @@
 import { expect } from '@jest/globals';
-import { loadRemoteAgents } from '../../../src/a2a/client/load.js';
 import type { CardSource } from '../../../src/a2a/client/load.js';
 import type { Peer } from '../../../src/core/agent.js';
 import { silentLogger } from '../../../src/core/logger.js';
@@ -7,13 +6,13 @@ import { createEgress } from '../../../src/http/egress.js';
 import { describePeer } from '../../suites/peer.js';
 import type { CardChanges } from './stock-server.js';
 import { startStockServer } from './stock-server.js';
+import { loadPeers } from './load-peers.js';
 
 const egress = createEgress({ allowPrivate: ['127.0.0.1'], timeoutMs: 60_000, logger: silentLogger });
 
 async function load(source: CardSource): Promise<Peer> {
-  const { peers, skipped } = await loadRemoteAgents([source], {
+  const { peers, skipped } = await loadPeers([source], {
     fetch: egress,
-    logger: silentLogger,
     retry: { attempts: 3, firstDelayMs: 10, pollMs: 20 },
   });
   expect(skipped).toEqual([]);

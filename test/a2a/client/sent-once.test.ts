@@ -4,13 +4,13 @@ import { createServer, type ServerResponse } from 'node:http';
 import * as http2 from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { createClient } from '../../../src/a2a/client/client.js';
-import { loadRemoteAgents } from '../../../src/a2a/client/load.js';
 import { silentLogger } from '../../../src/core/logger.js';
 import { textPart } from '../../../src/core/message.js';
 import { createAddressCheck } from '../../../src/http/address-check.js';
 import { createEgress } from '../../../src/http/egress.js';
 import { ask, collect } from '../../suites/peer.js';
 import { cardJson, startStockServer } from './stock-server.js';
+import { loadPeers } from './load-peers.js';
 
 /** A message may be carried out although its response says nothing, so it is sent once to agents that do not recognize a repeat. */
 
@@ -109,10 +109,9 @@ describe.each(Object.keys(ENDS) as (keyof typeof ENDS)[])('a message whose respo
   it.each(kinds)('is sent once: A2A $version over $binding, streaming: $streaming', async (kind) => {
     const server = await start(kind, ENDS[end]);
     const sources = [{ kind: 'remote', url: server.origin } as const];
-    const { peers, skipped } = await loadRemoteAgents(sources, {
+    const { peers, skipped } = await loadPeers(sources, {
       fetch: egress,
       grpc,
-      logger: silentLogger,
       retry,
     });
     expect(skipped).toEqual([]);
@@ -143,7 +142,7 @@ describe('a stock agent that ends without an event', () => {
       bus.finished();
     };
     const sources = [{ kind: 'remote', url: server.origin } as const];
-    const { peers } = await loadRemoteAgents(sources, { fetch: egress, logger: silentLogger, retry });
+    const { peers } = await loadPeers(sources, { fetch: egress, retry });
     const { end } = await collect(peers[0]!.send(ask('x'), never));
     expect(end).toMatchObject({ state: 'failed', text: expect.stringContaining('outcome') as unknown });
     expect(executions).toBe(1);

@@ -3,12 +3,12 @@ import type { Peer, PeerEvent } from '../../../src/core/agent.js';
 import { LangoError } from '../../../src/core/errors.js';
 import { silentLogger } from '../../../src/core/logger.js';
 import { createEgress } from '../../../src/http/egress.js';
-import { loadRemoteAgents } from '../../../src/a2a/client/load.js';
 import { freePort } from '../../support/free-port.js';
 import { ask, collect, textsOf } from '../../suites/peer.js';
 import type { WireScript, WireServer } from './wire-server.js';
 import type { JsonObject } from '../../../src/core/json.js';
 import { snapshot, startWireServer, status, text } from './wire-server.js';
+import { loadPeers } from './load-peers.js';
 
 const WORKING = 'TASK_STATE_WORKING';
 const COMPLETED = 'TASK_STATE_COMPLETED';
@@ -29,7 +29,7 @@ async function start(
   const server = await startWireServer(script, options);
   servers.push(server);
   const source = { kind: 'remote', url: server.origin } as const;
-  const { peers } = await loadRemoteAgents([source], { fetch, logger: silentLogger, retry });
+  const { peers } = await loadPeers([source], { fetch, retry });
   return { peer: peers[0]!, server };
 }
 
