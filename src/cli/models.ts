@@ -1,5 +1,6 @@
+import type { Config } from '../config/config.js';
 import type { ModelChoice } from '../config/models.js';
-import type { ModelPrice } from '../core/model.js';
+import { nameAtVendor, type ModelPrice } from '../core/model.js';
 import { safeLine } from '../terminal/safe-text.js';
 import type { Report } from '../terminal/terminal.js';
 import { loadConfigOf, type Call, type FolderFlags } from './connection.js';
@@ -23,20 +24,16 @@ export async function models(call: Call<ModelsFlags>): Promise<Report> {
   // Loaded on use: the other commands need no part of a server.
   const [{ config }, table] = await Promise.all([loadConfigOf(call), import('../app.js')]);
   const { currency } = config.bill;
-  const rowOf = (keys: readonly string[], id: string, window?: number): Row => ({
-    keys,
+  const rowOf = (id: string, choices: ReturnType<typeof choicesIn> = []): Row => ({
+    keys: choices.map(([key]) => key),
     model: id,
     price: table.priceOf(id, config) ?? null,
-    windowTokens: window ?? table.windowTokensOf(id.slice(id.indexOf('/') + 1)) ?? null,
+    windowTokens: choices[0]?.[1].windowTokens ?? table.windowTokensOf(nameAtVendor(id)) ?? null,
   });
   const rows = call.flags.known
-    ? table.knownModelNames().map((name) => rowOf([], name))
-    : [...Map.groupBy(choicesIn(config), ([, choice]) => idOf(choice))].map(([id, named]) =>
-        rowOf(
-          named.map(([key]) => key),
-          id,
-          named[0]![1].windowTokens,
-        ),
+    ? table.knownModelNames().map((name) => rowOf(name))
+    : Object.entries(Object.groupBy(choicesIn(config), ([, choice]) => idOf(choice))).map(
+        ([id, named = []]) => rowOf(id, named),
       );
   const unpriced = rows.filter(({ price }) => price === null).map(({ model }) => model);
   const width = Math.max(...rows.map(({ model }) => safeLine(model).length), 0);
@@ -51,13 +48,9 @@ export async function models(call: Call<ModelsFlags>): Promise<Report> {
   };
 }
 
-function choicesIn(config: {
-  readonly model: ModelChoice;
-  readonly agent: { readonly models: Readonly<Record<string, ModelChoice>> };
-}): readonly (readonly [string, ModelChoice])[] {
-  const { model, agent } = config;
+function choicesIn({ model, agent }: Pick<Config, 'model' | 'agent'>) {
   return [
-    ['model', model],
+    ['model', model] as const,
     ...model.fallbacks.map((choice, index) => [`model.fallbacks[${index}]`, choice] as const),
     ...Object.entries(agent.models).map(([name, choice]) => [`agent.models.${name}`, choice] as const),
   ];

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import type { FunctionCall } from '../core/model.js';
 
 const ID_LENGTH = 9;
-const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 /** Kimi K2 reads the name of a function out of its id, and the number of the call in the conversation. */
 const KIMI = /kimi-?k2/i;
@@ -37,10 +36,8 @@ export class CallIds {
 
 /** Nine letters and digits that are the same for the same text. */
 export function shortHash(text: string): string {
-  let left = createHash('sha256').update(text).digest().readBigUInt64BE();
-  let made = '';
-  for (; made.length < ID_LENGTH; left /= 62n) made += DIGITS[Number(left % 62n)];
-  return made;
+  const hash = createHash('sha256').update(text).digest('base64url');
+  return hash.replaceAll(/[-_]/g, '').slice(0, ID_LENGTH);
 }
 
 const LONGEST_NAME = 64;

@@ -6,7 +6,6 @@ import {
   type AnswerBlock,
   type FunctionCall,
   type FunctionResult,
-  type FunctionSpec,
   type ModelMessage,
   type ModelRequest,
 } from '../core/model.js';
@@ -17,7 +16,7 @@ import { CallIds, fitName } from './call-ids.js';
 export interface VendorRequest {
   /** The blocks of the instruction. None is blank. */
   readonly system: ModelRequest['system'];
-  readonly functions: readonly Pick<FunctionSpec, 'name' | 'description' | 'parameters'>[];
+  readonly functions: ModelRequest['functions'];
   /**
    * Alternating turns of user and assistant, as vendors require, of which there is at least one. No turn is blank, opaque
    * blocks belong to the receiver, each call has an id and a name that every vendor takes, and exactly one result in the
@@ -42,11 +41,7 @@ export function toVendorRequest(request: ModelRequest, receiver: Receiver): Vend
   const turns = withPairedResults(mergeTurns(request.messages, receiver));
   return wellFormed({
     system: request.system.filter(({ text }) => text.trim() !== ''),
-    functions: request.functions.map(({ name, description, parameters }) => ({
-      name,
-      description,
-      parameters,
-    })),
+    functions: request.functions,
     turns: turns.length === 0 ? EMPTY : withFitCalls(turns, receiver.model ?? ''),
   });
 }
@@ -72,18 +67,13 @@ export function requestTokens(request: ModelRequest, origin: string): number {
 
 /** Estimates the tokens of an output, from the same form in which it is sent back to a vendor. */
 export function outputTokens(content: readonly AnswerBlock[]): number {
-  return content.reduce((sum, block) => sum + blockTokens(block), 0);
+  return content.reduce((sum, block) => sum + estimateTokens(writtenText(block)), 0);
 }
 
-function blockTokens(block: AnswerBlock): number {
-  switch (block.type) {
-    case 'text':
-      return estimateTokens(block.text);
-    case 'function-call':
-      return estimateTokens(JSON.stringify({ name: block.name, input: argumentsToSend(block) }));
-    case 'opaque':
-      return estimateTokens(JSON.stringify(block.block));
-  }
+function writtenText(block: AnswerBlock): string {
+  if (block.type === 'text') return block.text;
+  if (block.type === 'opaque') return JSON.stringify(block.block);
+  return JSON.stringify({ name: block.name, input: argumentsToSend(block) });
 }
 
 /** A part of a conversation that every vendor accepts. User and assistant turns alternate. */

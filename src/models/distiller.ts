@@ -60,10 +60,8 @@ async function ask(
   });
   for await (const event of events) {
     if (event.type === 'text') continue;
-    onUsage(
-      scope,
-      attemptsOf(event).map(({ usage }) => usage),
-    );
+    const usages = attemptsOf(event).map(({ usage }) => usage);
+    onUsage(scope, usages);
     if (event.type === 'end') return event.answer;
     signal.throwIfAborted();
     throw new LangoError('unavailable', event.message, { retryable: event.retryable });

@@ -7,11 +7,10 @@ import {
   type ModelMessage,
   type ModelProvider,
   type ModelRequest,
-  type Usage,
 } from '../../core/model.js';
 import { withOwnIds } from '../conversation.js';
 import { toAnswer } from '../ends.js';
-import { exchangeText } from '../exchange.js';
+import { exchangeText, type Exchange } from '../exchange.js';
 import { ModelFailure, type Endpoint } from '../failure.js';
 import type { OutputEvent } from '../retry.js';
 import { ThoughtSplitter, withoutThoughts } from '../thoughts.js';
@@ -46,24 +45,22 @@ async function openClient(options: VendorOptions, endpoint: Endpoint): Promise<A
   return new Anthropic({ ...sdkSettings(options, endpoint), apiKey, openTelemetry: false });
 }
 
-/** Streams one output. After each pause of the model, another request continues it. */
+/** Streams one output. After each pause of the model, another request continues it, with what is left of the limit. */
 async function* streamOutput(request: ModelRequest, context: Context): AsyncGenerator<OutputEvent, void> {
+  const { origin, endpoint } = context;
   const client = await context.connect();
   let content: readonly AnswerBlock[] = [];
   let usage = NO_USAGE;
   const splitter = new ThoughtSplitter();
   for (let pauses = 0; pauses <= MAX_PAUSES; pauses++) {
-    const reader = new AnthropicOutputReader(context.origin, context.endpoint);
-    const next = continuation(request, content, usage);
+    const reader = new AnthropicOutputReader(origin, endpoint);
+    const begun: ModelMessage = { role: 'assistant', author: '', content };
+    const maxTokens = request.maxTokens - usage.output;
+    const next = { ...request, messages: [...request.messages, begun], maxTokens };
     const body = toAnthropicRequest(next, context);
+    const send: Exchange['send'] = (signal) => client.messages.create(body, { signal }).asResponse();
     try {
-      yield* exchangeText({
-        ...context,
-        ...{ reader, splitter },
-        signal: request.signal,
-        maxTokens: next.maxTokens,
-        send: (signal) => client.messages.create(body, { signal }).asResponse(),
-      });
+      yield* exchangeText({ ...context, reader, splitter, signal: request.signal, maxTokens, send });
     } catch (error) {
       if (error instanceof ModelFailure) error.usage = addUsage(usage, error.usage ?? NO_USAGE);
       throw error;
@@ -72,25 +69,12 @@ async function* streamOutput(request: ModelRequest, context: Context): AsyncGene
     content = withOwnIds([...content, ...ended.content]);
     usage = addUsage(usage, ended.usage);
     const isPaused = ended.reason === 'pause_turn';
-    if (!isPaused || usage.output >= request.maxTokens) {
-      // A pause ends the output only when the limit is used up.
-      const reason = isPaused ? 'max_tokens' : ended.reason;
-      const { maxTokens } = request;
-      const { endpoint } = context;
-      const whole = { ...ended, reason, content: withoutThoughts(content, splitter.thoughts), usage };
-      yield { type: 'end', answer: toAnswer(whole, { maxTokens, endpoint }) };
-      return;
-    }
+    if (isPaused && usage.output < request.maxTokens) continue;
+    // A pause ends the output only when the limit is used up.
+    const reason = isPaused ? 'max_tokens' : ended.reason;
+    const whole = { ...ended, reason, content: withoutThoughts(content, splitter.thoughts), usage };
+    yield { type: 'end', answer: toAnswer(whole, { maxTokens: request.maxTokens, endpoint }) };
+    return;
   }
   throw new ModelFailure('bad-answer', `The model paused more than ${MAX_PAUSES} times in one answer.`);
-}
-
-/** The request that continues a paused output: it holds the output so far, and the limit is lowered by its tokens. */
-function continuation(request: ModelRequest, content: readonly AnswerBlock[], usage: Usage): ModelRequest {
-  const begun: ModelMessage = { role: 'assistant', author: '', content };
-  return {
-    ...request,
-    messages: [...request.messages, begun],
-    maxTokens: request.maxTokens - usage.output,
-  };
 }
