@@ -19,10 +19,8 @@ export interface OutputReader {
 }
 
 /** One request and its streamed output. */
-export interface Exchange {
-  /** Resolves with a response of status 2xx; rejects with the SDK's error. */
-  send(signal: AbortSignal): Promise<Response>;
-  readonly reader: OutputReader;
+interface Output {
+  readonly reader: Pick<OutputReader, 'isWhole' | 'ended'>;
   /** Gets the text of the output. A part that continues another one has the same splitter. */
   readonly splitter: ThoughtSplitter;
   readonly endpoint: Endpoint;
@@ -30,6 +28,23 @@ export interface Exchange {
   readonly silenceMs: number;
   /** The most tokens of the output, as the request tells the server. */
   readonly maxTokens: number;
+}
+
+/** An output whose request is sent here. */
+export interface Exchange extends Output {
+  /** Resolves with a response of status 2xx; rejects with the SDK's error. */
+  send(signal: AbortSignal): Promise<Response>;
+  readonly reader: OutputReader;
+}
+
+/** An output whose events come in any form. */
+interface EventExchange<Event> extends Output {
+  /** Sends the request, and yields the events of its response until the signal of the watch aborts. */
+  events(watch: SilenceWatch): AsyncIterable<Event>;
+  /** Gives an event to the reader, and returns the new text in it. */
+  accept(event: Event): string;
+  /** The meaning of an error that is no `ModelFailure`. */
+  toFailure(error: unknown): ModelFailure;
 }
 
 /** A streamed token takes about 200 bytes with its event. A server that sends far more ignores the limit of the output. */
@@ -43,7 +58,7 @@ export const mostBytes = (maxTokens: number): number =>
   Math.max(MIN_OUTPUT_BYTES, maxTokens * BYTES_PER_STREAMED_TOKEN);
 
 /** The most events of a response, by the limit of its output. */
-export const mostEvents = (maxTokens: number): number => Math.max(MIN_EVENTS, maxTokens * EVENTS_PER_TOKEN);
+const mostEvents = (maxTokens: number): number => Math.max(MIN_EVENTS, maxTokens * EVENTS_PER_TOKEN);
 
 /** The most that is read of a chunk in one turn of the event loop. */
 const PIECE_BYTES = 4 * 1024;
@@ -57,16 +72,27 @@ const EVENT_STREAM = 'text/event-stream';
 export const AFTER_WHOLE_MS = 1_000;
 
 /** Yields text as it arrives and returns once the output is complete; ends the request in any case. Throws `ModelFailure`. */
-export async function* exchangeText(exchange: Exchange): AsyncGenerator<ModelEvent & { type: 'text' }, void> {
+export function exchangeText(exchange: Exchange): AsyncGenerator<TextEvent, void> {
+  return streamText({
+    ...exchange,
+    events: (watch) => eventsOf(watch, exchange),
+    accept: (event) => acceptEvent(exchange.reader, event),
+    toFailure: (error) => connectionFailure(error, exchange.endpoint),
+  });
+}
+
+type TextEvent = ModelEvent & { type: 'text' };
+
+/** Reads events as `exchangeText` does. */
+export async function* streamText<Event>(exchange: EventExchange<Event>): AsyncGenerator<TextEvent, void> {
   const { reader, splitter, endpoint } = exchange;
   using watch = new SilenceWatch(exchange.signal, exchange.silenceMs);
   try {
-    const response = await exchange.send(watch.signal);
     let left = mostEvents(exchange.maxTokens);
     const texts = new CharacterJoiner();
-    for await (const event of eventsOf(response, watch, exchange)) {
+    for await (const event of exchange.events(watch)) {
       if (--left < 0) throw tooMuch(exchange);
-      const text = texts.join(acceptEvent(reader, event), reader.isWhole);
+      const text = texts.join(exchange.accept(event), reader.isWhole);
       if (text) yield* toEvents(splitter.take(text));
       if (reader.isWhole) watch.shorten(AFTER_WHOLE_MS);
     }
@@ -74,14 +100,15 @@ export async function* exchangeText(exchange: Exchange): AsyncGenerator<ModelEve
     yield* toEvents(splitter.end());
   } catch (error) {
     if (reader.isWhole) return yield* toEvents(splitter.end());
-    const failure = watch.hasPassed ? silenceFailure(exchange) : toFailure(error, endpoint);
+    const known = causesOf(error).find((cause) => cause instanceof ModelFailure);
+    const failure = watch.hasPassed ? silenceFailure(exchange) : (known ?? exchange.toFailure(error));
     failure.usage = reader.ended().usage;
     throw failure;
   }
 }
 
 /** Joins the halves of a character: a server may end one event after the first half and begin the next one with the other. */
-export class CharacterJoiner {
+class CharacterJoiner {
   #half = '';
 
   /** Returns the text so far, without a half at its end unless it `isLast`. */
@@ -94,28 +121,30 @@ export class CharacterJoiner {
 }
 
 /** The event of a text, none for an empty one. */
-export function* toEvents({ text, restarts }: ReturnType<ThoughtSplitter['take']>) {
+function* toEvents({ text, restarts }: ReturnType<ThoughtSplitter['take']>) {
   if (text || restarts) yield { type: 'text', text, ...(restarts && { restarts }) } as const;
 }
 
 /** The events of a response. A JSON body is one event: some servers do not stream although they are asked to. */
-async function* eventsOf(
-  response: Response,
-  watch: SilenceWatch,
-  exchange: Exchange,
-): AsyncGenerator<ServerEvent, void> {
+async function* eventsOf(watch: SilenceWatch, exchange: Exchange): AsyncGenerator<ServerEvent, void> {
   const { reader, endpoint } = exchange;
-  const contentType = response.headers.get('content-type') ?? EVENT_STREAM;
-  const mediaType = contentType.split(';', 1)[0]!.trim().toLowerCase();
+  const response = await exchange.send(watch.signal);
+  const mediaType = mediaTypeOf(response) || EVENT_STREAM;
   if (mediaType === EVENT_STREAM && response.body)
     yield* readEvents(chunksOf(response.body, watch, exchange));
   if (mediaType === 'application/json') yield { name: '', data: await bodyOf(response, watch, exchange) };
-  if (mediaType === EVENT_STREAM || reader.isWhole) return;
-  throw new ModelFailure(
-    'bad-answer',
-    `${endpoint.place} responds with ${mediaType}, not with an event stream. Check model.baseUrl.`,
-  );
+  if (mediaType !== EVENT_STREAM && !reader.isWhole) throw noStream(mediaType, endpoint);
 }
+
+/** The media type of a response in lower case, without its parameters; empty when it names none. */
+export const mediaTypeOf = ({ headers }: Response): string =>
+  (headers.get('content-type') ?? '').split(';', 1)[0]!.trim().toLowerCase();
+
+export const noStream = (mediaType: string, { place }: Endpoint): ModelFailure =>
+  new ModelFailure(
+    'bad-answer',
+    `${place} responds with ${mediaType}, not with an event stream. Check model.baseUrl.`,
+  );
 
 async function bodyOf({ body }: Response, watch: SilenceWatch, exchange: Exchange): Promise<string> {
   const chunks: Uint8Array[] = [];
@@ -176,12 +205,6 @@ export class OutputBounds {
   }
 }
 
-/** Finds the failure that an SDK wraps. Any other error means that the connection failed. */
-function toFailure(error: unknown, endpoint: Endpoint): ModelFailure {
-  const failure = causesOf(error).find((cause) => cause instanceof ModelFailure);
-  return failure ?? connectionFailure(error, endpoint);
-}
-
 /** Passes an event to the reader. An event that the reader cannot process is an error of the server. */
 function acceptEvent(reader: OutputReader, event: ServerEvent): string {
   try {
@@ -202,10 +225,7 @@ export function parseEvent(text: string): JsonObject {
   throw new ModelFailure('bad-answer', 'The model server sent an event that is not a JSON object.');
 }
 
-export function silenceFailure({
-  endpoint,
-  silenceMs,
-}: Pick<Exchange, 'endpoint' | 'silenceMs'>): ModelFailure {
+function silenceFailure({ endpoint, silenceMs }: Output): ModelFailure {
   const message = `${endpoint.place} sent nothing for ${silenceMs / 1000} s. Raise model.timeoutSeconds if it needs longer.`;
   return new ModelFailure('unreachable', message, { retryable: true });
 }

@@ -24,7 +24,7 @@ export const PACKAGE_RULES: readonly Ablation[] = [
   {
     rule: 'AI SDK: the parts of a block’s options are joined.',
     file: 'src/models/ai-sdk/output-reader.ts',
-    find: 'if (providerMetadata) draft.options = merged(draft.options, this.#optionsOf(providerMetadata));',
+    find: 'draft.options = merged(draft.options, plain(given.providerMetadata ?? {}));',
     replace: '',
     red: ['ai-sdk-thoughts-Amazon'],
   },
@@ -66,15 +66,15 @@ export const PACKAGE_RULES: readonly Ablation[] = [
   {
     rule: 'AI SDK: only known good ends are ends.',
     file: 'src/models/ai-sdk/output-reader.ts',
-    find: 'this.#reason = reasonIn(finishReason, this.#endpoint);',
-    replace: "this.#reason = reasonIn(finishReason, this.#endpoint) === 'length' ? 'length' : 'stop';",
+    find: 'this.#reason = reasonIn(part.finishReason);',
+    replace: "this.#reason = reasonIn(part.finishReason) === 'length' ? 'length' : 'stop';",
     red: ['ai-sdk-failed-end-Google', 'ai-sdk-failed-end-Mistral', 'ai-sdk-failed-end-Azure'],
   },
   {
     rule: 'AI SDK: a stream that just ends is no answer.',
     file: 'src/models/ai-sdk/output-reader.ts',
-    find: 'if (raw === undefined) throw connectionFailure(undefined, endpoint);',
-    replace: "if (raw === undefined) return 'stop';",
+    find: "without the vendor's own reason.\n      return raw;",
+    replace: "without the vendor's own reason.\n      return raw ?? 'stop';",
     red: ['ai-sdk-broken-stream-Google', 'ai-sdk-broken-stream-Groq'],
   },
   {
@@ -94,8 +94,8 @@ export const PACKAGE_RULES: readonly Ablation[] = [
   {
     rule: 'AI SDK: an event of nobody is skipped.',
     file: 'src/models/ai-sdk/output-reader.ts',
-    find: "if (isForeignEvent(part.error)) return '';",
-    replace: '',
+    find: 'if (!isForeignEvent(part.error)) throw part.error;',
+    replace: 'throw part.error;',
     red: ['ai-sdk-foreign-event'],
   },
   {
@@ -128,7 +128,7 @@ export const PACKAGE_RULES: readonly Ablation[] = [
   },
   {
     rule: 'AI SDK: thoughts in tags are split off.',
-    file: 'src/models/ai-sdk/provider.ts',
+    file: 'src/models/exchange.ts',
     find: 'yield* toEvents(splitter.take(text));',
     replace: "yield { type: 'text', text };",
     red: ['ai-sdk-tags'],

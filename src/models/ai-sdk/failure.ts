@@ -2,6 +2,7 @@ import { types } from 'node:util';
 import type { APICallError } from '@ai-sdk/provider';
 import { causesOf as causes, codeOf, isLangoError } from '../../core/errors.js';
 import { isJsonObject, parseJson } from '../../core/json.js';
+import type { ModelErrorCode, RefusalReason } from '../../core/model.js';
 import { retryAfterMs } from '../../core/retry.js';
 import {
   connectionFailure,
@@ -16,39 +17,38 @@ const { isNativeError } = types;
 
 type ApiError = Pick<APICallError, 'statusCode' | 'responseHeaders' | 'responseBody' | 'isRetryable'>;
 
+const CANNOT_BE_ASKED = { code: 'rejected', says: ' cannot be asked like this: ' } as const;
+const UNREADABLE = { code: 'bad-answer', says: ' gave a response that cannot be read: ' } as const;
+
+/** What the names of errors mean. */
+const NAMED = new Map<string, { code: ModelErrorCode; says: string; about?: RefusalReason }>([
+  ['AI_LoadAPIKeyError', { code: 'rejected', says: ' needs a key. ', about: 'key' }],
+  ['AI_NoSuchModelError', { code: 'rejected', says: ': ', about: 'model-name' }],
+  ['AI_LoadSettingError', CANNOT_BE_ASKED],
+  ['AI_UnsupportedFunctionalityError', CANNOT_BE_ASKED],
+  ['AI_InvalidArgumentError', CANNOT_BE_ASKED],
+  ['AI_InvalidPromptError', CANNOT_BE_ASKED],
+  ['AI_InvalidResponseDataError', UNREADABLE],
+  ['AI_EmptyResponseBodyError', UNREADABLE],
+  ['AI_NoContentGeneratedError', UNREADABLE],
+]);
+
 /** Reads an error that a package of the AI SDK threw, or put into a stream. Packages bring classes of their own, so names tell. */
 export function toModelFailure(error: unknown, endpoint: Endpoint): ModelFailure {
-  if (error instanceof ModelFailure) return error;
   const known = causes(error).find((cause) => cause instanceof ModelFailure);
   if (known) return known;
-  const { name = '', message = '' } = objectIn(error) as Partial<Error>;
-  const text = redacted(String(message), endpoint);
-  switch (name) {
-    case 'AI_APICallError':
-      return callFailure(error as Error & ApiError, endpoint);
-    case 'AI_LoadAPIKeyError':
-      return new ModelFailure('rejected', `${endpoint.place} needs a key. ${text}`, { about: 'key' });
-    case 'AI_NoSuchModelError':
-      return new ModelFailure('rejected', `${endpoint.place}: ${text}`, { about: 'model-name' });
-    case 'AI_LoadSettingError':
-    case 'AI_UnsupportedFunctionalityError':
-    case 'AI_InvalidArgumentError':
-    case 'AI_InvalidPromptError':
-      return new ModelFailure('rejected', `${endpoint.place} cannot be asked like this: ${text}`);
-    case 'AI_TypeValidationError':
-    case 'AI_JSONParseError':
-      return unreadable(error as Error & { readonly value?: unknown; readonly text?: string }, endpoint);
-    case 'AI_InvalidResponseDataError':
-      // What packages say of a stream that ended without its last event.
-      if ((error as { readonly data?: unknown }).data === undefined)
-        return connectionFailure(undefined, endpoint);
-      return new ModelFailure('bad-answer', `${endpoint.place} gave a response that cannot be read: ${text}`);
-    case 'AI_EmptyResponseBodyError':
-    case 'AI_NoContentGeneratedError':
-      return new ModelFailure('bad-answer', `${endpoint.place} gave a response that cannot be read: ${text}`);
-    default:
-      return isNativeError(error) ? otherFailure(error, endpoint) : streamFailure(error, endpoint);
-  }
+  const { name = '', message = '', data } = objectIn(error) as Partial<Error> & { readonly data?: unknown };
+  if (name === 'AI_APICallError') return callFailure(error as Error & ApiError, endpoint);
+  if (name === 'AI_TypeValidationError' || name === 'AI_JSONParseError')
+    return unreadable(error as Error & { readonly value?: unknown; readonly text?: string }, endpoint);
+  // What packages say of a stream that ended without its last event.
+  if (name === 'AI_InvalidResponseDataError' && data === undefined)
+    return connectionFailure(undefined, endpoint);
+  const named = NAMED.get(name);
+  if (named === undefined)
+    return isNativeError(error) ? otherFailure(error, endpoint) : streamFailure(error, endpoint);
+  const { code, says, ...details } = named;
+  return new ModelFailure(code, `${endpoint.place}${says}${redacted(String(message), endpoint)}`, details);
 }
 
 /** The failure of a response that is no success, or of a connection. */
@@ -110,8 +110,10 @@ function streamFailure(error: unknown, endpoint: Endpoint): ModelFailure {
   return vendorFailure({ status: undefined, body, shouldRetry }, endpoint);
 }
 
-/** A failed connection, a refusal of the egress, or a defect of the package. */
+/** A package that cannot be used, a failed connection, a refusal of the egress, or a defect of the package. */
 function otherFailure(error: Error, endpoint: Endpoint): ModelFailure {
+  if (isLangoError(error, 'invalid-config'))
+    return new ModelFailure('rejected', [error.message, error.hint].filter(Boolean).join(' '));
   const isConnection = causes(error).some((cause) => isLangoError(cause) || isSystemError(cause));
   if (isConnection || /fetch failed|terminated|network|socket|incomplete/i.test(error.message))
     return connectionFailure(error, endpoint);

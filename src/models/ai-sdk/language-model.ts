@@ -1,3 +1,4 @@
+import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { LangoError } from '../../core/errors.js';
 
 /**
@@ -12,16 +13,19 @@ export interface AiSdkModel {
   doStream(options: never): PromiseLike<{ readonly stream: ReadableStream<unknown> }>;
 }
 
+/** A model of a known version of the contract. What is read of their streams is the same in all. */
+export type KnownModel = Pick<LanguageModelV4, 'doStream'> & Omit<AiSdkModel, 'doStream'>;
+
 const VERSIONS = ['v4', 'v3', 'v2'];
 
 /** Throws `invalid-config` for a value that is no model, or one of another version of the contract. */
-export function assertModel(model: unknown, what: string): void {
-  const { doStream, specificationVersion } = (model ?? {}) as Partial<AiSdkModel>;
+export function knownModel(model: unknown, what: string): KnownModel {
+  const { doStream, specificationVersion = 'v1' } = (model ?? {}) as Partial<AiSdkModel>;
   if (typeof doStream !== 'function')
     throw new LangoError('invalid-config', `${what} is not a language model of the AI SDK.`, {
       hint: 'Give one such as google("gemini-…"), made by a provider package.',
     });
-  if (VERSIONS.includes(specificationVersion ?? '')) return;
-  const text = `${what} implements version ${specificationVersion ?? 'v1'} of the contract of the AI SDK; this server knows ${VERSIONS.join(', ')}.`;
+  if (VERSIONS.includes(specificationVersion)) return model as KnownModel;
+  const text = `${what} implements version ${specificationVersion} of the contract of the AI SDK; this server knows ${VERSIONS.join(', ')}.`;
   throw new LangoError('invalid-config', text, { hint: 'Install a version of its package that fits.' });
 }

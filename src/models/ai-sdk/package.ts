@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { errorText, LangoError } from '../../core/errors.js';
 import { isJsonObject, parseObject, type Json, type JsonObject } from '../../core/json.js';
-import { assertModel } from './language-model.js';
-import type { KnownModel } from './request.js';
+import { knownModel, type KnownModel } from './language-model.js';
 
 /** Where a package is, and what its factory is given. */
 export interface PackageModel {
@@ -87,8 +86,7 @@ export async function loadModel(
   const create = factoryOf(loaded, name, factory);
   const provider: unknown = create({ ...DEFAULT_OPTIONS[name], ...options });
   const made: unknown = isProvider(provider) ? provider.languageModel(model) : (provider as Factory)(model);
-  assertModel(made, `${name} with the model ${model}`);
-  return made as KnownModel;
+  return knownModel(made, `${name} with the model ${model}`);
 }
 
 type Factory = (settings: unknown) => unknown;

@@ -1,20 +1,19 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
-import { isLangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { silentLogger, type Logger } from '../../core/logger.js';
 import type { ModelProvider, ModelRequest } from '../../core/model.js';
 import { abortable } from '../../core/time.js';
 import { toAnswer } from '../ends.js';
-import { CharacterJoiner, mostEvents, SilenceWatch, silenceFailure, toEvents, tooMuch } from '../exchange.js';
-import { connectionFailure, ModelFailure, type Endpoint } from '../failure.js';
+import { noStream, streamText, type SilenceWatch } from '../exchange.js';
+import { ModelFailure } from '../failure.js';
 import type { OutputEvent } from '../retry.js';
 import { ThoughtSplitter, withoutThoughts } from '../thoughts.js';
 import { createVendorProvider, type VendorContext, type VendorOptions } from '../vendor.js';
 import { toModelFailure } from './failure.js';
-import { assertModel, type AiSdkModel } from './language-model.js';
+import { knownModel, type AiSdkModel, type KnownModel } from './language-model.js';
 import { AiSdkOutputReader } from './output-reader.js';
 import { findPackage, loadModel, vendorOf } from './package.js';
-import { toCallOptions, type KnownModel } from './request.js';
+import { toCallOptions } from './request.js';
 import { inCall, watchedFetch, type WatchedCall } from './watched-fetch.js';
 
 /** A model of a package that the operator installed. */
@@ -32,28 +31,21 @@ export interface AiSdkOptions extends VendorOptions {
  * A model of a provider package of the AI SDK. The package is loaded at the first call. Throws `invalid-config` when it is
  * not installed, and like `createVendorProvider`.
  */
-export function createAiSdkProvider(options: AiSdkOptions): ModelProvider {
-  const { package: name, model, factory, apiKey, baseUrl, fetch = globalThis.fetch } = options;
-  const file = findPackage(name, options.folders);
-  const { name: ownName } = options.options ?? {};
-  const settings = {
-    ...options.options,
+export function createAiSdkProvider(given: AiSdkOptions): ModelProvider {
+  const { package: name, model, factory, apiKey, baseUrl, fetch = globalThis.fetch } = given;
+  const file = findPackage(name, given.folders);
+  const options = {
+    ...given.options,
     ...(apiKey !== undefined && { apiKey }),
     ...(baseUrl !== undefined && { baseURL: baseUrl }),
     fetch: watchedFetch(fetch),
   };
-  return createVendorProvider(options, {
-    // Of servers that share a package, the operator names each.
-    ...{ api: 'ai-sdk', ownUrl: undefined },
-    ...{
-      name: typeof ownName === 'string' ? ownName : vendorOf(name),
-      vendor: name,
-      baseUrl,
-      keyVariable: "this package's own …_API_KEY",
-    },
-    open: (endpoint) => openModel(loadModel(file, { name, model, factory, options: settings }), endpoint),
-    output: (request, context) =>
-      streamOutput(request, { ...context, providerOptions: options.providerOptions }),
+  // Of servers that share a package, the operator names each.
+  const { name: ownName } = given.options ?? {};
+  return providerOf(given, {
+    name: typeof ownName === 'string' ? ownName : vendorOf(name),
+    vendor: name,
+    open: () => loadModel(file, { name, model, factory, options }),
   });
 }
 
@@ -73,78 +65,69 @@ export interface FromAiSdkOptions extends Pick<
  * version of the contract that is not known. The model sends its requests itself: give its provider a `fetch` to limit them.
  */
 export function fromAiSdk(model: AiSdkModel, options: FromAiSdkOptions = {}): ModelProvider {
-  assertModel(model, 'The model');
-  const known = model as unknown as KnownModel;
-  const { providerOptions, logger = silentLogger, ...others } = options;
-  const [name = ''] = known.provider.split('.', 1);
-  return createVendorProvider(
-    { ...others, model: known.modelId, logger },
-    {
-      ...{ api: 'ai-sdk', ownUrl: undefined },
-      ...{ name, vendor: known.provider, baseUrl: undefined, keyVariable: "its package's own …_API_KEY" },
-      open: () => Promise.resolve(known),
-      output: (request, context) => streamOutput(request, { ...context, providerOptions }),
-    },
-  );
+  const known = knownModel(model, 'The model');
+  const { provider: vendor, modelId } = known;
+  const [name = ''] = vendor.split('.', 1);
+  const open = (): Promise<KnownModel> => Promise.resolve(known);
+  return providerOf({ logger: silentLogger, ...options, model: modelId }, { name, vendor, open });
 }
 
-async function openModel(model: Promise<KnownModel>, endpoint: Endpoint): Promise<KnownModel> {
-  try {
-    return await model;
-  } catch (error) {
-    if (!isLangoError(error)) throw toModelFailure(error, endpoint);
-    throw new ModelFailure('rejected', [error.message, error.hint].filter(Boolean).join(' '));
-  }
+type Vendor = Parameters<typeof createVendorProvider<KnownModel>>[1];
+
+function providerOf(
+  options: VendorOptions & Pick<AiSdkOptions, 'providerOptions'>,
+  parts: Pick<Vendor, 'name' | 'vendor' | 'open'>,
+): ModelProvider {
+  const { baseUrl, providerOptions } = options;
+  return createVendorProvider(options, {
+    ...{ ...parts, api: 'ai-sdk', ownUrl: undefined, baseUrl },
+    keyVariable: "its package's own …_API_KEY",
+    output: (request, context) => streamOutput(request, { ...context, providerOptions }),
+  });
 }
 
-interface Context extends VendorContext<KnownModel> {
-  readonly providerOptions?: JsonObject | undefined;
-}
+interface Context extends VendorContext<KnownModel>, Pick<AiSdkOptions, 'providerOptions'> {}
 
 /** One attempt at an output. Throws `ModelFailure`. */
 async function* streamOutput(request: ModelRequest, context: Context): AsyncGenerator<OutputEvent, void> {
-  const { endpoint, silenceMs, tuning } = context;
-  const model = await context.connect();
-  if (tuning.effort && model.specificationVersion !== 'v4') throw effortFailure(model, endpoint);
-  const reader = new AiSdkOutputReader(context.origin, endpoint);
-  const splitter = new ThoughtSplitter();
-  using watch = new SilenceWatch(request.signal, silenceMs);
-  const call: WatchedCall = { endpoint, maxTokens: request.maxTokens, onBytes: () => watch.renew() };
-  const options = { ...toCallOptions(request, { ...context, model }), abortSignal: watch.signal };
-  try {
-    const opened = Promise.resolve(inCall(call, () => model.doStream(options)));
-    const { stream } = await abortable(opened, watch.signal);
-    let left = mostEvents(request.maxTokens);
-    const texts = new CharacterJoiner();
-    for await (const part of partsOf(stream, watch, call)) {
-      if (--left < 0) throw tooMuch(call);
-      const text = texts.join(reader.accept(part), reader.isWhole);
-      if (text) yield* toEvents(splitter.take(text));
-      if (reader.isWhole) break;
-    }
-    watch.signal.throwIfAborted();
-    if (!reader.isWhole) throw connectionFailure(undefined, endpoint);
-    yield* toEvents(splitter.end());
-  } catch (error) {
-    const failure = watch.hasPassed
-      ? silenceFailure({ endpoint, silenceMs })
-      : (noStreamFailure(call) ?? toModelFailure(error, endpoint));
-    failure.usage = reader.ended().usage;
-    throw failure;
-  }
+  const { endpoint, origin } = context;
+  const { signal, maxTokens } = request;
+  const [reader, splitter] = [new AiSdkOutputReader(origin), new ThoughtSplitter()];
+  const call: WatchedCall = { endpoint, maxTokens };
+  const notStreamed = (): ModelFailure | undefined =>
+    call.mediaType === 'application/json' ? noStream(call.mediaType, endpoint) : undefined;
+  yield* streamText<LanguageModelV4StreamPart>({
+    ...{ ...context, reader, splitter, signal, maxTokens },
+    async *events(watch) {
+      yield* partsOf(request, { ...context, watch, call });
+      const failure = reader.isWhole ? undefined : notStreamed();
+      if (failure) throw failure;
+    },
+    accept: (part) => reader.accept(part),
+    toFailure: (error) => notStreamed() ?? toModelFailure(error, endpoint),
+  });
   const ended = reader.ended();
   const content = withoutThoughts(ended.content, splitter.thoughts);
-  const { maxTokens } = request;
   yield { type: 'end', answer: toAnswer({ ...ended, content }, { maxTokens, endpoint }) };
 }
 
-/** The parts of a stream, which ends when the signal of the watch aborts. */
+/** The parts of the stream of a call, which ends when the signal of the watch aborts. */
 async function* partsOf(
-  stream: ReadableStream<LanguageModelV4StreamPart>,
-  watch: SilenceWatch,
-  call: WatchedCall,
+  request: ModelRequest,
+  { watch, call, ...context }: Context & { readonly watch: SilenceWatch; readonly call: WatchedCall },
 ): AsyncGenerator<LanguageModelV4StreamPart, void> {
-  const reader = stream.getReader();
+  watch.rest();
+  const model = await context.connect();
+  const { specificationVersion: version } = model;
+  if (context.tuning.effort && version !== 'v4') {
+    const text = `${call.endpoint.place} takes no effort: its package implements version ${version} of the contract. Set providerOptions of the model instead, or install a newer version.`;
+    throw new ModelFailure('rejected', text);
+  }
+  const options = { ...toCallOptions(request, { ...context, model }), abortSignal: watch.signal };
+  call.onBytes = () => watch.renew();
+  watch.wait();
+  const opened = Promise.resolve(inCall(call, () => model.doStream(options)));
+  const reader = (await abortable(opened, watch.signal)).stream.getReader();
   const cancel = (): void => void reader.cancel().catch(() => undefined);
   watch.signal.addEventListener('abort', cancel, { once: true });
   try {
@@ -158,16 +141,4 @@ async function* partsOf(
   } finally {
     cancel();
   }
-}
-
-/** A server that responds with JSON where a stream was asked for: packages find nothing in it. */
-function noStreamFailure({ mediaType, endpoint: { place } }: WatchedCall): ModelFailure | undefined {
-  if (mediaType !== 'application/json') return undefined;
-  const text = `${place} responds with ${mediaType}, not with an event stream. Check model.baseUrl.`;
-  return new ModelFailure('bad-answer', text);
-}
-
-function effortFailure({ specificationVersion }: KnownModel, { place }: Endpoint): ModelFailure {
-  const text = `${place} takes no effort: its package implements version ${specificationVersion} of the contract. Set providerOptions of the model instead, or install a newer version.`;
-  return new ModelFailure('rejected', text);
 }

@@ -1,11 +1,7 @@
 import type {
-  LanguageModelV2,
-  LanguageModelV3,
-  LanguageModelV4,
   LanguageModelV4CallOptions,
   LanguageModelV4FilePart,
   LanguageModelV4Message,
-  LanguageModelV4StreamPart,
   LanguageModelV4TextPart,
   LanguageModelV4ToolResultPart,
   SharedV4ProviderOptions,
@@ -14,16 +10,7 @@ import type { JsonObject } from '../../core/json.js';
 import type { AnswerBlock, FunctionResult, ModelRequest } from '../../core/model.js';
 import { argumentsToSend, toContent, toVendorRequest, type Content, type Turn } from '../conversation.js';
 import type { BodyContext } from '../vendor.js';
-
-/** The versions of the contract that are known. What is read of their streams is the same in all. */
-export interface KnownModel extends Pick<LanguageModelV4, 'provider' | 'modelId'> {
-  readonly specificationVersion: (
-    LanguageModelV4 | LanguageModelV3 | LanguageModelV2
-  )['specificationVersion'];
-  doStream(
-    options: LanguageModelV4CallOptions,
-  ): PromiseLike<{ readonly stream: ReadableStream<LanguageModelV4StreamPart> }>;
-}
+import type { KnownModel } from './language-model.js';
 
 type AssistantMessage = Extract<LanguageModelV4Message, { role: 'assistant' }>;
 type AssistantPart = AssistantMessage['content'][number];
@@ -105,25 +92,19 @@ function systemMessages(
   mark: SharedV4ProviderOptions | undefined,
 ): readonly LanguageModelV4Message[] {
   const last = mark ? system.findLastIndex((block) => block.stable) + 1 : 0;
-  const message = (blocks: ModelRequest['system'], providerOptions?: SharedV4ProviderOptions) =>
-    blocks.length === 0
-      ? []
-      : [
-          {
-            role: 'system' as const,
-            content: blocks.map(({ text }) => text).join('\n\n'),
-            ...(providerOptions && { providerOptions }),
-          },
-        ];
-  return [...message(system.slice(0, last), mark), ...message(system.slice(last))];
+  return [system.slice(0, last), system.slice(last)].flatMap((blocks, at) => {
+    const content = blocks.map(({ text }) => text).join('\n\n');
+    return blocks.length === 0 ? [] : marked([{ role: 'system', content }], at === 0 ? mark : undefined);
+  });
 }
 
 function marked(
   messages: readonly LanguageModelV4Message[],
-  mark: SharedV4ProviderOptions | undefined,
+  providerOptions: SharedV4ProviderOptions | undefined,
 ): readonly LanguageModelV4Message[] {
+  const last = messages.length - 1;
   return messages.map((message, at) =>
-    mark && at === messages.length - 1 ? { ...message, providerOptions: mark } : message,
+    providerOptions && at === last ? { ...message, providerOptions } : message,
   );
 }
 

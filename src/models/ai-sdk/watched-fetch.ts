@@ -1,12 +1,20 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Timer } from '../../core/time.js';
-import { AFTER_WHOLE_MS, mostBytes, piecesOf, tooMuch, type Exchange } from '../exchange.js';
+import {
+  AFTER_WHOLE_MS,
+  mediaTypeOf,
+  mostBytes,
+  noStream,
+  piecesOf,
+  tooMuch,
+  type Exchange,
+} from '../exchange.js';
 import { ModelFailure } from '../failure.js';
 
 /** A model call, in whose course its package sends requests. */
 export interface WatchedCall extends Pick<Exchange, 'endpoint' | 'maxTokens'> {
   /** Called for each chunk of a response: pings too show that the server is alive. */
-  onBytes(): void;
+  onBytes?(): void;
   /** The media type of the last response. */
   mediaType?: string;
 }
@@ -25,11 +33,8 @@ export function watchedFetch(given: typeof fetch): typeof fetch {
     const response = await given(input, { ...init, redirect: 'manual' });
     const call = calls.getStore();
     if (!call || !response.ok || !response.body) return response;
-    call.mediaType = (response.headers.get('content-type') ?? '').split(';', 1)[0]!.trim().toLowerCase();
-    if (call.mediaType === 'text/html') {
-      const text = `${call.endpoint.place} responds with text/html, not with an event stream. Check model.baseUrl.`;
-      throw new ModelFailure('bad-answer', text);
-    }
+    call.mediaType = mediaTypeOf(response);
+    if (call.mediaType === 'text/html') throw noStream(call.mediaType, call.endpoint);
     const { status, headers } = response;
     return new Response(ReadableStream.from(watchedBody(response.body, call)), {
       status,
@@ -63,7 +68,7 @@ async function* watchedBody(
     for (;;) {
       const { done, value } = await read();
       if (done) return;
-      call.onBytes();
+      call.onBytes?.();
       left -= value.byteLength;
       if (left < 0) throw tooMuch(call);
       const text = tail + Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('latin1');
