@@ -22,6 +22,7 @@ import { resultOf, type Call, type CallOutcome } from './agent-function.js';
 import type { Budget } from './budget.js';
 import type { PeerContexts } from './peer-contexts.js';
 import { PeerRelay } from './peer-relay.js';
+import { Authorization } from './authorization.js';
 import type { Attachments } from './attachments.js';
 import { carriedUserMessage } from './user-messages.js';
 
@@ -200,14 +201,18 @@ async function followPeer(
     until - performance.now(),
     () => new LangoError('timeout', 'it did not finish in time (agent.limits.seconds)'),
   );
+  using authorization = new Authorization(run, step);
+  const signal = AbortSignal.any([deadline.signal, authorization.signal]);
   try {
-    for await (const event of peer.send(request, deadline.signal)) {
+    for await (const event of peer.send(request, signal)) {
+      if (event.type === 'authorization')
+        authorization.pass(event, event.waiting ? questionsOf(delegation, step, event.waiting) : []);
       if (event.type === 'task' && progress.taskId === undefined) progress.taskId = event.taskId;
       if (event.type === 'end') {
         relay.finish(event, questionsOf(delegation, step, event));
         return event;
       }
-      relay.pass(event);
+      if (event.type !== 'authorization') relay.pass(event);
     }
   } catch (error) {
     run.signal.throwIfAborted();

@@ -20,7 +20,7 @@ export interface RelayOptions {
   readonly sharedBy: number;
 }
 
-type PassedEvent = Exclude<PeerEvent, { type: 'end' }>;
+type PassedEvent = Exclude<PeerEvent, { type: 'end' | 'authorization' }>;
 type ActivityEvent = Extract<PeerEvent, { type: 'activity' }>;
 type ArtifactEvent = Extract<PeerEvent, { type: 'artifact' }>;
 type TextDelta = Extract<PeerEvent, { type: 'text-delta' }>;

@@ -99,6 +99,12 @@ export type PeerEvent =
       /** Holds the parts of the artifact. */
       readonly from?: Origin | undefined;
     }
+  /** The peer waits for a credential that may come by another way. Undefined when it goes on. */
+  | {
+      readonly type: 'authorization';
+      readonly author: string;
+      readonly waiting: Extract<PeerEvent, { readonly type: 'end' }> | undefined;
+    }
   | {
       readonly type: 'end';
       readonly state: Exclude<TaskState, 'submitted' | 'working'>;

@@ -160,12 +160,14 @@ export type EventBody =
     }
   /**
    * A status of an executor (see `AgentProfile.isExecutor`). Metadata of its events becomes metadata of the task. With
-   * `auth-required` the run goes on, and waits for a credential that comes by another way.
+   * `auth-required`, which any agent may write, the run goes on, and waits for a credential that comes by another way.
    */
   | Readonly<{
       type: 'status';
       state: 'submitted' | 'working' | 'auth-required';
       message?: Message;
+      /** What a person is asked with it. */
+      questions?: readonly Question[];
       metadata?: JsonObject;
     }>
   | {

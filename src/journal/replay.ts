@@ -194,6 +194,7 @@ class AskedQuestions {
         if (!this.#asked.has(question.hash)) this.#asked.set(question.hash, { seq, question });
         break;
       }
+      case 'status':
       case 'run-end':
         for (const { hash } of body.questions ?? []) this.#setOnce(hash, { shownAt: seq });
         this.#noteAlone(body.questions?.filter(({ kind }) => kind === 'input') ?? [], seq);

@@ -69,6 +69,9 @@ function scrubBody(body: EventBody, scrubber: Scrubber): EventBody {
       return {
         ...members(body, ['metadata']),
         ...(body.message && { message: scrubMessage(body.message, scrubber) }),
+        ...(body.questions && {
+          questions: body.questions.map((one) => members(one, ['text', 'arguments'])),
+        }),
       };
     case 'message':
       return { ...members(body, ['request']), message: scrubMessage(body.message, scrubber) };

@@ -39,6 +39,7 @@ export function createPeer({ profile, link, retry, limits, rename, isRemote }: P
         isReply: request.isReply ?? false,
         rename,
         isRemote,
+        followsAuthorization: true,
         limits,
       });
       if (!isWatch && isUnsafe(link, request)) {

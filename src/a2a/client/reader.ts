@@ -36,6 +36,8 @@ export interface ReaderOptions {
   readonly isReply?: boolean;
   /** Whether the agent runs on another server: all of its output is text from outside. */
   readonly isRemote?: boolean;
+  /** Whether a task that needs authorization is followed out of it. Default: false, it ends what is read. */
+  readonly followsAuthorization?: boolean;
   /** Gives the local name of an author that the sender names. Default: the same name. */
   readonly rename?: (author: string) => string;
   /** Default: `CLIENT_LIMITS`. */
@@ -56,6 +58,7 @@ export class TaskReader {
   readonly #agent: string;
   readonly #rename: (author: string) => string;
   readonly #isRemote: boolean;
+  readonly #followsAuthorization: boolean;
   readonly #limits: Pick<WatchLimits, 'events' | 'characters'>;
   readonly #artifacts = new Map<string, SeenArtifact>();
   /** The texts of the messages, by id. */
@@ -90,6 +93,7 @@ export class TaskReader {
     this.#awaitsUpdate = options.isReply ?? false;
     this.#rename = options.rename ?? ((author) => author);
     this.#isRemote = options.isRemote ?? true;
+    this.#followsAuthorization = options.followsAuthorization ?? false;
     this.#limits = options.limits ?? CLIENT_LIMITS;
   }
 
@@ -136,6 +140,11 @@ export class TaskReader {
     const end = this.#pendingEnd ?? this.#completed?.();
     if (end) this.#hasEnded = true;
     return end;
+  }
+
+  /** The end of a task that still waits for authorization; undefined for other tasks. */
+  get authorization(): EndEvent | undefined {
+    return this.#pendingEnd?.state === 'auth-required' ? this.#pendingEnd : undefined;
   }
 
   /** Returns the end for a task that is no longer watched. */
@@ -204,9 +213,17 @@ export class TaskReader {
   #readStatus(update: TaskSnapshot | StatusUpdate): readonly ClientEvent[] {
     const { state, message } = update;
     if (!state) throw invalid('The agent sent a task without a state of A2A 1.0.');
-    const events: ClientEvent[] = [];
-    if (state !== this.#state) events.push({ type: 'status', state });
+    const events: ClientEvent[] = state === this.#state ? [] : [{ type: 'status', state }];
+    const isFollowed = this.#followsAuthorization && events.length > 0;
+    if (isFollowed && this.#state === 'auth-required')
+      events.push({ type: 'authorization', author: this.#agent, waiting: undefined });
     this.#state = state;
+    if (state === 'auth-required' && this.#followsAuthorization) {
+      const waiting = this.#end(state, update);
+      this.#pendingEnd = waiting;
+      this.#hasEnded = false;
+      return isFollowed ? [...events, { type: 'authorization', author: waiting.author, waiting }] : events;
+    }
     if (isTerminal(state) || isInterrupted(state)) {
       // Some agents put their answer into the closing status instead of an artifact.
       const isAnswer = !this.#hasAnswer() || this.#artifacts.has(message?.id ?? '');

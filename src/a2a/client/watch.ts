@@ -289,6 +289,8 @@ class TaskWatch {
 
   async #abandon(): Promise<EndEvent> {
     const reason: unknown = this.#signal.reason;
+    const { authorization } = this.#reader;
+    if (authorization && isLangoError(reason, 'timeout')) return authorization;
     if (this.#isCanceling()) await this.#cancel();
     return this.#reader.giveUp(isLangoError(reason, 'canceled') ? 'canceled' : 'failed', errorText(reason));
   }
