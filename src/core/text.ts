@@ -63,6 +63,20 @@ export function estimateTokens(text: string): number {
   return Math.ceil(Buffer.byteLength(text, 'utf8') / BYTES_PER_TOKEN);
 }
 
+/** About how many tokens vendors count for an image of usual size. */
+const IMAGE_TOKENS = 1_500;
+
+/** Estimates the tokens of a part of a model request, in which the bytes of each file count as one image. */
+export function estimateDataTokens(data: object): number {
+  let images = 0;
+  const text = JSON.stringify(data, (name, value: unknown) => {
+    if (name !== 'bytes' || typeof value !== 'string') return value;
+    images += 1;
+    return undefined;
+  });
+  return estimateTokens(text) + images * IMAGE_TOKENS;
+}
+
 /** "1 byte", "2 bytes". */
 export function counted(number: number, word: string): string {
   return `${number} ${word}${number === 1 ? '' : 's'}`;

@@ -9,7 +9,7 @@ import {
   type ModelMessage,
   type ModelRequest,
 } from '../core/model.js';
-import { estimateTokens, wellFormed } from '../core/text.js';
+import { estimateDataTokens, estimateTokens, wellFormed } from '../core/text.js';
 import { CallIds, fitName } from './call-ids.js';
 
 /** A request that every vendor accepts, before it takes the shape of one vendor's API. */
@@ -51,19 +51,9 @@ const EMPTY: readonly Turn[] = [
   { role: 'user', results: [], content: [{ type: 'text', text: '(an empty message)' }] },
 ];
 
-/** About how many tokens vendors count for an image of usual size. */
-const IMAGE_TOKENS = 1_500;
-
 /** Estimates the tokens that a vendor would count for this request, from the same form that vendors are sent. */
-export function requestTokens(request: ModelRequest, origin: string): number {
-  let images = 0;
-  const text = JSON.stringify(toVendorRequest(request, { origin }), (name, value: unknown) => {
-    if (name !== 'bytes') return value;
-    images += 1;
-    return undefined;
-  });
-  return estimateTokens(text) + images * IMAGE_TOKENS;
-}
+export const requestTokens = (request: ModelRequest, origin: string): number =>
+  estimateDataTokens(toVendorRequest(request, { origin }));
 
 /** Estimates the tokens of an output, from the same form in which it is sent back to a vendor. */
 export function outputTokens(content: readonly AnswerBlock[]): number {

@@ -76,8 +76,8 @@ class NextAttempt {
   /** Resolves once the next attempt may begin, or with false when there is none. */
   async isAllowedAfter(failure: ModelFailure): Promise<boolean> {
     const { logger, onRetry, signal } = this.#call;
-    const { code, message: reason, details } = failure;
-    const { again, retryable, retryAfterMs } = details;
+    const { code, message: reason } = failure;
+    const { again, retryable, retryAfterMs } = failure.details;
     if (again) {
       this.note = again.note;
       this.#notes += 1;
