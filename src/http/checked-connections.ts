@@ -19,6 +19,7 @@ import type { ProxyFor } from './proxy.js';
 
 /** Opens connections, each after a check of all addresses of the name. */
 export interface CheckedAgents {
+  /** Throws for an address that a proxy must not be asked for. */
   of(url: URL): Agent;
   /** Opens a plain connection to the URL's host and port. The stream fails for a refused address: see `isAddressRefusal`. */
   connect(url: URL): Duplex;
@@ -42,8 +43,10 @@ export function createCheckedAgents({ allowPrivate, trust, proxyFor }: CheckedOp
   const overProxy = new Map<string, Agent>();
   const proxied = (url: URL, proxy: URL): Agent => {
     // The proxy resolves the name, so only the text of the address can be checked here.
-    const refused = mayBePrivate(url.hostname, portOf(url)) ? undefined : refusalOf(url);
-    if (refused !== undefined) return new RefusingAgent(refused, url.protocol);
+    if (!mayBePrivate(url.hostname, portOf(url))) {
+      if (isBlockedPort(portOf(url))) throw new Error(REFUSAL_TEXTS.port);
+      if (isPrivate(url.hostname)) throw new Error(REFUSAL_TEXTS.address);
+    }
     const key = `${url.protocol} ${proxy.href}`;
     const isSecure = url.protocol === 'https:';
     const agent =
@@ -63,26 +66,6 @@ export function createCheckedAgents({ allowPrivate, trust, proxyFor }: CheckedOp
   };
 }
 
-function refusalOf(url: URL): string | undefined {
-  if (isBlockedPort(portOf(url))) return REFUSAL_TEXTS.port;
-  return isPrivate(url.hostname) ? REFUSAL_TEXTS.address : undefined;
-}
-
-/** Connects to nothing. */
-class RefusingAgent extends Agent {
-  readonly #reason: string;
-
-  constructor(reason: string, protocol: string) {
-    super();
-    Object.assign(this, { protocol });
-    this.#reason = reason;
-  }
-
-  override createConnection(): Socket {
-    return new Socket().destroy(new Error(this.#reason));
-  }
-}
-
 export type CheckedFetch = (url: URL, init: Omit<RequestInit, 'agent'>) => Promise<Response>;
 
 export function createCheckedFetch(options: CheckedOptions): CheckedFetch {
@@ -91,22 +74,16 @@ export function createCheckedFetch(options: CheckedOptions): CheckedFetch {
 }
 
 function agents(allowsPrivate: boolean, trust?: ServerTrust) {
-  if (allowsPrivate) return { http: new Agent(), https: new SecureAgent({ ...trust }) };
-  return { http: new CheckedAgent(), https: new CheckedSecureAgent({ ...trust }) };
+  const check = allowsPrivate ? <Kind extends Agent>(agent: Kind) => agent : checked;
+  return { http: check(new Agent()), https: check(new SecureAgent({ ...trust })) };
 }
 
-type Connected = Parameters<Agent['createConnection']>[1];
-
-class CheckedAgent extends Agent {
-  override createConnection(options: ClientRequestArgs, connected?: Connected) {
-    return refusedSocket(options) ?? super.createConnection({ ...options, lookup: publicLookup }, connected);
-  }
-}
-
-class CheckedSecureAgent extends SecureAgent {
-  override createConnection(options: ClientRequestArgs, connected?: Connected) {
-    return refusedSocket(options) ?? super.createConnection({ ...options, lookup: publicLookup }, connected);
-  }
+/** Has the agent connect to public addresses only. */
+function checked<Kind extends Agent>(agent: Kind): Kind {
+  const connect = agent.createConnection.bind(agent);
+  agent.createConnection = (options, connected) =>
+    refusedSocket(options) ?? connect({ ...options, lookup: publicLookup }, connected);
+  return agent;
 }
 
 /** Returns a failed socket for a port or an address that is refused; undefined for a name, whose addresses are not known yet. */

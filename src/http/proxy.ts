@@ -18,11 +18,9 @@ export type ProxyFor = (url: URL) => URL | undefined;
 const DIRECT = 'direct';
 
 /** Makes the choice of proxies. Programs of this machine are always reached directly. */
-export function createProxyChoice({ proxy, httpProxy = proxy, noProxy = [] }: ProxySettings): ProxyFor {
-  const secure = proxyUrl(proxy);
-  const plain = proxyUrl(httpProxy);
-  if (!secure && !plain) return () => undefined;
-  const isDirect = exceptions(noProxy);
+export function createProxyChoice(settings: ProxySettings): ProxyFor {
+  const [secure, plain] = proxyUrls(settings);
+  const isDirect = exceptions(settings.noProxy ?? []);
   return (url) => {
     const chosen = url.protocol === 'https:' ? secure : plain;
     return chosen === undefined || isLoopback(url.hostname) || isDirect(url) ? undefined : chosen;
@@ -30,26 +28,25 @@ export function createProxyChoice({ proxy, httpProxy = proxy, noProxy = [] }: Pr
 }
 
 /** Returns the proxies and what is reached without them, to show it; undefined without a proxy. */
-export function describeProxies({
-  proxy,
-  httpProxy = proxy,
-  noProxy = [],
-}: ProxySettings): string | undefined {
-  const [secure, plain] = [proxyUrl(proxy), proxyUrl(httpProxy)];
+export function describeProxies(settings: ProxySettings): string | undefined {
+  const [secure, plain] = proxyUrls(settings);
   if (!secure && !plain) return undefined;
+  const { noProxy = [] } = settings;
   const direct = noProxy.length === 0 ? '' : `, not for ${noProxy.join(', ')}`;
   return `https: ${secure?.host ?? 'direct'}, http: ${plain?.host ?? 'direct'}${direct}`;
 }
 
 /** The addresses of the proxies, each once. */
-export function proxiesOf({ proxy, httpProxy = proxy }: ProxySettings): readonly URL[] {
-  const urls = [proxyUrl(proxy), proxyUrl(httpProxy)].filter((url) => url !== undefined);
+export function proxiesOf(settings: ProxySettings): readonly URL[] {
+  const urls = proxyUrls(settings).filter((url) => url !== undefined);
   return urls.filter((url, at) => urls.findIndex(({ href }) => href === url.href) === at);
 }
 
-function proxyUrl(text = DIRECT): URL | undefined {
-  if (text === DIRECT) return undefined;
-  return new URL(text.includes('://') ? text : `http://${text}`);
+/** The proxies for https and for http addresses. */
+function proxyUrls({ proxy = DIRECT, httpProxy = proxy }: ProxySettings) {
+  return [proxy, httpProxy].map((text) =>
+    text === DIRECT ? undefined : new URL(text.includes('://') ? text : `http://${text}`),
+  );
 }
 
 /** Entries are names, with their subdomains, addresses, ranges such as `10.0.0.0/8`, or `*`; a port narrows them. */

@@ -145,8 +145,8 @@ export const ABLATIONS: readonly Ablation[] = [
   {
     rule: 'Behind a proxy the text of an address is checked.',
     file: 'src/http/checked-connections.ts',
-    find: 'if (refused !== undefined) return new RefusingAgent(refused, url.protocol);',
-    replace: 'if (refused === url.href) return new RefusingAgent(refused, url.protocol);',
+    find: 'if (isPrivate(url.hostname)) throw new Error(REFUSAL_TEXTS.address);',
+    replace: '',
     red: ['proxy-private'],
   },
   {

@@ -1,8 +1,7 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { z } from 'zod';
-import { codeOf, LangoError } from '../../core/errors.js';
+import { LangoError } from '../../core/errors.js';
 import { canonicalJson, hashJson } from '../../core/canonical-json.js';
+import { PrivateFile } from '../../disk/private-file.js';
 import type { Definition } from './connection.js';
 
 const hashes = z.record(z.string(), z.string());
@@ -12,6 +11,8 @@ type StoredHashes = Omit<z.output<typeof fileSchema>, 'target'>;
 
 /** Maximum stored definitions, so that a server cannot fill the disk with new tools. Further tools are held back. */
 const STORED_MAX = 1_000;
+
+const HINT = 'Delete the file to accept the tools as they are now.';
 
 /** Whether the definition of a tool is accepted. `changed`: only another definition of the tool is. */
 export type Verdict = 'accepted' | 'new' | 'changed';
@@ -27,11 +28,11 @@ export function definitionHash(definition: Definition): string {
  * because a server could otherwise change a tool that a person has approved.
  */
 export class AcceptedTools {
-  readonly #file: string;
+  readonly #file: PrivateFile;
   readonly #target: string;
 
   constructor(file: string, target: string) {
-    this.#file = file;
+    this.#file = new PrivateFile(file, { title: 'list of accepted tools', hint: HINT, createsFolder: true });
     this.#target = target;
   }
 
@@ -65,21 +66,18 @@ export class AcceptedTools {
 
   async #read(): Promise<StoredHashes> {
     const nothing = { tools: {}, held: {} };
+    const text = await this.#file.load();
+    if (text === undefined) return nothing;
     try {
-      const { target, ...kept } = fileSchema.parse(JSON.parse(await readFile(this.#file, 'utf8')));
+      const { target, ...kept } = fileSchema.parse(JSON.parse(text));
       return target === this.#target ? kept : nothing;
-    } catch (error) {
-      if (codeOf(error) === 'ENOENT') return nothing;
-      const problem = `${this.#file} cannot be read, so no tool of this server is offered.`;
-      const hint = 'Delete the file to accept the tools as they are now.';
-      throw new LangoError('storage', problem, { hint, cause: error });
+    } catch (cause) {
+      const problem = `${this.#file.path} cannot be read, so no tool of this server is offered.`;
+      throw new LangoError('storage', problem, { hint: HINT, cause });
     }
   }
 
-  async #write(kept: StoredHashes): Promise<void> {
-    await mkdir(dirname(this.#file), { recursive: true });
-    const draft = `${this.#file}.new`;
-    await writeFile(draft, JSON.stringify({ target: this.#target, ...kept }, null, 2), { mode: 0o600 });
-    await rename(draft, this.#file);
+  #write(kept: StoredHashes): Promise<void> {
+    return this.#file.replace(JSON.stringify({ target: this.#target, ...kept }, null, 2));
   }
 }

@@ -1,5 +1,6 @@
 import type { Transport } from '@modelcontextprotocol/client';
-import { errorText, LangoError } from '../../core/errors.js';
+import { z } from 'zod';
+import { errorText } from '../../core/errors.js';
 import { assertJsonValue, isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { BASE64 } from '../../core/message.js';
 import { shorten } from '../../core/text.js';
@@ -8,7 +9,75 @@ import { shorten } from '../../core/text.js';
 export const JSON_LIMITS = { depth: 64, keys: 10_000 };
 const SHOWN_CHARACTERS = 4_000;
 const SHOWN_NAME = 100;
-const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'];
+
+/** A member of another type counts as missing. */
+const maybe = <Type extends z.ZodType>(type: Type) => type.optional().catch(undefined);
+const text = z.string();
+const noName = 'it has no name';
+const noObject = 'its inputSchema describes no object';
+
+/** The members of a definition that are used. The schema of results is not: it would only refuse them. */
+const definition = z.object(
+  {
+    name: text.min(1, noName),
+    ...{ title: maybe(text), description: maybe(text) },
+    inputSchema: z
+      .looseObject(
+        {
+          type: z
+            .unknown()
+            .optional()
+            .refine((type = 'object') => [type].flat().includes('object'), noObject),
+          properties: maybe(z.looseObject({})),
+          required: maybe(
+            z.array(maybe(text)).transform((names) => names.filter((one) => one !== undefined)),
+          ),
+        },
+        'its inputSchema is no object',
+      )
+      .prefault({})
+      .transform((schema) => ({ ...schema, type: 'object' })),
+    annotations: maybe(
+      z.object({
+        title: maybe(text),
+        ...{ readOnlyHint: maybe(z.boolean()), destructiveHint: maybe(z.boolean()) },
+        ...{ idempotentHint: maybe(z.boolean()), openWorldHint: maybe(z.boolean()) },
+      }),
+    ),
+  },
+  noName,
+);
+
+const page = z.object({
+  nextCursor: maybe(text),
+  ttlMs: z.int().min(0).catch(0),
+  cacheScope: z.enum(['public', 'private']).catch('private'),
+});
+
+/** Base64 text without white space and without the start of a data URL, which servers send by mistake. */
+const base64 = text
+  .transform((given) => given.replace(/^data:[^,]{0,200},|\s+/g, ''))
+  .refine((bytes) => BASE64.test(bytes) && bytes.replace(/=+$/, '').length % 4 !== 1)
+  .transform((bytes) => Buffer.from(bytes, 'base64').toString('base64'));
+
+const textBlock = (text: string) => ({ type: 'text', text });
+const resource = { uri: text.catch('unnamed'), mimeType: maybe(text) };
+
+const block = z.union([
+  text.transform(textBlock),
+  z.object({ type: z.literal('text'), text }),
+  z.object({
+    ...{ type: z.enum(['image', 'audio']), data: base64 },
+    mimeType: text.catch('application/octet-stream'),
+  }),
+  z
+    .object({ type: z.literal('resource_link'), uri: text, name: maybe(text) })
+    .transform(({ name, ...link }) => ({ ...link, name: name ?? link.uri })),
+  z.object({
+    type: z.literal('resource'),
+    resource: z.union([z.object({ ...resource, text }), z.object({ ...resource, blob: base64 })]),
+  }),
+]);
 
 /**
  * Makes what a server sends readable for the library, which would refuse the whole list for one bad definition, and the
@@ -58,57 +127,22 @@ export class LenientMessages {
   #list(result: JsonObject, given: readonly Json[]): JsonObject {
     const tools = given.flatMap((one) => this.#definition(one));
     this.#pages.push(...tools);
-    const { nextCursor, ttlMs, cacheScope } = result;
-    return {
-      ...result,
-      tools,
-      nextCursor: typeof nextCursor === 'string' ? nextCursor : undefined,
-      ttlMs: Number.isSafeInteger(ttlMs) && (ttlMs as number) >= 0 ? ttlMs : 0,
-      cacheScope: cacheScope === 'public' ? cacheScope : 'private',
-    };
+    return { ...result, ...page.parse(result), tools };
   }
 
   #definition(given: Json): readonly JsonObject[] {
     const name = isJsonObject(given) && typeof given['name'] === 'string' ? given['name'] : '';
     try {
-      return [definitionOf(given)];
+      assertJsonValue(given, JSON_LIMITS);
+      return [definition.parse(given) as JsonObject];
     } catch (error) {
-      const text = `a definition of a tool is left out (${shorten(name, SHOWN_NAME) || 'without a name'}): ${errorText(error)}`;
+      const why = error instanceof z.ZodError ? error.issues[0]!.message : errorText(error);
+      const text = `a definition of a tool is left out (${shorten(name, SHOWN_NAME) || 'without a name'}): ${why}`;
       if (!this.#warned.has(text)) this.#warn(text);
       this.#warned.add(text);
       return [];
     }
   }
-}
-
-/** The members of a definition that are used. The schema of results is not: it would only refuse them. */
-function definitionOf(given: Json): JsonObject {
-  assertJsonValue(given, JSON_LIMITS);
-  if (!isJsonObject(given) || typeof given['name'] !== 'string' || given['name'] === '')
-    throw new LangoError('tool', 'it has no name');
-  const { name, title, description, inputSchema = {}, annotations } = given;
-  if (!isJsonObject(inputSchema)) throw new LangoError('tool', 'its inputSchema is no object');
-  const { type, properties, required } = inputSchema;
-  if (type !== undefined && ![type].flat().includes('object'))
-    throw new LangoError('tool', 'its inputSchema describes no object');
-  return {
-    name,
-    ...(typeof title === 'string' && { title }),
-    ...(typeof description === 'string' && { description }),
-    inputSchema: {
-      ...inputSchema,
-      type: 'object',
-      properties: isJsonObject(properties) ? properties : undefined,
-      required: Array.isArray(required) ? required.filter((one) => typeof one === 'string') : undefined,
-    },
-    ...(isJsonObject(annotations) && { annotations: annotationsOf(annotations) }),
-  };
-}
-
-function annotationsOf(given: JsonObject): JsonObject {
-  const known = HINTS.flatMap((key) => (typeof given[key] === 'boolean' ? [[key, given[key]]] : []));
-  const { title } = given;
-  return { ...(typeof title === 'string' && { title }), ...(Object.fromEntries(known) as JsonObject) };
 }
 
 function callResult(result: JsonObject): JsonObject {
@@ -139,56 +173,6 @@ function shown(value: Json): string {
   return shorten(typeof value === 'string' ? value : JSON.stringify(value), SHOWN_CHARACTERS);
 }
 
-const textBlock = (text: string): JsonObject => ({ type: 'text', text });
-
 /** The block with the members that it needs; any other block as text. */
-function blockOf(given: Json): JsonObject {
-  if (typeof given === 'string') return textBlock(given);
-  const known = isJsonObject(given) ? knownBlock(given) : undefined;
-  return known ?? textBlock(`[content of a kind that is not known here: ${shown(given)}]`);
-}
-
-function knownBlock({ type, ...given }: JsonObject): JsonObject | undefined {
-  const { text, data, uri, name, mimeType, resource } = given;
-  const media = typeof mimeType === 'string' ? { mimeType } : {};
-  switch (type) {
-    case 'text':
-      return typeof text === 'string' ? textBlock(text) : undefined;
-    case 'image':
-    case 'audio': {
-      const bytes = base64In(data);
-      return bytes === undefined
-        ? undefined
-        : { type, data: bytes, mimeType: 'application/octet-stream', ...media };
-    }
-    case 'resource_link':
-      if (typeof uri !== 'string') return undefined;
-      return { type, uri, name: typeof name === 'string' ? name : uri };
-    case 'resource':
-      return isJsonObject(resource) ? resourceBlock(resource, type) : undefined;
-    default:
-      return undefined;
-  }
-}
-
-function resourceBlock(resource: JsonObject, type: string): JsonObject | undefined {
-  const { uri, text, blob, mimeType } = resource;
-  const about = {
-    uri: typeof uri === 'string' ? uri : 'unnamed',
-    ...(typeof mimeType === 'string' && { mimeType }),
-  };
-  if (typeof text === 'string') return { type, resource: { ...about, text } };
-  const bytes = base64In(blob);
-  return bytes === undefined ? undefined : { type, resource: { ...about, blob: bytes } };
-}
-
-/** Base64 text without white space and without the start of a data URL, which servers send by mistake. */
-function base64In(given: Json | undefined): string | undefined {
-  if (typeof given !== 'string') return undefined;
-  const bytes = given
-    .replace(/^data:[^,]{0,200},/, '')
-    .replace(/\s+/g, '')
-    .replaceAll('-', '+')
-    .replaceAll('_', '/');
-  return BASE64.test(bytes) && bytes.replace(/=+$/, '').length % 4 !== 1 ? bytes : undefined;
-}
+const blockOf = (given: Json): JsonObject =>
+  block.safeParse(given).data ?? textBlock(`[content of a kind that is not known here: ${shown(given)}]`);

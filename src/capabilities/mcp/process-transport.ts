@@ -3,11 +3,36 @@ import { isJsonObject } from '../../core/json.js';
 import type { RunningProgram } from '../../core/program.js';
 
 /** Maximum size of a message. A server that writes a larger one is ended. */
-export const MESSAGE_MAX_BYTES = 2 * 1024 * 1024;
-/** Maximum lines a second. A server that writes more is ended, because reading them would block the event loop. */
+const MESSAGE_MAX_BYTES = 2 * 1024 * 1024;
+/** Maximum lines a second. A server that writes more is ended. */
 const LINES_PER_SECOND = 2_000;
 const SECOND_MS = 1_000;
 const LINE_FEED = 0x0a;
+
+/** Measures what a server sends, because reading messages that are too long or too many would block the event loop. */
+export class MessageBounds {
+  readonly #linesPerSecond: number;
+  #bytes = 0;
+  #lines = 0;
+  #since = 0;
+
+  constructor(linesPerSecond: number) {
+    this.#linesPerSecond = linesPerSecond;
+  }
+
+  /** Whether the messages are still short and few enough with this chunk. */
+  admit(chunk: Uint8Array): boolean {
+    if (Date.now() - this.#since > SECOND_MS) {
+      this.#since = Date.now();
+      this.#lines = 0;
+    }
+    for (let at = chunk.indexOf(LINE_FEED); at !== -1; at = chunk.indexOf(LINE_FEED, at + 1))
+      this.#lines += 1;
+    const last = chunk.lastIndexOf(LINE_FEED);
+    this.#bytes = last === -1 ? this.#bytes + chunk.length : chunk.length - last;
+    return this.#bytes <= MESSAGE_MAX_BYTES && this.#lines <= this.#linesPerSecond;
+  }
+}
 
 /** Exchanges messages with a process, one a line. Ignores other lines, which programs print to stdout by mistake. */
 export class ProcessTransport implements Transport {
@@ -18,10 +43,9 @@ export class ProcessTransport implements Transport {
   readonly stderr = null;
   readonly pid = null;
   readonly #process: RunningProgram;
-  #line: Buffer[] = [];
-  #lineBytes = 0;
-  #lines = 0;
-  #since = 0;
+  readonly #bounds = new MessageBounds(LINES_PER_SECOND);
+  /** The start of a line whose end is yet to come. */
+  #start: Buffer[] = [];
   #isClosed = false;
 
   constructor(process: RunningProgram) {
@@ -48,36 +72,17 @@ export class ProcessTransport implements Transport {
   }
 
   #read(chunk: Buffer): void {
-    let start = 0;
-    for (
-      let end = chunk.indexOf(LINE_FEED);
-      end !== -1 && !this.#isClosed;
-      end = chunk.indexOf(LINE_FEED, start)
-    ) {
-      this.#collect(chunk.subarray(start, end));
-      const line = Buffer.concat(this.#line).toString('utf8');
-      this.#line = [];
-      this.#lineBytes = 0;
-      this.#deliver(line);
-      start = end + 1;
-    }
-    this.#collect(chunk.subarray(start));
-  }
-
-  #collect(part: Buffer): void {
-    this.#lineBytes += part.length;
     if (this.#isClosed) return;
-    if (this.#lineBytes <= MESSAGE_MAX_BYTES) this.#line.push(part);
-    else void this.close();
+    if (!this.#bounds.admit(chunk)) return void this.close();
+    const end = chunk.lastIndexOf(LINE_FEED);
+    this.#start.push(chunk.subarray(0, end === -1 ? undefined : end));
+    if (end === -1) return;
+    const lines = Buffer.concat(this.#start).toString('utf8').split('\n');
+    this.#start = [chunk.subarray(end + 1)];
+    for (const line of lines) this.#deliver(line);
   }
 
   #deliver(line: string): void {
-    if (Date.now() - this.#since > SECOND_MS) {
-      this.#since = Date.now();
-      this.#lines = 0;
-    }
-    this.#lines += 1;
-    if (this.#lines > LINES_PER_SECOND) return void this.close();
     try {
       const message: unknown = JSON.parse(line);
       if (isJsonObject(message) && message['jsonrpc'] === '2.0')
